@@ -10,6 +10,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { cursor, List, page_size, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
+import * as Texts from "./ErrorTexts.ts"
 import * as Examples from "./Examples.ts"
 import { keyHeaderOf, Runs } from "./Pipeline.ts"
 
@@ -167,11 +168,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
           tag: { add_tag_ids: [Examples.ids.tag_id] }
         },
         answer: Examples.one(Examples.contact),
-        conflict: {
-          message:
-            "The contact would have more than 30 tags. Remove some of them in the same request with remove_tag_ids.",
-          param: "add_tag_ids"
-        }
+        conflict: Texts.tagsTooMany(limits.tag_ids_max)
       }),
     HttpApiEndpoint.post("addNote", "/contacts/:contact_id/notes", {
       headers: keyHeaderOf("contacts.add_note"),
@@ -191,11 +188,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       .annotate(Examples.Example, {
         requests: { note: Examples.addNote },
         answer: Examples.one(Examples.contact),
-        conflict: {
-          message:
-            "The contact's notes would exceed 200000 characters. Shorten them first: update the contact with `notes`.",
-          param: "text"
-        }
+        conflict: Texts.notesTooLong(limits.notes_chars_max)
       })
   )
   .annotateMerge(

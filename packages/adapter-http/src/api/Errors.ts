@@ -7,6 +7,7 @@
 import { RequestId } from "@messaging-crm/core/Actor"
 import { Effect, Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
+import * as Texts from "./ErrorTexts.ts"
 
 /** The id of the current request, as in its `X-Request-Id` header. */
 export const requestId = Effect.map(RequestId, (id) => id ?? "unknown")
@@ -101,10 +102,17 @@ export const make = <const Code extends string>(code: Code, message: string, par
 export const fail = <const Code extends string>(code: Code, message: string, param: string | null = null) =>
   Effect.flatMap(make(code, message, param), Effect.fail)
 
-/** Fails with an error body for the current request and a `Retry-After` header. */
-export const failUntil = <const Code extends string>(code: Code, message: string, retry_after_seconds: number) =>
+/** Fails with an error body of a text. */
+export const failWith = <Code extends string>({ code, message, param }: Texts.ErrorText<Code>) =>
+  fail(code, message, param)
+
+/** Fails with an error body of a text and a `Retry-After` header. */
+export const failUntil = <Code extends string>(
+  { code, message, param }: Texts.ErrorText<Code>,
+  retry_after_seconds: number
+) =>
   Effect.flatMap(
-    make(code, message),
+    make(code, message, param),
     (body) => Effect.fail(HttpApiSchema.withHeaders({ body, headers: { "retry-after": String(retry_after_seconds) } }))
   )
 
@@ -112,21 +120,10 @@ export const failUntil = <const Code extends string>(code: Code, message: string
 export const invalid = (param: string, message: string) => fail("invalid_input", message, param)
 
 /** Fails with `not_found`. The message is the same for an absent resource and for one of another organization. */
-export const absent = (resource: string) => () =>
-  fail("not_found", `No ${resource} with this ID exists in this organization. Check the ID.`)
+export const absent = (resource: string) => () => failWith(Texts.notFound(resource))
 
 /** Fails with `search_timeout`. */
-export const searchTimeout = () =>
-  failUntil(
-    "search_timeout",
-    "The search took too long. Use a longer query or fewer filters, or retry after 1 s.",
-    1
-  )
+export const searchTimeout = () => failUntil(Texts.searchTimeout, 1)
 
 /** Fails with `provider_unavailable`. */
-export const providerUnavailable = () =>
-  failUntil(
-    "provider_unavailable",
-    "The messaging provider is unavailable. Nothing was changed. Wait the number of seconds in the Retry-After header, then retry.",
-    5
-  )
+export const providerUnavailable = () => failUntil(Texts.providerUnavailable, 5)

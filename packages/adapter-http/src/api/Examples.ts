@@ -21,6 +21,7 @@ import type { Send, SendMessage, StartConversation } from "@messaging-crm/core/S
 import type { CreateTag, Tag } from "@messaging-crm/core/Tags"
 import type { Template, TemplateChoice } from "@messaging-crm/core/Templates"
 import { Context } from "effect"
+import type { ErrorText } from "./ErrorTexts.ts"
 
 /** The examples of one operation: request bodies by name, the response, and its error with the code `conflict`. */
 export interface Exchange {
@@ -28,7 +29,7 @@ export interface Exchange {
   readonly answer?: unknown
   /** More response bodies, by name. */
   readonly answers?: Readonly<Record<string, unknown>>
-  readonly conflict?: { readonly message: string; readonly param: string | null }
+  readonly conflict?: ErrorText
 }
 
 /** Endpoint annotation: the examples of the operation. A test checks that every endpoint has them. */

@@ -6,6 +6,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { details } from "./DetailsExamples.ts"
 import { cursor, List, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
+import * as Texts from "./ErrorTexts.ts"
 import * as Examples from "./Examples.ts"
 import { keyHeaderOf, Runs } from "./Pipeline.ts"
 
@@ -63,11 +64,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       .annotate(Examples.Example, {
         requests: { text: Examples.sendText, template: Examples.sendTemplate },
         answer: Examples.one(Examples.send),
-        conflict: {
-          message:
-            "The reply window is closed: the contact sent no message in the last 24 hours. Send a template instead.",
-          param: "type"
-        }
+        conflict: Texts.replyWindowClosed
       })
   )
   .annotateMerge(

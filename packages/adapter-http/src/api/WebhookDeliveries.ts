@@ -4,6 +4,7 @@ import { ReplayWebhook, WebhookReplay } from "@messaging-crm/core/WebhookReplays
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { List, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
+import * as Texts from "./ErrorTexts.ts"
 import * as Examples from "./Examples.ts"
 import { keyHeaderOf, Runs } from "./Pipeline.ts"
 import * as WebhookExamples from "./WebhookExamples.ts"
@@ -42,10 +43,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
       )
       .annotate(Examples.Example, {
         answer: Examples.one(WebhookExamples.pendingDelivery),
-        conflict: {
-          message: "The webhook is disabled, so its deliveries cannot be retried. Create a new webhook.",
-          param: null
-        }
+        conflict: Texts.deliveryNotRetried
       }),
     HttpApiEndpoint.post("test", "/webhooks/:webhook_id/test", {
       headers: keyHeaderOf("webhooks.test"),
@@ -64,7 +62,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
       )
       .annotate(Examples.Example, {
         answer: Examples.one(WebhookExamples.testDelivery),
-        conflict: { message: "The webhook is disabled, so nothing is posted to it. Create a new webhook.", param: null }
+        conflict: Texts.nothingPosted
       }),
     HttpApiEndpoint.post("replay", "/webhooks/:webhook_id/replay", {
       headers: keyHeaderOf("webhooks.replay"),
@@ -85,7 +83,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
       .annotate(Examples.Example, {
         requests: { since: WebhookExamples.replayWebhook },
         answer: Examples.one(WebhookExamples.webhookReplay),
-        conflict: { message: "A replay of the webhook is in progress. Wait until it has ended.", param: null }
+        conflict: Texts.replayInProgress
       })
   )
   .annotateMerge(

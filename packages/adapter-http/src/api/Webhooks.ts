@@ -5,6 +5,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { List, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
+import * as Texts from "./ErrorTexts.ts"
 import * as Examples from "./Examples.ts"
 import { keyHeaderOf, Runs } from "./Pipeline.ts"
 import * as WebhookExamples from "./WebhookExamples.ts"
@@ -55,11 +56,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
       .annotate(Examples.Example, {
         requests: { webhook: WebhookExamples.createWebhook },
         answer: Examples.one(WebhookExamples.createdWebhook),
-        conflict: {
-          message:
-            `The organization has reached its limit of ${limits.webhooks_active_max} active webhooks. Disable one first.`,
-          param: null
-        }
+        conflict: Texts.tooManyWebhooks(limits.webhooks_active_max)
       }),
     HttpApiEndpoint.get("get", "/webhooks/:webhook_id", { params, success: Single(Webhook), error: Errors.NotFound })
       .annotate(Runs, "webhooks.get")
@@ -90,7 +87,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
       .annotate(Examples.Example, {
         requests: { event_types: WebhookExamples.updateWebhook },
         answer: Examples.one(WebhookExamples.webhook),
-        conflict: { message: "The webhook is disabled and cannot be changed. Create a new webhook.", param: null }
+        conflict: Texts.webhookNotChanged
       }),
     HttpApiEndpoint.post("rotateSecret", "/webhooks/:webhook_id/rotate_secret", {
       headers: keyHeaderOf("webhooks.rotate_secret"),
@@ -109,11 +106,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
       )
       .annotate(Examples.Example, {
         answer: Examples.one(WebhookExamples.createdWebhook),
-        conflict: {
-          message:
-            `The webhook has ${limits.webhook_secrets_max} secrets that sign. Wait until 24 hours have passed since the oldest rotation.`,
-          param: null
-        }
+        conflict: Texts.tooManySecrets(limits.webhook_secrets_max)
       }),
     HttpApiEndpoint.delete("disable", "/webhooks/:webhook_id", {
       headers: keyHeaderOf("webhooks.disable"),

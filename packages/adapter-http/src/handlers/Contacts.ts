@@ -6,6 +6,7 @@ import { Api } from "../api/Api.ts"
 import type { UpsertedContacts } from "../api/Contacts.ts"
 import { paging } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
+import * as Texts from "../api/ErrorTexts.ts"
 import { interrupted } from "../middleware/IdempotentWrites.ts"
 import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
@@ -72,12 +73,7 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             ContactNotFound: Errors.absent("contact"),
-            NotesTooLong: ({ limit }) =>
-              Errors.fail(
-                "conflict",
-                `The contact's notes would exceed ${limit} characters. Shorten them first: update the contact with \`notes\`.`,
-                "text"
-              )
+            NotesTooLong: ({ limit }) => Errors.failWith(Texts.notesTooLong(limit))
           })
         )
     })

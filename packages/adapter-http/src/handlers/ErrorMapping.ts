@@ -4,6 +4,7 @@ import type { UpsertRefusal } from "@messaging-crm/core/ContactUpserts"
 import type { TemplateNotApproved, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
 import { Effect } from "effect"
 import * as Errors from "../api/Errors.ts"
+import * as Texts from "../api/ErrorTexts.ts"
 import { addResponseHeaders } from "../middleware/Headers.ts"
 
 /** Not stored under the idempotency key, because a retry can succeed. */
@@ -51,12 +52,7 @@ export const referenceUnknown = ({ param, value }: ReferenceUnknown) =>
 export const customValueInvalid = ({ param, type }: CustomValueInvalid) =>
   Errors.invalid(param, `${param} must be a valid value of a ${type} field.`)
 
-export const tagsTooMany = ({ limit }: TagsTooMany) =>
-  Errors.fail(
-    "conflict",
-    `The contact would have more than ${limit} tags. Remove some of them in the same request with remove_tag_ids.`,
-    "add_tag_ids"
-  )
+export const tagsTooMany = ({ limit }: TagsTooMany) => Errors.failWith(Texts.tagsTooMany(limit))
 
 /** What is wrong with one of many contacts. */
 interface Refused {

@@ -8,6 +8,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { paging } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
+import * as Texts from "../api/ErrorTexts.ts"
 import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
@@ -22,12 +23,7 @@ const refusals = {
   ChannelTypeUnsuited: () =>
     Errors.invalid("type", "Templates are supported on phone_messaging channels only. Send a text instead."),
   ConversationNotFound: Errors.absent("conversation"),
-  ReplyWindowClosed: () =>
-    Errors.fail(
-      "conflict",
-      "The reply window is closed: the contact sent no message in the last 24 hours. Send a template instead.",
-      "type"
-    ),
+  ReplyWindowClosed: () => Errors.failWith(Texts.replyWindowClosed),
   TextTooLong: ({ channel_type, chars_max }: TextTooLong) =>
     Errors.invalid("text", `text must be at most ${chars_max} characters long on ${channel_type} channels. Shorten it.`)
 }

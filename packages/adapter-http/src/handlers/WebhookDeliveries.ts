@@ -4,12 +4,12 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
+import * as Texts from "../api/ErrorTexts.ts"
 import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
-const disabled = () =>
-  Errors.fail("conflict", "The webhook is disabled, so nothing is posted to it. Create a new webhook.")
+const disabled = () => Errors.failWith(Texts.nothingPosted)
 
 /** Layer that answers `/webhooks/{webhook_id}/deliveries`. */
 export const layer = HttpApiBuilder.group(
@@ -30,11 +30,7 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             WebhookDeliveryNotFound: Errors.absent("delivery"),
-            WebhookDisabled: () =>
-              Errors.fail(
-                "conflict",
-                "The webhook is disabled, so its deliveries cannot be retried. Create a new webhook."
-              ),
+            WebhookDisabled: () => Errors.failWith(Texts.deliveryNotRetried),
             WebhookNotFound: Errors.absent("webhook")
           })
         ),
@@ -50,8 +46,7 @@ export const layer = HttpApiBuilder.group(
         Responses.written(endpoint)((respond) => replays.start(params.webhook_id, payload, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
-            ReplayInProgress: () =>
-              Errors.fail("conflict", "A replay of the webhook is in progress. Wait until it has ended."),
+            ReplayInProgress: () => Errors.failWith(Texts.replayInProgress),
             SinceOutOfRange: () => Errors.invalid("since", "since must be a time of the last 30 days."),
             WebhookDisabled: disabled,
             WebhookNotFound: Errors.absent("webhook")

@@ -3,13 +3,14 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
+import * as Texts from "../api/ErrorTexts.ts"
 import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
 const urlRefused = ({ reason }: WebhookUrlRefused) => Errors.invalid("url", reason)
 
-const disabled = () => Errors.fail("conflict", "The webhook is disabled and cannot be changed. Create a new webhook.")
+const disabled = () => Errors.failWith(Texts.webhookNotChanged)
 
 /** Layer that answers `/webhooks`. */
 export const layer = HttpApiBuilder.group(
@@ -27,11 +28,7 @@ export const layer = HttpApiBuilder.group(
         Responses.written(endpoint)((respond) => webhooks.create(payload, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
-            TooManyWebhooks: ({ limit }) =>
-              Errors.fail(
-                "conflict",
-                `The organization has reached its limit of ${limit} active webhooks. Disable one first.`
-              ),
+            TooManyWebhooks: ({ limit }) => Errors.failWith(Texts.tooManyWebhooks(limit)),
             WebhookUrlRefused: urlRefused
           })
         ),
@@ -53,11 +50,7 @@ export const layer = HttpApiBuilder.group(
         Responses.written(endpoint)((respond) => webhooks.rotateSecret(params.webhook_id, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
-            TooManySecrets: ({ limit }) =>
-              Errors.fail(
-                "conflict",
-                `The webhook has reached its limit of ${limit} active signing secrets. Retry 24 hours after the oldest rotation.`
-              ),
+            TooManySecrets: ({ limit }) => Errors.failWith(Texts.tooManySecrets(limit)),
             WebhookDisabled: disabled,
             WebhookNotFound: Errors.absent("webhook")
           })

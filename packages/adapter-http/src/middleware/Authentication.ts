@@ -6,6 +6,7 @@ import { authorize, type InsufficientScope } from "@messaging-crm/core/Operation
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { Clock, Context, Effect, Layer, Redacted } from "effect"
 import * as Errors from "../api/Errors.ts"
+import * as Texts from "../api/ErrorTexts.ts"
 import { Authentication, Runs } from "../api/Pipeline.ts"
 import { identify } from "./Caller.ts"
 import { clientAddress } from "./ClientAddress.ts"
@@ -32,23 +33,15 @@ const announce = (quota: Quota) =>
 const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited) {
   if (error._tag === "Unauthorized") {
     yield* addResponseHeaders({ "www-authenticate": "Bearer" })
-    return yield* Errors.fail(
-      "unauthorized",
-      "The API key is missing, invalid, expired, or revoked. Send a valid key: Authorization: Bearer <key>."
-    )
+    return yield* Errors.failWith(Texts.unauthorized)
   }
   yield* identify(error)
   yield* announce(error.quota)
   const { quota, retry_after_seconds } = error
-  return yield* Errors.failUntil(
-    "rate_limited",
-    `The API key exceeded its limit of ${quota.limit} requests per minute. Retry after ${retry_after_seconds} s.`,
-    retry_after_seconds
-  )
+  return yield* Errors.failUntil(Texts.rateLimited(quota.limit, retry_after_seconds), retry_after_seconds)
 })
 
-const lacking = ({ required }: InsufficientScope) =>
-  Errors.fail("insufficient_scope", `The API key lacks the scope ${required}. Use a key that has it.`)
+const lacking = ({ required }: InsufficientScope) => Errors.failWith(Texts.insufficientScope(required))
 
 /** Layer that lets a request in by its bearer key, and tells everything after it for whom it speaks. */
 export const layer = Layer.effect(

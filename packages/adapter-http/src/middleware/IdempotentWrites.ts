@@ -11,6 +11,7 @@ import { Effect, Layer, Option, Schema } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
+import * as Texts from "../api/ErrorTexts.ts"
 import { IdempotentWrites, RequestBody, rulesFor } from "../api/Pipeline.ts"
 import { addResponseHeaders, ResponseHeaders } from "./Headers.ts"
 import { CurrentRecording, toResponse } from "./Responses.ts"
@@ -58,29 +59,16 @@ export const interrupted = {
   StorageExhausted: (exhausted: StorageExhausted) => storageExhausted(exhausted)
 }
 
-const conflict = () =>
-  Errors.fail(
-    "idempotency_conflict",
-    "This Idempotency-Key was already used for a different request. Use a new key.",
-    "Idempotency-Key"
-  )
+const conflict = () => Errors.failWith(Texts.idempotencyConflict)
 
 const processing = () =>
   Effect.andThen(
     addResponseHeaders({ "retry-after": "1" }),
-    Errors.fail(
-      "request_processing",
-      "The outcome of this request is not known yet. Wait the number of seconds in the Retry-After header, then retry with the same Idempotency-Key."
-    )
+    Errors.failWith(Texts.requestProcessing)
   )
 
 /** Records are removed hourly. */
-const storageExhausted = ({ limit }: StorageExhausted) =>
-  Errors.failUntil(
-    "storage_exhausted",
-    `The organization reached its limit of ${limit} bytes for idempotency records (kept 72 hours) and deliveries (kept 30 days). Retry later.`,
-    3600
-  )
+const storageExhausted = ({ limit }: StorageExhausted) => Errors.failUntil(Texts.storageExhausted(limit), 3600)
 
 /** Returns the query in one spelling. Not `new URL`, which throws at some targets that reach a route. */
 const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): string => {
@@ -133,13 +121,7 @@ export const layer = Layer.effect(
       const header = request.headers["idempotency-key"]
       const isAbsent = header === undefined && policy === "optional"
       const key = parseKey(header ?? "")
-      if (!isAbsent && Option.isNone(key)) {
-        return yield* Errors.fail(
-          "missing_idempotency_key",
-          "The Idempotency-Key header is missing or invalid. Send 8 to 200 printable ASCII characters.",
-          "Idempotency-Key"
-        )
-      }
+      if (!isAbsent && Option.isNone(key)) return yield* Errors.failWith(Texts.missingIdempotencyKey)
       if (flaw !== null) return yield* Errors.invalid(flaw.param, flaw.message)
       if (Option.isNone(key)) return yield* httpEffect
       const outcome = yield* idempotency.once(

@@ -3,6 +3,7 @@ import { ByteSize, Context, Effect, Layer, Option, Result } from "effect"
 import { Headers, HttpIncomingMessage, type HttpServerError, HttpServerRequest } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
+import * as Texts from "../api/ErrorTexts.ts"
 import { JsonBody, OptionalBody, RequestBody } from "../api/Pipeline.ts"
 import { flawOf } from "./JsonText.ts"
 
@@ -42,11 +43,8 @@ const declaresBytes = ({ headers }: HttpServerRequest.HttpServerRequest): boolea
 const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   isJsonType(headers["content-type"] ?? "") && !isEncoded(headers["content-encoding"])
 
-const notJson = Errors.fail(
-  "unsupported_media_type",
-  "The media type is not supported. Send uncompressed UTF-8 JSON with Content-Type: application/json."
-)
-const tooLarge = Errors.fail("body_too_large", "The body exceeds 64 KiB (65,536 bytes). Send less data in one request.")
+const notJson = Errors.failWith(Texts.unsupportedMediaType)
+const tooLarge = Errors.failWith(Texts.bodyTooLarge)
 // The connection closed in the middle of the body, so this answer is not read.
 const cutShort = Errors.fail("invalid_json", "The body is shorter than its Content-Length. Send the complete body.")
 
@@ -116,12 +114,9 @@ const accept = (
   if (bytes.byteLength === 0 && !isRequired) return Effect.succeed({ request, body: absent })
   const parsed = parse(bytes)
   if (Option.isNone(parsed)) {
-    return Errors.fail(
-      "invalid_json",
-      bytes.byteLength === 0
-        ? "The body is empty. Send a JSON object."
-        : "The body is not valid JSON. Check its syntax and its encoding (UTF-8)."
-    )
+    return bytes.byteLength === 0
+      ? Errors.fail("invalid_json", "The body is empty. Send a JSON object.")
+      : Errors.failWith(Texts.invalidJson)
   }
   const { json, text } = parsed.value
   return Effect.succeed({ request: withText(request, text), body: { json, flaw: flawOf(text) } })

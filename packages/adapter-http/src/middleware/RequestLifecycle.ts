@@ -3,6 +3,7 @@ import { Ids } from "@messaging-crm/core/Ids"
 import { Cause, Clock, Context, Duration, Effect, LogLevel, Option, References, Schema, type Types } from "effect"
 import { HttpEffect, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
+import * as Texts from "../api/ErrorTexts.ts"
 import { Caller } from "./Caller.ts"
 import { ResponseHeaders } from "./Headers.ts"
 import { durationWith } from "./Metrics.ts"
@@ -37,10 +38,8 @@ const unrouted = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServ
 
 const failed = Effect.fnUntraced(function*(cause: Cause.Cause<Types.unhandled>) {
   yield* Effect.annotateLogs(Effect.logError("The request failed", cause), yield* Caller)
-  const body = yield* Errors.make(
-    "internal_error",
-    "An internal error occurred. Retry a read, or a write with the same Idempotency-Key. If it recurs, contact the operator and quote this request_id."
-  )
+  const { code, message, param } = Texts.internalError
+  const body = yield* Errors.make(code, message, param)
   return HttpServerResponse.jsonUnsafe(body, { status: 500 })
 })
 

@@ -1,5 +1,6 @@
 /** The message for a request that does not match its schema. */
 import { type SchemaAST, SchemaIssue } from "effect"
+import { unknownField } from "../api/ErrorTexts.ts"
 
 export interface Explanation {
   /** The dotted path of the parameter or field at fault, null for the whole. */
@@ -78,7 +79,7 @@ export const explain = (whole: SchemaIssue.Issue): Explanation => {
   const where = param === null ? "The body" : shown(param)
   if (issue._tag === "MissingKey") return { param, message: `${where} is required.` }
   if (issue._tag === "UnexpectedKey") {
-    return { param, message: `Unknown field or parameter: ${where}. Check its spelling or remove it.` }
+    return { param, message: unknownField(where).message }
   }
   const expected = types.length === 0
     ? (format(issue).issues[0]?.message ?? "a valid value").replace(/^Expected /, "")

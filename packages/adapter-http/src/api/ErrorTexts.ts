@@ -1,0 +1,143 @@
+/** The texts of errors that the OpenAPI document shows as examples. The responses are made from the same texts. */
+
+/** What an error says. */
+export interface ErrorText<Code extends string = string> {
+  readonly code: Code
+  readonly message: string
+  readonly param: string | null
+}
+
+const text = <const Code extends string>(
+  code: Code,
+  message: string,
+  param: string | null = null
+): ErrorText<Code> => ({ code, message, param })
+
+// ------------------------------------------------- errors of every operation
+
+export const invalidJson = text(
+  "invalid_json",
+  "The body is not valid JSON. Check its syntax and its encoding (UTF-8)."
+)
+
+export const unknownField = (name: string) =>
+  text("invalid_input", `Unknown field or parameter: ${name}. Check its spelling or remove it.`, name)
+
+export const missingIdempotencyKey = text(
+  "missing_idempotency_key",
+  "The Idempotency-Key header is missing or invalid. Send 8 to 200 printable ASCII characters.",
+  "Idempotency-Key"
+)
+
+export const unauthorized = text(
+  "unauthorized",
+  "The API key is missing, invalid, expired, or revoked. Send a valid key: Authorization: Bearer <key>."
+)
+
+export const insufficientScope = (scope: string | null) =>
+  text("insufficient_scope", `The API key lacks the scope ${scope}. Use a key that has it.`)
+
+export const notFound = (resource: string) =>
+  text("not_found", `No ${resource} with this ID exists in this organization. Check the ID.`)
+
+export const idempotencyConflict = text(
+  "idempotency_conflict",
+  "This Idempotency-Key was already used for a different request. Use a new key.",
+  "Idempotency-Key"
+)
+
+export const requestProcessing = text(
+  "request_processing",
+  "The outcome of this request is not known yet. Wait the number of seconds in the Retry-After header, then retry with the same Idempotency-Key."
+)
+
+export const bodyTooLarge = text(
+  "body_too_large",
+  "The body exceeds 64 KiB (65,536 bytes). Send less data in one request."
+)
+
+export const unsupportedMediaType = text(
+  "unsupported_media_type",
+  "The media type is not supported. Send uncompressed UTF-8 JSON with Content-Type: application/json."
+)
+
+export const rateLimited = (limit: number, retry_after_seconds: number) =>
+  text(
+    "rate_limited",
+    `The API key exceeded its limit of ${limit} requests per minute. Retry after ${retry_after_seconds} s.`
+  )
+
+export const storageExhausted = (limit: number) =>
+  text(
+    "storage_exhausted",
+    `The organization reached its limit of ${limit} bytes for idempotency records (kept 72 hours) and deliveries (kept 30 days). Retry later.`
+  )
+
+export const internalError = text(
+  "internal_error",
+  "An internal error occurred. Retry a read, or a write with the same Idempotency-Key. If it recurs, contact the operator and quote this request_id."
+)
+
+export const searchTimeout = text(
+  "search_timeout",
+  "The search took too long. Use a longer query or fewer filters, or retry after 1 s."
+)
+
+export const providerUnavailable = text(
+  "provider_unavailable",
+  "The messaging provider is unavailable. Nothing was changed. Wait the number of seconds in the Retry-After header, then retry."
+)
+
+// ------------------------------------------------- conflicts of one operation
+
+export const tagsTooMany = (limit: number) =>
+  text(
+    "conflict",
+    `The contact would have more than ${limit} tags. Remove some of them in the same request with remove_tag_ids.`,
+    "add_tag_ids"
+  )
+
+export const notesTooLong = (limit: number) =>
+  text(
+    "conflict",
+    `The contact's notes would exceed ${limit} characters. Shorten them first: update the contact with \`notes\`.`,
+    "text"
+  )
+
+export const replyWindowClosed = text(
+  "conflict",
+  "The reply window is closed: the contact sent no message in the last 24 hours. Send a template instead.",
+  "type"
+)
+
+export const tagNameTaken = (name: string) =>
+  text("conflict", `A tag named "${name}" already exists. Choose another name.`, "name")
+
+export const tooManyWebhooks = (limit: number) =>
+  text("conflict", `The organization has reached its limit of ${limit} active webhooks. Disable one first.`)
+
+export const tooManySecrets = (limit: number) =>
+  text(
+    "conflict",
+    `The webhook has reached its limit of ${limit} active signing secrets. Retry 24 hours after the oldest rotation.`
+  )
+
+export const webhookNotChanged = text(
+  "conflict",
+  "The webhook is disabled and cannot be changed. Create a new webhook."
+)
+
+export const deliveryNotRetried = text(
+  "conflict",
+  "The webhook is disabled, so its deliveries cannot be retried. Create a new webhook."
+)
+
+export const nothingPosted = text(
+  "conflict",
+  "The webhook is disabled, so nothing is posted to it. Create a new webhook."
+)
+
+export const replayInProgress = text(
+  "conflict",
+  "A replay of the webhook is in progress. Wait until it has ended."
+)
