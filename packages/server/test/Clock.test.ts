@@ -7,15 +7,12 @@ import { type ClaimedWork, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "../testing/Processes.ts"
+import { shiftedClock } from "../testing/ShiftedClock.ts"
 
 const nowhere: Processes.Server = { port: 0, url: "" }
 
 /** Puts a process on a host whose clock is hours ahead, or behind. */
-const ahead = (hours: number) => ({
-  NODE_OPTIONS: `--import=data:text/javascript,${
-    encodeURIComponent(`const now = Date.now; Date.now = () => now() + ${hours * 3_600_000}`)
-  }`
-})
+const ahead = (hours: number) => shiftedClock(hours * 3_600_000)
 
 /** The times that commands, requests and workers wrote, which the provider had no say in. */
 const written = SqlClient.SqlClient.use((sql) =>

@@ -23,7 +23,7 @@ const exec = promisify(execFile)
 const run = (file: string, ...args: ReadonlyArray<string>) => Effect.promise(() => exec(file, args))
 
 /** Writes zeros into a file until the disk has no space left. */
-const writeUntilFull = async (path: string): Promise<void> => {
+export const writeUntilFull = async (path: string): Promise<void> => {
   const block = new Uint8Array(65_536)
   const file = await open(path, "a")
   try {

@@ -5,8 +5,23 @@
  */
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Exit, Redacted, Ref, Schedule, Scope } from "effect"
-import { appendFile, chown, copyFile, lstat, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { execFile } from "node:child_process"
+import {
+  appendFile,
+  chmod,
+  chown,
+  copyFile,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile
+} from "node:fs/promises"
 import { join } from "node:path"
+import { promisify } from "node:util"
 import { start } from "../src/dev/EmbeddedPostgres.ts"
 import { freePort } from "../src/dev/FreePort.ts"
 
@@ -25,6 +40,20 @@ export interface PostgresPair {
   readonly promote: Effect.Effect<void>
   /** Rebuilds the server that was killed as the synchronous standby of the other. */
   readonly rebuild: Effect.Effect<void>
+  /** Kills the primary as `kill` does, and starts it again as the primary. */
+  readonly restart: Effect.Effect<void>
+  /** Runs statements on the primary, one after another. */
+  readonly run: (...statements: ReadonlyArray<string>) => Effect.Effect<void>
+  /** The directory of the primary. */
+  readonly directory: Effect.Effect<string>
+}
+
+export interface Options {
+  /**
+   * The MiB of a disk for the data of each server. Its log (WAL) is outside of it, as production should have it. Only root
+   * can mount one. By default there is none.
+   */
+  readonly disk_mib?: number
 }
 
 /** The data directory of a server, inside its own. */
@@ -47,7 +76,8 @@ const copy = async (from: string, to: string): Promise<void> => {
   const copyOne = async (path: string): Promise<void> => {
     if (excluded.test(path)) return
     try {
-      const entry = await lstat(join(from, path))
+      // Follows the link to a log outside of the directory, of which the copy gets an empty one inside.
+      const entry = await stat(join(from, path))
       const target = join(to, path)
       await (entry.isDirectory() ? mkdir(target, { mode: entry.mode }) : copyFile(join(from, path), target))
       await chown(target, entry.uid, entry.gid)
@@ -72,8 +102,10 @@ const on = <A, E>(
 const backup = Effect.fnUntraced(function*(primary: Server, standby: Pick<Server, "directory">, password: string) {
   const target = cluster(standby)
   yield* Effect.promise(async () => {
-    await rm(standby.directory, { recursive: true, force: true })
-    await mkdir(standby.directory, { mode: (await lstat(primary.directory)).mode })
+    await mkdir(standby.directory, { recursive: true })
+    // Its disk stays mounted.
+    for (const name of await readdir(standby.directory)) await rm(join(standby.directory, name), { recursive: true })
+    await chmod(standby.directory, (await lstat(primary.directory)).mode)
     for (const file of ["password", "initialised"]) {
       await copyFile(join(primary.directory, file), join(standby.directory, file))
     }
@@ -89,9 +121,30 @@ const backup = Effect.fnUntraced(function*(primary: Server, standby: Pick<Server
     await writeFile(join(target, "backup_label"), String(stopped?.["labelfile"]))
     await writeFile(join(target, "standby.signal"), "")
     // The last of equal settings counts. A promoted standby has no standby of its own yet, and must not wait for one.
-    const settings = `primary_conninfo = '${conninfo}'\nsynchronous_standby_names = ''\n`
+    const settings =
+      `primary_conninfo = '${conninfo}'\nsynchronous_standby_names = ''\nwal_retrieve_retry_interval = '250ms'\n`
     await appendFile(join(target, "postgresql.auto.conf"), settings)
   })
+})
+
+const execute = (file: string, ...args: ReadonlyArray<string>) => Effect.promise(() => promisify(execFile)(file, args))
+
+/** Mounts a disk of its own for a server. */
+const mount = (directory: string, mib: number) =>
+  Effect.acquireRelease(
+    Effect.andThen(
+      Effect.promise(() => mkdir(directory, { recursive: true })),
+      execute("mount", "-t", "tmpfs", "-o", `size=${mib}m,mode=0711`, "tmpfs", directory)
+    ),
+    () => execute("umount", "--lazy", directory)
+  )
+
+/** Moves the log of a stopped server out of its directory. */
+const moveLog = Effect.fnUntraced(function*(server: Pick<Server, "directory">) {
+  const [log, moved] = [join(cluster(server), "pg_wal"), `${server.directory}-wal`]
+  yield* Effect.promise(() => rm(moved, { recursive: true, force: true }))
+  yield* execute("mv", log, moved)
+  yield* Effect.promise(() => symlink(moved, log))
 })
 
 /** Starts a server on its directory, which is initialised unless it was copied. */
@@ -130,10 +183,16 @@ const kill = (pid: number): void => {
 }
 
 /** Starts the pair in a directory. Both servers stop when the scope closes. */
-export const make = Effect.fnUntraced(function*(directory: string) {
-  // One scope for all servers to come: who uses them closes before any of them.
+export const make = Effect.fnUntraced(function*(directory: string, { disk_mib }: Options = {}) {
+  // One scope for all servers to come: who uses them closes before any of them, and their disks stay until then.
+  const disks = yield* Scope.fork(yield* Effect.scope)
   const scope = yield* Scope.fork(yield* Effect.scope)
   const [a, b] = yield* Effect.all([freePort, freePort])
+  if (disk_mib !== undefined) {
+    for (const name of ["a", "b"]) yield* Scope.provide(mount(join(directory, name), disk_mib), disks)
+    yield* Effect.orDie(Effect.scoped(start({ directory: join(directory, "a"), port: a })))
+    yield* moveLog({ directory: join(directory, "a") })
+  }
   const first = yield* run({ directory: join(directory, "a"), port: a }, scope)
   const password = yield* Effect.promise(() => readFile(join(first.directory, "password"), "utf8"))
   // A standby begins with what was written during its backup, which the primary keeps for it.
@@ -142,19 +201,25 @@ export const make = Effect.fnUntraced(function*(directory: string) {
     (query) => Effect.andThen(query("ALTER SYSTEM SET wal_keep_size = '1GB'"), query("SELECT pg_reload_conf()"))
   )
   const copied = { directory: join(directory, "b"), port: b }
-  yield* backup(first, copied, password)
+  const makeStandby = Effect.fnUntraced(function*(primary: Server, standby: Pick<Server, "directory">) {
+    yield* backup(primary, standby, password)
+    if (disk_mib !== undefined) yield* moveLog(standby)
+  })
+  yield* makeStandby(first, copied)
   const second = yield* run(copied, scope)
   yield* synchronize(first, password)
   const servers = yield* Ref.make<readonly [primary: Server, standby: Server]>([first, second])
 
+  const killPrimary = Effect.gen(function*() {
+    const [primary] = yield* Ref.get(servers)
+    const rows = yield* on(urlOf(password, primary.port), (query) => query("SELECT pid FROM pg_stat_activity"))
+    const file = yield* Effect.promise(() => readFile(join(cluster(primary), "postmaster.pid"), "utf8"))
+    for (const pid of [Number.parseInt(file), ...rows.map(({ pid }) => Number(pid))]) kill(pid)
+  })
+
   return {
     url: `${urlOf(password, a, b)}?target_session_attrs=read-write`,
-    kill: Effect.gen(function*() {
-      const [primary] = yield* Ref.get(servers)
-      const rows = yield* on(urlOf(password, primary.port), (query) => query("SELECT pid FROM pg_stat_activity"))
-      const file = yield* Effect.promise(() => readFile(join(cluster(primary), "postmaster.pid"), "utf8"))
-      for (const pid of [Number.parseInt(file), ...rows.map(({ pid }) => Number(pid))]) kill(pid)
-    }),
+    kill: killPrimary,
     promote: Effect.gen(function*() {
       const [, standby] = yield* Ref.get(servers)
       yield* on(urlOf(password, standby.port), (query) => query("SELECT pg_promote()"))
@@ -162,10 +227,21 @@ export const make = Effect.fnUntraced(function*(directory: string) {
     rebuild: Effect.gen(function*() {
       const [killed, primary] = yield* Ref.get(servers)
       yield* Scope.close(killed.scope, Exit.void)
-      yield* backup(primary, killed, password)
+      yield* makeStandby(primary, killed)
       const standby = yield* run(killed, scope)
       yield* synchronize(primary, password)
       yield* Ref.set(servers, [primary, standby])
-    })
+    }),
+    restart: Effect.gen(function*() {
+      const [primary, standby] = yield* Ref.get(servers)
+      yield* killPrimary
+      yield* Scope.close(primary.scope, Exit.void)
+      yield* Ref.set(servers, [yield* run(primary, scope), standby])
+    }),
+    run: Effect.fnUntraced(function*(...statements: ReadonlyArray<string>) {
+      const [primary] = yield* Ref.get(servers)
+      yield* on(urlOf(password, primary.port), (query) => Effect.forEach(statements, query, { discard: true }))
+    }),
+    directory: Effect.map(Ref.get(servers), ([{ directory }]) => directory)
   } satisfies PostgresPair
 })

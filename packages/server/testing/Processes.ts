@@ -148,10 +148,16 @@ export const organization = (environment: Environment) =>
           phone_messaging_business_account_id: "acme"
         }))
       ))
-      const { key } = yield* as(ApiKeys.use((keys) =>
+      const { api_key, key } = yield* as(ApiKeys.use((keys) =>
         keys.create(CreateApiKey.make({ name: "test", created_by: owner.id, expires: "90d", scopes: Scope.literals }))
       ))
-      return { organization_id, member_id: owner.id, channel_id: channel.id, key: Redacted.value(key) }
+      return {
+        organization_id,
+        member_id: owner.id,
+        channel_id: channel.id,
+        key_id: api_key.id,
+        key: Redacted.value(key)
+      }
     })
   )
 

@@ -1,0 +1,129 @@
+/** The end of a run: waits until nothing is left to do, and reads everything. */
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { ApiKeys } from "@messaging-crm/core/ApiKeys"
+import { Audit } from "@messaging-crm/core/Audit"
+import { Effect, Redacted, Schedule, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Processes from "../Processes.ts"
+import type { Cluster, Organization } from "./Cluster.ts"
+import type { FinalState, Resource } from "./History.ts"
+import type { Operators } from "./Operators.ts"
+
+const Page = Schema.fromJsonString(Schema.Struct({
+  data: Schema.Array(Schema.Record(Schema.String, Schema.Unknown)),
+  next_cursor: Schema.NullOr(Schema.String)
+}))
+
+const attempts_max = 50
+
+/** Reads a whole list. Nothing fails any more, but a server may still be about to close a connection. */
+const list = Effect.fnUntraced(function*({ servers: [server] }: Cluster, { key }: Organization, path: string) {
+  if (server === undefined) return yield* Effect.die(new Error("There is no server."))
+  const rows: Array<Resource> = []
+  let cursor: string | null = ""
+  while (cursor !== null) {
+    const query: string = cursor === "" ? "" : `${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(cursor)}`
+    const page = yield* Processes.request(server, "GET", `${path}${query}`, { key }).pipe(
+      Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Page)(text)),
+      Effect.retry({ schedule: Schedule.spaced("200 millis"), times: attempts_max }),
+      Effect.orDie
+    )
+    rows.push(...page.data)
+    cursor = page.next_cursor
+  }
+  return rows
+})
+
+/** As JSON, which has texts for times. */
+const plain = (value: unknown): ReadonlyArray<Resource> => JSON.parse(JSON.stringify(value))
+
+const audit_records_max = 1_000_000
+
+const noFilter = { resource_id: null, key_id: null, member_id: null, before: null }
+
+/** Reads everything of an organization. */
+export const read = Effect.fnUntraced(function*(cluster: Cluster, operators: Operators, organization: Organization) {
+  const all = (path: string) => list(cluster, organization, path)
+  const run = operators(organization)
+  const sql = yield* SqlClient.SqlClient
+  const conversations = yield* all("/conversations?page_size=100")
+  const messages = yield* Effect.forEach(
+    conversations,
+    ({ id }) => Effect.map(all(`/conversations/${String(id)}/messages`), (rows) => [String(id), rows] as const)
+  )
+  // The API lists the 100 most recent.
+  const webhooks = plain(
+    yield* sql`
+      SELECT id, url, event_types, status, created_at, disabled_at FROM webhooks
+      WHERE organization_id = ${organization.organization_id}::uuid ORDER BY created_at DESC, id DESC
+    `
+  )
+  const deliveries = plain(
+    yield* sql`
+      SELECT id, webhook_id, event_id, event_type, status, attempt_count, response_status, failure_code, created_at
+      FROM webhook_deliveries
+      WHERE organization_id = ${organization.organization_id}::uuid ORDER BY created_at DESC, id DESC
+    `
+  )
+  return {
+    contacts: yield* all("/contacts?page_size=100"),
+    contact_fields: yield* all("/contact-fields"),
+    tags: yield* all("/tags"),
+    channels: yield* all("/channels"),
+    members: yield* all("/members"),
+    conversations,
+    messages: Object.fromEntries(messages),
+    sends: yield* all("/sends?page_size=100"),
+    events: yield* all("/events?page_size=100"),
+    webhooks,
+    deliveries: Object.fromEntries(
+      webhooks.map(({ id }) => [String(id), deliveries.filter(({ webhook_id }) => webhook_id === id)])
+    ),
+    api_keys: plain(yield* run(ApiKeys.use((keys) => keys.list))),
+    audit: plain(yield* run(Audit.use((audit) => audit.list(noFilter, audit_records_max))))
+  } satisfies FinalState
+})
+
+/** The work that is left, and a number that grows while something happens. */
+const progress = SqlClient.SqlClient.use((sql) =>
+  sql<{ readonly left: ReadonlyArray<string>; readonly rows: number }>`
+    SELECT
+      array(SELECT kind || ' ' || ref FROM work UNION ALL SELECT 'callback' FROM provider_callbacks) AS left,
+      ((SELECT count(*) FROM messages) + (SELECT count(*) FROM webhook_events))::integer AS rows
+  `
+).pipe(Effect.map(([row]) => row ?? { left: ["unknown"], rows: -1 }))
+
+/** Makes waiting deliveries and replays due now: a pause between attempts takes minutes. */
+const hurry = SqlClient.SqlClient.use((sql) =>
+  Effect.andThen(
+    sql`
+      UPDATE work SET due_at = now()
+      WHERE kind IN ('webhook_delivery', 'webhook_replay') AND leased_until IS NULL AND due_at > now()
+    `,
+    sql`
+      UPDATE work_lanes SET next_due = least(next_due, now()), paused_until = NULL
+      WHERE kind IN ('webhook_delivery', 'webhook_replay') AND next_due < 'infinity'
+    `
+  )
+)
+
+/** How often in a row the queue must be empty, as the network takes up to 200 ms to report. */
+const calm_checks = 4
+
+/** Waits until the queue is empty and nothing happens any more, for at most that many seconds. Returns what is left. */
+export const settle = Effect.fnUntraced(function*(seconds: number) {
+  let calm = 0
+  let before = yield* progress
+  for (let check = 0; check < seconds * 2 && calm < calm_checks; check++) {
+    yield* hurry
+    yield* Effect.sleep("500 millis")
+    const now = yield* progress
+    calm = now.left.length === 0 && now.rows === before.rows ? calm + 1 : 0
+    before = now
+  }
+  return before.left
+})
+
+/** A connection to the database without proxies. */
+export const connected = ({ database_url }: Cluster) =>
+  Client.layer({ url: Redacted.make(database_url), connections: 2 })

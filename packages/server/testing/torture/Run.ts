@@ -1,0 +1,110 @@
+/** One run: the system, its clients, and the nemesis, and then the history of what happened. */
+import { Effect, Fiber, Ref, Schema } from "effect"
+import * as Processes from "../Processes.ts"
+import * as Clients from "./Clients.ts"
+import * as Cluster from "./Cluster.ts"
+import * as Endpoints from "./Endpoints.ts"
+import * as Faults from "./Faults.ts"
+import * as Final from "./Final.ts"
+import type { History, InboundMessage } from "./History.ts"
+import * as Operators from "./Operators.ts"
+import * as Recorder from "./Recorder.ts"
+import * as Wishes from "./Wishes.ts"
+
+export interface Options extends Cluster.Options {
+  readonly seed: number
+  /** How long faults are made. */
+  readonly seconds: number
+  readonly clients: number
+  /** The programs of the version before; null if there is none. */
+  readonly before: Cluster.Programs | null
+}
+
+const Accepted = Schema.fromJsonString(Schema.Struct({
+  accepted: Schema.Array(Schema.Struct({
+    reference: Schema.String,
+    provider_message_id: Schema.String,
+    recipient: Schema.String,
+    text: Schema.NullOr(Schema.String)
+  }))
+}))
+
+const accepted = ({ accepted_url }: Cluster.Cluster) =>
+  Effect.promise(async () => (await fetch(accepted_url)).text()).pipe(
+    Effect.flatMap((text) => Schema.decodeUnknownEffect(Accepted)(text)),
+    Effect.map(({ accepted }) => accepted),
+    Effect.orDie
+  )
+
+/** The part of an answer that shows a signing secret. */
+interface WithSecret {
+  readonly data?: { readonly url?: string; readonly signing_secret?: string }
+}
+
+/** Returns the secrets of each endpoint; null where a request for one was not answered. */
+const secretsIn = ({ calls }: Recorder.Recorder) => (endpoint: string): ReadonlyArray<string> | null => {
+  const answers = calls.flatMap(({ answer, operation }) =>
+    operation === "webhooks.create" || operation === "webhooks.rotate_secret" ? [answer] : []
+  )
+  if (answers.includes(null)) return null
+  return answers.flatMap((answer) => {
+    const { data } = (answer?.body ?? {}) as WithSecret // the API's body
+    return data?.url?.endsWith(endpoint) === true && data.signing_secret !== undefined ? [data.signing_secret] : []
+  })
+}
+
+/** How long the end of a run may take: what was interrupted is retried with pauses. */
+const quiescence_seconds_max = 100
+
+/** Runs the system under torture, and returns its history. */
+export const run = Effect.fnUntraced(function*(options: Options) {
+  const { clients, seconds, seed } = options
+  const cluster = yield* Cluster.make(options)
+  const recorder = Recorder.make()
+  const operators = yield* Operators.make(cluster)
+  const endpoints = yield* Endpoints.make(cluster.organizations.length, recorder.now)
+  let number = 0
+  const known = cluster.organizations.map((organization, index) =>
+    Wishes.known(organization, cluster.template_id, () => endpoints.urlOf(index, `/endpoint-${number++}`))
+  )
+  const keys = cluster.organizations.map(({ key, key_id }) => [{ id: key_id, secret: key }])
+  const is_over = yield* Ref.make(false)
+  const inbound: Array<InboundMessage> = []
+  const nemesis = Faults.make({ cluster, endpoints: endpoints.proxies, before: options.before }, recorder.now)
+
+  const world = { cluster, recorder, operators, known, keys, is_over }
+  const working = yield* Effect.forkChild(Clients.run(world, clients, seed, inbound))
+  const faulting = yield* Effect.forkChild(nemesis.run(seed))
+  yield* Effect.raceFirst(
+    Effect.sleep(`${seconds} seconds`),
+    Effect.raceFirst(Fiber.join(working), Fiber.join(faulting))
+  )
+  yield* Fiber.interrupt(faulting)
+  yield* endpoints.calm
+  yield* Ref.set(is_over, true)
+  yield* Effect.forEach(cluster.servers, ({ url }) => Processes.untilUp(`${url}/health/ready`), { discard: true })
+  // A request without an outcome until then stays open in the history.
+  yield* Effect.timeoutOption(Fiber.join(working), "30 seconds")
+  yield* Fiber.interrupt(working)
+  return yield* Effect.gen(function*() {
+    const unfinished = yield* Final.settle(quiescence_seconds_max)
+    const organizations = yield* Effect.forEach(
+      cluster.organizations,
+      (organization) =>
+        Effect.map(
+          Final.read(cluster, operators, organization),
+          (final) => ({ id: organization.organization_id, final })
+        )
+    )
+    return {
+      seed,
+      organizations,
+      calls: recorder.calls,
+      accepted: yield* accepted(cluster),
+      inbound,
+      received: endpoints.received(secretsIn(recorder)),
+      faults: nemesis.faults,
+      unfinished
+    } satisfies History
+  }).pipe(Effect.provide(Final.connected(cluster)), Effect.orDie)
+})

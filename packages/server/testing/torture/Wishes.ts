@@ -1,0 +1,272 @@
+/** Random requests of a client over a few rows that all clients of an organization share. */
+import { Effect, Random } from "effect"
+import * as Processes from "../Processes.ts"
+import type { Organization } from "./Cluster.ts"
+import type { Resource } from "./History.ts"
+import type { Wish } from "./Recorder.ts"
+
+/** What the clients of an organization have learned from their answers. */
+export interface Known extends Organization {
+  readonly template_id: string
+  /** Makes the URL of an endpoint that no other webhook has. */
+  readonly newUrl: () => string
+  readonly contacts: Array<string>
+  readonly conversations: Array<string>
+  readonly messages: Array<{ readonly id: string; readonly conversation_id: string }>
+  readonly sends: Array<string>
+  readonly tags: Array<string>
+  readonly webhooks: Array<string>
+  readonly deliveries: Array<{ readonly id: string; readonly webhook_id: string }>
+}
+
+export const known = (organization: Organization, template_id: string, newUrl: () => string): Known => ({
+  ...organization,
+  template_id,
+  newUrl,
+  contacts: [],
+  conversations: [],
+  messages: [],
+  sends: [],
+  tags: [],
+  webhooks: [],
+  deliveries: []
+})
+
+/** The numbers that all clients write to: three ordinary ones, and one for each way in which a network can behave. */
+export const phones = ["1234567", "1234568", "1234569", "1234567", "1234568"]
+  .concat(["0000002", "0000003", "0000004", "0000005", "0000006", "0000007"])
+  .map((number) => `+49151${number}`)
+
+/** The rows that all clients change. */
+const hot_max = 6
+
+const pick = <A>(values: ReadonlyArray<A>) =>
+  Effect.map(Random.nextIntBetween(0, Math.max(0, values.length - 1)), (index) => values[index])
+
+const pickHot = (ids: ReadonlyArray<string>) =>
+  Effect.map(pick(ids.slice(0, hot_max)), (id) => id ?? "019aa0c2-5b00-7000-8000-00000000000b")
+
+const chance = (probability: number) => Effect.map(Random.next, (value) => value < probability)
+
+const tag_names = ["vip", "VIP", "Straße", "STRASSE", "late", "new", "old"]
+const event_types = [
+  "message.received",
+  "message.sent",
+  "message.updated",
+  "send.failed",
+  "conversation.closed",
+  "conversation.opened",
+  "conversation.assigned",
+  "contact.created",
+  "contact.updated"
+]
+
+/** A value that nobody else writes. */
+type Unique = (prefix: string) => string
+
+type Make = (known: Known, unique: Unique) => Effect.Effect<Wish>
+
+/** A request that is safe to repeat. */
+const write = (wish: Omit<Wish, "idempotency_key">, unique: Unique): Wish => ({
+  ...wish,
+  idempotency_key: unique("idempotency")
+})
+
+const get = (operation: Wish["operation"], path: string): Wish => ({ operation, method: "GET", path })
+
+const contactFields = Effect.fnUntraced(function*({ member_id, tags }: Known, unique: Unique) {
+  const owner = { owner_user_id: (yield* chance(0.5)) ? member_id : null }
+  const tag = yield* pick(tags.slice(0, hot_max))
+  const tagged = { tag_ids: tag === undefined ? [] : [tag] }
+  const choices: ReadonlyArray<Resource> = [
+    { first_name: unique("first") },
+    { last_name: unique("last"), lifecycle_stage: "lead" },
+    { company: unique("Straße"), ...owner },
+    { city: unique("city"), ...tagged },
+    tag === undefined ? { job_title: null } : { add_tag_ids: [tag] },
+    tag === undefined ? {} : { remove_tag_ids: [tag] }
+  ]
+  return (yield* pick(choices)) ?? {}
+})
+
+const contacts: Readonly<Record<string, Make>> = {
+  "contacts.create": Effect.fnUntraced(function*(_, unique) {
+    const body = { first_name: unique("created"), primary_phone: (yield* pick(phones)) ?? null }
+    return write({ operation: "contacts.create", method: "POST", path: "/contacts", body }, unique)
+  }),
+  "contacts.update": Effect.fnUntraced(function*(known, unique) {
+    const path = `/contacts/${yield* pickHot(known.contacts)}`
+    const body = yield* contactFields(known, unique)
+    return write({ operation: "contacts.update", method: "PATCH", path, body }, unique)
+  }),
+  "contacts.add_note": Effect.fnUntraced(function*(known, unique) {
+    const path = `/contacts/${yield* pickHot(known.contacts)}/notes`
+    const wish = { operation: "contacts.add_note", method: "POST", path, body: { text: unique("note") } } as const
+    // The key is optional.
+    return (yield* chance(0.2)) ? wish : write(wish, unique)
+  }),
+  "contacts.upsert": Effect.fnUntraced(function*(_, unique) {
+    const emails = ["kim@acme.example", "KIM@acme.example", "alex@acme.example"]
+    const rows = yield* Effect.forEach(
+      [1, 2],
+      () => Effect.map(pick(emails), (primary_email) => ({ primary_email, last_name: unique("upserted") }))
+    )
+    const body = { match: "primary_email", contacts: rows }
+    return write({ operation: "contacts.upsert", method: "POST", path: "/contacts/upsert", body }, unique)
+  }),
+  "contacts.get": (known) => Effect.map(pickHot(known.contacts), (id) => get("contacts.get", `/contacts/${id}`)),
+  "contacts.list": () =>
+    Effect.map(
+      pick(["", "?query=created", "?lifecycle_stage=lead", "?channel=phone_messaging&page_size=20", "?page_size=3"]),
+      (query = "") => get("contacts.list", `/contacts${query}`)
+    ),
+  "contact_fields.list": () => Effect.succeed(get("contact_fields.list", "/contact-fields"))
+}
+
+const catalog: Readonly<Record<string, Make>> = {
+  "tags.create": Effect.fnUntraced(function*(_, unique) {
+    const name = (yield* chance(0.7)) ? yield* pick(tag_names) : unique("tag")
+    const wish = { operation: "tags.create", method: "POST", path: "/tags", body: { name, color: "blue" } } as const
+    return (yield* chance(0.2)) ? wish : write(wish, unique)
+  }),
+  "tags.list": () => Effect.succeed(get("tags.list", "/tags")),
+  "members.list": () => Effect.succeed(get("members.list", "/members")),
+  "channels.list": () => Effect.succeed(get("channels.list", "/channels")),
+  "templates.list": () => Effect.succeed(get("templates.list", "/templates"))
+}
+
+const onConversation =
+  (operation: Wish["operation"], method: "PATCH" | "POST", suffix: string) =>
+  (bodyOf: (known: Known) => Effect.Effect<Resource | undefined>): Make =>
+    Effect.fnUntraced(function*(known, unique) {
+      const path = `/conversations/${yield* pickHot(known.conversations)}${suffix}`
+      const body = yield* bodyOf(known)
+      return write(body === undefined ? { operation, method, path } : { operation, method, path, body }, unique)
+    })
+
+const conversations: Readonly<Record<string, Make>> = {
+  "sends.start": Effect.fnUntraced(function*({ channel_id, template_id }, unique) {
+    const phone = (yield* pick(phones)) ?? ""
+    const body = Processes.greeting(channel_id, phone, unique("started"), template_id)
+    return write({ operation: "sends.start", method: "POST", path: "/conversations", body }, unique)
+  }),
+  "sends.send": Effect.fnUntraced(function*(known, unique) {
+    const path = `/conversations/${yield* pickHot(known.conversations)}/messages`
+    const { template } = Processes.greeting(known.channel_id, "", unique("template"), known.template_id)
+    const text = { type: "text", text: unique("text 👋") }
+    const body = (yield* chance(0.3)) ? { type: "template", template } : text
+    return write({ operation: "sends.send", method: "POST", path, body }, unique)
+  }),
+  "conversations.assign": onConversation("conversations.assign", "PATCH", "/assignment")(
+    Effect.fnUntraced(function*({ member_id }) {
+      return {
+        assigned_user_id: (yield* chance(0.6)) ? member_id : null,
+        sync_contact_owner: yield* chance(0.5)
+      }
+    })
+  ),
+  "conversations.close": onConversation("conversations.close", "POST", "/close")(() =>
+    Effect.map(pick(["resolved", "spam", null]), (category) => ({ category: category ?? null }))
+  ),
+  "conversations.reopen": onConversation("conversations.reopen", "POST", "/reopen")(() => Effect.succeed(undefined)),
+  "conversations.get": ({ conversations }) =>
+    Effect.map(pickHot(conversations), (id) => get("conversations.get", `/conversations/${id}`)),
+  "conversations.list": () =>
+    Effect.map(
+      pick(["", "?status=open", "?status=closed", "?unassigned=true"]),
+      (query = "") => get("conversations.list", `/conversations${query}`)
+    ),
+  "messages.list": ({ conversations }) =>
+    Effect.map(pickHot(conversations), (id) => get("messages.list", `/conversations/${id}/messages`)),
+  "messages.get": ({ messages }) =>
+    Effect.map(pick(messages), (message) =>
+      message === undefined
+        ? get("channels.list", "/channels")
+        : get("messages.get", `/conversations/${message.conversation_id}/messages/${message.id}`)),
+  "sends.get": ({ sends }) =>
+    Effect.map(
+      pick(sends.slice(-20)),
+      (id) => id === undefined ? get("sends.list", "/sends") : get("sends.get", `/sends/${id}`)
+    ),
+  "sends.list": () =>
+    Effect.map(pick(["", "?status=sent", "?status=queued"]), (query = "") => get("sends.list", `/sends${query}`))
+}
+
+/** The active webhooks of an organization: each event makes a delivery for each. */
+const webhooks_max = 3
+
+const onWebhook =
+  (operation: Wish["operation"], method: "DELETE" | "PATCH" | "POST", suffix: string) =>
+  (bodyOf: (known: Known) => Effect.Effect<Resource | undefined>): Make =>
+    Effect.fnUntraced(function*(known, unique) {
+      const id = yield* pick(known.webhooks)
+      if (id === undefined) return get("webhooks.list", "/webhooks")
+      const body = yield* bodyOf(known)
+      const path = `/webhooks/${id}${suffix}`
+      return write(body === undefined ? { operation, method, path } : { operation, method, path, body }, unique)
+    })
+
+const someTypes = Effect.map(Random.shuffle(event_types), (types) => types.slice(0, 5))
+
+const disable = onWebhook("webhooks.disable", "DELETE", "")(() => Effect.succeed(undefined))
+
+const webhooks: Readonly<Record<string, Make>> = {
+  "webhooks.create": Effect.fnUntraced(function*(known, unique) {
+    if (known.webhooks.length >= webhooks_max) {
+      return (yield* chance(0.2)) ? yield* disable(known, unique) : get("webhooks.list", "/webhooks?status=active")
+    }
+    const body = { url: known.newUrl(), event_types: yield* someTypes }
+    return write({ operation: "webhooks.create", method: "POST", path: "/webhooks", body }, unique)
+  }),
+  "webhooks.update": onWebhook("webhooks.update", "PATCH", "")(() =>
+    Effect.map(someTypes, (event_types) => ({ event_types }))
+  ),
+  "webhooks.rotate_secret": onWebhook("webhooks.rotate_secret", "POST", "/rotate_secret")(() =>
+    Effect.succeed(undefined)
+  ),
+  "webhooks.test": onWebhook("webhooks.test", "POST", "/test")(() => Effect.succeed(undefined)),
+  "webhooks.get": ({ webhooks }) =>
+    Effect.map(
+      pick(webhooks),
+      (id) => id === undefined ? get("webhooks.list", "/webhooks") : get("webhooks.get", `/webhooks/${id}`)
+    ),
+  "webhooks.list": () => Effect.succeed(get("webhooks.list", "/webhooks")),
+  "webhook_deliveries.list": ({ webhooks }) =>
+    Effect.map(pick(webhooks), (id) =>
+      id === undefined
+        ? get("webhooks.list", "/webhooks")
+        : get("webhook_deliveries.list", `/webhooks/${id}/deliveries`)),
+  "webhook_deliveries.retry": Effect.fnUntraced(function*({ deliveries }, unique) {
+    const delivery = yield* pick(deliveries.slice(-20))
+    if (delivery === undefined) return get("webhooks.list", "/webhooks")
+    const path = `/webhooks/${delivery.webhook_id}/deliveries/${delivery.id}/retry`
+    return write({ operation: "webhook_deliveries.retry", method: "POST", path }, unique)
+  }),
+  "events.list": () =>
+    Effect.map(pick(["", "?type=contact.created"]), (query = "") => get("events.list", `/events${query}`))
+}
+
+/** The operations by how often they are wished for. */
+const weights: Readonly<Record<string, number>> = {
+  "contacts.update": 10,
+  "contacts.add_note": 8,
+  "sends.start": 7,
+  "sends.send": 10,
+  "contacts.upsert": 4,
+  "contacts.create": 4,
+  "contacts.get": 6,
+  "conversations.assign": 4,
+  "conversations.close": 4,
+  "conversations.reopen": 4,
+  "messages.list": 4,
+  "sends.get": 4,
+  "tags.create": 3
+}
+
+const makers: Readonly<Record<string, Make>> = { ...contacts, ...catalog, ...conversations, ...webhooks }
+
+const wheel = Object.entries(makers).flatMap(([name, make]) => Array.from({ length: weights[name] ?? 2 }, () => make))
+
+/** Returns the next wish of a client. */
+export const next = (known: Known, unique: Unique): Effect.Effect<Wish> =>
+  Effect.flatMap(pick(wheel), (make) => make === undefined ? Effect.die("There is no operation.") : make(known, unique))
