@@ -208,7 +208,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.lengthOf(yield* listed(ours, { channel: "phone_messaging" }), 7)
     }))
 
-  it.effect("lists who has an external id or another name of an identity, on a type of channel if one is given", () =>
+  it.effect("lists who has an external id or an alias of an identity, on a type of channel if one is given", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
@@ -297,7 +297,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.match(theirs, "primary_phone", old), Option.none())
     }))
 
-  it.effect.prop("identifies by every name, with each name as it was given, in the order of the names", {
+  it.effect.prop("identifies by every network ID, with each ID as it was given, in the order of the IDs", {
     display_name: name,
     username: name,
     alias: hardText({ min: 1, max: 100 })
@@ -310,14 +310,14 @@ export const suite = (it: It, { runs }: Options) => {
       const first = yield* Fixtures.identity(ours, id, named, [`2${alias}`])
       const second = yield* Fixtures.identity(ours, id, { external_id: `3${alias}` })
       const social = yield* Fixtures.identity(ours, id, { channel_type: "photo_social", external_id: `1${alias}` })
-      const names = [`3${alias}`, "nobody", `2${alias}`, `1${alias}`]
+      const network_ids = [`3${alias}`, "unknown", `2${alias}`, `1${alias}`]
       const identities = [first, second, social]
-      const known = (name: string, identity: typeof first) => ({
-        name,
+      const known = (network_id: string, identity: typeof first) => ({
+        network_id,
         identity: { ...identity, contact_id: id, version: 1 },
         contact: { id, identities, version: 4 }
       })
-      const found = yield* store.identify(ours, "phone_messaging", names)
+      const found = yield* store.identify(ours, "phone_messaging", network_ids)
       const shown = found.map(({ contact, ...rest }) => ({
         ...rest,
         contact: { id: contact.id, identities: contact.identities, version: contact.version }
@@ -327,9 +327,12 @@ export const suite = (it: It, { runs }: Options) => {
         known(`2${alias}`, first),
         known(`1${alias}`, first)
       ])
-      const others = yield* store.identify(ours, "photo_social", names)
-      assert.deepStrictEqual(others.map(({ identity, name }) => [name, identity.id]), [[`1${alias}`, social.id]])
-      assert.deepStrictEqual(yield* store.identify(theirs, "phone_messaging", names), [])
+      const others = yield* store.identify(ours, "photo_social", network_ids)
+      assert.deepStrictEqual(others.map(({ identity, network_id }) => [network_id, identity.id]), [[
+        `1${alias}`,
+        social.id
+      ]])
+      assert.deepStrictEqual(yield* store.identify(theirs, "phone_messaging", network_ids), [])
       assert.deepStrictEqual(yield* store.identify(ours, "phone_messaging", []), [])
       yield* Fixtures.write(ours, IdentityRows.update({ id: first.id, version: 1 }, { display_name: "Kim" }))
       const [now] = yield* store.identify(ours, "phone_messaging", [`1${alias}`])

@@ -187,18 +187,18 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* find(ours, conversation_id), { ...now, ...reopened, version: 3 })
     }))
 
-  it.effect("finds the threads of names on a channel, in the order of the names", () =>
+  it.effect("finds the threads of network IDs on a channel, in the order of the IDs", () =>
     Effect.gen(function*() {
       const store = yield* ConversationStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const { channel, contact_id, conversation_id, identity_id } = yield* Fixtures.thread(ours)
       const { external_id } = yield* find(ours, conversation_id)
       const alone = yield* Fixtures.identity(ours, contact_id, { external_id: "alone" }, ["alias"])
-      const names = ["nobody", "alias", external_id, "alone"]
+      const network_ids = ["unknown", "alias", external_id, "alone"]
       const shown = Effect.fnUntraced(function*(on: Pick<typeof channel, "id" | "type">, organization_id = ours) {
-        const found = yield* store.findThreads(organization_id, on, names)
-        return found.map(({ contact, conversation, identity, name }) => [
-          name,
+        const found = yield* store.findThreads(organization_id, on, network_ids)
+        return found.map(({ contact, conversation, identity, network_id }) => [
+          network_id,
           identity.id,
           contact.id,
           contact.version,

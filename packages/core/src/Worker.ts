@@ -1,5 +1,5 @@
 /**
- * The worker: claims work from the queue and carries it out. The only polling loop in core.
+ * The worker: claims work from the queue and executes it.
  */
 import { Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random, Schedule } from "effect"
 import { ChannelAccounts } from "./catalog/ChannelAccounts.ts"
@@ -10,7 +10,7 @@ import { Dispatch } from "./messaging/Dispatch.ts"
 import { Media } from "./messaging/Media.ts"
 import { MessageRetention } from "./messaging/MessageRetention.ts"
 import { Messages } from "./messaging/Messages.ts"
-import { type ClaimedDelivery, WebhookDeliveries, WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
+import { WebhookDeliveries, WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
 import { WebhookReplays } from "./webhooks/WebhookReplays.ts"
 import { Webhooks } from "./webhooks/Webhooks.ts"
 import { Audit } from "./work/Audit.ts"
@@ -30,10 +30,10 @@ import {
 } from "./work/WorkQueue.ts"
 
 /**
- * The maximum of items of a kind that one worker carries out at once.
+ * The maximum of items of a kind that one worker executes at once.
  *
- * Of one organization it holds no more than so many places are free, so one alone gets half of them, two get a third
- * each, and another always finds some.
+ * Of one organization it executes at most as many as there are free slots. So one organization gets half of the slots,
+ * two get a third each, and there are always some for another.
  */
 const in_progress_max = 256
 /** The maximum of items of one claim. */
@@ -62,8 +62,14 @@ const logAndPause = (what: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) 
     (cause) => Effect.andThen(Effect.logError(`${what} failed`, cause), Effect.sleep("1 second"))
   )
 
+/** A claimed item, and its execution. */
+interface Item {
+  readonly claimed: ClaimedWork
+  readonly execution: Effect.Effect<void>
+}
+
 /**
- * The items of a kind that a worker carries out now.
+ * The items of a kind that a worker executes now.
  *
  * Each kind has its own limit, so that slow work of one kind does not delay another.
  */
@@ -105,7 +111,7 @@ const ageOf = ({ oldest_due_at }: Backlog, now: DateTime.Utc): number =>
 const untilNone = (purge: Effect.Effect<number>) => Effect.repeat(purge, { until: (removed) => removed === 0 })
 
 export class Worker extends Context.Service<Worker, {
-  /** Claims one batch of due work of each kind, carries it out, and returns the number of items. */
+  /** Claims one batch of due work of each kind, executes it, and returns the number of items. */
   readonly runOnce: Effect.Effect<number>
   /**
    * Runs until it is interrupted. Then it claims nothing more, waits up to 20
@@ -146,8 +152,11 @@ export class Worker extends Context.Service<Worker, {
         const lease_until = DateTime.addDuration(now, lease)
         const options = { ...fairness, kind, limit, now, lease_until, token: yield* ids.uuid }
         return kind === "webhook_delivery"
-          ? yield* deliveryStore.claim(options)
-          : (yield* queue.claim(options)).map((claimed): ClaimedDelivery => ({ claimed, outgoing: null }))
+          ? (yield* deliveryStore.claim(options)).map((delivery): Item => ({
+            claimed: delivery.claimed,
+            execution: deliveries.attempt(delivery)
+          }))
+          : (yield* queue.claim(options)).map((claimed): Item => ({ claimed, execution: execute(claimed) }))
       })
 
       const settle = (settlement: Changes.Settlement) =>
@@ -156,16 +165,16 @@ export class Worker extends Context.Service<Worker, {
           decide: () => ({ result: undefined, changes: Changes.settle(settlement) })
         })
 
-      const execute = (item: ClaimedDelivery) => {
-        switch (item.claimed.kind) {
+      const execute = (claimed: ClaimedWork) => {
+        switch (claimed.kind) {
           case "send":
-            return dispatch.attempt(item.claimed)
+            return dispatch.attempt(claimed)
           case "send_outcome":
-            return dispatch.expireOutcome(item.claimed)
+            return dispatch.expireOutcome(claimed)
           case "webhook_delivery":
-            return deliveries.attempt(item)
+            return deliveries.attempt({ claimed, outgoing: null })
           case "webhook_replay":
-            return replays.attempt(item.claimed)
+            return replays.attempt(claimed)
         }
       }
 
@@ -204,9 +213,8 @@ export class Worker extends Context.Service<Worker, {
       })
 
       /** An item whose defect cannot be recorded stays claimed. It can be claimed again when its lease has ended. */
-      const perform = (item: ClaimedDelivery) => {
-        const { claimed } = item
-        return (claimed.defects < defect_pauses.length ? execute(item) : abandon(claimed)).pipe(
+      const perform = ({ claimed, execution }: Item) =>
+        (claimed.defects < defect_pauses.length ? execution : abandon(claimed)).pipe(
           Effect.asVoid,
           Effect.onInterrupt(() => settle({ claimed, outcome: "release" })),
           Effect.catchDefect((defect) => recover(claimed, defect)),
@@ -219,7 +227,6 @@ export class Worker extends Context.Service<Worker, {
           }),
           Effect.annotateLogs({ kind: claimed.kind, ref: claimed.ref, attempt: claimed.attempt })
         )
-      }
 
       const runOnce = Effect.forEach(WorkKind.literals, (kind) =>
         Effect.tap(

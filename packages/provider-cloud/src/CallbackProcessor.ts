@@ -5,7 +5,8 @@
  * the same, and the callback is retried.
  */
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
-import { type ChannelUnknown, Inbound, inLanes, type ProviderEvent } from "@messaging-crm/core/Inbound"
+import { inLanes } from "@messaging-crm/core/EventLanes"
+import { type ChannelUnknown, Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { FileUnavailable } from "@messaging-crm/core/Media"
 import * as Slots from "@messaging-crm/core/Slots"
 import { traced } from "@messaging-crm/core/Traces"

@@ -60,19 +60,19 @@ const matches = (tables: Table.Tables, organization_id: OrganizationId, match: C
     (search_terms === null || search_terms.some((term: string) => contact.search_text.includes(term)))
 }
 
-/** Looks names up on a type of channel, and returns the identities found in the order of the names. */
+/** Looks network IDs up on a type of channel, and returns the identities found in the order of the IDs. */
 export const identify = (
   tables: Table.Tables,
   organization_id: OrganizationId,
   channel_type: ChannelType,
-  names: ReadonlyArray<string>
+  network_ids: ReadonlyArray<string>
 ): ReadonlyArray<KnownIdentity> =>
-  names.flatMap((name) =>
+  network_ids.flatMap((network_id) =>
     Option.toArray(Option.gen(function*() {
-      const { identity_id } = yield* Table.get(tables, IdentityNetworkIdRows, organization_id, channel_type, name)
+      const { identity_id } = yield* Table.get(tables, IdentityNetworkIdRows, organization_id, channel_type, network_id)
       const identity = yield* Table.get(tables, IdentityRows, organization_id, identity_id)
       const contact = yield* Table.get(tables, ContactRows, organization_id, identity.contact_id)
-      return { name, identity, contact: Struct.pick(contact, ["id", "identities", "version"]) }
+      return { network_id, identity, contact: Struct.pick(contact, ["id", "identities", "version"]) }
     }))
   )
 
@@ -94,8 +94,8 @@ export const layer = Layer.effect(
           )
             .map(toContact)
         ),
-      identify: (organization_id, channel_type, names) =>
-        read(({ tables }) => identify(tables, organization_id, channel_type, names)),
+      identify: (organization_id, channel_type, network_ids) =>
+        read(({ tables }) => identify(tables, organization_id, channel_type, network_ids)),
       findByPhone: (organization_id, phone) =>
         read(({ tables }) => {
           const found = Table.all(tables, ContactRows, organization_id)

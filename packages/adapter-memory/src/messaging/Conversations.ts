@@ -57,9 +57,9 @@ export const layer = Layer.effect(
             (thread) => ({ at: thread.last_activity_at, id: thread.id })
           ).map(toRow(tables, organization_id))
         ),
-      findThreads: (organization_id, channel, names) =>
+      findThreads: (organization_id, channel, network_ids) =>
         read(({ tables }) =>
-          identify(tables, organization_id, channel.type, names).map((known) => {
+          identify(tables, organization_id, channel.type, network_ids).map((known) => {
             const found = Table.find(tables, ConversationRows, organization_id, channel.id, known.identity.id)
             const conversation = Option.map(found, ({ row }) => Struct.pick(row, ["id", "status", "version"]))
             return { ...known, conversation: Option.getOrNull(conversation) }

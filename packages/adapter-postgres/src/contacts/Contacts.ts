@@ -26,7 +26,7 @@ const matched = rows(Schema.Struct({ ...LoadedRow.fields, is_ambiguous: Schema.B
 const inserted = rows(Schema.Struct({ id: ContactId }))
 
 const known = rows(Schema.Struct({
-  name: Schema.String,
+  network_id: Schema.String,
   identity: Schema.Struct({ ...Identity.fields, contact_id: ContactId, version: Schema.Int }),
   contact: Schema.Struct({ id: ContactId, identities: Schema.Array(Identity), version: Schema.Int })
 }))
@@ -109,17 +109,17 @@ export const layer = Layer.effect(
           list.rows(Search.pageOf(sql, list.columns, organization_id, match, page))
         return Search.isSearch(match) ? search(organization_id, read) : Effect.orDie(read(sql))
       },
-      identify: (organization_id, channel_type, names) =>
+      identify: (organization_id, channel_type, network_ids) =>
         known(sql`
-          SELECT n.name, to_jsonb(i) AS identity,
+          SELECT n.name AS network_id, to_jsonb(i) AS identity,
             jsonb_build_object('id', c.id, 'identities', c.identities, 'version', c.version) AS contact
           FROM identity_names n
           JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
           JOIN contacts c ON c.organization_id = i.organization_id AND c.id = i.contact_id
           WHERE n.organization_id = ${organization_id}
             AND n.channel_type = ${channel_type}
-            AND n.name = ANY(${names}::text[])
-          ORDER BY array_position(${names}::text[], n.name)
+            AND n.name = ANY(${network_ids}::text[])
+          ORDER BY array_position(${network_ids}::text[], n.name)
         `),
       findByPhone: (organization_id, phone) =>
         loaded(sql`

@@ -42,7 +42,7 @@ const Row = Schema.Struct({
 export const conversations = rows(Row)
 
 const threads = rows(Schema.Struct({
-  name: Schema.String,
+  network_id: Schema.String,
   identity: Schema.Struct({ ...Identity.fields, contact_id: ContactId, version: Schema.Int }),
   contact: Schema.Struct({ id: ContactId, identities: Schema.Array(Identity), version: Schema.Int }),
   conversation: Schema.NullOr(
@@ -102,9 +102,9 @@ export const layer = Layer.effect(
     })
 
     const findThread = LookupBatcher.makeByKey(sql, {
-      key: { organization_id: "uuid", channel_id: "uuid", channel_type: "text", name: "text" },
+      key: { organization_id: "uuid", channel_id: "uuid", channel_type: "text", network_id: "text" },
       select: `
-        SELECT n.name, to_jsonb(i) AS identity,
+        SELECT n.name AS network_id, to_jsonb(i) AS identity,
           jsonb_build_object('id', c.id, 'identities', c.identities, 'version', c.version) AS contact,
           CASE
             WHEN v.id IS NOT NULL THEN jsonb_build_object('id', v.id, 'status', v.status, 'version', v.version)
@@ -114,7 +114,7 @@ export const layer = Layer.effect(
         JOIN contacts c ON c.organization_id = i.organization_id AND c.id = i.contact_id
         LEFT JOIN conversations v ON v.organization_id = i.organization_id
           AND v.channel_id = k.channel_id AND v.identity_id = i.id
-        WHERE n.organization_id = k.organization_id AND n.channel_type = k.channel_type AND n.name = k.name`,
+        WHERE n.organization_id = k.organization_id AND n.channel_type = k.channel_type AND n.name = k.network_id`,
       decode: threads
     })
 
@@ -156,11 +156,11 @@ export const layer = Layer.effect(
           ORDER BY v.last_activity_at DESC, v.id DESC
           LIMIT ${page.size}
         `)),
-      findThreads: (organization_id, { id, type }, names) =>
+      findThreads: (organization_id, { id, type }, network_ids) =>
         Effect.map(
           Effect.forEach(
-            names,
-            (name) => findThread({ organization_id, channel_id: id, channel_type: type, name }),
+            network_ids,
+            (network_id) => findThread({ organization_id, channel_id: id, channel_type: type, network_id }),
             concurrently
           ),
           Array.getSomes

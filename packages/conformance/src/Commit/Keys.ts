@@ -162,7 +162,7 @@ export const keys = (it: It) => {
       assert.strictEqual(yield* outcome(ours, ...moved), "committed")
       const known = Effect.map(
         ContactStore.use((store) => store.identify(ours, "phone_messaging", ["former", "now"])),
-        (all) => all.map(({ name }) => name)
+        (all) => all.map(({ network_id }) => network_id)
       )
       assert.deepStrictEqual(yield* known, ["now"])
       // It is deleted already: nothing changes, and the commit is not refused.

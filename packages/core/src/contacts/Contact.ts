@@ -306,10 +306,10 @@ export interface IdentityRow extends Identity {
   readonly version: Version
 }
 
-/** The result of looking up one name (an external id or an alias): its identity, and what updating its contact needs. */
+/** The result of looking up one network ID: its identity, and what updating its contact needs. */
 export interface KnownIdentity {
-  /** The name that was looked up. */
-  readonly name: string
+  /** The external id or alias that was looked up. */
+  readonly network_id: string
   readonly identity: IdentityRow
   readonly contact: Pick<LoadedContact, "id" | "identities" | "version">
 }

@@ -1,8 +1,8 @@
 /**
  * Contact identities: finds, creates and changes the identity behind a network's id (contract §8.2, §15.3, §15.6).
  *
- * A "name" here is an external id or an alias. Any number of names refer to one
- * identity; `identity_names` maps each to it.
+ * A network ID is the external id of an identity or one of its aliases. The table
+ * `identity_names` maps each network ID, its `name`, to the identity.
  */
 import { Option } from "effect"
 import { ContactId, IdentityId } from "../kernel/Ids.ts"
@@ -28,7 +28,7 @@ export const IdentityRows = Changes.rows<Omit<IdentityRow, "version">>()({
   activity: null
 })
 
-/** One name of an identity. Type of channel and name are its key, so a name can refer to one identity only. */
+/** A network ID of an identity. Type of channel and network ID are the key, so it can refer to one identity only. */
 export interface IdentityNetworkId {
   readonly channel_type: Identity["channel_type"]
   readonly name: string
@@ -47,7 +47,7 @@ export const IdentityNetworkIdRows = Changes.rows<IdentityNetworkId>()({
 
 // ----------------------------------------------------------- decisions
 
-/** Returns the distinct names of a person, the external id first. */
+/** Returns the distinct network IDs of a person, the external id first. */
 export const networkIdsOf = (
   { aliases, external_id }: Pick<Person, "aliases" | "external_id">
 ): ReadonlyArray<string> => Array.from(new Set([external_id, ...aliases]))
@@ -67,25 +67,28 @@ const updateIdentity = (
   )
 }
 
-/** Returns whether a person is known by other names than those stored, so that their contact must be loaded. */
-export const isRenamed = ({ identity }: KnownIdentity, person: Person): boolean =>
-  Object.keys(newNames(identity, person)).length > 0
+/** The names of a person on the network. */
+type Profile = Pick<Identity, "display_name" | "username">
 
-/** Returns the display name and username of the person where they are given and differ from those stored. */
-const newNames = (
+/** Returns whether a person has another display name or username than those stored, so that their contact must be loaded. */
+export const hasNewProfile = ({ identity }: KnownIdentity, person: Person): boolean =>
+  Object.keys(newProfile(identity, person)).length > 0
+
+/** Returns the display name and username of the person if they are given and differ from those stored. */
+const newProfile = (
   identity: Identity,
-  { display_name, username }: Pick<Person, "display_name" | "username">
-): Partial<Pick<Identity, "display_name" | "username">> => ({
+  { display_name, username }: Profile
+): Partial<Profile> => ({
   ...(display_name === null || display_name === identity.display_name ? {} : { display_name }),
   ...(username === null || username === identity.username ? {} : { username })
 })
 
-/** Adds names to an identity. A name that already refers to an identity, this one or another, stays as it is. */
+/** Adds network IDs to an identity. One that already refers to an identity, this one or another, does not change. */
 export const addAliases = (
   channel_type: Identity["channel_type"],
   identity_id: IdentityId,
-  names: ReadonlyArray<string>
-): Changes.Changes => Changes.aliases(...names.map((name) => ({ channel_type, name, identity_id })))
+  network_ids: ReadonlyArray<string>
+): Changes.Changes => Changes.aliases(...network_ids.map((name) => ({ channel_type, name, identity_id })))
 
 const byId = (a: Identity, b: Identity): number => a.id < b.id ? -1 : 1
 
@@ -127,11 +130,11 @@ const createIdentity = (
 }
 
 /**
- * Finds a person's identity by any of their names and stores new aliases, display
- * name and username. If no name is known, creates the identity: for the contact
+ * Finds a person's identity by any of their network IDs and stores new aliases, display
+ * name and username. If no network ID is known, creates the identity: for the contact
  * with their number if there is one (`contact`), else for a new contact.
  *
- * If names change (`isRenamed`), `contact` is the one of the identity.
+ * If the profile changes (`hasNewProfile`), `contact` is the one of the identity.
  */
 export const findOrCreateByIdentity = (
   person: Person,
@@ -141,10 +144,10 @@ export const findOrCreateByIdentity = (
 ): Changes.Decision<ContactIdentity> => {
   const [found] = known
   if (found === undefined) return createIdentity(person, contact, context)
-  const names = new Set(known.map(({ name }) => name))
-  const aliases = networkIdsOf(person).filter((name) => !names.has(name))
-  const set = newNames(found.identity, person)
-  // The identity is written, so that a concurrent erasure, which removes its names, does not miss these.
+  const stored = new Set(known.map(({ network_id }) => network_id))
+  const aliases = networkIdsOf(person).filter((id) => !stored.has(id))
+  const set = newProfile(found.identity, person)
+  // The identity is written, so that a concurrent erasure, which removes its network IDs, does not miss these.
   const written = aliases.length > 0 ? IdentityRows.update(found.identity, {}) : Changes.none
   return {
     result: { identity_id: found.identity.id, contact_id: found.contact.id },
@@ -159,27 +162,26 @@ export const findOrCreateByIdentity = (
 }
 
 /**
- * Returns the names that a person loses and the address that they get, when `former` ids become those of `person`.
+ * Returns the network IDs that a person loses, when `former` ids become those of `person`.
  *
- * The address moves if it is lost. A number is also lost when the event names another number, which is then the one of
- * the person.
+ * A number is also lost if the event names another number, which is then the one of the person.
  */
-const movedNames = (former: ReadonlyArray<string>, person: Person, { external_id }: Identity) => {
-  const names = networkIdsOf(person)
+const lostIds = (
+  former: ReadonlyArray<string>,
+  person: Person,
+  { external_id }: Identity
+): ReadonlySet<string> => {
+  const present = networkIdsOf(person)
   const isReplaced = person.phone !== null && Option.isSome(canonical(external_id))
-  const isLost = !names.includes(external_id) && (isReplaced || former.includes(external_id))
-  return {
-    lost: new Set(former.filter((name) => !names.includes(name)).concat(isLost ? external_id : [])),
-    address: isLost ? person.external_id : external_id
-  }
+  return new Set((isReplaced ? [...former, external_id] : former).filter((id) => !present.includes(id)))
 }
 
 /**
- * Replaces names of an identity by others, after a person has changed their number or user id.
+ * Replaces network IDs of an identity by others, after a person has changed their number or user id.
  *
- * A `primary_phone` of the contact that equals a former name is replaced too.
- * An event that names an id as former and present tells of other names only.
- * Changes nothing when no former name is known, or when the new `external_id`
+ * A `primary_phone` of the contact that equals a former ID is replaced too.
+ * An event with the same former and present ID only reports a new profile.
+ * Changes nothing if no former ID is known, or if the new `external_id`
  * belongs to another identity: people are never merged.
  */
 export const changeIdentity = (
@@ -189,29 +191,29 @@ export const changeIdentity = (
   contact: Option.Option<LoadedContact>,
   context: DecisionContext
 ): Changes.Changes => {
-  const found = known.find(({ name }) => former.includes(name))
-  const taken = known.find(({ name }) => name === person.external_id)
+  const found = known.find(({ network_id }) => former.includes(network_id))
+  const taken = known.find(({ network_id }) => network_id === person.external_id)
   if (found === undefined || Option.isNone(contact)) return Changes.none
   if (taken !== undefined && taken.identity.id !== found.identity.id) return Changes.none
   const { channel_type } = person
   const { identity } = found
-  const own = new Set(known.flatMap((one) => one.identity.id === identity.id ? one.name : []))
-  const { address, lost } = movedNames(former, person, identity)
-  const isAddressLost = lost.has(identity.external_id)
-  const set = { ...newNames(identity, person), ...(isAddressLost ? { external_id: address } : {}) }
+  const own = new Set(known.flatMap((one) => one.identity.id === identity.id ? one.network_id : []))
+  const lost = lostIds(former, person, identity)
+  const moved = lost.has(identity.external_id) ? { external_id: person.external_id } : {}
+  const set = { ...newProfile(identity, person), ...moved }
   const { primary_phone } = contact.value
   const hadNumber = primary_phone !== null && lost.has(primary_phone) && person.phone !== null
-  const added = networkIdsOf(person).filter((name) => !own.has(name))
+  const added = networkIdsOf(person).filter((id) => !own.has(id))
   if (lost.size === 0 && added.length === 0 && Object.keys(set).length === 0) return Changes.none
   return Changes.all(
     ...Array.from(lost)
       .filter((name) => own.has(name) || name === identity.external_id)
       .map((name) => IdentityNetworkIdRows.remove({ channel_type, name })),
-    // The insertion of the address conflicts with somebody who takes it at the same time. A further name stays theirs.
+    // Of two people who get this ID at the same time, one commit conflicts. An alias stays with the first.
     taken === undefined
       ? IdentityNetworkIdRows.insert({ channel_type, name: person.external_id, identity_id: identity.id })
       : Changes.none,
-    addAliases(channel_type, identity.id, added.filter((name) => name !== person.external_id)),
+    addAliases(channel_type, identity.id, added.filter((id) => id !== person.external_id)),
     IdentityRows.update(identity, set),
     change(contact.value, {
       identities: contact.value.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one),

@@ -5,13 +5,11 @@
  * of its own, so a retry repeats what was done and continues with the rest.
  */
 import { Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
-import { ChannelType } from "../catalog/Channels.ts"
+import type { ChannelType } from "../catalog/Channels.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { ContactId, IdentityId, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
-import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { canonical } from "../kernel/Phones.ts"
-import { text } from "../kernel/Text.ts"
 import * as Changes from "../work/Changes.ts"
 import { Commit, KeyUsed } from "../work/Commit.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
@@ -28,7 +26,7 @@ import {
 } from "../work/Idempotency.ts"
 import * as RecordedResponses from "../work/RecordedResponses.ts"
 import type { StorageExhausted } from "../work/StorageUse.ts"
-import { CreateContact, type Identity, type LoadedContact, UpdateContact, WritableContact } from "./Contact.ts"
+import { CreateContact, type Identity, type LoadedContact, UpdateContact } from "./Contact.ts"
 import { IdentityNetworkIdRows, IdentityRows } from "./ContactIdentities.ts"
 import { reader, type References } from "./ContactReferences.ts"
 import {
@@ -42,60 +40,9 @@ import {
   ownersExpected,
   update
 } from "./Contacts.ts"
+import { type UpsertContact, type UpsertContacts, Upserted, UpsertMatch } from "./ContactUpsert.ts"
 
-// ---------------------------------------------------------------- data
-
-/** The field by which a contact is found. */
-export const UpsertMatch = Schema.Literals(["primary_phone", "primary_email", "external_id"])
-export type UpsertMatch = typeof UpsertMatch.Type
-
-const UpsertContact = Schema.Struct({
-  ...WritableContact.fields,
-  external_id: Schema.optionalKey(
-    text({ min: 1, max: limits.external_id_chars_max }).annotate({
-      description: "The network's ID of the person. Only where `match` is `external_id`."
-    })
-  )
-}).annotate({
-  identifier: "UpsertContact",
-  description: "The value of `match`, and the fields to set. An absent field keeps its value; `null` clears it."
-})
-type UpsertContact = typeof UpsertContact.Type
-
-const Body = Schema.Struct({
-  match: UpsertMatch.annotate({ description: "The field by which each contact is found." }),
-  channel_type: Schema.optionalKey(
-    ChannelType.annotate({ description: "The type of channel of each `external_id`. Only with that match." })
-  ),
-  contacts: Schema.Array(UpsertContact).check(Schema.isBetweenLength(1, limits.upsert_contacts_max))
-})
-
-/** Returns what is missing, or contradicts the match. */
-const contradiction = ({ channel_type, contacts, match }: typeof Body.Type): Schema.FilterOutput => {
-  const isExternal = match === "external_id"
-  if ((channel_type !== undefined) !== isExternal) {
-    return { path: ["channel_type"], issue: "present exactly where match is external_id" }
-  }
-  for (const [index, contact] of contacts.entries()) {
-    if ((contact[match] ?? null) === null) {
-      return { path: ["contacts", index, match], issue: "present, because it is the match" }
-    }
-    if (!isExternal && contact.external_id !== undefined) {
-      return { path: ["contacts", index, "external_id"], issue: "absent where match is another field" }
-    }
-  }
-  return true
-}
-
-export const UpsertContacts = Body.check(Schema.makeFilter(contradiction, { toJsonSchema: () => [{}, true] }))
-  .annotate({ identifier: "UpsertContacts" }).pipe(Schema.brand("UpsertContacts"))
-export interface UpsertContacts extends Schema.Schema.Type<typeof UpsertContacts> {}
-
-/** What an upsert did with a contact. */
-export const UpsertOutcome = Schema.Literals(["created", "updated", "unchanged"])
-
-const Upserted = Schema.Struct({ id: ContactId, outcome: UpsertOutcome })
-export interface Upserted extends Schema.Schema.Type<typeof Upserted> {}
+export * from "./ContactUpsert.ts"
 
 // -------------------------------------------------------------- errors
 
@@ -227,7 +174,7 @@ const upsertedOf = ({ body }: Pick<EncodedResponse, "body">): Upserted => decode
 const recorded = (result: Upserted): Effect.Effect<EncodedResponse> =>
   Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(result)) })
 
-/** Why the rest of a request is not carried out. A retry continues it. */
+/** Why the rest of a request is not processed. A retry continues it. */
 type Interrupted = IdempotencyConflict | RequestProcessing | StorageExhausted
 
 const isInterrupted = (error: Interrupted | UpsertRefusal): error is Interrupted =>

@@ -222,11 +222,11 @@ const chars = ({ custom_values, notes }: Contact): number => {
  *   by `updated_at` descending, then id descending, starting after the position.
  *   A term matches where the search text contains it, character by character.
  *   The filter for phone messaging also passes contacts with a `primary_phone`.
- *   `external_id` is any name of an identity, of the type `channel` if both are given.
+ *   `external_id` is any network ID of an identity, of the type `channel` if both are given.
  *   A store may fail with `SearchTimeout` if a list with filters takes more than a second,
  *   or waits longer than that for those of other organizations.
- * - `identify` looks names up on a type of channel and returns the identities
- *   found, each with the name that was looked up, in the order of the names.
+ * - `identify` looks network IDs up on a type of channel and returns the identities
+ *   found, each with the ID that was looked up, in the order of the IDs.
  * - `findByPhone` returns the most recently updated contact with that `primary_phone`.
  * - `match` returns the most recently updated contact with a phone or folded email, and whether there are others.
  * - `insertNew` inserts the contacts whose ids the organization does not have,
@@ -245,7 +245,7 @@ export class ContactStore extends Context.Service<ContactStore, {
   readonly identify: (
     organization_id: OrganizationId,
     channel_type: Identity["channel_type"],
-    names: ReadonlyArray<string>
+    network_ids: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlyArray<KnownIdentity>>
   readonly findByPhone: (
     organization_id: OrganizationId,

@@ -235,9 +235,9 @@ const position = ({ id, last_activity_at }: ConversationRow): Position => ({ at:
  * - `list` returns the conversations that pass every filter that is not null,
  *   ordered by `last_activity_at` descending, then id descending, starting after
  *   the position.
- * - `findThreads` looks names up on the channel's type and returns the identities
- *   found, each with the name that was looked up and its conversation on the
- *   channel, in the order of the names.
+ * - `findThreads` looks network IDs up on the channel's type and returns the identities
+ *   found, each with the ID that was looked up and its conversation on the
+ *   channel, in the order of the IDs.
  */
 export class ConversationStore extends Context.Service<ConversationStore, {
   readonly find: (
@@ -252,7 +252,7 @@ export class ConversationStore extends Context.Service<ConversationStore, {
   readonly findThreads: (
     organization_id: OrganizationId,
     channel: Pick<Channel, "id" | "type">,
-    names: ReadonlyArray<string>
+    network_ids: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlyArray<KnownThread>>
 }>()("@messaging-crm/core/Conversations/ConversationStore") {}
 

@@ -1,5 +1,5 @@
 /**
- * Dispatch: how the worker carries out one send.
+ * Dispatch: how the worker processes one send.
  *
  * The attempt is committed before the provider is called, together with the other
  * names under which the recipient may reply. What follows depends on the outcome:
@@ -36,13 +36,15 @@ import {
 } from "./MessagingProvider.ts"
 import { complete, fail, loader } from "./SendCompletion.ts"
 import { isOpen, type OutgoingSend, type SendRow, SendRows, type SendStatus, SendStore, State } from "./Sends.ts"
+import { attemptsOf, isInTime, nextAttempt } from "./SendSchedule.ts"
+
+export { attemptsOf, nextAttempt, retry_time_max } from "./SendSchedule.ts"
 
 // ----------------------------------------------------------- decisions
 
 /** The timeout of one attempt, well below the lease of the work. */
 export const attempt_time_max = Duration.seconds(20)
-/** For how long a send is retried. The later sends of its conversation wait for it. */
-export const retry_time_max = Duration.minutes(2)
+
 /** How long an `unknown` send waits for a callback before it fails: 15 minutes. */
 export const UnknownOutcomeTimeout = Context.Reference<Duration.Duration>(
   "@messaging-crm/core/Dispatch/UnknownOutcomeTimeout",
@@ -54,43 +56,6 @@ const record_tries_max = 35
 
 /** For how long a send waits for a held channel before its first attempt: as long as a reply window is open. */
 export const hold_time_max = Duration.hours(24)
-
-/** The pauses between attempts. A network that throttles one recipient wants four times as long with each. */
-const delays_seconds = { usual: [1, 5, 15, 30, 60], recipient: [1, 4, 16, 64, 256] } as const
-type Pauses = keyof typeof delays_seconds
-
-/**
- * Returns the number of attempts so far, from the number of claims. A claim that ended
- * because the channel was held was none, so they are no more than fit into the time since the first.
- */
-export const attemptsOf = (
-  claims: number,
-  first_attempt_at: Timestamp,
-  now: Timestamp,
-  pauses: Pauses = "usual"
-): number => {
-  let left = Duration.toSeconds(DateTime.distance(first_attempt_at, now))
-  const fit = delays_seconds[pauses].findIndex((delay) => (left -= delay) < 0)
-  return fit === -1 ? claims : Math.min(claims, fit + 1)
-}
-
-/** Returns the time of the next attempt, or none when that would be more than two minutes after the first. */
-export const nextAttempt = (
-  attempt: number,
-  first_attempt_at: Timestamp,
-  now: Timestamp,
-  retry_after_seconds: number | null,
-  pauses: Pauses = "usual"
-): Option.Option<Timestamp> => {
-  const delays = delays_seconds[pauses]
-  const delay = delays[Math.min(attempt, delays.length) - 1] ?? 60
-  const due_at = DateTime.add(now, { seconds: Math.max(delay, retry_after_seconds ?? 0) })
-  return isInTime({ first_attempt_at }, due_at) ? Option.some(due_at) : Option.none()
-}
-
-/** Returns whether an attempt may begin then: two minutes after the first one at the latest. */
-const isInTime = ({ first_attempt_at }: { readonly first_attempt_at: Timestamp }, at: Timestamp): boolean =>
-  DateTime.isLessThanOrEqualTo(at, DateTime.addDuration(first_attempt_at, retry_time_max))
 
 /** The metric's `outcome` of an attempt that was not accepted. */
 const outcomes = {
@@ -181,7 +146,7 @@ export class Dispatch extends Context.Service<Dispatch, {
   readonly attempt: (claimed: ClaimedWork) => Effect.Effect<void>
   /** Fails a send whose outcome is still unknown, and settles the claimed `send_outcome`. */
   readonly expireOutcome: (claimed: ClaimedWork) => Effect.Effect<void>
-  /** Ends a send that cannot be carried out because of a defect, and settles the claim. */
+  /** Ends a send that cannot be processed because of a defect, and settles the claim. */
   readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>
 }>()("@messaging-crm/core/Dispatch") {
   static readonly layer = Layer.effect(

@@ -9,7 +9,7 @@
 import { Context, Effect, Layer, Option, Result, Schema, Stream } from "effect"
 import { type ChannelHoldRow, ChannelHoldStore, pause } from "../catalog/ChannelHolds.ts"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
-import { changeIdentity, isRenamed, networkIdsOf } from "../contacts/ContactIdentities.ts"
+import { changeIdentity, hasNewProfile, networkIdsOf } from "../contacts/ContactIdentities.ts"
 import { ContactStore, type Person } from "../contacts/Contacts.ts"
 import { ChannelId, type ConversationId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
@@ -34,7 +34,6 @@ import {
   storeEarlyUpdate
 } from "./Messages.ts"
 import {
-  laneOf,
   type MessageDeleted,
   type MessagesReported,
   type MessageStatusReported,
@@ -135,9 +134,6 @@ export const statusReported = (
 /** The maximum number of pages of a conversation that one report of all messages before a time reads. */
 const covered_pages_max = 20
 
-/** How many lanes of one callback are processed concurrently. */
-const lanes_max = 32
-
 // ---------------------------------------------------------- operations
 
 export class Inbound extends Context.Service<Inbound, {
@@ -190,7 +186,7 @@ export class Inbound extends Context.Service<Inbound, {
         const threads = yield* conversations.findThreads(organization_id, channel, networkIdsOf(person))
         const [known] = threads
         if (known !== undefined) {
-          const contact = isRenamed(known, person)
+          const contact = hasNewProfile(known, person)
             ? yield* contacts.load(organization_id, known.contact.id)
             : Option.none()
           return { threads, contact }
@@ -206,9 +202,9 @@ export class Inbound extends Context.Service<Inbound, {
         former: ReadonlyArray<string>,
         person: Person
       ) {
-        const names = Array.from(new Set([...former, ...networkIdsOf(person)]))
-        const known = yield* contacts.identify(organization_id, person.channel_type, names)
-        const found = known.find(({ name }) => former.includes(name))
+        const network_ids = Array.from(new Set([...former, ...networkIdsOf(person)]))
+        const known = yield* contacts.identify(organization_id, person.channel_type, network_ids)
+        const found = known.find(({ network_id }) => former.includes(network_id))
         const contact = found === undefined ? Option.none() : yield* contacts.load(organization_id, found.contact.id)
         return { known, contact }
       })
@@ -343,37 +339,3 @@ export class Inbound extends Context.Service<Inbound, {
     })
   )
 }
-
-/**
- * Processes events in lanes, those of one lane in order and different lanes concurrently, and returns the results in the
- * order of the events. `within` wraps all events of a lane.
- */
-export const inLanes = Effect.fnUntraced(function*<A>(
-  events: ReadonlyArray<ProviderEvent>,
-  { concurrency, within = (_, lane) => lane }: {
-    readonly concurrency: number
-    readonly within?: (name: string, lane: Effect.Effect<void>) => Effect.Effect<void>
-  },
-  process: (event: ProviderEvent) => Effect.Effect<A>
-) {
-  const results = new Map<ProviderEvent, A>()
-  const one = (event: ProviderEvent) => Effect.map(process(event), (result) => results.set(event, result))
-  yield* Effect.forEach(
-    Map.groupBy(events, laneOf),
-    ([name, lane]) => within(name, Effect.forEach(lane, one, { discard: true })),
-    { concurrency, discard: true }
-  )
-  // Every event is in one lane.
-  return events.map((event) => results.get(event) as A)
-})
-
-/**
- * Applies the events of a callback, each in its own commit, and returns their
- * exits in the same order.
- */
-export const receiveEach = traced("Inbound.receiveEach")(function*(
-  { receive }: Inbound["Service"],
-  events: ReadonlyArray<ProviderEvent>
-) {
-  return yield* inLanes(events, { concurrency: lanes_max }, (event) => Effect.exit(receive(event)))
-})

@@ -3,98 +3,30 @@
  *
  * An erasure keeps the rows that others refer to, with `[erased]` in place of what
  * they said of the person, so that conversations keep their shape. It runs in
- * steps, each of which may be repeated: an erasure that was interrupted is run
- * again, and changes nothing where there is nothing left to erase.
+ * steps, each of which can be repeated: to finish an interrupted erasure, run it again.
  */
-import { Context, DateTime, Effect, Equal, Layer, Option, Result, Schema, Stream, Struct } from "effect"
-import { ChannelType } from "../catalog/Channels.ts"
+import { Context, DateTime, Effect, Equal, Layer, Option, Result, Stream, Struct } from "effect"
 import { type IdentityNetworkId, IdentityNetworkIdRows, IdentityRows } from "../contacts/ContactIdentities.ts"
-import {
-  change,
-  Contact,
-  ContactNotFound,
-  ContactStore,
-  emptyContact,
-  type LoadedContact
-} from "../contacts/Contacts.ts"
+import { change, ContactNotFound, ContactStore, emptyContact, type LoadedContact } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { ContactId, MediaId, OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import type { PageRequest, Position } from "../kernel/Page.ts"
 import { erased } from "../kernel/Text.ts"
-import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
-import { Content } from "./Content.ts"
-import { Conversation, type ConversationRow, ConversationRows, toConversation } from "./Conversations.ts"
-import { MediaRows, MediaStore, MessageMedia } from "./Media.ts"
-import { Message, type MessageRow, MessageRows, ProviderMessageRows } from "./Messages.ts"
-import { Send, type SendRow, SendRows, State } from "./Sends.ts"
+import { ExportedSend, toJson, written } from "./ContactExport.ts"
+import { type ConversationRow, ConversationRows, toConversation } from "./Conversations.ts"
+import { MediaRows, MediaStore } from "./Media.ts"
+import { type Message, type MessageRow, MessageRows, ProviderMessageRows } from "./Messages.ts"
+import { type SendRow, SendRows, State } from "./Sends.ts"
 
-// ---------------------------------------------------------------- data
-
-/** A message with the bytes of its file, in base64 in JSON; null where the file is not stored. */
-export const ExportedMessage = Schema.Struct({
-  ...Message.fields,
-  type: Schema.String.annotate({ description: "`text`, `template`, `image` … More may appear." }),
-  media: Schema.NullOr(Schema.Struct({ ...MessageMedia.fields, bytes: Schema.NullOr(Schema.Uint8ArrayFromBase64) }))
-}).annotate({ identifier: "ExportedMessage", description: "A message, with its file as base64." })
-export interface ExportedMessage extends Schema.Schema.Type<typeof ExportedMessage> {}
-
-export const ExportedSend = Schema.Struct({ ...Send.fields, recipient: Schema.String, content: Content }).annotate({
-  identifier: "ExportedSend",
-  description: "An order to send a message to the person."
-})
-export interface ExportedSend extends Schema.Schema.Type<typeof ExportedSend> {}
-
-/** Schema for everything about a person. An export is one JSON document of it. */
-export const ContactExport = Schema.Struct({
-  exported_at: Timestamp,
-  contact: Contact,
-  names: Schema.Array(Schema.Struct({ channel_type: ChannelType, name: Schema.String })).annotate({
-    description: "Every ID under which the networks know the person."
-  }),
-  conversations: Schema.Array(Schema.Struct({
-    conversation: Conversation,
-    sends: Schema.Array(ExportedSend),
-    messages: Schema.Array(ExportedMessage).annotate({ description: "The newest first." })
-  }))
-}).annotate({ identifier: "ContactExport", description: "Everything about one person." })
-
-const document = Schema.toJsonSchemaDocument(ContactExport)
-
-/** The JSON Schema of an export, as it is published in `docs/contact-export.schema.json`. */
-export const export_schema = {
-  $schema: "https://json-schema.org/draft/2020-12/schema",
-  ...document.schema,
-  $defs: document.definitions
-}
-
-const toJson = {
-  time: Schema.encodeSync(Timestamp),
-  contact: Schema.encodeSync(Contact),
-  conversation: Schema.encodeSync(Conversation),
-  send: Schema.encodeSync(ExportedSend),
-  message: Schema.encodeSync(ExportedMessage)
-}
+export { ContactExport, export_schema } from "./ContactExport.ts"
 
 // ----------------------------------------------------------- decisions
 
 /** The number of messages of one page of an export, and the maximum of rows that one commit of an erasure writes. */
 const page_size = 100
-
-/** Returns the pieces of a JSON object whose last field is an array of items, each in pieces itself. */
-const written = <E, R, E2, R2>(
-  head: object,
-  name: string,
-  items: Stream.Stream<Stream.Stream<string, E, R>, E2, R2>
-): Stream.Stream<string, E | E2, R | R2> =>
-  Stream.concat(
-    Stream.make(`${JSON.stringify(head).slice(0, -1)},${JSON.stringify(name)}:`),
-    Stream.flatten(
-      Stream.intersperseAffixes(items, { start: Stream.make("["), middle: Stream.make(","), end: Stream.make("]}") })
-    )
-  )
 
 /** Returns whether a row has these values already. */
 const has = (row: object, set: object): boolean => Equal.equals({ ...row, ...set }, { ...row })
@@ -146,7 +78,7 @@ export const erase = (
   const contact = found.value
   const identities = contact.identities.map((identity) => ({
     ...identity,
-    // Unique, as the id of an account must be.
+    // Unique among identities, as an external id must be.
     external_id: `erased-${identity.id}`,
     display_name: null,
     username: null
@@ -176,7 +108,7 @@ export const erase = (
 
 // ---------------------------------------------------------------- port
 
-/** A name of an identity, with the version of the identity. */
+/** A network ID, with the version of its identity. */
 export interface LoadedNetworkId extends IdentityNetworkId {
   readonly identity_version: Changes.Version
 }
@@ -236,8 +168,8 @@ export class PersonalData extends Context.Service<PersonalData, {
    */
   readonly export: (id: ContactId) => Stream.Stream<string, ContactNotFound, CurrentActor>
   /**
-   * Erases a contact: its fields, its names on the networks, the texts and files
-   * of its messages. Repeating it changes nothing, and erases what came in meanwhile.
+   * Erases a contact: its fields, its network IDs, the texts and files of its messages.
+   * Repeating it erases what arrived meanwhile, and changes nothing else.
    */
   readonly erase: (id: ContactId) => Effect.Effect<void, ContactNotFound | ConcurrentChanges, CurrentActor>
 }>()("@messaging-crm/core/PersonalData") {
@@ -351,7 +283,7 @@ export class PersonalData extends Context.Service<PersonalData, {
         yield* store.eraseCallbacks(organization_id, people)
         yield* eraseStored(organization_id, id)
         yield* runAudited("contacts.erase", { load, decide: erase })
-        // What was committed by others until the names were gone, and what the sends among it told.
+        // Erases what other commits added until the network IDs were removed, and what their sends added after that.
         yield* eraseStored(organization_id, id)
         yield* runAudited("contacts.erase", { load, decide: erase })
       })

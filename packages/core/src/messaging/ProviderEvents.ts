@@ -124,21 +124,3 @@ type Unlocated<Event> = Event extends unknown ? Omit<Event, "channel_id"> : neve
 
 /** An event before its channel is found. */
 export type UnlocatedEvent = Unlocated<ProviderEvent>
-
-/** Returns the lane of an event: its channel, and the person or the message that it is about. Events of a lane are applied in order. */
-export const laneOf = (event: ProviderEvent): string => `${event.channel_id}|${subjectOf(event)}`
-
-const subjectOf = (event: ProviderEvent): string => {
-  switch (event.event) {
-    case "message_received":
-      return event.from.external_id
-    case "message_sent":
-      return event.to.external_id
-    case "messages_reported":
-      return event.external_id
-    case "identity_changed":
-      return event.former_external_id
-    default:
-      return event.provider_message_id
-  }
-}

@@ -1,4 +1,5 @@
-import { Inbound, receiveEach } from "@messaging-crm/core/Inbound"
+import { inLanes } from "@messaging-crm/core/EventLanes"
+import { Inbound } from "@messaging-crm/core/Inbound"
 import { limits } from "@messaging-crm/core/Limits"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { ByteSize, Effect, Exit, Layer, Option, Schema, Semaphore } from "effect"
@@ -19,6 +20,9 @@ const bytes_max = 2 * body_bytes_max
 
 /** What a body counts at least. So 64 small ones are processed at once. */
 const bytes_min = Math.floor(bytes_max / 64)
+
+/** The maximum number of lanes of a callback that are processed concurrently. */
+const lanes_max = 32
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
@@ -45,7 +49,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     if (Option.isNone(body)) return unreadable
     if ((yield* secrets.sha256(body.value)) !== digest) return invalidSignature
     const { events } = yield* decode(body.value)
-    const outcomes = yield* receiveEach(inbound, events)
+    const outcomes = yield* inLanes(events, { concurrency: lanes_max }, (event) => Effect.exit(inbound.receive(event)))
     // Repeating an event for an unknown channel would not help, so it counts as received.
     yield* Effect.orDie(Exit.asVoidAll(outcomes.filter((outcome) => !isUnknown(outcome))))
     return answer(200, "ok")

@@ -1,0 +1,59 @@
+/** The body of an upsert, and its outcome for each contact (contract §8.11). */
+import { Schema } from "effect"
+import { ChannelType } from "../catalog/Channels.ts"
+import { ContactId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { text } from "../kernel/Text.ts"
+import { WritableContact } from "./Contact.ts"
+
+/** The field by which a contact is found. */
+export const UpsertMatch = Schema.Literals(["primary_phone", "primary_email", "external_id"])
+export type UpsertMatch = typeof UpsertMatch.Type
+
+export const UpsertContact = Schema.Struct({
+  ...WritableContact.fields,
+  external_id: Schema.optionalKey(
+    text({ min: 1, max: limits.external_id_chars_max }).annotate({
+      description: "The network's ID of the person. Only where `match` is `external_id`."
+    })
+  )
+}).annotate({
+  identifier: "UpsertContact",
+  description: "The value of `match`, and the fields to set. An absent field keeps its value; `null` clears it."
+})
+export interface UpsertContact extends Schema.Schema.Type<typeof UpsertContact> {}
+
+const Body = Schema.Struct({
+  match: UpsertMatch.annotate({ description: "The field by which each contact is found." }),
+  channel_type: Schema.optionalKey(
+    ChannelType.annotate({ description: "The type of channel of each `external_id`. Only with that match." })
+  ),
+  contacts: Schema.Array(UpsertContact).check(Schema.isBetweenLength(1, limits.upsert_contacts_max))
+})
+
+/** Returns what is missing, or contradicts the match. */
+const contradiction = ({ channel_type, contacts, match }: typeof Body.Type): Schema.FilterOutput => {
+  const isExternal = match === "external_id"
+  if ((channel_type !== undefined) !== isExternal) {
+    return { path: ["channel_type"], issue: "present exactly where match is external_id" }
+  }
+  for (const [index, contact] of contacts.entries()) {
+    if ((contact[match] ?? null) === null) {
+      return { path: ["contacts", index, match], issue: "present, because it is the match" }
+    }
+    if (!isExternal && contact.external_id !== undefined) {
+      return { path: ["contacts", index, "external_id"], issue: "absent where match is another field" }
+    }
+  }
+  return true
+}
+
+export const UpsertContacts = Body.check(Schema.makeFilter(contradiction, { toJsonSchema: () => [{}, true] }))
+  .annotate({ identifier: "UpsertContacts" }).pipe(Schema.brand("UpsertContacts"))
+export interface UpsertContacts extends Schema.Schema.Type<typeof UpsertContacts> {}
+
+/** What an upsert did with a contact. */
+export const UpsertOutcome = Schema.Literals(["created", "updated", "unchanged"])
+
+export const Upserted = Schema.Struct({ id: ContactId, outcome: UpsertOutcome })
+export interface Upserted extends Schema.Schema.Type<typeof Upserted> {}
