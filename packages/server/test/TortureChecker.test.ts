@@ -1,0 +1,112 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { check } from "../testing/torture/Checker.ts"
+import { defects } from "../testing/torture/Defects.ts"
+import { judge, type Specification, type Step } from "../testing/torture/Linearizability.ts"
+import * as MemoryRun from "../testing/torture/MemoryRun.ts"
+import { shrink } from "../testing/torture/Shrink.ts"
+
+interface RegisterAction {
+  readonly write?: number
+  readonly read?: number | null
+}
+
+/** A register, which holds 0 at first. A read without a value was not answered. */
+const register: Specification<number, RegisterAction> = {
+  initial: 0,
+  next: (state, { read = null, write }) =>
+    write === undefined ? read === null || read === state ? [state] : [] : [write],
+  keyOf: String,
+  effectOf: (action) => JSON.stringify(action),
+  forget: ({ write }) => write === undefined ? {} : { write }
+}
+
+const step = (started_at: number, ended_at: number | null, action: RegisterAction): Step<RegisterAction> => ({
+  started_at,
+  ended_at,
+  action
+})
+
+const write = (value: number, started_at: number, ended_at: number | null) =>
+  step(started_at, ended_at, { write: value })
+const read = (value: number, started_at: number, ended_at: number) => step(started_at, ended_at, { read: value })
+
+const linearizable: Readonly<Record<string, ReadonlyArray<Step<RegisterAction>>>> = {
+  "no call": [],
+  "a read after a write": [write(1, 0, 1), read(1, 2, 3)],
+  "reads on both sides of a concurrent write": [write(1, 0, 9), read(0, 1, 2), read(1, 3, 4)],
+  "a write that is seen before its answer": [write(1, 0, 9), read(1, 1, 2), read(1, 3, 4)],
+  "a write without an answer that took effect late": [write(1, 0, null), read(0, 1, 2), read(1, 3, 4)],
+  "a write without an answer that took no effect": [write(1, 0, null), read(0, 1, 2), read(0, 3, 4)],
+  "concurrent writes in the opposite order of their starts": [write(1, 0, 5), write(2, 1, 5), read(1, 6, 7)],
+  "calls that touch at one moment": [write(1, 0, 2), read(0, 2, 3)]
+}
+
+const contradictory: Readonly<Record<string, ReadonlyArray<Step<RegisterAction>>>> = {
+  "a stale read": [write(1, 0, 1), read(0, 2, 3)],
+  "a read of what nobody wrote": [write(1, 0, 1), read(2, 0, 3)],
+  "a write that is seen and then gone": [write(1, 0, 9), read(1, 1, 2), read(0, 3, 4)],
+  "two readers that see concurrent writes in different orders": [
+    write(1, 0, 9),
+    write(2, 0, 9),
+    read(1, 1, 2),
+    read(2, 3, 4),
+    read(1, 5, 6)
+  ],
+  "a write without an answer that takes effect twice": [
+    write(1, 0, null),
+    write(2, 1, 2),
+    read(1, 3, 4),
+    write(3, 5, 6),
+    read(1, 7, 8)
+  ]
+}
+
+describe("the search for an order", () => {
+  for (const [name, steps] of Object.entries(linearizable)) {
+    it(`finds one for ${name}`, () => assert.strictEqual(judge(register, steps), "linearizable"))
+  }
+
+  for (const [name, steps] of Object.entries(contradictory)) {
+    it(`finds none for ${name}`, () => assert.strictEqual(judge(register, steps), "not linearizable"))
+  }
+
+  it("ends when its budget is used up", () => {
+    const writes = Array.from({ length: 20 }, (_, value) => write(value, 0, 100))
+    assert.strictEqual(judge(register, [...writes, read(99, 0, 100)], 1000), "undecided")
+  })
+
+  it("shrinks a contradiction to the two reads that contradict each other", () => {
+    const before = Array.from({ length: 50 }, (_, at) => write(at, at * 10, at * 10 + 5))
+    const contradiction = [write(7, 1000, 1001), read(7, 1002, 1003), read(3, 1004, 1005)]
+    const after = Array.from({ length: 50 }, (_, at) => read(3, 1010 + at * 10, 1015 + at * 10))
+    const least = shrink(
+      [...before, ...contradiction, ...after],
+      (steps, budget) => judge(register, steps, budget)
+    )
+    assert.deepStrictEqual(least.map(({ started_at }) => started_at), [1002, 1004])
+  })
+})
+
+describe("the checker", () => {
+  for (const seed of [1, 2, 3]) {
+    it.live(`finds nothing wrong with the service (${seed})`, () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(check(yield* MemoryRun.record({ seed })), [])
+      }))
+  }
+
+  /** Some defects need calls that meet. */
+  const seeds = [1, 2, 3, 4, 5, 6, 7, 8]
+
+  for (const [name, defect] of Object.entries(defects)) {
+    it.live(`finds ${name}`, () =>
+      Effect.gen(function*() {
+        for (const seed of seeds) {
+          const violations = check(yield* MemoryRun.record({ seed, defect, ...defect.options }))
+          if (violations.some(({ rule }) => rule.startsWith(defect.breaks))) return
+        }
+        assert.fail("It was not found.")
+      }))
+  }
+})

@@ -1,0 +1,106 @@
+/** What single answers must be: no failure without a fault, and no object beyond a limit (contract §3.4, §17). */
+import { limits } from "@messaging-crm/core/Limits"
+import type { Evidence, Sighting } from "./Evidence.ts"
+import type { History, Violation } from "./History.ts"
+import { type AnsweredCall, codeOf, isAnswered, listOf, textOf } from "./Requests.ts"
+
+/** How long after a fault its effects may last: statements, leases, and connections end within it. */
+const recovery_millis = 30_000
+
+const isDuringFault = ({ faults }: History, { ended_at, started_at }: AnsweredCall): boolean =>
+  faults.some(({ from, to }) => from <= ended_at && to + recovery_millis >= started_at)
+
+const aboutFailures = ({ history }: Evidence): ReadonlyArray<Violation> =>
+  history.calls.filter(isAnswered).flatMap((call): ReadonlyArray<Violation> => {
+    const { answer, index, operation } = call
+    if (answer.status < 500) return []
+    const detail = `${operation} was answered with ${answer.status}: ${answer.text}`
+    const isHinted = answer.retry_after_seconds !== null
+    return [
+      (answer.status !== 503 && answer.status !== 507) || isHinted ? [] : {
+        rule: "A 503 says when to retry (contract §3.2).",
+        detail,
+        calls: [index]
+      },
+      answer.status === 503 || isDuringFault(history, call) ? [] : {
+        rule: "No request fails without a fault (contract §3.4).",
+        detail,
+        calls: [index]
+      }
+    ].flat()
+  })
+
+/** A key is valid until it is revoked, and never again. */
+const aboutKeys = ({ history: { calls } }: Evidence): ReadonlyArray<Violation> => {
+  const revocations = Map.groupBy(
+    calls.filter(({ operation }) => operation === "api_keys.revoke"),
+    ({ request: { body } }) => textOf(body, "id")
+  )
+  const uses = Map.groupBy(calls.filter(isAnswered), ({ request: { key_id } }) => key_id)
+  return Array.from(uses, ([key_id, used]): ReadonlyArray<Violation> => {
+    if (key_id === null) return []
+    const revoked = revocations.get(key_id) ?? []
+    const isRejected = ({ answer: { status } }: AnsweredCall) => status === 401
+    const begun = Math.min(...revoked.map(({ started_at }) => started_at))
+    const done = Math.min(
+      ...revoked.map(({ ended_at }) => ended_at ?? Infinity),
+      ...used.filter(isRejected).map(({ ended_at }) => ended_at)
+    )
+    const early = used.find((call) => isRejected(call) && call.ended_at < begun)
+    // Without the database, no key can be looked up.
+    const late = used.find((call) => !isRejected(call) && call.answer.status < 500 && call.started_at > done)
+    return [
+      early === undefined ? [] : {
+        rule: "A key is valid until it is revoked (contract §4.2).",
+        detail: `${early.operation} got ${codeOf(early.answer)}`,
+        calls: [early.index]
+      },
+      late === undefined ? [] : {
+        rule: "A revoked key is rejected from the next request on (contract §4.2).",
+        detail: `${late.operation} got ${late.answer.status}`,
+        calls: [...revoked.slice(0, 1).map(({ index }) => index), late.index]
+      }
+    ].flat()
+  }).flat()
+}
+
+const isBeyond = ({ resource }: Sighting): boolean =>
+  listOf(resource, "tags").length > limits.tag_ids_max ||
+  Array.from(textOf(resource, "notes") ?? "").length > limits.notes_chars_max
+
+const aboutLimits = ({ history: { calls, organizations }, sightings }: Evidence): ReadonlyArray<Violation> => {
+  const beyond = sightings.contacts.find(isBeyond)
+  const actives = calls.filter(isAnswered).filter(({ answer, operation }) =>
+    operation === "webhooks.list" &&
+    listOf(answer.body, "data").filter(({ status }) => status === "active").length > limits.webhooks_active_max
+  )
+  const rule = "No limit is exceeded (contract §17)."
+  return [
+    beyond === undefined ? [] : {
+      rule,
+      detail: `the contact ${beyond.resource["id"]} has ${listOf(beyond.resource, "tags").length} tags`,
+      calls: beyond.call === null ? [] : [beyond.call]
+    },
+    actives.slice(0, 1).map(({ index }) => ({ rule, detail: "active webhooks", calls: [index] })),
+    organizations.flatMap(({ final: { tags, webhooks } }) =>
+      tags.length > limits.tags_max ||
+        webhooks.filter(({ status }) => status === "active").length > limits.webhooks_active_max
+        ? { rule, detail: `${tags.length} tags, ${webhooks.length} webhooks`, calls: [] }
+        : []
+    )
+  ].flat()
+}
+
+const aboutRest = ({ history: { unfinished } }: Evidence): ReadonlyArray<Violation> =>
+  unfinished.length === 0 ? [] : [{
+    rule: "All queued work ends once faults have ended (contract §12.4).",
+    detail: unfinished.join(", "),
+    calls: []
+  }]
+
+export const check = (evidence: Evidence): ReadonlyArray<Violation> => [
+  ...aboutFailures(evidence),
+  ...aboutKeys(evidence),
+  ...aboutLimits(evidence),
+  ...aboutRest(evidence)
+]

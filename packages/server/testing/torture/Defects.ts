@@ -1,0 +1,225 @@
+/**
+ * Defective layers of the service, each with one class of defects of which the contract says that they do not occur: the
+ * checker must find every one in what a run recorded.
+ */
+import { stores } from "@messaging-crm/adapter-memory"
+import type { World } from "@messaging-crm/adapter-memory/World"
+import type { Changes, Update } from "@messaging-crm/core/Changes"
+import { Commit } from "@messaging-crm/core/Commit"
+import { type Contact, Contacts, ContactStore } from "@messaging-crm/core/Contacts"
+import { ConversationStore } from "@messaging-crm/core/Conversations"
+import type * as Crm from "@messaging-crm/core/Crm"
+import { IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { WebhookStore } from "@messaging-crm/core/Webhooks"
+import * as Mock from "@messaging-crm/provider-mock"
+import { DateTime, Effect, Layer, Option } from "effect"
+
+type Storage = Layer.Layer<Crm.StoragePorts, never, World>
+
+/** What a defect replaces. */
+export interface Defect {
+  readonly storage?: Storage
+  readonly provider?: typeof Mock.layer
+  /** What a run needs to meet it. */
+  readonly options?: { readonly webhooks: number; readonly calls: number }
+  /** Seen by requests alone. */
+  readonly instead?: Layer.Layer<never, never, Crm.Operations>
+}
+
+/** Returns whether it is the turn of a defect that occurs each time that `every` comes round. */
+const turns = (every: number) => {
+  let count = 0
+  return () => ++count % every === 0
+}
+
+/** A storage that changes what is committed. */
+const committing = (altered: () => (changes: Changes) => Changes): Storage =>
+  Layer.effect(
+    Commit,
+    Effect.map(Commit, ({ commit }) => {
+      const alter = altered()
+      return Commit.of({ commit: (organization_id, changes) => commit(organization_id, alter(changes)) })
+    })
+  ).pipe(Layer.provideMerge(stores))
+
+/** A commit that ignores versions. */
+const lostUpdate: Storage = Layer.effect(
+  Commit,
+  Effect.map(Commit, ({ commit }) =>
+    Commit.of({
+      commit: (organization_id, changes) =>
+        Effect.firstSuccessOf([0, 1, 2, 3, 4, 5].map((missed) =>
+          commit(organization_id, {
+            ...changes,
+            update: (changes.update ?? []).map((update) => ({ ...update, version: update.version + missed }))
+          })
+        ))
+    }))
+).pipe(Layer.provideMerge(stores))
+
+/** A provider's adapter that calls the network twice. */
+const doubledSend = Layer.effect(
+  MessagingProvider,
+  Effect.map(MessagingProvider, (provider) => {
+    const isTurn = turns(5)
+    return MessagingProvider.of({
+      ...provider,
+      deliver: (message) =>
+        isTurn() ? Effect.andThen(provider.deliver(message), provider.deliver(message)) : provider.deliver(message)
+    })
+  })
+).pipe(Layer.provideMerge(Mock.layer))
+
+/** A cache that is not invalidated. */
+const staleRead = Layer.effect(
+  Contacts,
+  Effect.map(Contacts, (contacts) => {
+    const cache = new Map<string, Contact>()
+    const isTurn = turns(3)
+    return Contacts.of({
+      ...contacts,
+      get: (id) => {
+        const known = cache.get(id)
+        return known !== undefined && isTurn()
+          ? Effect.succeed(known)
+          : Effect.tap(contacts.get(id), (contact) => Effect.sync(() => cache.set(id, contact)))
+      }
+    })
+  })
+)
+
+const droppedEvent = committing(() => {
+  const isTurn = turns(7)
+  return ({ raise = [], ...changes }) => ({ ...changes, raise: raise.length > 0 && isTurn() ? [] : raise })
+})
+
+/** Inserts without the unique values of some tables. */
+const withoutUnique = (...names: ReadonlyArray<string>) => ({ insert = [], ...changes }: Changes): Changes => ({
+  ...changes,
+  insert: insert.map((one) => names.includes(one.table.name) ? { ...one, table: { ...one.table, unique: null } } : one)
+})
+
+/** A look-up that sometimes misses the conversation, over an index that is not unique. */
+const duplicateConversation: Storage = Layer.effect(
+  ConversationStore,
+  Effect.map(ConversationStore, (store) => {
+    const isTurn = turns(4)
+    return ConversationStore.of({
+      ...store,
+      findThreads: (...asked) =>
+        Effect.map(
+          store.findThreads(...asked),
+          (threads) => isTurn() ? threads.map((thread) => ({ ...thread, conversation: null })) : threads
+        )
+    })
+  })
+).pipe(Layer.provideMerge(committing(() => withoutUnique("conversations"))))
+
+/** A look-up that sometimes misses the person, over an index that is not unique. */
+const secondContact: Storage = Layer.mergeAll(
+  Layer.effect(
+    ContactStore,
+    Effect.map(ContactStore, (store) => ContactStore.of({ ...store, findByPhone: () => Effect.succeed(Option.none()) }))
+  ),
+  Layer.effect(
+    ConversationStore,
+    Effect.map(ConversationStore, (store) => {
+      const isTurn = turns(4)
+      return ConversationStore.of({
+        ...store,
+        findThreads: (...asked) => isTurn() ? Effect.succeed([]) : store.findThreads(...asked)
+      })
+    })
+  )
+).pipe(Layer.provideMerge(committing(() => (changes) => {
+  const { insert = [], ...rest } = withoutUnique("identities", "conversations")(changes)
+  return {
+    ...rest,
+    insert: insert.filter(({ table: { name } }) => name !== "identity_names" || rest.touch !== undefined)
+  }
+})))
+
+const updating =
+  (name: string, alter: (set: Update["set"]) => Update["set"]) => ({ update = [], ...changes }: Changes) => ({
+    ...changes,
+    update: update.map((one) => one.table.name === name ? { ...one, set: alter(one.set) } : one)
+  })
+
+/** A late report that counts although a message was read. */
+const statusBack = committing(() => {
+  const isTurn = turns(2)
+  return updating(
+    "messages",
+    (set) => "status" in set && isTurn() ? { ...set, status: "sent", delivered_at: null, read_at: null } : set
+  )
+})
+
+/** An edit that brings a deleted message back. */
+const deletedReturns = committing(() =>
+  updating("messages", (set) => "edited_at" in set ? { ...set, text: "back", deleted_at: null } : set)
+)
+
+/** A replay that is encoded anew. */
+const differentReplay: Storage = Layer.effect(
+  IdempotencyStore,
+  Effect.map(IdempotencyStore, (store) =>
+    IdempotencyStore.of({
+      ...store,
+      find: (...asked) =>
+        Effect.map(
+          store.find(...asked),
+          Option.map((record) =>
+            record.body === null
+              ? record
+              : { ...record, body: new TextEncoder().encode(`${new TextDecoder().decode(record.body)} `) }
+          )
+        )
+    }))
+).pipe(Layer.provideMerge(stores))
+
+const missingRecord = committing(() => {
+  const isTurn = turns(9)
+  return ({ audit, ...changes }) => audit === undefined || isTurn() ? changes : { ...changes, audit }
+})
+
+const exceededLimit: Storage = Layer.effect(
+  WebhookStore,
+  Effect.map(WebhookStore, (store) => WebhookStore.of({ ...store, countActive: () => Effect.succeed(0) }))
+).pipe(Layer.provideMerge(stores))
+
+/** A queue in which the sends of one conversation overtake each other. */
+const outOfOrder = committing(() => {
+  const isTurn = turns(2)
+  return ({ enqueue = [], ...changes }) => ({
+    ...changes,
+    enqueue: enqueue.map((work) =>
+      work.kind === "send"
+        ? { ...work, lane: work.ref, due_at: DateTime.add(work.due_at, { milliseconds: isTurn() ? 0 : 500 }) }
+        : work
+    )
+  })
+})
+
+/** The defects by name, each with the beginning of the rule that it breaks. */
+export const defects: Readonly<Record<string, Defect & { readonly breaks: string }>> = {
+  "a lost update": { storage: lostUpdate, breaks: "Calls on a con" },
+  "a doubled send": { provider: doubledSend, breaks: "No send reaches the network twice" },
+  "a stale read": { instead: staleRead, breaks: "Calls on a contact" },
+  "a dropped event": { storage: droppedEvent, breaks: "Each change raises one event" },
+  "a duplicate conversation": { storage: duplicateConversation, breaks: "There is one conversation" },
+  "a second contact for one phone": { storage: secondContact, breaks: "An identity has one contact" },
+  "a status that goes back": { storage: statusBack, breaks: "What an event reported of a message does not go back" },
+  "a deleted message that comes back": {
+    storage: deletedReturns,
+    breaks: "What an event reported of a message does not go back"
+  },
+  "a replay that differs": { storage: differentReplay, breaks: "Every retry of a request gets the same bytes" },
+  "a missing record of the audit": { storage: missingRecord, breaks: "Each write leaves one record" },
+  "a limit that is exceeded": {
+    storage: exceededLimit,
+    options: { webhooks: 105, calls: 1 },
+    breaks: "No limit is exceeded"
+  },
+  "sends out of order": { storage: outOfOrder, breaks: "Sends of one conversation reach the network in the order" }
+}

@@ -1,0 +1,216 @@
+/** What contract §13 and §14 say of events: each change raises one, and it is delivered at least once with the same bytes. */
+import { canonicalJson } from "@messaging-crm/core/Idempotency"
+import { createdId, type Evidence } from "./Evidence.ts"
+import type { FinalState, ReceivedDelivery, Resource, Violation } from "./History.ts"
+import { fieldOf, isSuccess, type Request, textOf } from "./Requests.ts"
+
+const keyOf = (event: Resource, ...data: ReadonlyArray<string>): string =>
+  [event["type"], ...data.map((name) => fieldOf(event, "data", name))].join(" ")
+
+const violation = (rule: string, detail: string, calls: ReadonlyArray<number> = []): Violation => ({
+  rule,
+  detail,
+  calls
+})
+
+/** An event that must have been raised: how often, and by which call. */
+interface Wanted {
+  readonly key: string
+  readonly least: number
+  readonly most: number
+  readonly calls: ReadonlyArray<number>
+}
+
+const once = (key: string, calls: ReadonlyArray<number> = []): Wanted => ({ key, least: 1, most: 1, calls })
+
+const callsOf = ({ outcomes }: Request): ReadonlyArray<number> => outcomes.slice(0, 1).map(({ index }) => index)
+
+const ofContacts = (evidence: Evidence, organization: number): ReadonlyArray<Wanted> =>
+  evidence.requests.flatMap((request) => {
+    const { call: { operation, organization: own }, outcomes: [first] } = request
+    const isCreated = own === organization && operation === "contacts.create" && first !== undefined &&
+      isSuccess(first.answer)
+    return isCreated ? once(`contact.created ${createdId(evidence, request)}`, callsOf(request)) : []
+  })
+
+const ofMessages = ({ messages, sends }: FinalState): ReadonlyArray<Wanted> => [
+  ...Object.values(messages).flat().flatMap(({ deleted_at, direction, id, status }) =>
+    [
+      once(`message.${direction === "inbound" ? "received" : "sent"} ${id}`),
+      direction === "outbound" && status !== "sent" && deleted_at === null
+        ? once(`message.updated ${id} ${status}`)
+        : []
+    ].flat()
+  ),
+  ...sends.flatMap(({ failure_reason, id, status }) =>
+    status === "failed" && failure_reason !== "recipient_opted_out" ? once(`send.failed ${id}`) : []
+  )
+]
+
+/** Each time at which a conversation was seen closed is a change of its own. */
+const ofConversations = ({ requests, sightings }: Evidence, organization: number): ReadonlyArray<Wanted> => {
+  const own = sightings.conversations.filter((sighting) => sighting.organization === organization)
+  return Array.from(Map.groupBy(own, ({ resource }) => String(resource["id"])), ([id, same]) => {
+    const closes = requests.filter(({ attempts, call: { operation, request: { path } } }) =>
+      operation === "conversations.close" && attempts.length > 0 && path.toLowerCase().includes(id)
+    )
+    const seen = new Set(same.flatMap(({ resource }) => textOf(resource, "closed_at") ?? []))
+    return { key: `conversation.closed ${id}`, least: seen.size, most: closes.length, calls: closes.flatMap(callsOf) }
+  })
+}
+
+const ofWebhooks = ({ webhooks }: FinalState): ReadonlyArray<Wanted> =>
+  webhooks.flatMap(({ id, status }) => status === "disabled" ? once(`webhook.disabled ${id}`) : [])
+
+const raisedKey = (event: Resource): string => {
+  switch (event["type"]) {
+    case "message.updated":
+      return keyOf(event, "message_id", "status")
+    case "message.received":
+    case "message.sent":
+      return keyOf(event, "message_id")
+    case "send.failed":
+      return keyOf(event, "send_id")
+    case "contact.created":
+      return keyOf(event, "contact_id")
+    case "webhook.disabled":
+      return keyOf(event, "webhook_id")
+    default:
+      return keyOf(event, "conversation_id")
+  }
+}
+
+/** Each change that was seen raised its event, and no event was raised twice. */
+const aboutRaising = (evidence: Evidence): ReadonlyArray<Violation> =>
+  evidence.history.organizations.flatMap(({ final }, organization) => {
+    const raised = Map.groupBy(final.events, raisedKey)
+    const wanted = [
+      ...ofContacts(evidence, organization),
+      ...ofMessages(final),
+      ...ofConversations(evidence, organization),
+      ...ofWebhooks(final)
+    ]
+    return wanted.flatMap(({ calls, key, least, most }) => {
+      const count = raised.get(key)?.length ?? 0
+      const bounds = least === most ? `${least}` : `${least} to ${most}`
+      return count >= least && count <= most
+        ? []
+        : violation("Each change raises one event (contract §13.1).", `${key}: ${count} events, not ${bounds}`, calls)
+    })
+  })
+
+const messageRanks: Readonly<Record<string, number>> = { sent: 0, failed: 1, delivered: 2, read: 3 }
+
+/** What an event reported of a message still holds at the end. */
+const aboutReports = ({ history: { organizations } }: Evidence): ReadonlyArray<Violation> =>
+  organizations.flatMap(({ final }) => {
+    const messages = new Map(Object.values(final.messages).flat().map((message) => [message["id"], message]))
+    return final.events.filter(({ type }) => type === "message.updated").flatMap((event) => {
+      const message = messages.get(fieldOf(event, "data", "message_id"))
+      const status = String(fieldOf(event, "data", "status"))
+      const [reported, found] = [messageRanks[status], messageRanks[String(message?.["status"])]]
+      const holds = status === "deleted"
+        ? message?.["deleted_at"] !== null
+        : reported === undefined || found === undefined || found >= reported
+      return message === undefined || holds
+        ? []
+        : violation(
+          "What an event reported of a message does not go back (contract §11.4, §11.7).",
+          `${JSON.stringify(event)}, and the message is ${JSON.stringify(message)}`
+        )
+    })
+  })
+
+/** Each delivery of an event has the bytes of the event. */
+const aboutBytes = ({ history: { organizations, received } }: Evidence): ReadonlyArray<Violation> => {
+  const stored = new Map(organizations.flatMap(({ final }) => final.events.map((event) => [event["id"], event])))
+  const rule = "Every delivery of an event has its ID and the same bytes (contract §13.2)."
+  return Array.from(Map.groupBy(received, ({ event_id }) => event_id), ([event_id, same]) => {
+    const [first] = same
+    const texts = new Set(same.map(({ text }) => text))
+    const event: Resource = first === undefined ? {} : JSON.parse(first.text)
+    const known = stored.get(event_id)
+    const isKnown = event["type"] === "webhook.test" ||
+      (known !== undefined && canonicalJson(known) === canonicalJson(event))
+    return [
+      texts.size === 1 && event["id"] === event_id ? [] : violation(rule, Array.from(texts).join(" and ")),
+      isKnown ? [] : violation("Only events that are stored are delivered (contract §13.4).", `${first?.text}`),
+      same.every(({ is_signed }) => is_signed !== false)
+        ? []
+        : violation("Every delivery has a valid signature (contract §14.5).", event_id)
+    ].flat()
+  }).flat()
+}
+
+/** Returns the earliest time of the driver at which the event can have been raised: the start of the request behind it. */
+const causesOf = (evidence: Evidence): ReadonlyMap<unknown, number> => {
+  const messages = new Map(
+    evidence.sightings.sends.flatMap(({ resource: { id, message_id } }) =>
+      typeof message_id === "string" ? [[id, message_id] as const] : []
+    )
+  )
+  return new Map(evidence.requests.flatMap((request) => {
+    const { attempts: [attempt], call: { operation } } = request
+    const id = createdId(evidence, request)
+    if (attempt === undefined || id === null) return []
+    const isSend = operation === "sends.start" || operation === "sends.send"
+    return operation === "contacts.create" || isSend
+      ? [[id, attempt.started_at] as const, [messages.get(id) ?? id, attempt.started_at] as const]
+      : []
+  }))
+}
+
+const endpointOf = (deliveries: ReadonlyArray<ReceivedDelivery>, { url }: Resource): ReadonlyArray<ReceivedDelivery> =>
+  deliveries.filter(({ endpoint }) => String(url).endsWith(endpoint))
+
+/** A webhook gets each event of its types that was raised while it was active. */
+const aboutDelivery = (evidence: Evidence): ReadonlyArray<Violation> => {
+  const { history: { organizations, received }, requests } = evidence
+  const causes = causesOf(evidence)
+  const changed = new Set(
+    requests.flatMap(({ attempts, call: { operation, request: { path } } }) =>
+      operation === "webhooks.update" && attempts.length > 0 ? [path.split("/").find((part) => part.length === 36)] : []
+    )
+  )
+  const created = new Map(requests.flatMap((request) => {
+    const [first] = request.outcomes
+    const id = request.call.operation === "webhooks.create" ? createdId(evidence, request) : null
+    return id === null || first === undefined ? [] : [[id, first.ended_at] as const]
+  }))
+  return organizations.flatMap(({ final }) =>
+    final.webhooks.filter(({ id, status }) => status === "active" && !changed.has(String(id))).flatMap((webhook) => {
+      const since = created.get(String(webhook["id"]))
+      const types = Array.isArray(webhook["event_types"]) ? webhook["event_types"] : []
+      const deliveries = new Map(
+        (final.deliveries[String(webhook["id"])] ?? []).map((delivery) => [delivery["event_id"], delivery])
+      )
+      const arrived = new Set(
+        endpointOf(received, webhook).filter(({ status }) => status >= 200 && status < 300).map(({ event_id }) =>
+          event_id
+        )
+      )
+      return final.events.flatMap((event) => {
+        const [id, delivery] = [String(event["id"]), deliveries.get(event["id"])]
+        const cause = ["contact_id", "send_id", "message_id"].flatMap((name) =>
+          causes.get(fieldOf(event, "data", name)) ?? []
+        )
+        const isOwed = since !== undefined && types.includes(event["type"]) &&
+          cause.some((started_at) => started_at > since)
+        const isDone = delivery?.["status"] === "succeeded" && arrived.has(id)
+        return isDone || (delivery === undefined && !isOwed)
+          ? []
+          : violation(
+            "An active webhook gets each event of its types at least once (contract §14.10).",
+            `${JSON.stringify(event)} did not reach ${webhook["url"]}`
+          )
+      })
+    })
+  )
+}
+
+export const check = (evidence: Evidence): ReadonlyArray<Violation> => [
+  ...aboutRaising(evidence),
+  ...aboutReports(evidence),
+  ...aboutBytes(evidence),
+  ...aboutDelivery(evidence)
+]

@@ -1,0 +1,122 @@
+/** What a history says, arranged for the checks: its requests, and when each object was seen. */
+import type { Operation } from "@messaging-crm/core/Operations"
+import type { Call, FinalState, History, Resource } from "./History.ts"
+import { type AnsweredCall, isAnswered, isSuccess, listOf, type Request, requestsOf, textOf } from "./Requests.ts"
+
+/** An object in an answer, or in the final state. */
+export interface Sighting {
+  readonly organization: number
+  readonly resource: Resource
+  /** The position of the call; null for the final state. */
+  readonly call: number | null
+  readonly started_at: number
+  readonly ended_at: number
+}
+
+export type Kind = "contacts" | "conversations" | "messages" | "sends" | "webhooks"
+
+export interface Evidence {
+  readonly history: History
+  readonly requests: ReadonlyArray<Request>
+  /** By kind, every object as an answer showed it at the time of the answer. Replays show older states, and are left out. */
+  readonly sightings: Readonly<Record<Kind, ReadonlyArray<Sighting>>>
+  /** A time after every call. */
+  readonly end: number
+  /** The objects that the request of an attempt changed, by the attempt's `request_id`. */
+  readonly recorded: ReadonlyMap<string, ReadonlyArray<string>>
+}
+
+const kindOf = (operation: Operation): Kind | null => {
+  switch (operation) {
+    case "contacts.create":
+    case "contacts.get":
+    case "contacts.list":
+    case "contacts.update":
+    case "contacts.add_note":
+      return "contacts"
+    case "conversations.assign":
+    case "conversations.close":
+    case "conversations.get":
+    case "conversations.list":
+    case "conversations.reopen":
+      return "conversations"
+    case "messages.get":
+    case "messages.list":
+      return "messages"
+    case "sends.get":
+    case "sends.list":
+    case "sends.send":
+    case "sends.start":
+      return "sends"
+    case "webhooks.create":
+    case "webhooks.disable":
+    case "webhooks.get":
+    case "webhooks.list":
+    case "webhooks.update":
+      return "webhooks"
+    default:
+      return null
+  }
+}
+
+/** Returns the objects of an answer. */
+export const resourcesOf = ({ answer: { body } }: AnsweredCall): ReadonlyArray<Resource> => {
+  const listed = listOf(body, "data")
+  // A list's `data` is an array, that of one object is the object.
+  return listed.length > 0 ? listed : listOf({ only: [(body as { readonly data?: unknown } | null)?.data] }, "only")
+}
+
+const finalOf = (final: FinalState): Readonly<Record<Kind, ReadonlyArray<Resource>>> => ({
+  contacts: final.contacts,
+  conversations: final.conversations,
+  messages: Object.values(final.messages).flat(),
+  sends: final.sends,
+  webhooks: final.webhooks
+})
+
+const isSighting = (call: Call): call is AnsweredCall =>
+  isAnswered(call) && isSuccess(call.answer) && !call.answer.is_replay
+
+export const gather = (history: History): Evidence => {
+  const end = history.calls.reduce((latest, { ended_at, started_at }) => Math.max(latest, ended_at ?? started_at), 0) +
+    1
+  const sightings: Record<Kind, Array<Sighting>> = {
+    contacts: [],
+    conversations: [],
+    messages: [],
+    sends: [],
+    webhooks: []
+  }
+  for (const call of history.calls.filter(isSighting)) {
+    const kind = kindOf(call.operation)
+    if (kind === null) continue
+    const { ended_at, index, organization, started_at } = call
+    for (const resource of resourcesOf(call)) {
+      if (Array.isArray(resource)) continue
+      sightings[kind].push({ organization, resource, call: index, started_at, ended_at })
+    }
+  }
+  const recorded = new Map<string, Array<string>>()
+  for (const [organization, { final }] of history.organizations.entries()) {
+    for (const [kind, resources] of Object.entries(finalOf(final))) {
+      // The keys are those of `finalOf`.
+      const seen = sightings[kind as Kind]
+      for (const resource of resources) {
+        seen.push({ organization, resource, call: null, started_at: end, ended_at: end + 1 })
+      }
+    }
+    for (const record of final.audit) {
+      const request_id = textOf(record, "request_id")
+      const resource_id = textOf(record, "resource_id")
+      if (request_id === null || resource_id === null) continue
+      recorded.set(request_id, [...recorded.get(request_id) ?? [], resource_id])
+    }
+  }
+  return { history, requests: requestsOf(history), sightings, end, recorded }
+}
+
+/** Returns the object that a creation made: from its answer, or else from the audit. */
+export const createdId = ({ recorded }: Evidence, { attempts, outcomes: [first] }: Request): string | null =>
+  first === undefined
+    ? attempts.flatMap(({ request }) => recorded.get(request.request_id) ?? [])[0] ?? null
+    : textOf(first.answer.body, "data", "id")

@@ -1,0 +1,176 @@
+/**
+ * Decides whether concurrent calls have an order, allowed by their times, that a sequential specification explains.
+ *
+ * The search is Wing and Gong's, with Lowe's cache of the configurations that failed, as in Porcupine: calls and returns
+ * are a linked list; the search takes a call that no return precedes, and goes back when no call can be taken.
+ */
+
+/** A call on one object. */
+export interface Step<Action> {
+  /** What was called and, if there was an answer, what was answered. */
+  readonly action: Action
+  readonly started_at: number
+  /** Null without an answer: the call takes effect at any time after its start, or never. */
+  readonly ended_at: number | null
+  /** Whether the answer is not considered: the call took effect in its time, with any answer, or not at all. */
+  readonly is_forgotten?: boolean
+}
+
+/** The sequential specification of one object. */
+export interface Specification<State, Action> {
+  readonly initial: State
+  /** Every state that an action may leave behind. None if the action cannot have its answer in the state. */
+  readonly next: (state: State, action: Action) => ReadonlyArray<State>
+  /** Equal for equal states. */
+  readonly keyOf: (state: State) => string
+  /** Equal for actions that have equal effects. It saves the search from trying equal unanswered calls in every order. */
+  readonly effectOf: (action: Action) => string
+  /** Returns the action as if it had no answer. */
+  readonly forget: (action: Action) => Action
+}
+
+/** `undecided` if the search would take more than its budget of steps. */
+export type Verdict = "linearizable" | "not linearizable" | "undecided"
+
+interface Entry<State> {
+  readonly at: number
+  /** The position of the step. */
+  readonly step: number
+  /** The entry of the return; undefined for a return, and null for a call without an answer. */
+  returns: Entry<State> | null | undefined
+  previous: Entry<State> | null
+  next: Entry<State> | null
+}
+
+const unlink = <State>(entry: Entry<State>) => {
+  if (entry.previous !== null) entry.previous.next = entry.next
+  if (entry.next !== null) entry.next.previous = entry.previous
+}
+
+const relink = <State>(entry: Entry<State>) => {
+  if (entry.previous !== null) entry.previous.next = entry
+  if (entry.next !== null) entry.next.previous = entry
+}
+
+/** Links calls and returns in the order of time. Of equal times calls come first, so that they overlap. */
+const link = <State>(steps: ReadonlyArray<Step<unknown>>): Entry<State> => {
+  const entries: Array<Entry<State>> = []
+  for (const [step, { ended_at, started_at }] of steps.entries()) {
+    const call: Entry<State> = { at: started_at, step, returns: null, previous: null, next: null }
+    entries.push(call)
+    if (ended_at === null) continue
+    call.returns = { at: ended_at, step, returns: undefined, previous: null, next: null }
+    entries.push(call.returns)
+  }
+  const isReturn = ({ returns }: Entry<State>) => Number(returns === undefined)
+  entries.sort((a, b) => a.at - b.at || isReturn(a) - isReturn(b))
+  const head: Entry<State> = { at: -1, step: -1, returns: undefined, previous: null, next: null }
+  let last = head
+  for (const entry of entries) {
+    last.next = entry
+    entry.previous = last
+    last = entry
+  }
+  return head
+}
+
+/** The search for an order. */
+class Search<State, Action> {
+  readonly #specification: Specification<State, Action>
+  readonly #steps: ReadonlyArray<Step<Action>>
+  readonly #head: Entry<State>
+  readonly #taken: Uint16Array
+  readonly #failed = new Set<string>()
+  readonly #path: Array<{ readonly entry: Entry<State>; readonly before: State; readonly others: Array<State> }> = []
+  #state: State
+  #unexplained: number
+
+  constructor(specification: Specification<State, Action>, steps: ReadonlyArray<Step<Action>>) {
+    this.#specification = specification
+    this.#steps = steps
+    this.#head = link(steps)
+    this.#taken = new Uint16Array(Math.ceil(steps.length / 16))
+    this.#state = specification.initial
+    this.#unexplained = steps.filter(({ ended_at }) => ended_at !== null).length
+  }
+
+  readonly run = (budget: number): Verdict => {
+    let entry = this.#head.next
+    for (let tried = 0; this.#unexplained > 0; tried++) {
+      if (tried > budget) return "undecided"
+      if (entry !== null && entry.returns !== undefined) {
+        entry = this.#take(entry, this.#nextOf(entry)) ? this.#head.next : entry.next
+        continue
+      }
+      const last = this.#path.pop()
+      if (last === undefined) return "not linearizable"
+      this.#undo(last.entry, last.before)
+      entry = this.#take(last.entry, last.others) ? this.#head.next : last.entry.next
+    }
+    return "linearizable"
+  }
+
+  /** Returns the states after a call. A call without an answer is worth taking only if it changes something. */
+  readonly #nextOf = (entry: Entry<State>): Array<State> => {
+    const { forget, keyOf, next } = this.#specification
+    const step = this.#steps[entry.step]
+    if (step === undefined || this.#hasEarlierTwin(entry, step)) return []
+    const { action, ended_at, is_forgotten = false } = step
+    const states = Array.from(next(this.#state, is_forgotten ? forget(action) : action))
+    if (ended_at !== null) return is_forgotten ? [...states, this.#state] : states
+    const before = keyOf(this.#state)
+    return states.filter((state) => keyOf(state) !== before)
+  }
+
+  /** Returns whether an earlier unanswered call that was not taken has the same effect: then that one is taken first. */
+  readonly #hasEarlierTwin = (entry: Entry<State>, { action, ended_at }: Step<Action>): boolean => {
+    if (ended_at !== null) return false
+    const { effectOf } = this.#specification
+    const effect = effectOf(action)
+    for (let other = entry.previous; other !== null; other = other.previous) {
+      const step = this.#steps[other.step]
+      if (other.returns === null && step !== undefined && effectOf(step.action) === effect) return true
+    }
+    return false
+  }
+
+  /** Takes a call with the first of its next states that has not failed before. */
+  readonly #take = (entry: Entry<State>, states: Array<State>): boolean => {
+    const [word, bit] = [entry.step >> 4, 1 << (entry.step & 15)]
+    this.#taken[word] = (this.#taken[word] ?? 0) | bit
+    const taken = String.fromCharCode(...this.#taken)
+    for (let state = states.shift(); state !== undefined; state = states.shift()) {
+      const configuration = `${this.#specification.keyOf(state)}\n${taken}`
+      if (this.#failed.has(configuration)) continue
+      this.#failed.add(configuration)
+      this.#path.push({ entry, before: this.#state, others: states })
+      this.#state = state
+      unlink(entry)
+      if (entry.returns) {
+        unlink(entry.returns)
+        this.#unexplained -= 1
+      }
+      return true
+    }
+    this.#taken[word] = (this.#taken[word] ?? 0) & ~bit
+    return false
+  }
+
+  readonly #undo = (entry: Entry<State>, before: State) => {
+    this.#state = before
+    const word = entry.step >> 4
+    this.#taken[word] = (this.#taken[word] ?? 0) & ~(1 << (entry.step & 15))
+    if (entry.returns) {
+      relink(entry.returns)
+      this.#unexplained += 1
+    }
+    relink(entry)
+  }
+}
+
+/** Returns whether the calls have an order that explains their answers. */
+export const judge = <State, Action>(
+  specification: Specification<State, Action>,
+  steps: ReadonlyArray<Step<Action>>,
+  budget = 3_000_000
+): Verdict => new Search(specification, steps).run(budget)

@@ -1,0 +1,44 @@
+/** The answers of calls as the specifications of single objects compare them. */
+import type { Operation } from "@messaging-crm/core/Operations"
+import type { Answer, Resource } from "./History.ts"
+import type { Step } from "./Linearizability.ts"
+import { codeOf, fieldOf, isSuccess, textOf } from "./Requests.ts"
+
+/** What a call returned about one object: the object, or that it was refused. */
+export interface Outcome {
+  readonly status: number
+  /** Null of a refusal. */
+  readonly resource: Resource | null
+  readonly param: string | null
+}
+
+/** One call as one object sees it. */
+export interface Action {
+  /** The position of the call; null for what is read at the end, and for what no call asked for. */
+  readonly call: number | null
+  /** The operation, or for an effect of something else its name. */
+  readonly name: Operation | "open" | "own" | "read" | "upsert"
+  readonly body: unknown
+  /** Null without an answer. */
+  readonly outcome: Outcome | null
+}
+
+export type ActionStep = Step<Action>
+
+export const outcomeOf = (answer: Answer): Outcome => {
+  const data = fieldOf(answer.body, "data")
+  return {
+    status: answer.status,
+    // What is not an object has no fields, so that no specification accepts it.
+    resource: isSuccess(answer) ? (typeof data === "object" && data !== null ? data as Resource : {}) : null,
+    param: codeOf(answer) === null ? null : textOf(answer.body, "error", "param")
+  }
+}
+
+/** What a read of an object returned. */
+export const seen = (resource: Resource): Outcome => ({ status: 200, resource, param: null })
+
+/** Equal for actions with equal effects. */
+export const effectOf = ({ body, name }: Action): string => `${name} ${JSON.stringify(body)}`
+
+export const forget = (action: Action): Action => ({ ...action, outcome: null })

@@ -1,0 +1,71 @@
+/**
+ * Repeated requests (contract §5.5). A repetition returns the recorded response, except of a request that changed
+ * nothing: it returns the object as it is now, so it is a read, and the request itself must have changed nothing.
+ */
+import type { Specification, Step } from "./Linearizability.ts"
+import type { Action } from "./Outcomes.ts"
+
+export interface RepeatableAction {
+  readonly action: Action
+  /**
+   * `effect` of a request. `effect or nothing` if only repetitions were answered, so that the answer is either the
+   * recorded one or a read. `nothing` if answers differ. `repeat` for the read that a repetition is if its request
+   * changed nothing.
+   */
+  readonly kind: "effect" | "effect or nothing" | "nothing" | "repeat"
+  /** Equal for the attempts of one request; null for a request that was not repeated. */
+  readonly request: number | null
+}
+
+export type RepeatableStep = Step<RepeatableAction>
+
+interface Repeated<State> {
+  readonly inner: State
+  /** Whether each repeated request changed something. */
+  readonly changed: ReadonlyMap<number, boolean>
+}
+
+/** Adds repetitions to the specification of an object. */
+export const withRepeats = <State>(
+  { effectOf, forget, initial, keyOf, next }: Specification<State, Action>
+): Specification<Repeated<State>, RepeatableAction> => {
+  const marked = (state: Repeated<State>, request: number | null, isChange: boolean) =>
+    request === null ? state.changed : new Map(state.changed).set(request, isChange)
+
+  const effect = (state: Repeated<State>, { action, request }: RepeatableAction) =>
+    next(state.inner, action).map((inner) => ({ inner, changed: marked(state, request, true) }))
+
+  /** The request finds what it asks for, and its answer is judged where its repetitions are. */
+  const nothing = (state: Repeated<State>, { action, request }: RepeatableAction) =>
+    next(state.inner, forget(action))
+      .filter((inner) => keyOf(inner) === keyOf(state.inner))
+      .map((inner) => ({ inner, changed: marked(state, request, false) }))
+
+  const repeat = (state: Repeated<State>, { action, request }: RepeatableAction) => {
+    const isChange = request === null ? undefined : state.changed.get(request)
+    if (isChange === undefined) return []
+    return isChange ? [state] : next(state.inner, action).map((inner) => ({ ...state, inner }))
+  }
+
+  return {
+    initial: { inner: initial, changed: new Map() },
+    next: (state, repeatable) => {
+      switch (repeatable.kind) {
+        case "effect":
+          return effect(state, repeatable)
+        case "effect or nothing":
+          return [...effect(state, repeatable), ...nothing(state, repeatable)]
+        case "nothing":
+          return nothing(state, repeatable)
+        case "repeat":
+          return repeat(state, repeatable)
+      }
+    },
+    keyOf: ({ changed, inner }) =>
+      changed.size === 0
+        ? keyOf(inner)
+        : `${keyOf(inner)} ${JSON.stringify(Array.from(changed).toSorted(([a], [b]) => a - b))}`,
+    effectOf: ({ action }) => effectOf(action),
+    forget: (repeatable) => ({ ...repeatable, action: forget(repeatable.action) })
+  }
+}

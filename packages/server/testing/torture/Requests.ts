@@ -1,0 +1,122 @@
+/**
+ * Requests with all their attempts: calls with one idempotency key and one body are one request (contract §5), which
+ * takes effect once.
+ */
+import { rulesOf } from "@messaging-crm/core/Operations"
+import type { Answer, Call, History, Resource } from "./History.ts"
+
+/** A call with its answer. */
+export interface AnsweredCall extends Call {
+  readonly ended_at: number
+  readonly answer: Answer
+}
+
+export interface Request {
+  /** Of several attempts, one of them: they are equal but for their times and answers. */
+  readonly call: Call
+  /** The attempts that may have taken effect, in the order of their start. */
+  readonly attempts: ReadonlyArray<Call>
+  /** The attempts that were answered with the outcome, in the order of their answers. */
+  readonly outcomes: ReadonlyArray<AnsweredCall>
+}
+
+/** What became of an attempt. */
+export type Fate =
+  /** It was answered with the outcome of its request: a success, or a refusal that is recorded (contract §5.4). */
+  | "outcome"
+  /** It was refused before it could have an effect. */
+  | "no effect"
+  /** It may have taken effect, or may still. */
+  | "unresolved"
+
+export const isAnswered = (call: Call): call is AnsweredCall => call.answer !== null && call.ended_at !== null
+
+const isObject = (value: unknown): value is Resource => typeof value === "object" && value !== null
+
+/** Returns a field of a JSON object; undefined of anything else. */
+export const fieldOf = (value: unknown, ...path: ReadonlyArray<string>): unknown =>
+  path.reduce<unknown>((part, name) => isObject(part) ? part[name] : undefined, value)
+
+export const textOf = (value: unknown, ...path: ReadonlyArray<string>): string | null => {
+  const found = fieldOf(value, ...path)
+  return typeof found === "string" ? found : null
+}
+
+export const listOf = (value: unknown, ...path: ReadonlyArray<string>): ReadonlyArray<Resource> => {
+  const found = fieldOf(value, ...path)
+  return Array.isArray(found) ? found.filter(isObject) : []
+}
+
+export const codeOf = ({ body }: Answer): string | null => textOf(body, "error", "code")
+
+export const isSuccess = ({ status }: Pick<Answer, "status">): boolean => status >= 200 && status < 300
+
+export const fateOf = ({ answer }: Call): Fate => {
+  if (answer === null) return "unresolved"
+  const [code, { retry_after_seconds, status }] = [codeOf(answer), answer]
+  if (isSuccess(answer)) return "outcome"
+  if (status === 404) return "outcome"
+  if (status === 409 && code === "conflict") return retry_after_seconds === null ? "outcome" : "no effect"
+  if (status === 409 && code === "request_processing") return "unresolved"
+  return status === 500 || status === 502 || status === 504 ? "unresolved" : "no effect"
+}
+
+const isWrite = ({ operation, request }: Call): boolean =>
+  request.method === "COMMAND" ? rulesOf(operation).isAudited : rulesOf(operation).idempotency !== null
+
+/** Returns the parts of a request that its fingerprint covers. */
+const fingerprintOf = ({ request: { body, method, path } }: Call): string => JSON.stringify([method, path, body ?? {}])
+
+/** Returns whether two calls are attempts of one request. */
+export const isSameRequest = (a: Call, b: Call): boolean => fingerprintOf(a) === fingerprintOf(b)
+
+const group = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): ReadonlyArray<ReadonlyArray<A>> =>
+  Array.from(Map.groupBy(all, keyOf).values())
+
+/** Returns every write of the history. */
+export const requestsOf = ({ calls }: Pick<History, "calls">): ReadonlyArray<Request> =>
+  group(
+    calls.filter(isWrite),
+    (call) =>
+      call.request.idempotency_key === null
+        ? `${call.index}`
+        : `${call.organization} ${call.request.idempotency_key} ${fingerprintOf(call)}`
+  ).flatMap((attempts) => {
+    const [call] = attempts
+    if (call === undefined) return []
+    return {
+      call,
+      attempts: attempts.filter((one) => fateOf(one) !== "no effect").toSorted((a, b) => a.started_at - b.started_at),
+      outcomes: attempts.filter(isAnswered).filter((one) => fateOf(one) === "outcome")
+        .toSorted((a, b) => a.ended_at - b.ended_at)
+    }
+  })
+
+/** The operations whose request can change nothing although it succeeds: a repetition then returns the object as it is. */
+export const canChangeNothing = (
+  { call: { operation, request: { body } } }: Pick<Request, "call">
+): boolean => {
+  switch (operation) {
+    case "conversations.assign":
+    case "conversations.close":
+    case "conversations.reopen":
+    case "webhook_deliveries.retry":
+    case "webhooks.disable":
+    case "webhooks.update":
+      return true
+    default:
+      return operation === "contacts.update" && Object.keys(body ?? {}).length === 0
+  }
+}
+
+/**
+ * Returns when a request took effect: after the start of the attempt that the answers name, and before the first answer
+ * with the outcome. Null if no attempt can have taken effect.
+ */
+export const spanOf = (
+  { attempts, outcomes: [first] }: Request
+): { readonly started_at: number; readonly ended_at: number | null } | null => {
+  const origin = first?.answer.original_request_id ?? first?.request.request_id
+  const attempt = attempts.find(({ request }) => request.request_id === origin) ?? attempts[0]
+  return attempt === undefined ? null : { started_at: attempt.started_at, ended_at: first?.ended_at ?? null }
+}

@@ -1,0 +1,91 @@
+/** The sequential specification of one webhook (contract §14). */
+import type { Resource } from "./History.ts"
+import type { Specification } from "./Linearizability.ts"
+import { type Action, effectOf, forget, type Outcome } from "./Outcomes.ts"
+import { fieldOf, textOf } from "./Requests.ts"
+
+interface Known {
+  readonly url: string | null
+  /** Sorted. */
+  readonly event_types: ReadonlyArray<unknown>
+  readonly status: string | null
+}
+
+/** `unknown` until the first answer about a webhook that no call created. */
+export type WebhookState = "absent" | "unknown" | Known
+
+const typesOf = (value: unknown): ReadonlyArray<unknown> => {
+  const types = fieldOf(value, "event_types")
+  return Array.isArray(types) ? types.toSorted() : []
+}
+
+const read = (resource: Resource): Known => ({
+  url: textOf(resource, "url"),
+  event_types: typesOf(resource),
+  status: textOf(resource, "status")
+})
+
+/** A URL is stored as it is serialized (contract §14.2). */
+const urlOf = (value: unknown): string | null => {
+  const url = textOf(value, "url")
+  return url === null ? null : URL.parse(url)?.href ?? url
+}
+
+const keyOf = (state: WebhookState): string => JSON.stringify(state)
+
+const see = (state: WebhookState, resource: Resource): ReadonlyArray<WebhookState> => {
+  const found = read(resource)
+  return state === "unknown" || keyOf(found) === keyOf(state) ? [found] : []
+}
+
+/** Returns what a write makes of a webhook; null if the contract refuses it in this state. */
+const written = (state: Known, { body, name }: Action): Known | null => {
+  switch (name) {
+    case "webhooks.disable":
+      return { ...state, status: "disabled" }
+    case "webhooks.update": {
+      const types = fieldOf(body, "event_types") === undefined ? state.event_types : typesOf(body)
+      const set = { ...state, url: urlOf(body) ?? state.url, event_types: types }
+      return state.status === "disabled" && keyOf(set) !== keyOf(state) ? null : set
+    }
+    case "webhooks.test":
+      return state.status === "disabled" ? null : state
+    default:
+      return state
+  }
+}
+
+const answer = (
+  state: WebhookState,
+  next: Known | null,
+  { resource, status }: Outcome
+): ReadonlyArray<WebhookState> => {
+  if (status === 404) return state === "absent" || state === "unknown" ? [state] : []
+  if (status >= 400) return next === null ? [state] : []
+  if (next === null) return []
+  return resource === null ? [next] : see(next, resource)
+}
+
+const next = (state: WebhookState, action: Action): ReadonlyArray<WebhookState> => {
+  const { body, name, outcome } = action
+  if (name === "webhooks.create") {
+    const made: Known = { url: urlOf(body), event_types: typesOf(body), status: "active" }
+    if (state !== "absent") return []
+    return outcome?.resource ? see(made, outcome.resource) : [made]
+  }
+  if (state === "absent" || state === "unknown") {
+    if (outcome === null || outcome.status >= 400 || outcome.resource === null) return [state]
+    return state === "absent" ? [] : see(state, outcome.resource)
+  }
+  const after = written(state, action)
+  return outcome === null ? [after ?? state] : answer(state, after, outcome)
+}
+
+/** The specification of a webhook that a call creates, or of one that exists or will. */
+export const webhook = (initial: "absent" | "unknown"): Specification<WebhookState, Action> => ({
+  initial,
+  next,
+  keyOf,
+  effectOf,
+  forget
+})
