@@ -46,6 +46,9 @@ const nothing: Present = { custom_values: {}, owner_user_id: null, tags: [] }
 
 const tagParams = ["tag_ids", "add_tag_ids", "remove_tag_ids"] as const
 
+/** Returns whether a write sets, adds, or removes tags. */
+export const editsTags = (input: TagChanges): boolean => tagParams.some((param) => input[param] !== undefined)
+
 /** Returns the tags of a contact after a write, by name. */
 const retagged = (
   tags: References["tags"],
@@ -84,7 +87,7 @@ export const resolve = (
     const value = input[param]?.find((id) => !known.has(id))
     if (value !== undefined) return Result.fail(new ReferenceUnknown({ param, value }))
   }
-  return Result.succeed(retagged(tags, input, present))
+  return Result.succeed(editsTags(input) ? retagged(tags, input, present) : present.tags)
 }
 
 /** Fails where the tags are more than a contact may have. */

@@ -3,7 +3,7 @@
  */
 import * as Changes from "../work/Changes.ts"
 import type { Contact } from "./Contact.ts"
-import { emailKey, searchText } from "./ContactSearch.ts"
+import { emailKey, type Searched, searchText } from "./ContactSearch.ts"
 
 /** The columns of a contact by which it is found. */
 interface Keys {
@@ -57,7 +57,7 @@ export const ContactRows = Changes.rows<ContactColumns>()({
 })
 
 /** Returns the texts by which a contact is found. */
-export const keysOf = (contact: Contact): Keys => ({
+export const keysOf = (contact: Searched): Keys => ({
   search_text: searchText(contact),
   email_key: emailKey(contact.primary_email)
 })

@@ -59,8 +59,21 @@ export const matchOf = (given: Partial<ContactFilters>): ContactMatch => {
 export const fullName = (contact: Pick<Contact, "first_name" | "last_name">): string | null =>
   [contact.first_name, contact.last_name].filter((part) => part !== null).join(" ") || null
 
+/** The fields that `query` is searched in. */
+export const searched_fields = [
+  "first_name",
+  "last_name",
+  "primary_phone",
+  "primary_email",
+  "company",
+  "identities"
+] as const satisfies ReadonlyArray<keyof Contact>
+
+/** The fields of a contact that `query` is searched in. */
+export type Searched = Pick<Contact, typeof searched_fields[number]>
+
 /** Returns the names that a contact has on the networks. A network limits no name, and its first part is enough to find it. */
-const networkNames = ({ identities }: Contact): ReadonlyArray<string> =>
+const networkNames = ({ identities }: Searched): ReadonlyArray<string> =>
   identities.flatMap(({ display_name, username }) =>
     [display_name, username].flatMap((name) =>
       name === null ? [] : Array.from(name).slice(0, limits.name_chars_max).join("")
@@ -74,7 +87,7 @@ const separator = "X"
  * Returns the text that `query` is searched in: name, phone, email, company and
  * names on the networks, case-folded, and separated so that no term matches across two.
  */
-export const searchText = (contact: Contact): string =>
+export const searchText = (contact: Searched): string =>
   [fullName(contact), contact.primary_phone, contact.primary_email, contact.company, ...networkNames(contact)]
     .flatMap((part) => part === null ? [] : foldCase(part))
     .join(separator)

@@ -280,7 +280,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
           created_at: yield* DateTime.now
         })
         yield* Effect.orDie(commit(organization_id, { response: record }))
-        yield* responses.count(organization_id, record)
+        yield* responses.count(organization_id, { response: record })
         return response
       })
 

@@ -36,6 +36,7 @@ import {
 import {
   bounded,
   type CustomValueInvalid,
+  editsTags,
   reader,
   type References,
   type ReferenceUnknown,
@@ -43,7 +44,7 @@ import {
   type TagsTooMany
 } from "./ContactReferences.ts"
 import { ContactRows, insert, keysOf } from "./ContactRows.ts"
-import { type ContactFilters, type ContactMatch, matchOf } from "./ContactSearch.ts"
+import { type ContactFilters, type ContactMatch, matchOf, searched_fields } from "./ContactSearch.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -120,9 +121,7 @@ export const change = (
 ): Changes.Decision<Contact> => {
   const updated_at = DateTime.max(contact.updated_at, context.now)
   const result: Contact = { ...contact, ...set, updated_at }
-  const [before, keys] = [keysOf(contact), keysOf(result)]
-  const isKept = before.search_text === keys.search_text && before.email_key === keys.email_key
-  const derived = isKept ? { updated_at } : { updated_at, ...keys }
+  const derived = searched_fields.some((field) => field in set) ? { updated_at, ...keysOf(result) } : { updated_at }
   // An erasure sets the preview, which every activity changes without an event.
   const changed = Struct.keys(set).filter((field) =>
     field !== "last_activity_preview" && !Equal.equals(result[field], contact[field])
@@ -163,13 +162,11 @@ export const update = (
     if (Object.keys(input).length === 0) {
       return { result: yield* current(found), changes: Changes.none }
     }
-    const { add_tag_ids, custom_values, remove_tag_ids, tag_ids, ...plain } = input
+    const { add_tag_ids: _add, custom_values, remove_tag_ids: _remove, tag_ids: _set, ...plain } = input
     const { result, changes } = change(loaded, {
       ...plain,
       ...(custom_values === undefined ? {} : { custom_values: merged(loaded.custom_values, custom_values) }),
-      ...([tag_ids, add_tag_ids, remove_tag_ids].every((given) => given === undefined)
-        ? {}
-        : { tags: yield* bounded(resolved) })
+      ...(editsTags(input) ? { tags: yield* bounded(resolved) } : {})
     }, context)
     return { result, changes: Changes.all(changes, ownersExpected(references)) }
   })

@@ -6,7 +6,7 @@
  * attempt posts the same bytes. The commit adds one delivery for each active
  * webhook that subscribes to it. Every event is kept for 30 days, also without one.
  */
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { FailureReason } from "../kernel/FailureReason.ts"
 import {
@@ -149,9 +149,7 @@ export const Event = Schema.Union([
 })
 export type Event = typeof Event.Type
 
-const Body = Schema.fromJsonString(Event)
-const encode = Schema.encodeSync(Body)
-const decode = Schema.decodeEffect(Body)
+const decode = Schema.decodeEffect(Schema.fromJsonString(Event))
 
 /** The filters of the list. A filter that is null does not filter (contract §13.4). */
 export interface EventFilters {
@@ -168,8 +166,7 @@ export const make = <const Type extends AnyEventType>(
   { now, uuid }: DecisionContext
 ): RaisedEvent => {
   const id = EventId.make(uuid())
-  // The type parameter ties `type` to `data`, which the compiler cannot see in the combined object.
-  const body = encode({ id, type, timestamp: now, data } as Event)
+  const body = JSON.stringify({ id, type, timestamp: DateTime.formatIso(now), data })
   return { id, type, body, created_at: now }
 }
 

@@ -252,7 +252,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         const response_body = hasSpace ? attempt.response_body : null
         const bytes = (attempt_count === 0 ? delivery_bytes : 0) +
           Math.max(0, (response_body?.length ?? 0) - (before?.length ?? 0))
-        yield* use.count(organization_id, bytes, Changes.event_age_max)
+        yield* use.count(organization_id, [{ bytes, age_max: Changes.event_age_max }])
         return { ...attempt, response_body }
       })
 

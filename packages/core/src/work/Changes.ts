@@ -151,32 +151,9 @@ export interface Decision<A> {
 /** No changes. */
 export const none: Changes = {}
 
-/** How often a commit may have each part: many times, which `all` joins, or once. */
-const occurrences = {
-  expect: "many",
-  insert: "many",
-  update: "many",
-  remove: "many",
-  aliases: "many",
-  touch: "once",
-  raise: "many",
-  enqueue: "many",
-  throttle: "many",
-  abandon: "many",
-  settle: "once",
-  response: "once",
-  audit: "once"
-} as const satisfies Readonly<Record<keyof Changes, "many" | "once">>
-
-// `Object.keys` loses the type of the names.
-const names = Object.keys(occurrences) as ReadonlyArray<keyof Changes>
-
 /** Returns whether there is nothing to commit. */
 export const isNone = (changes: Changes): boolean =>
-  names.every((name) => {
-    const part = changes[name]
-    return part === undefined || (Array.isArray(part) && part.length === 0)
-  })
+  Object.values(changes).every((part) => part === undefined || (Array.isArray(part) && part.length === 0))
 
 /** Returns whether the changes write nothing: at most they expect rows to be unchanged. */
 export const isWithoutEffect = ({ expect: _expect, ...changes }: Changes): boolean => isNone(changes)
@@ -184,13 +161,15 @@ export const isWithoutEffect = ({ expect: _expect, ...changes }: Changes): boole
 /** Combines changes. A second `touch`, `settle`, `response`, or `audit` is a defect. */
 export const all = (...parts: ReadonlyArray<Changes>): Changes => {
   const whole: Record<string, unknown> = {}
-  for (const name of names) {
-    const given = parts.flatMap((part): ReadonlyArray<unknown> => part[name] === undefined ? [] : [part[name]])
-    if (given.length === 0) continue
-    if (occurrences[name] === "once" && given.length > 1) {
-      throw new Error(`Two changes of one commit have \`${name}\`. A commit can have it only once.`)
+  for (const part of parts) {
+    for (const [name, given] of Object.entries(part)) {
+      if (given === undefined) continue
+      const before = whole[name]
+      if (before !== undefined && !Array.isArray(before)) {
+        throw new Error(`Two changes of one commit have \`${name}\`. A commit can have it only once.`)
+      }
+      whole[name] = before === undefined ? given : before.concat(given)
     }
-    whole[name] = occurrences[name] === "once" ? given[0] : given.flat()
   }
   // Each part is of its own type, but the compiler cannot see that through the loop.
   return whole as Changes

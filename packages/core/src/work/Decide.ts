@@ -115,11 +115,10 @@ const stripeOf = ({ expect = [], update = [] }: Changes.Changes): number => {
 }
 
 /** Returns the kinds of work that the changes make available to workers. */
-const kindsOf = ({ enqueue = [], raise = [], throttle = [] }: Changes.Changes): ReadonlySet<WorkKind> =>
-  new Set([
-    ...[...enqueue, ...throttle].map(({ kind }) => kind),
-    ...raise.map(() => "webhook_delivery" as const)
-  ])
+const kindsOf = ({ enqueue = [], raise = [], throttle = [] }: Changes.Changes): ReadonlySet<WorkKind> => {
+  const kinds = new Set([...enqueue, ...throttle].map(({ kind }) => kind))
+  return raise.length === 0 ? kinds : kinds.add("webhook_delivery")
+}
 
 /** An operation of an actor that writes. */
 export interface Write<Input extends ReadonlyArray<unknown>, Result, Refusal> {
@@ -187,7 +186,8 @@ export class Decide extends Context.Service<Decide, {
       /** Loads, decides and commits once. */
       const attempt = Effect.fnUntraced(function*<Loaded, A, Refusal, R, Out>(
         organization_id: OrganizationId,
-        { decide, load }: Operation<Loaded, A, Refusal, R>,
+        load: Effect.Effect<Loaded, never, R>,
+        decide: Operation<Loaded, A, Refusal, R>["decide"],
         complete: Complete<A, Out>
       ) {
         const loaded = yield* load
@@ -200,13 +200,27 @@ export class Decide extends Context.Service<Decide, {
         const committed: Result.Result<void, Failure> = yield* Effect.result(
           Effect.uninterruptible(commit(organization_id, Changes.folded(whole)))
         )
-        if (whole.response !== undefined && Result.isSuccess(committed)) {
-          yield* responses.count(organization_id, whole.response)
-        }
-        if (whole.raise !== undefined && Result.isSuccess(committed)) {
-          yield* responses.countEvents(organization_id, whole.raise)
-        }
+        if (Result.isSuccess(committed)) yield* responses.count(organization_id, whole)
         return { out, changes, committed }
+      })
+
+      /** Repeats an attempt after a failure of its commit. `unconfirmed` is an earlier commit that may be applied. */
+      const retry = Effect.fnUntraced(function*<Refusal, R, Out>(
+        again: Effect.Effect<Attempt<Out>, Refusal, R>,
+        failure: Failure,
+        tries: number,
+        unconfirmed: Unconfirmed | null
+      ): Effect.fn.Return<Attempt<Out>, Refusal | ConcurrentChanges | LeaseLost, R> {
+        if (failure._tag === "LeaseLost") return yield* failure
+        // No error of the operation: `Idempotency` replays the record of a used key.
+        if (failure._tag === "KeyUsed") return yield* Effect.die(failure)
+        const lost = failure._tag === "Unconfirmed" ? failure : unconfirmed
+        if (tries === tries_max) return yield* lost === null ? new ConcurrentChanges() : Effect.die(lost)
+        yield* Metric.update(conflicts, 1)
+        const millis = backoff(tries, longest, yield* Random.next)
+        yield* millis > 0 ? Effect.sleep(millis) : Effect.yieldNow
+        const next = yield* again
+        return Result.isFailure(next.committed) ? yield* retry(again, next.committed.failure, tries + 1, lost) : next
       })
 
       const run = Effect.fnUntraced(function*<Loaded, A, Refusal, R, Out>(
@@ -215,26 +229,17 @@ export class Decide extends Context.Service<Decide, {
         complete: Complete<A, Out>,
         initial = operation.load
       ) {
-        /** Repeats the attempt after a failure of the commit. `unconfirmed` is an earlier commit that may be applied. */
-        const retry = Effect.fnUntraced(function*(
-          failure: Failure,
-          tries: number,
-          unconfirmed: Unconfirmed | null
-        ): Effect.fn.Return<Attempt<Out>, Refusal | ConcurrentChanges | LeaseLost, R> {
-          if (failure._tag === "LeaseLost") return yield* failure
-          // No error of the operation: `Idempotency` replays the record of a used key.
-          if (failure._tag === "KeyUsed") return yield* Effect.die(failure)
-          const lost = failure._tag === "Unconfirmed" ? failure : unconfirmed
-          if (tries === tries_max) return yield* lost === null ? new ConcurrentChanges() : Effect.die(lost)
-          yield* Metric.update(conflicts, 1)
-          const millis = backoff(tries, longest, yield* Random.next)
-          yield* millis > 0 ? Effect.sleep(millis) : Effect.yieldNow
-          const next = yield* attempt(organization_id, operation, complete)
-          return Result.isFailure(next.committed) ? yield* retry(next.committed.failure, tries + 1, lost) : next
-        })
-        const first = yield* attempt(organization_id, { ...operation, load: initial }, complete)
+        const first = yield* attempt(organization_id, initial, operation.decide, complete)
         const { changes, out } = Result.isFailure(first.committed)
-          ? yield* inTurn(first.changes, retry(first.committed.failure, 1, null))
+          ? yield* inTurn(
+            first.changes,
+            retry(
+              attempt(organization_id, operation.load, operation.decide, complete),
+              first.committed.failure,
+              1,
+              null
+            )
+          )
           : first
         for (const kind of kindsOf(changes)) yield* signal.notify(kind)
         return out

@@ -157,7 +157,7 @@ export class Idempotency extends Context.Service<Idempotency, {
             })
             const committed = yield* Effect.result(commit(organization_id, { response: record }))
             if (Result.isSuccess(committed)) {
-              yield* responses.count(organization_id, record)
+              yield* responses.count(organization_id, { response: record })
               return { ...response, request_id, replayed: false }
             }
             return yield* Effect.flatMap(replay, (outcome) => Effect.fromOption(outcome, () => new RequestProcessing()))

@@ -4,7 +4,7 @@ import type { OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
-import { event_age_max, type RaisedEvent, type RecordedResponse } from "./Changes.ts"
+import { type Changes, event_age_max } from "./Changes.ts"
 import { StorageUse } from "./StorageUse.ts"
 
 /** Printable ASCII, with spaces inside but not at the ends. The OpenAPI document repeats it. */
@@ -89,15 +89,13 @@ export const make = Effect.gen(function*() {
       if (Option.isSome(text)) return encoder.encode(text.value)
       return yield* Effect.die(new Error("No key of SECRET_KEY decrypts the recorded response."))
     }),
-    /** Counts the bytes of a record that was committed. */
-    count: (organization_id: OrganizationId, { body }: RecordedResponse) =>
-      use.count(organization_id, record_bytes + (body?.byteLength ?? 0), record_age_max),
-    /** Counts the bytes of events that were committed. */
-    countEvents: (organization_id: OrganizationId, events: ReadonlyArray<RaisedEvent>) =>
-      use.count(
-        organization_id,
-        events.reduce((bytes, { body }) => bytes + event_bytes + body.length, 0),
-        event_age_max
-      )
+    /** Counts the bytes of the record and the events that were committed. */
+    count: (organization_id: OrganizationId, { raise = [], response }: Changes) =>
+      use.count(organization_id, [
+        ...(response === undefined
+          ? []
+          : [{ bytes: record_bytes + (response.body?.byteLength ?? 0), age_max: record_age_max }]),
+        ...raise.map(({ body }) => ({ bytes: event_bytes + body.length, age_max: event_age_max }))
+      ])
   }
 })

@@ -59,15 +59,27 @@ interface Known {
   sum: number
   /** Bytes that are not in the sum yet, by the time of expiry in milliseconds. */
   pending: Map<number, number>
+  /** All pending bytes. */
+  bytes: number
   /** The number of pending bytes that are added next. */
   adds_at: number
 }
 
-const bytesOf = ({ pending }: Known): number => Array.from(pending.values()).reduce((sum, bytes) => sum + bytes, 0)
+/** Bytes that are stored for a time. */
+export interface Stored {
+  readonly bytes: number
+  readonly age_max: Duration.Duration
+}
+
+/** Adds bytes to those that are not in the sum yet. */
+const postpone = (known: Known, expires_at: number, bytes: number): void => {
+  known.pending.set(expires_at, (known.pending.get(expires_at) ?? 0) + bytes)
+  known.bytes += bytes
+}
 
 export class StorageUse extends Context.Service<StorageUse, {
-  /** Counts bytes that an organization has stored for a time. Waits for nothing. */
-  readonly count: (organization_id: OrganizationId, bytes: number, age_max: Duration.Duration) => Effect.Effect<void>
+  /** Counts bytes that an organization has stored, each for a time. Waits for nothing. */
+  readonly count: (organization_id: OrganizationId, stored: ReadonlyArray<Stored>) => Effect.Effect<void>
   /** Fails if the organization's budget is used up. Asks the database only then. */
   readonly require: (organization_id: OrganizationId) => Effect.Effect<void, StorageExhausted>
   /** Deletes one batch of expired sums, and returns their number. */
@@ -86,7 +98,7 @@ export class StorageUse extends Context.Service<StorageUse, {
         const [oldest] = all.keys()
         if (all.size >= known_max && oldest !== undefined) all.delete(oldest)
         // The first bytes are added at once, which tells the sum.
-        const made: Known = { sum: 0, pending: new Map(), adds_at: 1 }
+        const made: Known = { sum: 0, pending: new Map(), bytes: 0, adds_at: 1 }
         all.set(organization_id, made)
         return made
       }
@@ -95,6 +107,7 @@ export class StorageUse extends Context.Service<StorageUse, {
       const add = Effect.fnUntraced(function*(organization_id: OrganizationId, known: Known) {
         const { pending } = known
         known.pending = new Map()
+        known.bytes = 0
         known.adds_at = added_at_once
         const now = yield* DateTime.now
         // Without pending bytes the sum is asked for.
@@ -103,24 +116,25 @@ export class StorageUse extends Context.Service<StorageUse, {
           const use = { bytes, expires_at: DateTime.makeUnsafe(expires_at) }
           known.sum = yield* store.add(organization_id, use, now).pipe(
             Effect.catchCause(() => {
-              known.pending.set(expires_at, (known.pending.get(expires_at) ?? 0) + bytes)
-              known.adds_at = bytesOf(known) + added_at_once
+              postpone(known, expires_at, bytes)
+              known.adds_at = known.bytes + added_at_once
               return Effect.succeed(known.sum)
             })
           )
         }
       })
 
-      const isExhausted = (known: Known): boolean => known.sum + bytesOf(known) >= budget
+      const isExhausted = (known: Known): boolean => known.sum + known.bytes >= budget
 
       return StorageUse.of({
-        count: (organization_id, bytes, age_max) =>
-          Effect.flatMap(DateTime.now, (now) => {
+        count: (organization_id, stored) =>
+          stored.length === 0 ? Effect.void : Effect.flatMap(DateTime.now, (now) => {
             const known = knownOf(organization_id)
-            const hour = Math.floor((DateTime.toEpochMillis(now) + Duration.toMillis(age_max)) / hour_millis) + 1
-            const expires_at = hour * hour_millis
-            known.pending.set(expires_at, (known.pending.get(expires_at) ?? 0) + bytes)
-            return bytesOf(known) < known.adds_at
+            for (const { age_max, bytes } of stored) {
+              const hour = Math.floor((DateTime.toEpochMillis(now) + Duration.toMillis(age_max)) / hour_millis) + 1
+              postpone(known, hour * hour_millis, bytes)
+            }
+            return known.bytes < known.adds_at
               ? Effect.void
               : Effect.asVoid(Effect.forkDetach(add(organization_id, known)))
           }),
