@@ -59,7 +59,7 @@ const lostUpdate: Storage = Layer.effect(
 ).pipe(Layer.provideMerge(stores))
 
 /** A provider's adapter that calls the network twice. */
-const doubledSend = Layer.effect(
+const duplicatedSend = Layer.effect(
   MessagingProvider,
   Effect.map(MessagingProvider, (provider) => {
     const isTurn = turns(5)
@@ -204,7 +204,7 @@ const outOfOrder = committing(() => {
 /** The defects by name, each with the beginning of the rule that it breaks. */
 export const defects: Readonly<Record<string, Defect & { readonly breaks: string }>> = {
   "a lost update": { storage: lostUpdate, breaks: "Calls on a con" },
-  "a doubled send": { provider: doubledSend, breaks: "No send reaches the network twice" },
+  "a duplicated send": { provider: duplicatedSend, breaks: "No send reaches the network twice" },
   "a stale read": { instead: staleRead, breaks: "Calls on a contact" },
   "a dropped event": { storage: droppedEvent, breaks: "Each change raises one event" },
   "a duplicate conversation": { storage: duplicateConversation, breaks: "There is one conversation" },
