@@ -1,7 +1,7 @@
 /** What single answers must be: no failure without a fault, and no object beyond a limit (contract §3.4, §17). */
 import { limits } from "@messaging-crm/core/Limits"
 import type { Evidence, Sighting } from "./Evidence.ts"
-import type { History, Violation } from "./History.ts"
+import type { FaultKind, History, Violation } from "./History.ts"
 import { type AnsweredCall, codeOf, isAnswered, listOf, textOf } from "./Requests.ts"
 
 /** How long after a fault its effects may last: statements, leases, and connections end within it. */
@@ -64,6 +64,27 @@ const aboutKeys = ({ history: { calls } }: Evidence): ReadonlyArray<Violation> =
   }).flat()
 }
 
+/** Faults with which windows start over, or each process counts on its own (contract §4.4). */
+const uncounted = new Set<FaultKind>(["postgres_restart", "failover", "disk_full", "read_only"])
+
+/** Each request uses one of those that its key has left. */
+const aboutRate = ({ history: { calls, faults } }: Evidence): ReadonlyArray<Violation> => {
+  if (faults.some(({ kind }) => uncounted.has(kind))) return []
+  const windows = Map.groupBy(
+    calls.filter(isAnswered).filter(({ answer }) => (answer.rate?.remaining ?? 0) > 0),
+    ({ answer, request }) => `${request.key_id} ${answer.rate?.reset_seconds}`
+  )
+  return Array.from(windows.values(), (same) => {
+    const byRest = Map.groupBy(same, ({ answer }) => answer.rate?.remaining)
+    const twice = Array.from(byRest.values()).find(({ length }) => length > 1)
+    return twice === undefined ? [] : {
+      rule: "Each request counts (contract §4.4).",
+      detail: `${twice.length} requests left ${twice[0]?.answer.rate?.remaining}`,
+      calls: twice.map(({ index }) => index)
+    }
+  }).flat()
+}
+
 const isBeyond = ({ resource }: Sighting): boolean =>
   listOf(resource, "tags").length > limits.tag_ids_max ||
   Array.from(textOf(resource, "notes") ?? "").length > limits.notes_chars_max
@@ -101,6 +122,7 @@ const aboutRest = ({ history: { unfinished } }: Evidence): ReadonlyArray<Violati
 export const check = (evidence: Evidence): ReadonlyArray<Violation> => [
   ...aboutFailures(evidence),
   ...aboutKeys(evidence),
+  ...aboutRate(evidence),
   ...aboutLimits(evidence),
   ...aboutRest(evidence)
 ]

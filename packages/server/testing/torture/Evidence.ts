@@ -1,7 +1,7 @@
 /** What a history says, arranged for the checks: its requests, and when each object was seen. */
 import type { Operation } from "@messaging-crm/core/Operations"
 import type { Call, FinalState, History, Resource } from "./History.ts"
-import { type AnsweredCall, isAnswered, isSuccess, listOf, type Request, requestsOf, textOf } from "./Requests.ts"
+import { type AnsweredCall, isAnswered, isSuccess, type Request, requestsOf, resourcesIn, textOf } from "./Requests.ts"
 
 /** An object in an answer, or in the final state. */
 export interface Sighting {
@@ -59,13 +59,6 @@ const kindOf = (operation: Operation): Kind | null => {
   }
 }
 
-/** Returns the objects of an answer. */
-export const resourcesOf = ({ answer: { body } }: AnsweredCall): ReadonlyArray<Resource> => {
-  const listed = listOf(body, "data")
-  // A list's `data` is an array, that of one object is the object.
-  return listed.length > 0 ? listed : listOf({ only: [(body as { readonly data?: unknown } | null)?.data] }, "only")
-}
-
 const finalOf = (final: FinalState): Readonly<Record<Kind, ReadonlyArray<Resource>>> => ({
   contacts: final.contacts,
   conversations: final.conversations,
@@ -91,8 +84,7 @@ export const gather = (history: History): Evidence => {
     const kind = kindOf(call.operation)
     if (kind === null) continue
     const { ended_at, index, organization, started_at } = call
-    for (const resource of resourcesOf(call)) {
-      if (Array.isArray(resource)) continue
+    for (const resource of resourcesIn(call.answer.body)) {
       sightings[kind].push({ organization, resource, call: index, started_at, ended_at })
     }
   }

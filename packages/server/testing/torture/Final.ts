@@ -65,6 +65,9 @@ export const read = Effect.fnUntraced(function*(cluster: Cluster, operators: Ope
       WHERE organization_id = ${organization.organization_id}::uuid ORDER BY created_at DESC, id DESC
     `
   )
+  const uncertain = plain(
+    yield* sql`SELECT id FROM sends WHERE organization_id = ${organization.organization_id}::uuid AND may_be_sent`
+  )
   return {
     contacts: yield* all("/contacts?page_size=100"),
     contact_fields: yield* all("/contact-fields"),
@@ -74,6 +77,7 @@ export const read = Effect.fnUntraced(function*(cluster: Cluster, operators: Ope
     conversations,
     messages: Object.fromEntries(messages),
     sends: yield* all("/sends?page_size=100"),
+    uncertain_sends: uncertain.map(({ id }) => String(id)),
     events: yield* all("/events?page_size=100"),
     webhooks,
     deliveries: Object.fromEntries(

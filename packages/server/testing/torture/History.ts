@@ -54,6 +54,8 @@ export interface Answer {
   /** The `X-Request-Id` of the first request under the key; null unless it is a replay. */
   readonly original_request_id: string | null
   readonly retry_after_seconds: number | null
+  /** The key's window: the requests that are left, and its end in Unix seconds. Null without these headers. */
+  readonly rate: { readonly remaining: number; readonly reset_seconds: number } | null
 }
 
 /** A message that the network accepted. They are in the order of acceptance. */
@@ -132,6 +134,8 @@ export interface FinalState {
   /** By the ID of the conversation. */
   readonly messages: Readonly<Record<string, ReadonlyArray<Resource>>>
   readonly sends: ReadonlyArray<Resource>
+  /** The sends of which the response to an attempt was lost: they delayed no other. */
+  readonly uncertain_sends: ReadonlyArray<string>
   readonly events: ReadonlyArray<Resource>
   readonly webhooks: ReadonlyArray<Resource>
   /** All deliveries, by the ID of the webhook. */

@@ -10,19 +10,21 @@ import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { Audit } from "@messaging-crm/core/Audit"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
-import type { WebhookId } from "@messaging-crm/core/Ids"
+import type { SendId, WebhookId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
+import { SendStore } from "@messaging-crm/core/Sends"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookStore } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
 import * as Mock from "@messaging-crm/provider-mock"
-import { Context, DateTime, Deferred, Duration, Effect, Layer, Queue, Random, References } from "effect"
+import { Context, DateTime, Deferred, Duration, Effect, Layer, Option, Queue, Random, References } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { TestClock } from "effect/testing"
 import type { Defect } from "./Defects.ts"
 import type { Call, FinalState, History, InboundMessage, Resource } from "./History.ts"
 import { Known, phones, pick, type Scene, setUp, type Wish, wishes } from "./MemoryWishes.ts"
-import { isSuccess } from "./Requests.ts"
+import { answerOf } from "./Recorder.ts"
+import { isSuccess, resourcesIn } from "./Requests.ts"
 
 type Handler = (request: Request) => Promise<Response>
 
@@ -83,20 +85,11 @@ class Recording {
     if (body !== null) headers.set("content-type", "application/json")
     const init = { method, headers, ...(body === null ? {} : { body: JSON.stringify(body) }) }
     const response = yield* Effect.promise(() => this.#handler(new Request(`http://localhost/v1${path}`, init)))
-    const answered = yield* Effect.promise(() => response.text())
+    const answer = yield* Effect.promise(() => answerOf(response))
     if (isLost) return null
-    const retry = response.headers.get("retry-after")
-    const answer = {
-      status: response.status,
-      body: answered === "" ? null : JSON.parse(answered),
-      text: answered,
-      is_replay: response.headers.get("idempotent-replayed") === "true",
-      original_request_id: response.headers.get("original-request-id"),
-      retry_after_seconds: retry === null ? null : Number(retry)
-    }
     this.calls[call.index] = { ...call, ended_at: this.now(), answer }
     if (isSuccess(answer)) {
-      for (const resource of [answer.body?.data].flat()) this.known.learn(operation, resource)
+      for (const resource of resourcesIn(answer.body)) this.known.learn(operation, resource)
     }
     return answer
   })
@@ -194,6 +187,11 @@ const readFinal = Effect.fnUntraced(function*(handler: Handler, { as, key, organ
       ),
       (rows) => [String(id), plain(rows)] as const
     ))
+  const sends = yield* list("/sends")
+  const outgoing = yield* Effect.forEach(
+    sends,
+    ({ id }) => SendStore.use((store) => store.load(organization_id, id as SendId)) // the API returns IDs
+  )
   const messages = yield* Effect.forEach(
     conversations,
     ({ id }) => Effect.map(list(`/conversations/${id}/messages`), (rows) => [String(id), rows] as const)
@@ -206,7 +204,8 @@ const readFinal = Effect.fnUntraced(function*(handler: Handler, { as, key, organ
     members: yield* list("/members"),
     conversations,
     messages: Object.fromEntries(messages),
-    sends: yield* list("/sends"),
+    sends,
+    uncertain_sends: outgoing.flatMap(Option.toArray).flatMap(({ send }) => send.may_be_sent ? [send.id] : []),
     events: yield* list("/events"),
     webhooks,
     deliveries: Object.fromEntries(deliveries),

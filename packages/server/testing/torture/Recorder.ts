@@ -36,7 +36,15 @@ const parse = (text: string): unknown => {
   }
 }
 
-const answerOf = async (response: Response): Promise<Answer> => {
+const rateOf = (headers: Headers): Answer["rate"] => {
+  const [remaining, reset] = [headers.get("x-ratelimit-remaining"), headers.get("x-ratelimit-reset")]
+  return remaining === null || reset === null
+    ? null
+    : { remaining: Number(remaining), reset_seconds: Number(reset) }
+}
+
+/** Reads a response. */
+export const answerOf = async (response: Response): Promise<Answer> => {
   const text = await response.text()
   const retry = response.headers.get("retry-after")
   return {
@@ -45,7 +53,8 @@ const answerOf = async (response: Response): Promise<Answer> => {
     text,
     is_replay: response.headers.get("idempotent-replayed") === "true",
     original_request_id: response.headers.get("original-request-id"),
-    retry_after_seconds: retry === null ? null : Number(retry)
+    retry_after_seconds: retry === null ? null : Number(retry),
+    rate: rateOf(response.headers)
   }
 }
 
@@ -130,7 +139,15 @@ export const make = () => {
         if (Exit.isFailure(outcome)) return null
         const text = JSON.stringify(outcome.value ?? null)
         const body = JSON.parse(text) as unknown
-        end(call, { status: 200, body, text, is_replay: false, original_request_id: null, retry_after_seconds: null })
+        end(call, {
+          status: 200,
+          body,
+          text,
+          is_replay: false,
+          original_request_id: null,
+          retry_after_seconds: null,
+          rate: null
+        })
         return outcome.value
       })
   }

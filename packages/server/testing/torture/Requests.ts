@@ -47,6 +47,12 @@ export const listOf = (value: unknown, ...path: ReadonlyArray<string>): Readonly
   return Array.isArray(found) ? found.filter(isObject) : []
 }
 
+/** Returns the objects of a body: of a list those in it, else the only one. */
+export const resourcesIn = (body: unknown): ReadonlyArray<Resource> => {
+  const data = fieldOf(body, "data")
+  return Array.isArray(data) ? data.filter(isObject) : isObject(data) ? [data] : []
+}
+
 export const codeOf = ({ body }: Answer): string | null => textOf(body, "error", "code")
 
 export const isSuccess = ({ status }: Pick<Answer, "status">): boolean => status >= 200 && status < 300

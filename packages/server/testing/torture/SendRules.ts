@@ -1,21 +1,7 @@
 /** What contract §12 says of sends: each reaches the network once, in order, and ends. */
 import type { Evidence } from "./Evidence.ts"
-import type { FaultKind, History, Resource, Violation } from "./History.ts"
+import type { Resource, Violation } from "./History.ts"
 import { isSuccess, type Request, textOf } from "./Requests.ts"
-
-/** Faults after which the service may not know whether an attempt arrived: such a send delays no other (contract §12.5). */
-const obscuring = new Set<FaultKind>([
-  "kill",
-  "stop",
-  "postgres_restart",
-  "failover",
-  "database_cut",
-  "database_delay",
-  "provider_cut",
-  "provider_delay",
-  "disk_full",
-  "read_only"
-])
 
 interface Accepted {
   readonly request: Request
@@ -24,12 +10,9 @@ interface Accepted {
   readonly position: number
 }
 
-/** Returns whether one of the two sends may have had an unknown outcome. */
-const mayBeUnknown = ({ faults }: History, { request: { call } }: Accepted): boolean =>
-  faults.some(({ kind, to }) => obscuring.has(kind) && to >= call.started_at)
-
-/** Sends of one conversation reach the network in the order of their acceptance. */
+/** Sends of one conversation reach the network in the order of their acceptance, but a send does not wait for an uncertain one. */
 const aboutOrder = ({ history, requests }: Evidence): ReadonlyArray<Violation> => {
+  const uncertain = new Set(history.organizations.flatMap(({ final }) => final.uncertain_sends))
   const positions = new Map(history.accepted.map(({ reference }, position) => [reference, position]))
   const accepted = requests.flatMap((request): ReadonlyArray<Accepted> => {
     const [first] = request.outcomes
@@ -43,11 +26,12 @@ const aboutOrder = ({ history, requests }: Evidence): ReadonlyArray<Violation> =
     const sent = same.toSorted((a, b) => a.position - b.position)
     for (const [index, earlier] of sent.entries()) {
       const overtaken = sent.slice(index + 1).find((later) => {
+        if (uncertain.has(later.id)) return false
         const [answered] = later.request.outcomes
         const [attempt] = earlier.request.attempts
         return answered !== undefined && attempt !== undefined && answered.ended_at < attempt.started_at
       })
-      if (overtaken === undefined || mayBeUnknown(history, overtaken)) continue
+      if (overtaken === undefined) continue
       return [{
         rule: "Sends of one conversation reach the network in the order of their acceptance (contract §12.5).",
         detail: `${earlier.id} reached it before ${overtaken.id}`,
