@@ -5,7 +5,8 @@ import { type Answer, type Contact, type Moment, ok, type Organization, refused 
 
 const erased = "[erased]"
 
-const isErased = ({ custom_values, identities, plain, tags }: Contact): boolean =>
+const isErased = ({ custom_values, identities, last, plain, tags }: Contact): boolean =>
+  (last === null || last.preview === erased) &&
   Object.entries({ ...nothingKnown, first_name: erased }).every(([field, value]) => (plain[field] ?? null) === value) &&
   Object.keys(custom_values).length === 0 && tags.length === 0 &&
   identities.every(({ external_id }) => external_id.startsWith("erased-"))
@@ -35,8 +36,8 @@ export const erase = (
     conversation.close_category = null
     conversation.last_inbound_at = null
   }
-  if (contact.last !== null) contact.last = { ...contact.last, preview: erased }
   if (isErased(contact)) return ok(undefined)
+  if (contact.last !== null) contact.last = { ...contact.last, preview: erased }
   edit(organization, contact, () => {
     contact.plain = { ...nothingKnown, first_name: erased }
     contact.custom_values = {}
