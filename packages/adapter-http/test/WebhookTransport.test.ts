@@ -3,6 +3,7 @@ import { layer } from "@messaging-crm/adapter-http/WebhookTransport"
 import * as Transport from "@messaging-crm/conformance/WebhookTransport"
 import { AllowedAddresses, WebhookTransport } from "@messaging-crm/core/WebhookTransport"
 import { type Duration, Effect, Fiber, Layer, Random, Result } from "effect"
+import { TestClock } from "effect/testing"
 import { createServer, type Socket } from "node:net"
 import * as tls from "node:tls"
 import { selfSigned } from "./Certificate.ts"
@@ -85,6 +86,25 @@ describe("TLS", () => {
       assert.lengthOf(yield* received, 3)
     }).pipe(local(), Effect.scoped))
 
+  it.live("names the host, and speaks HTTP/1.1", () =>
+    Effect.gen(function*() {
+      const heard = Promise.withResolvers<{ readonly servername: string; readonly protocols: ReadonlyArray<string> }>()
+      const port = yield* listen(
+        tls.createServer({
+          ...selfSigned(name),
+          ALPNCallback: ({ protocols, servername }) => {
+            heard.resolve({ protocols, servername })
+            return "http/1.1"
+          }
+        }).on("tlsClientError", () => {})
+      )
+      yield* Effect.flip(post(`https://${name}:${port}/`))
+      assert.deepStrictEqual(yield* Effect.promise(() => heard.promise), {
+        protocols: ["http/1.1"],
+        servername: name
+      })
+    }).pipe(local(), Effect.scoped))
+
   it.live("is refused with whoever has a certificate of his own, or of the past", () =>
     Effect.gen(function*() {
       for (const certificate of [selfSigned(name), selfSigned(name, 2021)]) {
@@ -154,6 +174,16 @@ describe("an endpoint that does not answer", () => {
 })
 
 describe("a connection", () => {
+  it.effect("that is not open after five seconds has timed out", () =>
+    Effect.gen(function*() {
+      const heard = Promise.withResolvers<void>()
+      const port = yield* accepting((socket) => socket.once("data", () => heard.resolve()))
+      const attempt = yield* Effect.forkChild(codeOf(`https://hooks.example:${port}/`))
+      yield* Effect.promise(() => heard.promise)
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* Fiber.join(attempt), "timeout")
+    }).pipe(local("1 hour"), Effect.scoped))
+
   it.live("ends with its attempt, however that ends", () =>
     Effect.gen(function*() {
       const closed: Array<Promise<void>> = []

@@ -1,5 +1,5 @@
 /** Signatures of webhooks, held against the standard's own library. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { signWebhook, verifyWebhook, WebhookVerificationError } from "@messaging-crm/client"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { Effect } from "effect"
@@ -14,6 +14,8 @@ const refused = async (request: Partial<Parameters<typeof verifyWebhook>[0]>): P
   const error = await verifyWebhook({ payload, headers, secret, ...request }).then(() => undefined, (error) => error)
   assert.instanceOf(error, WebhookVerificationError)
   assert.notInclude(error.message, secret)
+  assert.strictEqual(error.name, "WebhookVerificationError")
+  assert.match(error.message, /^[A-Z].*\.$/)
   return error.reason
 }
 
@@ -87,9 +89,31 @@ describe("is refused", () => {
     assert.strictEqual(await refused({ headers: { ...headers, "webhook-timestamp": "now" } }), "too_old")
   })
 
+  it("what is one second too old or too new, and not what is as old or new as it may be", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] })
+    try {
+      for (const [seconds, reason] of [[300, "too_old"], [-300, "too_new"]] as const) {
+        const beyond = Date.now() - (seconds + Math.sign(seconds)) * 1000
+        const timestamp = new Date(Date.now() - seconds * 1000)
+        const headers = await signWebhook({ payload, secret, timestamp })
+        assert.strictEqual((await verifyWebhook({ payload, headers, secret })).id, "e1")
+        const late = await signWebhook({ payload, secret, timestamp: new Date(beyond) })
+        assert.strictEqual(await refused({ headers: late }), reason)
+      }
+      const now = await signWebhook({ payload, secret })
+      vi.setSystemTime(Date.now() + 1000)
+      assert.strictEqual(await refused({ headers: now, tolerance: 0 }), "too_old")
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it("what misses a header, and what is not JSON", async () => {
     const headers = await signWebhook({ payload, secret })
     for (const name of Object.keys(headers)) {
+      const others = Object.entries(headers).filter(([key]) => key !== name)
+      assert.strictEqual(await refused({ headers: Object.fromEntries(others) }), "missing_header")
+      assert.strictEqual(await refused({ headers: { ...headers, [name]: "" } }), "missing_header")
       assert.strictEqual(await refused({ headers: { ...headers, [name]: undefined } }), "missing_header")
     }
     assert.strictEqual(

@@ -1,6 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConversationId, MessageId } from "@messaging-crm/core/Ids"
-import { applyUpdate, clamped, type Message, type MessageUpdate, type StatusUpdate } from "@messaging-crm/core/Messages"
+import {
+  applyUpdate,
+  clamped,
+  type Message,
+  type MessageUpdate,
+  sameUpdate,
+  type StatusUpdate
+} from "@messaging-crm/core/Messages"
 import { Arbitrary, DateTime, Schema } from "effect"
 
 const at = (millis: number) => DateTime.makeUnsafe(millis)
@@ -46,6 +53,11 @@ const failed = (millis: number, code?: number): StatusUpdate => ({
 })
 
 const millis = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 }))
+
+/** A copy whose fields are in another order, as PostgreSQL returns them. */
+const reordered = (update: MessageUpdate): MessageUpdate =>
+  // The entries are those of the update.
+  Object.fromEntries(Object.entries(update).toReversed()) as unknown as MessageUpdate
 
 const anyUpdate = Arbitrary.all({
   status: Arbitrary.schema(Schema.Literals(["sent", "delivered", "read", "failed"])),
@@ -135,5 +147,66 @@ describe("a status update", () => {
   it("in the future counts as now", () => {
     assert.deepStrictEqual(clamped(at(5), at(3)), at(3))
     assert.deepStrictEqual(clamped(at(2), at(3)), at(2))
+  })
+})
+
+describe("an edit or a deletion", () => {
+  const edited = (millis: number): MessageUpdate => ({ status: "edited", text: `Text of ${millis}`, at: at(millis) })
+
+  it.prop("leads to the latest text in both orders, or to none, and without effect to the same object", {
+    direction: Schema.Literals(["inbound", "outbound"]),
+    given: Arbitrary.array(
+      Arbitrary.all({ millis: Arbitrary.schema(millis), is_deletion: Arbitrary.schema(Schema.Boolean) }),
+      {
+        maxLength: 6
+      }
+    )
+  }, ({ direction, given }) => {
+    const news = given.map(({ is_deletion, millis }): MessageUpdate =>
+      is_deletion ? { status: "deleted", at: at(millis) } : edited(millis)
+    )
+    const of = (is_deletion: boolean) =>
+      given.filter((each) => each.is_deletion === is_deletion).map(({ millis }) => millis).toSorted()
+    const latest = of(false).at(-1)
+    const first = of(true)[0]
+    const start: Message = {
+      ...message,
+      direction,
+      media: { id: null, kind: "image", mime_type: null, filename: "a.png", byte_size: 1, transcript: null }
+    }
+    const end: Message = {
+      ...start,
+      text: first === undefined ? latest === undefined ? "Hello" : `Text of ${latest}` : null,
+      media: first === undefined ? start.media : null,
+      edited_at: latest === undefined ? null : at(latest),
+      deleted_at: first === undefined ? null : at(first)
+    }
+    assert.deepStrictEqual(news.reduce(applyUpdate, start), end)
+    assert.deepStrictEqual(news.toReversed().reduce(applyUpdate, start), end)
+    for (const again of news) assert.strictEqual(applyUpdate(end, again), end)
+  })
+
+  it("of two edits with one time leaves the first", () => {
+    const [first, second] = [edited(1), { ...edited(1), text: "Another" }] as const
+    assert.strictEqual(after(first, second).text, "Text of 1")
+  })
+})
+
+describe("two updates", () => {
+  const given: ReadonlyArray<MessageUpdate> = [
+    ...updates,
+    failed(4, 131026),
+    failed(4, 131042),
+    { status: "failed", at: at(4), failure: { code: 131026, title: "Refused", description: "Blocked" } },
+    { status: "sent", at: at(2) },
+    { status: "edited", text: "Hello", at: at(4) },
+    { status: "deleted", at: at(4) }
+  ]
+
+  it("are the same if they say the same, at the same time and for the same reason", () => {
+    for (const [index, update] of given.entries()) {
+      const others = given.filter((other) => sameUpdate(reordered(update), other))
+      assert.deepStrictEqual(others, [update], String(index))
+    }
   })
 })

@@ -75,6 +75,12 @@ it.effect("a page ends early where its texts become too long, but holds one row;
     ])
   }).pipe(Effect.provide(cursors), as(ours)))
 
+it.effect("a page holds texts of a million characters together, and no more", () =>
+  Effect.gen(function*() {
+    const { data } = yield* page({ cursor: null, chars: () => 500_000 })
+    assert.lengthOf(data, 2)
+  }).pipe(Effect.provide(cursors), as(ours)))
+
 describe("a cursor", () => {
   it.effect.prop("pages through a list without gap or duplicate, and is null on the last page", {
     size: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10 }))

@@ -1,5 +1,5 @@
-/** What is sealed, and what becomes of it when the root key changes. */
-import { assert, it } from "@effect/vitest"
+/** What is signed and sealed, and what becomes of it when the root key changes. */
+import { assert, describe, it, vi } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { ScriptedEndpoints } from "@messaging-crm/conformance/Endpoints"
@@ -7,14 +7,16 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Provider from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Crm from "@messaging-crm/core/Crm"
+import { hex, webCrypto } from "@messaging-crm/core/Digests"
 import { Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Phone } from "@messaging-crm/core/Phones"
-import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
+import { checksum, RootKeys, Secrets } from "@messaging-crm/core/Secrets"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Cause, Effect, Exit, Layer, Option, Redacted } from "effect"
+import { crc32 } from "node:zlib"
 
 const rootKey = (byte: number) => Redacted.make(new Uint8Array(32).fill(byte))
 const [old, young, other] = [rootKey(1), rootKey(2), rootKey(3)]
@@ -40,6 +42,7 @@ it.effect.prop(
         assert.deepStrictEqual(yield* opened(swapped.join(".")), Option.none())
       }
       assert.deepStrictEqual(yield* opened(`${one}.x`), Option.none())
+      assert.deepStrictEqual(yield* opened(one.replace("v1.", "v2.")), Option.none())
       assert.deepStrictEqual(yield* opened(text), Option.none())
     }).pipe(Effect.provide(secretsOf(old)))
 )
@@ -57,6 +60,73 @@ it.effect("encrypts with the newest key, and decrypts with every configured key"
     }).pipe(Effect.provide(secretsOf(young, old)))
     assert.deepStrictEqual(yield* opened(before).pipe(Effect.provide(secretsOf(young))), Option.none())
   }))
+
+it.effect("digests and authenticates text as FIPS 180 and RFC 4231 do", () =>
+  Effect.gen(function*() {
+    const digest = yield* webCrypto.sha256("abc")
+    assert.strictEqual(digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    const signing = yield* webCrypto.hmac(new TextEncoder().encode("Jefe"))
+    const signature = yield* signing("what do ya want for nothing?")
+    assert.strictEqual(hex(signature), "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
+  }))
+
+it.effect("signs with the newest key for one purpose, and verifies with every configured key", () =>
+  Effect.gen(function*() {
+    const sign = (purpose: string, text: string) => Secrets.use((secrets) => secrets.sign(purpose, text))
+    const verify = (purpose: string, text: string, signature: string) =>
+      Secrets.use((secrets) => secrets.verify(purpose, text, signature))
+    const signature = yield* sign("cursor", "text").pipe(Effect.provide(secretsOf(old)))
+    assert.match(signature, /^[0-9a-f]{32}$/)
+    for (const keys of [[old], [young, old], [old, young]]) {
+      yield* Effect.gen(function*() {
+        assert.isTrue(yield* verify("cursor", "text", signature))
+        for (const [purpose, text] of [["media", "text"], ["cursor", "texts"], ["curso", "rtext"]] as const) {
+          assert.isFalse(yield* verify(purpose, text, signature))
+        }
+        for (const forged of ["", signature.slice(1), `${signature}0`, signature.toUpperCase()]) {
+          assert.isFalse(yield* verify("cursor", "text", forged), forged)
+        }
+      }).pipe(Effect.provide(secretsOf(...keys)))
+    }
+    assert.isFalse(yield* verify("cursor", "text", signature).pipe(Effect.provide(secretsOf(young))))
+    assert.strictEqual(yield* sign("cursor", "text").pipe(Effect.provide(secretsOf(old, young))), signature)
+  }))
+
+describe("random text", () => {
+  const random = (length: number) => Secrets.use((secrets) => secrets.randomBase62(length))
+
+  it.effect("is as long as it should be, of digits and letters", () =>
+    Effect.gen(function*() {
+      for (const length of [1, 37, 1000]) assert.match(yield* random(length), new RegExp(`^[0-9A-Za-z]{${length}}$`))
+      assert.strictEqual(new Set(yield* random(10_000)).size, 62)
+    }).pipe(Effect.provide(secretsOf(old))))
+
+  it.effect("has each character with the same chance", () =>
+    Effect.gen(function*() {
+      let next = 256
+      const bytes = vi.spyOn(globalThis.crypto, "getRandomValues").mockImplementation((array) =>
+        // Only bytes are asked for.
+        (array as Uint8Array).map(() => (next = (next + 255) % 256)) as unknown as typeof array
+      )
+      const text = yield* Effect.ensuring(random(248), Effect.sync(() => bytes.mockRestore()))
+      const counts = Map.groupBy(text, (character) => character)
+      assert.strictEqual(counts.size, 62)
+      for (const [character, found] of counts) assert.lengthOf(found, 4, character)
+    }).pipe(Effect.provide(secretsOf(old))))
+
+  it.prop(
+    "ends with a checksum: its CRC-32 in six digits of base62",
+    { text: hardText({ min: 0, max: 60 }) },
+    ({ text }) => {
+      const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+      assert.lengthOf(checksum(text), 6)
+      assert.strictEqual(
+        Array.from(checksum(text)).reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0),
+        crc32(text)
+      )
+    }
+  )
+})
 
 /** Every operation under some root keys, over one world for all of them. */
 const under = (...keys: ReadonlyArray<typeof old>) =>

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Option } from "effect"
+import { Effect, Fiber, Option, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
+import { createHmac } from "node:crypto"
 import * as SignedBodies from "../src/SignedBodies.ts"
 
 const chunk = (size: number) => new Uint8Array(new ArrayBuffer(size))
@@ -81,3 +82,46 @@ describe("large bodies that nobody signed yet", () => {
       assert.deepStrictEqual(yield* Fiber.join(third), Option.some(70_020))
     }))
 })
+
+describe("a signature", () => {
+  const secret = Redacted.make("app secret")
+  const body = new TextEncoder().encode("{\"object\":\"page\"}")
+  const signature = `sha256=${createHmac("sha256", Redacted.value(secret)).update(body).digest("hex")}`
+
+  it.effect("is the HMAC-SHA256 of the bytes in hexadecimal", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(SignedBodies.signatureHeader, "x-hub-signature-256")
+      assert.strictEqual(yield* SignedBodies.sign(secret, body), signature)
+      for (const valid of [signature, signature.toUpperCase().replace("SHA", "sha")]) {
+        assert.isTrue(SignedBodies.isSignature(valid))
+        assert.isTrue(yield* SignedBodies.verify(secret, body, valid))
+      }
+    }))
+
+  it.effect("is invalid in another form, with any digit changed, for another body or secret", () =>
+    Effect.gen(function*() {
+      for (const other of ["", "sha256=", signature.slice(7), ` ${signature}`, `${signature}0`, `x${signature}`]) {
+        assert.isFalse(SignedBodies.isSignature(other), other)
+        assert.isFalse(yield* SignedBodies.verify(secret, body, other), other)
+      }
+      for (let at = "sha256=".length; at < signature.length; at++) {
+        const changed = `${signature.slice(0, at)}${signature[at] === "0" ? "1" : "0"}${signature.slice(at + 1)}`
+        assert.isFalse(yield* SignedBodies.verify(secret, body, changed), changed)
+      }
+      assert.isFalse(yield* SignedBodies.verify(secret, body.subarray(1), signature))
+      assert.isFalse(yield* SignedBodies.verify(Redacted.make("App secret"), body, signature))
+    }))
+})
+
+it.effect("bodies may be exactly as large as their limits", () =>
+  Effect.gen(function*() {
+    const sizeOf = (limits: SignedBodies.Limits, ...sizes: ReadonlyArray<number>) =>
+      SignedBodies.makeReader(limits)(
+        requestOf(...sizes.map(chunk)),
+        (body) => Effect.succeed(Option.some(body.byteLength))
+      )
+    for (const limits of [{ body_bytes_max: 20, total_bytes_max: 99 }, { body_bytes_max: 99, total_bytes_max: 20 }]) {
+      assert.deepStrictEqual(yield* sizeOf(limits, 10, 10), Option.some(20))
+      assert.isTrue(yield* Effect.isFailure(sizeOf(limits, 10, 11)))
+    }
+  }))

@@ -125,17 +125,19 @@ export interface DialOptions {
 
 const connect_timeout = "5 seconds"
 
+/** Returns whether a request to a URL may go to an address. Public addresses require https; http is for allowed networks only. */
+export const mayConnect = (allowed: DialOptions["allowed"], { protocol }: URL, address: string): boolean =>
+  allowed?.(address) === true || (protocol === "https:" && isPublic(address))
+
 /** Makes a function that opens a connection. `release` is called with it at the end of the scope, also while it opens. */
 export const makeConnect = ({ allowed, resolve: lookup = resolve }: DialOptions) => {
-  /** Public addresses require https. http is for allowed networks only. */
-  const mayConnectTo = (url: URL) => (address: string) =>
-    allowed?.(address) === true || (url.protocol === "https:" && isPublic(address))
-
   const addressesOf = Effect.fnUntraced(function*(url: URL) {
     const host = hostOf(url)
     const addresses = net.isIP(host) === 0 ? yield* lookup(host) : [host]
     if (addresses.length === 0) return yield* new Unanswered({ failure_code: "dns_error" })
-    if (!addresses.every(mayConnectTo(url))) return yield* new Unanswered({ failure_code: "blocked_address" })
+    if (!addresses.every((address) => mayConnect(allowed, url, address))) {
+      return yield* new Unanswered({ failure_code: "blocked_address" })
+    }
     return addresses
   })
 

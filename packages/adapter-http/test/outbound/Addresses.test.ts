@@ -96,7 +96,18 @@ describe("networks", () => {
 
   it("are none when one is not written as a network", () => {
     for (
-      const written of ["", "127.0.0.1", "127.0.0.0/", "127.0.0.0/33", "::/129", "127.0/8", "localhost/8", "1.2.3.4/-1"]
+      const written of [
+        "",
+        "127.0.0.1",
+        "127.0.0.0/",
+        "127.0.0.0/33",
+        "::/129",
+        "127.0/8",
+        "localhost/8",
+        "1.2.3.4/-1",
+        " 127.0.0.0/8",
+        "127.0.0.0/8 "
+      ]
     ) {
       assert.isTrue(Option.isNone(networks(["10.0.0.0/8", written])), written)
     }

@@ -74,13 +74,17 @@ it.live("a name is every address of it, of both families", () =>
       "half.example": { v4: ["192.0.2.3"], v6: null },
       "six.example": { v4: [], v6: ["2001:db8::2"] },
       "none.example": { v4: [], v6: [] },
-      "broken.example": { v4: null, v6: null }
+      "broken.example": { v4: null, v6: null },
+      "localhost.example": { v4: ["192.0.2.4"], v6: [] },
+      "notlocalhost": { v4: ["192.0.2.5"], v6: [] }
     })
     const all = (name: string) => Effect.map(resolve(name), (addresses) => addresses.toSorted())
     assert.deepStrictEqual(yield* all("both.example"), ["192.0.2.1", "192.0.2.2", "2001:db8::1"])
     assert.deepStrictEqual(yield* all("both.example."), ["192.0.2.1", "192.0.2.2", "2001:db8::1"])
     assert.deepStrictEqual(yield* all("half.example"), ["192.0.2.3"])
     assert.deepStrictEqual(yield* all("six.example"), ["2001:db8::2"])
+    assert.deepStrictEqual(yield* all("localhost.example"), ["192.0.2.4"])
+    assert.deepStrictEqual(yield* all("notlocalhost"), ["192.0.2.5"])
     for (const name of ["none.example", "broken.example", "unknown.example"]) {
       assert.deepStrictEqual(yield* all(name), [], name)
     }

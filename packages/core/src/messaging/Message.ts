@@ -157,9 +157,10 @@ const advance = <M extends Message>(message: M, update: StatusUpdate): M => {
  *
  * Each time is the earliest that was reported, the text is that of the latest
  * edit, and the status of an outbound message follows from the times. So any
- * order and any repetition of updates ends in the same message. `delivered` and
- * `read` replace `failed`; a deletion wins over every edit. An update without
- * effect returns the same object, so that a repeated report writes nothing.
+ * order and any repetition of updates ends in the same message; only of two edits
+ * with one time the first stays. `delivered` and `read` replace `failed`; a
+ * deletion wins over every edit. An update without effect returns the same object,
+ * so that a repeated report writes nothing.
  */
 export const applyUpdate = <M extends Message>(message: M, update: MessageUpdate): M => {
   switch (update.status) {
@@ -180,8 +181,4 @@ export const previewOf = ({ deleted_at, text, type }: Pick<Message, "deleted_at"
   deleted_at === null ? preview(text ?? `[${type}]`) : "[deleted]"
 
 /** Returns whether two updates are the same. */
-export const sameUpdate = (a: MessageUpdate) => (b: MessageUpdate): boolean =>
-  a.status === b.status && DateTime.Equivalence(a.at, b.at) && reasonOf(a) === reasonOf(b)
-
-const reasonOf = (update: MessageUpdate): string | null =>
-  update.status === "failed" && update.failure !== undefined ? textOf(update.failure) : null
+export const sameUpdate = Schema.toEquivalence(MessageUpdate)

@@ -121,7 +121,7 @@ export const storeEarlyUpdate = (
     })
   }
   const { early_updates } = found.value
-  return early_updates.some(sameUpdate(update))
+  return early_updates.some((known) => sameUpdate(known, update))
     ? Changes.none
     : ProviderMessageRows.update(found.value, { early_updates: [...early_updates, update] })
 }

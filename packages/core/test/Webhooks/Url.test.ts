@@ -25,6 +25,7 @@ const good = [
   "https://localhost.example.com/",
   "https://example.com/@user",
   "https://example.com/?next=http://127.0.0.1/",
+  "https://example.com/?next=https://user@example.com/",
   at_most(2048)
 ]
 
@@ -52,6 +53,7 @@ const bad = [
   ["https://[::1/", "absolute"],
   ["https://[fe80::1%25eth0]/", "absolute"],
   ["ftp://example.com/", "absolute"],
+  ["xhttps://example.com/", "absolute"],
   ["file:///etc/passwd", "absolute"],
   ["javascript:alert(1)", "absolute"],
   ["data:text/plain,x", "absolute"],
@@ -93,6 +95,7 @@ const bad = [
   ["https://metadata.google.internal/", "public domain"],
   ["https://metadata.google.internal./", "public domain"],
   ["https://router.home.arpa/", "public domain"],
+  ["https://home.arpa/", "public domain"],
   ["https://facebookcorewwwi.onion/", "public domain"],
   ["https://intranet/", "public domain"],
   ["https://com./", "public domain"],
@@ -146,6 +149,9 @@ describe("a webhook's URL", () => {
     const also_private = new Set(["https", "IP address", "public domain"])
     for (const [url, reason] of bad) {
       if (!also_private.has(reason)) assert.include(refusalOf(url, loopback) ?? "allowed", reason, url)
+    }
+    for (const url of ["http://user@example.com/", "http://:@localhost/"]) {
+      assert.include(refusalOf(url, loopback) ?? "allowed", "user name", url)
     }
     for (const url of ["http://10.0.0.1/", "https://169。254。169。254/", "https://8.8.8.8/", "https://[::2]/"]) {
       assert.include(refusalOf(url, loopback) ?? "allowed", "IP address", url)
