@@ -1,0 +1,106 @@
+/** What is mutated, and the tests in memory that judge it. */
+export interface Module {
+  readonly files: ReadonlyArray<string>
+  readonly tests: ReadonlyArray<string>
+}
+
+const conformance = "adapter-memory/test/conformance.test.ts"
+
+/** Paths are below `packages`. A test that kills many mutants comes first, because the first failure ends a run. */
+export const modules: Readonly<Record<string, Module>> = {
+  "status-merge": {
+    files: ["core/src/messaging/Message.ts"],
+    tests: ["core/test/Messages.test.ts", conformance]
+  },
+  idempotency: {
+    files: ["core/src/work/Idempotency.ts", "core/src/work/RecordedResponses.ts"],
+    tests: ["core/test/Idempotency.test.ts", "adapter-http/test/Pipeline.test.ts", conformance]
+  },
+  signature: {
+    files: [
+      "core/src/webhooks/WebhookSignature.ts",
+      "core/src/kernel/Secrets.ts",
+      "core/src/kernel/Digests.ts",
+      "provider-cloud/src/SignedBodies.ts",
+      "client/src/WebhookSignature.ts"
+    ],
+    tests: [
+      "core/test/Webhooks/Signature.test.ts",
+      "core/test/Secrets.test.ts",
+      "core/test/Page.test.ts",
+      "provider-cloud/test/SignedBodies.test.ts",
+      "client/test/WebhookSignature.test.ts"
+    ]
+  },
+  "address-guard": {
+    files: [
+      "adapter-http/src/outbound/Addresses.ts",
+      "adapter-http/src/outbound/Names.ts",
+      "adapter-http/src/outbound/Connections.ts",
+      "core/src/webhooks/WebhookUrl.ts"
+    ],
+    tests: [
+      "core/test/Webhooks/Url.test.ts",
+      "adapter-http/test/outbound/Names.test.ts",
+      "adapter-http/test/outbound/Connections.test.ts",
+      "adapter-http/test/outbound/Addresses.test.ts",
+      "adapter-http/test/Downloads.test.ts",
+      "adapter-http/test/WebhookTransport.test.ts"
+    ]
+  },
+  cursors: {
+    files: ["core/src/kernel/Page.ts"],
+    tests: ["core/test/Page.test.ts"]
+  },
+  schedule: {
+    files: [
+      "core/src/webhooks/WebhookSchedule.ts",
+      "core/src/webhooks/WebhookHealth.ts",
+      "core/src/webhooks/WebhookOutcome.ts"
+    ],
+    tests: ["core/test/decisions/WebhookDeliveries.test.ts", "core/test/Webhooks/Disabled.test.ts", conformance]
+  },
+  limits: {
+    files: [
+      "core/src/kernel/Slots.ts",
+      "core/src/work/StorageUse.ts",
+      "core/src/accounts/ApiKeys.ts",
+      "adapter-http/src/middleware/ConcurrencyLimiter.ts",
+      "adapter-http/src/middleware/UnknownKeyLimiter.ts"
+    ],
+    tests: [
+      "core/test/Slots.test.ts",
+      "adapter-http/test/ConcurrencyLimiter.test.ts",
+      "adapter-http/test/UnknownKeyLimiter.test.ts",
+      conformance
+    ]
+  },
+  commit: {
+    files: ["core/src/work/Changes.ts", "core/src/work/Decide.ts"],
+    tests: ["core/test/Changes.test.ts", conformance, "adapter-http/test/Pipeline.test.ts"]
+  },
+  "decisions-contacts": {
+    files: [
+      "core/src/contacts/Contacts.ts",
+      "core/src/contacts/ContactIdentities.ts",
+      "core/src/contacts/ContactUpserts.ts"
+    ],
+    tests: [conformance]
+  },
+  "decisions-conversations": {
+    files: ["core/src/messaging/Conversations.ts"],
+    tests: ["core/test/Transitions.test.ts", conformance]
+  },
+  "decisions-messages": {
+    files: ["core/src/messaging/Messages.ts", "core/src/messaging/ProviderEvents.ts"],
+    tests: [conformance]
+  },
+  "decisions-sends": {
+    files: [
+      "core/src/messaging/Sends.ts",
+      "core/src/messaging/SendCompletion.ts",
+      "core/src/messaging/Dispatch.ts"
+    ],
+    tests: ["core/test/decisions/Sends.test.ts", conformance]
+  }
+}
