@@ -1,5 +1,6 @@
 /** `npm run mutate -- MODULE…`: changes one place of the code at a time, and shows what no test notices. */
-import { type MutantResult, Stryker } from "@stryker-mutator/core"
+import type { LogLevel, MutantResult } from "@stryker-mutator/api/core"
+import { Stryker } from "@stryker-mutator/core"
 import { readFileSync } from "node:fs"
 import { relative } from "node:path"
 import { equivalent } from "./equivalent.ts"
@@ -26,7 +27,8 @@ const mutate = (name: string, { files, tests }: Module): Promise<Array<MutantRes
     // Without `build`, every mutant is judged again.
     incremental: true,
     incrementalFile: `build/mutation/${name}.json`,
-    logLevel: "error",
+    // A constant enumeration has no value without its compiler.
+    logLevel: "error" as LogLevel,
     tempDirName: "build/mutation/copies"
   }).runMutationTest()
 }

@@ -1,7 +1,24 @@
 import { assert, describe, it } from "@effect/vitest"
-import { key_pattern, parseKey } from "@messaging-crm/core/Idempotency"
+import { hardText } from "@messaging-crm/conformance/Arbitraries"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import type { Changes, RaisedEvent, RecordedResponse } from "@messaging-crm/core/Changes"
+import { Commit, KeyUsed } from "@messaging-crm/core/Commit"
+import {
+  canonicalJson,
+  type EncodedResponse,
+  Idempotency,
+  IdempotencyKey,
+  IdempotencyStore,
+  key_pattern,
+  parseKey
+} from "@messaging-crm/core/Idempotency"
+import { EventId, OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
-import { Arbitrary, Option, Schema } from "effect"
+import { Secrets } from "@messaging-crm/core/Secrets"
+import { StorageUse } from "@messaging-crm/core/StorageUse"
+import { Arbitrary, Cause, DateTime, Duration, Effect, Exit, Layer, Option, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import * as RecordedResponses from "../src/work/RecordedResponses.ts"
 
 const { idempotency_key_chars_max: max, idempotency_key_chars_min: min } = limits
 
@@ -49,5 +66,162 @@ describe("an idempotency key", () => {
     for (const text of [`a${" ".repeat(16_000)}a`, `a${" ".repeat(16_000)}`, `"${"\\\\".repeat(8000)}`]) {
       for (let times = 0; times < 1000; times++) assert.isTrue(Option.isNone(parseKey(text)))
     }
+  })
+})
+
+describe("canonical JSON", () => {
+  it.prop("is the JSON of the value, whatever the order of its members", {
+    entries: Arbitrary.array(
+      Arbitrary.all({ key: hardText({ min: 0, max: 4 }), value: Arbitrary.schema(Schema.Json) }),
+      { maxLength: 4 }
+    )
+  }, ({ entries }) => {
+    const unique = [...new Map(entries.map(({ key, value }) => [key, value]))]
+    const value = Object.fromEntries([...unique, ["nested", [null, Object.fromEntries(unique), 1, "x"]]])
+    const reordered = Object.fromEntries(Object.entries(value).toReversed())
+    assert.deepStrictEqual<unknown>(JSON.parse(canonicalJson(value)), JSON.parse(JSON.stringify(value)))
+    assert.strictEqual(canonicalJson(reordered), canonicalJson(value))
+  })
+
+  it("sorts members by their code units, has no white space, and tells absent from null", () => {
+    assert.strictEqual(
+      canonicalJson({ b: [1, "a b", true], B: null, a: { d: 1, c: -0.5 }, absent: {} }),
+      "{\"B\":null,\"a\":{\"c\":-0.5,\"d\":1},\"absent\":{},\"b\":[1,\"a b\",true]}"
+    )
+    assert.strictEqual(canonicalJson(undefined), "")
+  })
+})
+
+const ours = OrganizationId.make("01990000-0000-7000-8000-000000000001")
+const theirs = OrganizationId.make("01990000-0000-7000-8000-000000000002")
+const key = IdempotencyKey.make("order-4711")
+const request = { key, fingerprint: "f".repeat(64), request_id: "r-1" }
+const bytes = (text: string) => new TextEncoder().encode(text)
+const refusal: EncodedResponse = { status: 400, body: bytes("{\"error\":{}}") }
+
+/** A service whose commits all find the key used, whose store finds these records, and what it counts and purges. */
+const scene = (commits: "apply" | "find the key used", ...found: ReadonlyArray<RecordedResponse>) => {
+  const committed: Array<Changes> = []
+  const counted: Array<readonly [OrganizationId, number, number]> = []
+  const purged: Array<readonly [number, number]> = []
+  const records = [...found]
+  let looked = 0
+  const outside = Layer.mergeAll(
+    Secrets.layer,
+    Layer.succeed(Commit, {
+      commit: (_organization_id, changes) =>
+        commits === "apply" ? Effect.sync(() => void committed.push(changes)) : Effect.fail(new KeyUsed())
+    }),
+    Layer.succeed(IdempotencyStore, {
+      // The first look-up comes before the other request's commit.
+      find: () => Effect.sync(() => looked++ === 0 ? Option.none() : Option.fromUndefinedOr(records.shift())),
+      purge: (before, limit) => Effect.sync(() => purged.push([before.epochMilliseconds, limit]))
+    }),
+    Layer.succeed(
+      StorageUse,
+      StorageUse.of({
+        count: (organization_id, size, age_max) =>
+          Effect.sync(() => void counted.push([organization_id, size, Duration.toHours(age_max)])),
+        require: () => Effect.void,
+        purge: Effect.succeed(0)
+      })
+    )
+  )
+  return { committed, counted, purged, outside, layer: Idempotency.layer.pipe(Layer.provide(outside)) }
+}
+
+const asOurs = Effect.provideService(CurrentActor, { organization_id: ours, member_id: null })
+
+const refuse = Effect.suspend(() =>
+  Idempotency.use((idempotency) => idempotency.once(request, () => Effect.succeed(refusal)))
+).pipe(asOurs)
+
+const record: RecordedResponse = {
+  ...request,
+  status: 400,
+  body: refusal.body,
+  sealed: false,
+  created_at: DateTime.makeUnsafe(7)
+}
+
+describe("a response of 400 or above", () => {
+  it.effect("is recorded alone, in plain, with the time", () => {
+    const { committed, counted, layer } = scene("apply")
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(7)
+      assert.deepStrictEqual(yield* refuse, { ...refusal, request_id: "r-1", replayed: false })
+      assert.deepStrictEqual(committed, [{ response: record }])
+      assert.deepStrictEqual(counted, [[ours, 500 + refusal.body.byteLength, 72]])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("gives way to that of another request that committed meanwhile", () => {
+    const other = { ...record, request_id: "r-0", status: 404, body: bytes("{}") }
+    const { counted, layer } = scene("find the key used", other)
+    return Effect.gen(function*() {
+      assert.deepStrictEqual(yield* refuse, { status: 404, body: other.body, request_id: "r-0", replayed: true })
+      assert.deepStrictEqual(counted, [])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("is not told while nothing is known of another request with its key", () =>
+    Effect.gen(function*() {
+      const exit = yield* Effect.flip(refuse)
+      assert.strictEqual(exit._tag, "RequestProcessing")
+    }).pipe(Effect.provide(scene("find the key used").layer)))
+})
+
+it.effect("records are deleted 72 hours later, 5,000 at a time", () => {
+  const { layer, purged } = scene("apply")
+  return Effect.gen(function*() {
+    yield* TestClock.setTime(Duration.toMillis("100 hours"))
+    yield* Idempotency.use(({ purge }) => purge)
+    assert.deepStrictEqual(purged, [[Duration.toMillis("28 hours"), 5000]])
+  }).pipe(Effect.provide(layer))
+})
+
+describe("a recorded response", () => {
+  const made = (response: EncodedResponse | null, is_secret: boolean) =>
+    Effect.flatMap(
+      RecordedResponses.make,
+      ({ make }) => make(ours, request, response, { is_secret, created_at: DateTime.makeUnsafe(7) })
+    )
+
+  it.effect("of a secret is encrypted for its organization and key alone", () =>
+    Effect.gen(function*() {
+      const { body, sealed } = yield* made({ status: 200, body: bytes("whsec_") }, true)
+      if (body === null) return assert.fail("The response has no body.")
+      assert.isTrue(sealed)
+      assert.notInclude(new TextDecoder().decode(body), "whsec_")
+      const { open } = yield* RecordedResponses.make
+      assert.deepStrictEqual(Array.from(yield* open(ours, key, { body, sealed })), Array.from(bytes("whsec_")))
+      for (const [organization, other] of [[theirs, key], [ours, IdempotencyKey.make("order-4712")]] as const) {
+        const exit = yield* Effect.exit(open(organization, other, { body, sealed }))
+        assert.include(Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "", "No key of SECRET_KEY decrypts")
+      }
+    }).pipe(Effect.provide(scene("apply").outside)))
+
+  it.effect("of what changed nothing has neither status nor body, secret or not", () =>
+    Effect.gen(function*() {
+      for (const is_secret of [true, false]) {
+        assert.deepInclude(yield* made(null, is_secret), { status: null, body: null, sealed: false })
+      }
+    }).pipe(Effect.provide(scene("apply").outside)))
+
+  const event: RaisedEvent = {
+    id: EventId.make("01990000-0000-7000-8000-000000000003"),
+    type: "contact.updated",
+    body: "",
+    created_at: DateTime.makeUnsafe(7)
+  }
+
+  it.effect("counts with its keys, and so do events", () => {
+    const { counted, outside } = scene("apply")
+    return Effect.gen(function*() {
+      const { count, countEvents } = yield* RecordedResponses.make
+      yield* count(ours, { ...record, body: null })
+      yield* countEvents(theirs, ["{}", "{\"a\":1}"].map((body) => ({ ...event, body })))
+      assert.deepStrictEqual(counted, [[ours, 500, 72], [theirs, 2 * 300 + 2 + 7, 720]])
+    }).pipe(Effect.provide(outside))
   })
 })

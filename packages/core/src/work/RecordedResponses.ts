@@ -73,9 +73,9 @@ export const make = Effect.gen(function*() {
       { created_at, is_secret }: { readonly created_at: Timestamp; readonly is_secret: boolean }
     ) {
       const sealed = response !== null && is_secret
-      const body = response === null || !sealed
-        ? response?.body ?? null
-        : encoder.encode(yield* secrets.seal(contextOf(organization_id, key), decoder.decode(response.body)))
+      const body = sealed
+        ? encoder.encode(yield* secrets.seal(contextOf(organization_id, key), decoder.decode(response.body)))
+        : response?.body ?? null
       return { key, fingerprint, status: response?.status ?? null, body, sealed, request_id, created_at }
     }),
     /** Returns the bytes of a recorded response. */
