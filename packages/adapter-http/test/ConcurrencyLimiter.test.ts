@@ -74,3 +74,24 @@ it.live("reach the end of a long line", () =>
     yield* open
     assert.lengthOf(yield* Effect.forEach(waiting, Fiber.join), 5000)
   }))
+
+it.live("stay those of a holder that has some in use, while ten thousand others do", () =>
+  Effect.gen(function*() {
+    const limiter = ConcurrencyLimiter.make(2)
+    const start = (key: string, work: Effect.Effect<void>) =>
+      Effect.forkChild(limiter.run(key, work), { startImmediately: true })
+    const others = yield* Effect.forEach(
+      Array.from({ length: 10_001 }, (_, number) => `other ${number}`),
+      (key) => start(key, Effect.never)
+    )
+    const gate = yield* Deferred.make<void>()
+    const first = yield* start("one", Deferred.await(gate))
+    const second = yield* start("one", Effect.never)
+    yield* Deferred.succeed(gate, undefined)
+    yield* Fiber.join(first)
+    let ran = 0
+    const third = yield* start("one", Effect.andThen(Effect.sync(() => void ran++), Effect.never))
+    const fourth = yield* start("one", Effect.sync(() => void ran++))
+    assert.strictEqual(ran, 1)
+    for (const fiber of [...others, second, third, fourth]) yield* Fiber.interrupt(fiber)
+  }))

@@ -34,3 +34,42 @@ it.live("are looked up so many at once for each address; the others wait, but no
     for (const guess of guesses) assert.isTrue(Exit.isFailure(yield* Fiber.join(guess)))
     assert.deepStrictEqual([yield* Fiber.join(waiting), yield* Fiber.join(revoked)], ["found", "found"])
   }))
+
+/** Returns whether a key waits for its turn while two look-ups of its address are at work. */
+const scene = Effect.fnUntraced(function*(address: string | null) {
+  const lookUp = UnknownKeyLimiter.make(2)
+  const of = (digest: string) => ({ address: Effect.succeed(address), digest })
+  const waits = (digest: string) =>
+    Effect.gen(function*() {
+      const fiber = yield* Effect.forkChild(lookUp(of(digest), Effect.void), { startImmediately: true })
+      const isDone = fiber.pollUnsafe() !== undefined
+      yield* Fiber.interrupt(fiber)
+      return !isDone
+    })
+  const guess = (digest: string) => Effect.forkChild(lookUp(of(digest), Effect.never), { startImmediately: true })
+  const busy = Effect.map(Effect.forEach(["a", "b"], guess), (fibers) => Effect.forEach(fibers, Fiber.interrupt))
+  return { lookUp, of, waits, busy }
+})
+
+it.live("the 10,000 last keys that worked wait for nobody", () =>
+  Effect.gen(function*() {
+    const { busy, lookUp, of, waits } = yield* scene("192.0.2.1")
+    for (let number = 0; number < 10_000; number++) yield* lookUp(of(`key ${number}`), Effect.void)
+    const end = yield* busy
+    assert.deepStrictEqual([yield* waits("key 0"), yield* waits("key 9999"), yield* waits("key")], [false, false, true])
+    yield* end
+    yield* lookUp(of("key 10000"), Effect.void)
+    yield* busy
+    assert.deepStrictEqual([yield* waits("key 0"), yield* waits("key 1")], [true, false])
+  }))
+
+it.live("a key at its limit is known from its first look-up, and without addresses none waits", () =>
+  Effect.gen(function*() {
+    const limited = yield* scene("192.0.2.1")
+    yield* Effect.exit(limited.lookUp(limited.of("limited"), Effect.fail(new RateLimited())))
+    yield* limited.busy
+    assert.isFalse(yield* limited.waits("limited"))
+    const addressless = yield* scene(null)
+    yield* addressless.busy
+    assert.isFalse(yield* addressless.waits("new"))
+  }))

@@ -120,8 +120,10 @@ const scene = (commits: "apply" | "find the key used", ...found: ReadonlyArray<R
     Layer.succeed(
       StorageUse,
       StorageUse.of({
-        count: (organization_id, size, age_max) =>
-          Effect.sync(() => void counted.push([organization_id, size, Duration.toHours(age_max)])),
+        count: (organization_id, stored) =>
+          Effect.sync(() => {
+            for (const { age_max, bytes } of stored) counted.push([organization_id, bytes, Duration.toHours(age_max)])
+          }),
         require: () => Effect.void,
         purge: Effect.succeed(0)
       })
@@ -218,10 +220,10 @@ describe("a recorded response", () => {
   it.effect("counts with its keys, and so do events", () => {
     const { counted, outside } = scene("apply")
     return Effect.gen(function*() {
-      const { count, countEvents } = yield* RecordedResponses.make
-      yield* count(ours, { ...record, body: null })
-      yield* countEvents(theirs, ["{}", "{\"a\":1}"].map((body) => ({ ...event, body })))
-      assert.deepStrictEqual(counted, [[ours, 500, 72], [theirs, 2 * 300 + 2 + 7, 720]])
+      const { count } = yield* RecordedResponses.make
+      yield* count(ours, { response: { ...record, body: null } })
+      yield* count(theirs, { raise: ["{}", "{\"a\":1}"].map((body) => ({ ...event, body })) })
+      assert.deepStrictEqual(counted, [[ours, 500, 72], [theirs, 302, 720], [theirs, 307, 720]])
     }).pipe(Effect.provide(outside))
   })
 })

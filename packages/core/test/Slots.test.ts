@@ -27,6 +27,16 @@ it.effect("one key gets half of the slots, and another finds some", () =>
     assert.deepStrictEqual([yield* countIn(ours), yield* countIn(theirs)], [4, 3])
   }))
 
+it.effect("a key gets as many again once its own have ended", () =>
+  Effect.gen(function*() {
+    const take = taker(Slots.make<string>(8))
+    for (let times = 0; times < 3; times++) {
+      const ours = yield* Effect.forEach(Array.from({ length: 4 }, () => "ours"), take)
+      assert.deepStrictEqual(yield* Effect.forEach(ours, ({ isIn }) => isIn), [true, true, true, true])
+      yield* Effect.forEach(ours, ({ end }) => end)
+    }
+  }))
+
 it.effect("gives none after the wait, while another key gets one", () =>
   Effect.gen(function*() {
     const slots = Slots.make<string>(2)
@@ -64,8 +74,8 @@ it.effect.prop(
       const failed = yield* Effect.exit(slots.withSlot("a", "1 second", Effect.fail("no")))
       assert.isTrue(Exit.isFailure(failed))
       const keys = ["a", "b", "c", "d"]
-      const last = yield* Effect.forEach(keys.slice(0, 3), take)
-      assert.deepStrictEqual(yield* Effect.forEach(last, ({ isIn }) => isIn), [true, true, true])
+      const last = yield* Effect.forEach(keys, take)
+      assert.deepStrictEqual(yield* Effect.forEach(last, ({ isIn }) => isIn), [true, true, true, true])
     }),
   { arbitrary: { runs: 100 } }
 )

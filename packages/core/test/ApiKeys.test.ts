@@ -1,0 +1,126 @@
+/** Keys: what they look like, whom they speak for, and how often (contract §4). */
+import { assert, describe, it } from "@effect/vitest"
+import * as Memory from "@messaging-crm/adapter-memory"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
+import * as Provider from "@messaging-crm/conformance/Provider"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { ApiKeys, ApiKeyStore, CreateApiKey } from "@messaging-crm/core/ApiKeys"
+import * as Crm from "@messaging-crm/core/Crm"
+import { ApiKeyId, Ids, MemberId } from "@messaging-crm/core/Ids"
+import { checksum } from "@messaging-crm/core/Secrets"
+import { DateTime, Effect, Layer, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+
+/** Counts the look-ups of keys. */
+let lookups = 0
+const counting = Layer.effect(
+  ApiKeyStore,
+  ApiKeyStore.useSync((store) => ({
+    ...store,
+    authenticate: (...request) => Effect.suspend(() => (lookups++, store.authenticate(...request)))
+  }))
+)
+
+const crm = Crm.layer.pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(counting.pipe(Layer.provideMerge(Memory.layer)), Provider.layer("callback_ref"), Ids.layer)
+  )
+)
+
+const founded = Effect.map(Fixtures.founded, ({ organization_id, owner }) => ({
+  owner,
+  as: Effect.provideService(CurrentActor, { organization_id, member_id: owner.id }),
+  organization_id
+}))
+
+const create = (created_by: MemberId, expires: "1y" | "90d" = "90d") =>
+  ApiKeys.use((keys) => keys.create(CreateApiKey.make({ created_by, name: "key", scopes: ["tags:read"], expires })))
+
+const authenticate = (key: string) => ApiKeys.use((keys) => keys.authenticate(Redacted.make(key)))
+
+describe("an API key", () => {
+  it.effect("is 37 random characters and their checksum, and speaks for the member that it was created for", () =>
+    Effect.gen(function*() {
+      const { as, organization_id, owner } = yield* founded
+      const { api_key, key } = yield* as(create(owner.id))
+      const [, random = "", digits] = /^svc_live_([0-9A-Za-z]{37})([0-9A-Za-z]{6})$/.exec(Redacted.value(key)) ?? []
+      assert.strictEqual(digits, checksum(random))
+      const { actor, key_id } = yield* authenticate(Redacted.value(key))
+      assert.strictEqual(key_id, api_key.id)
+      assert.deepStrictEqual(actor, { organization_id, member_id: owner.id, key_id, scopes: ["tags:read"] })
+      assert.deepInclude((yield* as(ApiKeys.use(({ list }) => list))).map(({ id }) => id), api_key.id)
+    }).pipe(Effect.provide(crm)))
+
+  it.effect("expires after 90 days or a year", () =>
+    Effect.gen(function*() {
+      const { as, owner } = yield* founded
+      for (const [expires, day] of [["90d", "1970-04-01"], ["1y", "1971-01-01"]] as const) {
+        const { api_key } = yield* as(create(owner.id, expires))
+        assert.include(DateTime.formatIso(api_key.expires_at), day)
+        assert.deepInclude(api_key, { revoked_at: null, last_used_at: null, name: "key", created_by: owner.id })
+      }
+    }).pipe(Effect.provide(crm)))
+
+  it.effect("is for owners and admins only", () =>
+    Effect.gen(function*() {
+      const { as, organization_id } = yield* founded
+      const member = yield* Fixtures.member(organization_id, "member")
+      const refused = (id: MemberId) => Effect.map(Effect.flip(as(create(id))), ({ _tag }) => _tag)
+      assert.strictEqual(yield* refused(member.id), "MemberMayNotHoldKeys")
+      assert.strictEqual(yield* refused(MemberId.make(yield* Fixtures.uuid)), "MemberNotFound")
+    }).pipe(Effect.provide(crm)))
+
+  it.effect("that is no key is refused, without a look-up if it has another form", () =>
+    Effect.gen(function*() {
+      const { as, owner } = yield* founded
+      const key = Redacted.value((yield* as(create(owner.id))).key)
+      lookups = 0
+      for (const text of ["", key.slice(1), key.slice(0, -1), `${key}x`, `x${key}`, `svc_live_${"ä".repeat(43)}`]) {
+        assert.strictEqual((yield* Effect.flip(authenticate(text)))._tag, "Unauthorized", text)
+      }
+      assert.strictEqual(lookups, 0)
+      assert.strictEqual((yield* Effect.flip(authenticate(`svc_live_${"x".repeat(43)}`)))._tag, "Unauthorized")
+      assert.strictEqual(lookups, 1)
+    }).pipe(Effect.provide(crm)))
+
+  it.effect("is refused once it is revoked, which a repetition leaves as it is", () =>
+    Effect.gen(function*() {
+      const { as, owner } = yield* founded
+      const { api_key, key } = yield* as(create(owner.id))
+      const revoke = as(ApiKeys.use((keys) => keys.revoke(api_key.id)))
+      yield* authenticate(Redacted.value(key))
+      yield* revoke
+      assert.strictEqual((yield* Effect.flip(authenticate(Redacted.value(key))))._tag, "Unauthorized")
+      yield* TestClock.adjust("1 second")
+      yield* revoke
+      const listed = yield* as(ApiKeys.use(({ list }) => list))
+      assert.deepStrictEqual(listed.map(({ revoked_at }) => revoked_at?.epochMilliseconds), [0])
+      const unknown = ApiKeyId.make(yield* Fixtures.uuid)
+      assert.strictEqual(
+        (yield* Effect.flip(as(ApiKeys.use((keys) => keys.revoke(unknown)))))._tag,
+        "ApiKeyNotFound"
+      )
+    }).pipe(Effect.provide(crm)))
+
+  it.effect("has 120 requests per minute, and is then told how many seconds to wait", () =>
+    Effect.gen(function*() {
+      const { as, owner } = yield* founded
+      const key = Redacted.value((yield* as(create(owner.id))).key)
+      yield* TestClock.setTime(500)
+      for (let remaining = 119; remaining >= 0; remaining--) {
+        const { quota } = yield* authenticate(key)
+        assert.deepStrictEqual(quota, { limit: 120, remaining, reset_seconds: 61 })
+      }
+      const refused = Effect.flatMap(Effect.flip(authenticate(key)), (error) =>
+        error._tag === "RateLimited" ? Effect.succeed(error) : Effect.die(error))
+      const { quota, retry_after_seconds } = yield* refused
+      assert.deepStrictEqual(quota, { limit: 120, remaining: 0, reset_seconds: 61 })
+      assert.strictEqual(retry_after_seconds, 60)
+      yield* TestClock.setTime(30_000)
+      assert.strictEqual((yield* refused).retry_after_seconds, 31)
+      yield* TestClock.setTime(60_499)
+      assert.strictEqual((yield* refused).retry_after_seconds, 1)
+      yield* TestClock.setTime(60_500)
+      assert.strictEqual((yield* authenticate(key)).quota.remaining, 119)
+    }).pipe(Effect.provide(crm)))
+})
