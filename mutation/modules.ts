@@ -58,7 +58,12 @@ export const modules: Readonly<Record<string, Module>> = {
       "core/src/webhooks/WebhookHealth.ts",
       "core/src/webhooks/WebhookOutcome.ts"
     ],
-    tests: ["core/test/decisions/WebhookDeliveries.test.ts", "core/test/Webhooks/Disabled.test.ts", conformance]
+    tests: [
+      "core/test/Webhooks/Schedule.test.ts",
+      "core/test/decisions/WebhookDeliveries.test.ts",
+      "core/test/Webhooks/Disabled.test.ts",
+      conformance
+    ]
   },
   limits: {
     files: [
@@ -70,14 +75,21 @@ export const modules: Readonly<Record<string, Module>> = {
     ],
     tests: [
       "core/test/Slots.test.ts",
+      "core/test/StorageUse.test.ts",
+      "core/test/ApiKeys.test.ts",
       "adapter-http/test/ConcurrencyLimiter.test.ts",
-      "adapter-http/test/UnknownKeyLimiter.test.ts",
-      conformance
+      "adapter-http/test/UnknownKeyLimiter.test.ts"
     ]
   },
   commit: {
     files: ["core/src/work/Changes.ts", "core/src/work/Decide.ts"],
-    tests: ["core/test/Changes.test.ts", conformance, "adapter-http/test/Pipeline.test.ts"]
+    tests: [
+      "core/test/Changes.test.ts",
+      "core/test/Decide.test.ts",
+      conformance,
+      "adapter-http/test/Pipeline.test.ts",
+      "adapter-http/test/Replays.test.ts"
+    ]
   },
   "decisions-contacts": {
     files: [
