@@ -133,7 +133,7 @@ const searched = (pattern: string, parameter: string) =>
       condition: "c.organization_id = $1"
     }
 
-/** The statement for the filters that are there, and their values. Each combination is a statement with a plan of its own. */
+/** Returns the statement for the given filters, and their values. Each combination has its own statement and plan. */
 const list = (organization: string, filters: Filters, after: Cursors.Place | undefined, limit: number) => {
   const values: Array<unknown> = [organization]
   const conditions = ["c.organization_id = $1"]
@@ -148,7 +148,7 @@ const list = (organization: string, filters: Filters, after: Cursors.Place | und
   if (owner_user_id !== undefined) conditions.push(`c.owner_user_id = ${add("owner", owner_user_id)}`)
   if (lifecycle_stage !== undefined) conditions.push(`c.lifecycle_stage = ${add("stage", lifecycle_stage)}`)
   if (tag_id !== undefined) {
-    // Beside another filter the tags are read in the row that its index leads to.
+    // With another filter, the tags are read in the rows that its index finds.
     const isAlone = owner_user_id === undefined && lifecycle_stage === undefined
     const [parameter] = add("tag", tag_id)
     conditions.push(

@@ -23,6 +23,7 @@ import { SqlClient } from "effect/sql"
 import { readFileSync } from "node:fs"
 import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
 import * as Provider from "../../packages/conformance/src/Provider.ts"
+import { percentile } from "./Percentiles.ts"
 
 /** A database's number of contacts, conversations whose reply window is open, and where 200th pages begin, if there are any. */
 interface Size {
@@ -245,8 +246,7 @@ const open = Effect.fnUntraced(function*(url: string, contacts: number) {
   return { size, run, spent } satisfies Database
 })
 
-const percentile = (times: ReadonlyArray<number>, share: number): number =>
-  Math.round(times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? NaN)
+const at = (times: ReadonlyArray<number>, share: number): number => Math.round(percentile(times, share))
 
 interface Cost {
   /** How many rows the last run returned. */
@@ -299,9 +299,9 @@ export const compare = Effect.fnUntraced(function*(
         const statements = of.map(({ statements_us }) => statements_us)
         const cost: Cost = {
           rows: rows[index] ?? 0,
-          processor_p50_us: percentile(of.map(({ processor_us }) => processor_us), 0.5),
-          p50_us: percentile(statements, 0.5),
-          p95_us: percentile(statements, 0.95)
+          processor_p50_us: at(of.map(({ processor_us }) => processor_us), 0.5),
+          p50_us: at(statements, 0.5),
+          p95_us: at(statements, 0.95)
         }
         return of.length === 0 ? [] : [[contacts, cost]]
       })

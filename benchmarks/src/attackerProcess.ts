@@ -35,7 +35,7 @@ const concurrently = (count: number, act: (number: number) => Promise<void>): vo
   }
 }
 
-/** Holds so many sockets open, each of which sends a text and then what `hold` does with it. */
+/** Keeps a number of sockets open. Each sends a text, and `hold` does the rest. */
 const sockets = (count: number, text: (number: number) => string, hold: (socket: Socket) => void): void =>
   concurrently(count, (number) =>
     new Promise((resolve) => {

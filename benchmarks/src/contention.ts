@@ -16,7 +16,9 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Clock, Effect, Redacted, Ref, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "../../packages/server/testing/Processes.ts"
+import { type Arrival, delaysOf } from "./Arrivals.ts"
 import * as Endpoint from "./Endpoint.ts"
+import { summaryOf } from "./Percentiles.ts"
 import * as ProcessorTime from "./ProcessorTime.ts"
 import * as Service from "./Service.ts"
 import * as Statements from "./Statements.ts"
@@ -39,13 +41,6 @@ const Shown = Schema.fromJsonString(Schema.Struct({
 }))
 
 const shown = ({ text }: Processes.Answer) => Effect.map(Schema.decodeUnknownEffect(Shown)(text), ({ data }) => data)
-
-const at = (sorted: ReadonlyArray<number>, share: number): number => sorted[Math.floor(sorted.length * share)] ?? NaN
-
-const percentiles = (values: ReadonlyArray<number>) => {
-  const sorted = values.toSorted((a, b) => a - b)
-  return { count: sorted.length, p50_ms: at(sorted, 0.5), p99_ms: at(sorted, 0.99), max_ms: sorted.at(-1) ?? NaN }
-}
 
 /** Returns a function that picks the servers in turn. */
 const serversOf = ({ servers }: Service.Cluster) => {
@@ -129,16 +124,8 @@ const busy = Effect.fnUntraced(function*(cluster: Service.Cluster) {
   return yield* Ref.get(statuses)
 })
 
-/** How many milliseconds after an event was made, which is before its commit, it arrived for the first time, at each webhook. */
-const delays = Effect.fnUntraced(function*(first: ReadonlyArray<readonly [string, number]>) {
-  const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql<{ readonly id: string; readonly made_at: number }>`
-    SELECT id, (extract(epoch FROM created_at) * 1000)::float8 AS made_at
-    FROM webhook_events
-  `
-  const made = new Map(rows.map(({ id, made_at }) => [id, made_at]))
-  return percentiles(first.map(([name, arrived]) => arrived - (made.get(name.slice(name.indexOf(" ") + 1)) ?? NaN)))
-})
+/** Returns the arrival of a post, whose name is its path and its event. */
+const arrivalOf = ([name, at]: readonly [string, number]): Arrival => [name.slice(name.indexOf(" ") + 1), at]
 
 /** Measures twelve writers together with their sends and webhooks. */
 const contended = Effect.fnUntraced(function*(cluster: Service.Cluster) {
@@ -168,6 +155,7 @@ const contended = Effect.fnUntraced(function*(cluster: Service.Cluster) {
   )
   const done = yield* Clock.currentTimeMillis
   const { connections, first } = yield* endpoint.received
+  const arrivals = first.map(arrivalOf)
   return {
     statuses,
     events_made_per_second: Math.round((yield* count("SELECT count(*)::int AS count FROM webhook_events")) / seconds),
@@ -176,11 +164,11 @@ const contended = Effect.fnUntraced(function*(cluster: Service.Cluster) {
     deliveries_made_per_second: Math.round(made / seconds),
     delivered_per_second: Math.round((made - pending) / seconds),
     all_done_after_ms: done - stopped,
-    arrival: yield* delays(first.filter(([, at]) => at <= stopped)),
-    arrival_after_ten_seconds: yield* delays(
-      first.filter(([, at]) => at > stopped - (seconds - 10) * 1000 && at <= stopped)
+    arrival: yield* delaysOf(arrivals.filter(([, at]) => at <= stopped)),
+    arrival_after_ten_seconds: yield* delaysOf(
+      arrivals.filter(([, at]) => at > stopped - (seconds - 10) * 1000 && at <= stopped)
     ),
-    arrival_of_all: yield* delays(first),
+    arrival_of_all: yield* delaysOf(arrivals),
     connections,
     processor_seconds: Object.fromEntries(
       Object.entries(times).map(([name, time]) => [name, Math.round((time - (times_before[name] ?? 0)) / 10_000) / 100])
@@ -224,13 +212,13 @@ const reads = Effect.fnUntraced(function*(cluster: Service.Cluster) {
   const sample = Effect.forEach(Array.from({ length: 8 }, (_, n) => n), () => Effect.replicateEffect(read, 150), {
     concurrency: "unbounded"
   })
-  const alone = percentiles((yield* sample).flat())
-  const [, , beside] = yield* Effect.all([
+  const without_lock = summaryOf((yield* sample).flat())
+  const [, , during_lock] = yield* Effect.all([
     Effect.replicateEffect(hold, 4, { discard: true }),
     Effect.forEach(Array.from({ length: 12 }, (_, n) => n), edit, { concurrency: "unbounded" }),
     sample
   ], { concurrency: "unbounded" })
-  return { alone, beside: percentiles(beside.flat()) }
+  return { without_lock, during_lock: summaryOf(during_lock.flat()) }
 })
 
 const benchmark = Effect.gen(function*() {
@@ -240,9 +228,9 @@ const benchmark = Effect.gen(function*() {
   const database = Client.layer({ url: Redacted.make(cluster.database_url), connections: 6 })
   return yield* Effect.gen(function*() {
     const lost_updates = yield* lostUpdates(cluster)
-    const reads_beside_a_held_row = yield* reads(cluster)
+    const reads_of_another_row = yield* reads(cluster)
     const one_organization = yield* contended(cluster)
-    return { seconds, writers, conversations_per_second, lost_updates, reads_beside_a_held_row, one_organization }
+    return { seconds, writers, conversations_per_second, lost_updates, reads_of_another_row, one_organization }
   }).pipe(Effect.provide(database))
 })
 

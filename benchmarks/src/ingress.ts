@@ -1,22 +1,23 @@
 /**
- * Measures how callbacks of the Graph API are taken: `npm run bench:ingress`, or with
- * another number of seconds and of posts a second, `npm run bench:ingress -- 20 1500`.
+ * Measures how callbacks of the Graph API are processed: `npm run bench:ingress`, or with
+ * another number of seconds and of posts per second, `npm run bench:ingress -- 20 1500`.
  *
- * 1,000 signed posts a second, one status or message each, reach one process that answers
- * them and takes them in; then come 5,000 mutated bodies, each with the right signature,
- * with a wrong one, and with none. Load, server and database share the machine. Prints
- * one JSON document, and fails when a limit is exceeded.
+ * One process receives 1,000 signed posts per second, with one status or message each, responds
+ * to them, and processes them. Then it receives 5,000 mutated bodies, each with the right signature,
+ * with a wrong one, and without one. Load, server, and database share the machine. Prints
+ * one JSON document, and fails if a limit is exceeded.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Clock, Effect, Random, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHmac } from "node:crypto"
-import { readFileSync } from "node:fs"
 import { Agent, request } from "node:http"
 import { performance } from "node:perf_hooks"
 import { bodyOf, messagePart, statusPart } from "../../packages/provider-cloud/src/fake/CallbackBodies.ts"
 import { mutatedBody } from "../../packages/provider-cloud/testing/MutatedBodies.ts"
 import * as Processes from "../../packages/server/testing/Processes.ts"
+import { memoryOf } from "./Memory.ts"
+import { percentile } from "./Percentiles.ts"
 import * as Service from "./Service.ts"
 
 const seconds = Number(process.argv[2] ?? 10)
@@ -50,7 +51,7 @@ const signedWith = (secret: string) => (text: string): Post => {
   return { body, signature: `sha256=${createHmac("sha256", secret).update(body).digest("hex")}` }
 }
 
-/** A body as networks post most: for each message that comes in, the three statuses of one that was sent from elsewhere. */
+/** Returns a body of the most frequent kinds: for each inbound message, three statuses of a message that another system sent. */
 const bodyAt = (phone_number_id: string, index: number): string => {
   const at = Math.floor(Date.now() / 1000)
   const person = `49151${String(10_000_000 + index % 5000).padStart(8, "0")}`
@@ -94,14 +95,7 @@ const load = (url: string, posts: ReadonlyArray<Post>) =>
     })
   )
 
-const percentile = (sorted: ReadonlyArray<number>, part: number): number =>
-  Math.round(10 * (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0)) / 10
-
-const mib = (bytes: number): number => Math.round(bytes / 1024 / 1024)
-
-/** Returns the resident memory of a process. */
-const memoryOf = (pid: number): number =>
-  1024 * Number(/^VmRSS:\s+([0-9]+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1])
+const rounded = (millis: number): number => Math.round(10 * millis) / 10
 
 const countBy = (statuses: ReadonlyArray<number>) =>
   Object.fromEntries(Array.from(Map.groupBy(statuses, (status) => status), ([status, all]) => [status, all.length]))
@@ -128,7 +122,7 @@ const postMutated = Effect.fnUntraced(function*(url: string, account: string, si
   return { signed: yield* postAll(({ signature }) => signature), unsigned }
 })
 
-/** Waits until every body is taken in, and returns how long that took. */
+/** Waits until every body is processed, and returns how long that took. */
 const drained = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const began = yield* Clock.currentTimeMillis
@@ -166,7 +160,7 @@ const benchmark = Effect.gen(function*() {
 
   yield* stage("posting")
   const results = yield* load(server.url, bodies(seconds * posts_per_second, 0))
-  yield* stage("taking in")
+  yield* stage("processing")
   const drain_milliseconds = yield* Effect.provide(drained, database)
   const [{ stored } = { stored: -1 }] = yield* SqlClient.SqlClient.use((sql) =>
     sql<{ readonly stored: number }>`SELECT count(*)::integer AS stored FROM messages WHERE direction = 'inbound'`
@@ -176,26 +170,32 @@ const benchmark = Effect.gen(function*() {
     Random.withSeed("ingress")
   )
 
-  const times = results.map(({ milliseconds }) => milliseconds).toSorted((a, b) => a - b)
+  const times = results.map(({ milliseconds }) => milliseconds)
   const measured = {
     posts: results.length,
     posts_per_second,
     statuses: countBy(results.map(({ status }) => status)),
-    milliseconds: { p50: percentile(times, 0.5), p99: percentile(times, 0.99), max: percentile(times, 1) },
+    milliseconds: {
+      p50: rounded(percentile(times, 0.5)),
+      p99: rounded(percentile(times, 0.99)),
+      max: rounded(percentile(times, 1))
+    },
     drain_milliseconds,
-    taken_in_per_second: Math.round(results.length / (seconds + drain_milliseconds / 1000)),
+    processed_per_second: Math.round(results.length / (seconds + drain_milliseconds / 1000)),
     messages: { posted: (seconds * posts_per_second + 1000) / 4, stored },
     mutated: { signed: countBy(signed), unsigned: countBy(unsigned) },
-    memory_mib: { rest: mib(rest), peak: mib(peak) }
+    memory_mib: { rest: Math.round(rest), peak: Math.round(peak) }
   }
   const violations = [
     measured.milliseconds.p99 < limits.p99_milliseconds ? null : "p99",
-    drain_milliseconds < limits.drain_milliseconds ? null : "the callbacks are taken in too late",
-    results.every(({ status }) => status === 200) ? null : "a signed post was not answered with 200",
+    drain_milliseconds < limits.drain_milliseconds ? null : "the callbacks are processed too late",
+    results.every(({ status }) => status === 200) ? null : "a signed post got another response than 200",
     measured.messages.posted === stored ? null : "not every message was stored once",
-    signed.every((status) => status === 200 || status === 400) ? null : "a mutated body had another answer",
-    unsigned.every((status) => status === 401) ? null : "a body without the right signature was not refused",
-    peak - rest < limits.memory_mib * 1024 * 1024 ? null : "memory"
+    signed.every((status) => status === 200 || status === 400)
+      ? null
+      : "a mutated body got another response than 200 or 400",
+    unsigned.every((status) => status === 401) ? null : "a body without the right signature was not rejected",
+    peak - rest < limits.memory_mib ? null : "memory"
   ].filter((violation) => violation !== null)
   if (violations.length > 0) process.exitCode = 1
   return { ...measured, violations }

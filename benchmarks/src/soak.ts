@@ -2,28 +2,27 @@
  * Loads one process for minutes and shows whether its memory grows:
  * `npm run bench:soak`, or with another number of minutes, `npm run bench:soak -- 2`.
  *
- * All requests of `npm run bench` come in turn over 32 connections, without a pause.
+ * It sends all requests of `npm run bench` in turn over 32 connections, without a pause.
  * Every 10 seconds the process's memory and its own measurement of the event loop's
  * delay are read, and the memory once more after two minutes without requests. Load,
  * server and database share the machine. Prints one JSON document.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Array, Effect, Redacted } from "effect"
-import { readFileSync } from "node:fs"
 import * as Processes from "../../packages/server/testing/Processes.ts"
 import * as Load from "./http/Load.ts"
 import * as Population from "./http/Population.ts"
 import * as Targets from "./http/Targets.ts"
 import { parts, workloads } from "./http/Workloads.ts"
+import { memoryOf } from "./Memory.ts"
+import { percentile } from "./Percentiles.ts"
 import * as Service from "./Service.ts"
 
 const minutes = Number(process.argv[2] ?? 10)
 const contacts = 10_000
 const [connections, seconds] = [32, 10]
 
-/** Returns the resident memory of a process, in MiB. */
-const memoryOf = (pid: number): number =>
-  Math.round(Number(/^VmRSS:\s+([0-9]+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024)
+const memory = ({ pid }: Targets.Target): number => Math.round(memoryOf(pid))
 
 /** Returns the 99th percentile of the event loop's delay since it was read last, in milliseconds. */
 const delayOf = Effect.fnUntraced(function*({ port }: Targets.Target) {
@@ -31,9 +30,6 @@ const delayOf = Effect.fnUntraced(function*({ port }: Targets.Target) {
   const text = yield* Effect.promise(() => response.text())
   return 1000 * Number(/^nodejs_eventloop_lag_p99_seconds\S* (\S+)/m.exec(text)?.[1])
 })
-
-const medianOf = (values: ReadonlyArray<number>): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN
 
 const benchmark = (database_url: string) =>
   Effect.gen(function*() {
@@ -44,7 +40,7 @@ const benchmark = (database_url: string) =>
     const load = yield* Load.start
     yield* Targets.pin(load.pid, 1)
     const cursor = yield* Targets.cursorOf(target, 100)
-    const before = memoryOf(target.pid)
+    const before = memory(target)
     const requests = workloads.flatMap((workload) =>
       workload.requests(contacts, cursor).slice(0, 64).map((request) =>
         parts(request, `127.0.0.1:${target.port}`, `soak-${workload.name}`)
@@ -53,7 +49,7 @@ const benchmark = (database_url: string) =>
     const samples = yield* Effect.forEach(Array.range(1, minutes * 60 / seconds), () =>
       Effect.gen(function*() {
         const { answered, failed } = yield* load.run({ port: target.port, requests, connections, seconds })
-        return { answered, failed, memory_mib: memoryOf(target.pid), delay_p99_ms: yield* delayOf(target) }
+        return { answered, failed, memory_mib: memory(target), delay_p99_ms: yield* delayOf(target) }
       }))
     yield* Effect.sleep("2 minutes")
     const perMinute = Array.chunksOf(samples, 60 / seconds)
@@ -64,9 +60,9 @@ const benchmark = (database_url: string) =>
       memory_mib: {
         before,
         at_most_in_each_minute: perMinute.map((minute) => Math.max(...minute.map(({ memory_mib }) => memory_mib))),
-        at_rest: memoryOf(target.pid)
+        at_rest: memory(target)
       },
-      event_loop_delay_p99_ms: { median: medianOf(delays), at_most: Math.max(...delays) }
+      event_loop_delay_p99_ms: { median: percentile(delays, 0.5), at_most: Math.max(...delays) }
     }
   }).pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 })))
 

@@ -1,23 +1,24 @@
 /**
- * Measures how soon after its commit an event arrives, alone and beside two
+ * Measures how soon after its commit an event arrives, with and without two
  * misbehaving subscribers: `npm run bench:webhooks`.
  *
  * One process serves the API and delivers events, on a real database. First it
- * measures deliveries a second while 4,000 are due. Then a healthy subscriber
- * receives 20 events a second, alone, while 100,000 stored events are posted to
- * it again, and beside two others with the same
- * subscription and 10,000 due deliveries each: one never responds, one responds
- * with an endless body. Prints one JSON document. Reads `/proc`, so Linux only.
+ * measures deliveries per second while 4,000 are due. Then a healthy subscriber
+ * receives 20 events per second in three situations: alone; during a replay of
+ * 100,000 stored events to it; and with two other subscribers of the same events,
+ * which have 10,000 due deliveries each. One of them never responds, the other one
+ * responds with an endless body. Prints one JSON document. Reads `/proc`, so Linux only.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { Clock, DateTime, Effect, Redacted, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { readFile } from "node:fs/promises"
 import * as Processes from "../../packages/server/testing/Processes.ts"
 import * as Subscribers from "../../packages/server/testing/Subscribers.ts"
+import { delaysOf } from "./Arrivals.ts"
 import * as Backlog from "./Backlog.ts"
+import { memoryOf } from "./Memory.ts"
 import * as Service from "./Service.ts"
 
 const seconds = Number(process.argv[2] ?? 30)
@@ -43,11 +44,7 @@ const written = (channel_id: string, number: number): ProviderEvent => ({
   sent_at: DateTime.makeUnsafe("2026-01-01T12:00:00Z")
 })
 
-/** Returns the resident memory of a process, in MiB. */
-const memory = (pid: number) =>
-  Effect.promise(() => readFile(`/proc/${pid}/status`, "utf8")).pipe(
-    Effect.map((status) => Math.round(Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024))
-  )
+const memory = (pid: number) => Effect.sync(() => Math.round(memoryOf(pid)))
 
 /** Runs an effect and returns its result with the peak memory of a process meanwhile. */
 const memoryDuring = Effect.fnUntraced(function*<A, E, R>(pid: number, effect: Effect.Effect<A, E, R>) {
@@ -77,20 +74,9 @@ const untilReceived = ({ received }: Subscribers.Subscriber, count: number) =>
     Effect.repeat({ schedule: Schedule.spaced("20 millis"), times: 6000, until: (length) => length >= count })
   )
 
-const at = (sorted: ReadonlyArray<number>, share: number): number => sorted[Math.floor(sorted.length * share)] ?? NaN
-
-/** Returns how many milliseconds after its creation, which is before the commit, each event first arrived. */
-const delays = Effect.fnUntraced(function*(received: ReadonlyArray<Subscribers.ReceivedEvent>) {
-  const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql<{ readonly id: string; readonly made_at: number }>`
-    SELECT id, (extract(epoch FROM created_at) * 1000)::float8 AS made_at
-    FROM webhook_events
-  `
-  const made = new Map(rows.map(({ id, made_at }) => [id, made_at]))
-  const first = new Map(received.toReversed().map(({ at, event_id }) => [event_id, at]))
-  const sorted = Array.from(first, ([id, arrived]) => arrived - (made.get(id) ?? NaN)).toSorted((a, b) => a - b)
-  return { arrived: sorted.length, p50_ms: at(sorted, 0.5), p99_ms: at(sorted, 0.99), max_ms: at(sorted, 0.9999) }
-})
+/** Returns how soon each event arrived for the first time. */
+const delays = (received: ReadonlyArray<Subscribers.ReceivedEvent>) =>
+  delaysOf(Array.from(new Map(received.toReversed().map(({ at, event_id }) => [event_id, at]))))
 
 /** Sends messages for the set time, and returns how soon a subscriber received their events. */
 const measured = Effect.fnUntraced(function*(service: Running, healthy: Subscribers.Subscriber, first: number) {
@@ -186,10 +172,10 @@ const benchmark = Effect.gen(function*() {
     const rested_mib = yield* resting
     const healthy = yield* subscribe(service, Subscribers.prompt)
     const alone = yield* measured(service, healthy, 0)
-    const beside_replay = yield* replaying(service, healthy, 2_000_000)
+    const during_replay = yield* replaying(service, healthy, 2_000_000)
     const bad = [yield* subscribe(service, Subscribers.unresponsive), yield* subscribe(service, Subscribers.endless)]
     yield* Backlog.enqueueDeliveries(service.acme.organization_id, bad.map(({ webhook_id }) => webhook_id), queued_each)
-    const beside = yield* measured(service, healthy, 1_000_000)
+    const with_misbehaving = yield* measured(service, healthy, 1_000_000)
     const posted_to_bad = bad.map(({ received }) => received.length)
     const memory = { fresh_mib, rested_mib }
     return {
@@ -200,8 +186,8 @@ const benchmark = Effect.gen(function*() {
       one_webhook,
       eight_webhooks,
       alone,
-      beside_replay,
-      beside: { ...beside, posted_to_bad }
+      during_replay,
+      with_misbehaving: { ...with_misbehaving, posted_to_bad }
     }
   }).pipe(Effect.provide(database))
 })

@@ -1,7 +1,7 @@
 /**
- * The adapter of an invented network, Courier: two calls over HTTP, and what each of its answers means.
+ * The adapter of an invented network, Courier: two calls over HTTP, and the outcome of each of its responses.
  *
- * Courier takes a message once per `client_reference`, so an attempt whose answer was lost is simply made again.
+ * Courier accepts a message once per `client_reference`, so an attempt whose response was lost can be repeated.
  */
 import {
   type FailureReason,
@@ -16,7 +16,7 @@ import type { Template } from "@messaging-crm/core/Templates"
 import { Effect, flow, Layer, Option, type Redacted, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 
-// What Courier says, in its own words.
+// The bodies of Courier's responses.
 const Taken = Schema.Struct({ id: Schema.String })
 const Refused = Schema.Struct({ error: Schema.String })
 const CourierTemplate = Schema.Struct({
@@ -31,7 +31,7 @@ const Templates = Schema.Struct({
   next: Schema.NullOr(Schema.String)
 })
 
-/** Courier's reasons, in ours. One that is not listed is `provider_rejected`. */
+/** The failure reason of each of Courier's errors. Any other error is `provider_rejected`. */
 const reasons: Readonly<Record<string, FailureReason>> = {
   unknown_number: "recipient_unreachable",
   opted_out: "recipient_opted_out",
@@ -43,7 +43,7 @@ const retryAfter = ({ headers }: HttpClientResponse.HttpClientResponse): number 
   return Number.isFinite(seconds) ? seconds : null
 }
 
-/** Only an answer that says so proves that nothing was sent. All else is silence. */
+/** Returns the outcome of a response. Only these statuses prove that nothing was sent: any other outcome is unknown. */
 const understand = Effect.fnUntraced(function*(response: HttpClientResponse.HttpClientResponse) {
   switch (response.status) {
     case 202:
@@ -61,7 +61,7 @@ const understand = Effect.fnUntraced(function*(response: HttpClientResponse.Http
   }
 })
 
-/** Returns a template of Courier's in the form that the CRM checks and fills in. */
+/** Returns a template of Courier as a template of the CRM. */
 const translate = (account: string) => ({ body, id, lang, live, title }: typeof CourierTemplate.Type): Template => ({
   id,
   name: title,

@@ -1,4 +1,4 @@
-/** Courier itself, as far as the example needs it: a server on this machine with a memory. */
+/** A simulation of Courier: a server on this machine that keeps messages in memory. */
 import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
 import { Context, Effect, Layer, Redacted, Ref, Schema } from "effect"
 import { FetchHttpClient, HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -8,10 +8,10 @@ import * as Courier from "./Courier.ts"
 const Message = Schema.Struct({ client_reference: Schema.String, to: Schema.String, text: Schema.String })
 type Message = typeof Message.Type
 
-/** The network, as its operator sees it. */
+/** Controls the simulated network. */
 export class Network extends Context.Service<Network, {
   readonly url: string
-  /** What it took, with the name that it gave to each message. */
+  /** The accepted messages, with their IDs at Courier. */
   readonly taken: Effect.Effect<ReadonlyArray<Message & { readonly id: string }>>
   readonly breakCatalogue: Effect.Effect<void>
 }>()("example/Network") {}
@@ -34,14 +34,14 @@ const make = Effect.gen(function*() {
     return Effect.never
   })
 
-  /** The last digit of a number decides, so that a test can choose. */
+  /** Accepts or rejects a message by the last digit of its number, so that a test can choose the outcome. */
   const receive = Effect.gen(function*() {
     const message = yield* HttpServerRequest.schemaBodyJson(Message)
     if (message.to.endsWith("1")) return answer({ error: "unknown_number" }, { status: 422 })
     if (message.to.endsWith("2")) {
       return answer({ error: "slow_down" }, { status: 429, headers: { "retry-after": "2" } })
     }
-    // A reference that is known already makes no second message.
+    // A repeated reference adds no message.
     yield* Ref.update(messages, (all) => new Map(all).set(message.client_reference, message))
     if (message.to.endsWith("3")) return yield* hangUp
     return answer({ id: `courier.${message.client_reference}` }, { status: 202 })

@@ -36,13 +36,13 @@ const answer = async (request, response) => {
   response.send(Buffer.from(await answered.arrayBuffer()))
 }
 
-// An app that is there already, and the API beside what it does. The API reads bodies itself: a parser comes after it.
+// An existing app, with the API added to it. The API reads bodies itself, so a body parser must come after it.
 const app = express()
 // oxlint-disable-next-line oxc/no-async-endpoint-handlers -- Express 5 hands a rejection to its error handler.
 app.all(["/v1/{*path}", "/media/{*path}"], answer)
 app.get("/", (_request, response) => response.send("The shop"))
 
-// Whose data it is and who may ask for them: what the REST API leaves to operators.
+// An operator creates the organization and its key: the REST API has no operation for them.
 const key = await crm.runPromise(Effect.gen(function*() {
   const { organization, owner } = yield* Organizations.use((organizations) =>
     organizations.create({ name: "The shop", owner_name: "Ada", owner_email: "ada@shop.example" })

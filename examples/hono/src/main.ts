@@ -21,13 +21,13 @@ const crm = ManagedRuntime.make(
 )
 const api = Http.toWebHandler(crm)
 
-// An app that is there already, and the API beside what it does.
+// An existing app, with the API added to it.
 const app = new Hono()
 app.get("/", (context) => context.text("The shop"))
 app.all("/v1/*", (context) => api(context.req.raw))
 app.all("/media/*", (context) => api(context.req.raw))
 
-// Whose data it is and who may ask for them: what the REST API leaves to operators.
+// An operator creates the organization and its key: the REST API has no operation for them.
 const key = await crm.runPromise(Effect.gen(function*() {
   const { organization, owner } = yield* Organizations.use((organizations) =>
     organizations.create(

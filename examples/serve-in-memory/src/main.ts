@@ -42,7 +42,7 @@ const newKey = Effect.gen(function*() {
   return key
 })
 
-/** Asks the service as anyone would. A service that is to stay is `Layer.launch(service)` and nothing more. */
+/** Sends a request to the service. To keep the service running, use `Layer.launch(service)` instead. */
 const program = Effect.gen(function*() {
   const base_url = yield* HttpServer.addressFormattedWith(Effect.succeed)
   const request = HttpClientRequest.post(`${base_url}/v1/contacts`).pipe(

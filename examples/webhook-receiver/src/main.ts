@@ -1,4 +1,4 @@
-/** Starts the service and a receiver beside it, writes to somebody who answers, and shows what arrives. */
+/** Starts the service and a receiver, writes to a test number that replies, and prints the events that arrive. */
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
 import { once } from "node:events"

@@ -1,0 +1,18 @@
+/** How soon events arrive at their webhooks. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { summaryOf } from "./Percentiles.ts"
+
+/** The ID of an event, and the time in milliseconds at which it arrived at a webhook for the first time. */
+export type Arrival = readonly [event_id: string, millis: number]
+
+/** Returns how many milliseconds after it was made, which is before its commit, each event arrived. */
+export const delaysOf = Effect.fnUntraced(function*(arrivals: ReadonlyArray<Arrival>) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ readonly id: string; readonly made_at: number }>`
+    SELECT id, (extract(epoch FROM created_at) * 1000)::float8 AS made_at
+    FROM webhook_events
+  `
+  const made = new Map(rows.map(({ id, made_at }) => [id, made_at]))
+  return summaryOf(arrivals.map(([event_id, millis]) => millis - (made.get(event_id) ?? NaN)))
+})
