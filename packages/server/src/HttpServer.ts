@@ -1,57 +1,51 @@
 /**
- * The HTTP server's edge: the requests that are refused before a route can see them, and the
- * limits of connections. Every refusal has the API's envelope and a request id.
+ * The HTTP server's edge: it rejects requests before a route gets them, and limits connections.
+ * Every rejection has the API's envelope and a request id.
  */
 import { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { Connection, type Exchange } from "./HttpServer/Connection.ts"
+import { type ConnectionLimits, OpenConnections } from "./HttpServer/OpenConnections.ts"
 import * as Refusals from "./HttpServer/Refusals.ts"
 
 export type { Refused } from "./HttpServer/Refusals.ts"
 
-/** An HTTP server whose routes see only requests that the edge lets pass. */
+/** An HTTP server whose routes get only the requests that the edge accepts. */
 class EdgeServer extends Server {
   private readonly logRefused: (refused: Refusals.Refused) => void
-  /** Requests that arrived in this turn of the event loop, or before anybody listened for them, which Node would drop. */
+  /** Requests that arrived in this turn of the event loop, or before the server had a listener: Node would drop those. */
   private arrived: Array<Exchange> = []
 
-  private readonly limits: ConnectionLimits
+  private readonly requests_max: number
+  private readonly openConnections: OpenConnections
   private readonly known = new WeakMap<Duplex, Connection>()
-  // Of each of these, the connection that has been in it longest comes first.
-  private readonly open = new Set<Connection>()
-  /** The connections that have not asked for anything yet. */
-  private readonly silent = new Set<Connection>()
-  /** The connections that wait for a next request. */
-  private readonly idle = new Set<Connection>()
-  /** The connections whose request is answered, though its body is still on its way. */
-  private readonly unread = new Set<Connection>()
-  private isMakingRoom = false
   private isStopping = false
 
-  constructor(logRefused: (refused: Refusals.Refused) => void, limits: ConnectionLimits) {
+  constructor(logRefused: (refused: Refusals.Refused) => void, limits: Limits) {
     super({
       headersTimeout: 10_000,
       requestTimeout: 20_000,
       connectionsCheckingInterval: 2000,
       keepAliveTimeout: 65_000,
       maxHeaderSize: 16_384,
-      // Of a body that nobody reads, one chunk is held and not two.
+      // Node buffers one chunk of a body that no route reads, instead of two.
       highWaterMark: 16_384,
-      // Refused by `Refusals.check`, in words.
+      // `Refusals.check` rejects a missing header, with a message.
       requireHostHeader: false,
-      // An upgraded socket knows none of these limits, and nothing here needs one: the header is ignored, as RFC 9110 allows.
+      // An upgraded socket would have none of these limits, and no route needs one. RFC 9110 allows to ignore the header.
       shouldUpgradeCallback: () => false
     })
     this.logRefused = logRefused
-    this.limits = limits
+    this.requests_max = limits.requests_max
+    this.openConnections = new OpenConnections(limits)
     this.maxHeadersCount = 100
     this.maxRequestsPerSocket = 1000
-    // Those whose requests come at once with them are never among the silent.
+    // More than `connections_max`, because connections whose requests arrive with them are never silent.
     this.maxConnections = limits.connections_max * 5 / 4
-    this.on("connection", (socket) => this.count(socket))
+    this.on("connection", (socket) => this.openConnections.add(this.connect(socket)))
     this.timeout = limits.stall_millis
-    // An answer that is still being prepared has its own limits. One that the client does not read is given up.
+    // Other limits apply while a response is being prepared. A response that the client does not read is aborted.
     this.on("timeout", (socket) => this.connectionOf(socket).isPreparing ? undefined : socket.destroy())
     this.on("clientError", (error, socket) => this.refuseUnparsed(error, this.connectionOf(socket)))
     this.on("checkExpectation", (request, response) => this.refuse(Refusals.unexpected, request, response))
@@ -65,7 +59,7 @@ class EdgeServer extends Server {
     })
   }
 
-  // The one place that every request passes before its listeners.
+  // Every request passes here before its listeners.
   override emit(event: string | symbol, ...values: ReadonlyArray<unknown>): boolean {
     const [request, response] = values
     if (!(typeof event === "string" && request instanceof IncomingMessage && response instanceof ServerResponse)) {
@@ -78,12 +72,10 @@ class EdgeServer extends Server {
     return true
   }
 
-  /** Stops accepting. Node would go on to serve whoever asks over a connection that is in use, for as long as it asks. */
+  /** Stops accepting. Without it, Node would serve further requests over connections that are in use. */
   override close(callback?: (error?: Error) => void): this {
     this.isStopping = true
-    for (const { current } of this.open) {
-      if (current !== null) current.response.shouldKeepAlive = false
-    }
+    this.openConnections.stop()
     return super.close(callback)
   }
 
@@ -98,50 +90,10 @@ class EdgeServer extends Server {
     return connection
   }
 
-  private count(socket: Socket): void {
-    const connection = this.connect(socket)
-    this.open.add(connection)
-    this.silent.add(connection)
-    socket.once("close", () => this.forget(connection))
-    this.makeRoom()
-  }
-
-  private forget(connection: Connection): void {
-    for (const connections of [this.open, this.silent, this.idle, this.unread]) connections.delete(connection)
-  }
-
-  /** Closes connections once too many are open. */
-  private makeRoom(): void {
-    const { connections_max, unread_max } = this.limits
-    const crowd = connections_max * 3 / 4
-    if (this.isMakingRoom || (this.open.size <= crowd && this.unread.size <= unread_max)) return
-    this.isMakingRoom = true
-    // At the end of this turn of the event loop the requests that have arrived are read, and their connections wait no more.
-    setImmediate(() => {
-      this.isMakingRoom = false
-      // Close connections in the larger group, so that a flood of one kind cannot evict the other.
-      const more = this.idle.size > this.silent.size ? this.idle : this.silent
-      const places = more === this.idle ? crowd : connections_max
-      this.closeFirst(more, this.open.size - places)
-      // Each of these holds the part of its body that has arrived.
-      this.closeFirst(this.unread, this.unread.size - unread_max)
-    })
-  }
-
-  private closeFirst(connections: ReadonlySet<Connection>, count: number): void {
-    let left = count
-    for (const connection of connections) {
-      if (left-- <= 0) return
-      this.forget(connection)
-      connection.socket.destroy()
-    }
-  }
-
   /** Lets a request begin at the end of this turn of the event loop, as the only one of its connection. */
   private start(connection: Connection, exchange: Exchange): void {
     connection.current = exchange
-    this.silent.delete(connection)
-    this.idle.delete(connection)
+    this.openConnections.begin(connection)
     if (this.isStopping) exchange.response.shouldKeepAlive = false
     exchange.response.once("close", () => this.finish(connection, exchange))
     if (this.arrived.push(exchange) === 1) setImmediate(() => this.begin())
@@ -152,22 +104,15 @@ class EdgeServer extends Server {
     const { last, socket, waiting } = connection
     connection.current = null
     if (!socket.writable) return
-    // The headers of this answer were on their way before the server was stopped.
+    // The headers of this response were sent before the server was stopped.
     if (this.isStopping) return void socket.destroySoon()
     const next = waiting.shift()
     if (next !== undefined) return this.start(connection, next)
     if (last !== null) return this.writeRefusal(last.refusal, socket, last.request_id)
-    this.idle.add(connection)
-    if (!request.complete) {
-      this.unread.add(connection)
-      request.once("close", () => this.unread.delete(connection))
-    }
-    connection.read()
-    // When all places are taken, no other connection comes that would make room.
-    this.makeRoom()
+    this.openConnections.wait(connection, request)
   }
 
-  /** Passes on the requests of a turn together: what they ask of the database leaves in one write. */
+  /** Passes on the requests of a turn together, so that their statements reach the database in one write. */
   private begin(): void {
     if (this.listenerCount("request") === 0) return
     const exchanges = this.arrived
@@ -182,15 +127,14 @@ class EdgeServer extends Server {
   }
 
   /**
-   * Returns how many of these requests may begin. A request takes a place while its answer is being prepared: not while
-   * its body arrives or its answer leaves, for which a slow client could hold it.
+   * Returns how many of these requests can begin. A request counts while its response is being prepared: not while its
+   * body arrives or its response is sent, because a slow client could make that last.
    */
   private placesFor(exchanges: ReadonlyArray<Exchange>): number {
-    const { requests_max } = this.limits
-    if (this.open.size - this.silent.size - this.idle.size <= requests_max) return requests_max
-    let preparing = 0
-    for (const { isBusy, isPreparing } of this.open) if (isBusy && isPreparing) preparing++
-    return requests_max - (preparing - exchanges.length)
+    const { openConnections, requests_max } = this
+    return openConnections.inUse <= requests_max
+      ? requests_max
+      : requests_max - (openConnections.countPreparing() - exchanges.length)
   }
 
   private refuse(refusal: Refusals.Refusal, request: IncomingMessage, response: ServerResponse): void {
@@ -200,7 +144,7 @@ class EdgeServer extends Server {
     this.logRefused({ code: refusal.code, status: refusal.status, request_id })
   }
 
-  /** Refuses bytes that never became a request. */
+  /** Rejects bytes that are not a request. */
   private refuseUnparsed(error: NodeJS.ErrnoException, connection: Connection): void {
     const { current, isAnswering, isBusy, last, socket, waiting } = connection
     if (last !== null) return
@@ -213,7 +157,7 @@ class EdgeServer extends Server {
     this.refuseRest(Refusals.refusalOf(error), connection, Refusals.idOf(null))
   }
 
-  /** Refuses whatever follows the requests that have arrived, once these are answered, and closes the connection. */
+  /** Rejects what follows the requests that have arrived, after their responses, and closes the connection. */
   private refuseRest(refusal: Refusals.Refusal, connection: Connection, request_id: string): void {
     connection.last = { refusal, request_id }
     if (!connection.isBusy) this.writeRefusal(refusal, connection.socket, request_id)
@@ -225,18 +169,15 @@ class EdgeServer extends Server {
   }
 }
 
-/** The limits of connections that a test sets lower. */
-interface ConnectionLimits {
-  readonly connections_max: number
-  /** How many answers may be in preparation. */
+/** The limits that a test sets lower. */
+interface Limits extends ConnectionLimits {
+  /** How many responses can be in preparation. */
   readonly requests_max: number
-  /** How long a client may take nothing of an answer. */
+  /** How long a client can read nothing of a response. */
   readonly stall_millis: number
-  /** How many connections may still send the body of a request that is answered. */
-  readonly unread_max: number
 }
 
-const connectionLimits: ConnectionLimits = {
+const defaults: Limits = {
   connections_max: 4096,
   requests_max: 2048,
   stall_millis: 30_000,
@@ -256,5 +197,5 @@ const connectionLimits: ConnectionLimits = {
  */
 export const createHttpServer = (
   logRefused: (refused: Refusals.Refused) => void = () => {},
-  limits: Partial<ConnectionLimits> = {}
-): Server => new EdgeServer(logRefused, { ...connectionLimits, ...limits })
+  limits: Partial<Limits> = {}
+): Server => new EdgeServer(logRefused, { ...defaults, ...limits })

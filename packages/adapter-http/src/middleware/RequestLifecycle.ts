@@ -1,4 +1,4 @@
-import { RequestId } from "@messaging-crm/core/Actor"
+import { request_id_pattern, RequestId } from "@messaging-crm/core/Actor"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Cause, Clock, Context, Duration, Effect, LogLevel, Option, References, Schema, type Types } from "effect"
 import { HttpEffect, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -9,7 +9,7 @@ import { ResponseHeaders } from "./Headers.ts"
 import { durationWith } from "./Metrics.ts"
 import { isOfApi, methodsOf, pathOf, type Route, routesOf } from "./Routes.ts"
 
-/** How long a read may take. A reference, so that an embedder may set it. */
+/** The time limit of a read. A reference, so that an embedder can set it. */
 export const ReadDeadline = Context.Reference<Duration.Duration>(
   "@messaging-crm/adapter-http/middleware/RequestLifecycle/ReadDeadline",
   { defaultValue: () => Duration.seconds(8) }
@@ -23,7 +23,7 @@ export const LogPaths = Context.Reference<boolean>(
 
 const unrouted = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
   const methods = methodsOf(pathOf(request))
-  // A path that has the method and was not routed all the same holds a `%` that spells nothing.
+  // A path whose method exists is not routed if it has a `%` that is not an escape sequence.
   if (methods.length === 0 || methods.includes(request.method)) {
     const body = yield* Errors.make("not_found", "No endpoint exists at this path. API paths start with /v1.")
     return HttpServerResponse.jsonUnsafe(body, { status: 404 })
@@ -46,16 +46,16 @@ const failed = Effect.fnUntraced(function*(cause: Cause.Cause<Types.unhandled>) 
 const isUnrouted = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
-/** Answers what no endpoint answered: an unknown path, a wrong method, or a defect, which is also logged. */
+/** Responds to an unknown path, to a wrong method, and to a defect, which is also logged. */
 const recover = (request: HttpServerRequest.HttpServerRequest) => (cause: Cause.Cause<Types.unhandled>) =>
   isUnrouted(Cause.squash(cause)) ? unrouted(request) : failed(cause)
 
 /**
- * Ends a read that takes too long. A write is left alone: it cannot be stopped
- * half way, its time is bounded by its commit, and its answer is remembered.
+ * Ends a read that takes too long. A write has no limit here: it cannot be stopped
+ * between its steps, its commit has a time limit, and its response is recorded.
  *
- * A timer interrupts the route, the only part of a request that can be
- * interrupted, and what is around it answers. A race would start two fibers for each read.
+ * A timer interrupts the route, the only part of a request that can be interrupted,
+ * and `recover` responds. A race would start two fibers for each read.
  */
 const bounded = <E, R>(
   { method }: HttpServerRequest.HttpServerRequest,
@@ -118,8 +118,8 @@ const isProbe = (request: HttpServerRequest.HttpServerRequest): boolean =>
   /^\/(?:health\/|metrics$)/.test(pathOf(request))
 
 /**
- * Counts and logs an answer. Only what is listed here, the request id and the ids
- * of the caller are ever recorded: no header, body, query or path parameter.
+ * Counts and logs a response. It records only these fields, the request id, and the ids
+ * of the caller: no header, body, query, or path parameter.
  */
 const recordRequest = (
   request: HttpServerRequest.HttpServerRequest,
@@ -132,14 +132,14 @@ const recordRequest = (
     const { method } = request
     const template = route?.template ?? "other"
     durationWith(method, template, response.status).updateUnsafe(duration_ms / 1000, fiber.context)
-    // Requests that no endpoint of the API answers, such as health probes, matter in development only.
+    // Requests to paths outside of the API, such as health probes, are logged in development only.
     const level = route === undefined && !(fiber.getRef(LogPaths) && !isProbe(request)) ? "Debug" : "Info"
     return LogLevel.isGreaterThan(fiber.getRef(References.MinimumLogLevel), level)
       ? Effect.succeed(response)
       : Effect.as(logRequest(request, route, response, duration_ms, level), response)
   })
 
-/** Carries out a request under its id. */
+/** Runs a request under its id. */
 const around = <R>(
   request: HttpServerRequest.HttpServerRequest,
   request_id: string,
@@ -176,17 +176,15 @@ const around = <R>(
     )
   })
 
-const accepted = /^[A-Za-z0-9._-]{1,128}$/
-
 /**
- * Layer around every route: a request id on each response, headers that keep
- * answers out of caches, and a body of the API's shape for what no endpoint answered.
+ * Layer around every route: a request id on each response, headers that keep responses out
+ * of caches, and an error of the API if no endpoint has responded.
  */
 export const layer = HttpRouter.middleware(
   Effect.map(Ids, (ids) => (httpEffect) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
       const given = request.headers["x-request-id"] ?? ""
-      const request_id = accepted.test(given) ? given : ids.next()
+      const request_id = request_id_pattern.test(given) ? given : ids.next()
       return around(request, request_id, httpEffect)
     })),
   { global: true }

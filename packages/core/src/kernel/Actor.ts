@@ -3,11 +3,11 @@ import type { ApiKeyId, MemberId, OrganizationId } from "./Ids.ts"
 import type { Scope } from "./Scope.ts"
 
 /**
- * The organization whose data an operation reads and writes, and who carries it
- * out: an API key, and the member for whom it acts (contract §4.1).
+ * The organization whose data an operation reads and writes, and the caller: an API
+ * key, and the member for whom it acts (contract §4.1).
  *
  * `member_id` is null for an operator at the command line. `key_id` and `scopes` are
- * absent without an API key: such an actor may run every operation.
+ * absent without an API key: such an actor can run every operation.
  */
 export interface Actor {
   readonly organization_id: OrganizationId
@@ -28,3 +28,6 @@ export class CurrentActor extends Context.Service<CurrentActor, Actor>()("@messa
 export const RequestId = Context.Reference<string | null>("@messaging-crm/core/Actor/RequestId", {
   defaultValue: () => null
 })
+
+/** The form of a request id that a client can send in `X-Request-Id`. The OpenAPI document repeats it. */
+export const request_id_pattern = /^[A-Za-z0-9._-]{1,128}$/

@@ -1,4 +1,4 @@
-/** A connection: it answers one request at a time, and reads no further until that is answered. */
+/** A connection: it has one request in progress at a time, and reads no further until its response is sent. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Refusal } from "./Refusals.ts"
@@ -17,11 +17,11 @@ const ignore = () => {}
 
 export class Connection {
   readonly socket: Socket
-  /** The request that is being answered. */
+  /** The request in progress. */
   current: Exchange | null = null
   /** The requests that were parsed together with the current one, in their order. */
   readonly waiting: Array<Exchange> = []
-  /** The answer to whatever follows the requests above. From then on nothing is read. */
+  /** The rejection of what follows the requests above. From then on nothing is read. */
   last: { readonly refusal: Refusal; readonly request_id: string } | null = null
 
   constructor(socket: Socket) {
@@ -36,17 +36,17 @@ export class Connection {
     return this.current?.request.complete === true
   }
 
-  /** Whether the current request waits for the begin of its answer. */
+  /** Whether the response to the current request is still being prepared. */
   get isPreparing(): boolean {
     return this.current?.response.headersSent === false
   }
 
-  /** Whether part of an answer was sent, so that nothing else can be written. */
+  /** Whether part of a response was sent, so that nothing else can be written. */
   get isAnswering(): boolean {
     return this.current?.response.headersSent === true
   }
 
-  /** Continues to read, after an answer. Not before the socket has drained, which is when Node itself continues. */
+  /** Continues to read after a response, as Node does: once the socket has drained. */
   read(): void {
     const { socket } = this
     if (!socket.isPaused()) return
@@ -55,8 +55,8 @@ export class Connection {
   }
 
   /**
-   * Gives the parser a piece at a time, and pauses the socket when bytes arrive beyond a request that is not answered
-   * yet. A client that does not pipeline is never paused, so that its hanging up is noticed.
+   * Passes the parser a piece at a time, and pauses the socket when bytes arrive beyond the request in progress. A client
+   * that does not pipeline is never paused, so that the end of its connection is noticed.
    */
   private readInPieces(): void {
     const { socket } = this
@@ -71,7 +71,7 @@ export class Connection {
       }
       return hasRoom
     }
-    // With this listener Node reads the socket through `push`; else its parser would read it alone.
+    // With this listener, Node reads the socket through `push`. Without it, the parser reads the socket directly.
     socket.on("data", () => {
       if (this.isBusy && socket.readableLength > 0) socket.pause()
     })

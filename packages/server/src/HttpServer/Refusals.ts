@@ -1,4 +1,5 @@
-/** Requests that the edge refuses before a route can see them. Every refusal has the API's envelope and a request id. */
+/** Requests that the edge rejects before a route gets them. Every rejection has the API's envelope and a request id. */
+import { request_id_pattern } from "@messaging-crm/core/Actor"
 import { randomUUID } from "node:crypto"
 import { type IncomingMessage, STATUS_CODES } from "node:http"
 
@@ -100,7 +101,7 @@ const pathOfAbsolute = (target: string, host: string): string | null => {
   return rest.startsWith("/") ? rest : `/${rest}`
 }
 
-/** Returns the path and query of a request, or null if the target is none of this host. */
+/** Returns the path and query of a request, or null if the target is not of this host. */
 const targetOf = ({ headers, method, url = "" }: IncomingMessage): string | null => {
   if (url.startsWith("/") || (url === "*" && method === "OPTIONS")) return url
   return headers.host === undefined ? null : pathOfAbsolute(url, headers.host)
@@ -122,12 +123,10 @@ export const check = (request: IncomingMessage): Refusal | null => {
   return null
 }
 
-const accepted = /^[A-Za-z0-9._-]{1,128}$/
-
 /** Returns the request id of a request: its own if it is acceptable, else a new one. */
 export const idOf = (request: IncomingMessage | null): string => {
   const given = request?.headers["x-request-id"]
-  return typeof given === "string" && accepted.test(given) ? given : randomUUID()
+  return typeof given === "string" && request_id_pattern.test(given) ? given : randomUUID()
 }
 
 /** Returns the headers and the body of a refusal. */

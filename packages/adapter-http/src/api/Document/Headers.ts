@@ -1,4 +1,5 @@
 /** The headers of the API's responses and requests. */
+import { request_id_pattern } from "@messaging-crm/core/Actor"
 
 const integer = (description: string, example: number, required = true) => ({
   description,
@@ -14,7 +15,7 @@ const text = (description: string, example: string, required = true) => ({
   example
 })
 
-/** Every header that a response may have. The required ones are always there. */
+/** Every header that a response can have. Each response has the required ones. */
 export const headers = {
   "X-Request-Id": text("The request's ID in the service's log.", "019aa0c2-5b00-7000-8000-00000000000b"),
   "WWW-Authenticate": text("How to authenticate.", "Bearer"),
@@ -87,7 +88,7 @@ export const parameters = {
     in: "header",
     required: false,
     description: "Your ID for the request. A new UUID replaces a value that does not match the pattern.",
-    schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
+    schema: { type: "string", pattern: request_id_pattern.source },
     example: "checkout-4711"
   }
 }

@@ -1,0 +1,102 @@
+/** The open connections of a server, and which of them it closes when there are too many. */
+import type { IncomingMessage } from "node:http"
+import type { Connection } from "./Connection.ts"
+
+/** The limits of connections. */
+export interface ConnectionLimits {
+  readonly connections_max: number
+  /** How many connections can still send the body of a request after its response. */
+  readonly unread_max: number
+}
+
+export class OpenConnections {
+  private readonly limits: ConnectionLimits
+  // Each of these sets is ordered: the connection that was added first is the first to be closed.
+  private readonly open = new Set<Connection>()
+  /** The connections that have not sent a request yet. */
+  private readonly silent = new Set<Connection>()
+  /** The connections that wait for a next request. */
+  private readonly idle = new Set<Connection>()
+  /** The connections that have a response, and still send the body of its request. */
+  private readonly unread = new Set<Connection>()
+  private isMakingRoom = false
+
+  constructor(limits: ConnectionLimits) {
+    this.limits = limits
+  }
+
+  add(connection: Connection): void {
+    this.open.add(connection)
+    this.silent.add(connection)
+    connection.socket.once("close", () => this.forget(connection))
+    this.makeRoom()
+  }
+
+  private forget(connection: Connection): void {
+    for (const connections of [this.open, this.silent, this.idle, this.unread]) connections.delete(connection)
+  }
+
+  /** Records that a request of a connection begins. */
+  begin(connection: Connection): void {
+    this.silent.delete(connection)
+    this.idle.delete(connection)
+  }
+
+  /** Records that a connection waits for its next request. The body of the last one may still arrive. */
+  wait(connection: Connection, last: IncomingMessage): void {
+    this.idle.add(connection)
+    if (!last.complete) {
+      this.unread.add(connection)
+      last.once("close", () => this.unread.delete(connection))
+    }
+    connection.read()
+    // If the server accepts no connection, no event of a connection would call this.
+    this.makeRoom()
+  }
+
+  /** Closes each connection after its response. */
+  stop(): void {
+    for (const { current } of this.open) {
+      if (current !== null) current.response.shouldKeepAlive = false
+    }
+  }
+
+  /** How many connections have a request in progress. */
+  get inUse(): number {
+    return this.open.size - this.silent.size - this.idle.size
+  }
+
+  /** How many responses are being prepared, to requests that have arrived completely. */
+  countPreparing(): number {
+    let preparing = 0
+    for (const { isBusy, isPreparing } of this.open) if (isBusy && isPreparing) preparing++
+    return preparing
+  }
+
+  /** Closes connections if too many are open. */
+  private makeRoom(): void {
+    const { connections_max, unread_max } = this.limits
+    const crowd = connections_max * 3 / 4
+    if (this.isMakingRoom || (this.open.size <= crowd && this.unread.size <= unread_max)) return
+    this.isMakingRoom = true
+    // At the end of this turn of the event loop, the requests that have arrived are read, and their connections are not idle.
+    setImmediate(() => {
+      this.isMakingRoom = false
+      // Close connections in the larger group, so that a flood of one kind cannot evict the other.
+      const more = this.idle.size > this.silent.size ? this.idle : this.silent
+      const places = more === this.idle ? crowd : connections_max
+      this.closeFirst(more, this.open.size - places)
+      // Each of these holds the part of its body that has arrived.
+      this.closeFirst(this.unread, this.unread.size - unread_max)
+    })
+  }
+
+  private closeFirst(connections: ReadonlySet<Connection>, count: number): void {
+    let left = count
+    for (const connection of connections) {
+      if (left-- <= 0) return
+      this.forget(connection)
+      connection.socket.destroy()
+    }
+  }
+}
