@@ -177,7 +177,7 @@ const prepared = Effect.fnUntraced(function*(html: string, sends: boolean) {
   })
 })
 
-/** Scalar's own page. Its scripts are 13 MB in memory, so they are loaded when somebody wants to see it. */
+/** Scalar's own page. Its scripts are 13 MB in memory, so they are loaded for the first request of the page. */
 const rendered = (sends: boolean) => {
   const layer = sends
     ? HttpApiScalar.layer(withForms, { path: "/docs", scalar })

@@ -26,7 +26,7 @@ const make = (options: Partial<DialOptions>) => {
           }),
         catch: () => new FileUnavailable()
       })
-      // A body that nobody reads must not end the process when its connection ends.
+      // Without a listener, the error of a body that is not read would end the process.
       body.on("error", () => {})
       const declared = given["content-length"]
       return {

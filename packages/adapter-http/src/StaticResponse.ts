@@ -1,4 +1,4 @@
-/** Answers that are the same for every request: prepared once, compressed, and answered with 304 where the caller has the version. */
+/** Responses that are the same for every request: prepared once and compressed. A client that has the version gets 304. */
 import { Digests } from "@messaging-crm/core/Digests"
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -26,17 +26,17 @@ export const acceptsGzip = (header = ""): boolean => {
 export const has = (header = "", etag: string): boolean =>
   header.split(",").some((each) => [etag, "*"].includes(each.trim().replace(/^W\//, "")))
 
-/** Caches may store the answer and must revalidate it each time, because a new release may answer differently. */
+/** Caches can store the response and must revalidate it each time, because a new release can have another one. */
 const revalidated = { "cache-control": "no-cache" }
 
-/** One encoding of the answer. */
+/** One encoding of the response. */
 interface Form {
   readonly etag: string
   readonly bytes: Uint8Array
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Prepares an answer, and returns the effect that answers each request with it. */
+/** Prepares a response, and returns the effect that responds to each request with it. */
 export const prepare = Effect.fnUntraced(function*(
   { content_type, headers = {}, text }: {
     readonly content_type: string

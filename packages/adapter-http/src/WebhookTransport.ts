@@ -24,14 +24,14 @@ export interface Options {
 }
 
 const read_bytes_max = 16_384
-/** How often an answer may be announced by interim ones, whatever their size. */
+/** The maximum of interim responses before the final one, whatever their size. */
 const announced_max = 10
 const kept_bytes_max = limits.webhook_response_bytes_max
 
 const unanswered = (failure_code: Unanswered["failure_code"]) => Effect.fail(new Unanswered({ failure_code }))
 
 /** The part of a response that has been read: its status, and the beginning of its body as text. */
-interface PartialAnswer {
+interface PartialResponse {
   status: number | null
   retry_after: string | null
   text: string
@@ -41,13 +41,18 @@ interface PartialAnswer {
 }
 
 /**
- * Sends the request, and fills in `answer` until the body ends, breaks off or is
+ * Sends the request, and fills in `response` until the body ends, breaks off or is
  * long enough. Which of the three happens does not change the outcome.
  *
  * A stream of the body would be simpler, but its chunks stay in memory for a while,
  * so an endless response could exhaust the memory.
  */
-const dispatch = ({ client, socket }: Connection, url: URL, { body, headers }: WebhookRequest, answer: PartialAnswer) =>
+const dispatch = (
+  { client, socket }: Connection,
+  url: URL,
+  { body, headers }: WebhookRequest,
+  response: PartialResponse
+) =>
   Effect.callback<void, Unanswered>((resume) => {
     const decoder = new TextDecoder()
     const before = socket.bytesRead
@@ -56,29 +61,29 @@ const dispatch = ({ client, socket }: Connection, url: URL, { body, headers }: W
       onRequestStart: () => {},
       onResponseStart: (controller, status, { "retry-after": retry_after = null }) => {
         if (status < 200) {
-          // An answer may be announced any number of times, which must not cost more than an answer.
+          // Interim responses must not cost more than a response.
           if (++announced <= announced_max || socket.bytesRead - before < read_bytes_max) return
           controller.pause()
           return resume(unanswered("protocol_error"))
         }
-        answer.status = status
-        answer.retry_after = Array.isArray(retry_after) ? retry_after.join(", ") : retry_after
+        response.status = status
+        response.retry_after = Array.isArray(retry_after) ? retry_after.join(", ") : retry_after
       },
       onResponseData: (controller, chunk) => {
-        const room = Math.max(kept_bytes_max - answer.bytes, 0)
+        const room = Math.max(kept_bytes_max - response.bytes, 0)
         // Streaming, so that an incomplete character at the end is left out.
-        answer.text += decoder.decode(chunk.subarray(0, room), { stream: true })
-        answer.bytes += chunk.byteLength
-        if (answer.bytes < read_bytes_max) return
+        response.text += decoder.decode(chunk.subarray(0, room), { stream: true })
+        response.bytes += chunk.byteLength
+        if (response.bytes < read_bytes_max) return
         controller.pause()
         resume(Effect.void)
       },
       onResponseEnd: () => {
-        answer.isComplete = answer.status !== null
+        response.isComplete = response.status !== null
         resume(Effect.void)
       },
       onResponseError: (_controller, error) =>
-        resume(answer.status === null ? Effect.fail(failureOf(error, "protocol_error")) : Effect.void)
+        resume(response.status === null ? Effect.fail(failureOf(error, "protocol_error")) : Effect.void)
     })
   })
 
@@ -99,30 +104,30 @@ const make = Effect.fnUntraced(function*(options: Options) {
   )
 
   /** Releases a connection after its attempt: it is kept for reuse after a complete response, and closed otherwise. */
-  const release = (answer: PartialAnswer) => (connection: Connection) =>
-    Effect.sync(() => answer.isComplete ? idle.keep(connection) : connection.end())
+  const release = (response: PartialResponse) => (connection: Connection) =>
+    Effect.sync(() => response.isComplete ? idle.keep(connection) : connection.end())
 
   /** Sends the request over an idle connection, or over a new one if there is none or if the endpoint has closed it. */
-  const exchange = Effect.fnUntraced(function*(url: URL, request: WebhookRequest, answer: PartialAnswer) {
+  const exchange = Effect.fnUntraced(function*(url: URL, request: WebhookRequest, response: PartialResponse) {
     const found = yield* Effect.acquireRelease(
       Effect.sync(() => idle.take(url.origin)),
-      (connection) => connection === undefined ? Effect.void : release(answer)(connection)
+      (connection) => connection === undefined ? Effect.void : release(response)(connection)
     )
     if (found !== undefined) {
-      const sent = yield* Effect.result(dispatch(found, url, request, answer))
+      const sent = yield* Effect.result(dispatch(found, url, request, response))
       if (Result.isSuccess(sent)) return
       if (sent.failure.failure_code !== "connection_reset") return yield* sent.failure
     }
-    const opened = yield* connect(url, release(answer))
-    yield* dispatch(opened, url, request, answer)
+    const opened = yield* connect(url, release(response))
+    yield* dispatch(opened, url, request, response)
   })
 
   const post = Effect.fnUntraced(
     function*(request: WebhookRequest) {
       const url = new URL(request.url)
-      const answer: PartialAnswer = { status: null, retry_after: null, text: "", bytes: 0, isComplete: false }
-      yield* Effect.timeoutOption(exchange(url, request, answer), deadline)
-      const { retry_after, status, text } = answer
+      const response: PartialResponse = { status: null, retry_after: null, text: "", bytes: 0, isComplete: false }
+      yield* Effect.timeoutOption(exchange(url, request, response), deadline)
+      const { retry_after, status, text } = response
       return status === null ? yield* unanswered("timeout") : { status, retry_after, body: storable(text) }
     },
     Effect.scoped,

@@ -46,7 +46,7 @@ const handlers = Layer.mergeAll(
 
 const pipeline = Layer.mergeAll(Authentication.layer, JsonBody.layer, IdempotentWrites.layer, InvalidInput.layer)
 
-/** Layer that gives every answer of a router its request id and its headers, and errors outside the API the API's shape. */
+/** Layer that adds the request id and headers to every response of a router, and gives errors outside the API the API's shape. */
 export const layerRequestLifecycle = RequestLifecycle.layer
 
 /** Reference for the addresses of reverse proxies whose `X-Forwarded-For` is believed. */
@@ -66,7 +66,7 @@ export const routerConfig = {
   caseSensitive: true,
   ignoreDuplicateSlashes: false,
   ignoreTrailingSlash: false,
-  // Longer than any path that the server accepts, so that a long malformed ID is not answered as an unknown path.
+  // Longer than any path that the server accepts, so that a long malformed ID is not an unknown path.
   maxParamLength: 16_384
 }
 
@@ -97,7 +97,7 @@ export const layer = HttpApiBuilder.layer(Api).pipe(
 /**
  * Returns the API as a function from a web `Request` to a `Response`, for an existing server.
  *
- * It uses the services of the runtime, until that is disposed. It answers every
+ * It uses the services of the runtime, until that is disposed. It responds to every
  * path, so pass it only requests for the API.
  */
 export const toWebHandler = <E>(

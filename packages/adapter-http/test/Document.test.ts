@@ -72,18 +72,18 @@ describe("every example", () => {
       Schema.decodeUnknownExit(schema as Schema.Codec<unknown>)(value, { onExcessProperty: "error" })._tag === "Success"
     )
 
-  it("is there: an answer of every operation, and a request where there is a body", () => {
+  it("exists: a response of every operation, and a request of every operation with a body", () => {
     for (const endpoint of endpoints) {
-      const { answer, requests } = Context.get(endpoint.annotations, Examples.Example)
-      assert.isDefined(answer, endpoint.path)
+      const { requests, response } = Context.get(endpoint.annotations, Examples.Example)
+      assert.isDefined(response, endpoint.path)
       assert.strictEqual(requests === undefined, endpoint.payload.size === 0, endpoint.path)
     }
   })
 
   it("decodes with its schema", () => {
     for (const endpoint of endpoints) {
-      const { answer, requests = {} } = Context.get(endpoint.annotations, Examples.Example)
-      assert.isTrue(decodes(Array.from(endpoint.success), answer), `${endpoint.method} ${endpoint.path}`)
+      const { requests = {}, response } = Context.get(endpoint.annotations, Examples.Example)
+      assert.isTrue(decodes(Array.from(endpoint.success), response), `${endpoint.method} ${endpoint.path}`)
       const payloads = Array.from(endpoint.payload.values()).flatMap(({ schemas }) => schemas)
       for (const [name, request] of Object.entries(requests)) assert.isTrue(decodes(payloads, request), name)
     }

@@ -98,7 +98,7 @@ describe("a hostile address", () => {
       (url) => Effect.map(failureOf(url), (tag) => assert.strictEqual(tag, "FileAbsent", url))
     ).pipe(Effect.provide(layer())))
 
-  it.live("is refused behind a name, also beside a public one, and hears nothing", () =>
+  it.live("is rejected if a name resolves to it, also together with a public address, and receives nothing", () =>
     Effect.gen(function*() {
       const receiver = yield* receive(ok)
       const named = receiver.url.replace(loopback, "files.example")

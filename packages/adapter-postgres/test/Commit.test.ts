@@ -165,7 +165,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const stale = ContactRows.update({ id, version: 7 }, { city: "stale" })
       assert.strictEqual(yield* Fixtures.outcome(ours, stale), "Conflict")
       const exit = yield* Effect.exit(
-        sql.withTransaction(Effect.andThen(Fixtures.tag(ours, "beside"), Fixtures.commit(ours, stale)))
+        sql.withTransaction(Effect.andThen(Fixtures.tag(ours, "undone"), Fixtures.commit(ours, stale)))
       )
       assert.isTrue(Exit.hasDies(exit))
       assert.deepInclude(Exit.isFailure(exit) ? Cause.squash(exit.cause) : {}, { _tag: "Conflict" })

@@ -58,9 +58,9 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
         (queue) =>
           work(queue, "webhook_delivery", done, 300, (item) =>
             Effect.gen(function*() {
-              const beside = (out.get(item.lane) ?? 0) + 1
-              out.set(item.lane, beside)
-              most.set(item.lane, Math.max(beside, most.get(item.lane) ?? 0))
+              const claimed = (out.get(item.lane) ?? 0) + 1
+              out.set(item.lane, claimed)
+              most.set(item.lane, Math.max(claimed, most.get(item.lane) ?? 0))
               yield* Effect.sleep("5 millis")
               // No lease has ended yet: this frees nothing.
               yield* queue.sweep(done.time.now)
@@ -94,7 +94,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       yield* assertNothingLeft
     }))
 
-  it.effect("serves a hundred lanes beside one with 20,000 items that have waited longer", () =>
+  it.effect("serves a hundred lanes while another one has 20,000 items that have waited longer", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const queue = yield* own

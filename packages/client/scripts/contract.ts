@@ -118,9 +118,9 @@ const parametersOf = (operation: Operation, place: string): string => {
 }
 
 const operationOf = (method: string, path: string, operation: Operation): string => {
-  const [, answer] = Object.entries(operation.responses).find(([status]) => status.startsWith("2")) ?? []
-  const answered = answer === undefined ? undefined : json(answer)
-  if (answered === undefined) throw new Error(`${method} ${path} has no answer`)
+  const [, response] = Object.entries(operation.responses).find(([status]) => status.startsWith("2")) ?? []
+  const schema = response === undefined ? undefined : json(response)
+  if (schema === undefined) throw new Error(`${method} ${path} has no response`)
   const body = operation.requestBody === undefined ? undefined : json(operation.requestBody)
   const mark = operation.requestBody?.required === true ? "" : "?"
   const scope = operation["x-required-scope"]
@@ -130,7 +130,7 @@ const operationOf = (method: string, path: string, operation: Operation): string
     parametersOf(operation, "path"),
     parametersOf(operation, "query"),
     body === undefined ? "" : `    readonly body${mark}: ${typeOf(body, "    ")}\n`,
-    `    readonly answer: ${typeOf(answered, "    ")}\n  }\n`
+    `    readonly response: ${typeOf(schema, "    ")}\n  }\n`
   ].join("")
 }
 
@@ -153,7 +153,7 @@ export const contract = (): string => {
     `/** Version of this package. */\nexport const version = "${version}"\n`,
     ...Object.entries(document.components.schemas).toSorted(([a], [b]) => a < b ? -1 : 1).map(declarationOf),
     errorCodesOf(document),
-    `/** What each operation takes and answers, by its method and path. */\nexport interface Operations {\n${
+    `/** What each operation accepts and returns, by its method and path. */\nexport interface Operations {\n${
       operations.join("")
     }}\n`
   ].join("\n").replace(/ +$/gm, "")

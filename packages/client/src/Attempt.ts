@@ -1,4 +1,4 @@
-/** One attempt of a request: it returns the answer or throws the matching error. */
+/** One attempt of a request: it returns the response or throws the matching error. */
 import type { ErrorCode } from "./Contract.ts"
 import { ConnectionError, MessagingCrmError, TimeoutError } from "./Errors.ts"
 
@@ -20,7 +20,7 @@ export interface LastResponse {
   /** The request's id in the service's log. */
   readonly requestId: string
   readonly status: number
-  /** Whether this is the replay of an earlier answer to the same idempotency key. */
+  /** Whether this is the replay of an earlier response to the same idempotency key. */
   readonly isReplayed: boolean
   readonly headers: Headers
 }
@@ -59,7 +59,7 @@ const retryAfterOf = ({ headers }: Response): number | null => {
   return Number.isNaN(seconds) ? null : Math.max(0, seconds)
 }
 
-const answerOf = (response: Response, text: string, sentId: string): Received => {
+const receivedOf = (response: Response, text: string, sentId: string): Received => {
   const { headers, status } = response
   const requestId = headers.get("x-request-id") ?? sentId
   const body = parse(text)
@@ -72,7 +72,7 @@ const answerOf = (response: Response, text: string, sentId: string): Received =>
     throw new MessagingCrmError(message, { ...circumstances, code, param })
   }
   const message = `The response (status ${status}) is not from the Messaging CRM API. Check the base URL.`
-  throw new MessagingCrmError(message, { ...circumstances, code: "unexpected_answer", param: null })
+  throw new MessagingCrmError(message, { ...circumstances, code: "unexpected_response", param: null })
 }
 
 /** Returns a URL without its query, which can contain personal data. */
@@ -97,7 +97,7 @@ export const attempt = async (fetch: Fetch, call: Call): Promise<Received> => {
       signal: end.signal
     })
     const text = await response.text()
-    return answerOf(response, text, requestId)
+    return receivedOf(response, text, requestId)
   } catch (cause) {
     if (cause instanceof MessagingCrmError) throw cause
     signal?.throwIfAborted()

@@ -1174,7 +1174,7 @@ export type ErrorCode =
   | "provider_unavailable" | "search_timeout"
   | "unsupported_media_type"
 
-/** What each operation takes and answers, by its method and path. */
+/** What each operation accepts and returns, by its method and path. */
 export interface Operations {
   /** List contacts. The key needs the scope `contacts:read`. */
   readonly "GET /contacts": {
@@ -1210,7 +1210,7 @@ export interface Operations {
       /** Contacts whose `updated_at` is at this time or later. ISO 8601 in UTC. */
       readonly updated_since?: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: ReadonlyArray<Contact>
       /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
@@ -1219,14 +1219,14 @@ export interface Operations {
   /** Create a contact. The key needs the scope `contacts:write`. */
   readonly "POST /contacts": {
     readonly body: CreateContact
-    readonly answer: {
+    readonly response: {
       readonly data: Contact
     }
   }
   /** Upsert contacts. The key needs the scope `contacts:write`. */
   readonly "POST /contacts/upsert": {
     readonly body: UpsertContacts
-    readonly answer: {
+    readonly response: {
       readonly data: UpsertedContacts
     }
   }
@@ -1236,7 +1236,7 @@ export interface Operations {
       /** The ID of the contact. */
       readonly contact_id: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: Contact
     }
   }
@@ -1247,7 +1247,7 @@ export interface Operations {
       readonly contact_id: string
     }
     readonly body: UpdateContact
-    readonly answer: {
+    readonly response: {
       readonly data: Contact
     }
   }
@@ -1258,13 +1258,13 @@ export interface Operations {
       readonly contact_id: string
     }
     readonly body: AddNote
-    readonly answer: {
+    readonly response: {
       readonly data: Contact
     }
   }
   /** List contact fields. The key needs the scope `contacts:read`. */
   readonly "GET /contact-fields": {
-    readonly answer: {
+    readonly response: {
       readonly data: ReadonlyArray<ContactField>
       /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
@@ -1288,7 +1288,7 @@ export interface Operations {
       /** Conversations on this channel. */
       readonly channel_id?: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: ReadonlyArray<Conversation>
       /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
@@ -1297,7 +1297,7 @@ export interface Operations {
   /** Start a conversation. The key needs the scope `messages:send`. */
   readonly "POST /conversations": {
     readonly body: StartConversation
-    readonly answer: {
+    readonly response: {
       readonly data: Send
     }
   }
@@ -1307,7 +1307,7 @@ export interface Operations {
       /** The ID of the conversation. */
       readonly conversation_id: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: Conversation
     }
   }
@@ -1318,7 +1318,7 @@ export interface Operations {
       readonly conversation_id: string
     }
     readonly body: AssignConversation
-    readonly answer: {
+    readonly response: {
       readonly data: Conversation
     }
   }
@@ -1329,7 +1329,7 @@ export interface Operations {
       readonly conversation_id: string
     }
     readonly body?: CloseConversation
-    readonly answer: {
+    readonly response: {
       readonly data: Conversation
     }
   }
@@ -1339,7 +1339,7 @@ export interface Operations {
       /** The ID of the conversation. */
       readonly conversation_id: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: Conversation
     }
   }
@@ -1353,7 +1353,7 @@ export interface Operations {
       /** The `next_cursor` of the previous page. */
       readonly cursor?: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: ReadonlyArray<Message>
       /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
@@ -1366,7 +1366,7 @@ export interface Operations {
       readonly conversation_id: string
     }
     readonly body: SendMessage
-    readonly answer: {
+    readonly response: {
       readonly data: Send
     }
   }
@@ -1378,7 +1378,7 @@ export interface Operations {
       /** The ID of the message. */
       readonly message_id: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: Message
     }
   }
@@ -1396,7 +1396,7 @@ export interface Operations {
       /** Sends that were accepted at this time or later. ISO 8601 in UTC. */
       readonly created_since?: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: ReadonlyArray<Send>
       /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
@@ -1408,13 +1408,13 @@ export interface Operations {
       /** The ID of the send. */
       readonly send_id: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: Send
     }
   }
   /** List channels. The key needs the scope `conversations:read`. */
   readonly "GET /channels": {
-    readonly answer: {
+    readonly response: {
       readonly data: ReadonlyArray<Channel>
       /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
@@ -1422,7 +1422,7 @@ export interface Operations {
   }
   /** List members. The key needs the scope `members:read`. */
   readonly "GET /members": {
-    readonly answer: {
+    readonly response: {
       readonly data: ReadonlyArray<Member>
       /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
@@ -1430,7 +1430,7 @@ export interface Operations {
   }
   /** List tags. The key needs the scope `tags:read`. */
   readonly "GET /tags": {
-    readonly answer: {
+    readonly response: {
       readonly data: ReadonlyArray<Tag>
       /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
@@ -1439,13 +1439,13 @@ export interface Operations {
   /** Create a tag. The key needs the scope `contacts:write`. */
   readonly "POST /tags": {
     readonly body: CreateTag
-    readonly answer: {
+    readonly response: {
       readonly data: Tag
     }
   }
   /** List templates. The key needs the scope `templates:read`. */
   readonly "GET /templates": {
-    readonly answer: {
+    readonly response: {
       readonly data: ReadonlyArray<Template>
       /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
@@ -1474,7 +1474,7 @@ export interface Operations {
       /** Events of this time and later. */
       readonly since?: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: ReadonlyArray<Event>
       /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
@@ -1486,7 +1486,7 @@ export interface Operations {
       /** Webhooks with this status. */
       readonly status?: "all" | "active" | "disabled"
     }
-    readonly answer: {
+    readonly response: {
       readonly data: ReadonlyArray<Webhook>
       /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
@@ -1495,7 +1495,7 @@ export interface Operations {
   /** Create a webhook. The key needs the scope `webhooks:manage`. */
   readonly "POST /webhooks": {
     readonly body: CreateWebhook
-    readonly answer: {
+    readonly response: {
       readonly data: CreatedWebhook
     }
   }
@@ -1505,7 +1505,7 @@ export interface Operations {
       /** The ID of the webhook. */
       readonly webhook_id: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: Webhook
     }
   }
@@ -1516,7 +1516,7 @@ export interface Operations {
       readonly webhook_id: string
     }
     readonly body: UpdateWebhook
-    readonly answer: {
+    readonly response: {
       readonly data: Webhook
     }
   }
@@ -1526,7 +1526,7 @@ export interface Operations {
       /** The ID of the webhook. */
       readonly webhook_id: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: Webhook
     }
   }
@@ -1536,7 +1536,7 @@ export interface Operations {
       /** The ID of the webhook. */
       readonly webhook_id: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: CreatedWebhook
     }
   }
@@ -1546,7 +1546,7 @@ export interface Operations {
       /** The ID of the webhook. */
       readonly webhook_id: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: ReadonlyArray<WebhookDelivery>
       /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
@@ -1560,7 +1560,7 @@ export interface Operations {
       /** The ID of the delivery. */
       readonly delivery_id: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: WebhookDelivery
     }
   }
@@ -1570,7 +1570,7 @@ export interface Operations {
       /** The ID of the webhook. */
       readonly webhook_id: string
     }
-    readonly answer: {
+    readonly response: {
       readonly data: WebhookDelivery
     }
   }
@@ -1581,7 +1581,7 @@ export interface Operations {
       readonly webhook_id: string
     }
     readonly body: ReplayWebhook
-    readonly answer: {
+    readonly response: {
       readonly data: WebhookReplay
     }
   }

@@ -11,9 +11,9 @@ interface Circumstances {
 export class MessagingCrmError extends Error {
   override readonly name = "MessagingCrmError"
   readonly status: number
-  /** The error code. `unexpected_answer` means that the answer was not from the API, but from a proxy for example. */
-  readonly code: ErrorCode | "unexpected_answer"
-  /** The parameter or field at fault, as a dotted path; null where there is none. */
+  /** The error code. `unexpected_response` means that the response was not from the API, but from a proxy for example. */
+  readonly code: ErrorCode | "unexpected_response"
+  /** The parameter or field at fault, as a dotted path; null if the error concerns none. */
   readonly param: string | null
   /** The request's id in the service's log. */
   readonly requestId: string

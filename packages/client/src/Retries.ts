@@ -2,7 +2,7 @@
  * Retries: which failed attempts are repeated, and the backoff between them.
  *
  * All attempts of a write share one idempotency key, so repeating an attempt whose
- * answer was lost has no second effect.
+ * response was lost has no second effect.
  */
 import { ConnectionError, MessagingCrmError } from "./Errors.ts"
 
@@ -23,7 +23,7 @@ const isPassing = ({ retryAfter, status }: MessagingCrmError): boolean => status
 /** Returns a random duration between half and all of the given one, so that clients do not retry at the same moment. */
 export const jittered = (milliseconds: number): number => milliseconds * (1 + Math.random()) / 2
 
-/** Returns the milliseconds to wait after failed attempt number `attempts` (from 1), or null to give up. */
+/** Returns the milliseconds to wait after failed attempt number `attempts` (from 1), or null after the last. */
 export const pauseAfter = (error: unknown, attempts: number): number | null => {
   if (!isRepeatable(error)) return null
   const backoff = jittered(Math.min(first_pause * 2 ** (attempts - 1), longest_pause))

@@ -31,8 +31,8 @@ export const sends = ({ list, one }: Transport) => {
      * Polls a send, at growing intervals, until it is `sent` or `failed`.
      *
      * Rejects with `TimeoutError` when it has not ended within `timeout`, two
-     * minutes by default. The send itself goes on: after a lost answer of the
-     * provider it can be `unknown` for 15 minutes, and after `outcome_unknown` a
+     * minutes by default. The send itself continues: if the provider's response is
+     * lost, it can be `unknown` for 15 minutes, and after `outcome_unknown` a
      * late report can still make it `sent`. To get the outcome later, subscribe to
      * `message.sent` and `send.failed`.
      */

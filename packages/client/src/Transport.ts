@@ -8,14 +8,14 @@ import { pause, pauseAfter } from "./Retries.ts"
 export type Route = keyof Operations
 
 /** The input of an operation: the values of its path, its query and its body. */
-export type Input<R extends Route> = Omit<Operations[R], "answer">
+export type Input<R extends Route> = Omit<Operations[R], "response">
 
 /** The query parameters of a list. */
 export type Query<R extends Route> = Operations[R] extends { readonly query?: infer Q } ? NonNullable<Q> : never
 
 /** Options of one call, which override the client's. */
 export interface RequestOptions {
-  /** Calls with the same key have one effect, and all get the first answer. By default a new UUID. */
+  /** Calls with the same key have one effect, and all get the first response. By default a new UUID. */
   readonly idempotencyKey?: string
   /** The maximum number of retries. */
   readonly maxRetries?: number
@@ -47,18 +47,18 @@ export interface Settings {
 
 /** The two kinds of calls. */
 export interface Transport {
-  /** Calls an operation that answers with one resource. */
+  /** Calls an operation that returns one resource. */
   readonly one: <R extends Route>(
     route: R,
     input: Input<R>,
     options?: RequestOptions
-  ) => Promise<WithResponse<Operations[R]["answer"]["data"]>>
-  /** Returns the pages of an operation that answers with a list. */
+  ) => Promise<WithResponse<Operations[R]["response"]["data"]>>
+  /** Returns the pages of an operation that returns a list. */
   readonly list: <R extends Route>(
     route: R,
     input: Input<R>,
     options?: RequestOptions
-  ) => Pages<Operations[R]["answer"]["data"] extends ReadonlyArray<infer A> ? A : never>
+  ) => Pages<Operations[R]["response"]["data"] extends ReadonlyArray<infer A> ? A : never>
 }
 
 /** The input of any operation. */
@@ -93,7 +93,7 @@ const callOf = (settings: Settings, route: Route, input: AnyInput, options: Requ
   }
 }
 
-const answered = <A extends object>(data: A, lastResponse: LastResponse): WithResponse<A> =>
+const withResponse = <A extends object>(data: A, lastResponse: LastResponse): WithResponse<A> =>
   Object.defineProperty(data, "lastResponse", { value: lastResponse }) as WithResponse<A>
 
 /** Makes the calls of a client. The settings stay in the closure, so that logging a client does not show its key. */
@@ -114,17 +114,17 @@ export const transport = (settings: Settings): Transport => {
     }
   }
 
-  // The answers are not validated here: the service encodes them with the schemas that these types are generated from.
+  // The responses are not validated here: the service encodes them with the schemas that these types are generated from.
   const one = async (route: Route, input: AnyInput, options: RequestOptions = {}) => {
     const { body, lastResponse } = await send(route, input, options)
-    return answered((body as { readonly data: object }).data, lastResponse)
+    return withResponse((body as { readonly data: object }).data, lastResponse)
   }
 
   const list = (route: Route, input: AnyInput, options: RequestOptions = {}) =>
     new Pages(async (cursor) => {
       const query = cursor === undefined ? input.query : { ...input.query, cursor }
       const { body, lastResponse } = await send(route, { ...input, ...(query === undefined ? {} : { query }) }, options)
-      return answered(body as Page<never>, lastResponse)
+      return withResponse(body as Page<never>, lastResponse)
     })
 
   return { one, list } as Transport

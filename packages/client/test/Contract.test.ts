@@ -57,7 +57,7 @@ const ending = (send: EndedSend) => {
 }
 
 const reason = (error: MessagingCrmError) => {
-  expectTypeOf(error.code).toEqualTypeOf<ErrorCode | "unexpected_answer">()
+  expectTypeOf(error.code).toEqualTypeOf<ErrorCode | "unexpected_response">()
   // @ts-expect-error a code that the API does not have
   return error.code === "teapot"
 }

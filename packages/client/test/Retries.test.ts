@@ -147,7 +147,7 @@ describe("an attempt is repeated", () => {
       "nothing heard, nothing done": "TimeoutError",
       "nothing heard, all done": "TimeoutError",
       "failed": "internal_error",
-      "proxy's 502": "unexpected_answer",
+      "proxy's 502": "unexpected_response",
       "too many": "rate_limited",
       "still running": "request_processing",
       "contended": "conflict"
@@ -195,7 +195,7 @@ describe("an attempt is repeated", () => {
       const answer of [Response.json([], { status: 404 }), new Response("hello"), Response.redirect("http://x", 307)]
     ) {
       const { attempts, crm } = await connect([async () => answer])
-      assert.strictEqual((await refusal(crm.tags.list().page())).code, "unexpected_answer")
+      assert.strictEqual((await refusal(crm.tags.list().page())).code, "unexpected_response")
       assert.lengthOf(attempts, 1)
     }
   })

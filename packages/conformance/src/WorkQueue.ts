@@ -106,7 +106,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.lengthOf(yield* claim(), 1)
     }))
 
-  it.effect("keeps it in the lane that it was put in first, and an item of another kind for that ref beside it", () =>
+  it.effect("keeps it in its first lane, and accepts an item of another kind with the same ref", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
       const work = yield* newWork(lane)

@@ -2,7 +2,7 @@
  * The console: an inbox in the browser, over the public REST API. With a `Monitor` it also shows what happens in a
  * service in development.
  *
- * The API key stays on this side: the page asks for named operations, which are carried out here with the client.
+ * The API key stays on the server: the page requests named operations, which the server runs with the client.
  */
 import { type Fetch, MessagingCrm, type WebhookEvent } from "@messaging-crm/client"
 import { Feed } from "./Feed.ts"
@@ -36,7 +36,7 @@ export interface ConsoleOptions {
   readonly baseUrl: string
   /** The path of the page, such as `/inbox`. Everything below it belongs to the console. */
   readonly path: string
-  /** The host names, without ports, under which a browser may ask. Requests for any other are refused. */
+  /** The host names, without ports, of the console. Requests to another host are rejected. */
   readonly hosts: ReadonlyArray<string>
   readonly title?: string
   /** A replacement for the global `fetch`, which calls the service. */
@@ -45,15 +45,15 @@ export interface ConsoleOptions {
 }
 
 export interface Console {
-  /** Answers a request for the console's path, or for a path below it. Check before that the user may see the inbox. */
+  /** Responds to a request for the console's path, or for a path below it. Check the user's permission first. */
   readonly handle: (request: Request) => Promise<Response>
-  /** Tells every page of an event that a webhook received, so that it changes by itself. */
+  /** Sends an event that a webhook received to every page, which then updates itself. */
   readonly publish: (event: WebhookEvent) => void
   /** Ends the streams of all pages. */
   readonly close: () => void
 }
 
-/** Makes a console. Its handler takes web requests, and so fits any server. */
+/** Makes a console. Its handler takes a web `Request`, so it works in any server. */
 export const makeConsole = (options: ConsoleOptions): Console => {
   const { baseUrl, development, hosts, path, title = "Inbox" } = options
   const page = { baseUrl, path, title, isDevelopment: development !== undefined, canWrite: !!development?.write }

@@ -128,7 +128,7 @@ const raise = ({ as, start }: Effect.Success<typeof queued>, events: number) =>
     { discard: true }
   )
 
-it.effect("delivers within 5 s beside a hundred webhooks of another organization that answer 200 after 14 s", () =>
+it.effect("delivers within 5 s while a hundred webhooks of another organization respond after 14 s", () =>
   Effect.gen(function*() {
     const [slow, other] = [yield* queued, yield* queued]
     const endpoints = yield* ScriptedEndpoints

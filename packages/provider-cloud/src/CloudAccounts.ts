@@ -146,9 +146,9 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
   readonly findByBusinessAccount: (id: string) => Effect.Effect<Option.Option<PhoneAccount>, SecretUnreadable>
   readonly locate: (
     app_id: string,
-    name: AccountKey
+    key: AccountKey
   ) => Effect.Effect<Option.Option<CloudAccount>, SecretUnreadable>
-  readonly channelOf: (app_id: string, name: AccountKey) => Effect.Effect<Option.Option<ChannelId>>
+  readonly channelOf: (app_id: string, key: AccountKey) => Effect.Effect<Option.Option<ChannelId>>
 }>()("@messaging-crm/provider-cloud/CloudAccounts") {
   /** Layer for apps and accounts that do not change. */
   static readonly layer = (setting: typeof CloudAccountsSetting.Type) =>
@@ -196,16 +196,16 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
               ),
               given.findByBusinessAccount(id)
             ),
-          locate: (app_id, name) =>
+          locate: (app_id, key) =>
             orElse(
               Effect.map(
-                stored.openByAccount(name.type, name.id),
+                stored.openByAccount(key.type, key.id),
                 (found) => Option.filter(Option.map(found, accountOf), (account) => account.app_id === app_id)
               ),
-              Effect.flatMap(given.locate(app_id, name), unlessStored)
+              Effect.flatMap(given.locate(app_id, key), unlessStored)
             ),
-          channelOf: (app_id, name) =>
-            orElse(stored.channelOf(name.type, { account_id: name.id, app_id }), given.channelOf(app_id, name))
+          channelOf: (app_id, key) =>
+            orElse(stored.channelOf(key.type, { account_id: key.id, app_id }), given.channelOf(app_id, key))
         })
       })
     )
@@ -228,6 +228,6 @@ const fromSetting = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type):
     findByBusinessAccount: (id) =>
       findWhere((account): account is PhoneAccount => isPhone(account) && account.business_account_id === id),
     locate,
-    channelOf: (app_id, name) => Effect.map(locate(app_id, name), Option.map(({ channel_id }) => channel_id))
+    channelOf: (app_id, key) => Effect.map(locate(app_id, key), Option.map(({ channel_id }) => channel_id))
   }
 }

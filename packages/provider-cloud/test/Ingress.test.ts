@@ -112,7 +112,7 @@ layer(over(recorder))("Ingress", (it) => {
       const { url } = fake
       const headers = { "x-hub-signature-256": `sha256=${"0".repeat(64)}`, "content-length": body_bytes_max }
       const stalled = new Map<number, ClientRequest>()
-      // Each sends all of its body but the last byte, and then waits. One that finds no place beside a callback comes again.
+      // Each sends all of its body but the last byte, and then waits. One that gets no slot because of a callback is sent again.
       const stall = (number: number): void => {
         const sent = ask(`${url}${path}`, { method: "POST", headers }, () => stall(number))
         sent.on("error", () => {})

@@ -111,7 +111,7 @@ layer(over(recorder))("over HTTP", (it) => {
     }).pipe(Random.withSeed("mutated bodies")))
 })
 
-note("a whole core stores the messages beside a broken one, each once", () =>
+note("a whole core stores the messages in the same body as a broken one, each once", () =>
   Effect.gen(function*() {
     const fake = yield* FakeGraph
     const accounts = yield* Acme

@@ -49,7 +49,7 @@ describe("the memory of a body that nobody signed", () => {
       }))
   }
 
-  it.effect("is left alone where it is signed, and where other bytes lie beside its own", () =>
+  it.effect("is not freed if it is signed, or if its buffer has other bytes", () =>
     Effect.gen(function*() {
       const read = SignedBodies.makeReader({ body_bytes_max: 100, total_bytes_max: 100 })
       const shared = Uint8Array.from([1, 2, 3, 4])

@@ -1,4 +1,4 @@
-/** Accounts that core stores, beside those of a setting. */
+/** Accounts that core stores, together with those of a setting. */
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"

@@ -8,8 +8,8 @@ import { SqlClient } from "effect/sql"
 import { WrongSetting } from "./settings/Config.ts"
 
 /**
- * Makes the check whether the database answers, has the schema of this version, and takes writes. It asks at most once a
- * second, because anybody may ask for the result.
+ * Makes the check whether the database responds, has the schema of this version, and accepts writes. The check runs at
+ * most once per second, because its endpoint needs no key.
  */
 export const isReady = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Migrations.isCurrent.pipe(

@@ -7,9 +7,9 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 
 /**
  * Layer for `/health/live` and `/health/ready`, which need no key. Live: the
- * process runs. Ready: the database is usable and takes writes, and a key of `SECRET_KEY` decrypts its
- * secrets, else `reason` says so; a host clock that is more than a second off is reported as a warning. `degraded` is ready all the same: some
- * channels are paused, and everything else goes on.
+ * process runs. Ready: the database is usable and accepts writes, and a key of `SECRET_KEY` decrypts its
+ * secrets, or `reason` names the problem. A host clock that is more than a second off is a warning. `degraded` counts
+ * as ready: some channels are paused, and everything else works.
  */
 export const layer = (isReady: Effect.Effect<boolean>) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {

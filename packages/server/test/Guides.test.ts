@@ -217,13 +217,9 @@ describe("pages made from the code are current: run npm run docs", () => {
     }).pipe(Effect.provide(NodeServices.layer)))
 })
 
-/** Phrases that a reader has to decode, or that describe a page instead of its subject. */
-const avoided: ReadonlyArray<RegExp> = [
+/** Phrases that a reader has to decode. */
+const avoidedInComments: ReadonlyArray<RegExp> = [
   /\bbesides?\b/i,
-  /\b(?:is|are|be) none\b/i,
-  // A question in a table may ask what a thing is.
-  /\bwhat (?:is|was|are|were|waits|came|comes)\b(?![^|.]*\?)/i,
-  /At the end of this page/i,
   /\breal networks?\b/i,
   /\b(?:some|no)body\b|\bwhoever\b/i,
   /\bgo(?:es)? on\b/i,
@@ -236,6 +232,15 @@ const avoided: ReadonlyArray<RegExp> = [
   /\bfor good\b/i,
   /\bblindly\b/i,
   /\bbegins? anew\b/i
+]
+
+/** In texts for users also relative clauses in place of a noun, and phrases that describe a page instead of its subject. */
+const avoided: ReadonlyArray<RegExp> = [
+  ...avoidedInComments,
+  /\b(?:is|are|be) none\b/i,
+  // A question in a table may ask what a thing is.
+  /\bwhat (?:is|was|are|were|waits|came|comes)\b(?![^|.]*\?)/i,
+  /At the end of this page/i
 ]
 
 describe("texts avoid phrases that must be decoded", () => {
@@ -255,6 +260,12 @@ describe("texts avoid phrases that must be decoded", () => {
       source.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$|\$\{[^}]*\}/gm, "").matchAll(/["`](?:[^"`\\]|\\.)*["`]/g),
       ([found]) => found
     ).join("\n")
+  /** The comments of a source, without code. */
+  const comments = (source: string) =>
+    Array.from(
+      source.matchAll(/\/\*\*[\s\S]*?\*\/|(?<=^|\s)\/\/ .*$/gm),
+      ([found]) => found.replace(/\n\s*\*/g, "").replace(/`[^`]*`/g, "")
+    ).join("\n")
   for (const file of texts) {
     it(file, () => {
       for (const phrase of avoided) assert.notMatch(readFileSync(file, "utf8"), phrase)
@@ -263,6 +274,12 @@ describe("texts avoid phrases that must be decoded", () => {
   it("messages and help", () => {
     for (const file of sources) {
       for (const phrase of avoided) assert.notMatch(strings(readFileSync(file, "utf8")), phrase, file)
+    }
+  })
+  it("comments", () => {
+    const programs = globSync("{benchmarks,examples}/**/*.{ts,mjs}", { exclude: ["**/node_modules/**"] })
+    for (const file of [...sources, ...programs]) {
+      for (const phrase of avoidedInComments) assert.notMatch(comments(readFileSync(file, "utf8")), phrase, file)
     }
   })
 })

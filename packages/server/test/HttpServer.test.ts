@@ -281,7 +281,7 @@ describe("connections that wait for a next request", () => {
 })
 
 describe("connections whose requests are being answered", () => {
-  it.live("are so many, and no more is accepted beside them", () =>
+  it.live("are limited in number, and no further one is accepted", () =>
     Effect.gen(function*() {
       const places = 8
       const arrived = Array.from({ length: places }, () => Deferred.makeUnsafe<void>())

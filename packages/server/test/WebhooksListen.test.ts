@@ -1,4 +1,4 @@
-/** `webhooks listen` beside a service, as two real processes. */
+/** `webhooks listen` and a service, as two processes. */
 import { assert, it } from "@effect/vitest"
 import { Event } from "@messaging-crm/core/Events"
 import { Effect, Queue, Schedule, Schema } from "effect"

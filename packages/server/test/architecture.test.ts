@@ -5,7 +5,7 @@ import { basename, join } from "node:path"
 interface ImportRule {
   /** The files the rule is about. */
   readonly files: string
-  /** What they may import besides their own package's files. */
+  /** What they can import in addition to their own package's files. */
   readonly may: ReadonlyArray<RegExp>
   /** Single files that may import more, by the end of their path. */
   readonly but?: Readonly<Record<string, ReadonlyArray<RegExp>>>

@@ -18,7 +18,7 @@ export class ChannelsGroup extends HttpApiGroup.make("channels")
           description: "Returns all channels, oldest first."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.all(Examples.channel) })
+      .annotate(Examples.Example, { response: Examples.all(Examples.channel) })
   )
   .annotateMerge(
     OpenApi.annotations({

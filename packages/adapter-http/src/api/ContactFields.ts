@@ -18,7 +18,7 @@ export class ContactFieldsGroup extends HttpApiGroup.make("contact_fields")
           description: "Returns all contact fields, oldest first."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.all(Examples.contactField) })
+      .annotate(Examples.Example, { response: Examples.all(Examples.contactField) })
   )
   .annotateMerge(
     OpenApi.annotations({

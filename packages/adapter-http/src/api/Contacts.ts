@@ -96,7 +96,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
           description: "Returns contacts, most recently updated first. A contact must match all filters."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.page(Examples.contact) }),
+      .annotate(Examples.Example, { response: Examples.page(Examples.contact) }),
     HttpApiEndpoint.post("create", "/contacts", {
       headers: keyHeaderOf("contacts.create"),
       payload: CreateContact,
@@ -112,7 +112,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       )
       .annotate(Examples.Example, {
         requests: { contact: Examples.createContact },
-        answer: Examples.one(Examples.newContact)
+        response: Examples.one(Examples.newContact)
       }),
     HttpApiEndpoint.post("upsert", "/contacts/upsert", {
       headers: keyHeaderOf("contacts.upsert"),
@@ -130,7 +130,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       )
       .annotate(Examples.Example, {
         requests: { customers: Examples.upsertContacts },
-        answer: Examples.one(Examples.upsertedContacts)
+        response: Examples.one(Examples.upsertedContacts)
       }),
     HttpApiEndpoint.get("get", "/contacts/:contact_id", {
       params: { contact_id: ContactId },
@@ -145,7 +145,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
           description: "Returns a contact with its identities and tags."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.one(Examples.contact) }),
+      .annotate(Examples.Example, { response: Examples.one(Examples.contact) }),
     HttpApiEndpoint.patch("update", "/contacts/:contact_id", {
       headers: keyHeaderOf("contacts.update"),
       params: { contact_id: ContactId },
@@ -167,7 +167,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
           clear: { job_title: null, tag_ids: [] },
           tag: { add_tag_ids: [Examples.ids.tag_id] }
         },
-        answer: Examples.one(Examples.contact),
+        response: Examples.one(Examples.contact),
         conflict: Texts.tagsTooMany(limits.tag_ids_max)
       }),
     HttpApiEndpoint.post("addNote", "/contacts/:contact_id/notes", {
@@ -187,7 +187,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       )
       .annotate(Examples.Example, {
         requests: { note: Examples.addNote },
-        answer: Examples.one(Examples.contact),
+        response: Examples.one(Examples.contact),
         conflict: Texts.notesTooLong(limits.notes_chars_max)
       })
   )

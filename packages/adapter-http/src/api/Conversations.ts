@@ -49,7 +49,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
           description: "Returns conversations, latest activity first. A conversation must match all filters."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.page(Examples.conversation) }),
+      .annotate(Examples.Example, { response: Examples.page(Examples.conversation) }),
     HttpApiEndpoint.post("start", "/conversations", {
       headers: keyHeaderOf("sends.start"),
       payload: StartConversation,
@@ -67,7 +67,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       )
       .annotate(Examples.Example, {
         requests: { template: Examples.startConversation },
-        answer: Examples.one(Examples.send)
+        response: Examples.one(Examples.send)
       }),
     HttpApiEndpoint.get("get", "/conversations/:conversation_id", {
       params: { conversation_id: ConversationId },
@@ -82,7 +82,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
           description: "Returns a conversation, with its contact's name and ID on the channel."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.one(Examples.conversation) }),
+      .annotate(Examples.Example, { response: Examples.one(Examples.conversation) }),
     HttpApiEndpoint.patch("assign", "/conversations/:conversation_id/assignment", {
       headers: keyHeaderOf("conversations.assign"),
       params: { conversation_id: ConversationId },
@@ -101,7 +101,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       )
       .annotate(Examples.Example, {
         requests: { assign: Examples.assignConversation, unassign: Examples.unassignConversation },
-        answer: Examples.one(Examples.conversation)
+        response: Examples.one(Examples.conversation)
       }),
     HttpApiEndpoint.post("close", "/conversations/:conversation_id/close", {
       headers: keyHeaderOf("conversations.close"),
@@ -122,7 +122,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       )
       .annotate(Examples.Example, {
         requests: { category: Examples.closeConversation },
-        answer: Examples.one(Examples.closedConversation)
+        response: Examples.one(Examples.closedConversation)
       }),
     HttpApiEndpoint.post("reopen", "/conversations/:conversation_id/reopen", {
       headers: keyHeaderOf("conversations.reopen"),
@@ -138,7 +138,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
           description: "Reopens a closed conversation. Reopening an open one changes nothing."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.one(Examples.conversation) })
+      .annotate(Examples.Example, { response: Examples.one(Examples.conversation) })
   )
   .annotateMerge(
     OpenApi.annotations({

@@ -74,8 +74,8 @@ const success: Readonly<Record<string, string>> = {
 
 const responsesOf = (endpoint: HttpApiEndpoint.Top, responses: OpenApi.OpenAPISpecResponses) => {
   const isWrite = rulesFor(endpoint).idempotency !== null
-  const { answer, answers = {} } = Context.get(endpoint.annotations, Example)
-  const done = Record.map({ answer, ...answers }, (value) => ({ value }))
+  const { response, responses: others = {} } = Context.get(endpoint.annotations, Example)
+  const done = Record.map({ response, ...others }, (value) => ({ value }))
   return Record.map(
     Record.filter(responses, (_, status) => canRefuse(String(status), isWrite)),
     ({ content, description }, status) => ({

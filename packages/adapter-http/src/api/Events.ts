@@ -31,7 +31,7 @@ export class EventsGroup extends HttpApiGroup.make("events")
             "Returns the events of the last 30 days, newest first, whether or not a webhook subscribed to them. An event must match all filters."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.page(EventExamples.messageReceived) })
+      .annotate(Examples.Example, { response: Examples.page(EventExamples.messageReceived) })
   )
   .annotateMerge(
     OpenApi.annotations({

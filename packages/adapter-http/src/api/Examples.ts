@@ -26,9 +26,9 @@ import type { ErrorText } from "./ErrorTexts.ts"
 /** The examples of one operation: request bodies by name, the response, and its error with the code `conflict`. */
 export interface Exchange {
   readonly requests?: Readonly<Record<string, unknown>>
-  readonly answer?: unknown
+  readonly response?: unknown
   /** More response bodies, by name. */
-  readonly answers?: Readonly<Record<string, unknown>>
+  readonly responses?: Readonly<Record<string, unknown>>
   readonly conflict?: ErrorText
 }
 

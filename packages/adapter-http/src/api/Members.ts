@@ -18,7 +18,7 @@ export class MembersGroup extends HttpApiGroup.make("members")
           description: "Returns the members who have not left, oldest first."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.all(Examples.member) })
+      .annotate(Examples.Example, { response: Examples.all(Examples.member) })
   )
   .annotateMerge(OpenApi.annotations({ title: "Members", description: "The people who work for the organization." }))
 {}

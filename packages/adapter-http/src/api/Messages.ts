@@ -27,7 +27,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
           description: "Returns the messages of a conversation, newest first, 50 per page."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.all(Examples.message, Examples.inboundMessage) }),
+      .annotate(Examples.Example, { response: Examples.all(Examples.message, Examples.inboundMessage) }),
     HttpApiEndpoint.get("get", "/conversations/:conversation_id/messages/:message_id", {
       params: { conversation_id: ConversationId, message_id: MessageId },
       success: Single(LinkedMessage),
@@ -42,8 +42,8 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
         })
       )
       .annotate(Examples.Example, {
-        answer: Examples.one(Examples.message),
-        answers: Record.map(details, Examples.one)
+        response: Examples.one(Examples.message),
+        responses: Record.map(details, Examples.one)
       }),
     HttpApiEndpoint.post("send", "/conversations/:conversation_id/messages", {
       headers: keyHeaderOf("sends.send"),
@@ -63,7 +63,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       )
       .annotate(Examples.Example, {
         requests: { text: Examples.sendText, template: Examples.sendTemplate },
-        answer: Examples.one(Examples.send),
+        response: Examples.one(Examples.send),
         conflict: Texts.replyWindowClosed
       })
   )

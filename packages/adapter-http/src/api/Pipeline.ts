@@ -1,7 +1,7 @@
 /**
  * The middleware of every endpoint, as declared in the API.
  *
- * Each class lists the errors that its step may answer with, for the OpenAPI
+ * Each class lists the errors of its step, for the OpenAPI
  * document and for generated clients. The implementations are in `middleware/`.
  */
 import type { CurrentActor } from "@messaging-crm/core/Actor"
@@ -78,14 +78,14 @@ export class JsonBody extends HttpApiMiddleware.Service<JsonBody, {
   error: [Errors.BadRequest, Errors.BodyTooLarge, Errors.UnsupportedMediaType]
 }) {}
 
-/** Step 3: answers a retried write from its idempotency record. */
+/** Step 3: replays the recorded response to a retried write. */
 export class IdempotentWrites extends HttpApiMiddleware.Service<IdempotentWrites, {
   requires: CurrentActor | RequestBody
 }>()("@messaging-crm/adapter-http/api/Pipeline/IdempotentWrites", {
   error: [Errors.BadRequest, Errors.Conflict, Errors.InsufficientStorage]
 }) {}
 
-/** Step 4: answers `invalid_input`, with the field at fault, where the request does not fit its schema. */
+/** Step 4: rejects a request that does not match its schema, with `invalid_input` and the invalid field. */
 export class InvalidInput extends HttpApiMiddleware.Service<InvalidInput, {
   requires: RequestBody
 }>()("@messaging-crm/adapter-http/api/Pipeline/InvalidInput", {

@@ -39,7 +39,7 @@ export class SendsGroup extends HttpApiGroup.make("sends")
           description: "Returns sends, newest first. A send must match all filters."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.page(Examples.sent) }),
+      .annotate(Examples.Example, { response: Examples.page(Examples.sent) }),
     HttpApiEndpoint.get("get", "/sends/:send_id", {
       params: { send_id: SendId },
       success: Single(Send),
@@ -53,7 +53,7 @@ export class SendsGroup extends HttpApiGroup.make("sends")
           description: "Returns a send. Its status changes until it is `sent` or `failed`."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.one(Examples.sent) })
+      .annotate(Examples.Example, { response: Examples.one(Examples.sent) })
   )
   .annotateMerge(
     OpenApi.annotations({

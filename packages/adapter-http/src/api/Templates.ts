@@ -21,7 +21,7 @@ export class TemplatesGroup extends HttpApiGroup.make("templates")
             "Returns all templates, read live from the messaging provider. Fails with `provider_unavailable` if the provider does not respond."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.all(Examples.template) })
+      .annotate(Examples.Example, { response: Examples.all(Examples.template) })
   )
   .annotateMerge(
     OpenApi.annotations({

@@ -25,7 +25,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
           description: "Returns the 100 most recent deliveries of the webhook, newest first. They are kept for 30 days."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.all(WebhookExamples.delivery) }),
+      .annotate(Examples.Example, { response: Examples.all(WebhookExamples.delivery) }),
     HttpApiEndpoint.post("retry", "/webhooks/:webhook_id/deliveries/:delivery_id/retry", {
       headers: keyHeaderOf("webhook_deliveries.retry"),
       params: { webhook_id: WebhookId, delivery_id: WebhookDeliveryId },
@@ -42,7 +42,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
         })
       )
       .annotate(Examples.Example, {
-        answer: Examples.one(WebhookExamples.pendingDelivery),
+        response: Examples.one(WebhookExamples.pendingDelivery),
         conflict: Texts.deliveryNotRetried
       }),
     HttpApiEndpoint.post("test", "/webhooks/:webhook_id/test", {
@@ -61,7 +61,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
         })
       )
       .annotate(Examples.Example, {
-        answer: Examples.one(WebhookExamples.testDelivery),
+        response: Examples.one(WebhookExamples.testDelivery),
         conflict: Texts.nothingPosted
       }),
     HttpApiEndpoint.post("replay", "/webhooks/:webhook_id/replay", {
@@ -82,7 +82,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
       )
       .annotate(Examples.Example, {
         requests: { since: WebhookExamples.replayWebhook },
-        answer: Examples.one(WebhookExamples.webhookReplay),
+        response: Examples.one(WebhookExamples.webhookReplay),
         conflict: Texts.replayInProgress
       })
   )

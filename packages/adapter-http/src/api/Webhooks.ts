@@ -37,7 +37,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
             `Returns the ${limits.webhook_list_size} most recent webhooks, newest first, without their secrets. All active ones are among those with \`status=active\`.`
         })
       )
-      .annotate(Examples.Example, { answer: Examples.all(WebhookExamples.webhook) }),
+      .annotate(Examples.Example, { response: Examples.all(WebhookExamples.webhook) }),
     HttpApiEndpoint.post("create", "/webhooks", {
       headers: keyHeaderOf("webhooks.create"),
       payload: CreateWebhook,
@@ -55,7 +55,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
       )
       .annotate(Examples.Example, {
         requests: { webhook: WebhookExamples.createWebhook },
-        answer: Examples.one(WebhookExamples.createdWebhook),
+        response: Examples.one(WebhookExamples.createdWebhook),
         conflict: Texts.tooManyWebhooks(limits.webhooks_active_max)
       }),
     HttpApiEndpoint.get("get", "/webhooks/:webhook_id", { params, success: Single(Webhook), error: Errors.NotFound })
@@ -67,7 +67,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
           description: "Returns the webhook, active or disabled, without its secret."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.one(WebhookExamples.webhook) }),
+      .annotate(Examples.Example, { response: Examples.one(WebhookExamples.webhook) }),
     HttpApiEndpoint.patch("update", "/webhooks/:webhook_id", {
       headers: keyHeaderOf("webhooks.update"),
       params,
@@ -86,7 +86,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
       )
       .annotate(Examples.Example, {
         requests: { event_types: WebhookExamples.updateWebhook },
-        answer: Examples.one(WebhookExamples.webhook),
+        response: Examples.one(WebhookExamples.webhook),
         conflict: Texts.webhookNotChanged
       }),
     HttpApiEndpoint.post("rotateSecret", "/webhooks/:webhook_id/rotate_secret", {
@@ -105,7 +105,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
         })
       )
       .annotate(Examples.Example, {
-        answer: Examples.one(WebhookExamples.createdWebhook),
+        response: Examples.one(WebhookExamples.createdWebhook),
         conflict: Texts.tooManySecrets(limits.webhook_secrets_max)
       }),
     HttpApiEndpoint.delete("disable", "/webhooks/:webhook_id", {
@@ -123,7 +123,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
             "Disables the webhook permanently. Its pending deliveries fail, and it stays in the list. Disabling it again changes nothing."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.one(WebhookExamples.disabledWebhook) })
+      .annotate(Examples.Example, { response: Examples.one(WebhookExamples.disabledWebhook) })
   )
   .annotateMerge(
     OpenApi.annotations({

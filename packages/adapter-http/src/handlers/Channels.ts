@@ -5,7 +5,7 @@ import { Api } from "../api/Api.ts"
 import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
 
-/** Layer that answers `/channels`. */
+/** Layer that serves `/channels`. */
 export const layer = HttpApiBuilder.group(
   Api,
   "channels",

@@ -5,7 +5,7 @@ import { Api } from "../api/Api.ts"
 import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
 
-/** Layer that answers `/contact-fields`. */
+/** Layer that serves `/contact-fields`. */
 export const layer = HttpApiBuilder.group(
   Api,
   "contact_fields",

@@ -22,7 +22,7 @@ const toResult = (result: UpsertResult): Effect.Effect<typeof UpsertedContacts.T
       error: { code, message, param }
     }))
 
-/** Layer that answers `/contacts`. */
+/** Layer that serves `/contacts`. */
 export const layer = HttpApiBuilder.group(
   Api,
   "contacts",

@@ -9,7 +9,7 @@ import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
-/** Layer that answers `/conversations`. */
+/** Layer that serves `/conversations`. */
 export const layer = HttpApiBuilder.group(
   Api,
   "conversations",

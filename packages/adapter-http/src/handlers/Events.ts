@@ -7,7 +7,7 @@ import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
-/** Layer that answers `/events`. */
+/** Layer that serves `/events`. */
 export const layer = HttpApiBuilder.group(
   Api,
   "events",

@@ -54,7 +54,7 @@ interface Range {
 /** One range, as players and resumed downloads ask for it. */
 const singleRange = /^bytes=(\d{0,12})-(\d{0,12})$/
 
-/** Returns the requested range, or null for the whole file, which RFC 9110 allows as the answer to any range. */
+/** Returns the requested range, or null for the whole file, which RFC 9110 allows as the response to any range. */
 export const rangeOf = (header: string, size: number): Range | null => {
   const [, first = "", last = ""] = singleRange.exec(header) ?? []
   if (first === "" && last === "") return null

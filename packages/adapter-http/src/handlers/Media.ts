@@ -8,13 +8,13 @@ import * as ConcurrencyLimiter from "../middleware/ConcurrencyLimiter.ts"
 import { addResponseHeaders } from "../middleware/Headers.ts"
 import { contentDisposition, contentType, rangeOf } from "./FileHeaders.ts"
 
-/** How long a download may take. After that its connection is closed, and the rest can be asked for as a range. */
+/** The time limit of a download. After that its connection is closed, and the client can request the rest as a range. */
 export const DownloadTime = Context.Reference<Duration.Duration>(
   "@messaging-crm/adapter-http/handlers/Media/DownloadTime",
   { defaultValue: () => Duration.minutes(10) }
 )
 
-/** How many files a process hands out at once. References, so that a test may set them. */
+/** How many files a process sends at once. A reference, so that a test can set it. */
 export const DownloadsAtOnce = Context.Reference(
   "@messaging-crm/adapter-http/handlers/Media/DownloadsAtOnce",
   {
@@ -25,7 +25,7 @@ export const DownloadsAtOnce = Context.Reference(
   }
 )
 
-/** The status and headers of an answer, and the part of the file that it carries. */
+/** The status and headers of a response, and the part of the file that it contains. */
 const planOf = (file: MediaFile, { headers: asked, method }: HttpServerRequest.HttpServerRequest) => {
   // The bytes of an id never change, so the id is the version.
   const etag = `"${file.id}"`
@@ -46,7 +46,7 @@ const planOf = (file: MediaFile, { headers: asked, method }: HttpServerRequest.H
 
 type Plan = ReturnType<typeof planOf>
 
-/** The bytes, read slice by slice as the caller takes them, until its time is over. */
+/** The bytes, read slice by slice as the client reads them, until the time limit. */
 const bytesOf = Effect.fnUntraced(function*({ read }: OpenedFile, { end, start }: Plan) {
   const until_millis = (yield* Clock.currentTimeMillis) + Duration.toMillis(yield* DownloadTime)
   const inTime = Effect.flatMap(Clock.currentTimeMillis, (now) => now < until_millis ? Effect.void : Effect.interrupt)
@@ -58,7 +58,7 @@ const absent = Effect.map(
   (body) => HttpServerResponse.jsonUnsafe(body, { status: 404 })
 )
 
-/** How long a download waits for its turn. */
+/** How long a download waits for a slot. */
 export const DownloadWait = Context.Reference<Duration.Duration>(
   "@messaging-crm/adapter-http/handlers/Media/DownloadWait",
   { defaultValue: () => Duration.seconds(1) }
@@ -69,23 +69,23 @@ const overloaded = Effect.map(
   (body) => HttpServerResponse.jsonUnsafe(body, { status: 503, headers: { "retry-after": "1" } })
 )
 
-/** Layer that answers `/media/{link}`: the link is all the caller needs, so no step of the API stands before it. */
+/** Layer that serves `/media/{link}`: the link grants access, so the request passes no step of the API. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const media = yield* Media
   const { of_all, of_one } = yield* DownloadsAtOnce
   const limiter = ConcurrencyLimiter.make<OrganizationId>(of_one)
   const limiterOfAll = ConcurrencyLimiter.make(of_all)
 
-  /** Holds a place until the answer is sent. A link has no key, so the places are those of its organization. */
+  /** Takes a slot until the response is sent. A link has no key, so the slots are those of its organization. */
   const download = Effect.fnUntraced(function*(opened: OpenedFile, plan: Plan) {
-    const places = Effect.andThen(limiter.acquire(opened.organization_id), limiterOfAll.acquire("all"))
-    if (Option.isNone(yield* Effect.timeoutOption(places, yield* DownloadWait))) return yield* overloaded
+    const slots = Effect.andThen(limiter.acquire(opened.organization_id), limiterOfAll.acquire("all"))
+    if (Option.isNone(yield* Effect.timeoutOption(slots, yield* DownloadWait))) return yield* overloaded
     const { end, headers, start, status } = plan
     const contentLength = end - start
     return HttpServerResponse.stream(yield* bytesOf(opened, plan), { status, headers, contentLength })
   })
 
-  const answer = Effect.gen(function*() {
+  const serve = Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
     const { link = "" } = yield* HttpRouter.params
     const opened = yield* media.open(link)
@@ -101,5 +101,5 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     return response
   }).pipe(Effect.catchTag("MediaNotFound", () => absent))
 
-  yield* router.add("GET", "/media/:link", answer)
+  yield* router.add("GET", "/media/:link", serve)
 }))

@@ -13,7 +13,7 @@ import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
-/** Returns the origin that the request was sent to. A forged `Host` affects only the links in its own answer. */
+/** Returns the origin that the request was sent to. A forged `Host` affects only the links in its own response. */
 const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
   Option.match(HttpServerRequest.toURL(request), { onNone: () => "", onSome: ({ origin }) => origin })
 
@@ -28,7 +28,7 @@ const refusals = {
     Errors.invalid("text", `text must be at most ${chars_max} characters long on ${channel_type} channels. Shorten it.`)
 }
 
-/** Layer that answers `/conversations/{conversation_id}/messages`. */
+/** Layer that serves `/conversations/{conversation_id}/messages`. */
 export const layer = HttpApiBuilder.group(
   Api,
   "messages",

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Scope } from "effect"
 import { Authentication, IdempotentWrites, InvalidInput, JsonBody } from "../api/Pipeline.ts"
 
-/** What every group requires besides its operations: the steps of its requests. */
+/** The steps of every request, which each group requires in addition to its operations. */
 const steps = [Authentication, IdempotentWrites, InvalidInput, JsonBody, Scope.Scope] as const
 
 type Key = Context.Key<never, unknown> | Context.Key<unknown, unknown>
@@ -18,7 +18,7 @@ export const requiring =
     return Layer.effectContext(
       Effect.updateContext(
         Layer.build(group),
-        // All that is picked is in the context that it is picked from, which types cannot tell of a list.
+        // The type of a list does not name its members, so the compiler cannot see that `pick` finds all of them.
         (context: Context.Context<Required<Operations[number]>>) => pick(context) as typeof context
       )
     )

@@ -8,7 +8,7 @@ import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
-/** Layer that answers `/sends`. */
+/** Layer that serves `/sends`. */
 export const layer = HttpApiBuilder.group(
   Api,
   "sends",

@@ -6,7 +6,7 @@ import * as Errors from "../api/Errors.ts"
 import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
 
-/** Layer that answers `/templates`. */
+/** Layer that serves `/templates`. */
 export const layer = HttpApiBuilder.group(
   Api,
   "templates",

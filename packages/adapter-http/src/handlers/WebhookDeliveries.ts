@@ -11,7 +11,7 @@ import { requiring } from "./Requirements.ts"
 
 const disabled = () => Errors.failWith(Texts.nothingPosted)
 
-/** Layer that answers `/webhooks/{webhook_id}/deliveries`. */
+/** Layer that serves `/webhooks/{webhook_id}/deliveries`. */
 export const layer = HttpApiBuilder.group(
   Api,
   "webhook_deliveries",

@@ -12,7 +12,7 @@ const urlRefused = ({ reason }: WebhookUrlRefused) => Errors.invalid("url", reas
 
 const disabled = () => Errors.failWith(Texts.webhookNotChanged)
 
-/** Layer that answers `/webhooks`. */
+/** Layer that serves `/webhooks`. */
 export const layer = HttpApiBuilder.group(
   Api,
   "webhooks",

@@ -16,7 +16,7 @@ import * as UnknownKeyLimiter from "./UnknownKeyLimiter.ts"
 
 /** How much of the window is left, in the usual headers and in those of the IETF draft. */
 const rateHeaders = ({ limit, remaining, reset_seconds }: Quota, now_millis: number) => {
-  // The end is rounded up, and of a clock that need not be ours: the rest is kept within the window.
+  // The end is rounded up, and the store's clock can differ from this one, so the rest is limited to the window.
   const rest_seconds = Math.min(60, Math.max(0, Math.ceil(reset_seconds - now_millis / 1000)))
   return {
     "x-ratelimit-limit": String(limit),
@@ -43,7 +43,7 @@ const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited) {
 
 const lacking = ({ required }: InsufficientScope) => Errors.failWith(Texts.insufficientScope(required))
 
-/** Layer that lets a request in by its bearer key, and tells everything after it for whom it speaks. */
+/** Layer that authenticates a request by its bearer key, and provides its actor to the steps after it. */
 export const layer = Layer.effect(
   Authentication,
   Effect.gen(function*() {

@@ -5,7 +5,7 @@ import { Context, Effect } from "effect"
 /** The ids of the key and of its organization; empty until the request is authenticated. */
 export type CallerIds = Partial<Record<"key_id" | "organization_id", string>>
 
-/** The caller of the current request: one object, filled by authentication. Outside of a request nobody reads it. */
+/** The caller of the current request: one object, which authentication fills. It is not read outside of a request. */
 export const Caller = Context.Reference<CallerIds>("@messaging-crm/adapter-http/middleware/Caller", {
   defaultValue: () => ({})
 })

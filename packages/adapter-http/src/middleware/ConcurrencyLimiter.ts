@@ -1,8 +1,8 @@
-/** How many things of one key, address or organization a process does at once. More wait for their slot, in order. */
+/** Limits what a process does concurrently for one API key, address, or organization. The rest waits for a slot, in order. */
 import { limits } from "@messaging-crm/core/Limits"
 import { Context, Effect } from "effect"
 
-/** How many requests of a key are at work at once in a process. A reference, so that an operator may raise it. */
+/** The maximum of concurrent requests of a key in a process. A reference, so that an operator can change it. */
 export const RequestsAtOnce = Context.Reference<number>(
   "@messaging-crm/adapter-http/middleware/ConcurrencyLimiter/RequestsAtOnce",
   {
@@ -16,10 +16,10 @@ interface Slots {
   readonly waiting: Set<() => void>
 }
 
-/** The maximum of keys that are remembered while they have nothing at work. */
+/** The maximum of keys whose slots are kept while none is in use. */
 const idle_max = 10_000
 
-/** Makes slots of which each key has so many at once. */
+/** Makes a limiter: each key has `at_once` slots. */
 export const make = <Key extends string>(at_once: number) => {
   const all = new Map<Key, Slots>()
 
@@ -32,7 +32,7 @@ export const make = <Key extends string>(at_once: number) => {
   }
 
   const leave = (key: Key, slots: Slots): void => {
-    // What has finished hands its slot to the first that waits, so the count does not change.
+    // The first waiting caller gets the slot, so the count does not change.
     for (const take of slots.waiting) return take()
     slots.running--
     if (slots.running === 0 && all.size > idle_max) all.delete(key)
@@ -46,7 +46,7 @@ export const make = <Key extends string>(at_once: number) => {
       const take = () => {
         slots.waiting.delete(take)
         isTaken = true
-        // What waited continues later: in a long line each would else run inside of the one before.
+        // Without the yield, each caller of a long queue would run inside the previous one.
         resume(Effect.yieldNow)
       }
       slots.waiting.add(take)
@@ -80,7 +80,7 @@ export const make = <Key extends string>(at_once: number) => {
         const waited = slot.take()
         return waited === null ? work : Effect.andThen(waited, work)
       })
-      // The slot is left however this ends. It is taken inside, so that no interruption comes in between.
+      // The slot is taken inside of the effect that leaves it, so that no interruption can leak it.
       return Effect.onExitPrimitive(inSlot, () => void slot.leave())
     })
 

@@ -19,26 +19,26 @@ import { pathOf } from "./Routes.ts"
 
 const encoder = new TextEncoder()
 
-/** Refusals that are remembered, because the operation decided them; the others leave the key free. */
-const remembered: Readonly<Record<string, number>> = { conflict: 409, not_found: 404 }
+/** The errors that are recorded, because the operation decided them. After any other error the key can be used again. */
+const recordedStatuses: Readonly<Record<string, number>> = { conflict: 409, not_found: 404 }
 
-/** Returns the status of an error that is remembered. One with a time to come back is not. */
+/** Returns the status of an error that is recorded. An error with `Retry-After` is not. */
 const statusOf = (error: unknown, headers: Readonly<Record<string, string>>): number | undefined => {
   if ("retry-after" in headers) return undefined
   // The errors of a handler are bodies of `api/Errors.ts`, with or without headers; their type is hidden from a middleware.
   const body = error as { readonly error?: { readonly code: string } }
-  return body.error === undefined ? undefined : remembered[body.error.code]
+  return body.error === undefined ? undefined : recordedStatuses[body.error.code]
 }
 
-/** Every answer of the API is small JSON, never a stream. */
-const toAnswer = ({ body, status }: HttpServerResponse.HttpServerResponse): EncodedResponse => ({
+/** Every response of the API is small JSON, never a stream. */
+const toRecorded = ({ body, status }: HttpServerResponse.HttpServerResponse): EncodedResponse => ({
   status,
   body: body._tag === "Uint8Array" ? body.body : new Uint8Array()
 })
 
-const asAnswer = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+const asRecorded = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   httpEffect.pipe(
-    Effect.map(toAnswer),
+    Effect.map(toRecorded),
     Effect.catch((error) =>
       Effect.flatMap(ResponseHeaders, (headers): Effect.Effect<EncodedResponse, E> => {
         const status = statusOf(error, headers)
@@ -49,10 +49,10 @@ const asAnswer = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerR
     )
   )
 
-const respond = ({ replayed, request_id, ...answer }: Outcome) =>
-  toResponse(answer, replayed ? { "idempotent-replayed": "true", "original-request-id": request_id } : {})
+const respond = ({ replayed, request_id, ...response }: Outcome) =>
+  toResponse(response, replayed ? { "idempotent-replayed": "true", "original-request-id": request_id } : {})
 
-/** Answers what ends a write under an idempotency key. */
+/** The responses to a write that its idempotency key ends. */
 export const interrupted = {
   IdempotencyConflict: () => conflict(),
   RequestProcessing: () => processing(),
@@ -100,7 +100,7 @@ interface Write {
   readonly input: (json: unknown) => unknown
 }
 
-/** Layer that runs a keyed write at most once and replays its answer, byte for byte. */
+/** Layer that runs a keyed write at most once and replays its response, byte for byte. */
 export const layer = Layer.effect(
   IdempotentWrites,
   Effect.gen(function*() {
@@ -130,7 +130,7 @@ export const layer = Layer.effect(
           fingerprint: yield* fingerprintOf(request, input(json)),
           request_id: yield* Errors.requestId
         },
-        (recording) => asAnswer(Effect.provideService(httpEffect, CurrentRecording, recording))
+        (recording) => asRecorded(Effect.provideService(httpEffect, CurrentRecording, recording))
       ).pipe(
         Effect.catchTag("IdempotencyConflict", conflict),
         Effect.catchTag("RequestProcessing", processing),

@@ -8,13 +8,13 @@ import { explain, shown } from "./SchemaIssues.ts"
 const isObject = (json: unknown): boolean => typeof json === "object" && json !== null && !Array.isArray(json)
 
 const refuse = Effect.fnUntraced(function*(error: HttpApiError.HttpApiSchemaError) {
-  // Ours, not the caller's: an answer that does not fit the contract.
+  // A defect of the service: the response does not match the contract.
   if (error.kind === "Body" || error.kind === "ResponseHeaders") return yield* Effect.die(error)
   const { message, param } = explain(error.cause.issue)
   return yield* Errors.fail("invalid_input", message, param)
 })
 
-/** Refuses a query that gives a name twice, or that is given where there is none, whatever the schema. */
+/** Rejects a repeated query parameter, and any query parameter of an operation without a query. */
 const checkQuery = ({ query }: HttpApiEndpoint.Top) =>
   Effect.flatMap(HttpServerRequest.ParsedSearchParams, (search) => {
     for (const [name, value] of Object.entries(search)) {
@@ -26,7 +26,7 @@ const checkQuery = ({ query }: HttpApiEndpoint.Top) =>
     return Effect.void
   })
 
-/** Refuses a body that is no object, or that is given where there is none. */
+/** Rejects a body that is not an object, and any field of an operation without a body. */
 const checkBody = ({ payload }: HttpApiEndpoint.Top) =>
   Effect.flatMap(RequestBody, ({ json }) => {
     if (json === undefined) return Effect.void
@@ -37,7 +37,7 @@ const checkBody = ({ payload }: HttpApiEndpoint.Top) =>
       : Errors.invalid(name, `This operation accepts no fields in its body. Remove ${shown(name)}.`)
   })
 
-/** Layer that answers a request that does not decode, naming the first offending parameter or field. */
+/** Layer that rejects a request that does not decode. The error names the first invalid parameter or field. */
 export const layer = Layer.succeed(InvalidInput, (httpEffect, { endpoint }) => {
   const query = checkQuery(endpoint)
   // A GET has no body, whatever its headers claim.

@@ -45,7 +45,7 @@ const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
 
 const notJson = Errors.failWith(Texts.unsupportedMediaType)
 const tooLarge = Errors.failWith(Texts.bodyTooLarge)
-// The connection closed in the middle of the body, so this answer is not read.
+// The connection closed in the middle of the body, so this response is not read.
 const cutShort = Errors.fail("invalid_json", "The body is shorter than its Content-Length. Send the complete body.")
 
 const isTooLarge = ({ reason }: HttpServerError.HttpServerError): boolean =>
@@ -93,7 +93,7 @@ const arrived = ({ source }: HttpServerRequest.HttpServerRequest): Uint8Array<Ar
   return joined(pieces)
 }
 
-/** Lets whoever reads the body again have its text. Changes the request itself, because a derived object for each request costs more. */
+/** Keeps the text of a body for later reads. It changes the request itself, because a derived object for each request costs more. */
 const withText = (request: HttpServerRequest.HttpServerRequest, text: string): HttpServerRequest.HttpServerRequest =>
   Object.defineProperty(request, "text", { value: Effect.succeed(text) })
 

@@ -1,7 +1,6 @@
 /**
- * What `JSON.parse` lets pass and we do not: a name given twice, of which it
- * silently keeps the last, and a nesting so deep that writing it again would
- * overflow the stack.
+ * Flaws that `JSON.parse` accepts and this service rejects: a repeated name, because `JSON.parse`
+ * keeps only the last value, and deep nesting, because writing such a value overflows the stack.
  */
 import { limits } from "@messaging-crm/core/Limits"
 

@@ -14,14 +14,14 @@ export const CurrentRecording = Context.Reference<Recording | null>(
   { defaultValue: () => null }
 )
 
-/** Returns an answer of the API as it is sent. */
+/** Returns a response of the API as it is sent. */
 export const toResponse = (
   { body, status }: EncodedResponse,
   headers: Readonly<Record<string, string>> = {}
 ): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.uint8Array(body, { status, contentType: "application/json", headers })
 
-/** How an operation's answers become JSON. */
+/** How the results of an operation become JSON. */
 interface Codec {
   readonly status: number
   readonly schema: OwnSchema
@@ -40,23 +40,23 @@ export const codecs: ReadonlyMap<HttpApiEndpoint.Top, Codec> = (() => {
   return found
 })()
 
-/** Returns how an operation's answer becomes text, and its status. */
+/** Returns how the result of an operation becomes text, and its status. */
 const codecFor = (endpoint: HttpApiEndpoint.Top) => {
   const codec = codecs.get(endpoint)
   if (codec === undefined) throw new Error(`${endpoint.method} ${endpoint.path} is not in the contract.`)
   const { schema, status } = codec
   return {
     status,
-    text: (answer: unknown): Effect.Effect<string> =>
-      Effect.flatMap(Codecs, ({ encode }) => Effect.map(encode(schema)(answer), (json) => JSON.stringify(json)))
+    text: (result: unknown): Effect.Effect<string> =>
+      Effect.flatMap(Codecs, ({ encode }) => Effect.map(encode(schema)(result), (json) => JSON.stringify(json)))
   }
 }
 
-/** Answers with a body, as text and not as bytes, so that Node writes it together with the headers. */
+/** Responds with a body, as text and not as bytes, so that Node writes it together with the headers. */
 export const body = (endpoint: HttpApiEndpoint.Top) => {
   const { status, text } = codecFor(endpoint)
-  return (answer: unknown): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-    Effect.map(text(answer), (json) => HttpServerResponse.text(json, { status, contentType: "application/json" }))
+  return (result: unknown): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+    Effect.map(text(result), (json) => HttpServerResponse.text(json, { status, contentType: "application/json" }))
 }
 
 /** Responds with one resource. */
@@ -78,7 +78,7 @@ export const written = (endpoint: HttpApiEndpoint.Top) => {
     )
 }
 
-/** Answers with a list that is complete. */
+/** Responds with a complete list. */
 export const complete = (endpoint: HttpApiEndpoint.Top) => {
   const respond = body(endpoint)
   return (data: ReadonlyArray<unknown>) => respond({ data, next_cursor: null })

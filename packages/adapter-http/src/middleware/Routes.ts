@@ -20,7 +20,7 @@ interface Branch {
 
 const branch = (): Branch => ({ routes: [], names: new Map(), any: null })
 
-/** Returns the branch of a name of a template, made where there is none. */
+/** Returns the branch of a name of a template. A missing one is added. */
 const grow = (from: Branch, name: string): Branch => {
   if (name.startsWith(":")) return from.any ??= branch()
   const known = from.names.get(name)
@@ -44,7 +44,7 @@ const root: Branch = (() => {
   return root
 })()
 
-/** Not `new URL`, to which `//a/b` is a host and `//` is none. */
+/** Returns the path of a request. `new URL` would read `//a/b` as a host, and throw at `//`. */
 export const pathOf = ({ url }: HttpServerRequest.HttpServerRequest): string => {
   const end = url.search(/[?#]/)
   return end === -1 ? url : url.slice(0, end)
@@ -69,7 +69,7 @@ export const isOfApi = (path: string): boolean => {
   return Option.isNone(decoded) || root.names.get("")?.names.has(decoded.value) === true
 }
 
-/** Returns the methods that a path answers to. */
+/** Returns the methods of a path. */
 export const methodsOf = (path: string): ReadonlyArray<string> => {
   const methods = routesOf(path).map(({ method }) => method)
   return methods.includes("GET") ? [...methods, "HEAD"] : methods

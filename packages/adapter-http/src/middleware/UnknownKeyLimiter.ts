@@ -1,20 +1,20 @@
 /**
- * Keys that this process has not seen at work: those of one address take turns,
- * so that whoever tries keys costs the database a bounded number of statements at once.
+ * Limits the concurrent lookups of keys that this process has not accepted before, for each address. So a client that
+ * guesses keys causes a bounded number of concurrent statements.
  *
- * They are not counted by the minute: behind a proxy that is not trusted all callers have one
- * address, and whoever tries keys there would lock the others out.
+ * There is no limit per minute: behind a proxy that is not trusted, all clients have one address, and one that guesses
+ * keys would lock out the others.
  */
 import { Effect } from "effect"
 import * as ConcurrencyLimiter from "./ConcurrencyLimiter.ts"
 
-/** The maximum of digests that are remembered. Beyond that the oldest is forgotten. */
+/** The maximum of accepted keys that are kept, by their digests. The oldest one is removed. */
 const known_max = 10_000
 
 /**
- * Makes a function that carries out the look-up of a key in its turn.
+ * Makes a function that looks a key up within the limit.
  *
- * `digest` is the key's. `address` is asked for an unknown key only; null, of a server without addresses, has no turns.
+ * `digest` is the key's. `address` is read for an unknown key only; without an address there is no limit.
  */
 export const make = (at_once: number) => {
   const known = new Set<string>()

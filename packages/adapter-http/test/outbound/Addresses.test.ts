@@ -48,7 +48,7 @@ describe("a public address", () => {
     }
   }, { arbitrary: { runs: 10_000 } })
 
-  it.prop("is what ipaddr.js calls unicast, for IPv6, and inside of 2000::/3 besides", {
+  it.prop("is what ipaddr.js calls unicast, and for IPv6 also inside of 2000::/3", {
     prefix: prefixes,
     random: bytes(16),
     zeros: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 14 })),

@@ -15,7 +15,7 @@ export interface Rows {
   readonly storage_use: ReadonlyArray<StorageUseRow>
   readonly tables: Table.Tables
   readonly queue: Queue.Queue
-  /** Bodies of callbacks that are not taken in yet, by id. */
+  /** Bodies of callbacks that are not processed yet, by id. */
   readonly callbacks: HashMap.HashMap<string, CallbackRow>
   readonly secret_canary: string | null
   /** Requests of each key, counted in its current window. */
@@ -29,7 +29,7 @@ export interface StorageUseRow {
   readonly bytes: number
 }
 
-/** A body, and until when it is held or postponed. */
+/** A body, and until when it is claimed or postponed. */
 export interface CallbackRow extends ClaimedCallback, StoredCallback {
   readonly due_at: Timestamp
 }

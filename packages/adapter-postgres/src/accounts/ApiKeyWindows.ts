@@ -1,9 +1,10 @@
 /**
  * Finds the keys that requests present, and counts their requests.
  *
- * The count is one statement, so that check and count are atomic and use the database's clock. Where the disk is full it
- * fails, and reads must go on: then the key is only found, and its requests are counted by this process. It tries to
- * count in the database again once a second, because a try adds to the log of the database, which may share the disk.
+ * The count is one statement, so that check and count are atomic and use the database's clock. With a full disk it
+ * fails, and reads must still work: then the statement only finds the key, and this process counts its requests. The
+ * process retries the count in the database once per second: each attempt adds to the database's log, which can be on
+ * the same disk.
  */
 import { Scope } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
@@ -77,9 +78,9 @@ export const make = (sql: SqlClient.SqlClient) => {
         const found = yield* metered(
           statement(presented.map(({ digest }) => digest), presented.map(({ limit }) => limit))
         )
-        const answers = presented.map((): Option.Option<MeteredRow> => Option.none())
-        for (const each of found) answers[each.place - 1] = Option.some(each)
-        return answers
+        const results = presented.map((): Option.Option<MeteredRow> => Option.none())
+        for (const each of found) results[each.place - 1] = Option.some(each)
+        return results
       })
     )
 

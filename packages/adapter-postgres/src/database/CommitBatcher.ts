@@ -1,10 +1,10 @@
 /**
  * Batches of concurrent requests.
  *
- * A request that finds a free slot starts a batch at once, together with all
- * requests of the same turn of the event loop. Later requests wait for a slot, and
- * while a batch of their group runs together they wait for its end. Then they form
- * the next batch: the higher the load, the larger the batches.
+ * If there is a free slot, a request starts a batch immediately, with all requests of
+ * the same turn of the event loop. Later requests wait for a slot and, while their group
+ * has a batch of several requests, for its end. Then they form the next batch: the higher
+ * the load, the larger the batches.
  */
 import { Deferred, Effect, Exit } from "effect"
 
@@ -15,15 +15,15 @@ export interface Options<Item, A, E, R> {
   readonly concurrency: number
   /** The maximum of items of a batch. */
   readonly size: number
-  /** Items of one group may share a batch. Null for an item that runs alone. */
+  /** Items of one group can share a batch. Null for an item that cannot share one. */
   readonly groupOf: (item: Item) => string | null
   /** Items with one of these keys in common run one after the other, in the order of the requests. */
   readonly exclusiveKeysOf: (item: Item) => ReadonlyArray<string>
   /** Items with one of these keys in common share a batch or run one after the other. */
   readonly sharedKeysOf: (item: Item) => ReadonlyArray<string>
-  /** Runs an item alone. */
+  /** Runs one item. */
   readonly runSingle: (item: Item) => Effect.Effect<A, E, R>
-  /** Runs two or more items together, and returns their exits in the same order; null if none took effect and each has to run alone. */
+  /** Runs two or more items as one, and returns their exits in the same order; null if none took effect, so that each must run on its own. */
   readonly runBatch: (items: Some<Item>) => Effect.Effect<ReadonlyArray<Exit.Exit<A, E>> | null, never, R>
 }
 
@@ -32,8 +32,8 @@ interface Entry<Item, A, E> {
   readonly group: string | null
   readonly exclusive: ReadonlyArray<string>
   readonly shared: ReadonlyArray<string>
-  /** The outcome of the item; null if it is the first of its batch, whose fiber then runs the batch. */
-  readonly turn: Deferred.Deferred<Exit.Exit<A, E> | null>
+  /** The outcome of the item; null for the first item of a batch, whose fiber then runs the batch. */
+  readonly outcome: Deferred.Deferred<Exit.Exit<A, E> | null>
 }
 
 /** Returns a function that requests one item, which is run in a batch. A request cannot be interrupted. */
@@ -42,8 +42,8 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   let waiting: Array<Request> = []
   /** The keys of the running items. */
   const busy = new Set<string>()
-  /** Groups that start no batch: one starts in the next turn of the event loop, or runs together. */
-  const held = new Set<string>()
+  /** Groups that start no other batch: their batch forms until the next turn of the event loop, or has several items. */
+  const occupied = new Set<string>()
   let running = 0
 
   const begin = (entry: Request): void => {
@@ -51,8 +51,8 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   }
 
   /**
-   * Removes and returns the waiting requests that can run now and match. None
-   * overtakes an earlier request for the same exclusive key. `joined` are the shared
+   * Removes and returns the waiting requests that match and can run now. No request
+   * overtakes an earlier one with the same exclusive key. `joined` are the shared
    * keys of the batch that they join; null for requests that start one.
    */
   const take = (matches: (entry: Request) => boolean, joined: Set<string> | null): ReadonlyArray<Request> => {
@@ -79,22 +79,22 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   const next = (): void => {
     if (running >= options.concurrency) return
     const firsts = take(({ group }) => {
-      if (running >= options.concurrency || (group !== null && held.has(group))) return false
+      if (running >= options.concurrency || (group !== null && occupied.has(group))) return false
       running++
-      if (group !== null) held.add(group)
+      if (group !== null) occupied.add(group)
       return true
     }, null)
-    for (const { turn } of firsts) Deferred.doneUnsafe(turn, Exit.succeed(null))
+    for (const { outcome } of firsts) Deferred.doneUnsafe(outcome, Exit.succeed(null))
   }
 
   /** Returns the batch that begins with a request. */
   const formBatch = (first: Request): Some<Request> => {
     const { group, shared } = first
     if (group === null) return [first]
-    let room = options.size - 1
-    const others = take((entry) => entry.group === group && room-- > 0, new Set(shared))
-    // One that waits for a lock alone keeps nobody waiting.
-    if (others.length === 0) held.delete(group)
+    let left = options.size - 1
+    const others = take((entry) => entry.group === group && left-- > 0, new Set(shared))
+    // A batch of one must not block its group while it waits for a row lock.
+    if (others.length === 0) occupied.delete(group)
     return [first, ...others]
   }
 
@@ -105,18 +105,18 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
     }
   }
 
-  const runAlone = (entries: Some<Request>) =>
+  const runEach = (entries: Some<Request>) =>
     Effect.forEach(entries, ({ item }) => Effect.exit(options.runSingle(item)), { concurrency: "unbounded" })
 
   const run = Effect.fnUntraced(function*(entries: Some<Request>) {
     const [{ group, item }, ...others] = entries
-    if (group === null || others.length === 0) return yield* runAlone(entries)
+    if (group === null || others.length === 0) return yield* runEach(entries)
     const exit = yield* Effect.exit(options.runBatch([item, ...others.map((entry) => entry.item)]))
-    held.delete(group)
+    occupied.delete(group)
     if (Exit.isFailure(exit)) return entries.map((): Exit.Exit<A, E> => Exit.failCause(exit.cause))
     if (exit.value !== null) return exit.value
     next()
-    return yield* runAlone(entries)
+    return yield* runEach(entries)
   })
 
   const lead = Effect.fnUntraced(function*(first: Request) {
@@ -126,9 +126,9 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
     next()
     const exits = yield* run(entries)
     end(entries)
-    const outcomeAt = (index: number) => exits[index] ?? Exit.die(new Error("An item has no answer."))
-    for (const [index, { turn }] of entries.slice(1).entries()) {
-      Deferred.doneUnsafe(turn, Exit.succeed(outcomeAt(index + 1)))
+    const outcomeAt = (index: number) => exits[index] ?? Exit.die(new Error("An item has no outcome."))
+    for (const [index, { outcome }] of entries.slice(1).entries()) {
+      Deferred.doneUnsafe(outcome, Exit.succeed(outcomeAt(index + 1)))
     }
     next()
     return yield* outcomeAt(0)
@@ -141,10 +141,10 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
         group: options.groupOf(item),
         exclusive: options.exclusiveKeysOf(item),
         shared: options.sharedKeysOf(item),
-        turn: Deferred.makeUnsafe()
+        outcome: Deferred.makeUnsafe()
       }
       waiting.push(entry)
-      if (entry.group === null || !held.has(entry.group)) next()
-      return Effect.flatMap(Deferred.await(entry.turn), (outcome) => outcome ?? lead(entry))
+      if (entry.group === null || !occupied.has(entry.group)) next()
+      return Effect.flatMap(Deferred.await(entry.outcome), (outcome) => outcome ?? lead(entry))
     }))
 }

@@ -1,27 +1,26 @@
 /**
- * Requests that share a statement, because most of the cost of a short one is that
- * of a statement.
+ * Batches of concurrent requests, because a statement costs more than a short request.
  *
- * Requests of one turn of the event loop share one, and so do those that come while
- * as many statements run as may. Requests that write rows in common need
+ * Requests of one turn of the event loop share a statement, and so do requests that
+ * arrive while `statements_max` statements run. Requests that write the same rows need
  * `CommitBatcher.ts`.
  */
 import { Cause, Deferred, Effect, Exit, Option, Schema, Semaphore, Struct } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"
 import { rows } from "./Rows.ts"
 
-/** The maximum of statements that run at once, and of requests in one. Several are under way, so that neither side waits idle. */
+/** The maximum of concurrent statements, and of requests in one. Several run at once, so that neither side waits idle. */
 const [statements_max, requests_max] = [4, 16]
 
 export type Some<Request> = readonly [Request, ...ReadonlyArray<Request>]
 
-/** Runs the statement of some requests, and returns an answer for each, in their order. */
-export type Statement<Request, Answer> = (requests: Some<Request>) => Effect.Effect<ReadonlyArray<Answer>>
+/** Runs the statement of some requests, and returns a result for each, in their order. */
+export type Statement<Request, A> = (requests: Some<Request>) => Effect.Effect<ReadonlyArray<A>>
 
 /** The requests of one statement. */
-interface Shared<Request, Answer> {
+interface Batch<Request, A> {
   readonly requests: [Request, ...Array<Request>]
-  readonly answers: Deferred.Deferred<ReadonlyArray<Exit.Exit<Answer>>>
+  readonly exits: Deferred.Deferred<ReadonlyArray<Exit.Exit<A>>>
 }
 
 const isConnectionLost = (cause: Cause.Cause<unknown>): boolean => {
@@ -30,63 +29,63 @@ const isConnectionLost = (cause: Cause.Cause<unknown>): boolean => {
 }
 
 /**
- * Returns a function that answers one request, by a statement that it shares with
+ * Returns a function that runs one request, in a statement that it shares with
  * others. Inside a transaction of the caller, the request has a statement of its own.
  *
- * If the database refuses a statement, each of its requests gets one of its own, so
+ * If the database rejects a statement, each of its requests gets one of its own, so
  * that none fails because of another.
  */
-export const make = <Request, Answer>(sql: SqlClient.SqlClient, statement: Statement<Request, Answer>) => {
-  const places = Semaphore.makeUnsafe(statements_max)
-  /** The requests whose statement has not begun; null if the next request is the first one. */
-  let next: Shared<Request, Answer> | null = null
+export const make = <Request, A>(sql: SqlClient.SqlClient, statement: Statement<Request, A>) => {
+  const permits = Semaphore.makeUnsafe(statements_max)
+  /** The batch whose statement has not begun; null if the next request starts one. */
+  let open: Batch<Request, A> | null = null
 
-  const alone = (request: Request): Effect.Effect<Answer> =>
-    // There is one answer for each request.
-    Effect.map(statement([request]), ([answer]) => answer as Answer)
+  const runSingle = (request: Request): Effect.Effect<A> =>
+    // There is one result for each request.
+    Effect.map(statement([request]), ([result]) => result as A)
 
-  const answerAll = (requests: Some<Request>): Effect.Effect<ReadonlyArray<Exit.Exit<Answer>>> =>
+  const runAll = (requests: Some<Request>): Effect.Effect<ReadonlyArray<Exit.Exit<A>>> =>
     Effect.catchCause(
-      Effect.map(statement(requests), (answers) => answers.map((answer): Exit.Exit<Answer> => Exit.succeed(answer))),
+      Effect.map(statement(requests), (results) => results.map((result): Exit.Exit<A> => Exit.succeed(result))),
       (cause) =>
         requests.length === 1 || isConnectionLost(cause)
-          ? Effect.succeed(requests.map((): Exit.Exit<Answer> => Exit.failCause(cause)))
-          : Effect.forEach(requests, (request) => Effect.exit(alone(request)))
+          ? Effect.succeed(requests.map((): Exit.Exit<A> => Exit.failCause(cause)))
+          : Effect.forEach(requests, (request) => Effect.exit(runSingle(request)))
     )
 
-  /** Runs a statement at the end of this turn, as soon as there is a place. In a fiber of its own, because it answers several. */
-  const run = (shared: Shared<Request, Answer>) => {
+  /** Runs a batch with the next permit, at the end of this turn. In a fiber of its own, because several requests wait for it. */
+  const run = (batch: Batch<Request, A>) => {
     const begin = Effect.suspend(() => {
-      if (next === shared) next = null
-      return answerAll(shared.requests)
+      if (open === batch) open = null
+      return runAll(batch.requests)
     })
     return Effect.forkDetach(
-      Deferred.into(Semaphore.withPermit(places, Effect.andThen(Effect.yieldNow, begin)), shared.answers),
+      Deferred.into(Semaphore.withPermit(permits, Effect.andThen(Effect.yieldNow, begin)), batch.exits),
       { startImmediately: true }
     )
   }
 
-  const answerAt = ({ answers }: Shared<Request, Answer>, index: number): Effect.Effect<Answer> =>
+  const resultAt = ({ exits }: Batch<Request, A>, index: number): Effect.Effect<A> =>
     Effect.flatMap(
-      Deferred.await(answers),
-      (exits) => exits[index] ?? Effect.die(new Error("A request has no answer."))
+      Deferred.await(exits),
+      (all) => all[index] ?? Effect.die(new Error("A request has no result."))
     )
 
-  const lead = (request: Request): Effect.Effect<Answer> => {
-    const shared: Shared<Request, Answer> = { requests: [request], answers: Deferred.makeUnsafe() }
-    next = shared
-    return Effect.andThen(run(shared), answerAt(shared, 0))
+  const start = (request: Request): Effect.Effect<A> => {
+    const batch: Batch<Request, A> = { requests: [request], exits: Deferred.makeUnsafe() }
+    open = batch
+    return Effect.andThen(run(batch), resultAt(batch, 0))
   }
 
-  const share = (request: Request): Effect.Effect<Answer> => {
-    if (next === null || next.requests.length === requests_max) return lead(request)
-    return answerAt(next, next.requests.push(request) - 1)
+  const join = (request: Request): Effect.Effect<A> => {
+    if (open === null || open.requests.length === requests_max) return start(request)
+    return resultAt(open, open.requests.push(request) - 1)
   }
 
-  return (request: Request): Effect.Effect<Answer> =>
+  return (request: Request): Effect.Effect<A> =>
     Effect.flatMap(
       Effect.serviceOption(sql.transactionService),
-      (outer) => Option.isNone(outer) ? share(request) : alone(request)
+      (outer) => Option.isNone(outer) ? join(request) : runSingle(request)
     )
 }
 
@@ -102,10 +101,10 @@ export interface ByKey<Row, Column extends string> {
   ) => Effect.Effect<ReadonlyArray<Row>>
 }
 
-/** The column with the number of the key that a row was found for. */
-const Placed = rows(Schema.Struct({ place: Schema.Int }))
+/** The column with the position of the key among those of the statement. */
+const positionsOf = rows(Schema.Struct({ position: Schema.Int }))
 
-/** Makes a function that returns the row with a key. Inside a transaction of the caller, the look-up is part of it. */
+/** Makes a function that returns the row with a key. Inside a transaction of the caller, the lookup is part of it. */
 export const makeByKey = <Row, Column extends string>(
   sql: SqlClient.SqlClient,
   { decode, key, select }: ByKey<Row, Column>
@@ -115,18 +114,20 @@ export const makeByKey = <Row, Column extends string>(
   const arrays = columns.map((column, index) => `$${index + 1}::${key[column]}[]`)
   // Each key is looked up on its own (`LIMIT`), so the plan is that of one key, whatever the size of the tables.
   const text = `
-    SELECT k.place::int AS place, found.*
-    FROM unnest(${arrays.join(", ")}) WITH ORDINALITY AS k (${columns.join(", ")}, place)
+    SELECT k.position::int AS position, found.*
+    FROM unnest(${arrays.join(", ")}) WITH ORDINALITY AS k (${columns.join(", ")}, position)
     CROSS JOIN LATERAL (${select} LIMIT 1) AS found`
 
   const find = Effect.fnUntraced(function*(keys: Some<Key>) {
     const values = columns.map((column) => keys.map((each) => each[column]))
     const raw = yield* Effect.orDie(sql.unsafe(text, values))
-    const places = yield* Placed(Effect.succeed(raw))
+    const positions = yield* positionsOf(Effect.succeed(raw))
     const found = yield* decode(Effect.succeed(raw))
-    const answers = keys.map((): Option.Option<Row> => Option.none())
-    for (const [index, { place }] of places.entries()) answers[place - 1] = Option.fromUndefinedOr(found[index])
-    return answers
+    const results = keys.map((): Option.Option<Row> => Option.none())
+    for (const [index, { position }] of positions.entries()) {
+      results[position - 1] = Option.fromUndefinedOr(found[index])
+    }
+    return results
   })
 
   return make(sql, find)

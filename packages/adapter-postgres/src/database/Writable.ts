@@ -1,4 +1,4 @@
-/** Whether the database takes writes. Where its disk is full, it goes on answering reads. */
+/** Whether the database accepts writes. With a full disk it still serves reads. */
 import { Effect } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"
 import { codeOf } from "./Client/Server.ts"
@@ -6,9 +6,9 @@ import { codeOf } from "./Client/Server.ts"
 /** What PostgreSQL reports of a full disk, of one that fails, and of one that became read-only. */
 const refusals: ReadonlySet<unknown> = new Set(["53100", "58030", "42501"])
 
-/** Whether a statement failed because the disk did not take what it wrote. Nothing was written. */
+/** Whether a statement failed because the disk did not accept its data. Nothing was written. */
 export const isRefusal = (error: unknown): boolean => SqlError.isSqlError(error) && refusals.has(codeOf(error))
 
-/** Fails unless the database takes writes and has a megabyte free. It takes a few milliseconds. */
+/** Fails unless the database accepts writes and has a megabyte free. It takes a few milliseconds. */
 export const required = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.SqlError> =>
   Effect.asVoid(sql`SELECT require_writable()`)

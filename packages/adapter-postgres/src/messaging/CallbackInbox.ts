@@ -20,25 +20,25 @@ const claimed = rows(Schema.Struct({
 
 const backlog = first(Schema.Struct({ count: Schema.Int, oldest_received_at: OptionalAt }))
 
-/** Larger bodies share no statement: it takes the bytes of several as text, of twice the size. */
+/** Larger bodies share no statement, because it would send the bytes of several as text of twice the size. */
 const shared_bytes_max = 65_536
 
-/** The organization of bodies without a connected channel. Together they take turns like one. */
-const nobody = "00000000-0000-0000-0000-000000000000"
+/** The organization of bodies without a connected channel. All of them take turns as one organization. */
+const no_organization = "00000000-0000-0000-0000-000000000000"
 
 /** Layer that keeps bodies of callbacks in PostgreSQL. */
 export const layer = Layer.effect(
   CallbackStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    // Claims join by index alone there, also where their plan was made while the table was empty.
+    // On these connections, a claim uses indexes even if its plan was made while the table was empty.
     const claiming = yield* claimClient
 
     /**
      * The last organization of the latest claim. The next claim continues after it, in the order of the ids, so it looks
      * at `limit` organizations with due bodies, however many have a backlog.
      */
-    let served = nobody
+    let served = no_organization
 
     /**
      * Selects the next organization with bodies after one, or else the first, and when its first body is due. Each such
@@ -62,10 +62,10 @@ export const layer = Layer.effect(
       `
 
     const organizationOf = (channel_id: Statement.Fragment) =>
-      sql`coalesce((SELECT organization_id FROM channels WHERE id = (${channel_id})::uuid), ${nobody}::uuid)`
+      sql`coalesce((SELECT organization_id FROM channels WHERE id = (${channel_id})::uuid), ${no_organization}::uuid)`
 
-    /** One statement for a large body, as bytes. */
-    const insertAlone = ({ body, channel_id, id, people, received_at, source }: StoredCallback) =>
+    /** Inserts one large body, as bytes. */
+    const insertLarge = ({ body, channel_id, id, people, received_at, source }: StoredCallback) =>
       Effect.asVoid(Effect.orDie(sql`
         INSERT INTO provider_callbacks (id, source, channel_id, organization_id, people, body, received_at, due_at)
         VALUES (
@@ -100,7 +100,7 @@ export const layer = Layer.effect(
     const insert = (callbacks: Array.NonEmptyReadonlyArray<StoredCallback>): Effect.Effect<void> => {
       const bytes = callbacks.reduce((sum, { body }) => sum + body.byteLength, 0)
       if (bytes <= shared_bytes_max) return insertShared(callbacks)
-      return callbacks.length === 1 ? insertAlone(callbacks[0]) : insertAll(callbacks)
+      return callbacks.length === 1 ? insertLarge(callbacks[0]) : insertAll(callbacks)
     }
 
     const finish = LookupBatcher.make(sql, (ids: LookupBatcher.Some<string>) =>

@@ -39,8 +39,8 @@ export const layer = Layer.effect(
         Effect.orDie
       )
 
-    // Both read all rows of the organization.
-    const eraseAnswers = (organization_id: OrganizationId, contact_id: ContactId) =>
+    // Both statements read all rows of the organization.
+    const deleteCopies = (organization_id: OrganizationId, contact_id: ContactId) =>
       Effect.andThen(
         sql`
           DELETE FROM idempotency_keys
@@ -93,7 +93,7 @@ export const layer = Layer.effect(
           (found) => found.map(({ message }) => message)
         )
       },
-      eraseCopies: (organization_id, contact_id) => patiently(Effect.asVoid(eraseAnswers(organization_id, contact_id))),
+      eraseCopies: (organization_id, contact_id) => patiently(Effect.asVoid(deleteCopies(organization_id, contact_id))),
       eraseCallbacks: (organization_id, people) =>
         patiently(Effect.asVoid(Effect.orDie(sql`
           DELETE FROM provider_callbacks

@@ -74,7 +74,7 @@ export const touches = (it: It, { runs }: Options) => {
       assert.strictEqual((yield* contactOf(ours, on)).last_activity_preview, "edited")
     }))
 
-  it.effect("lets any number of activities of one thread through at once, beside an update", () =>
+  it.effect("applies any number of concurrent activities of one thread, and an update", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)

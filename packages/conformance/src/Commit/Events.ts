@@ -61,7 +61,7 @@ export const events = (it: It, { runs }: Options) => {
       assert.strictEqual(yield* store.purge(after(100), 1000), 3)
     }))
 
-  it.effect("abandons pending deliveries of one webhook, the newest first, but not one that is updated beside it", () =>
+  it.effect("abandons pending deliveries of one webhook, the newest first, except one that the same commit updates", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const theirs = yield* Fixtures.organization

@@ -71,8 +71,8 @@ export const keys = (it: It) => {
         "a contact's id": insertContact({ ...contact, id: contact_id })
       }
       for (const [what, changes] of Object.entries(taken)) {
-        const beside = { ...yield* newTag("beside"), name_key: "beside" }
-        assert.strictEqual(yield* outcome(ours, TagRows.insert(beside), changes), "Conflict", what)
+        const another = { ...yield* newTag("another"), name_key: "another" }
+        assert.strictEqual(yield* outcome(ours, TagRows.insert(another), changes), "Conflict", what)
       }
       assert.deepStrictEqual(yield* tagNames(ours), ["a"])
       assert.strictEqual((yield* conversationOf(ours, { conversation_id })).version, 1)

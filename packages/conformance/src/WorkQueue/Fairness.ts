@@ -86,7 +86,7 @@ export const fairness = (it: It) => {
       assert.deepStrictEqual(served, [[0, 1], [2, 3], [0, 0], [0, 0]])
     }))
 
-  it.effect("gives out lanes beside each other, up to the limit", () =>
+  it.effect("claims from several lanes, up to the limit", () =>
     Effect.gen(function*() {
       const { ours } = yield* start
       const works = yield* Effect.forEach([1, 2, 3], () => Effect.flatMap(Fixtures.uuid, newWork))

@@ -74,7 +74,7 @@ export class MemberEmailTaken extends Schema.TaggedError<MemberEmailTaken>()("Me
   email: Schema.String
 }) {}
 
-/** An organization keeps an owner: nobody else could hold keys, or make an owner. */
+/** The change would leave the organization without an owner. Each organization has at least one. */
 export class LastOwner extends Schema.TaggedError<LastOwner>()("LastOwner", {}) {}
 
 // ----------------------------------------------------------- decisions

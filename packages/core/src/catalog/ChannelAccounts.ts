@@ -1,5 +1,5 @@
 /**
- * Channel accounts: where each channel is on its network, and the token that opens it there.
+ * Channel accounts: the ids of each channel at its network, and its token there.
  *
  * A token is a secret at rest: it is encrypted under the newest root key, bound to
  * its organization and channel, and leaves this module only redacted.
@@ -102,7 +102,7 @@ export class ChannelNotFound extends Schema.TaggedError<ChannelNotFound>()("Chan
 /** Another channel is connected to this account of the network. */
 export class AccountTaken extends Schema.TaggedError<AccountTaken>()("AccountTaken", {}) {}
 
-/** The channel has no account yet, so that its names must be given together with the token. */
+/** The channel has no account yet, so the account's ids are required together with the token. */
 export class AccountUnknown extends Schema.TaggedError<AccountUnknown>()("AccountUnknown", {}) {}
 
 // ----------------------------------------------------------- decisions
@@ -116,13 +116,13 @@ export const tokenContext = (organization_id: OrganizationId, id: ChannelId): st
 
 const columnsOf = (
   { id, phone_messaging_business_account_id, type }: Channel,
-  names: AccountIds,
+  account_ids: AccountIds,
   sealed_token: string,
   { now }: Pick<DecisionContext, "now">
 ): ChannelAccountColumns => ({
   channel_id: id,
   channel_type: type,
-  ...names,
+  ...account_ids,
   business_account_id: phone_messaging_business_account_id,
   token_set_at: now,
   sealed_token
@@ -131,23 +131,26 @@ const columnsOf = (
 const isOther = (taker: Option.Option<OwnedAccount>, id: ChannelId): boolean =>
   Option.isSome(taker) && taker.value.account.channel_id !== id
 
-/** Sets the token of a channel, and its names where they are given, and resumes it. A channel without an account gets one. */
+/** Sets the token of a channel, and its account's ids if they are given, and resumes it. A channel without an account gets one. */
 export const setToken = (
   { account, channel, taker }: {
     readonly channel: Option.Option<Channel>
     readonly account: Option.Option<ChannelAccountRow>
     readonly taker: Option.Option<OwnedAccount>
   },
-  names: Option.Option<AccountIds>,
+  account_ids: Option.Option<AccountIds>,
   sealed_token: string,
   { now }: Pick<DecisionContext, "now">
 ): Result.Result<Changes.Decision<void>, ChannelNotFound | AccountTaken | AccountUnknown> => {
   if (Option.isNone(channel)) return Result.fail(new ChannelNotFound())
   if (isOther(taker, channel.value.id)) return Result.fail(new AccountTaken())
-  const set = { ...Option.getOrElse(names, () => ({})), sealed_token, token_set_at: now }
+  const set = { ...Option.getOrElse(account_ids, () => ({})), sealed_token, token_set_at: now }
   const written = Option.isSome(account)
     ? Option.some(ChannelAccountRows.update(account.value, set))
-    : Option.map(names, (given) => ChannelAccountRows.insert(columnsOf(channel.value, given, sealed_token, { now })))
+    : Option.map(
+      account_ids,
+      (given) => ChannelAccountRows.insert(columnsOf(channel.value, given, sealed_token, { now }))
+    )
   if (Option.isNone(written)) return Result.fail(new AccountUnknown())
   const resumed = ChannelHoldRows.remove({ channel_id: channel.value.id })
   return Result.succeed({ result: undefined, changes: Changes.all(written.value, resumed) })
@@ -184,19 +187,19 @@ export class ChannelAccountStore extends Context.Service<
 /** Operations on accounts: the current actor's where they write, those of any organization where a provider reads. */
 export class ChannelAccounts extends Context.Service<ChannelAccounts, {
   /** Connects a channel together with its account. */
-  readonly connect: (input: ConnectChannel, names: AccountIds, token: ChannelToken) => Effect.Effect<
+  readonly connect: (input: ConnectChannel, account_ids: AccountIds, token: ChannelToken) => Effect.Effect<
     Channel,
     ChannelAddressTaken | BusinessAccountMismatch | AccountTaken | ConcurrentChanges,
     CurrentActor
   >
   /**
-   * Replaces the token of a channel, and the names where they are given, which a channel
-   * without an account needs. A paused channel is resumed.
+   * Replaces the token of a channel, and its account's ids if they are given. A channel
+   * without an account requires them. A paused channel is resumed.
    */
   readonly setToken: (
     channel_id: ChannelId,
     token: ChannelToken,
-    names: Option.Option<AccountIds>
+    account_ids: Option.Option<AccountIds>
   ) => Effect.Effect<void, ChannelNotFound | AccountTaken | AccountUnknown | ConcurrentChanges, CurrentActor>
   /** Returns the account of a channel, if it has one. `SecretUnreadable` if no root key decrypts its token. */
   readonly open: (channel_id: ChannelId) => Effect.Effect<Option.Option<OpenedAccount>, SecretUnreadable>
@@ -208,7 +211,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
   /** Returns the channel of an account of an app, without its token. */
   readonly channelOf: (
     type: ChannelType,
-    names: Pick<AccountIds, "account_id" | "app_id">
+    account_ids: Pick<AccountIds, "account_id" | "app_id">
   ) => Effect.Effect<Option.Option<ChannelId>>
   /** Re-encrypts the tokens that an older root key encrypted, and returns their number. */
   readonly reseal: Effect.Effect<number>
@@ -229,17 +232,20 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
         store.locateByAccount(type, account_id)
 
       const connectChannel = operation("channels.connect")(
-        function*(input: ConnectChannel, names: AccountIds, token: ChannelToken) {
+        function*(input: ConnectChannel, account_ids: AccountIds, token: ChannelToken) {
           const { organization_id } = yield* CurrentActor
           const id = ChannelId.make(ids.next())
           const sealed_token = yield* seal(organization_id, id, token)
           return yield* runAudited("channels.connect", {
-            load: Effect.all({ others: channels.list(organization_id), taker: takerOf(input, names) }, concurrently),
+            load: Effect.all(
+              { others: channels.list(organization_id), taker: takerOf(input, account_ids) },
+              concurrently
+            ),
             decide: ({ others, taker }, context) =>
               Result.gen(function*() {
                 const { result, changes } = yield* connect(others, id, input, context)
                 if (Option.isSome(taker)) return yield* Result.fail(new AccountTaken())
-                const account = ChannelAccountRows.insert(columnsOf(result, names, sealed_token, context))
+                const account = ChannelAccountRows.insert(columnsOf(result, account_ids, sealed_token, context))
                 return { result, changes: Changes.all(changes, account) }
               })
           })
@@ -247,7 +253,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
       )
 
       const replaceToken = operation("channels.set_token")(
-        function*(channel_id: ChannelId, token: ChannelToken, names: Option.Option<AccountIds>) {
+        function*(channel_id: ChannelId, token: ChannelToken, account_ids: Option.Option<AccountIds>) {
           const { organization_id } = yield* CurrentActor
           const sealed_token = yield* seal(organization_id, channel_id, token)
           const load = Effect.gen(function*() {
@@ -255,8 +261,8 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
               channel: channels.find(organization_id, channel_id),
               account: store.find(organization_id, channel_id)
             }, concurrently)
-            const taker = Option.isSome(found.channel) && Option.isSome(names)
-              ? yield* takerOf(found.channel.value, names.value)
+            const taker = Option.isSome(found.channel) && Option.isSome(account_ids)
+              ? yield* takerOf(found.channel.value, account_ids.value)
               : Option.none()
             return { ...found, taker }
           })
@@ -264,7 +270,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
             load,
             decide: (loaded, context) =>
               Result.map(
-                setToken(loaded, names, sealed_token, context),
+                setToken(loaded, account_ids, sealed_token, context),
                 ({ changes }) => ({ result: { id: channel_id }, changes })
               )
           })

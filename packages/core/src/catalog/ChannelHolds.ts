@@ -4,12 +4,12 @@
  * | State | Trigger | Next state |
  * | --- | --- | --- |
  * | free | the network refuses the channel itself, as its token | paused |
- * | free | the network takes no more messages of the channel for now | throttled |
+ * | free | the network accepts no more messages of the channel for now | throttled |
  * | throttled | the network refuses the channel itself | paused |
  * | throttled | its time is over | free |
  * | paused | an operator resumes it: a new token, or a check that passes | free |
  *
- * A send that waits makes no attempt. Other channels go on.
+ * A waiting send makes no attempt. Other channels are not affected.
  */
 import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Result, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
@@ -58,7 +58,7 @@ export const ChannelHoldRows = Changes.rows<ChannelHold>()({
 const throttle_seconds_max = 8
 /** The longest time that a network may ask for: as long as a send waits at most. */
 const asked_seconds_max = 86_400
-/** After a throttle, what waited is spread over 4 seconds, doubled with each that follows closely: over 256 at most. */
+/** After a throttle, the waiting sends are spread over 4 seconds, or twice as long with each throttle that follows closely: 256 at most. */
 const spread_seconds_min = 4
 const level_max = 6
 /** A throttle follows the last one closely within a minute after what had waited was due again. */

@@ -200,7 +200,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
       const store = yield* ContactStore
 
       /**
-       * Returns an id for a new contact with this value that no contact has. Ids are taken in order, so the number of reads
+       * Returns an id for a new contact with this value that no contact has. Contacts get these ids in order, so the number of reads
        * grows with the logarithm of the contacts that once had the value.
        */
       const freeId = Effect.fnUntraced(function*(organization_id: OrganizationId, wanted: Wanted) {

@@ -196,10 +196,10 @@ const present = (values: Readonly<Record<string, string | null>>): Record<string
 
 const position = ({ id, updated_at }: Contact): Position => ({ at: updated_at, id })
 
-/** Returns how many characters the long texts of a contact are as JSON. Short ones, of which no page is full, are counted as they are. */
+/** Returns how many characters the long texts of a contact have in JSON. Texts that cannot fill a page are counted without escapes. */
 const chars = ({ custom_values, notes }: Contact): number => {
   let count = notes?.length ?? 0
-  // Without a list of entries, which most contacts of a page would have for nothing.
+  // A loop, because a list of entries for each contact of a page costs more.
   for (const key in custom_values) count += key.length + (custom_values[key]?.length ?? 0)
   const isShort = 6 * count < limits.page_chars_max / limits.page_size_max
   return isShort ? count : JSON.stringify([custom_values, notes]).length

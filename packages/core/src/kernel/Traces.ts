@@ -1,5 +1,5 @@
 /**
- * Traces across the work queue: work that is queued within a trace is carried out
+ * Traces across the work queue: work that is enqueued within a trace is executed
  * within the same trace, in any process and at any later time.
  */
 import { Effect, Tracer } from "effect"
@@ -8,7 +8,7 @@ const traceparent = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/
 
 /**
  * Returns the current trace as the text of a W3C `traceparent` header, or null
- * when there is none or it is not sampled.
+ * without a sampled trace.
  */
 export const current: Effect.Effect<string | null> = Effect.withFiber(({ cache: { span } }) => {
   if (span?._tag !== "Span" || !span.sampled) return Effect.succeed(null)

@@ -35,18 +35,18 @@ export interface StoredCallback extends CallbackPart {
   readonly received_at: Timestamp
 }
 
-/** A body held by one process until its lease ends. */
+/** A body that one process has claimed until its lease ends. */
 export interface ClaimedCallback extends Omit<StoredCallback, "people"> {
-  /** How often it has been claimed, this time included. */
+  /** The number of claims of the body, including this one. */
   readonly attempt: number
-  /** Names this claim. A claim made later takes the body away from it. */
+  /** The id of this claim. A later claim of the body has another one. */
   readonly token: string
 }
 
-/** What waits to be taken in. */
+/** The bodies that are not processed yet. */
 export interface CallbackBacklog {
   readonly count: number
-  /** When the oldest was received; null where none waits. */
+  /** When the oldest was received; null without bodies. */
   readonly oldest_received_at: Timestamp | null
 }
 
@@ -54,7 +54,7 @@ export interface CallbackBacklog {
 
 const pause_max = Duration.minutes(10)
 
-/** Returns how long a body waits that could not be taken in: from a second, doubled, up to ten minutes. Never given up. */
+/** Returns the pause after a failed attempt to process a body: one second, then twice as long each time, up to ten minutes. It never expires. */
 export const pauseAfter = (attempt: number): Duration.Duration =>
   Duration.min(Duration.seconds(2 ** Math.min(attempt - 1, 20)), pause_max)
 
@@ -66,12 +66,12 @@ export const pauseAfter = (attempt: number): Duration.Duration =>
  * **Contract** (checked by `conformance/CallbackInbox.ts`)
  *
  * - `insert` returns once all bodies are durable, or none is; they are due at once.
- * - `claim` returns at most `limit` bodies that are due, with their bytes as they came. Organizations take
- *   turns, so that many bodies of one do not delay those of another. Of each the longest due comes first,
- *   then by id. Each goes to one of concurrent claims, and again to another once `lease_until` is over.
- * - `finish` removes a body, whoever holds it.
- * - `postpone` makes a body due later; it changes nothing where the claim no longer holds it.
- * - `backlog` returns all that are not finished, held or not.
+ * - `claim` returns at most `limit` bodies that are due, with their bytes unchanged. Organizations take
+ *   turns, so that many bodies of one do not delay those of another. The bodies of each are in the order
+ *   of their due times, then by id. Of concurrent claims one gets a body, and after `lease_until` another can.
+ * - `finish` removes a body, claimed or not.
+ * - `postpone` makes a body due later; it changes nothing if a later claim has the body.
+ * - `backlog` counts all bodies that are not finished, claimed or not.
  */
 export class CallbackStore extends Context.Service<CallbackStore, {
   readonly insert: (callbacks: Array.NonEmptyReadonlyArray<StoredCallback>) => Effect.Effect<void>
@@ -88,7 +88,7 @@ export class CallbackStore extends Context.Service<CallbackStore, {
 
 // ---------------------------------------------------------- operations
 
-/** How many bodies one process has in progress at once: each can be of 4 MB. */
+/** The maximum of bodies that one process has in progress: each can be of 4 MB. */
 const in_progress_max = 16
 const poll_time = Duration.millis(250)
 
@@ -150,7 +150,7 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
               postpone(claimed, pauseAfter(claimed.attempt))
             )
           ),
-          // If not even that can be written, the lease ends.
+          // If that cannot be written either, the body can be claimed again when the lease has ended.
           Effect.catchDefect((defect) => Effect.logError("Callback retry not scheduled", defect)),
           Effect.annotateLogs({ callback_id: claimed.id, attempt: claimed.attempt })
         )

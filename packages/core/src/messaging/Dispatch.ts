@@ -284,7 +284,7 @@ export class Dispatch extends Context.Service<Dispatch, {
           ))
       })
 
-      /** Handles an attempt of which it is not known whether the provider accepted it. */
+      /** Handles an attempt whose outcome is not known: the provider accepted it, or did not. */
       const handleUnknownOutcome = Effect.fnUntraced(function*(
         claimed: ClaimedWork,
         { first_attempt_at }: SendRow

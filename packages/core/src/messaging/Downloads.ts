@@ -23,7 +23,7 @@ export interface Download {
  *   `FileAbsent`, and so is a URL of another protocol than https. The address that is
  *   connected to is the one that was checked.
  * - Every response with a status is returned, also a redirect, which is not followed.
- * - The host receives the given headers, and none that tells of this service's traces.
+ * - The host receives the given headers, and no header with this service's traces.
  * - A host that cannot be reached, and a response that breaks off, is `FileUnavailable`.
  * - The caller bounds the time: the request ends with its scope.
  */

@@ -130,7 +130,7 @@ export const MediaRows = Changes.rows<MediaFile>()({
 /** The bytes that one statement writes or reads. A process holds no more of a file than this. */
 export const slice_bytes = 262_144
 
-/** How long a file may be in the making. After that it is abandoned, and its slices are removed. */
+/** How long a file can be unfinished. After that its slices are removed. */
 export const unfinished_age_max = Duration.days(1)
 
 /** How long a link is valid. */
@@ -159,8 +159,8 @@ export const publish = ({ byte_size, filename, id, mime_type }: MessageMedia): C
 /**
  * Port: stores the files of messages in slices.
  *
- * A file is begun, gets its slices one after the other, and appears when a commit
- * inserts its row. A file that was begun and not committed is seen by nobody.
+ * A file is begun, gets its slices one after the other, and can be read once a commit
+ * has inserted its row.
  *
  * **Contract** (checked by `conformance/Media.ts`)
  *

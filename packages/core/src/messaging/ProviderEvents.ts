@@ -1,4 +1,4 @@
-/** The events that a provider tells of, as every adapter of a provider makes them. */
+/** The events that a provider reports. Every adapter of a provider makes them. */
 import { Schema } from "effect"
 import { FailureReason } from "../kernel/FailureReason.ts"
 import { ChannelId, SendId } from "../kernel/Ids.ts"

@@ -58,7 +58,7 @@ export interface Posted {
   readonly retry_after: string | null
 }
 
-/** As many attempts to the host are in progress as a process makes at once. Nothing was posted. */
+/** The process has reached its limit of concurrent attempts to the host. Nothing was posted. */
 export class HostBusy extends Schema.TaggedError<HostBusy>()("HostBusy", {}) {}
 
 /** The key of a decrypted signing secret in the cache. Equal by value. */
@@ -70,10 +70,10 @@ class SealedSecret extends Data.Class<{ readonly context: string; readonly seale
 const attempt_time_max = Duration.seconds(25)
 
 /**
- * How many attempts to one host a process makes at once, and how long another waits for its turn.
+ * The maximum of concurrent attempts of a process to one host, and how long another one waits for a slot.
  *
- * A host may belong to somebody else than the organization that named it, and webhooks of several organizations may
- * lead to it: of the attempts to it, one makes half at most.
+ * A host can be a third party's, and webhooks of several organizations can have the same host: one organization gets at
+ * most half of the slots.
  */
 const [host_attempts_max, host_wait_max] = [32, Duration.seconds(20)]
 

@@ -41,7 +41,7 @@ export type IdempotencyRecord = Omit<RecordedResponse, "created_at" | "key">
 /** A response, and whether it was replayed from the record. */
 export interface Outcome extends EncodedResponse {
   readonly replayed: boolean
-  /** The id of the request that carried out the operation. */
+  /** The id of the request that ran the operation. */
   readonly request_id: string
 }
 

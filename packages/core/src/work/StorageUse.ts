@@ -21,7 +21,7 @@ const added_at_once = 1_000_000
 
 const hour_millis = Duration.toMillis("1 hour")
 
-/** The maximum of organizations that a process knows the sum of. */
+/** The maximum of organizations whose sums a process keeps. */
 const known_max = 10_000
 
 // -------------------------------------------------------------- errors
@@ -53,7 +53,7 @@ export class StorageUseStore extends Context.Service<StorageUseStore, {
 
 // ---------------------------------------------------------- operations
 
-/** What a process knows of an organization. */
+/** The sum and the pending bytes of an organization, in this process. */
 interface Known {
   /** The sum when it was last added to. */
   sum: number
@@ -78,9 +78,9 @@ const postpone = (known: Known, expires_at: number, bytes: number): void => {
 }
 
 export class StorageUse extends Context.Service<StorageUse, {
-  /** Counts bytes that an organization has stored, each for a time. Waits for nothing. */
+  /** Counts bytes that an organization has stored, each for a time. It returns without a statement. */
   readonly count: (organization_id: OrganizationId, stored: ReadonlyArray<Stored>) => Effect.Effect<void>
-  /** Fails if the organization's budget is used up. Asks the database only then. */
+  /** Fails if the organization's budget is used up. Reads the database only in that case. */
   readonly require: (organization_id: OrganizationId) => Effect.Effect<void, StorageExhausted>
   /** Deletes one batch of expired sums, and returns their number. */
   readonly purge: Effect.Effect<number>
@@ -97,20 +97,20 @@ export class StorageUse extends Context.Service<StorageUse, {
         if (found !== undefined) return found
         const [oldest] = all.keys()
         if (all.size >= known_max && oldest !== undefined) all.delete(oldest)
-        // The first bytes are added at once, which tells the sum.
+        // The first bytes are added immediately, because the result of that is the sum.
         const made: Known = { sum: 0, pending: new Map(), bytes: 0, adds_at: 1 }
         all.set(organization_id, made)
         return made
       }
 
-      /** Adds what is pending to the sum. Where that fails it stays pending. */
+      /** Adds the pending bytes to the sum. If that fails, they stay pending. */
       const add = Effect.fnUntraced(function*(organization_id: OrganizationId, known: Known) {
         const { pending } = known
         known.pending = new Map()
         known.bytes = 0
         known.adds_at = added_at_once
         const now = yield* DateTime.now
-        // Without pending bytes the sum is asked for.
+        // Adding no bytes returns the sum.
         if (pending.size === 0) pending.set(DateTime.toEpochMillis(now), 0)
         for (const [expires_at, bytes] of pending) {
           const use = { bytes, expires_at: DateTime.makeUnsafe(expires_at) }

@@ -2,8 +2,8 @@
  * The work queue, an outbox: what has to be done after a commit.
  *
  * Work is one of the changes of a commit, so it is enqueued exactly when the
- * effect is committed. Each item is in a lane of its organization. A `fifo` lane gives
- * out its items one by one, in the order of insertion. Every lane has a cap on how many
+ * effect is committed. Each item is in a lane of its organization. The items of a `fifo`
+ * lane are claimed one by one, in the order of insertion. Every lane has a cap on how many
  * of its items are claimed at once. A worker claims items for the time of a lease and
  * settles each. An item that is not settled can be claimed again when its lease
  * has ended.
@@ -38,7 +38,7 @@ export interface Work {
   readonly ref: string
 }
 
-/** Work that one worker holds until its lease ends. */
+/** An item of work that one worker has claimed until its lease ends. */
 export interface ClaimedWork extends Work {
   readonly organization_id: OrganizationId
   /** How many items of its lane may be claimed at once: the cap of its kind, or less while the lane is throttled. */
@@ -78,9 +78,9 @@ export interface Claim {
   readonly now: Timestamp
   readonly lease_until: Timestamp
   readonly token: string
-  /** How many items of each organization the caller holds already. Default: none. */
+  /** How many items of each organization the caller has claimed already. Default: none. */
   readonly leased?: ReadonlyMap<OrganizationId, number>
-  /** How many items of one organization the caller may hold, with those of this claim. Default: `limit`. */
+  /** How many items of one organization the caller can have claimed, with those of this claim. Default: `limit`. */
   readonly organization_max?: number
 }
 
@@ -91,20 +91,20 @@ export interface Claim {
  *
  * **Contract** (checked by `conformance/WorkQueue.ts`)
  *
- * - `claim` returns at most `limit` due items of a kind, and of an organization only so many
- *   that the caller then holds `organization_max`. Of each lane it gives out
- *   no more than its cap allows, counting the items already claimed. Of a fifo lane
- *   it gives out only the first item, and nothing while that one is claimed or not
- *   due. It returns no items only when none can be claimed, or when concurrent
+ * - `claim` returns at most `limit` due items of a kind, and at most as many of an organization
+ *   that the caller has claimed `organization_max` of them. Of each lane it claims
+ *   no more than the cap allows, counting the items already claimed. Of a fifo lane
+ *   it claims only the first item, and nothing while that one is claimed or not
+ *   due. It returns no items only if none can be claimed, or if concurrent
  *   claims have locked the lanes. Of concurrent claims exactly one gets an item. All
  *   items of a claim carry its `token`. A claim never waits for a commit, and a
  *   commit waits for a claim only while that runs.
- * - Organizations take turns: the one of which the caller holds the fewest items is served
- *   first. Of an organization the lane with the fewest claimed items is served first, and of
- *   these the one that has waited longest: its wait begins when its item was due or when it was
+ * - Organizations take turns: the one with the fewest items of the caller is served first.
+ *   Within an organization, the lane with the fewest claimed items is served first, and among
+ *   these the one that has waited longest: since its item was due or since it was
  *   last served, whichever is later.
  * - `sweep` releases the items whose lease has ended.
- * - A throttled lane gives out nothing until the given time, if there is one, and at
+ * - No item of a throttled lane is claimed until the given time, if there is one, and at
  *   most `cap` items at once after that. This ends when the lane has no more items,
  *   or with the next throttle.
  * - After a lane has been empty for 15 seconds, a sweep deletes all its rows.

@@ -29,14 +29,14 @@ const refusals = {
 /** Returns an account that no channel has yet, for a check. */
 const candidate = (
   { phone_messaging_business_account_id, type }: Pick<ConnectChannel, "phone_messaging_business_account_id" | "type">,
-  names: AccountIds,
+  account_ids: AccountIds,
   token: ChannelToken,
   channel_id = ChannelId.make("00000000-0000-7000-8000-000000000000")
 ) =>
   accountOf({
     channel_id,
     channel_type: type,
-    ...names,
+    ...account_ids,
     business_account_id: phone_messaging_business_account_id,
     token
   })
@@ -44,13 +44,13 @@ const candidate = (
 /** Connects a channel together with its account, once the network has not refused it. */
 const connectAccount = Effect.fnUntraced(function*(
   input: ConnectChannel,
-  names: Option.Option<AccountIds>,
+  account_ids: Option.Option<AccountIds>,
   token_file: string
 ) {
-  if (Option.isNone(names)) return yield* refusals.AccountUnknown()
+  if (Option.isNone(account_ids)) return yield* refusals.AccountUnknown()
   const token = yield* AccountFlags.readToken(token_file)
-  yield* AccountFlags.requireGood(candidate(input, names.value, token))
-  return yield* ChannelAccounts.use((accounts) => accounts.connect(input, names.value, token))
+  yield* AccountFlags.requireGood(candidate(input, account_ids.value, token))
+  return yield* ChannelAccounts.use((accounts) => accounts.connect(input, account_ids.value, token))
 }, Effect.provide(AccountFlags.accountCheck))
 
 const connect = Command.make(
@@ -78,14 +78,14 @@ const connect = Command.make(
       ...Struct.pick(flags, ["address", "name", "type"]),
       phone_messaging_business_account_id: Option.getOrNull(business_account)
     })
-    const names = yield* AccountFlags.readAccountIds(flags)
-    if (Option.isSome(names) && Option.isNone(token_file)) {
+    const account_ids = yield* AccountFlags.readAccountIds(flags)
+    if (Option.isSome(account_ids) && Option.isNone(token_file)) {
       yield* Admin.refuse("--account requires --token-file. Add a file with the token of the account.")()
     }
     const connecting = Effect.gen(function*() {
       return Option.isNone(token_file)
         ? yield* Channels.use((channels) => channels.connect(input))
-        : yield* connectAccount(input, names, token_file.value)
+        : yield* connectAccount(input, account_ids, token_file.value)
     })
     const channel = yield* Admin.asOperator(organization, connecting).pipe(
       Effect.catchTags(Struct.pick(refusals, ["AccountTaken", "BusinessAccountMismatch", "ChannelAddressTaken"]))
@@ -109,14 +109,14 @@ const connect = Command.make(
 /** Replaces the token of a channel, once the network has not refused it. Returns whether the channel was paused. */
 const replaceToken = Effect.fnUntraced(function*(
   id: ChannelId,
-  names: Option.Option<AccountIds>,
+  account_ids: Option.Option<AccountIds>,
   token: ChannelToken
 ) {
   const channel = (yield* Channels.use((channels) => channels.list)).find((each) => each.id === id)
   if (channel === undefined) return yield* refusals.ChannelNotFound()
   const known = yield* CloudAccounts.use((accounts) => accounts.find(channel))
-  // An account of CLOUD_ACCOUNTS is stored from now on, under the names that it has there.
-  const kept = Option.orElse(names, () => Option.map(known, accountIdsOf))
+  // An account of CLOUD_ACCOUNTS is stored from now on, with the ids that it has there.
+  const kept = Option.orElse(account_ids, () => Option.map(known, accountIdsOf))
   if (Option.isSome(kept)) {
     yield* AccountFlags.requireGood(candidate(channel, kept.value, token, id))
   }
@@ -135,9 +135,9 @@ const setToken = Command.make(
     json: Print.json
   },
   Effect.fnUntraced(function*({ channel, json, organization, token_file, ...flags }) {
-    const names = yield* AccountFlags.readAccountIds(flags)
+    const account_ids = yield* AccountFlags.readAccountIds(flags)
     const token = yield* AccountFlags.readToken(token_file)
-    const resumed = yield* Admin.asOperator(organization, replaceToken(channel, names, token)).pipe(
+    const resumed = yield* Admin.asOperator(organization, replaceToken(channel, account_ids, token)).pipe(
       Effect.catchTags(Struct.pick(refusals, ["AccountTaken", "AccountUnknown", "ChannelNotFound"]))
     )
     const more = resumed ? " It is resumed; its queued sends follow within two minutes." : ""

@@ -213,7 +213,7 @@ export const make = Effect.gen(function*() {
       development: { monitor, write: isSimulated ? (message) => run(Effect.orDie(write(message))) : null }
     })
     yield* Deferred.succeed(handle, console.handle)
-    // The streams of open pages would hold up the stop of the server.
+    // The streams of open pages would delay the stop of the server.
     yield* Effect.addFinalizer(() => Effect.sync(console.close))
     return `${address}${path}`
   })

@@ -49,7 +49,7 @@ const resourceOf = ({ path }: HttpApiEndpoint.Top): string => /.*:(\w+)_id/.exec
 
 const statusesOfWrites = new Set(["409", "413", "415", "507"])
 
-/** Returns whether an operation can answer with a status of its middleware. */
+/** Returns whether an operation can respond with a status of its middleware. */
 export const canRefuse = (status: string, isWrite: boolean): boolean => isWrite || !statusesOfWrites.has(status)
 
 /** Returns the examples of an operation's errors with a status, by code. */

@@ -72,11 +72,11 @@ export const sharedKeysOf = (
 
 // --------------------------------------------------------- the statement
 
-const remembered = (
+const recorded = (
   { json, parameter }: Values,
   records: ReadonlyArray<Owned<NonNullable<Changes["response"]>>>
 ): Part => ({
-  name: "remembered",
+  name: "responses_recorded",
   body: `
     INSERT INTO idempotency_keys (
       organization_id, key, fingerprint, status, body, sealed, request_id, created_at
@@ -94,7 +94,7 @@ const remembered = (
       created_at timestamptz
     )
     RETURNING 1`,
-  requires: exactly("remembered", parameter(records.length))
+  requires: exactly("responses_recorded", parameter(records.length))
 })
 
 const audited = ({ json, parameter }: Values, records: ReadonlyArray<Owned<NonNullable<Changes["audit"]>>>): Part => ({
@@ -146,7 +146,7 @@ const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> 
     : active.filter((one) => !updates.some(([table]) => table === one))
   const written = Rows.inLockOrder([...updates, ...touched.map((table) => [table, []] as const)], ([table]) => table)
   return [
-    ...(responses.length === 0 ? [] : [remembered(values, responses)]),
+    ...(responses.length === 0 ? [] : [recorded(values, responses)]),
     ...(first.changes.settle === undefined
       ? []
       : [Work.settled(values, { ...first.changes.settle, kind: first.changes.settle.claimed.kind }, settle)]),

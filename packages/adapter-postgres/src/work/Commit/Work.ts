@@ -23,15 +23,15 @@ export const settled = (
     parameter(settlements.map(({ claimed }) => claimed.ref))
   }::uuid[]) AND w.ref = c.ref AND w.token = c.token`
   const remove = `DELETE FROM work w USING ${claims} WHERE ${isLeased} RETURNING 1`
-  const giveBack = (change: string) =>
+  const releaseWith = (change: string) =>
     `UPDATE work w SET ${change}, leased_until = NULL, token = NULL FROM ${claims} WHERE ${isLeased} RETURNING 1`
   const bodies: Readonly<Record<Settlement["outcome"], string>> = {
     hold: `SELECT 1 FROM work w, ${claims} WHERE ${isLeased} FOR SHARE OF w`,
     finish: remove,
     finish_if_leased: remove,
-    postpone: giveBack("due_at = c.due_at"),
-    defect: giveBack("due_at = c.due_at, defects = w.defects + 1"),
-    release: giveBack("attempt = w.attempt - 1")
+    postpone: releaseWith("due_at = c.due_at"),
+    defect: releaseWith("due_at = c.due_at, defects = w.defects + 1"),
+    release: releaseWith("attempt = w.attempt - 1")
   }
   const mayBeLost = outcome === "finish_if_leased"
   return {
@@ -54,10 +54,10 @@ const inserted = (source: string): Part => ({
   requires: anyNumber("work_inserted")
 })
 
-/** What a commit changes in a lane, besides the work that it inserts. */
+/** What a commit changes in a lane, in addition to the work that it inserts. */
 interface LaneChange {
   readonly name: string
-  /** When an item of the lane that is given back is due; null if there is none. */
+  /** When an item that is released in this lane is due; null without such an item. */
   readonly due_at: unknown
   readonly throttle: Pick<Throttle, "cap" | "until"> | null
 }
