@@ -13,6 +13,26 @@ RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
     'error', json_build_object('code', code, 'message', message, 'param', param, 'request_id', request_id)
   )::text;
 
+-- Stores an event, which a list shows for 30 days, with a delivery and its job for each webhook that subscribes to it.
+CREATE FUNCTION raise_event(organization uuid, event_type text, data json) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  event uuid := uuidv7();
+BEGIN
+  INSERT INTO events (id, organization_id, type, body, created_at)
+  VALUES (event, organization, event_type, json_build_object(
+    'id', event, 'type', event_type, 'timestamp', iso(clock_timestamp()), 'data', data
+  )::text, clock_timestamp());
+  WITH subscribed AS (
+    SELECT uuidv7() AS delivery, id AS webhook
+    FROM webhooks
+    WHERE organization_id = organization AND status = 'active' AND event_type = ANY (event_types)
+  ), queued AS (
+    INSERT INTO jobs (id, kind, lane) SELECT delivery, 'delivery', webhook FROM subscribed
+  )
+  INSERT INTO deliveries (id, webhook_id, event_id, created_at)
+  SELECT delivery, webhook, event, clock_timestamp() FROM subscribed;
+END $$;
+
 CREATE FUNCTION update_contact(
   organization uuid, record_key text, record_fingerprint bytea, request_id text, contact uuid, patch jsonb, new_tags uuid[],
   OUT status integer, OUT body text
@@ -96,6 +116,11 @@ BEGIN
           changed.primary_email, changed.company
         ))
       WHERE contact_id = contact;
+    END IF;
+    IF patch <> '{}' THEN
+      PERFORM raise_event(organization, 'contact.updated', json_build_object(
+        'contact_id', contact, 'changed_fields', (SELECT json_agg(field) FROM jsonb_object_keys(patch) field)
+      ));
     END IF;
     status := 200;
     SELECT '{"data":' || row_to_json(answer)::text || '}' INTO body

@@ -13,4 +13,7 @@ CREATE INDEX conversations_of_contact ON conversations (contact_id);
 CREATE INDEX messages_recent ON messages (conversation_id, created_at DESC, id DESC);
 CREATE INDEX sends_queued ON sends (conversation_id, id) WHERE status = 'queued';
 CREATE INDEX jobs_due ON jobs (due_at) WHERE leased_until IS NULL;
+CREATE INDEX events_recent ON events (organization_id, created_at DESC, id DESC);
+CREATE INDEX webhooks_active ON webhooks (organization_id) WHERE status = 'active';
+CREATE INDEX deliveries_recent ON deliveries (webhook_id, created_at DESC, id DESC);
 CREATE INDEX idempotency_keys_age ON idempotency_keys USING brin (created_at);

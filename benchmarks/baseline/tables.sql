@@ -127,6 +127,29 @@ CREATE TABLE jobs (
   leased_until timestamptz
 );
 
+CREATE TABLE webhooks (
+  id uuid PRIMARY KEY,
+  organization_id uuid NOT NULL,
+  status text NOT NULL,
+  event_types text[] NOT NULL
+);
+
+CREATE TABLE events (
+  id uuid PRIMARY KEY,
+  organization_id uuid NOT NULL,
+  type text NOT NULL,
+  body text NOT NULL,
+  created_at timestamptz(3) NOT NULL
+);
+
+CREATE TABLE deliveries (
+  id uuid PRIMARY KEY,
+  webhook_id uuid NOT NULL,
+  event_id uuid NOT NULL,
+  status text NOT NULL DEFAULT 'pending',
+  created_at timestamptz(3) NOT NULL
+);
+
 CREATE TABLE idempotency_keys (
   organization_id uuid NOT NULL,
   key text COLLATE "C" NOT NULL,
