@@ -14,6 +14,7 @@ import { HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } fro
 import * as Health from "./Health.ts"
 import * as Listener from "./Listener.ts"
 import * as Metrics from "./Metrics.ts"
+import * as NodeCiphers from "./NodeCiphers.ts"
 import * as NodeDigests from "./NodeDigests.ts"
 import type { Provider } from "./Provider.ts"
 import * as RequestContext from "./RequestContext.ts"
@@ -25,7 +26,7 @@ export const database = (url: Redacted.Redacted) =>
   Layer.unwrap(Effect.map(readOr(settings.database_pool, 10), (connections) => Client.layer({ url, connections })))
 
 /** Layer for the settings of the core, and for Node's faster digests. */
-export const tuning = Layer.merge(CoreSettings.layer, NodeDigests.layer)
+export const tuning = Layer.mergeAll(CoreSettings.layer, NodeCiphers.layer, NodeDigests.layer)
 
 /** Layer for downloads of files from public addresses, and from the networks that are set. */
 export const downloads = Layer.unwrap(

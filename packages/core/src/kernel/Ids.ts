@@ -5,6 +5,7 @@
 import { Context, Effect, Layer, Schema, SchemaGetter } from "effect"
 import { v5, v7 } from "uuid"
 import { normalizing } from "./Codecs.ts"
+import { type Randomness, system } from "./RandomBytes.ts"
 
 const isUuid = Schema.isUUID(undefined, { toJsonSchema: () => ({ format: "uuid" }) })
 
@@ -73,31 +74,43 @@ export const uuidOf = (organization_id: OrganizationId, text: string): string =>
 
 const random_bytes = 16
 
-/** Random bytes for many ids: requesting them from the system takes longer than all other steps of making an id. */
-const pool = new Uint8Array(random_bytes * 256)
-let drawn = pool.length
-
-const draw = (): Uint8Array => {
-  if (drawn === pool.length) {
-    globalThis.crypto.getRandomValues(pool)
-    drawn = 0
+/** Returns a function that draws bytes for one id. It requests many at once, which takes longer than all other steps of making an id. */
+const drawer = (fill: Randomness) => {
+  const pool = new Uint8Array(random_bytes * 256)
+  let drawn = pool.length
+  return (): Uint8Array => {
+    if (drawn === pool.length) {
+      fill(pool)
+      drawn = 0
+    }
+    drawn += random_bytes
+    return pool.subarray(drawn - random_bytes, drawn)
   }
-  drawn += random_bytes
-  return pool.subarray(drawn - random_bytes, drawn)
 }
 
-let newest = { msecs: 0, seq: 0 }
-
-/** Makes a UUIDv7 that is greater than all before it. Within a millisecond the ids count up from a random number. */
-const nextId = (): string => {
-  const random = draw()
-  const now = Date.now()
-  const seq = (newest.seq + 1) & 0x7fffffff
-  newest = now > newest.msecs
-    ? { msecs: now, seq: new DataView(random.buffer, random.byteOffset).getUint32(6) >>> 1 }
-    : { msecs: seq === 0 ? newest.msecs + 1 : newest.msecs, seq }
-  return v7({ random, ...newest })
+/**
+ * Returns a function that makes UUIDv7, each greater than all before it. Within a millisecond the ids count up from a
+ * random number.
+ */
+export const generator = (millis: () => number, fill: Randomness): () => string => {
+  const draw = drawer(fill)
+  let newest = { msecs: 0, seq: 0 }
+  return () => {
+    const random = draw()
+    const now = millis()
+    const seq = (newest.seq + 1) & 0x7fffffff
+    newest = now > newest.msecs
+      ? { msecs: now, seq: new DataView(random.buffer, random.byteOffset).getUint32(6) >>> 1 }
+      : { msecs: seq === 0 ? newest.msecs + 1 : newest.msecs, seq }
+    return v7({ random, ...newest })
+  }
 }
+
+/** The function that makes the ids. A reference, so that a simulation can repeat them. */
+export const NextId = Context.Reference<() => string>("@messaging-crm/core/Ids/NextId", {
+  // All ids of a process are of one generator, so that they sort.
+  defaultValue: () => generator(Date.now, system)
+})
 
 /** Service that makes new ids: UUIDv7, which sort by time. Tests replace it with predictable ids. */
 export class Ids extends Context.Service<Ids, {
@@ -105,5 +118,5 @@ export class Ids extends Context.Service<Ids, {
   /** The same as a plain function, for the pure decisions. */
   readonly next: () => string
 }>()("@messaging-crm/core/Ids") {
-  static readonly layer = Layer.succeed(Ids, { uuid: Effect.sync(nextId), next: nextId })
+  static readonly layer = Layer.effect(Ids, Effect.map(NextId, (next) => Ids.of({ uuid: Effect.sync(next), next })))
 }

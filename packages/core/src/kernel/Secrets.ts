@@ -1,5 +1,7 @@
 import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { type Cipher, Ciphers } from "./Ciphers.ts"
 import { Digests, hex } from "./Digests.ts"
+import { RandomBytes, type Randomness, system } from "./RandomBytes.ts"
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
@@ -16,7 +18,7 @@ const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
  */
 export const RootKeys = Context.Reference<ReadonlyArray<Redacted.Redacted<Uint8Array<ArrayBuffer>>>>(
   "@messaging-crm/core/Secrets/RootKeys",
-  { defaultValue: () => [Redacted.make(globalThis.crypto.getRandomValues(new Uint8Array(32)))] }
+  { defaultValue: () => [Redacted.make(system(new Uint8Array(32)))] }
 )
 
 /** No key of this process decrypts a stored secret: nothing that needs it is refused, it waits. */
@@ -36,21 +38,8 @@ interface RootKey {
   readonly id: string
   /** Returns the HMAC-SHA256 of a text. */
   readonly hmac: (text: string) => Effect.Effect<Uint8Array>
-  readonly sealing: CryptoKey
+  readonly sealing: Cipher
 }
-
-const deriveSealingKey = (bytes: Uint8Array<ArrayBuffer>) =>
-  Effect.promise(async () => {
-    const { subtle } = globalThis.crypto
-    const material = await subtle.importKey("raw", bytes, "HKDF", false, ["deriveKey"])
-    return subtle.deriveKey(
-      { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info: encoder.encode("seal") },
-      material,
-      { name: "AES-GCM", length: 256 },
-      false,
-      ["encrypt", "decrypt"]
-    )
-  })
 
 /** Derives a separate key for each use. */
 const importRootKey = Effect.fnUntraced(function*(key: Redacted.Redacted<Uint8Array<ArrayBuffer>>) {
@@ -61,29 +50,29 @@ const importRootKey = Effect.fnUntraced(function*(key: Redacted.Redacted<Uint8Ar
   const rootKey: RootKey = {
     id: hex(named.subarray(0, 4)),
     hmac: signing,
-    sealing: yield* deriveSealingKey(bytes)
+    sealing: yield* (yield* Ciphers)(bytes, encoder.encode("seal"))
   }
   return rootKey
 })
 
 const nonce_bytes = 12
 
-const sealWith = ({ id, sealing }: RootKey, context: string, text: string) =>
-  Effect.promise(async () => {
-    const iv = globalThis.crypto.getRandomValues(new Uint8Array(nonce_bytes))
-    const parameters = { name: "AES-GCM", iv, additionalData: encoder.encode(context) }
-    const sealed = await globalThis.crypto.subtle.encrypt(parameters, sealing, encoder.encode(text))
-    return `v1.${id}.${encodeBase64Url(iv)}.${encodeBase64Url(new Uint8Array(sealed))}`
-  })
+const sealWith = Effect.fnUntraced(function*(
+  { id, sealing }: RootKey,
+  random: Randomness,
+  context: string,
+  text: string
+) {
+  const nonce = random(new Uint8Array(nonce_bytes))
+  const sealed = yield* sealing.encrypt(nonce, encoder.encode(context), encoder.encode(text))
+  return `v1.${id}.${encodeBase64Url(nonce)}.${encodeBase64Url(sealed)}`
+})
 
-const openWith = ({ sealing }: RootKey, context: string, iv: Uint8Array, sealed: Uint8Array) =>
-  Effect.promise(() => {
-    const parameters = { name: "AES-GCM", iv: Uint8Array.from(iv), additionalData: encoder.encode(context) }
-    return globalThis.crypto.subtle.decrypt(parameters, sealing, Uint8Array.from(sealed)).then(
-      (text) => Option.some(decoder.decode(text)),
-      () => Option.none<string>()
-    )
-  })
+const openWith = ({ sealing }: RootKey, context: string, nonce: Uint8Array, sealed: Uint8Array) =>
+  Effect.map(
+    sealing.decrypt(Uint8Array.from(nonce), encoder.encode(context), Uint8Array.from(sealed)),
+    Option.map((text) => decoder.decode(text))
+  )
 
 /** Returns the first 128 bits of an HMAC-SHA256, in hexadecimal. */
 const signWith = ({ hmac }: RootKey, purpose: string, text: string) =>
@@ -114,6 +103,7 @@ export class Secrets extends Context.Service<Secrets, {
     Secrets,
     Effect.gen(function*() {
       const { sha256 } = yield* Digests
+      const random = yield* RandomBytes
       const keys = yield* Effect.forEach(yield* RootKeys, importRootKey)
       const newest = Option.getOrThrow(Option.fromUndefinedOr(keys[0]))
 
@@ -136,20 +126,20 @@ export class Secrets extends Context.Service<Secrets, {
             Effect.forEach(keys, (key) => signWith(key, purpose, text)),
             (valid) => valid.some((candidate) => equalConstantTime(candidate, signature))
           ),
-        seal: (context, text) => sealWith(newest, context, text),
+        seal: (context, text) => sealWith(newest, random, context, text),
         open,
         sealPrefix: `v1.${newest.id}.`,
-        randomBase62: (length) => Effect.sync(() => randomBase62(length))
+        randomBase62: (length) => Effect.sync(() => randomBase62(random, length))
       })
     })
   )
 }
 
 /** Bytes of 248 and above are discarded: 248 is the largest multiple of 62 in a byte, so each character is equally likely. */
-const randomBase62 = (length: number): string => {
+const randomBase62 = (random: Randomness, length: number): string => {
   let text = ""
   while (text.length < length) {
-    for (const byte of globalThis.crypto.getRandomValues(new Uint8Array(length))) {
+    for (const byte of random(new Uint8Array(length))) {
       if (byte < 248 && text.length < length) text += base62[byte % 62]
     }
   }

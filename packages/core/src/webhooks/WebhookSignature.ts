@@ -1,6 +1,7 @@
 /** Signatures of webhooks by Standard Webhooks 1.0, which public libraries can verify. */
 import { DateTime, Duration, Effect, Redacted, Schema } from "effect"
 import { Digests } from "../kernel/Digests.ts"
+import { RandomBytes } from "../kernel/RandomBytes.ts"
 import { equalConstantTime } from "../kernel/Secrets.ts"
 import { traced } from "../kernel/Traces.ts"
 
@@ -18,8 +19,9 @@ const encodeBase64 = Schema.encodeSync(Schema.Uint8ArrayFromBase64)
 const decodeBase64 = Schema.decodeEffect(Schema.Uint8ArrayFromBase64)
 
 /** Makes a new signing secret: `whsec_` and 32 random bytes in base64. */
-export const newSecret: Effect.Effect<Redacted.Redacted> = Effect.sync(() =>
-  Redacted.make(prefix + encodeBase64(globalThis.crypto.getRandomValues(new Uint8Array(32))))
+export const newSecret: Effect.Effect<Redacted.Redacted> = Effect.map(
+  RandomBytes,
+  (random) => Redacted.make(prefix + encodeBase64(random(new Uint8Array(32))))
 )
 
 const seconds = (timestamp: DateTime.Utc): string => String(Math.floor(DateTime.toEpochMillis(timestamp) / 1000))
