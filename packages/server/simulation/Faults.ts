@@ -1,0 +1,74 @@
+/** What goes wrong in a run. Its seed selects some kinds of faults, and how often they occur. */
+import type { Seeded } from "./Seeded.ts"
+
+/** The probability of each fault, at each occasion. */
+export interface Faults {
+  /** A statement takes up to two seconds. */
+  readonly slow_statement: number
+  /** A statement fails without an effect. */
+  readonly failed_statement: number
+  /** A statement takes effect, and its response is lost. */
+  readonly lost_result: number
+  /** A process is killed, at each of its statements. */
+  readonly kill: number
+  /** A process stops in an orderly way, at each of its statements. */
+  readonly stop: number
+  /** The provider responds late, often after the attempt's timeout. */
+  readonly slow_provider: number
+  /** The provider accepts a message, and its response is lost. */
+  readonly lost_acceptance: number
+  /** The provider's response is lost, and it has not accepted the message. */
+  readonly lost_message: number
+  readonly busy_provider: number
+  readonly throttling: number
+  readonly rejection: number
+  readonly channel_refusal: number
+  /** The adapter of the provider throws, before or after the acceptance. */
+  readonly provider_defect: number
+  /** The network repeats a callback. */
+  readonly repeated_callback: number
+  /** The network delays a callback by minutes. */
+  readonly late_callback: number
+  /** The network reports that a message failed. */
+  readonly failed_report: number
+  /** The network never reports. */
+  readonly lost_callback: number
+  /** An endpoint fails once: an error response, a timeout, a lost response. */
+  readonly failed_post: number
+  /** A client loses the connection before its response. */
+  readonly lost_connection: number
+}
+
+const severest: Faults = {
+  slow_statement: 0.03,
+  failed_statement: 0.02,
+  lost_result: 0.03,
+  kill: 0.003,
+  stop: 0.002,
+  slow_provider: 0.15,
+  lost_acceptance: 0.25,
+  lost_message: 0.2,
+  busy_provider: 0.3,
+  throttling: 0.15,
+  rejection: 0.15,
+  channel_refusal: 0.02,
+  provider_defect: 0.15,
+  repeated_callback: 0.4,
+  late_callback: 0.4,
+  failed_report: 0.15,
+  lost_callback: 0.1,
+  failed_post: 0.3,
+  lost_connection: 0.2
+}
+
+/** Without faults: while a run is prepared, and after it has healed. */
+export const none: Faults = scaled(() => 0)
+
+function scaled(factor: () => number): Faults {
+  // The keys are those of the faults.
+  const entries = Object.entries(severest).map(([name, probability]) => [name, probability * factor()])
+  return Object.fromEntries(entries) as unknown as Faults
+}
+
+/** About half of the kinds, each somewhere between rare and severe. */
+export const choose = (random: Seeded): Faults => scaled(() => random.chance(0.5) ? random.next() : 0)

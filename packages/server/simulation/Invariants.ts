@@ -1,0 +1,171 @@
+/** What must hold once a run has healed and every queue is empty. */
+import type { Rows } from "@messaging-crm/adapter-memory/World"
+import { ContactRows } from "@messaging-crm/core/Contacts"
+import { ConversationRows } from "@messaging-crm/core/Conversations"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { MessageRows } from "@messaging-crm/core/Messages"
+import { SendRows } from "@messaging-crm/core/Sends"
+import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
+import { WebhookRows } from "@messaging-crm/core/Webhooks"
+import * as Table from "../../adapter-memory/src/world/Table.ts"
+import type { Answered } from "./Clients.ts"
+import type { Endpoints } from "./Endpoints.ts"
+import { type Ledger, require } from "./Ledger.ts"
+import type { Network } from "./Network.ts"
+
+export interface End {
+  readonly organization_id: OrganizationId
+  readonly rows: Rows
+  readonly answered: ReadonlyArray<Answered>
+  readonly endpoints: Endpoints
+  readonly ledger: Ledger
+  readonly network: Network
+}
+
+/** Each send was accepted once at most, and exactly once if it is sent. */
+const requireSendsOnce = ({ network, organization_id, rows }: End) => {
+  const sends = Table.all(rows.tables, SendRows, organization_id)
+  for (const { failure_reason, id, status } of sends) {
+    const accepted = network.accepted.filter(({ message }) => message.reference === id)
+    require(accepted.length <= 1, `send ${id} was accepted ${accepted.length} times`)
+    require(status === "sent" || status === "failed", `send ${id} ends as ${status}`)
+    require(status !== "sent" || accepted.length === 1, `send ${id} is sent, and the network has not accepted it`)
+    if (accepted.length === 1 && status === "failed") {
+      const isReported = Array.from(network.acknowledged).some((event) =>
+        event.event === "message_status_reported" && event.reference === id
+      )
+      require(failure_reason === "outcome_unknown", `send ${id} was accepted, and fails with ${failure_reason}`)
+      require(!isReported, `send ${id} was reported, and fails`)
+    }
+  }
+}
+
+const rank: Readonly<Record<string, number>> = { sent: 1, failed: 2, delivered: 3, read: 4 }
+
+/** Each message has the highest status that was reported of it, and each message of a person is stored once. */
+const requireMessages = ({ network, organization_id, rows }: End) => {
+  const messages = Table.all(rows.tables, MessageRows, organization_id)
+  const byId = new Map(messages.map((message) => [message.provider_message_id, message]))
+  require(byId.size === messages.length, "two messages have one id of the network")
+  for (const event of network.acknowledged) {
+    if (event.event === "message_received") {
+      const message = byId.get(event.provider_message_id)
+      require(message?.text === event.text, `message ${event.provider_message_id} of a person is lost`)
+    }
+    if (event.event === "message_status_reported") {
+      const message = byId.get(event.provider_message_id)
+      // Without a reference, a report cannot prove a send of unknown outcome.
+      if (message === undefined && event.reference === null) continue
+      require(message !== undefined, `message ${event.provider_message_id} was reported, and does not exist`)
+      const [is = 0, reported = 0] = [rank[message?.status ?? ""], rank[event.status]]
+      require(is >= reported, `message ${event.provider_message_id} is ${message?.status} after ${event.status}`)
+    }
+  }
+}
+
+/** Each event was delivered to each of its webhooks, or its delivery ended as failed. */
+const requireDeliveries = ({ endpoints, ledger, organization_id, rows }: End) => {
+  for (const { body, deliveries, id, type } of ledger.events) {
+    for (const delivery_id of deliveries) {
+      const delivery = Table.all(rows.tables, WebhookDeliveryRows, organization_id).find((row) =>
+        row.id === delivery_id
+      )
+      if (delivery === undefined) continue
+      const webhook = Table.all(rows.tables, WebhookRows, organization_id).find((row) => row.id === delivery.webhook_id)
+      const posts = endpoints.posts.filter((post) => post.event_id === id && post.url === webhook?.url)
+      require(delivery.status !== "pending", `delivery ${delivery_id} of ${type} is still pending`)
+      require(posts.every((post) => post.body === body), `event ${id} was posted with other bytes`)
+      require(
+        delivery.status !== "succeeded" || posts.some(({ isAccepted }) => isAccepted),
+        `delivery ${delivery_id} of ${type} succeeded, and the endpoint accepted nothing`
+      )
+      require(
+        delivery.status !== "failed" || webhook?.status === "disabled" || delivery.attempt_count >= 10,
+        `delivery ${delivery_id} of ${type} failed after ${delivery.attempt_count} attempts`
+      )
+    }
+  }
+}
+
+/** Returns how many events of a type name a value in a field. */
+const countOf = ({ events }: Ledger, type: string, field: string, value: string): number =>
+  events.filter((event) => event.type === type && event.data[field] === value).length
+
+/** Each change raised its event once. */
+const requireEvents = ({ ledger, organization_id, rows }: End) => {
+  for (const { direction, id } of Table.all(rows.tables, MessageRows, organization_id)) {
+    const type = direction === "inbound" ? "message.received" : "message.sent"
+    const count = countOf(ledger, type, "message_id", id)
+    require(count === 1, `message ${id} raised ${type} ${count} times`)
+  }
+  for (const { id } of Table.all(rows.tables, ContactRows, organization_id)) {
+    const count = countOf(ledger, "contact.created", "contact_id", id)
+    require(count === 1, `contact ${id} raised contact.created ${count} times`)
+  }
+  for (const { id, status } of Table.all(rows.tables, SendRows, organization_id)) {
+    const count = countOf(ledger, "send.failed", "send_id", id)
+    require(
+      status === "failed" ? count === 1 : count <= 1,
+      `send ${id} is ${status} and raised send.failed ${count} times`
+    )
+  }
+  for (const { id, status } of Table.all(rows.tables, ConversationRows, organization_id)) {
+    const [opened, closed] = ["conversation.opened", "conversation.closed"].map((type) =>
+      countOf(ledger, type, "conversation_id", id)
+    )
+    require(
+      (opened ?? 0) - (closed ?? 0) === (status === "open" ? 1 : 0),
+      `conversation ${id} is ${status}, opened ${opened} times, and closed ${closed} times`
+    )
+  }
+}
+
+/** The activity of a conversation is that of its newest message. */
+const requireActivity = ({ organization_id, rows }: End) => {
+  const messages = Table.all(rows.tables, MessageRows, organization_id)
+  for (const conversation of Table.all(rows.tables, ConversationRows, organization_id)) {
+    const { created_at, id, last_activity_at, last_activity_preview, last_inbound_at } = conversation
+    const own = messages.filter(({ conversation_id }) => conversation_id === id)
+    const newest = Math.max(created_at.epochMilliseconds, ...own.map((message) => message.created_at.epochMilliseconds))
+    require(last_activity_at.epochMilliseconds === newest, `conversation ${id} has another last activity`)
+    const texts = own.filter((message) => message.created_at.epochMilliseconds === newest).map(({ text }) => text)
+    require(
+      own.length === 0 || texts.includes(last_activity_preview),
+      `conversation ${id} shows ${last_activity_preview}`
+    )
+    const inbound = own.filter(({ direction }) => direction === "inbound")
+    require(
+      (last_inbound_at === null) === (inbound.length === 0),
+      `conversation ${id} has another last inbound message`
+    )
+  }
+}
+
+/** What a response says was created exists. */
+const requireAnswered = ({ answered, organization_id, rows }: End) => {
+  const has = {
+    "/contacts": (id: string) => Table.has(rows.tables, ContactRows, organization_id, id),
+    "/webhooks": (id: string) => Table.has(rows.tables, WebhookRows, organization_id, id),
+    "/conversations": (id: string) => Table.has(rows.tables, SendRows, organization_id, id)
+  }
+  for (const { request, response } of answered) {
+    if (response.status >= 300) continue
+    const entry = Object.entries(has).find(([path]) => path === request.path)
+    if (entry === undefined) continue
+    const { id } = JSON.parse(response.text).data
+    require(entry[1](id), `${request.path} responded with ${id}, which does not exist`)
+  }
+}
+
+export const check = (end: End): void => {
+  for (
+    const required of [
+      requireSendsOnce,
+      requireMessages,
+      requireDeliveries,
+      requireEvents,
+      requireActivity,
+      requireAnswered
+    ]
+  ) required(end)
+}

@@ -1,0 +1,30 @@
+/** Random numbers of a seed. */
+
+export interface Seeded {
+  /** A number from 0 to below 1. */
+  readonly next: () => number
+  /** A whole number from `min` to `max`. */
+  readonly between: (min: number, max: number) => number
+  readonly chance: (probability: number) => boolean
+  readonly pick: <const Some extends readonly [unknown, ...ReadonlyArray<unknown>]>(some: Some) => Some[number]
+  /** An independent sequence, so that one part of a simulation draws without changing what the others draw. */
+  readonly split: () => Seeded
+}
+
+export const seeded = (seed: number): Seeded => {
+  // Spreads neighboring seeds apart.
+  let state = Math.imul(seed ^ 0x5bd1e995, 0x9e3779b1) | 0
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+  return {
+    next,
+    between: (min, max) => min + Math.floor(next() * (max - min + 1)),
+    chance: (probability) => next() < probability,
+    pick: (some) => some[Math.floor(next() * some.length)] ?? some[0],
+    split: () => seeded(Math.floor(next() * 4_294_967_296))
+  }
+}
