@@ -1,10 +1,13 @@
 /** The clients of a run: people at work, who use the API for a few minutes at a time, over days. */
 import type { Channel } from "@messaging-crm/core/Channels"
-import { Effect } from "effect"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { Effect, Option } from "effect"
+import { IdempotencyRows } from "../../adapter-memory/src/work/Idempotency.ts"
+import * as Table from "../../adapter-memory/src/world/Table.ts"
 import type { Process, Request, Response } from "./Hosts.ts"
 import { require } from "./Ledger.ts"
 import { type Network, template_id } from "./Network.ts"
-import type { Scene } from "./Store.ts"
+import type { Scene, Truth } from "./Store.ts"
 
 /** A request with its final response: another one with its key gets the same. */
 export interface Answered {
@@ -24,6 +27,7 @@ export interface Setting {
   readonly key: string
   readonly channel: Channel
   readonly member_id: string
+  readonly organization_id: OrganizationId
 }
 
 const [second, hour] = [1000, 3_600_000]
@@ -41,9 +45,9 @@ const event_types = [
 
 export const make = (
   { faults, random, timeline: { now, wait }, trace }: Scene,
-  { channel, key, member_id }: Setting,
+  { channel, key, member_id, organization_id }: Setting,
   network: Network,
-  truth: { readonly faults: number },
+  truth: Truth,
   target: () => Process | null
 ): Clients => {
   const answered: Array<Answered> = []
@@ -56,6 +60,10 @@ export const make = (
   const phones = Array.from({ length: 4 }, (_, index) => `+4915112345${random.between(10, 99)}${index}`)
   const some = (ids: ReadonlyArray<string>): string | null => ids[Math.floor(random.next() * ids.length)] ?? null
   let written = 0
+
+  /** Whether a response is stored under a key. The replay of a request that changed nothing shows the resource as it is now. */
+  const isRecorded = (key: string): boolean =>
+    Option.exists(Table.get(truth.rows().tables, IdempotencyRows, organization_id, key), ({ body }) => body !== null)
 
   /** Sends a request once; null without a response. */
   const attempt = Effect.fnUntraced(function*(request: Request) {
@@ -94,6 +102,8 @@ export const make = (
     const again = yield* attempt(one.request)
     if (again === null || isTemporary(again.status, again.text)) return
     require(again.status === one.response.status, `${one.request.path} is replayed with ${again.status}`)
+    const isStored = isRecorded(one.request.headers["idempotency-key"] ?? "")
+    require(!isStored || again.text === one.response.text, `${one.request.path} is replayed with ${again.text}`)
   })
 
   const create = (kind: keyof typeof known, path: string, json: unknown) =>

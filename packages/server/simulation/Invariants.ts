@@ -13,7 +13,12 @@ import type { Endpoints } from "./Endpoints.ts"
 import { type Ledger, require } from "./Ledger.ts"
 import type { Network } from "./Network.ts"
 
+const day = 86_400_000
+/** For how many days events and their deliveries are kept (contract §13). */
+const event_days_max = 30
+
 export interface End {
+  readonly now: number
   readonly organization_id: OrganizationId
   readonly rows: Rows
   readonly answered: ReadonlyArray<Answered>
@@ -64,12 +69,14 @@ const requireMessages = ({ network, organization_id, rows }: End) => {
 }
 
 /** Each event was delivered to each of its webhooks, or its delivery ended as failed. */
-const requireDeliveries = ({ endpoints, ledger, organization_id, rows }: End) => {
-  for (const { body, deliveries, id, type } of ledger.events) {
+const requireDeliveries = ({ endpoints, ledger, now, organization_id, rows }: End) => {
+  for (const { at, body, deliveries, id, type } of ledger.events) {
     for (const delivery_id of deliveries) {
       const delivery = Table.all(rows.tables, WebhookDeliveryRows, organization_id).find((row) =>
         row.id === delivery_id
       )
+      const isOld = now - at > event_days_max * day
+      require(delivery !== undefined || isOld, `delivery ${delivery_id} of ${type} was removed before its time`)
       if (delivery === undefined) continue
       const webhook = Table.all(rows.tables, WebhookRows, organization_id).find((row) => row.id === delivery.webhook_id)
       const posts = endpoints.posts.filter((post) => post.event_id === id && post.url === webhook?.url)

@@ -175,7 +175,12 @@ export const simulate = (seed: number): Outcome => {
       }
     }
     yield* timeline.wait(minute)
+    // Long enough for the purge, which removes nothing that is still promised.
+    if (random.chance(0.2)) {
+      for (let days = random.between(20, 40); days > 0; days--) yield* timeline.wait(day)
+    }
     Invariants.check({
+      now: timeline.now(),
       answered: clients.answered,
       endpoints,
       ledger,

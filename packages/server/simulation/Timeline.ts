@@ -11,6 +11,8 @@ interface Sleeper {
   readonly at: number
   /** Whether it only looks for work from time to time. Alone it does not move the clock. */
   readonly isIdle: boolean
+  /** Whether it is the pause between purges. */
+  readonly isPurge: boolean
   readonly wake: () => void
 }
 
@@ -32,13 +34,16 @@ export const epoch = Date.UTC(2026, 0, 5, 9)
 /** A run that takes more steps will not end. */
 const steps_max = 3_000_000
 
+const purge_millis = 3_600_000
+
 /**
  * Whether a sleep is a pause between polls: a quarter of a second with jitter, the sweep's, or the purge's.
  *
  * Days pass in no time because the clock skips polls that would find nothing. A poller that wakes late is one whose
  * process was busy, so a wrong guess costs steps and not correctness.
  */
-const isPoll = (millis: number): boolean => (millis >= 200 && millis <= 300) || millis === 15_000 || millis >= 3_600_000
+const isPoll = (millis: number): boolean =>
+  (millis >= 200 && millis <= 300) || millis === 15_000 || millis >= purge_millis
 
 /**
  * Makes a timeline. `nextDue` returns when stored work is due next, or null: the time now moves the clock from poll
@@ -83,7 +88,8 @@ export const make = (random: Seeded, nextDue: (now: number) => number | null): T
     const overdue = Array.from(sleepers).filter(({ at }) => at <= now)
     overdue.filter(({ isIdle }) => !isIdle).forEach(wake)
     // Most polls find nothing. One poller at a time looks for work that is due, and now and then one looks for none.
-    const pollers = overdue.filter(({ isIdle }) => isIdle)
+    overdue.filter(({ isPurge }) => isPurge && random.chance(0.2)).forEach(wake)
+    const pollers = overdue.filter(({ isIdle, isPurge }) => isIdle && !isPurge)
     const poller = pollers[random.between(0, Math.max(0, pollers.length - 1))]
     if (poller !== undefined && (isDue || random.chance(0.05))) wake(poller)
     return true
@@ -91,7 +97,8 @@ export const make = (random: Seeded, nextDue: (now: number) => number | null): T
 
   const sleep = (millis: number, isIdle: boolean): Effect.Effect<void> =>
     Effect.callback((resume) => {
-      const sleeper = { at: now + Math.max(millis, 0), isIdle, wake: () => resume(Effect.void) }
+      const isPurge = isIdle && millis >= purge_millis
+      const sleeper = { at: now + Math.max(millis, 0), isIdle, isPurge, wake: () => resume(Effect.void) }
       sleepers.add(sleeper)
       return Effect.sync(() => sleepers.delete(sleeper))
     })
