@@ -86,8 +86,14 @@ const describe = (violation: Violation, { calls, faults }: History): string => {
   ].join("\n")
 }
 
-const countsOf = (faults: ReadonlyArray<Fault>) =>
-  Object.fromEntries(faultKinds.map((kind) => [kind, faults.filter((fault) => fault.kind === kind).length]))
+/** Prints how many faults of each kind there were, and how long they lasted. */
+const printFaults = (faults: ReadonlyArray<Fault>): void => {
+  for (const kind of faultKinds) {
+    const durations = faults.filter((fault) => fault.kind === kind).map(({ from, to }) => to - from)
+    const seconds = durations.reduce((sum, millis) => sum + millis, 0) / 1000
+    console.log(`${kind.padEnd(20)}${String(durations.length).padStart(4)}${seconds.toFixed(1).padStart(8)} s`)
+  }
+}
 
 const count = (values: ReadonlyArray<string>) =>
   Object.fromEntries(
@@ -100,10 +106,11 @@ const report = (history: History): boolean => {
   const violations = check(history)
   const checked_ms = Math.round(performance.now() - begun)
   for (const violation of violations.slice(0, 10)) console.log(describe(violation, history))
+  printFaults(faults)
   console.log(JSON.stringify({
     seed,
     minutes,
-    faults: countsOf(faults),
+    faults: faults.length,
     operations: count(calls.map(({ operation }) => operation)),
     answers: count(calls.map(({ answer }) => answer === null ? "none" : String(answer.status))),
     calls: calls.length,
