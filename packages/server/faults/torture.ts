@@ -52,6 +52,7 @@ const torture = Effect.gen(function*() {
     seed,
     seconds: minutes * 60,
     clients,
+    onPhase: (phase) => console.log(`${(performance.now() / 1000).toFixed(0).padStart(4)} s ${phase}`),
     directory,
     disk_mib: process.getuid?.() === 0 ? disk_mib : null,
     programs: { server: programOf("server"), worker: programOf("worker") },

@@ -97,16 +97,16 @@ const progress = SqlClient.SqlClient.use((sql) =>
   `
 ).pipe(Effect.map(([row]) => row ?? { left: ["unknown"], rows: -1 }))
 
-/** Makes waiting deliveries and replays due now: a pause between attempts takes minutes. */
+/** Makes waiting attempts due now: pauses between them take minutes. An unknown outcome keeps its time. */
 const hurry = SqlClient.SqlClient.use((sql) =>
   Effect.andThen(
     sql`
       UPDATE work SET due_at = now()
-      WHERE kind IN ('webhook_delivery', 'webhook_replay') AND leased_until IS NULL AND due_at > now()
+      WHERE kind <> 'send_outcome' AND leased_until IS NULL AND due_at > now()
     `,
     sql`
       UPDATE work_lanes SET next_due = least(next_due, now()), paused_until = NULL
-      WHERE kind IN ('webhook_delivery', 'webhook_replay') AND next_due < 'infinity'
+      WHERE kind <> 'send_outcome' AND next_due < 'infinity'
     `
   )
 )

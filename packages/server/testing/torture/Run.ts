@@ -16,6 +16,8 @@ export interface Options extends Cluster.Options {
   /** How long faults are made. */
   readonly seconds: number
   readonly clients: number
+  /** Told when a phase of the run begins. */
+  readonly onPhase: (phase: string) => void
   /** The programs of the version before; null if there is none. */
   readonly before: Cluster.Programs | null
 }
@@ -54,11 +56,12 @@ const secretsIn = ({ calls }: Recorder.Recorder) => (endpoint: string): Readonly
 }
 
 /** How long the end of a run may take: what was interrupted is retried with pauses. */
-const quiescence_seconds_max = 100
+const quiescence_seconds_max = 75
 
 /** Runs the system under torture, and returns its history. */
 export const run = Effect.fnUntraced(function*(options: Options) {
-  const { clients, seconds, seed } = options
+  const { clients, onPhase, seconds, seed } = options
+  onPhase("starting")
   const cluster = yield* Cluster.make(options)
   const recorder = Recorder.make()
   const operators = yield* Operators.make(cluster)
@@ -73,12 +76,14 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   const nemesis = Faults.make({ cluster, endpoints: endpoints.proxies, before: options.before }, recorder.now)
 
   const world = { cluster, recorder, operators, known, keys, is_over }
+  onPhase("faults")
   const working = yield* Effect.forkChild(Clients.run(world, clients, seed, inbound))
   const faulting = yield* Effect.forkChild(nemesis.run(seed))
   yield* Effect.raceFirst(
     Effect.sleep(`${seconds} seconds`),
     Effect.raceFirst(Fiber.join(working), Fiber.join(faulting))
   )
+  onPhase("recovery")
   yield* Fiber.interrupt(faulting)
   yield* endpoints.calm
   yield* Ref.set(is_over, true)
@@ -87,7 +92,9 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   yield* Effect.timeoutOption(Fiber.join(working), "30 seconds")
   yield* Fiber.interrupt(working)
   return yield* Effect.gen(function*() {
+    onPhase("quiescence")
     const unfinished = yield* Final.settle(quiescence_seconds_max)
+    onPhase("final reads")
     const organizations = yield* Effect.forEach(
       cluster.organizations,
       (organization) =>
