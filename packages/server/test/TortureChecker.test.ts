@@ -96,6 +96,27 @@ describe("the checker", () => {
       }))
   }
 
+  it.live("finds each delivery that never arrived, also of a webhook that was updated or disabled", () =>
+    Effect.gen(function*() {
+      const history = yield* MemoryRun.record({ seed: 1, webhooks: 4, calls: 100 })
+      const isUpdated = (id: unknown) =>
+        history.calls.some(({ operation, request }) =>
+          operation === "webhooks.update" && request.path.includes(String(id))
+        )
+      const webhooks = history.organizations.flatMap(({ final }) =>
+        final.webhooks.flatMap(({ id, status }) => {
+          const delivery = final.deliveries[String(id)]?.find(({ status }) => status === "succeeded")
+          return delivery === undefined ? [] : [{ id, status, event_id: delivery["event_id"] }]
+        })
+      )
+      assert.isTrue(webhooks.some(({ id }) => isUpdated(id)))
+      assert.isTrue(webhooks.some(({ status }) => status === "disabled"))
+      for (const { event_id } of webhooks) {
+        const received = history.received.filter((delivery) => delivery.event_id !== event_id)
+        assert.isNotEmpty(check({ ...history, received }), `The loss of ${String(event_id)} was not found.`)
+      }
+    }))
+
   /** Some defects need calls that meet. */
   const seeds = [1, 2, 3, 4, 5, 6, 7, 8]
 

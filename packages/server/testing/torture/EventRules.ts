@@ -1,7 +1,7 @@
 /** What contract §13 and §14 say of events: each change raises one, and it is delivered at least once with the same bytes. */
 import { canonicalJson } from "@messaging-crm/core/Idempotency"
 import { createdId, type Evidence } from "./Evidence.ts"
-import type { FinalState, ReceivedDelivery, Resource, Violation } from "./History.ts"
+import type { FinalState, Resource, Violation } from "./History.ts"
 import { fieldOf, isSuccess, type Request, textOf } from "./Requests.ts"
 
 const keyOf = (event: Resource, ...data: ReadonlyArray<string>): string =>
@@ -160,12 +160,36 @@ const causesOf = (evidence: Evidence): ReadonlyMap<unknown, number> => {
   }))
 }
 
-const endpointOf = (deliveries: ReadonlyArray<ReceivedDelivery>, { url }: Resource): ReadonlyArray<ReceivedDelivery> =>
-  deliveries.filter(({ endpoint }) => String(url).endsWith(endpoint))
+const deliveryRule = "A webhook gets each event of its types at least once (contract §14.10)."
 
-/** A webhook gets each event of its types that was raised while it was active. */
-const aboutDelivery = (evidence: Evidence): ReadonlyArray<Violation> => {
-  const { history: { organizations, received }, requests } = evidence
+/**
+ * Each stored delivery arrived, also of a webhook that was updated since. One that was waiting when its webhook was disabled
+ * failed.
+ */
+const aboutStoredDeliveries = ({ history: { organizations, received } }: Evidence): ReadonlyArray<Violation> => {
+  const arrived = new Set(
+    received.filter(({ status }) => status >= 200 && status < 300).map(({ endpoint, event_id }) =>
+      `${endpoint} ${event_id}`
+    )
+  )
+  return organizations.flatMap(({ final }) =>
+    final.webhooks.flatMap(({ id, url }) =>
+      (final.deliveries[String(id)] ?? []).flatMap(({ event_id, failure_code, status }) => {
+        const hasArrived = arrived.has(`${new URL(String(url)).pathname} ${String(event_id)}`)
+        if (status === "succeeded" ? hasArrived : failure_code === "webhook_disabled") return []
+        const outcome = `${String(status)} (${String(failure_code)})`
+        return violation(
+          deliveryRule,
+          `${String(event_id)} to ${String(url)} is ${outcome}, and arrived: ${hasArrived}`
+        )
+      })
+    )
+  )
+}
+
+/** A delivery is stored for each event that a webhook subscribed to when it was raised, unless its types have changed. */
+const aboutMissingDeliveries = (evidence: Evidence): ReadonlyArray<Violation> => {
+  const { history: { organizations }, requests } = evidence
   const causes = causesOf(evidence)
   const changed = new Set(
     requests.flatMap(({ attempts, call: { operation, request: { path } } }) =>
@@ -181,28 +205,14 @@ const aboutDelivery = (evidence: Evidence): ReadonlyArray<Violation> => {
     final.webhooks.filter(({ id, status }) => status === "active" && !changed.has(String(id))).flatMap((webhook) => {
       const since = created.get(String(webhook["id"]))
       const types = Array.isArray(webhook["event_types"]) ? webhook["event_types"] : []
-      const deliveries = new Map(
-        (final.deliveries[String(webhook["id"])] ?? []).map((delivery) => [delivery["event_id"], delivery])
-      )
-      const arrived = new Set(
-        endpointOf(received, webhook).filter(({ status }) => status >= 200 && status < 300).map(({ event_id }) =>
-          event_id
-        )
-      )
-      return final.events.flatMap((event) => {
-        const [id, delivery] = [String(event["id"]), deliveries.get(event["id"])]
+      const stored = new Set((final.deliveries[String(webhook["id"])] ?? []).map(({ event_id }) => event_id))
+      return final.events.filter(({ id, type }) => types.includes(type) && !stored.has(id)).flatMap((event) => {
         const cause = ["contact_id", "send_id", "message_id"].flatMap((name) =>
           causes.get(fieldOf(event, "data", name)) ?? []
         )
-        const isOwed = since !== undefined && types.includes(event["type"]) &&
-          cause.some((started_at) => started_at > since)
-        const isDone = delivery?.["status"] === "succeeded" && arrived.has(id)
-        return isDone || (delivery === undefined && !isOwed)
-          ? []
-          : violation(
-            "An active webhook gets each event of its types at least once (contract §14.10).",
-            `${JSON.stringify(event)} did not reach ${webhook["url"]}`
-          )
+        return since !== undefined && cause.some((started_at) => started_at > since)
+          ? violation(deliveryRule, `${JSON.stringify(event)} has no delivery to ${String(webhook["url"])}`)
+          : []
       })
     })
   )
@@ -212,5 +222,6 @@ export const check = (evidence: Evidence): ReadonlyArray<Violation> => [
   ...aboutRaising(evidence),
   ...aboutReports(evidence),
   ...aboutBytes(evidence),
-  ...aboutDelivery(evidence)
+  ...aboutStoredDeliveries(evidence),
+  ...aboutMissingDeliveries(evidence)
 ]
