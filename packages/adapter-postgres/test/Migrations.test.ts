@@ -2,6 +2,7 @@ import { assert, expect, it } from "@effect/vitest"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { Effect, Exit, Fiber, Latch, Layer, Logger } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Files from "../src/database/schema/Files.ts"
 import * as Database from "../testing/Database.ts"
 import { dump as dumpSchema } from "../testing/SchemaDump.ts"
 
@@ -123,6 +124,44 @@ it.layer(empty)("A schema of an unreleased version", (it) => {
       assert.deepStrictEqual(yield* Effect.flip(Migrations.isCurrent), new Migrations.UnreleasedSchema())
       assert.deepStrictEqual(yield* Effect.flip(Migrations.run), new Migrations.UnreleasedSchema())
     }))
+})
+
+it.layer(empty)("A schema of a newer version", (it) => {
+  const at = (version: string, ...tables: ReadonlyArray<string>) => ({
+    version,
+    tables: tables.map((name) => file(`tables/${name}.sql`, `CREATE TABLE t${name.slice(0, 4)} ()`)),
+    functions: []
+  })
+  const [first, added, changed] = ["0001_first", "0002_added@1.0.0", "0003_changed@1.1.0"] as const
+
+  it.effect("is accepted by the versions that its files name, and rejected by older ones", () =>
+    Effect.gen(function*() {
+      const none: ReadonlyArray<string> = []
+      yield* Migrations.migrate(at("1.0.0", first))
+      yield* Migrations.migrate(at("1.1.0", first, added))
+      assert.deepStrictEqual(yield* Migrations.migrate(at("1.0.0", first)), none)
+      yield* Migrations.migrate(at("1.2.0", first, added, changed))
+      assert.deepStrictEqual(yield* Migrations.migrate(at("1.1.0", first, added)), none)
+      const rejected = yield* Effect.flip(Migrations.migrate(at("1.0.0", first)))
+      assert.deepStrictEqual(rejected, new Migrations.NewerSchema({ oldest: "1.1.0" }))
+      assert.strictEqual(rejected.message, "a newer version changed its schema. Use version 1.1.0 or later")
+    }))
+
+  it.effect("is rejected if a file names no version, by all versions before the one that applied it", () =>
+    Effect.gen(function*() {
+      yield* Migrations.migrate(at("1.10.0", first, added, changed, "0004_unnamed"))
+      const rejected = yield* Effect.flip(Migrations.migrate(at("1.9.0", first)))
+      assert.deepStrictEqual(rejected, new Migrations.NewerSchema({ oldest: "1.10.0" }))
+    }))
+})
+
+it("each file of tables that the first release lacks names a released version that works with it", () => {
+  // The files of the first release. Another file changes its tables after it.
+  const released = /^tables\/000[1-7]_[a-z]+\.sql$/
+  for (const { name } of Files.tables.filter(({ name }) => !released.test(name))) {
+    const [, oldest = "none"] = /@(\d+\.\d+\.\d+)\.sql$/.exec(name) ?? []
+    assert.isAtMost(oldest.localeCompare(Files.version, "en", { numeric: true }), 0, name)
+  }
 })
 
 /** A migration that changes too little for PostgreSQL to tell the other sessions at once. */

@@ -293,7 +293,8 @@ export class Worker extends Context.Service<Worker, {
       const measure = Effect.gen(function*() {
         const now = yield* DateTime.now
         const found = yield* queue.backlog(now)
-        for (const kind of WorkKind.literals) {
+        // Work of a kind that only a newer version knows is left to it, and is counted here.
+        for (const kind of new Set([...WorkKind.literals, ...found.map(({ kind }) => kind)])) {
           const backlog = found.find((each) => each.kind === kind) ?? { ...emptyBacklog, kind }
           for (const state of ["due", "later", "leased"] as const) {
             yield* Metric.update(Metric.withAttributes(work_items, { kind, state }), backlog[state])

@@ -144,6 +144,12 @@ describe("a status update", () => {
     for (const update of updates) assert.strictEqual(applyUpdate(all, update), all)
   })
 
+  it("of a status that only a newer version knows returns the same object", () => {
+    // Stored by that version, for a message that was not yet known.
+    const update = { status: "pinned", at: at(5) } as unknown as MessageUpdate
+    assert.strictEqual(applyUpdate(message, update), message)
+  })
+
   it("in the future counts as now", () => {
     assert.deepStrictEqual(clamped(at(5), at(3)), at(3))
     assert.deepStrictEqual(clamped(at(2), at(3)), at(2))

@@ -113,8 +113,16 @@ describe("a cursor", () => {
       const cursor = yield* cursorOf()
       assert.isTrue(yield* isRefused({ cursor, list: "others" }))
       assert.isTrue(yield* as(theirs)(isRefused({ cursor })))
-      for (const filters of [{}, { status: "open" }, { status: "closed", query: null }]) {
+      for (const filters of [{}, { status: "open", query: "" }, { status: "closed", query: null }]) {
         assert.isTrue(yield* isRefused({ cursor, filters }))
+      }
+    }).pipe(as(ours), Effect.provide(cursors)))
+
+  it.effect("is accepted by a version that has more filters, or fewer, if these do not filter", () =>
+    Effect.gen(function*() {
+      const cursor = yield* cursorOf()
+      for (const filters of [{ status: "open" }, { status: "open", query: null, owner: null }]) {
+        assert.isFalse(yield* isRefused({ cursor, filters }))
       }
     }).pipe(as(ours), Effect.provide(cursors)))
 

@@ -112,15 +112,52 @@ const arrayOf = ({ elements, rest }: SchemaAST.Arrays): Option.Option<Convert> =
   )
 }
 
-/** Supports a union whose members are all unchanged, and a union of one converted member with null or undefined. */
+/** Returns the literals that a schema consists of; none if it also has other values. */
+const literalsOf = (ast: SchemaAST.AST): ReadonlyArray<unknown> => {
+  if (ast._tag === "Literal") return [ast.literal]
+  if (ast._tag !== "Union") return []
+  const literals = ast.types.map(literalsOf)
+  return literals.some(({ length }) => length === 0) ? [] : literals.flat()
+}
+
+const literalsAt = (name: PropertyKey) => (member: SchemaAST.AST): ReadonlyArray<unknown> => {
+  if (member._tag !== "Objects" || member.encoding !== undefined) return []
+  const property = member.propertySignatures.find((each) => each.name === name)
+  return property === undefined || property.type.encoding !== undefined ? [] : literalsOf(property.type)
+}
+
+/** Returns the name of the property whose literals tell all members apart. */
+const tagOf = (types: ReadonlyArray<SchemaAST.AST>): Option.Option<string> => {
+  const [first] = types
+  const names = first?._tag === "Objects" ? first.propertySignatures.map(({ name }) => name) : []
+  const tag = names.find((name) => {
+    const literals = types.map(literalsAt(name))
+    return literals.every(({ length }) => length > 0) && new Set(literals.flat()).size === literals.flat().length
+  })
+  return typeof tag === "string" ? Option.some(tag) : Option.none()
+}
+
+/** Supports a union of objects with a tag. An object with another tag, which a newer version has written, is unchanged. */
+const taggedOf = (types: ReadonlyArray<SchemaAST.AST>, codecs: ReadonlyArray<Convert>): Option.Option<Convert> =>
+  Option.map(tagOf(types), (tag) => {
+    const byTag = new Map(
+      types.flatMap((type, index) => literalsAt(tag)(type).map((literal) => [literal, codecs[index] ?? same] as const))
+    )
+    return (value) => (byTag.get(Object(value)[tag]) ?? same)(value)
+  })
+
+const isAbsent = ({ _tag }: SchemaAST.AST): boolean => _tag === "Null" || _tag === "Undefined"
+
+/** Supports a union whose members are all unchanged, and one converted member or objects with a tag, with null or undefined. */
 const unionOf = ({ types }: SchemaAST.Union): Option.Option<Convert> =>
   Option.flatMap(Option.all(types.map(codecOf)), (codecs) => {
-    const [only, ...others] = codecs.filter((codec) => codec !== same)
-    if (only === undefined) return Option.some(same)
-    const unchanged = types.filter((_, index) => codecs[index] === same)
-    const isOptional = unchanged.every(({ _tag }) => _tag === "Null" || _tag === "Undefined")
-    if (others.length > 0 || !isOptional) return Option.none()
-    return Option.some((value) => value === null || value === undefined ? value : only(value))
+    if (codecs.every((codec) => codec === same)) return Option.some(same)
+    const present = types.filter((type) => !isAbsent(type))
+    const [only = same, ...others] = codecs.filter((_, index) => present.includes(types[index] as SchemaAST.AST)) // same length
+    return Option.map(
+      others.length === 0 ? Option.some(only) : taggedOf(present, [only, ...others]),
+      (convert) => (value) => value === null || value === undefined ? value : convert(value)
+    )
   })
 
 const localOf = (ast: SchemaAST.AST): Option.Option<Convert> => {

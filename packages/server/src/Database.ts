@@ -23,9 +23,11 @@ export const isReady = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 /** Returns the message of the innermost cause, which of the driver's nested errors is the actual reason. */
 const reasonOf = (error: Error): string => error.cause instanceof Error ? reasonOf(error.cause) : error.message
 
+const cannotUse = (database: string) => (error: Error) =>
+  new WrongSetting({ message: `The database ${database} cannot be used: ${reasonOf(error)}.` })
+
 /** Makes the error for a database that cannot be used. It omits the URL, which contains the password. */
-const unusable = (error: Error) =>
-  new WrongSetting({ message: `The database at DATABASE_URL cannot be used: ${reasonOf(error)}.` })
+const unusable = cannotUse("at DATABASE_URL")
 
 /** Migrates the database. Returns the names of the files that were applied. */
 export const migrate = Effect.mapError(Migrations.run, unusable)
@@ -38,7 +40,7 @@ export const migrateIn = (directory: string) =>
         message:
           `An unreleased version created the database in ${directory}. Remove this directory to start with an empty one.`
       })
-      : unusable(error))
+      : cannotUse(`in ${directory}`)(error))
 
 /** Layer that migrates the database. */
 export const migrated = Layer.effectDiscard(migrate)

@@ -12,12 +12,15 @@ const tables = `${storage}/src/database/schema/tables`
 const git = (...args: ReadonlyArray<string>) =>
   execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
 
-/** Returns the last tag before this commit; without one, the first commit with today's files of tables. */
+/** What a release may not change incompatibly, and what may change before the first one: the tables, and cursors. */
+const formats = [tables, "packages/core/src/kernel/Page.ts"]
+
+/** Returns the last tag before this commit; without one, the commit that was the last to change a format. */
 export const defaultRef = (): string => {
   try {
     return git("describe", "--tags", "--abbrev=0", "HEAD^")
   } catch {
-    return git("log", "-1", "--format=%H", "--", tables)
+    return git("log", "-1", "--format=%H", "--", ...formats)
   }
 }
 

@@ -59,14 +59,21 @@ export interface Stored {
 export type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
 
 /** Repeats a request, each time to a random server, until it succeeds. */
-const requestUntilAnswered = ({ acme, servers }: Cluster, { json, key, path }: PlannedRequest) =>
+const requestUntilAnswered = (
+  { acme, servers }: Cluster,
+  { json, key, path }: PlannedRequest,
+  onTransient: (answer: Processes.Answer) => void
+) =>
   Effect.gen(function*() {
     const server = yield* pick(servers)
     const options = { key: acme.key, json, idempotency_key: key }
     const sent_at = yield* Clock.currentTimeMillis
     const answer = yield* Processes.request(server, "POST", path, options).pipe(Effect.timeout("8 seconds"))
     if (isFinal(answer.status)) return { ...answer, sent_at }
-    if (isTransient(answer)) return yield* Effect.fail(answer)
+    if (isTransient(answer)) {
+      onTransient(answer)
+      return yield* Effect.fail(answer)
+    }
     return yield* Effect.die(new Error(`${path} was answered with ${answer.status}: ${answer.text}`))
   }).pipe(Effect.retry({ schedule: Schedule.jittered(Schedule.spaced("60 millis")) }))
 
@@ -83,21 +90,25 @@ const planRequest = (cluster: Cluster, client: number, number: number): PlannedR
   }
 }
 
-/** Makes a number of clients of a cluster. */
-export const make = Effect.fnUntraced(function*(cluster: Cluster, clients: number) {
+/** Makes a number of clients of a cluster. They report each answer after which they repeat a request. */
+export const make = Effect.fnUntraced(function*(
+  cluster: Cluster,
+  clients: number,
+  onTransient: (answer: Processes.Answer) => void = () => {}
+) {
   const answered = yield* Ref.make<ReadonlyArray<AnsweredRequest>>([])
   const differences = yield* Ref.make<ReadonlyArray<string>>([])
 
   const compare = (planned: AnsweredRequest) =>
     Effect.flatMap(
-      requestUntilAnswered(cluster, planned),
+      requestUntilAnswered(cluster, planned, onTransient),
       ({ text }) => text === planned.text ? Effect.void : Ref.update(differences, (keys) => [...keys, planned.key])
     )
 
   const client = Effect.fnUntraced(function*(name: number, isOver: Effect.Effect<boolean>) {
     for (let number = 0; !(yield* isOver); number++) {
       const planned = planRequest(cluster, name, number)
-      const { sent_at, text } = yield* requestUntilAnswered(cluster, planned)
+      const { sent_at, text } = yield* requestUntilAnswered(cluster, planned, onTransient)
       const answered_at = yield* Clock.currentTimeMillis
       const { data } = yield* Effect.orDie(Schema.decodeUnknownEffect(Created)(text))
       const request = { ...planned, id: data.id, text, sent_at, answered_at }

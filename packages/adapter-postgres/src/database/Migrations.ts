@@ -16,18 +16,32 @@ export class UnreleasedSchema extends Data.TaggedError("UnreleasedSchema")<{}> {
   override readonly message = "an unreleased version created its schema. Use an empty database"
 }
 
+/** A newer version migrated the database's schema, and this version does not work with it. */
+export class NewerSchema extends Data.TaggedError("NewerSchema")<{ readonly oldest: string }> {
+  override readonly message = `a newer version changed its schema. Use version ${this.oldest} or later`
+}
+
+export type WrongSchema = NewerSchema | UnreleasedSchema
+
 /** A file as it was applied last. */
 interface Applied {
   readonly name: string
   readonly hash: string
+  /** The version that applied it. */
   readonly version: string
 }
 
 /** Compares versions by their numbers. */
 const compare = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true })
 
+/** Returns the oldest version that works with a file of tables: the end of its name, else the version that applied it. */
+const oldestOf = ({ name, version }: Applied): string => /@(\d+\.\d+\.\d+)\.sql$/.exec(name)?.[1] ?? version
+
 /**
- * Returns the files that must still be applied to the database, which may have newer ones.
+ * Returns the files that must still be applied to the database.
+ *
+ * The database may have newer files, of which each of tables names the oldest version that works with it. Fails if that
+ * is newer than this one.
  *
  * A file of tables is applied once. A file of a function is applied when its text has changed, unless a newer version
  * has applied it: during an upgrade, processes of both versions start.
@@ -46,6 +60,12 @@ const pending = Effect.fnUntraced(function*({ functions, tables, version }: Sche
   const hasChanged = ({ hash, name }: Files.SchemaFile) => applied.has(name) && applied.get(name)?.hash !== hash
   const isNewer = ({ name }: Files.SchemaFile) => compare(applied.get(name)?.version ?? "", version) > 0
   if (tables.some(hasChanged)) return yield* new UnreleasedSchema()
+  const known = new Set(tables.map(({ name }) => name))
+  const oldest = rows.filter(({ name }) => name.startsWith("tables/") && !known.has(name)).map(oldestOf).toSorted(
+    compare
+  )
+    .at(-1)
+  if (oldest !== undefined && compare(oldest, version) > 0) return yield* new NewerSchema({ oldest })
   return [
     ...tables.filter(({ name }) => !applied.has(name)),
     ...functions.filter((file) => !applied.has(file.name) || (hasChanged(file) && !isNewer(file)))
@@ -88,7 +108,7 @@ const once = Effect.fnUntraced(function*(schema: Schema) {
   return yield* sql.withTransaction(apply)
 })
 
-const isLocked = (error: SqlError.SqlError | UnreleasedSchema): boolean =>
+const isLocked = (error: SqlError.SqlError | WrongSchema): boolean =>
   SqlError.isSqlError(error) && (error.reason._tag === "LockTimeoutError" || error.reason._tag === "DeadlockError")
 
 /**
@@ -118,7 +138,7 @@ export const migrate = Effect.fnUntraced(function*(schema: Schema) {
 /** Applies everything that the database lacks, and returns the names of the files. */
 export const run = migrate(Files)
 
-/** Returns whether the database has the schema of this version. It may have a newer one. */
+/** Returns whether the database has the schema of this version, or a newer one that this version works with. */
 export const isCurrent = Effect.map(pending(Files), (files) => files.length === 0)
 
 /** Layer that migrates when it is built. */

@@ -49,7 +49,7 @@ export const Item = Schema.Struct({
 const items = rows(Item)
 
 const backlogs = rows(Schema.Struct({
-  kind: WorkKind,
+  kind: Schema.String,
   due: Schema.Int,
   later: Schema.Int,
   leased: Schema.Int,

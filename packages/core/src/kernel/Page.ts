@@ -106,9 +106,9 @@ export class Cursors extends Context.Service<Cursors, {
       return Cursors.of({
         page: Effect.fnUntraced(function*(options) {
           const { organization_id } = yield* CurrentActor
-          const scope = yield* secrets.sha256(
-            JSON.stringify([organization_id, Object.entries(options.filters).toSorted()])
-          )
+          // Without absent filters: a cursor stays valid if another version has more of them.
+          const filters = Object.entries(options.filters).filter(([, value]) => value !== null)
+          const scope = yield* secrets.sha256(JSON.stringify([organization_id, filters.toSorted()]))
           const after = options.cursor === null ? null : yield* read(options.list, scope, options.cursor)
           const rows = yield* options.fetch({ after, size: options.size + 1 })
           const data = fitting(rows.slice(0, options.size), options.chars ?? (() => 0))

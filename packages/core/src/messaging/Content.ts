@@ -6,7 +6,8 @@ import { TemplateValues } from "./Template.ts"
 /**
  * Schema for the complete content of a send, so that the worker has to load nothing else to send it.
  *
- * It is stored as JSON, so cases may be added and must not be renamed.
+ * It is stored as JSON, so cases may be added and must not be renamed. A worker of the version before leaves a send of
+ * a case that it does not know, but ignores an unknown field: what changes the message is a new case.
  */
 export const Content = Schema.Union([
   Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
@@ -23,6 +24,9 @@ export const Content = Schema.Union([
   })
 ])
 export type Content = typeof Content.Type
+
+/** Returns whether this version can send a content, which a newer version may have stored. */
+export const isKnownContent = Schema.is(Content)
 
 /** The longest text that the network of a channel accepts, in code points (contract §12.2). */
 export const text_chars_max: Readonly<Record<ChannelType, number>> = {

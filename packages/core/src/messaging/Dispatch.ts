@@ -25,6 +25,7 @@ import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext } from "../work/Decide.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
+import { isKnownContent } from "./Content.ts"
 import {
   type Accepted,
   type FailureReason,
@@ -78,19 +79,30 @@ interface Begun {
   readonly before: SendStatus
 }
 
-/** Lets a send wait for its held channel, or fails it with the reason of the hold when it would wait too long. */
-const wait = (
-  claimed: ClaimedWork,
-  send: SendRow,
-  hold: Holds.ChannelHold,
-  context: DecisionContext
-): Changes.Changes => {
-  const due_at = Holds.nextLook(hold, send.id, context.now)
+/** Until when a send waits, and why it fails if that is too long. */
+interface Wait {
+  readonly due_at: Timestamp
+  readonly reason: FailureReason
+}
+
+/** Lets a send wait until a time, or fails it with a reason when it would wait too long. */
+const wait = (claimed: ClaimedWork, send: SendRow, { due_at, reason }: Wait, context: DecisionContext) => {
   const { created_at, first_attempt_at } = send
   const mayWait = first_attempt_at === null
     ? DateTime.isLessThanOrEqualTo(due_at, DateTime.addDuration(created_at, hold_time_max))
     : isInTime({ first_attempt_at }, due_at)
-  return mayWait ? postpone(claimed, due_at) : Changes.all(fail(send, hold.reason, context), finish(claimed))
+  return mayWait ? postpone(claimed, due_at) : Changes.all(fail(send, reason, context), finish(claimed))
+}
+
+/** Returns until when a send waits: for a worker of a newer version, if only that knows its content, or for its channel. */
+const waitOf = ({ hold, send }: OutgoingSend, now: Timestamp): Wait | null => {
+  if (!isKnownContent(send.content)) {
+    return { due_at: DateTime.add(now, { seconds: 30 }), reason: "provider_unavailable" }
+  }
+  // A send that is `sending` lost its worker during an attempt. That it waits would hide it.
+  const held = Option.filter(Holds.active(Option.fromNullOr(hold), now), () => send.status === "queued")
+  const waitFor = (found: Holds.ChannelHold) => ({ due_at: Holds.nextLook(found, send.id, now), reason: found.reason })
+  return Option.getOrNull(Option.map(held, waitFor))
 }
 
 /** Begins an attempt. Returns null, and settles the work, if the send has already ended or its channel is held. */
@@ -102,10 +114,9 @@ const begin = (
 ): Changes.Decision<Begun | null> => {
   const { now } = context
   if (Option.isNone(outgoing) || !isOpen(outgoing.value.send)) return { result: null, changes: finish(claimed) }
-  const { channel, hold, identity_id, send } = outgoing.value
-  // A send that is `sending` lost its worker during an attempt. That it waits would hide it.
-  const held = Option.filter(Holds.active(Option.fromNullOr(hold), now), () => send.status === "queued")
-  if (Option.isSome(held)) return { result: null, changes: wait(claimed, send, held.value, context) }
+  const { channel, identity_id, send } = outgoing.value
+  const waiting = waitOf(outgoing.value, now)
+  if (waiting !== null) return { result: null, changes: wait(claimed, send, waiting, context) }
   const set = State.begin(send, now)
   const aliases = expectedAliases?.(channel, send.recipient) ?? []
   return {

@@ -160,7 +160,8 @@ const advance = <M extends Message>(message: M, update: StatusUpdate): M => {
  * order and any repetition of updates ends in the same message; only of two edits
  * with one time the first stays. `delivered` and `read` replace `failed`; a
  * deletion wins over every edit. An update without effect returns the same object,
- * so that a repeated report writes nothing.
+ * so that a repeated report writes nothing. So does one that a newer version has
+ * stored, with a status that is unknown here.
  */
 export const applyUpdate = <M extends Message>(message: M, update: MessageUpdate): M => {
   switch (update.status) {
@@ -168,8 +169,13 @@ export const applyUpdate = <M extends Message>(message: M, update: MessageUpdate
       return edit(message, update)
     case "deleted":
       return erase(message, update.at)
-    default:
+    case "sent":
+    case "delivered":
+    case "read":
+    case "failed":
       return message.direction === "inbound" ? message : advance(message, update)
+    default:
+      return message
   }
 }
 

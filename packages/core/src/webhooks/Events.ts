@@ -8,6 +8,7 @@
  */
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
+import { Codecs } from "../kernel/Codecs.ts"
 import { FailureReason } from "../kernel/FailureReason.ts"
 import {
   ContactId,
@@ -149,7 +150,7 @@ export const Event = Schema.Union([
 })
 export type Event = typeof Event.Type
 
-const decode = Schema.decodeEffect(Schema.fromJsonString(Event))
+const Body = Schema.fromJsonString(Event)
 
 /** The filters of the list. A filter that is null does not filter (contract §13.4). */
 export interface EventFilters {
@@ -213,6 +214,7 @@ export class Events extends Context.Service<Events, {
     Events,
     Effect.gen(function*() {
       const cursors = yield* Cursors
+      const { decode } = yield* Codecs
       const store = yield* EventStore
 
       const list = operation("events.list")(function*(
@@ -229,7 +231,7 @@ export class Events extends Context.Service<Events, {
           position: ({ created_at: at, id }) => ({ at, id })
         })
         // The service has written every body.
-        const data = yield* Effect.orDie(Effect.forEach(page.data, ({ body }) => decode(body)))
+        const data = yield* Effect.forEach(page.data, ({ body }) => decode(Body)(body))
         return { ...page, data }
       })
 

@@ -55,7 +55,8 @@ export interface ClaimedWork extends Work {
 
 /** The counts of a kind's items. */
 export interface Backlog {
-  readonly kind: WorkKind
+  /** A `WorkKind`, or a kind that a newer version has added. */
+  readonly kind: string
   /** Items that a worker can claim now. */
   readonly due: number
   /** Items that are due later, or whose lane is paused. */

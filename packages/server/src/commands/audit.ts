@@ -7,7 +7,7 @@ import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 
-const toJson = Schema.encodeSync(AuditRecord)
+const toJson = Print.encoded(AuditRecord)
 
 const filter = <A>(name: string, schema: Schema.Codec<A, string>, description: string) =>
   Flag.String(name).pipe(Flag.withSchema(schema), Flags.optional(description, "all"))

@@ -4,7 +4,7 @@ import { Channel, Channels, ChannelType, ConnectChannel } from "@messaging-crm/c
 import { ChannelId } from "@messaging-crm/core/Ids"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import { accountIdsOf, accountOf, CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
-import { DateTime, Effect, Option, Schema, Struct } from "effect"
+import { DateTime, Effect, Option, Struct } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as AccountFlags from "../cli/AccountFlags.ts"
 import * as Admin from "../cli/Admin.ts"
@@ -12,7 +12,7 @@ import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 import { readRequired, settings } from "../settings/Config.ts"
 
-const toJson = Schema.encodeSync(Channel)
+const toJson = Print.encoded(Channel)
 
 const refusals = {
   AccountTaken: Admin.refuse("Another channel is already connected to this account."),

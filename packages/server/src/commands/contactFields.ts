@@ -1,11 +1,11 @@
 import { ContactField, ContactFields, ContactFieldType, CreateContactField } from "@messaging-crm/core/ContactFields"
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 
-const toJson = Schema.encodeSync(ContactField)
+const toJson = Print.encoded(ContactField)
 
 const create = Command.make(
   "create",

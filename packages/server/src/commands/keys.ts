@@ -1,12 +1,12 @@
 import { ApiKey, ApiKeys, CreateApiKey, Expiry, Scope } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId } from "@messaging-crm/core/Ids"
-import { Effect, Redacted, Schema } from "effect"
+import { Effect, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 
-const toJson = Schema.encodeSync(ApiKey)
+const toJson = Print.encoded(ApiKey)
 
 const create = Command.make(
   "create",

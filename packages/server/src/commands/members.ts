@@ -1,12 +1,12 @@
 import { MemberId } from "@messaging-crm/core/Ids"
 import { AddMember, Member, Members, Role } from "@messaging-crm/core/Members"
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 
-const toJson = Schema.encodeSync(Member)
+const toJson = Print.encoded(Member)
 
 const role = Flag.Literals("role", Role.literals).pipe(Flag.withDescription("Role of the member"))
 

@@ -29,7 +29,7 @@ const create = Command.make(
   ])
 )
 
-const toJson = Schema.encodeSync(Organization)
+const toJson = Print.encoded(Organization)
 
 const list = Command.make(
   "list",

@@ -1,7 +1,7 @@
 import { EventType } from "@messaging-crm/core/Events"
 import { WebhookId } from "@messaging-crm/core/Ids"
 import { Webhook, Webhooks, WebhookStatus } from "@messaging-crm/core/Webhooks"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
@@ -47,7 +47,7 @@ const listen = Command.make(
   ])
 )
 
-const toJson = Schema.encodeSync(Webhook)
+const toJson = Print.encoded(Webhook)
 
 const list = Command.make(
   "list",

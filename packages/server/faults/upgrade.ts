@@ -1,0 +1,43 @@
+/**
+ * Runs every mix of servers and workers of this version and the one before over one database, under load, and counts what
+ * was lost or duplicated and which requests failed: `npm run upgrade-test`. The version before is the last tag, or what is
+ * given: `-- HEAD~20`; `-- HEAD~20 cloud` runs over the fake Graph API.
+ */
+import { ConfigProvider, Effect } from "effect"
+import { mkdir, mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { bundle } from "../scripts/bundle.ts"
+import { start as startPostgres } from "../src/dev/EmbeddedPostgres.ts"
+import { drill } from "../testing/Upgrade.ts"
+import { versionBefore } from "../testing/VersionBefore.ts"
+
+// So that a drill that is stopped leaves no server behind.
+const stop = new AbortController()
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort())
+
+const [, , ref, provider] = process.argv
+const directory = await mkdtemp(join(tmpdir(), "messaging-crm-upgrade-"))
+const [data, old, now] = ["data", "before", "now"].map((name) => join(directory, name)) as [string, string, string] // three
+
+const run = Effect.gen(function*() {
+  yield* Effect.promise(async () => {
+    for (const folder of [data, old]) await mkdir(folder, { recursive: true, mode: 0o755 })
+    await bundle(now)
+  })
+  const { commit, programs } = versionBefore(old, ref)
+  console.log(`The version before is ${commit}.`)
+  const url = yield* startPostgres({ directory: data })
+  return yield* drill({
+    versions: { before: programs.main, now: join(now, "main.js") },
+    provider: provider === "cloud" ? "cloud" : "mock",
+    clients: 2,
+    mix_seconds: 3,
+    onMix: (mix) => console.log(mix)
+  }).pipe(Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: url }))))
+})
+
+const result = await Effect.runPromise(run.pipe(Effect.scoped, Effect.timeout("15 minutes")), { signal: stop.signal })
+  .finally(() => rm(directory, { recursive: true, force: true }))
+console.log(JSON.stringify(result))
+process.exit(result.violations.length === 0 ? 0 : 1)

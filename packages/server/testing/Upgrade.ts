@@ -1,0 +1,184 @@
+/**
+ * The upgrade drill: clients write, read, and receive events while two servers and two workers of one database are
+ * replaced, one process at a time, by another version and back, until every mix of both has run.
+ */
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { Effect, Exit, Random, Redacted, Ref, Schedule, Schema, Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Processes from "./Processes.ts"
+import * as Subscribers from "./Subscribers.ts"
+import * as Writes from "./Writes.ts"
+
+/** The path of the command line of each version. */
+export interface Versions {
+  readonly before: string
+  readonly now: string
+}
+
+/** A process that is replaced: its index in the mix, and how it starts. */
+interface Place {
+  readonly name: string
+  readonly start: (main: string) => Effect.Effect<Started, never, Scope.Scope>
+}
+
+type Started = Effect.Success<ReturnType<typeof Processes.start>>
+
+const places = ({ environment, servers }: Writes.Cluster): ReadonlyArray<Place> => [
+  ...servers.map((server, index) => ({
+    name: `server ${index + 1}`,
+    start: (main: string) =>
+      Effect.tap(
+        Processes.start(main, ["serve", "--no-worker", "--port", String(server.port)], environment),
+        () => Processes.untilUp(`${server.url}/health/ready`)
+      )
+  })),
+  ...[1, 2].map((number) => ({
+    name: `worker ${number}`,
+    start: (main: string) =>
+      Effect.tap(
+        Processes.start(main, ["worker", "--json"], environment),
+        ({ child }) => Effect.callback<void>((resume) => void child.stdout?.once("data", () => resume(Effect.void)))
+      )
+  }))
+]
+
+/** Returns the mixes of a number of places in an order in which one place differs from the mix before: a Gray code. */
+export const mixesOf = (count: number): ReadonlyArray<ReadonlyArray<keyof Versions>> =>
+  Array.from({ length: 2 ** count }, (_, index) => {
+    const code = index ^ (index >> 1)
+    return Array.from({ length: count }, (_, place) => (code >> place) & 1 ? "now" : "before")
+  })
+
+/** Runs a process in a place. `replace` stops it as a deployment does, with SIGTERM, and starts another version. */
+const running = Effect.fnUntraced(function*({ start }: Place, main: string) {
+  const parent = yield* Effect.scope
+  const begin = Effect.fnUntraced(function*(main: string) {
+    const scope = yield* Scope.fork(parent)
+    return { scope, started: yield* Scope.provide(start(main), scope) }
+  })
+  const current = yield* Ref.make(yield* begin(main))
+  return {
+    /** Returns the exit code of the process that was stopped. */
+    replace: Effect.fnUntraced(function*(main: string) {
+      const { scope, started } = yield* Ref.get(current)
+      started.child.kill("SIGTERM")
+      const code = yield* started.exited
+      yield* Scope.close(scope, Exit.void)
+      yield* Ref.set(current, yield* begin(main))
+      return code
+    })
+  }
+})
+
+const Page = Schema.fromJsonString(Schema.Struct({ next_cursor: Schema.NullOr(Schema.String) }))
+
+/** Reads all pages of the contacts, each from a random server, again and again. Counts pages, and answers other than 200. */
+const read = Effect.fnUntraced(function*({ acme, servers }: Writes.Cluster, pages: Map<number, number>) {
+  let cursor: string | null = null
+  while (true) {
+    const path: string = `/contacts?page_size=20${cursor === null ? "" : `&cursor=${cursor}`}`
+    const server = servers[yield* Random.nextIntBetween(0, servers.length - 1)] ?? servers[0]
+    if (server === undefined) return yield* Effect.die("no server")
+    const { status, text }: Processes.Answer = yield* Processes.request(server, "GET", path, { key: acme.key }).pipe(
+      // A server that is being replaced takes no connections; a proxy would use another one.
+      Effect.retry({ schedule: Schedule.spaced("50 millis") })
+    )
+    pages.set(status, (pages.get(status) ?? 0) + 1)
+    cursor = status === 200 ? Schema.decodeUnknownSync(Page)(text).next_cursor : null
+    yield* Effect.sleep("20 millis")
+  }
+})
+
+/** Returns what is wrong with the deliveries, and how many arrived more than once. */
+const compareEvents = Effect.fnUntraced(function*({ forged, received }: Subscribers.Subscriber) {
+  const sql = yield* SqlClient.SqlClient
+  const stored = yield* sql<{ readonly event_id: string; readonly body: string; readonly status: string }>`
+    SELECT d.event_id, e.body, d.status
+    FROM webhook_deliveries d
+    JOIN webhook_events e ON e.organization_id = d.organization_id AND e.id = d.event_id
+  `
+  const bodies = new Map(received.map(({ body, event_id }) => [event_id, body]))
+  const lost = stored.filter(({ event_id }) => !bodies.has(event_id))
+  return {
+    events: stored.length,
+    repeated_events: received.length - bodies.size,
+    violations: [
+      lost.length === 0 ? null : `${lost.length} events never arrived`,
+      stored.every(({ body, event_id }) => (bodies.get(event_id) ?? body) === body) ? null : "an event has other bytes",
+      stored.every(({ status }) => status === "succeeded") ? null : "a delivery did not succeed",
+      forged.length === 0 ? null : `${forged.length} signatures were invalid`
+    ].filter((violation) => violation !== null)
+  }
+})
+
+/** Runs every mix for a time, and returns what was lost or duplicated, and which requests failed. */
+export const drill = Effect.fnUntraced(function*(options: {
+  readonly versions: Versions
+  readonly provider: "cloud" | "mock"
+  readonly clients: number
+  readonly mix_seconds: number
+  readonly onMix?: (mix: string) => void
+}) {
+  const { versions } = options
+  const cluster = yield* Processes.cluster({
+    servers: 2,
+    provider: options.provider,
+    environment: {
+      RATE_LIMIT_PER_MINUTE: "1000000",
+      DATABASE_POOL: "6",
+      LOG_LEVEL: "error",
+      WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8"
+    }
+  })
+  const all = places(cluster)
+  const processes = yield* Effect.forEach(all, (place) => running(place, versions.before), { concurrency: 2 })
+  const [server] = cluster.servers
+  if (server === undefined) return yield* Effect.die("no server")
+  const subscriber = yield* Subscribers.subscriber(server, cluster.acme.key, {
+    event_types: ["contact.created", "conversation.opened", "message.sent", "message.updated"],
+    behavior: Subscribers.prompt
+  })
+
+  const failed: Array<string> = []
+  const isOver = yield* Ref.make(false)
+  const writers = yield* Writes.make(cluster, options.clients, ({ status, text }) => {
+    if (status >= 500) failed.push(`a write was answered with ${status}: ${text}`)
+  })
+  const writing = yield* Effect.forkChild(writers.writeUntil(Ref.get(isOver)))
+  const pages = new Map<number, number>()
+  const reading = yield* Effect.forkChild(read(cluster, pages))
+
+  const mixes = mixesOf(all.length)
+  // At the end, the last process returns to the version before: a complete rollback.
+  const [first = []] = mixes
+  let current = first
+  for (const mix of [...mixes, first]) {
+    for (const [index, name] of mix.entries()) {
+      if (name === current[index]) continue
+      const code = yield* processes[index]?.replace(versions[name]) ?? Effect.succeed(0)
+      if (code !== 0) failed.push(`${all[index]?.name} ended with ${code}`)
+    }
+    current = mix
+    options.onMix?.(all.map(({ name }, index) => `${name} ${mix[index]}`).join(", "))
+    yield* Effect.sleep(`${options.mix_seconds} seconds`)
+  }
+  const { violations, ...counts } = yield* Writes.finish(cluster, writers, writing, isOver)
+  reading.interruptUnsafe()
+  const events = yield* Effect.provide(
+    compareEvents(subscriber),
+    Client.layer({ url: Redacted.make(cluster.database_url), connections: 1 })
+  )
+  const refused = Array.from(
+    pages,
+    ([status, count]) => status === 200 ? null : `${count} pages were answered with ${status}`
+  )
+    .filter((violation) => violation !== null)
+  return {
+    mixes: mixes.length,
+    ...counts,
+    pages: pages.get(200) ?? 0,
+    events: events.events,
+    repeated_events: events.repeated_events,
+    violations: [...violations, ...events.violations, ...refused, ...failed]
+  }
+})
