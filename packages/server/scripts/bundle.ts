@@ -5,41 +5,18 @@
  * Bundled code without comments takes 60 MiB less memory than the sources, and starts in a quarter of the time. Names
  * and lines stay as they are, so that a stack trace can be read.
  */
-import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
 import * as inline from "../../adapter-postgres/scripts/inline.ts"
 import { manifest } from "../src/Manifest.ts"
+import { noticesOf, packagesOf, sbomOf } from "./BundledPackages.ts"
 
 const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 /** In a text of ASCII alone each character takes one byte of memory, in others two. */
 const ascii = (code: string) =>
   code.replaceAll(/[^\0-\x7f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
-
-interface License {
-  readonly name: string
-  readonly license: string
-  readonly text: string
-}
-
-const licenseOf = (folder: string): License => {
-  const { license = "unknown", name, version } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"))
-  const [file] = globSync("{LICEN[CS]E,COPYING}*", { cwd: folder })
-  const text = file === undefined ? "" : readFileSync(`${folder}/${file}`, "utf8").trim()
-  return { name: `${name} ${version}`, license, text }
-}
-
-/** Returns the license notices of the packages from npm that a bundle contains. */
-const licenses = (modules: ReadonlyArray<string>): string => {
-  const folders = new Set(
-    modules.flatMap((module) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(module.replace(/^\0/, ""))?.[0] ?? [])
-  )
-  return Array.from(folders, licenseOf)
-    .toSorted((one, other) => one.name < other.name ? -1 : 1)
-    .map(({ license, name, text }) => `${name}\nLicense: ${license}\n\n${text}\n`)
-    .join(`\n${"-".repeat(80)}\n\n`)
-}
 
 /** Fails unless the compiler of schemas is enabled before the first schema of the service is made. */
 const requireCompiler = (modules: ReadonlyArray<string>): void => {
@@ -75,10 +52,9 @@ export const bundle = async (folder: string, programs: Readonly<Record<string, s
     if (part.type === "chunk" && part.name === "service") requireCompiler(part.moduleIds)
     if (part.type === "chunk") writeFileSync(`${folder}/${part.fileName}`, ascii(part.code))
   }
-  writeFileSync(
-    `${folder}/THIRD-PARTY-LICENSES.txt`,
-    licenses(output.flatMap((part) => part.type === "chunk" ? part.moduleIds : []))
-  )
+  const packages = packagesOf(output.flatMap((part) => part.type === "chunk" ? part.moduleIds : []))
+  writeFileSync(`${folder}/THIRD-PARTY-LICENSES.txt`, noticesOf(packages))
+  writeFileSync(`${folder}/sbom.cdx.json`, `${JSON.stringify(sbomOf(manifest, packages), null, 2)}\n`)
   // The program finds its version by the package's name.
   const { name, peerDependencies, version } = manifest
   const exports = { "./package.json": "./package.json" }
