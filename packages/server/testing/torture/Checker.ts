@@ -7,6 +7,7 @@ import type { Check, Violation } from "./History.ts"
 import * as IdempotencyRules from "./IdempotencyRules.ts"
 import * as IdentityRules from "./IdentityRules.ts"
 import type { Verdict } from "./Linearizability.ts"
+import * as ListRules from "./ListRules.ts"
 import { objectsOf, type SearchedObject } from "./Objects.ts"
 import * as ProgressRules from "./ProgressRules.ts"
 import * as SendRules from "./SendRules.ts"
@@ -62,6 +63,7 @@ const checks: ReadonlyArray<(evidence: Evidence) => ReadonlyArray<Violation>> = 
   EventRules.check,
   IdempotencyRules.check,
   IdentityRules.check,
+  ListRules.check,
   ProgressRules.check,
   SendRules.check,
   judgeOrders
