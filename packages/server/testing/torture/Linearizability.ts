@@ -79,7 +79,11 @@ class Search<State, Action> {
   readonly #specification: Specification<State, Action>
   readonly #steps: ReadonlyArray<Step<Action>>
   readonly #head: Entry<State>
+  /** A bit for each call. Calls are in the order of their start, so few words in a row are neither full nor empty. */
   readonly #taken: Uint16Array
+  /** The position of the first word that is not full, and that after the last word that is not empty. */
+  #low = 0
+  #high = 0
   readonly #failed = new Set<string>()
   readonly #path: Array<{ readonly entry: Entry<State>; readonly before: State; readonly others: Array<State> }> = []
   #state: State
@@ -136,9 +140,8 @@ class Search<State, Action> {
 
   /** Takes a call with the first of its next states that has not failed before. */
   readonly #take = (entry: Entry<State>, states: Array<State>): boolean => {
-    const [word, bit] = [entry.step >> 4, 1 << (entry.step & 15)]
-    this.#taken[word] = (this.#taken[word] ?? 0) | bit
-    const taken = String.fromCharCode(...this.#taken)
+    this.#mark(entry, true)
+    const taken = this.#takenKey()
     for (let state = states.shift(); state !== undefined; state = states.shift()) {
       const configuration = `${this.#specification.keyOf(state)}\n${taken}`
       if (this.#failed.has(configuration)) continue
@@ -152,14 +155,27 @@ class Search<State, Action> {
       }
       return true
     }
-    this.#taken[word] = (this.#taken[word] ?? 0) & ~bit
+    this.#mark(entry, false)
     return false
   }
 
+  readonly #mark = ({ step }: Entry<State>, isTaken: boolean) => {
+    const [word, bit] = [step >> 4, 1 << (step & 15)]
+    const before = this.#taken[word] ?? 0
+    this.#taken[word] = isTaken ? before | bit : before & ~bit
+    if (isTaken) this.#high = Math.max(this.#high, word + 1)
+    else this.#low = Math.min(this.#low, word)
+    while (this.#taken[this.#low] === 0xffff) this.#low += 1
+    while (this.#high > this.#low && this.#taken[this.#high - 1] === 0) this.#high -= 1
+  }
+
+  /** Equal for equal sets of taken calls. */
+  readonly #takenKey = (): string =>
+    `${this.#low} ${String.fromCharCode(...this.#taken.subarray(this.#low, this.#high))}`
+
   readonly #undo = (entry: Entry<State>, before: State) => {
     this.#state = before
-    const word = entry.step >> 4
-    this.#taken[word] = (this.#taken[word] ?? 0) & ~(1 << (entry.step & 15))
+    this.#mark(entry, false)
     if (entry.returns) {
       relink(entry.returns)
       this.#unexplained += 1
@@ -173,4 +189,4 @@ export const judge = <State, Action>(
   specification: Specification<State, Action>,
   steps: ReadonlyArray<Step<Action>>,
   budget = 3_000_000
-): Verdict => new Search(specification, steps).run(budget)
+): Verdict => new Search(specification, steps.toSorted((a, b) => a.started_at - b.started_at)).run(budget)
