@@ -8,6 +8,7 @@ import * as IdempotencyRules from "./IdempotencyRules.ts"
 import * as IdentityRules from "./IdentityRules.ts"
 import type { Verdict } from "./Linearizability.ts"
 import * as ListRules from "./ListRules.ts"
+import * as MessageRules from "./MessageRules.ts"
 import { objectsOf, type SearchedObject } from "./Objects.ts"
 import * as ProgressRules from "./ProgressRules.ts"
 import * as SendRules from "./SendRules.ts"
@@ -64,6 +65,7 @@ const checks: ReadonlyArray<(evidence: Evidence) => ReadonlyArray<Violation>> = 
   IdempotencyRules.check,
   IdentityRules.check,
   ListRules.check,
+  MessageRules.check,
   ProgressRules.check,
   SendRules.check,
   judgeOrders

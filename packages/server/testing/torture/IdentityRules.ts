@@ -1,7 +1,7 @@
 /** What contract §8.2, §10.1, and §15 say of people: one identity, one conversation per channel, and no message lost. */
 import type { Evidence } from "./Evidence.ts"
 import type { Resource, Violation } from "./History.ts"
-import { listOf, textOf } from "./Requests.ts"
+import { isAnswered, listOf, textOf } from "./Requests.ts"
 
 /** Returns the values that belong to more than one owner. */
 const shared = (
@@ -90,7 +90,10 @@ const aboutInbound = ({ history: { inbound, organizations }, requests }: Evidenc
 /** Every object that an answer showed exists at the end: the API deletes none (contract §7.2). */
 const aboutLoss = ({ history: { organizations }, sightings }: Evidence): ReadonlyArray<Violation> =>
   organizations.flatMap(({ final }, organization) =>
-    ([["contacts", final.contacts], ["conversations", final.conversations], ["webhooks", final.webhooks]] as const)
+    ([["contacts", final.contacts], ["conversations", final.conversations], ["sends", final.sends], [
+      "webhooks",
+      final.webhooks
+    ]] as const)
       .flatMap(([kind, resources]) => {
         const left = new Set(resources.map(({ id }) => id))
         const own = sightings[kind].filter((sighting) => sighting.organization === organization)
@@ -103,8 +106,25 @@ const aboutLoss = ({ history: { organizations }, sightings }: Evidence): Readonl
       })
   )
 
+/** A message or send that an answer has shown is found from then on. */
+const aboutReads = ({ history: { calls }, sightings }: Evidence): ReadonlyArray<Violation> => {
+  const shown = new Map<string, number>()
+  for (const { ended_at, resource } of [...sightings.messages, ...sightings.sends]) {
+    const id = String(resource["id"])
+    shown.set(id, Math.min(ended_at, shown.get(id) ?? Infinity))
+  }
+  return calls.filter(isAnswered).flatMap(({ answer, index, operation, request: { path }, started_at }) => {
+    const isRead = operation === "messages.get" || operation === "sends.get"
+    const since = shown.get(path.split("/").at(-1) ?? "") ?? Infinity
+    return isRead && answer.status === 404 && since < started_at
+      ? [{ rule: "What an answer has shown is found (contract §7.2).", detail: path, calls: [index] }]
+      : []
+  })
+}
+
 export const check = (evidence: Evidence): ReadonlyArray<Violation> => [
   ...aboutPeople(evidence),
   ...aboutInbound(evidence),
-  ...aboutLoss(evidence)
+  ...aboutLoss(evidence),
+  ...aboutReads(evidence)
 ]

@@ -1,0 +1,111 @@
+/** What contract §11, §12, and §15 say of messages: each that was accepted, reported, or raised is stored once, as it was. */
+import type { Evidence } from "./Evidence.ts"
+import type { FinalState, Resource, Violation } from "./History.ts"
+import { fieldOf, listOf, textOf } from "./Requests.ts"
+
+interface Stored {
+  readonly message: Resource
+  readonly person: string | null
+  readonly channel: string | null
+}
+
+/** Returns every message with its person and channel. */
+const storedIn = ({ conversations, messages }: FinalState): ReadonlyArray<Stored> => {
+  const threads = new Map(conversations.map((thread) => [thread["id"], thread]))
+  return Object.values(messages).flat().map((message) => {
+    const thread = threads.get(message["conversation_id"])
+    return { message, person: textOf(thread, "contact", "external_id"), channel: textOf(thread, "channel", "id") }
+  })
+}
+
+const isErased = ({ person }: Stored): boolean => person?.startsWith("erased-") === true
+
+/** Authors change some messages after they wrote them. */
+const isUnchanged = ({ message }: Stored): boolean => message["edited_at"] === null && message["deleted_at"] === null
+
+/** Returns the texts that a request puts into its message. */
+const writtenBy = (body: unknown): ReadonlyArray<string> => {
+  const text = textOf(body, "text")
+  const parameters = listOf(body, "template", "components")
+    .filter(({ type }) => type === "body")
+    .flatMap((component) => listOf(component, "parameters"))
+  return text === null ? parameters.flatMap((parameter) => textOf(parameter, "text") ?? []) : [text]
+}
+
+const violation = (rule: string, detail: string, calls: ReadonlyArray<number> = []): Violation => ({
+  rule,
+  detail,
+  calls
+})
+
+/** Each message that the network accepted is stored once, for the person who got it, with the text that was asked for. */
+const aboutAccepted = ({ history: { accepted, organizations }, requests }: Evidence): ReadonlyArray<Violation> => {
+  const stored = Map.groupBy(
+    organizations.flatMap(({ final }) => storedIn(final)),
+    ({ message }) => String(message["provider_message_id"])
+  )
+  const isErasing = organizations.some(({ final }) => storedIn(final).some(isErased))
+  const asked = new Map(requests.flatMap(({ call, outcomes: [first] }) => {
+    const id = textOf(first?.answer.body, "data", "id")
+    return id === null || !call.operation.startsWith("sends.") ? [] : [[id, call] as const]
+  }))
+  return accepted.flatMap(({ provider_message_id, recipient, reference, text }) => {
+    const found = stored.get(provider_message_id) ?? []
+    const [one] = found
+    if (one === undefined && isErasing) return []
+    const call = asked.get(reference)
+    const isRight = found.length === 1 && one !== undefined && one.person === recipient &&
+      (one.message["text"] === text || !isUnchanged(one))
+    return [
+      isRight ? [] : violation(
+        "An accepted message is stored once, as it was sent (contract §11.1).",
+        `${provider_message_id} to ${recipient} with ${JSON.stringify(text)}: ${JSON.stringify(found)}`
+      ),
+      call === undefined || writtenBy(call.request.body).every((part) => text?.includes(part)) ? [] : violation(
+        "A message has the text of its request (contract §12.2).",
+        `${reference} with ${JSON.stringify(text)}`,
+        [call.index]
+      )
+    ].flat()
+  })
+}
+
+/** Each message of a person is stored as the network reported it. */
+const aboutInbound = ({ history: { inbound, organizations } }: Evidence): ReadonlyArray<Violation> => {
+  const reported = new Map(inbound.map((message) => [`${message.channel_id} ${message.provider_message_id}`, message]))
+  return organizations.flatMap(({ final }) => storedIn(final)).flatMap((one) => {
+    const { channel, message, person } = one
+    const said = reported.get(`${channel} ${message["provider_message_id"]}`)
+    return said === undefined || (said.from === person && (said.text === message["text"] || !isUnchanged(one)))
+      ? []
+      : violation(
+        "An inbound message is stored as it was reported (contract §15.2).",
+        `${JSON.stringify(said)}: ${JSON.stringify(message)}`
+      )
+  })
+}
+
+/** Each message that a send, an event, or an answer names is stored. */
+const aboutNames = ({ history: { organizations }, sightings }: Evidence): ReadonlyArray<Violation> =>
+  organizations.flatMap(({ final }, organization) => {
+    const stored = new Set(storedIn(final).map(({ message }) => `${message["conversation_id"]} ${message["id"]}`))
+    const named = [
+      ...final.sends.filter(({ status }) => status === "sent"),
+      ...final.events.flatMap((event) =>
+        fieldOf(event, "data", "message_id") === undefined ? [] : listOf({ only: [event["data"]] }, "only")
+      ),
+      ...sightings.messages.filter((one) => one.organization === organization).map(({ resource }) => ({
+        conversation_id: resource["conversation_id"],
+        message_id: resource["id"]
+      }))
+    ].map(({ conversation_id, message_id }) => `${conversation_id} ${message_id}`)
+    return Array.from(new Set(named)).filter((name) => !stored.has(name)).map((name) =>
+      violation("A message that was stored is not lost (contract §7.2).", `conversation and message: ${name}`)
+    )
+  })
+
+export const check = (evidence: Evidence): ReadonlyArray<Violation> => [
+  ...aboutAccepted(evidence),
+  ...aboutInbound(evidence),
+  ...aboutNames(evidence)
+]
