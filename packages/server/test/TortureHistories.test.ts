@@ -1,191 +1,44 @@
 /** Histories made by hand, each with the rule that it breaks, or with none. */
 import { assert, describe, it } from "@effect/vitest"
-import { emptyContact } from "@messaging-crm/core/Contacts"
 import { check } from "../testing/torture/Checker.ts"
-import type { Answer, Call, Fault, FinalState, History, Resource } from "../testing/torture/History.ts"
-
-const ids = {
-  contact: "019aa0c2-5b00-7000-8000-000000000001",
-  conversation: "019aa0c2-5b00-7000-8000-000000000002",
-  tag: "019aa0c2-5b00-7000-8000-000000000003",
-  webhook: "019aa0c2-5b00-7000-8000-000000000004"
-}
-
-const contact = (fields: Resource = {}): Resource => ({
-  ...emptyContact,
-  id: ids.contact,
-  first_name: "Kim",
-  updated_at: "2026-11-20T10:00:00.000Z",
-  ...fields
-})
-
-const noon = "2026-11-20T12:00:00.000Z"
-const later = "2026-11-20T13:00:00.000Z"
-
-const open = (opened_at = noon): Resource => ({
-  id: ids.conversation,
-  channel: { id: "channel", type: "phone_messaging" },
-  contact: { id: ids.contact, external_id: "+4915112345678" },
-  status: "open",
-  close_category: null,
-  assigned_user_id: null,
-  opened_at,
-  closed_at: null,
-  last_activity_at: noon
-})
-
-const closed = (closed_at = noon): Resource => ({ ...open(), status: "closed", closed_at })
-
-const webhook = (fields: Resource = {}): Resource => ({
-  id: ids.webhook,
-  url: "https://shop.example/a",
-  event_types: ["message.sent"],
-  status: "active",
-  ...fields
-})
-
-interface Attempt {
-  readonly from: number
-  /** Null without an answer. */
-  readonly to: number | null
-  readonly status?: number
-  readonly data?: unknown
-  readonly error?: { readonly code: string; readonly param?: string }
-  readonly retry_after_seconds?: number
-  /** The position of the attempt that it replays. */
-  readonly replays?: number
-  readonly key?: string
-  readonly key_id?: string
-}
-
-type Made = (index: number) => Call
-
-const call = (
-  operation: Call["operation"],
-  method: Call["request"]["method"],
-  path: string,
-  body: unknown,
-  attempt: Attempt
-): Made =>
-(index) => {
-  const { data, error, from, key = null, key_id = "key", replays, retry_after_seconds = null, status = 200, to } =
-    attempt
-  const shown = error === undefined ? { data } : { error: { param: null, ...error } }
-  const answer: Answer = {
-    status,
-    body: shown,
-    text: JSON.stringify(shown),
-    is_replay: replays !== undefined,
-    original_request_id: replays === undefined ? null : `r-${replays}`,
-    retry_after_seconds,
-    rate: null
-  }
-  return {
-    client: index,
-    index,
-    organization: 0,
-    operation,
-    request: {
-      method,
-      path,
-      body,
-      idempotency_key: key,
-      request_id: `r-${index}`,
-      key_id: method === "COMMAND" ? null : key_id
-    },
-    started_at: from,
-    ended_at: to,
-    answer: to === null ? null : answer
-  }
-}
-
-const create = (attempt: Attempt) =>
-  call("contacts.create", "POST", "/contacts", { first_name: "Kim" }, {
-    status: 201,
-    data: contact(),
-    key: "create-1",
-    ...attempt
-  })
-const update = (city: string, attempt: Attempt) =>
-  call("contacts.update", "PATCH", `/contacts/${ids.contact}`, { city }, {
-    data: contact({ city }),
-    key: `city-${city}`,
-    ...attempt
-  })
-const get = (city: string | null, attempt: Attempt) =>
-  call("contacts.get", "GET", `/contacts/${ids.contact}`, null, { data: contact({ city }), ...attempt })
-const close = (data: Resource, attempt: Attempt) =>
-  call("conversations.close", "POST", `/conversations/${ids.conversation}/close`, null, {
-    data,
-    key: "close-1",
-    ...attempt
-  })
-const reopen = (attempt: Attempt) =>
-  call("conversations.reopen", "POST", `/conversations/${ids.conversation}/reopen`, null, {
-    data: open(later),
-    key: "open-1",
-    ...attempt
-  })
-const see = (data: Resource, attempt: Attempt) =>
-  call("conversations.get", "GET", `/conversations/${ids.conversation}`, null, { data, ...attempt })
-const tag = (name: string, attempt: Attempt) =>
-  call("tags.create", "POST", "/tags", { name, color: "red" }, {
-    data: { id: `${ids.tag}${name}`, name, color: "red" },
-    key: `tag-${name}`,
-    ...attempt
-  })
-const tags = (names: ReadonlyArray<string>, attempt: Attempt) =>
-  call("tags.list", "GET", "/tags", null, {
-    data: names.map((name) => ({ id: `${ids.tag}${name}`, name, color: "red" })),
-    ...attempt
-  })
-const disable = (attempt: Attempt) =>
-  call("webhooks.disable", "DELETE", `/webhooks/${ids.webhook}`, null, {
-    data: webhook({ status: "disabled" }),
-    key: "disable-1",
-    ...attempt
-  })
-const listWebhooks = (data: ReadonlyArray<Resource>, attempt: Attempt) =>
-  call("webhooks.list", "GET", "/webhooks", null, { data, ...attempt })
-const revoke = (attempt: Attempt) => call("api_keys.revoke", "COMMAND", "", { id: "key" }, { data: null, ...attempt })
-
-const nothing: FinalState = {
-  contacts: [],
-  contact_fields: [],
-  tags: [],
-  channels: [],
-  members: [],
-  conversations: [],
-  messages: {},
-  sends: [],
-  uncertain_sends: [],
-  events: [],
-  webhooks: [],
-  deliveries: {},
-  api_keys: [],
-  audit: []
-}
-
-const history = (
-  made: ReadonlyArray<Made>,
-  final: Partial<FinalState>,
-  faults: ReadonlyArray<Fault> = []
-): History => ({
-  seed: 0,
-  organizations: [{ id: "acme", final: { ...nothing, ...final } }],
-  calls: made.map((one, index) => one(index)),
-  accepted: [],
-  inbound: [],
-  received: [],
-  faults,
-  unfinished: []
-})
+import type { History } from "../testing/torture/History.ts"
+import {
+  close,
+  closed,
+  contact,
+  create,
+  disable,
+  get,
+  getSend,
+  history,
+  ids,
+  later,
+  list,
+  listWebhooks,
+  open,
+  reopen,
+  revoke,
+  say,
+  see,
+  send,
+  sent,
+  tag,
+  tags,
+  update,
+  webhook
+} from "../testing/torture/MadeHistories.ts"
 
 /** The rules of single objects, requests, and answers. What is stored besides is left out of these histories. */
-const isAbout = /^(Calls on|Every retry|A request|Different|A replay|No request|A 503|A key|A revoked|What an answer)/
+const isAbout =
+  /^(Calls on|Every retry|A request|Different|A replay|No request|A 503|A key|A revoked|What an answer|A list|A message|An accepted|Sends of|Each request)/
 
 const rulesOf = (one: History): ReadonlyArray<string> =>
   Array.from(new Set(check(one).map(({ rule }) => rule).filter((rule) => isAbout.test(rule))))
+
+const inOrder = sent(["1", "2"])
+const reversed = sent(["2", "1"])
+const changed = sent(["1"], { text: "other" })
+const swapped = sent(["1"])
 
 const sound: Readonly<Record<string, History>> = {
   "an update without an answer that is seen later": history([
@@ -336,6 +189,78 @@ const broken: Readonly<Record<string, readonly [RegExp, History]>> = {
       create({ from: 0, to: 1, key: "a" }),
       update("Bonn", { from: 2, to: 3, key: "a" })
     ], { contacts: [contact({ city: "Bonn" })] })
+  ],
+  "sends out of order": [
+    /^Sends of one conversation/,
+    history(
+      [
+        say("1", { from: 0, to: 1 }),
+        say("2", { from: 2, to: 3 })
+      ],
+      reversed.final,
+      [],
+      reversed.accepted
+    )
+  ],
+  "a message with another text": [/^An accepted message/, history([], changed.final, [], changed.accepted)],
+  "a message that is lost": [/^A message that was stored/, history([], { ...swapped.final, messages: {} })],
+  "a message with the text of another request": [
+    /^A message has the text/,
+    history(
+      [
+        say("1", { from: 0, to: 1, data: send("2") })
+      ],
+      sent(["2"]).final,
+      [],
+      sent(["2"]).accepted
+    )
+  ],
+  "a list in another order": [
+    /^A list is ordered/,
+    history(
+      [
+        list(["1", "2"], { from: 0, to: 1 })
+      ],
+      inOrder.final,
+      [],
+      inOrder.accepted
+    )
+  ],
+  "a list without a send": [
+    /^A list to its end/,
+    history(
+      [
+        say("1", { from: 0, to: 1 }),
+        list([], { from: 2, to: 3 })
+      ],
+      inOrder.final,
+      [],
+      inOrder.accepted
+    )
+  ],
+  "a send that is found no more": [
+    /^What an answer has shown is found/,
+    history(
+      [
+        say("1", { from: 0, to: 1 }),
+        getSend("1", { from: 2, to: 3, status: 404, error: { code: "not_found" } })
+      ],
+      inOrder.final,
+      [],
+      inOrder.accepted
+    )
+  ],
+  "a request that does not count": [
+    /^Each request counts/,
+    history(
+      [
+        getSend("1", { from: 0, to: 1, remaining: 7 }),
+        getSend("1", { from: 2, to: 3, remaining: 7 })
+      ],
+      inOrder.final,
+      [],
+      inOrder.accepted
+    )
   ],
   "a failure without a fault": [
     /^No request fails/,
