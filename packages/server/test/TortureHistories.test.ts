@@ -76,6 +76,37 @@ const sound: Readonly<Record<string, History>> = {
     tag("vip", { from: 2, to: 3, status: 409, error: { code: "conflict", param: "name" } }),
     tags(["VIP"], { from: 4, to: 5 })
   ], { tags: [{ id: `${ids.tag}VIP`, name: "VIP", color: "red" }] }),
+  "a message after the last call, which opens the conversation": {
+    ...history([close(closed(), { from: 0, to: 1 })], { conversations: [open(later)] }),
+    inbound: [{
+      organization: 0,
+      channel_id: "channel",
+      provider_message_id: "inbound",
+      from: "+4915112345678",
+      text: "Hello",
+      started_at: 5,
+      acknowledged_at: 6
+    }]
+  },
+  "sends in order, and a list of them": history(
+    [
+      say("1", { from: 0, to: 1 }),
+      say("2", { from: 2, to: 3 }),
+      list(["2", "1"], { from: 4, to: 5 })
+    ],
+    inOrder.final,
+    [],
+    inOrder.accepted
+  ),
+  "sends out of order, of which the earlier one was uncertain": history(
+    [
+      say("1", { from: 0, to: 1 }),
+      say("2", { from: 2, to: 3 })
+    ],
+    { ...reversed.final, uncertain_sends: ["1"] },
+    [],
+    reversed.accepted
+  ),
   "a failure during a fault": history(
     [
       get(null, { from: 0, to: 1, status: 500, error: { code: "internal_error" } })

@@ -20,7 +20,7 @@ export interface Evidence {
   readonly requests: ReadonlyArray<Request>
   /** By kind, every object as an answer showed it at the time of the answer. Replays show older states, and are left out. */
   readonly sightings: Readonly<Record<Kind, ReadonlyArray<Sighting>>>
-  /** A time after every call. */
+  /** A time after every call and every message of a person. */
   readonly end: number
   /** The objects that the request of an attempt changed, by the attempt's `request_id`. */
   readonly recorded: ReadonlyMap<string, ReadonlyArray<string>>
@@ -71,8 +71,11 @@ const isSighting = (call: Call): call is AnsweredCall =>
   isAnswered(call) && isSuccess(call.answer) && !call.answer.is_replay
 
 export const gather = (history: History): Evidence => {
-  const end = history.calls.reduce((latest, { ended_at, started_at }) => Math.max(latest, ended_at ?? started_at), 0) +
-    1
+  const times = [
+    ...history.calls.map(({ ended_at, started_at }) => ended_at ?? started_at),
+    ...history.inbound.map(({ acknowledged_at, started_at }) => acknowledged_at ?? started_at)
+  ]
+  const end = times.reduce((latest, time) => Math.max(latest, time), 0) + 1
   const sightings: Record<Kind, Array<Sighting>> = {
     contacts: [],
     conversations: [],
