@@ -36,6 +36,7 @@ describe("create", () => {
       id: webhook.id,
       url,
       event_types,
+      include_resource: false,
       status: "active",
       created_at: webhook.created_at,
       disabled_at: null
@@ -115,6 +116,8 @@ describe("create", () => {
     refused(await post("/webhooks", { event_types }), "url")
     refused(await post("/webhooks", { url }), "event_types")
     refused(await post("/webhooks", { url, event_types, secret: "mine" }), "secret")
+    refused(await post("/webhooks", { url, event_types, include_resource: 1 }), "include_resource")
+    assert.isTrue((await create({ include_resource: true })).include_resource)
     for (const type of all_types) assert.deepStrictEqual((await create({ event_types: [type] })).event_types, [type])
   })
 })
@@ -160,6 +163,10 @@ describe("update", () => {
         event_types: types
       })
     }
+    const asking = { ...other, event_types, include_resource: true }
+    assert.deepStrictEqual((await update(webhook.id, { include_resource: true })).body.data, asking)
+    assert.deepStrictEqual((await update(webhook.id, { url: other.url })).body.data, asking)
+    assert.deepStrictEqual((await update(webhook.id, { include_resource: false })).body.data, { ...other, event_types })
     assert.deepStrictEqual((await update(webhook.id, {})).body.data, { ...other, event_types })
     assert.deepStrictEqual((await get(`/webhooks/${webhook.id}`)).body, { data: { ...other, event_types } })
     assert.deepStrictEqual((await get("/webhooks")).body.data, [{ ...other, event_types }])
@@ -175,6 +182,8 @@ describe("update", () => {
         [{ event_types: [] }, "event_types"],
         [{ event_types: [...event_types, "message.sent"] }, "event_types"],
         [{ event_types: null }, "event_types"],
+        [{ include_resource: null }, "include_resource"],
+        [{ include_resource: "true" }, "include_resource"],
         [{ status: "disabled" }, "status"]
       ] as const
     ) {

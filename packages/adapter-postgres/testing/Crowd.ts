@@ -273,9 +273,9 @@ const work = [
 /** Two webhooks of each organization. The first of the large one has 60,000 deliveries, including all pending ones. */
 const webhooks = [
   `INSERT INTO webhooks
-     (organization_id, id, url, event_types, status, sealed_secret, consecutive_failures, created_at)
+     (organization_id, id, url, event_types, include_resource, status, sealed_secret, consecutive_failures, created_at)
    SELECT ${idOf("organization", "n / 2")}, ${idOf("webhook", "n")}, 'https://crowd.example/' || n, '{message.sent}',
-     'active', 'sealed', 0, '${now}'
+     false, 'active', 'sealed', 0, '${now}'
    FROM generate_series(2, 7) n`,
   `INSERT INTO webhook_events (organization_id, id, type, body, created_at)
    SELECT ${idOf("organization", "1")}, ${idOf("event", "n")}, 'message.sent', '{}',

@@ -143,6 +143,8 @@ export interface ContactCreatedEvent {
   readonly timestamp: string
   readonly data: {
     readonly contact_id: string
+    /** Only for a webhook with `include_resource`. */
+    readonly contact?: Contact
   }
 }
 
@@ -170,6 +172,8 @@ export interface ContactUpdatedEvent {
     readonly contact_id: string
     /** Names of fields of the contact. */
     readonly changed_fields: ReadonlyArray<string>
+    /** Only for a webhook with `include_resource`. */
+    readonly contact?: Contact
   }
 }
 
@@ -216,6 +220,8 @@ export interface ConversationAssignedEvent {
   readonly data: {
     readonly conversation_id: string
     readonly assigned_user_id: string | null
+    /** Only for a webhook with `include_resource`. */
+    readonly conversation?: Conversation
   }
 }
 
@@ -228,6 +234,8 @@ export interface ConversationClosedEvent {
   readonly timestamp: string
   readonly data: {
     readonly conversation_id: string
+    /** Only for a webhook with `include_resource`. */
+    readonly conversation?: Conversation
   }
 }
 
@@ -240,6 +248,8 @@ export interface ConversationOpenedEvent {
   readonly timestamp: string
   readonly data: {
     readonly conversation_id: string
+    /** Only for a webhook with `include_resource`. */
+    readonly conversation?: Conversation
   }
 }
 
@@ -327,6 +337,8 @@ export interface CreateWebhook {
     | "contact.created"
     | "contact.updated"
     | "webhook.disabled">
+  /** Whether `data` of its events contains the message, conversation, or contact as it was when the event was raised. */
+  readonly include_resource?: boolean
 }
 
 /** A subscription with its new signing secret. */
@@ -344,6 +356,8 @@ export interface CreatedWebhook {
     | "contact.created"
     | "contact.updated"
     | "webhook.disabled">
+  /** Whether `data` of its events contains the message, conversation, or contact. */
+  readonly include_resource: boolean
   /** `disabled` by a request, by a 410 response, or after five days without a success; permanent. */
   readonly status: "active" | "disabled"
   readonly created_at: string
@@ -366,6 +380,42 @@ export type Event =
   | ContactUpdatedEvent
   | WebhookDisabledEvent
   | WebhookTestEvent
+
+/** The file of a message, without a link. */
+export interface EventMedia {
+  readonly kind: "image" | "video" | "audio" | "document" | "sticker"
+  readonly mime_type: string | null
+  readonly filename: string | null
+  readonly byte_size: number | null
+  /** The transcript of an audio or video file, if the provider transcribes it. */
+  readonly transcript: string | null
+}
+
+/** A message as it was when the event was raised. */
+export interface EventMessage {
+  readonly id: string
+  readonly conversation_id: string
+  /** `inbound` from the contact, `outbound` from the organization. */
+  readonly direction: "inbound" | "outbound"
+  /** Values: `text`, `template`, `image`, `video`, `audio`, `document`, `sticker`, `location`, `contacts`, `interactive`, `reaction`, `unsupported`. New values can appear within a version. */
+  readonly type: string
+  /** The text, the caption, or the template with its values. */
+  readonly text: string | null
+  readonly sender: Sender
+  /** Inbound messages: `received`. Outbound messages only move forward: `sent`, `delivered`, `read`; or `failed`, which a later `delivered` or `read` replaces. */
+  readonly status: "received" | "sent" | "delivered" | "read" | "failed"
+  readonly media: EventMedia | null
+  readonly details: MessageDetails | null
+  /** The messaging provider's ID of the message. */
+  readonly provider_message_id: string | null
+  readonly created_at: string
+  readonly sent_at: string | null
+  readonly delivered_at: string | null
+  readonly read_at: string | null
+  readonly failed_at: string | null
+  readonly edited_at: string | null
+  readonly deleted_at: string | null
+}
 
 /** The API key lacks the operation's scope. */
 export interface Forbidden {
@@ -599,6 +649,8 @@ export interface MessageReceivedEvent {
   readonly data: {
     readonly conversation_id: string
     readonly message_id: string
+    /** Only for a webhook with `include_resource`. */
+    readonly message?: EventMessage
   }
 }
 
@@ -612,6 +664,8 @@ export interface MessageSentEvent {
   readonly data: {
     readonly conversation_id: string
     readonly message_id: string
+    /** Only for a webhook with `include_resource`. */
+    readonly message?: EventMessage
   }
 }
 
@@ -626,6 +680,8 @@ export interface MessageUpdatedEvent {
     readonly conversation_id: string
     readonly message_id: string
     readonly status: "delivered" | "read" | "failed" | "edited" | "deleted"
+    /** Only for a webhook with `include_resource`. */
+    readonly message?: EventMessage
   }
 }
 
@@ -975,6 +1031,8 @@ export interface UpdateWebhook {
     | "contact.created"
     | "contact.updated"
     | "webhook.disabled">
+  /** Whether `data` of its events contains the message, conversation, or contact as it was when the event was raised. */
+  readonly include_resource?: boolean
 }
 
 /** The value of `match`, and the fields to set. An absent field keeps its value; `null` clears it. */
@@ -1072,6 +1130,8 @@ export interface Webhook {
     | "contact.created"
     | "contact.updated"
     | "webhook.disabled">
+  /** Whether `data` of its events contains the message, conversation, or contact. */
+  readonly include_resource: boolean
   /** `disabled` by a request, by a 410 response, or after five days without a success; permanent. */
   readonly status: "active" | "disabled"
   readonly created_at: string

@@ -1,4 +1,4 @@
-/** The events that the service posts to webhooks. They contain ids only: read the resource for its present state. */
+/** The events that the service posts to webhooks. They contain the resource only for a webhook with `include_resource`. */
 import type {
   ContactCreatedEvent,
   ContactUpdatedEvent,

@@ -11,12 +11,12 @@ import type { WebhookEventType } from "./Events.ts"
 import type { Pages } from "./Pages.ts"
 import type { Query, RequestOptions, Transport } from "./Transport.ts"
 
-/** The URL and the types of events of a new webhook. */
+/** The URL and the types of events of a new webhook, and whether events contain the resource. */
 export interface NewWebhook extends CreateWebhook {
   readonly event_types: ReadonlyArray<WebhookEventType>
 }
 
-/** The new URL or types of events of a webhook. */
+/** The new URL, types of events, or `include_resource` of a webhook. */
 export interface WebhookChange extends UpdateWebhook {
   readonly event_types?: ReadonlyArray<WebhookEventType>
 }
@@ -31,7 +31,7 @@ export const webhooks = ({ list, one }: Transport) => ({
     one("POST /webhooks", { body: webhook }, options),
   get: (webhook_id: string, options?: RequestOptions): Promise<WithResponse<Webhook>> =>
     one("GET /webhooks/{webhook_id}", { path: { webhook_id } }, options),
-  /** Changes the URL or the types of events. Pending deliveries go to the new URL. */
+  /** Changes the URL, the types of events, or `include_resource`. Pending deliveries go to the new URL. */
   update: (webhook_id: string, change: WebhookChange, options?: RequestOptions): Promise<WithResponse<Webhook>> =>
     one("PATCH /webhooks/{webhook_id}", { path: { webhook_id }, body: change }, options),
   /** Replaces the signing secret: store the new one. For 24 hours requests are signed with both. */

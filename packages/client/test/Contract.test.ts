@@ -3,6 +3,8 @@ import type {
   Contact,
   EndedSend,
   ErrorCode,
+  EventMessage,
+  MessageUpdatedEvent,
   MessagingCrm,
   MessagingCrmError,
   Webhook,
@@ -23,6 +25,39 @@ it("has the events as the service makes them", () => {
   expectTypeOf<typeof Event.Encoded>().toExtend<WebhookEvent>()
   expectTypeOf<Webhook["event_types"][number]>().toEqualTypeOf<WebhookEventType>()
 })
+
+/** Compiled, and never called: the type of an event tells what its `data` has. */
+const narrowed = (event: WebhookEvent): string | null => {
+  if (event.type === "message.updated") {
+    expectTypeOf(event).toEqualTypeOf<MessageUpdatedEvent>()
+    expectTypeOf(event.data.message).toEqualTypeOf<EventMessage | undefined>()
+  }
+  if (event.type === "contact.created" || event.type === "contact.updated") {
+    expectTypeOf(event.data.contact).toEqualTypeOf<Contact | undefined>()
+    // @ts-expect-error a contact is in no conversation
+    return event.data.conversation_id
+  }
+  switch (event.type) {
+    case "message.received":
+    case "message.sent":
+    case "message.updated":
+      return event.data.message_id
+    case "send.failed":
+      return event.data.failure_reason
+    case "conversation.assigned":
+      return event.data.assigned_user_id
+    case "conversation.closed":
+    case "conversation.opened":
+      return event.data.conversation?.status ?? event.data.conversation_id
+    case "webhook.disabled":
+      return event.data.reason
+    case "webhook.test":
+      return event.data.webhook_id
+    default:
+      // Every type has its case.
+      return event satisfies never
+  }
+}
 
 /** Compiled, and never called. */
 const calls = async (crm: MessagingCrm) => {
@@ -73,5 +108,5 @@ const receive = (event: WebhookEvent) => {
 }
 
 it("has discriminated unions for sends, errors and events", () => {
-  for (const compiled of [calls, ending, reason, receive]) assert.isFunction(compiled)
+  for (const compiled of [calls, ending, narrowed, reason, receive]) assert.isFunction(compiled)
 })

@@ -1,7 +1,7 @@
 /** The promises of `EventStore`, as tests. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
-import { AnyEventType, EventStore } from "@messaging-crm/core/Events"
+import { AnyEventType, EventStore, type StoredEvent } from "@messaging-crm/core/Events"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { Effect, Option } from "effect"
 import { hardText } from "./Arbitraries.ts"
@@ -71,7 +71,7 @@ export const suite = (it: It, { runs }: Options) => {
             some.some((one) => one === type) && since !== null && created_at.epochMilliseconds < since.epochMilliseconds
           )
           for (const size of [1, 2, 9]) {
-            const passed: Array<Changes.RaisedEvent> = []
+            const passed: Array<StoredEvent> = []
             for (let more = since !== null; more;) {
               const last = passed.at(-1)
               const from = last === undefined ? { at: after(-1), id: nil } : { at: last.created_at, id: last.id }
@@ -79,9 +79,9 @@ export const suite = (it: It, { runs }: Options) => {
               passed.push(...next)
               more = next.length > 0
             }
-            assert.deepStrictEqual(passed, since === null ? [] : oldest)
-            const walked: Array<Changes.RaisedEvent> = []
-            for (let page = [] as ReadonlyArray<Changes.RaisedEvent>;;) {
+            assert.deepStrictEqual(passed, since === null ? [] : oldest.map((event) => Fixtures.stored(event)))
+            const walked: Array<StoredEvent> = []
+            for (let page = [] as ReadonlyArray<StoredEvent>;;) {
               const last = walked.at(-1)
               const from = last === undefined ? null : { at: last.created_at, id: last.id }
               page = yield* store.list(ours, { types: some, since }, { after: from, size })
@@ -89,7 +89,7 @@ export const suite = (it: It, { runs }: Options) => {
               assert.isAtMost(page.length, size)
               walked.push(...page)
             }
-            assert.deepStrictEqual(walked, expected)
+            assert.deepStrictEqual(walked, expected.map((event) => Fixtures.stored(event)))
           }
         }
       }

@@ -18,7 +18,7 @@ import {
 import { open } from "@messaging-crm/core/Conversations"
 import type * as Crm from "@messaging-crm/core/Crm"
 import type { DecisionContext } from "@messaging-crm/core/Decide"
-import { EventStore, type EventType } from "@messaging-crm/core/Events"
+import { EventStore, type EventType, type StoredEvent } from "@messaging-crm/core/Events"
 import {
   ChannelId,
   ContactId,
@@ -258,6 +258,7 @@ export const webhook = Effect.fnUntraced(function*(
     id: WebhookId.make(yield* uuid),
     url: "https://shop.example/crm",
     event_types: ["message.sent", "send.failed"],
+    include_resource: false,
     status: "active",
     created_at: noon,
     disabled_at: null,
@@ -276,9 +277,16 @@ export const event = Effect.fnUntraced(function*(fields: Partial<Changes.RaisedE
     type: "message.sent",
     body: "{}",
     created_at: noon,
+    resource: null,
     ...fields
   }
   return row
+})
+
+/** Returns an event as it is stored. */
+export const stored = ({ resource, ...event }: Changes.RaisedEvent, isAsked = false): StoredEvent => ({
+  ...event,
+  full_body: isAsked ? resource?.body ?? null : null
 })
 
 /** Stores a file. */

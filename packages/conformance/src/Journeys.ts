@@ -8,6 +8,7 @@ import * as Sends from "./Journeys/Sends.ts"
 import * as WebhookFailures from "./Journeys/WebhookFailures.ts"
 import * as WebhookRaces from "./Journeys/WebhookRaces.ts"
 import * as WebhookReplays from "./Journeys/WebhookReplays.ts"
+import * as WebhookResources from "./Journeys/WebhookResources.ts"
 import * as Webhooks from "./Journeys/Webhooks.ts"
 
 export const suite = (storage: Storage) => {
@@ -15,6 +16,7 @@ export const suite = (storage: Storage) => {
   Holds.suite(storage)
   Inbound.suite(storage)
   WebhookReplays.suite(storage)
+  WebhookResources.suite(storage)
   Webhooks.suite(storage)
   WebhookFailures.suite(storage)
   WebhookRaces.suite(storage)

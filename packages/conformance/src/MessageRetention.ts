@@ -1,7 +1,9 @@
 /** The promises of `MessageRetentionStore`, as tests. `Journeys/MessageRetention.ts` has what callers see of it. */
 import { assert } from "@effect/vitest"
+import * as Changes from "@messaging-crm/core/Changes"
 import { ContactStore } from "@messaging-crm/core/Contacts"
 import { ConversationStore } from "@messaging-crm/core/Conversations"
+import { EventStore } from "@messaging-crm/core/Events"
 import type { OrganizationId, SendId } from "@messaging-crm/core/Ids"
 import { MediaStore } from "@messaging-crm/core/Media"
 import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
@@ -85,6 +87,29 @@ export const suite = (it: It) => {
       const bytes = MediaStore.use((store) => store.read(ours, old.file, { start: 0, length: 1 }))
       assert.deepStrictEqual(yield* bytes, Option.none())
       assert.deepStrictEqual(yield* find(old.message.provider_message_id ?? ""), Option.none())
+    }))
+
+  it.effect("removes the resources of the events of removed messages, and no others", () =>
+    Effect.gen(function*() {
+      yield* withoutOthers
+      const ours = yield* Fixtures.organization
+      const on = yield* Fixtures.thread(ours)
+      yield* Fixtures.webhook(ours, { include_resource: true })
+      const { contact_id } = on
+      const messages = [
+        yield* keep(ours, on, { created_at: after(1) }),
+        yield* keep(ours, on, { created_at: after(20) })
+      ]
+      for (const message_id of [...messages.map(({ id }) => id), null]) {
+        const resource = { body: message_id ?? "contact", contact_id, message_id }
+        yield* Fixtures.write(ours, Changes.raise(yield* Fixtures.event({ resource })))
+      }
+      assert.strictEqual(yield* purge(10, 9), 1)
+      const events = yield* EventStore.use((store) =>
+        store.list(ours, { types: ["message.sent"], since: null }, { after: null, size: 9 })
+      )
+      const left = events.map(({ full_body }) => full_body)
+      assert.sameMembers(left, [null, messages[1]?.id ?? "", "contact"])
     }))
 
   it.effect("clears the previews of removed messages, and no others", () =>

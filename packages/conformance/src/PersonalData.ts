@@ -2,6 +2,7 @@
 import { assert } from "@effect/vitest"
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"
+import { EventStore } from "@messaging-crm/core/Events"
 import { IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import type { ChannelId, OrganizationId } from "@messaging-crm/core/Ids"
 import { insert } from "@messaging-crm/core/Messages"
@@ -82,17 +83,18 @@ export const suite = (it: It) => {
       assert.lengthOf(yield* read(null, theirs), 0)
     }))
 
-  it.effect("deletes the recorded responses that contain a contact's id, and the endpoints' responses to its events", () =>
+  it.effect("deletes the recorded responses that contain a contact's id, and the resources of and responses to its events", () =>
     Effect.gen(function*() {
       const store = yield* PersonalDataStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
-      const webhook = yield* Fixtures.webhook(ours)
+      const webhook = yield* Fixtures.webhook(ours, { include_resource: true })
       const keyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`key-${contact_id}`)
       for (const thread of [on, other]) {
         const body = new TextEncoder().encode(JSON.stringify({ id: thread.contact_id }))
         const event = yield* Fixtures.event({
-          body: JSON.stringify({ data: { conversation_id: thread.conversation_id } })
+          body: JSON.stringify({ data: { conversation_id: thread.conversation_id } }),
+          resource: { body: `of ${thread.contact_id}`, contact_id: thread.contact_id, message_id: null }
         })
         yield* Fixtures.write(ours, { response: { ...record, key: keyOf(thread), body } }, Changes.raise(event))
         const id = Changes.deliveryIdOf(event.id, webhook.id)
@@ -107,14 +109,22 @@ export const suite = (it: It) => {
           (thread) => IdempotencyStore.use((records) => records.find(ours, keyOf(thread)))
         )
         const bodies = (yield* deliveriesOf(ours, webhook)).map(({ response_body }) => response_body)
-        return [records.map(Option.isSome), bodies.filter((body) => body !== null).toSorted()]
+        const events = yield* EventStore.use((events) =>
+          events.list(ours, { types: ["message.sent"], since: null }, { after: null, size: 9 })
+        )
+        return [
+          records.map(Option.isSome),
+          bodies.filter((body) => body !== null).toSorted(),
+          events.flatMap(({ full_body }) => full_body ?? []).toSorted()
+        ]
       })
+      const resources = (...of: ReadonlyArray<Thread>) => of.map(({ contact_id }) => `of ${contact_id}`).toSorted()
       yield* store.eraseCopies(theirs, on.contact_id)
       const all = [on.contact_id, other.contact_id].toSorted()
-      assert.deepStrictEqual(yield* left, [[true, true], all])
+      assert.deepStrictEqual(yield* left, [[true, true], all, resources(on, other)])
       for (let repeat = 0; repeat < 2; repeat++) {
         yield* store.eraseCopies(ours, on.contact_id)
-        assert.deepStrictEqual(yield* left, [[false, true], [other.contact_id]])
+        assert.deepStrictEqual(yield* left, [[false, true], [other.contact_id], resources(other)])
       }
     }))
 

@@ -168,10 +168,15 @@ export const webhookDialog = (create) => {
       Object.entries(eventTypes).map(([type, isSelected]) =>
         html`<label><input type="checkbox" name=${type} ?checked=${isSelected}>${type}</label>`
       )
-    }</fieldset>`
+    }</fieldset>
+    <label><input type="checkbox" name="include_resource">Include the resource in events</label>`
   dialog("New webhook", "Create", fields, async (valueOf) => {
     const event_types = Object.keys(eventTypes).filter((type) => valueOf(type) !== "")
-    const secret = await create({ url: valueOf("url"), event_types })
+    const secret = await create({
+      url: valueOf("url"),
+      event_types,
+      include_resource: valueOf("include_resource") !== ""
+    })
     const shown = () => html`<p>Store the signing secret. It is not shown again.</p><pre>${secret}</pre>`
     dialog("Signing secret", "Done", shown, async () => {})
   })

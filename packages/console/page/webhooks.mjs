@@ -105,9 +105,11 @@ export const webhooks = () =>
       state.webhooks.length === 0
         ? html`<p class="empty">No webhooks. Create one to receive events.</p>`
         : html`<div class="webhooks" role="group" aria-label="Webhooks">${
-          state.webhooks.map(({ event_types, id, status, url }) =>
+          state.webhooks.map(({ event_types, id, include_resource, status, url }) =>
             html`<button aria-pressed=${id === state.webhook} @click=${() => selectWebhook(id)}>
-        <span class="path">${url}</span><span class="faint">${event_types.join(", ")}</span>
+        <span class="path">${url}</span><span class="faint">${event_types.join(", ")}${
+              include_resource ? ", with the resource" : ""
+            }</span>
         <span class="status ${status === "active" ? "good" : ""}">${status}</span></button>`
           )
         }</div>

@@ -7,6 +7,7 @@ import * as Changes from "@messaging-crm/core/Changes"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
+import { EventType } from "@messaging-crm/core/Events"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { export_schema } from "@messaging-crm/core/PersonalData"
 import { foldCase } from "@messaging-crm/core/Text"
@@ -82,7 +83,8 @@ const personal = [
   "provider_messages.provider_message_id",
   "sends.content",
   "sends.recipient",
-  "webhook_deliveries.response_body"
+  "webhook_deliveries.response_body",
+  "webhook_events.full_body"
 ]
 
 /** All other columns of text, JSON, bytes and lists: the organization's own words, ids, states, and an edit without its message. */
@@ -200,6 +202,9 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("a person's
       const sql = yield* SqlClient.SqlClient
       const environment = yield* Environment
       const { as, channel, contact_id, conversation_id, number, organization_id } = yield* person
+      for (const type of EventType.literals) {
+        yield* Fixtures.webhook(organization_id, { event_types: [type], include_resource: true })
+      }
       const field = yield* as(
         ContactFields.use((fields) =>
           fields.create(CreateContactField.make({ key: "plan", name: "Plan", type: "text", options: null }))

@@ -8,7 +8,7 @@ import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, type OpenApi } from "
 import { canRefuse, refusals, refusalsOf } from "./Document/ErrorExamples.ts"
 import { headers, headersOf, parameters } from "./Document/Headers.ts"
 import { plain, referredBy, tolerant } from "./Document/Schemas.ts"
-import { webhooks } from "./Document/Webhooks.ts"
+import { webhooks, withResources } from "./Document/Webhooks.ts"
 import { cursor, Example, ids } from "./Examples.ts"
 import { OptionalBody, rulesFor } from "./Pipeline.ts"
 
@@ -185,7 +185,7 @@ export const completeFor =
         headers,
         responses: factored.responses,
         examples: refusals,
-        schemas: schemasOf(paths, document.components.schemas)
+        schemas: schemasOf(paths, withResources(document.components.schemas))
       }
     }) as Readonly<Record<string, unknown>>
   }

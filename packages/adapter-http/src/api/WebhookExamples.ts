@@ -15,6 +15,7 @@ export const webhook: typeof Webhook.Encoded = {
   id: Examples.ids.webhook_id,
   url: "https://shop.example/webhooks/crm",
   event_types: ["message.received", "send.failed"],
+  include_resource: false,
   status: "active",
   created_at: "2026-11-20T09:00:00.000Z",
   disabled_at: null

@@ -81,7 +81,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
           identifier: "updateWebhook",
           summary: "Update a webhook",
           description:
-            "Changes the URL or the event types of an active webhook. Pending deliveries go to the new URL, and the webhook's failures and pause are reset. The secret does not change."
+            "Changes the URL, the event types, or `include_resource` of an active webhook. Pending deliveries go to the new URL, and the webhook's failures and pause are reset. The secret does not change."
         })
       )
       .annotate(Examples.Example, {

@@ -72,7 +72,11 @@ export const identify = (
       const { identity_id } = yield* Table.get(tables, IdentityNetworkIdRows, organization_id, channel_type, network_id)
       const identity = yield* Table.get(tables, IdentityRows, organization_id, identity_id)
       const contact = yield* Table.get(tables, ContactRows, organization_id, identity.contact_id)
-      return { network_id, identity, contact: Struct.pick(contact, ["id", "identities", "version"]) }
+      return {
+        network_id,
+        identity,
+        contact: Struct.pick(contact, ["first_name", "id", "identities", "last_name", "version"])
+      }
     }))
   )
 

@@ -26,8 +26,7 @@ export const toRow =
       ...thread,
       channel_type: channel.type,
       ...Struct.pick(contact, ["first_name", "last_name"]),
-      ...Struct.pick(identity, ["display_name", "external_id", "username"]),
-      contact_version: contact.version
+      ...Struct.pick(identity, ["display_name", "external_id", "username"])
     }
   }
 
@@ -61,7 +60,7 @@ export const layer = Layer.effect(
         read(({ tables }) =>
           identify(tables, organization_id, channel.type, network_ids).map((known) => {
             const found = Table.find(tables, ConversationRows, organization_id, channel.id, known.identity.id)
-            const conversation = Option.map(found, ({ row }) => Struct.pick(row, ["id", "status", "version"]))
+            const conversation = Option.map(found, ({ row }) => toRow(tables, organization_id)(row))
             return { ...known, conversation: Option.getOrNull(conversation) }
           })
         )

@@ -6,6 +6,7 @@ import { type MessageColumns, MessageRows, ProviderMessageRows } from "@messagin
 import { isOpen, SendRows } from "@messaging-crm/core/Sends"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Layer, Option } from "effect"
+import { type EventColumns, EventRows, withoutResource } from "../work/EventRows.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -19,7 +20,9 @@ const withoutPreview =
       ? { ...row, last_activity_preview: null }
       : row
 
-/** Removes a message with its file and the row of its provider id. */
+const clearResource = <Row extends EventColumns>(event: Row): Row => ({ ...event, ...withoutResource })
+
+/** Removes a message with its file, the row of its provider id, and its copies in events. */
 const removed =
   (before: Timestamp) =>
   (tables: Table.Tables, { organization_id: owner, row }: Table.Owned<MessageColumns>): Table.Tables => {
@@ -33,6 +36,9 @@ const removed =
       if (Option.isSome(named) && named.value.message_id === id) {
         left = Table.remove(left, ProviderMessageRows, owner, channel_id, provider_message_id)
       }
+    }
+    for (const event of Table.all(left, EventRows, owner)) {
+      if (event.message_id === id) left = Table.change(left, EventRows, owner, event.id, clearResource)
     }
     left = Table.change(left, ConversationRows, owner, conversation_id, clear)
     return Table.change(left, ContactRows, owner, contact_id, clear)

@@ -7,7 +7,7 @@ import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { SendRows } from "@messaging-crm/core/Sends"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { HashMap, Layer, Option } from "effect"
-import { EventRows } from "../work/EventRows.ts"
+import { EventRows, withoutResource } from "../work/EventRows.ts"
 import { IdempotencyRows } from "../work/Idempotency.ts"
 import { page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
@@ -23,10 +23,14 @@ const eraseCopies = (tables: Table.Tables, owner: OrganizationId, contact_id: Co
   const threads = threadsOf(tables, owner, contact_id)
   const mentions = (body: string) => [contact_id, ...threads.map(({ id }) => id)].some((id) => body.includes(id))
   const events = new Set(Table.all(tables, EventRows, owner).flatMap(({ body, id }) => mentions(body) ? [id] : []))
+  const withResource = Table.all(tables, EventRows, owner).filter((event) => event.contact_id === contact_id)
   const answers = Table.all(tables, IdempotencyRows, owner)
     .filter(({ body }) => body !== null && decoder.decode(body).includes(contact_id))
   const deliveries = Table.all(tables, WebhookDeliveryRows, owner).filter(({ event_id }) => events.has(event_id))
-  const left = answers.reduce((some, { key }) => Table.remove(some, IdempotencyRows, owner, key), tables)
+  const left = withResource.reduce(
+    (some, { id }) => Table.change(some, EventRows, owner, id, (event) => ({ ...event, ...withoutResource })),
+    answers.reduce((some, { key }) => Table.remove(some, IdempotencyRows, owner, key), tables)
+  )
   return deliveries.reduce(
     (some, { id }) => Table.change(some, WebhookDeliveryRows, owner, id, (row) => ({ ...row, response_body: null })),
     left

@@ -1,11 +1,12 @@
-import type { RaisedEvent } from "@messaging-crm/core/Changes"
-import { EventStore } from "@messaging-crm/core/Events"
+import { EventStore, type StoredEvent } from "@messaging-crm/core/Events"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { DateTime, Layer } from "effect"
-import { EventRows } from "../work/EventRows.ts"
+import { DateTime, Layer, Struct } from "effect"
+import { type EventColumns, EventRows } from "../work/EventRows.ts"
 import { byAge, page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
+
+const stored = (row: EventColumns): StoredEvent => Struct.pick(row, ["id", "type", "body", "full_body", "created_at"])
 
 /** Layer that keeps events in the in-memory world. */
 export const layer = Layer.effect(
@@ -21,7 +22,7 @@ export const layer = Layer.effect(
             ),
             request,
             ({ created_at: at, id }) => ({ at, id })
-          ).map(Table.plain)
+          ).map(stored)
         ),
       next: (organization_id, { types, until }, { after, size }) =>
         read(({ tables }) =>
@@ -33,11 +34,11 @@ export const layer = Layer.effect(
             )
             .toSorted(byAge)
             .slice(0, size)
-            .map(Table.plain)
+            .map(stored)
         ),
       purge: (before, limit) =>
         modify((rows) => {
-          const isOld = ({ created_at }: RaisedEvent) => DateTime.isLessThan(created_at, before)
+          const isOld = ({ created_at }: StoredEvent) => DateTime.isLessThan(created_at, before)
           const [old, left] = Table.purge(rows.tables, EventRows, isOld, limit)
           const gone = new Set<string>(old.map(({ id }) => id))
           const [, tables] = Table.purge(left, WebhookDeliveryRows, ({ event_id }) => gone.has(event_id), Infinity)

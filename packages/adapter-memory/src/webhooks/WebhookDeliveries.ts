@@ -15,9 +15,9 @@ const load = (
 ): Option.Option<Outgoing> =>
   Option.gen(function*() {
     const delivery = yield* Table.get(tables, WebhookDeliveryRows, organization_id, id)
-    const { body } = yield* Table.get(tables, EventRows, organization_id, delivery.event_id)
+    const { body, full_body } = yield* Table.get(tables, EventRows, organization_id, delivery.event_id)
     const webhook = yield* Table.get(tables, WebhookRows, organization_id, delivery.webhook_id)
-    return { delivery, body, webhook }
+    return { delivery, body, full_body, webhook }
   })
 
 /** Layer that reads deliveries in the in-memory world. */

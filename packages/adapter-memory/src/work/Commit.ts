@@ -28,22 +28,28 @@ const raised = (
   owner: OrganizationId,
   { abandon = [] }: Changes.Changes
 ) =>
-(event: Changes.RaisedEvent): Changes.Changes =>
-  Changes.all(
-    EventRows.insert(event),
-    ...Table.all(tables, WebhookRows, owner)
-      .filter(({ event_types, id, status }) =>
-        status === "active" && event_types.some((type) => type === event.type) &&
-        !abandon.some(({ webhook_id }) => webhook_id === id)
-      )
-      .map(({ id: lane }) => {
-        const delivery = newDelivery(event, lane)
-        return Changes.all(
-          WebhookDeliveryRows.insert(delivery),
-          Changes.enqueue({ kind: "webhook_delivery", lane, ref: delivery.id, due_at: delivery.created_at })
-        )
-      })
+({ resource, ...event }: Changes.RaisedEvent): Changes.Changes => {
+  const webhooks = Table.all(tables, WebhookRows, owner).filter(({ event_types, id, status }) =>
+    status === "active" && event_types.some((type) => type === event.type) &&
+    !abandon.some(({ webhook_id }) => webhook_id === id)
   )
+  const stored = webhooks.some(({ include_resource }) => include_resource) ? resource : null
+  return Changes.all(
+    EventRows.insert({
+      ...event,
+      full_body: stored?.body ?? null,
+      contact_id: stored?.contact_id ?? null,
+      message_id: stored?.message_id ?? null
+    }),
+    ...webhooks.map(({ id: lane }) => {
+      const delivery = newDelivery(event, lane)
+      return Changes.all(
+        WebhookDeliveryRows.insert(delivery),
+        Changes.enqueue({ kind: "webhook_delivery", lane, ref: delivery.id, due_at: delivery.created_at })
+      )
+    })
+  )
+}
 
 /** Returns the updates that fail the pending deliveries of webhooks, except those that the same commit updates. */
 const abandoned = (tables: Table.Tables, owner: OrganizationId, { abandon = [], update = [] }: Changes.Changes) =>

@@ -1,5 +1,15 @@
-import type { RaisedEvent } from "@messaging-crm/core/Changes"
+import type { EventResource } from "@messaging-crm/core/Changes"
+import type { StoredEvent } from "@messaging-crm/core/Events"
 import * as Table from "../world/Table.ts"
 
+/** An event, with whom its resource is about if that is stored. */
+export interface EventColumns extends StoredEvent {
+  readonly contact_id: EventResource["contact_id"] | null
+  readonly message_id: EventResource["message_id"]
+}
+
+/** What an event has without its resource. */
+export const withoutResource = { full_body: null, contact_id: null, message_id: null }
+
 /** The table of events. */
-export const EventRows = Table.own<RaisedEvent>("events")("id")
+export const EventRows = Table.own<EventColumns>("events")("id")

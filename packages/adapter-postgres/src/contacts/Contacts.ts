@@ -1,7 +1,7 @@
 import type { AuditRecord } from "@messaging-crm/core/Audit"
 import { Contact, ContactStore, Identity, keysOf } from "@messaging-crm/core/Contacts"
 import { ContactId, type OrganizationId } from "@messaging-crm/core/Ids"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, json, OptionalAt, repeated } from "../database/Columns.ts"
 import * as LookupBatcher from "../database/LookupBatcher.ts"
@@ -25,11 +25,23 @@ const loadedRows = rows(LoadedRow)
 const matched = rows(Schema.Struct({ ...LoadedRow.fields, is_ambiguous: Schema.Boolean }))
 const inserted = rows(Schema.Struct({ id: ContactId }))
 
-const known = rows(Schema.Struct({
+/** The columns that name an identity `i` of a contact `c`, found by a name `n`. */
+export const Known = Schema.Struct({
   network_id: Schema.String,
   identity: Schema.Struct({ ...Identity.fields, contact_id: ContactId, version: Schema.Int }),
-  contact: Schema.Struct({ id: ContactId, identities: Schema.Array(Identity), version: Schema.Int })
-}))
+  contact: Schema.Struct({
+    ...Struct.pick(Contact.fields, ["id", "first_name", "last_name", "identities"]),
+    version: Schema.Int
+  })
+})
+
+/** The text that selects the columns of `Known`. */
+export const knownColumns = `
+  n.name AS network_id, to_jsonb(i) AS identity,
+  jsonb_build_object('id', c.id, 'first_name', c.first_name, 'last_name', c.last_name, 'identities', c.identities,
+    'version', c.version) AS contact`
+
+const known = rows(Known)
 
 /** Every column of a contact. Its identities and tags are copies, so that lists need no query per row. */
 const insertable = Object.keys(Contact.fields)
@@ -111,8 +123,7 @@ export const layer = Layer.effect(
       },
       identify: (organization_id, channel_type, network_ids) =>
         known(sql`
-          SELECT n.name AS network_id, to_jsonb(i) AS identity,
-            jsonb_build_object('id', c.id, 'identities', c.identities, 'version', c.version) AS contact
+          SELECT ${sql.literal(knownColumns)}
           FROM identity_names n
           JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
           JOIN contacts c ON c.organization_id = i.organization_id AND c.id = i.contact_id

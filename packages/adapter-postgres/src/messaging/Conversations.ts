@@ -1,12 +1,13 @@
 import { ChannelType } from "@messaging-crm/core/Channels"
-import { Identity } from "@messaging-crm/core/Contacts"
 import { type ConversationFilters, ConversationStatus, ConversationStore } from "@messaging-crm/core/Conversations"
 import { concurrently } from "@messaging-crm/core/Decide"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { ChannelId, ContactId, ConversationId, IdentityId, MemberId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
+import { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Array, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { Known, knownColumns } from "../contacts/Contacts.ts"
 import { At, OptionalAt, startOf } from "../database/Columns.ts"
 import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { rows, selection } from "../database/Rows.ts"
@@ -34,20 +35,22 @@ const Row = Schema.Struct({
   last_activity_at: At,
   last_activity_preview: OptionalText,
   last_inbound_at: OptionalAt,
-  version: Schema.Int,
-  contact_version: Schema.Int
+  version: Schema.Int
 })
 
 /** Decodes conversations with the columns of `selectConversations`. */
 export const conversations = rows(Row)
 
 const threads = rows(Schema.Struct({
-  network_id: Schema.String,
-  identity: Schema.Struct({ ...Identity.fields, contact_id: ContactId, version: Schema.Int }),
-  contact: Schema.Struct({ id: ContactId, identities: Schema.Array(Identity), version: Schema.Int }),
-  conversation: Schema.NullOr(
-    Schema.Struct({ id: ConversationId, status: ConversationStatus, version: Schema.Int })
-  )
+  ...Known.fields,
+  conversation: Schema.NullOr(Schema.Struct({
+    ...Row.fields,
+    created_at: Timestamp,
+    opened_at: Timestamp,
+    closed_at: Schema.NullOr(Timestamp),
+    last_activity_at: Timestamp,
+    last_inbound_at: Schema.NullOr(Timestamp)
+  }))
 }))
 
 /** The columns that are not of the conversation itself. */
@@ -57,9 +60,12 @@ const joined: Readonly<Record<string, string>> = {
   last_name: "c.last_name",
   external_id: "i.external_id",
   display_name: "i.display_name",
-  username: "i.username",
-  contact_version: "c.version"
+  username: "i.username"
 }
+
+/** The same columns for a thread that is looked up by the type of its channel. */
+const joinedPairs = Object.entries({ ...joined, channel_type: "k.channel_type" })
+  .map(([column, source]) => `'${column}', ${source}`).join(", ")
 
 const list = selection(Row, (column) => joined[column] ?? `v.${column}`)
 
@@ -104,11 +110,8 @@ export const layer = Layer.effect(
     const findThread = LookupBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", channel_id: "uuid", channel_type: "text", network_id: "text" },
       select: `
-        SELECT n.name AS network_id, to_jsonb(i) AS identity,
-          jsonb_build_object('id', c.id, 'identities', c.identities, 'version', c.version) AS contact,
-          CASE
-            WHEN v.id IS NOT NULL THEN jsonb_build_object('id', v.id, 'status', v.status, 'version', v.version)
-          END AS conversation
+        SELECT ${knownColumns},
+          CASE WHEN v.id IS NOT NULL THEN to_jsonb(v) || jsonb_build_object(${joinedPairs}) END AS conversation
         FROM identity_names n
         JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
         JOIN contacts c ON c.organization_id = i.organization_id AND c.id = i.contact_id

@@ -4,6 +4,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { date } from "../database/Columns.ts"
 import { count } from "../database/Rows.ts"
+import { withoutResources } from "../webhooks/Events.ts"
 
 /** Layer that removes old messages from PostgreSQL. */
 export const layer = Layer.effect(
@@ -24,6 +25,10 @@ export const layer = Layer.effect(
         RETURNING 1
       `)
 
+    /**
+     * Locks all rows before it changes any, in the order of `lock_order`. A condition on the count of what is locked
+     * before makes PostgreSQL lock that first.
+     */
     const purgeMessages = (before: Timestamp, limit: number) =>
       count(sql`
         WITH found AS MATERIALIZED (
@@ -32,35 +37,65 @@ export const layer = Layer.effect(
           WHERE created_at < ${date(before)}
           ORDER BY created_at
           LIMIT ${limit}
-        ), threads AS (
+        ), threads AS MATERIALIZED (
           SELECT v.organization_id, v.id, v.contact_id
           FROM (SELECT DISTINCT organization_id, conversation_id FROM found) f
           JOIN conversations v ON v.organization_id = f.organization_id AND v.id = f.conversation_id
-        ), provider_ids AS (
-          DELETE FROM provider_messages p
-          USING found f
-          WHERE p.organization_id = f.organization_id AND p.channel_id = f.channel_id
+        ), provider_ids AS MATERIALIZED (
+          SELECT p.organization_id, p.channel_id, p.provider_message_id
+          FROM found f
+          JOIN provider_messages p ON p.organization_id = f.organization_id AND p.channel_id = f.channel_id
             AND p.provider_message_id = f.provider_message_id AND p.message_id = f.id
-        ), contact_previews AS (
-          UPDATE contacts c
-          SET last_activity_preview = NULL
+          ORDER BY p.organization_id, p.channel_id, p.provider_message_id
+          FOR UPDATE OF p
+        ), contact_previews AS MATERIALIZED (
+          SELECT c.organization_id, c.id
           FROM (SELECT DISTINCT organization_id, contact_id FROM threads) t
-          WHERE c.organization_id = t.organization_id AND c.id = t.contact_id
-            AND c.last_activity_at < ${date(before)} AND c.last_activity_preview IS NOT NULL
-        ), conversation_previews AS (
-          UPDATE conversations v
-          SET last_activity_preview = NULL
+          JOIN contacts c ON c.organization_id = t.organization_id AND c.id = t.contact_id
+          WHERE c.last_activity_at < ${date(before)} AND c.last_activity_preview IS NOT NULL
+            AND (SELECT count(*) FROM provider_ids) >= 0
+          ORDER BY c.organization_id, c.id
+          FOR NO KEY UPDATE OF c
+        ), conversation_previews AS MATERIALIZED (
+          SELECT v.organization_id, v.id
           FROM threads t
-          WHERE v.organization_id = t.organization_id AND v.id = t.id
-            AND v.last_activity_at < ${date(before)} AND v.last_activity_preview IS NOT NULL
+          JOIN conversations v ON v.organization_id = t.organization_id AND v.id = t.id
+          WHERE v.last_activity_at < ${date(before)} AND v.last_activity_preview IS NOT NULL
+            AND (SELECT count(*) FROM contact_previews) >= 0
+          ORDER BY v.organization_id, v.id
+          FOR NO KEY UPDATE OF v
+        ), locked AS MATERIALIZED (
+          SELECT m.organization_id, m.conversation_id, m.id
+          FROM found f
+          JOIN messages m ON m.organization_id = f.organization_id AND m.conversation_id = f.conversation_id AND m.id = f.id
+          WHERE (SELECT count(*) FROM conversation_previews) >= 0
+          ORDER BY m.organization_id, m.conversation_id, m.id
+          FOR UPDATE OF m
         ), files AS (
           DELETE FROM media m
           USING found f
-          WHERE m.organization_id = f.organization_id AND m.id = f.media_id
+          WHERE m.organization_id = f.organization_id AND m.id = f.media_id AND (SELECT count(*) FROM locked) >= 0
+        ), ids_removed AS (
+          DELETE FROM provider_messages p
+          USING provider_ids i
+          WHERE p.organization_id = i.organization_id AND p.channel_id = i.channel_id
+            AND p.provider_message_id = i.provider_message_id
+        ), contacts_cleared AS (
+          UPDATE contacts c
+          SET last_activity_preview = NULL
+          FROM contact_previews p
+          WHERE c.organization_id = p.organization_id AND c.id = p.id AND c.last_activity_at < ${date(before)}
+        ), conversations_cleared AS (
+          UPDATE conversations v
+          SET last_activity_preview = NULL
+          FROM conversation_previews p
+          WHERE v.organization_id = p.organization_id AND v.id = p.id AND v.last_activity_at < ${date(before)}
+        ), events AS (
+          ${withoutResources(sql, sql`(organization_id, message_id) IN (SELECT organization_id, id FROM locked)`)}
         )
         DELETE FROM messages m
-        USING found f
-        WHERE m.organization_id = f.organization_id AND m.conversation_id = f.conversation_id AND m.id = f.id
+        USING locked l
+        WHERE m.organization_id = l.organization_id AND m.conversation_id = l.conversation_id AND m.id = l.id
         RETURNING 1
       `)
 

@@ -8,6 +8,7 @@ import { SqlClient } from "effect/sql"
 import { startOf } from "../database/Columns.ts"
 import { rows } from "../database/Rows.ts"
 import { StatementDeadline } from "../database/StatementDeadline.ts"
+import { withoutResources } from "../webhooks/Events.ts"
 import { conversations, selectConversations, threadsOf } from "./Conversations.ts"
 import { SendRow } from "./Sends.ts"
 
@@ -39,9 +40,10 @@ export const layer = Layer.effect(
         Effect.orDie
       )
 
-    // Both statements read all rows of the organization.
+    // The last two statements read all rows of the organization.
     const deleteCopies = (organization_id: OrganizationId, contact_id: ContactId) =>
-      Effect.andThen(
+      Effect.all([
+        withoutResources(sql, sql`organization_id = ${organization_id} AND contact_id = ${contact_id}`),
         sql`
           DELETE FROM idempotency_keys
           WHERE organization_id = ${organization_id} AND position(convert_to(${contact_id}, 'UTF8') IN body) > 0
@@ -57,7 +59,7 @@ export const layer = Layer.effect(
             WHERE e.organization_id = ${organization_id}
           )
         `
-      )
+      ])
 
     return PersonalDataStore.of({
       names: (organization_id, contact_id) =>

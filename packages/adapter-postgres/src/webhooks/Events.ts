@@ -1,12 +1,29 @@
-import type { RaisedEvent } from "@messaging-crm/core/Changes"
-import { AnyEventType, EventStore } from "@messaging-crm/core/Events"
+import { AnyEventType, EventStore, type StoredEvent } from "@messaging-crm/core/Events"
 import { EventId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { type Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { At, date, startOf } from "../database/Columns.ts"
 import { purge, rows } from "../database/Rows.ts"
 
-const events = rows(Schema.Struct({ id: EventId, type: AnyEventType, body: Schema.String, created_at: At }))
+const Row = Schema.Struct({
+  id: EventId,
+  type: AnyEventType,
+  body: Schema.String,
+  full_body: Schema.NullOr(Schema.String),
+  created_at: At
+})
+
+const events = rows(Row)
+
+/** Removes the resources of events, whose rows are locked by id, so that two removals do not deadlock. */
+export const withoutResources = (sql: SqlClient.SqlClient, condition: Statement.Fragment) =>
+  sql`
+    UPDATE webhook_events
+    SET full_body = NULL, contact_id = NULL, message_id = NULL
+    WHERE (organization_id, id) IN (
+      SELECT organization_id, id FROM webhook_events WHERE ${condition} ORDER BY organization_id, id FOR NO KEY UPDATE
+    )
+  `
 
 /** Layer that keeps events, with their deliveries, in PostgreSQL. */
 export const layer = Layer.effect(
@@ -21,12 +38,12 @@ export const layer = Layer.effect(
       types: ReadonlyArray<string>,
       bounds: Statement.Fragment,
       [order, size]: readonly ["ASC" | "DESC", number]
-    ): Effect.Effect<ReadonlyArray<RaisedEvent>> =>
+    ): Effect.Effect<ReadonlyArray<StoredEvent>> =>
       events(sql`
         SELECT e.*
         FROM unnest(${types}::text[]) AS t (type)
         CROSS JOIN LATERAL (
-          SELECT id, type, body, created_at
+          SELECT id, type, body, full_body, created_at
           FROM webhook_events
           WHERE organization_id = ${organization_id} AND ${bounds}
           ORDER BY webhook_events.type ${sql.literal(order)}, created_at ${sql.literal(order)}, id ${sql.literal(order)}

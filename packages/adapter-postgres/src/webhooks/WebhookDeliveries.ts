@@ -18,6 +18,7 @@ const deliveries = rows(Schema.Struct({
 const Outgoing = Schema.Struct({
   delivery: Schema.Struct({ ...WebhookDelivery.fields, version: Schema.Int }),
   body: Schema.String,
+  full_body: Schema.NullOr(Schema.String),
   webhook: Schema.Struct({
     ...Webhook.fields,
     sealed_secret: Schema.String,
@@ -46,7 +47,7 @@ export const layer = Layer.effect(
     const load = LookupBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },
       select: `
-        SELECT to_jsonb(d) AS delivery, e.body, to_jsonb(w) AS webhook
+        SELECT to_jsonb(d) AS delivery, e.body, e.full_body, to_jsonb(w) AS webhook
         FROM webhook_deliveries d
         JOIN webhook_events e ON e.organization_id = d.organization_id AND e.id = d.event_id
         JOIN webhooks w ON w.organization_id = d.organization_id AND w.id = d.webhook_id
@@ -69,16 +70,18 @@ export const layer = Layer.effect(
         Effect.flatMap(claiming, (client) =>
           claimedDeliveries(client`
             SELECT k.organization_id, k.kind, k.lane, k.lane_cap, k.ref, k.attempt, k.defects, k.token, k.trace,
-              to_jsonb(d) AS delivery, e.body, to_jsonb(w) AS webhook
+              to_jsonb(d) AS delivery, e.body, e.full_body, to_jsonb(w) AS webhook
             FROM ${claimWork(client, claim)} k
             LEFT JOIN webhook_deliveries d ON d.organization_id = k.organization_id AND d.id = k.ref
             LEFT JOIN webhook_events e ON e.organization_id = d.organization_id AND e.id = d.event_id
             LEFT JOIN webhooks w ON w.organization_id = d.organization_id AND w.id = d.webhook_id
           `)).pipe(
             Effect.map((found) =>
-              found.map(({ body, delivery, webhook, ...claimed }): ClaimedDelivery => ({
+              found.map(({ body, delivery, full_body, webhook, ...claimed }): ClaimedDelivery => ({
                 claimed,
-                outgoing: delivery === null || body === null || webhook === null ? null : { delivery, body, webhook }
+                outgoing: delivery === null || body === null || webhook === null
+                  ? null
+                  : { delivery, body, full_body, webhook }
               }))
             )
           )

@@ -155,7 +155,8 @@ export const touches = (it: It, { runs }: Options) => {
         display_name: null,
         username: null
       }
-      const who = { contact_id: contact.id, identity_id: identity.id }
+      const { id: contact_id, ...names } = contact
+      const who = { ...names, ...identity, contact_id, identity_id: identity.id }
       const conversation = open(channel, who, null, yield* Fixtures.context)
       const on = { contact_id: contact.id, conversation_id: conversation.result }
       yield* Fixtures.write(

@@ -1,6 +1,8 @@
 /** Commits that raise events. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
+import { EventStore } from "@messaging-crm/core/Events"
+import { ContactId, MessageId } from "@messaging-crm/core/Ids"
 import { State, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { Effect, Option } from "effect"
@@ -46,6 +48,38 @@ export const events = (it: It, { runs }: Options) => {
       const byLane = (a: { readonly lane: string }, b: { readonly lane: string }) => a.lane < b.lane ? -1 : 1
       assert.deepStrictEqual(works.toSorted(byLane), expected.toSorted(byLane))
     }), { arbitrary: { runs } })
+
+  it.effect("keeps the resource of an event if a webhook that gets it asks for it", () =>
+    Effect.gen(function*() {
+      const store = yield* WebhookDeliveryStore
+      const contact_id = ContactId.make(yield* Fixtures.uuid)
+      const message_id = MessageId.make(yield* Fixtures.uuid)
+      const asks = { include_resource: true } as const
+      const cases = [
+        { isKept: true, webhooks: [{}, asks] },
+        { isKept: false, webhooks: [{}] },
+        { isKept: false, webhooks: [{}, { ...asks, event_types: ["conversation.closed"] }] },
+        { isKept: false, webhooks: [{}, { ...asks, status: "disabled", disabled_at: after(1) }] }
+      ] as const
+      for (const { isKept, webhooks } of cases) {
+        const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+        yield* Fixtures.webhook(theirs, asks)
+        const [first] = yield* Effect.forEach(webhooks, (fields) => Fixtures.webhook(ours, fields))
+        const full = { body: "with the resource", contact_id, message_id }
+        const [event, bare] = [yield* Fixtures.event({ resource: full }), yield* Fixtures.event()]
+        yield* Fixtures.write(ours, Changes.raise(event), Changes.raise(bare))
+        const bodies = yield* Effect.forEach([event, bare], ({ id }) =>
+          Effect.map(
+            store.load(ours, Changes.deliveryIdOf(id, first?.id ?? assert.fail())),
+            (loaded) => Option.getOrThrow(loaded).full_body
+          ))
+        assert.deepStrictEqual(bodies, [isKept ? full.body : null, null])
+        const listed = yield* EventStore.use((events) =>
+          events.list(ours, { types: ["message.sent"], since: null }, { after: null, size: 9 })
+        )
+        assert.sameDeepMembers([...listed], [Fixtures.stored(event, isKept), Fixtures.stored(bare)])
+      }
+    }))
 
   it.effect("keeps each event of a commit, with deliveries to its subscribers alone", () =>
     Effect.gen(function*() {

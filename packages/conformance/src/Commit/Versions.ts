@@ -67,7 +67,6 @@ export const wholeOrNothing = (it: It) => {
         status: "closed",
         closed_at: after(1),
         version: 2,
-        contact_version: 2,
         last_activity_at: after(1),
         last_activity_preview: "x"
       })

@@ -26,8 +26,8 @@ export const refused: Outcome = Effect.fail(new WebhookRequestFailed({ failure_c
 export const begin = Effect.gen(function*() {
   const scene = yield* Scene.begin
   const endpoints = yield* ScriptedEndpoints
-  const subscribe = Effect.fnUntraced(function*(...event_types: ReadonlyArray<Events.EventType>) {
-    const input = CreateWebhook.make({ url: `https://${yield* Fixtures.uuid}.shop.example/crm`, event_types })
+  const subscribeWith = Effect.fnUntraced(function*(fields: Omit<CreateWebhook, "url">) {
+    const input = CreateWebhook.make({ url: `https://${yield* Fixtures.uuid}.shop.example/crm`, ...fields })
     const { id, signing_secret, url } = yield* Webhooks.use((webhooks) => webhooks.create(input)).pipe(
       scene.as,
       Effect.orDie
@@ -54,5 +54,6 @@ export const begin = Effect.gen(function*() {
     )
     return conversation_id
   })
-  return { ...scene, close, subscribe }
+  const subscribe = (...event_types: ReadonlyArray<Events.EventType>) => subscribeWith({ event_types })
+  return { ...scene, close, subscribe, subscribeWith }
 })

@@ -195,8 +195,15 @@ const commands = {
     seconds_ago
   },
   changeIdentity: { channel: choice, former: phone, external_id: phone, display_name: orNull(text) },
-  createWebhook: { event_types },
-  updateWebhook: { id: choice, event_types: seldom(event_types), moves: literal(false, true) },
+  createWebhook: { event_types, include_resource: literal(false, true) },
+  updateWebhook: {
+    id: choice,
+    event_types: seldom(event_types),
+    include_resource: seldom(literal(false, true)),
+    moves: literal(false, true)
+  },
+  rotateSecret: { id: choice },
+  testWebhook: { id: choice },
   disableWebhook: { id: choice }
 } satisfies Record<string, Fields>
 

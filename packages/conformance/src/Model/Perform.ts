@@ -17,6 +17,7 @@ import { PersonalData as PersonalDataOperations } from "@messaging-crm/core/Pers
 import { Phone } from "@messaging-crm/core/Phones"
 import { SendMessage, Sends as SendOperations, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
+import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { CreateWebhook, UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
 import { DateTime, Effect } from "effect"
@@ -315,22 +316,41 @@ const perform: Perform = {
 
   ...inbound,
 
-  createWebhook: (scene, { event_types }) => {
+  createWebhook: (scene, { event_types, include_resource }) => {
     const url = `https://w${scene.ours.webhooks.length}.${scene.ours.id}.shop.example/`
-    const create = Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types })))
+    const asked = { event_types, include_resource }
+    const create = Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, ...asked })))
     const withoutSecret = Effect.map(create, ({ signing_secret: _signing_secret, ...webhook }) => webhook)
-    return agree(scene, Events.createWebhook(scene.at, scene.ours, url, event_types), withoutSecret)
+    return agree(scene, Events.createWebhook(scene.at, scene.ours, url, asked), withoutSecret)
   },
 
-  updateWebhook: (scene, { event_types, id: chosen, moves }) => {
+  updateWebhook: (scene, { event_types, id: chosen, include_resource, moves }) => {
     const { id, thing } = choose(scene, chosen, ({ webhooks }) => webhooks)
     const url = moves ? `${thing?.url ?? "https://shop.example/"}x` : thing?.url
-    const set = { ...(event_types === null ? {} : { event_types }), ...(url === undefined ? {} : { url }) }
+    const set = {
+      ...(event_types === null ? {} : { event_types }),
+      ...(include_resource === null ? {} : { include_resource }),
+      ...(url === undefined ? {} : { url })
+    }
     return agree(
       scene,
       Events.updateWebhook(thing, set),
       Webhooks.use(({ update }) => update(WebhookId.make(id), UpdateWebhook.make(set)))
     )
+  },
+
+  rotateSecret: (scene, command) => {
+    const { id, thing } = choose(scene, command.id, ({ webhooks }) => webhooks)
+    const rotate = Webhooks.use((webhooks) => webhooks.rotateSecret(WebhookId.make(id)))
+    const withoutSecret = Effect.map(rotate, ({ signing_secret: _signing_secret, ...webhook }) => webhook)
+    return agree(scene, Events.rotateSecret(scene.at, thing), withoutSecret)
+  },
+
+  testWebhook: (scene, command) => {
+    const { id, thing } = choose(scene, command.id, ({ webhooks }) => webhooks)
+    const test = WebhookDeliveries.use((deliveries) => deliveries.test(WebhookId.make(id)))
+    const state = Effect.map(test, ({ event_type, status }) => ({ event_type, status }))
+    return agree(scene, Events.testWebhook(scene.ours, thing), state)
   },
 
   disableWebhook: (scene, command) =>

@@ -1,5 +1,6 @@
 /** The model of an erasure (contract §20.2). */
 import { edit, nothingKnown } from "./Contacts.ts"
+import { eraseResources } from "./Events.ts"
 import type { Name } from "./Names.ts"
 import { type Answer, type Contact, type Moment, ok, type Organization, refused } from "./State.ts"
 
@@ -36,6 +37,7 @@ export const erase = (
     conversation.close_category = null
     conversation.last_inbound_at = null
   }
+  eraseResources(organization, contact)
   if (isErased(contact)) return ok(undefined)
   if (contact.last !== null) contact.last = { ...contact.last, preview: erased }
   edit(organization, contact, () => {
@@ -48,5 +50,7 @@ export const erase = (
     }
   })
   contact.updated_at = at.now
+  // The second pass of the erasure removes that of its own event.
+  eraseResources(organization, contact)
   return ok(undefined)
 }

@@ -167,7 +167,11 @@ export const agreeOnEvents = Effect.fnUntraced(function*(scene: Scene) {
       ({ body }) => Effect.orDie(Schema.decodeEffect(Posted)(body))
     )
     assert.strictEqual(new Set(events.map((event) => event.id)).size, events.length)
-    const found = events.map(({ data, type }) => canonicalJson({ type, data: sorted(data) }))
+    const found = events.map(({ data, type }) => {
+      const { contact, conversation, message, ...rest } = data
+      const has_resource = (contact ?? conversation ?? message) !== undefined
+      return canonicalJson({ type, data: sorted(rest), has_resource })
+    })
     const expected = posted.map((event) => canonicalJson(names.resolve(event, undefined)))
     assert.deepStrictEqual(found.toSorted(), expected.toSorted())
     const webhook_id = WebhookId.make(names.idOf(id))

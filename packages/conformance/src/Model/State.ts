@@ -8,7 +8,7 @@
  */
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import type { ContactField } from "@messaging-crm/core/ContactFields"
-import type { EventType } from "@messaging-crm/core/Events"
+import type { AnyEventType, EventType } from "@messaging-crm/core/Events"
 import type { Member } from "@messaging-crm/core/Members"
 import type { TagColor } from "@messaging-crm/core/Tags"
 import { DateTime } from "effect"
@@ -114,8 +114,14 @@ export interface Send {
 }
 
 export interface Event {
-  readonly type: EventType
+  readonly type: AnyEventType
   readonly data: Readonly<Record<string, Name | string | null | ReadonlyArray<string>>>
+}
+
+/** An event on its way to a webhook. */
+export interface Post extends Event {
+  /** Whether it carries the message, conversation, or contact. */
+  has_resource: boolean
 }
 
 export interface Webhook {
@@ -124,11 +130,14 @@ export interface Webhook {
   /** The URLs that it had before. */
   readonly former_urls: Array<string>
   event_types: ReadonlyArray<EventType>
+  include_resource: boolean
   readonly created_at: DateTime.Utc
   disabled_at: DateTime.Utc | null
-  readonly posted: Array<Event>
-  pending: Array<Event>
-  readonly abandoned: Array<Event>
+  /** When its secret was replaced. */
+  readonly rotations: Array<DateTime.Utc>
+  readonly posted: Array<Post>
+  pending: Array<Post>
+  readonly abandoned: Array<Post>
 }
 
 export interface Organization {
@@ -207,6 +216,7 @@ export const showWebhook = (webhook: Webhook) => ({
   id: webhook.id,
   url: webhook.url,
   event_types: webhook.event_types,
+  include_resource: webhook.include_resource,
   status: webhook.disabled_at === null ? "active" : "disabled",
   created_at: webhook.created_at,
   disabled_at: webhook.disabled_at

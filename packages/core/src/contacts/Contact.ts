@@ -284,8 +284,10 @@ export interface Person {
   readonly username: string | null
 }
 
-/** The ids of an identity and of its contact. */
-export interface ContactIdentity {
+/** The ids of an identity and of its contact, and by which names conversations show the person. */
+export interface ContactIdentity
+  extends Pick<Contact, "first_name" | "last_name">, Pick<Identity, "display_name" | "external_id" | "username">
+{
   readonly identity_id: IdentityId
   readonly contact_id: ContactId
 }
@@ -311,5 +313,5 @@ export interface KnownIdentity {
   /** The external id or alias that was looked up. */
   readonly network_id: string
   readonly identity: IdentityRow
-  readonly contact: Pick<LoadedContact, "id" | "identities" | "version">
+  readonly contact: Pick<LoadedContact, "first_name" | "id" | "identities" | "last_name" | "version">
 }

@@ -9,7 +9,15 @@ import { ContactId, IdentityId } from "../kernel/Ids.ts"
 import { canonical } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
-import type { ContactIdentity, Identity, IdentityRow, KnownIdentity, LoadedContact, Person } from "./Contact.ts"
+import type {
+  Contact,
+  ContactIdentity,
+  Identity,
+  IdentityRow,
+  KnownIdentity,
+  LoadedContact,
+  Person
+} from "./Contact.ts"
 import { add, change, ContactRows, newContact, raiseUpdated, searchText } from "./Contacts.ts"
 
 // ---------------------------------------------------------------- data
@@ -63,7 +71,7 @@ const updateIdentity = (
   return Changes.all(
     IdentityRows.update(identity, set),
     ContactRows.update(contact, { identities, search_text: searchText({ ...contact, identities }) }),
-    raiseUpdated(contact.id, ["identities"], context)
+    raiseUpdated({ ...contact, identities }, ["identities"], context)
   )
 }
 
@@ -92,6 +100,11 @@ export const addAliases = (
 
 const byId = (a: Identity, b: Identity): number => a.id < b.id ? -1 : 1
 
+const shownAs = (
+  { display_name, external_id, id: identity_id, username }: Identity,
+  { first_name, id: contact_id, last_name }: KnownIdentity["contact"] | Contact
+): ContactIdentity => ({ identity_id, contact_id, first_name, last_name, display_name, external_id, username })
+
 /** Creates the identity of a person, for the contact with their number or else for a new contact. */
 const createIdentity = (
   person: Person,
@@ -110,7 +123,7 @@ const createIdentity = (
   const contact = Option.getOrElse(withPhone, () => newContact(ContactId.make(uuid()), person, now))
   const identities = [...contact.identities, identity].toSorted(byId)
   return {
-    result: { identity_id: identity.id, contact_id: contact.id },
+    result: shownAs(identity, contact),
     changes: Changes.all(
       Option.isSome(withPhone)
         ? Changes.all(
@@ -118,7 +131,7 @@ const createIdentity = (
             identities,
             search_text: searchText({ ...withPhone.value, identities })
           }),
-          raiseUpdated(contact.id, ["identities"], context)
+          raiseUpdated({ ...contact, identities }, ["identities"], context)
         )
         : add({ ...contact, identities }, context),
       IdentityRows.insert({ ...identity, contact_id: contact.id }),
@@ -150,7 +163,7 @@ export const findOrCreateByIdentity = (
   // The identity is written, so that a concurrent erasure, which removes its network IDs, does not miss these.
   const written = aliases.length > 0 ? IdentityRows.update(found.identity, {}) : Changes.none
   return {
-    result: { identity_id: found.identity.id, contact_id: found.contact.id },
+    result: shownAs({ ...found.identity, ...set }, found.contact),
     changes: Changes.all(
       addAliases(person.channel_type, found.identity.id, aliases),
       Option.match(contact, {

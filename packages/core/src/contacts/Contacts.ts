@@ -23,7 +23,7 @@ import { Decide, type DecisionContext, type Write, zipConcurrently } from "../wo
 import type { Respond } from "../work/RecordedResponses.ts"
 import {
   type AddNote,
-  type Contact,
+  Contact,
   type CreateContact,
   emptyContact,
   type Identity,
@@ -99,19 +99,31 @@ export const compose = (
 export const ownersExpected = ({ owners }: References): Changes.Changes =>
   Changes.all(...Array.from(owners.values(), (owner) => MemberRows.expect(owner)))
 
+const subjectOf = (contact: Contact): Events.Subject => ({
+  name: "contact",
+  resource: Struct.pick(contact, Struct.keys(Contact.fields)),
+  contact_id: contact.id,
+  message_id: null
+})
+
 /** Inserts a contact, and raises the event of its creation. */
 export const add = (contact: Contact, context: DecisionContext): Changes.Changes =>
-  Changes.all(insert(contact), Changes.raise(Events.make("contact.created", { contact_id: contact.id }, context)))
+  Changes.all(
+    insert(contact),
+    Changes.raise(Events.make("contact.created", { contact_id: contact.id }, context, subjectOf(contact)))
+  )
 
-/** Raises an event about fields of a contact, if there are any. */
+/** Raises an event about fields of a contact, given as they leave it, if there are any. */
 export const raiseUpdated = (
-  contact_id: ContactId,
+  contact: Contact,
   changed_fields: ReadonlyArray<string>,
   context: DecisionContext
 ): Changes.Changes =>
   changed_fields.length === 0
     ? Changes.none
-    : Changes.raise(Events.make("contact.updated", { contact_id, changed_fields }, context))
+    : Changes.raise(
+      Events.make("contact.updated", { contact_id: contact.id, changed_fields }, context, subjectOf(contact))
+    )
 
 /** Sets fields of a contact, its `updated_at`, and the texts by which it is found. `updated_at` never moves backwards. */
 export const change = (
@@ -130,7 +142,7 @@ export const change = (
     result,
     changes: Changes.all(
       ContactRows.update({ id: contact.id, version }, { ...set, ...derived }),
-      raiseUpdated(contact.id, changed, context)
+      raiseUpdated(result, changed, context)
     )
   }
 }

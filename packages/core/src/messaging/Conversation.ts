@@ -100,12 +100,11 @@ export interface ConversationRow extends ConversationColumns {
   readonly display_name: string | null
   readonly username: string | null
   readonly version: Changes.Version
-  readonly contact_version: Changes.Version
 }
 
 /** A known identity, with its conversation on the channel if there is one. */
 export interface KnownThread extends KnownIdentity {
-  readonly conversation: Pick<ConversationRow, "id" | "status" | "version"> | null
+  readonly conversation: ConversationRow | null
 }
 
 /** The filters of a list. A filter that is null does not filter (contract §10.6). */

@@ -13,7 +13,15 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
 import { type MemberRow, MemberRows, MemberStore, present } from "../accounts/Members.ts"
 import { type Channel } from "../catalog/Channels.ts"
-import { type ContactIdentity, ContactRows, fullName, raiseUpdated, ReferenceUnknown } from "../contacts/Contacts.ts"
+import {
+  type ContactIdentity,
+  ContactRows,
+  ContactStore,
+  fullName,
+  type LoadedContact,
+  raiseUpdated,
+  ReferenceUnknown
+} from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { MemberId } from "../kernel/Ids.ts"
 import { ConversationId, type OrganizationId } from "../kernel/Ids.ts"
@@ -64,8 +72,11 @@ export const isReplyWindowOpen = (row: Pick<ConversationRow, "last_inbound_at">,
   return end !== null && DateTime.isLessThan(now, end)
 }
 
+/** What callers see of a conversation. */
+type Shown = Omit<ConversationRow, "version">
+
 /** Returns the conversation as callers see it. */
-export const toConversation = (row: ConversationRow): Conversation => ({
+export const toConversation = (row: Shown): Conversation => ({
   id: row.id,
   channel: { id: row.channel_id, type: row.channel_type },
   contact: {
@@ -96,28 +107,40 @@ export const State = {
     row.assigned_user_id === assigned_user_id ? {} : { assigned_user_id }
 }
 
-const opened = (conversation_id: ConversationId, context: DecisionContext): Changes.RaisedEvent =>
-  Events.make("conversation.opened", { conversation_id }, context)
+const subjectOf = (row: Shown): Events.Subject => ({
+  name: "conversation",
+  resource: toConversation(row),
+  contact_id: row.contact_id,
+  message_id: null
+})
+
+const opened = (row: Shown, context: DecisionContext): Changes.RaisedEvent =>
+  Events.make("conversation.opened", { conversation_id: row.id }, context, subjectOf(row))
 
 /** Sets columns, and raises the event of the change, if there is one. */
 const change = (
   row: ConversationRow,
   set: Partial<ConversationColumns>,
-  event: () => Changes.RaisedEvent
-): Changes.Decision<Conversation> => ({
-  result: toConversation({ ...row, ...set }),
-  changes: Object.keys(set).length === 0
-    ? Changes.none
-    : Changes.all(ConversationRows.update(row, set), Changes.raise(event()))
-})
+  event: (after: ConversationRow) => Changes.RaisedEvent
+): Changes.Decision<Conversation> => {
+  const after = { ...row, ...set }
+  return {
+    result: toConversation(after),
+    changes: Object.keys(set).length === 0
+      ? Changes.none
+      : Changes.all(ConversationRows.update(row, set), Changes.raise(event(after)))
+  }
+}
 
 /** Assigns a conversation to a member, by default with its contact, or unassigns it, which leaves the contact's owner. */
 export const assign = (
-  { conversation, member }: {
+  { contact, conversation, member }: {
     readonly conversation: Option.Option<ConversationRow>
     readonly member: Option.Option<MemberRow>
+    /** The contact of the conversation; none where its owner stays. */
+    readonly contact: Option.Option<LoadedContact>
   },
-  { assigned_user_id, sync_contact_owner = true }: AssignConversation,
+  { assigned_user_id }: AssignConversation,
   context: DecisionContext
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound | ReferenceUnknown> => {
   const assignee = Option.getOrNull(present(member))
@@ -131,20 +154,22 @@ export const assign = (
   const { result, changes } = change(
     row,
     State.assign(row, assigned_user_id),
-    () => Events.make("conversation.assigned", data, context)
+    (after) => Events.make("conversation.assigned", data, context, subjectOf(after))
   )
   if (assignee === null) return Result.succeed({ result, changes })
-  const contact = { id: row.contact_id, version: row.contact_version }
+  const set = { owner_user_id: assignee.id, updated_at: context.now }
   return Result.succeed({
     result,
     changes: Changes.all(
       changes,
-      sync_contact_owner
-        ? Changes.all(
-          ContactRows.update(contact, { owner_user_id: assignee.id, updated_at: context.now }),
-          raiseUpdated(row.contact_id, ["owner_user_id"], context)
-        )
-        : Changes.none,
+      Option.match(contact, {
+        onNone: () => Changes.none,
+        onSome: (before) =>
+          Changes.all(
+            ContactRows.update(before, set),
+            raiseUpdated({ ...before, ...set }, ["owner_user_id"], context)
+          )
+      }),
       MemberRows.expect(assignee)
     )
   })
@@ -167,7 +192,7 @@ export const close = (
     change(
       row,
       State.close(row, category, context.now),
-      () => Events.make("conversation.closed", { conversation_id: row.id }, context)
+      (after) => Events.make("conversation.closed", { conversation_id: row.id }, context, subjectOf(after))
     ))
 
 export const reopen = (
@@ -176,47 +201,43 @@ export const reopen = (
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
   Result.map(
     required(conversation),
-    (row) => change(row, State.reopen(row, context.now), () => opened(row.id, context))
+    (row) => change(row, State.reopen(row, context.now), (after) => opened(after, context))
   )
 
 /** Returns the identity's open conversation on the channel: reopens the one that was found, or creates one. */
 export const open = (
   channel: Channel,
-  { contact_id, identity_id }: ContactIdentity,
+  { contact_id, identity_id, ...names }: ContactIdentity,
   found: KnownThread["conversation"],
   context: DecisionContext
 ): Changes.Decision<ConversationId> => {
   const { now, uuid } = context
   if (found !== null) {
-    const changes = found.status === "open"
-      ? Changes.none
-      : Changes.all(
-        ConversationRows.update(found, State.reopen(found, now)),
-        Changes.raise(opened(found.id, context))
-      )
+    const { changes } = change(found, State.reopen(found, now), (after) => opened({ ...after, ...names }, context))
     return { result: found.id, changes }
   }
   const id = ConversationId.make(uuid())
+  const row: ConversationColumns = {
+    id,
+    channel_id: channel.id,
+    contact_id,
+    identity_id,
+    status: "open",
+    close_category: null,
+    assigned_user_id: null,
+    agent_id: null,
+    created_at: now,
+    opened_at: now,
+    closed_at: null,
+    last_activity_at: now,
+    last_activity_preview: null,
+    last_inbound_at: null
+  }
   return {
     result: id,
     changes: Changes.all(
-      Changes.raise(opened(id, context)),
-      ConversationRows.insert({
-        id,
-        channel_id: channel.id,
-        contact_id,
-        identity_id,
-        status: "open",
-        close_category: null,
-        assigned_user_id: null,
-        agent_id: null,
-        created_at: now,
-        opened_at: now,
-        closed_at: null,
-        last_activity_at: now,
-        last_activity_preview: null,
-        last_inbound_at: null
-      })
+      Changes.raise(opened({ ...row, ...names, channel_type: channel.type }, context)),
+      ConversationRows.insert(row)
     )
   }
 }
@@ -279,6 +300,7 @@ export class Conversations extends Context.Service<Conversations, {
   static readonly layer = Layer.effect(
     Conversations,
     Effect.gen(function*() {
+      const contacts = yield* ContactStore
       const cursors = yield* Cursors
       const { runAudited } = yield* Decide
       const members = yield* MemberStore
@@ -304,12 +326,19 @@ export class Conversations extends Context.Service<Conversations, {
       const assignConversation = operation("conversations.assign")(
         function*<Out>(id: ConversationId, input: AssignConversation, respond?: Respond<Conversation, Out>) {
           const { organization_id } = yield* CurrentActor
-          const { assigned_user_id } = input
-          return yield* runAudited("conversations.assign", {
-            load: Effect.all({
+          const { assigned_user_id, sync_contact_owner = true } = input
+          const load = Effect.gen(function*() {
+            const { conversation, member } = yield* Effect.all({
               conversation: store.find(organization_id, id),
               member: assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
-            }, concurrently),
+            }, concurrently)
+            const contact = Option.isNone(conversation) || assigned_user_id === null || !sync_contact_owner
+              ? Option.none()
+              : yield* contacts.load(organization_id, conversation.value.contact_id)
+            return { conversation, member, contact }
+          })
+          return yield* runAudited("conversations.assign", {
+            load,
             decide: (loaded, context) => assign(loaded, input, context),
             current: ({ conversation }) => current(conversation)
           }, respond)

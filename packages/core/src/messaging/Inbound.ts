@@ -11,7 +11,7 @@ import { type ChannelHoldRow, ChannelHoldStore, pause } from "../catalog/Channel
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { changeIdentity, hasNewProfile, networkIdsOf } from "../contacts/ContactIdentities.ts"
 import { ContactStore, type Person } from "../contacts/Contacts.ts"
-import { ChannelId, type ConversationId, type OrganizationId } from "../kernel/Ids.ts"
+import { ChannelId, type ContactId, type ConversationId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import type { Position } from "../kernel/Page.ts"
 import { traced } from "../kernel/Traces.ts"
@@ -31,7 +31,8 @@ import {
   type ProviderMessage,
   revise,
   type StatusUpdate,
-  storeEarlyUpdate
+  storeEarlyUpdate,
+  subjectOf
 } from "./Messages.ts"
 import {
   type MessageDeleted,
@@ -54,6 +55,7 @@ export class ChannelUnknown extends Schema.TaggedError<ChannelUnknown>()("Channe
 
 /** Raises `message.updated` if the update changed what subscribers can see. */
 const updateEvent = (
+  contact_id: ContactId,
   before: Message,
   after: Message,
   update: MessageUpdate,
@@ -64,7 +66,7 @@ const updateEvent = (
     : after.status !== before.status
   if (!isNews || update.status === "sent") return Changes.none
   const data = { conversation_id: after.conversation_id, message_id: after.id, status: update.status }
-  return Changes.raise(Events.make("message.updated", data, context))
+  return Changes.raise(Events.make("message.updated", data, context, subjectOf(contact_id, after)))
 }
 
 type OfMessage = Pick<MessageDeleted, "channel_id" | "provider_message_id">
@@ -81,7 +83,8 @@ export const update = (
   if (known === null) return storeEarlyUpdate({ channel_id, provider_message_id }, found, news, context.now)
   const after = applyUpdate(known, news)
   if (after === known) return Changes.none
-  return Changes.all(revise(known.contact_id, known, after), updateEvent(known, after, news, context))
+  const { contact_id } = known
+  return Changes.all(revise(contact_id, known, after), updateEvent(contact_id, known, after, news, context))
 }
 
 /** Returns the update that a provider's report contains. */

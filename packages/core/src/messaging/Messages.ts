@@ -9,11 +9,12 @@ import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
+import type * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
 import type { LinkedMedia } from "./Media.ts"
 import { Media, MediaRows } from "./Media.ts"
-import { type LinkedMessage, type Message, type MessageUpdate, previewOf, sameUpdate } from "./Message.ts"
+import { type LinkedMessage, Message, type MessageUpdate, previewOf, sameUpdate } from "./Message.ts"
 
 export * from "./Message.ts"
 
@@ -188,6 +189,17 @@ const linked = (message: Message, media: LinkedMedia | null): LinkedMessage => (
   ...message,
   delivered_at: message.delivered_at ?? message.read_at,
   media
+})
+
+/** Returns a message as events contain it: as it is read, but without a link to its file. */
+export const subjectOf = (contact_id: ContactId, message: Message): Events.Subject => ({
+  name: "message",
+  resource: {
+    ...Struct.pick({ ...message, delivered_at: message.delivered_at ?? message.read_at }, Struct.keys(Message.fields)),
+    media: message.media === null ? null : Struct.omit(message.media, ["id"])
+  },
+  contact_id,
+  message_id: message.id
 })
 
 /** Returns the place of a message in the list of its conversation. */

@@ -63,11 +63,16 @@ const eraseSend = (send: SendRow): Changes.Changes =>
 const erasedPreview = ({ last_activity_preview }: Pick<ConversationRow, "last_activity_preview">) =>
   last_activity_preview === null ? null : erased
 
-/** Erases the preview and the category of a conversation, and closes its reply window. */
-const eraseConversation = (conversation: ConversationRow): Changes.Changes => {
-  const set = { last_activity_preview: erasedPreview(conversation), close_category: null, last_inbound_at: null }
-  return has(conversation, set) ? Changes.none : ConversationRows.update(conversation, set)
-}
+/**
+ * Erases the preview and the category of a conversation, and closes its reply window. The row is always written, so that
+ * a concurrent change that has loaded the person's names conflicts, and stores no event with them.
+ */
+const eraseConversation = (conversation: ConversationRow): Changes.Changes =>
+  ConversationRows.update(conversation, {
+    last_activity_preview: erasedPreview(conversation),
+    close_category: null,
+    last_inbound_at: null
+  })
 
 /** Erases what a contact's own row, its identities, and their network IDs contain. An erased contact stays as it is. */
 export const erase = (
@@ -122,8 +127,8 @@ export interface LoadedNetworkId extends IdentityNetworkId {
  *   conversations and `sends` the sends of one, each in any order. `messages` returns
  *   a page of the messages of one, the newest first, then by the greatest id.
  * - `eraseCopies` deletes the idempotency records whose body contains the contact's id,
- *   and removes the endpoints' responses to events about it and its conversations. Both are
- *   found by their bytes and have no versions, so no decision can name them.
+ *   and removes the resources of events about it, its conversations, and its messages, and the
+ *   endpoints' responses to such events. None has a version, so no decision can name them.
  * - `eraseCallbacks` deletes the stored callbacks of the organization's channels
  *   that are about one of the people.
  * - Nothing of another contact or organization is changed. Each may be repeated.

@@ -15,7 +15,7 @@ import type { DecisionContext } from "../work/Decide.ts"
 import { type KnownThread, open } from "./Conversations.ts"
 import * as Media from "./Media.ts"
 import { bounded } from "./MessageDetails.ts"
-import { applyUpdate, clamped, insert, type Message, type ProviderMessage } from "./Messages.ts"
+import { applyUpdate, clamped, insert, type Message, type ProviderMessage, subjectOf } from "./Messages.ts"
 import type { MessagesReported, ProviderMessageReceived, ProviderMessageSent, Sender } from "./ProviderEvents.ts"
 import { messageEvents } from "./SendCompletion.ts"
 
@@ -107,15 +107,16 @@ export const storeMessage = (
     ? { result: known.id, changes: Changes.none }
     : open(channel, who.result, known, context)
   const message = messageOf(loaded, event, file, conversation.result, context)
+  const { contact_id } = who.result
   const data = { conversation_id: message.conversation_id, message_id: message.id }
   return Changes.all(
     who.changes,
     conversation.changes,
     message.media === null ? Changes.none : Media.publish(message.media),
-    insert(channel.id, who.result.contact_id, found, message),
+    insert(channel.id, contact_id, found, message),
     event.event === "message_received"
-      ? Changes.raise(Events.make("message.received", data, context))
-      : messageEvents(message, context)
+      ? Changes.raise(Events.make("message.received", data, context, subjectOf(contact_id, message)))
+      : messageEvents(contact_id, message, context)
   )
 }
 

@@ -3,7 +3,7 @@
  */
 import { Effect, Option } from "effect"
 import { addAliases } from "../contacts/ContactIdentities.ts"
-import { type ChannelId, MessageId, type OrganizationId, type SendId } from "../kernel/Ids.ts"
+import { type ChannelId, type ContactId, MessageId, type OrganizationId, type SendId } from "../kernel/Ids.ts"
 import { erased } from "../kernel/Text.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
@@ -15,7 +15,8 @@ import {
   MessageRows,
   MessageStore,
   type MessageUpdate,
-  type ProviderMessage
+  type ProviderMessage,
+  subjectOf
 } from "./Messages.ts"
 import type { Accepted, FailureReason } from "./MessagingProvider.ts"
 import { isOpen, isUnproven, type OutgoingSend, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
@@ -57,13 +58,16 @@ const messageOf = (
 
 /** Returns `message.sent`, and `message.updated` where an early report has already moved the status on. */
 export const messageEvents = (
-  { conversation_id, id: message_id, status }: Message,
+  contact_id: ContactId,
+  message: Message,
   context: DecisionContext
 ): Changes.Changes => {
+  const { conversation_id, id: message_id, status } = message
   const data = { conversation_id, message_id }
-  const sent = Changes.raise(Events.make("message.sent", data, context))
+  const subject = subjectOf(contact_id, message)
+  const sent = Changes.raise(Events.make("message.sent", data, context, subject))
   if (status === "sent" || status === "received") return sent
-  return Changes.all(sent, Changes.raise(Events.make("message.updated", { ...data, status }, context)))
+  return Changes.all(sent, Changes.raise(Events.make("message.updated", { ...data, status }, context, subject)))
 }
 
 /** Fails a send that has not ended, and raises `send.failed`. */
@@ -122,7 +126,7 @@ export const complete = (
     aliases,
     insert(row.channel_id, contact_id, provider_message, message),
     SendRows.update(row, State.accept(row, message.id)),
-    messageEvents(message, context)
+    messageEvents(contact_id, message, context)
   )
 }
 

@@ -23,7 +23,7 @@ import {
 import { operation } from "../kernel/Operations.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import type { RaisedEvent } from "../work/Changes.ts"
+import type { EventResource, RaisedEvent } from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
@@ -131,7 +131,7 @@ export const WebhookTest = event("webhook.test", { webhook_id: WebhookId }).anno
   description: "A request tests the webhook."
 })
 
-/** Schema for a posted event. It holds ids and no content, so that subscribers read the current state of the resource. */
+/** Schema for an event without its resource: it holds ids and no content. */
 export const Event = Schema.Union([
   MessageReceived,
   MessageSent,
@@ -152,6 +152,18 @@ export type Event = typeof Event.Type
 
 const Body = Schema.fromJsonString(Event)
 
+/** An event as it is stored. `full_body` are its bytes with the resource; null where none is stored. */
+export interface StoredEvent extends Omit<RaisedEvent, "resource"> {
+  readonly full_body: string | null
+}
+
+/** The resource that an event is about, as the change leaves it. */
+export interface Subject extends Omit<EventResource, "body"> {
+  readonly name: "contact" | "conversation" | "message"
+  /** The resource as callers see it. Its times become text as `Timestamp` encodes them. */
+  readonly resource: object
+}
+
 /** The filters of the list. A filter that is null does not filter (contract §13.4). */
 export interface EventFilters {
   readonly type: AnyEventType | null
@@ -160,16 +172,30 @@ export interface EventFilters {
 
 // ----------------------------------------------------------- decisions
 
+/** Adds a resource to the bytes of an event, which end with `data`. */
+const withResource = (body: string, { contact_id, message_id, name, resource }: Subject): EventResource => ({
+  body: `${body.slice(0, -"}}".length)},"${name}":${JSON.stringify(resource)}}}`,
+  contact_id,
+  message_id
+})
+
 /** Makes an event with a new id, the current time and its encoded bytes. */
 export const make = <const Type extends AnyEventType>(
   type: Type,
   data: Extract<Event, { readonly type: Type }>["data"],
-  { now, uuid }: DecisionContext
+  { now, uuid }: DecisionContext,
+  subject: Subject | null = null
 ): RaisedEvent => {
   const id = EventId.make(uuid())
   const body = JSON.stringify({ id, type, timestamp: DateTime.formatIso(now), data })
-  return { id, type, body, created_at: now }
+  return { id, type, body, created_at: now, resource: subject === null ? null : withResource(body, subject) }
 }
+
+/** Returns the bytes of an event that a webhook gets. */
+export const bodyFor = (
+  { include_resource }: { readonly include_resource: boolean },
+  { body, full_body }: Pick<StoredEvent, "body" | "full_body">
+): string => include_resource ? full_body ?? body : body
 
 // ---------------------------------------------------------------- port
 
@@ -192,12 +218,12 @@ export class EventStore extends Context.Service<EventStore, {
     organization_id: OrganizationId,
     filters: { readonly types: ReadonlyArray<AnyEventType>; readonly since: Timestamp | null },
     page: PageRequest
-  ) => Effect.Effect<ReadonlyArray<RaisedEvent>>
+  ) => Effect.Effect<ReadonlyArray<StoredEvent>>
   readonly next: (
     organization_id: OrganizationId,
     filters: { readonly types: ReadonlyArray<AnyEventType>; readonly until: Timestamp },
     page: { readonly after: Position; readonly size: number }
-  ) => Effect.Effect<ReadonlyArray<RaisedEvent>>
+  ) => Effect.Effect<ReadonlyArray<StoredEvent>>
   readonly purge: (before: Timestamp, limit: number) => Effect.Effect<number>
 }>()("@messaging-crm/core/Events/EventStore") {}
 

@@ -17,6 +17,9 @@ export const Webhook = Schema.Struct({
   id: WebhookId,
   url: Schema.String.annotate({ format: "uri" }),
   event_types: Schema.Array(EventType),
+  include_resource: Schema.Boolean.annotate({
+    description: "Whether `data` of its events contains the message, conversation, or contact."
+  }),
   status: WebhookStatus.annotate({
     description: "`disabled` by a request, by a 410 response, or after five days without a success; permanent."
   }),
@@ -59,15 +62,23 @@ const Url = Text.check(jsonSchemaOnly({ maxLength: limits.url_chars_max, pattern
       "A public https endpoint: a host name, no user, no fragment, port 443 or above 1023. It is stored in ASCII, as WHATWG URL serializes it."
   })
 
-export const CreateWebhook = Schema.Struct({ url: Url, event_types: EventTypes }).annotate({
-  identifier: "CreateWebhook"
-}).pipe(Schema.brand("CreateWebhook"))
+const include_resource = Schema.Boolean.annotate({
+  description:
+    "Whether `data` of its events contains the message, conversation, or contact as it was when the event was raised."
+})
+
+export const CreateWebhook = Schema.Struct({
+  url: Url,
+  event_types: EventTypes,
+  include_resource: Schema.optionalKey(include_resource.annotate({ default: false }))
+}).annotate({ identifier: "CreateWebhook" }).pipe(Schema.brand("CreateWebhook"))
 export interface CreateWebhook extends Schema.Schema.Type<typeof CreateWebhook> {}
 
 /** A partial update: an absent field keeps its value (contract §14.15). */
 export const UpdateWebhook = Schema.Struct({
   url: Schema.optionalKey(Url),
-  event_types: Schema.optionalKey(EventTypes)
+  event_types: Schema.optionalKey(EventTypes),
+  include_resource: Schema.optionalKey(include_resource)
 }).annotate({ identifier: "UpdateWebhook", description: "An absent field keeps its value." }).pipe(
   Schema.brand("UpdateWebhook")
 )
@@ -94,6 +105,7 @@ export const WebhookRows = Changes.rows<WebhookColumns>()({
   columns: {
     url: "text",
     event_types: "text[]",
+    include_resource: "boolean",
     status: "text",
     created_at: "timestamptz",
     disabled_at: "timestamptz",

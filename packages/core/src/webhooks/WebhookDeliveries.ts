@@ -125,7 +125,7 @@ const acceptsResult = ({ failure_code, status }: WebhookDelivery): boolean =>
  *
  * - `list` returns a webhook's deliveries from the newest to the oldest, then
  *   by id descending, at most `limit`.
- * - `load` returns a delivery with its event's bytes and its webhook.
+ * - `load` returns a delivery with its event's bytes, without and with the resource, and its webhook.
  * - Neither finds another organization's delivery.
  * - `claim` claims work as `WorkQueue.claim` does, and loads the deliveries in the
  *   same step. It may return none for a delivery that was just added.
@@ -245,12 +245,13 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       /** Counts the stored bytes of an attempt. If the budget is used up, the endpoint's response is not stored. */
       const withinBudget = Effect.fnUntraced(function*(
         organization_id: OrganizationId,
-        { attempt_count, response_body: before }: WebhookDelivery,
+        { delivery: { attempt_count, response_body: before }, full_body, webhook }: Outgoing,
         attempt: Attempt
       ) {
         const hasSpace = yield* Effect.isSuccess(use.require(organization_id))
         const response_body = hasSpace ? attempt.response_body : null
-        const bytes = (attempt_count === 0 ? delivery_bytes : 0) +
+        const resource_bytes = webhook.include_resource ? full_body?.length ?? 0 : 0
+        const bytes = (attempt_count === 0 ? delivery_bytes + resource_bytes : 0) +
           Math.max(0, (response_body?.length ?? 0) - (before?.length ?? 0))
         yield* use.count(organization_id, [{ bytes, age_max: Changes.event_age_max }])
         return { ...attempt, response_body }
@@ -262,8 +263,9 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         if (outgoing === null || outgoing.delivery.status !== "pending" || outgoing.webhook.status === "disabled") {
           return yield* failDelivery(claimed, "webhook_disabled")
         }
-        const { body, delivery: { event_id }, webhook } = outgoing
+        const { delivery: { event_id }, webhook } = outgoing
         const { organization_id } = claimed
+        const body = Events.bodyFor(webhook, outgoing)
         const posted = yield* Effect.result(post({ organization_id, webhook, event_id, body }))
         if (Result.isFailure(posted)) {
           const isUnreadable = posted.failure._tag === "SecretUnreadable"
@@ -276,7 +278,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           return
         }
         const { attempt: whole, retry_after } = posted.success
-        const attempt = yield* withinBudget(organization_id, outgoing.delivery, whole)
+        const attempt = yield* withinBudget(organization_id, outgoing, whole)
         const random = yield* Random.next
         const disabling = yield* settleDelivery(
           claimed,

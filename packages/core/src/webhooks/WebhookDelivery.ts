@@ -68,6 +68,8 @@ export interface Outgoing {
   readonly delivery: WebhookDeliveryRow
   /** The event's exact bytes. */
   readonly body: string
+  /** The same with its resource; null where none is stored. */
+  readonly full_body: string | null
   readonly webhook: WebhookRow
 }
 
@@ -81,7 +83,7 @@ export interface ClaimedDelivery {
 
 /** Returns the first state of an event's delivery to a webhook. */
 export const newDelivery = (
-  { created_at, id: event_id, type }: RaisedEvent,
+  { created_at, id: event_id, type }: Pick<RaisedEvent, "created_at" | "id" | "type">,
   webhook_id: WebhookId
 ): WebhookDelivery => ({
   id: Changes.deliveryIdOf(event_id, webhook_id),

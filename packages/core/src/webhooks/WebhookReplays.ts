@@ -16,7 +16,7 @@ import * as Changes from "../work/Changes.ts"
 import { concurrently, Decide, type DecisionContext, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
-import { EventStore } from "./Events.ts"
+import { bodyFor, EventStore } from "./Events.ts"
 import { type Attempt, WebhookPosts } from "./WebhookAttempt.ts"
 import * as Outcome from "./WebhookOutcome.ts"
 import {
@@ -237,12 +237,12 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
         )
         const deadline = DateTime.addDuration(yield* DateTime.now, batch_time_max)
         let last: Position = { at, id }
-        for (const { body, created_at, id } of stored) {
+        for (const { created_at, id, ...bodies } of stored) {
           if (DateTime.isGreaterThan(yield* DateTime.now, deadline)) {
             return { last, isDone: false, failed: null, isHeld: false }
           }
           const posted = yield* Effect.result(
-            post({ organization_id, webhook, event_id: EventId.make(id), body })
+            post({ organization_id, webhook, event_id: EventId.make(id), body: bodyFor(webhook, bodies) })
           )
           if (Result.isFailure(posted)) return { last, isDone: false, failed: null, isHeld: true }
           const { attempt } = posted.success

@@ -65,7 +65,7 @@ export const secretContext = (organization_id: OrganizationId, id: WebhookId): s
 
 /** Returns the webhook as callers see it. */
 export const toWebhook = (row: WebhookColumns): Webhook =>
-  Struct.pick(row, ["id", "url", "event_types", "status", "created_at", "disabled_at"])
+  Struct.pick(row, ["id", "url", "event_types", "include_resource", "status", "created_at", "disabled_at"])
 
 const equalTypes = Equivalence.Array(Equivalence.strictEqual<Events.EventType>())
 
@@ -75,7 +75,7 @@ const create = (
     readonly active: number
     readonly organization: Option.Option<OrganizationRow>
   },
-  webhook: Pick<WebhookColumns, "event_types" | "id" | "sealed_secret" | "url">,
+  webhook: Pick<WebhookColumns, "event_types" | "id" | "include_resource" | "sealed_secret" | "url">,
   { now }: DecisionContext
 ): Result.Result<Changes.Decision<Webhook>, TooManyWebhooks> => {
   if (active >= limits.webhooks_active_max) {
@@ -92,14 +92,15 @@ const create = (
   })
 }
 
-/** Changes the URL or the event types. Another URL is another endpoint: it begins without failures and without a pause. */
+/** Changes the URL, the event types, or whether events have resources. Another URL is another endpoint: it begins without failures and without a pause. */
 const update = (
   row: WebhookRow,
-  set: Partial<Pick<WebhookColumns, "event_types" | "url">>
+  set: Partial<Pick<WebhookColumns, "event_types" | "include_resource" | "url">>
 ): Result.Result<Changes.Decision<Webhook>, WebhookDisabled> => {
   const { event_types, id: lane, status, url } = row
   const isMoved = set.url !== undefined && set.url !== url
-  const isSame = !isMoved && (set.event_types === undefined || equalTypes(event_types, set.event_types))
+  const isSame = !isMoved && (set.event_types === undefined || equalTypes(event_types, set.event_types)) &&
+    (set.include_resource ?? row.include_resource) === row.include_resource
   if (isSame) return Result.succeed({ result: toWebhook(row), changes: Changes.none })
   if (status === "disabled") return Result.fail(new WebhookDisabled())
   const whole = { ...set, ...(isMoved ? healthy : {}) }
@@ -191,7 +192,7 @@ export class Webhooks extends Context.Service<Webhooks, {
   /** Returns the 100 most recent webhooks that pass the filters, newest first. */
   readonly list: (filters: WebhookFilters) => Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
   readonly get: (id: WebhookId) => Effect.Effect<Webhook, WebhookNotFound, CurrentActor>
-  /** Changes the URL or the event types. Deliveries that are still pending go to the new URL. */
+  /** Changes the URL, the event types, or whether events have resources. Deliveries that are still pending go to the new URL. */
   readonly update: Write<
     [id: WebhookId, input: UpdateWebhook],
     Webhook,
@@ -227,7 +228,7 @@ export class Webhooks extends Context.Service<Webhooks, {
       const current = (row: Option.Option<WebhookRow>) => Result.map(found(row), toWebhook)
 
       const createWebhook = operation("webhooks.create")(function*<Out>(
-        { event_types, url: given }: CreateWebhook,
+        { event_types, include_resource = false, url: given }: CreateWebhook,
         respond?: Respond<CreatedWebhook, Out>
       ) {
         const { organization_id } = yield* CurrentActor
@@ -243,7 +244,7 @@ export class Webhooks extends Context.Service<Webhooks, {
           }),
           decide: (loaded, context) =>
             Result.map(
-              create(loaded, { id, url, event_types, sealed_secret }, context),
+              create(loaded, { id, url, event_types, include_resource, sealed_secret }, context),
               ({ result, changes }) => ({ result: { ...result, signing_secret }, changes })
             )
         }, respond)

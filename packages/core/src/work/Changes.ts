@@ -13,7 +13,7 @@
  * ```
  */
 import { Duration } from "effect"
-import type { ContactId, ConversationId, EventId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
+import type { ContactId, ConversationId, EventId, MessageId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { AuditRecord } from "./Audit.ts"
 import type { Declaration, Table } from "./Table.ts"
@@ -73,12 +73,23 @@ export interface Activity {
   readonly last_inbound_at: Timestamp | null
 }
 
+/** An event with the resource that it is about, which is stored only if a webhook asks for it. */
+export interface EventResource {
+  /** The exact bytes of the event with the resource in `data`. */
+  readonly body: string
+  readonly contact_id: ContactId
+  /** Null where the resource is no message. */
+  readonly message_id: MessageId | null
+}
+
 /** An event with its exact bytes. It is stored with a delivery for each active webhook that subscribes to it. */
 export interface RaisedEvent {
   readonly id: EventId
   readonly type: string
   readonly body: string
   readonly created_at: Timestamp
+  /** Null where the event is about no message, conversation, or contact. */
+  readonly resource: EventResource | null
 }
 
 /** How long events are kept, with their deliveries. */

@@ -38,9 +38,10 @@ export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
  *   `last_inbound_at`, never backwards. It sets the preview unless a later
  *   activity has set it. An update may set the preview and remove `last_inbound_at`,
  *   but moves none of these times backwards.
- * - An event to which active webhooks of the organization subscribe is stored with
- *   one pending delivery for each, whose id is `deliveryIdOf`. Each is due at the
- *   event's time and has work in its webhook's lane. Other events are not stored.
+ * - An event is stored with one pending delivery for each active webhook of the
+ *   organization that subscribes to it, whose id is `deliveryIdOf`. Each is due at
+ *   the event's time and has work in its webhook's lane. The event's resource is
+ *   stored if one of them asks for it.
  * - Work is inserted unless an item of its kind exists for its `ref`. It carries
  *   the trace that the commit runs in. In a fifo lane, work of a commit that began
  *   after another had returned comes after that one's work.

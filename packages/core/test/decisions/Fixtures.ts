@@ -81,8 +81,7 @@ export const conversation: Conversations.ConversationRow = {
   last_activity_at: noon,
   last_activity_preview: null,
   last_inbound_at: noon,
-  version: 5,
-  contact_version: 7
+  version: 5
 }
 
 export const ada: MemberRow = {
@@ -136,6 +135,7 @@ export const webhook: Webhooks.WebhookRow = {
   id: WebhookId.make(id(30)),
   url: "https://shop.example/crm",
   event_types: ["message.sent"],
+  include_resource: false,
   status: "active",
   created_at: noon,
   disabled_at: null,

@@ -28,7 +28,7 @@ describe("a webhook delivery", () => {
     to: Webhooks.WebhookRow | null = webhook
   ) =>
     WebhookDeliveries.retry(
-      Option.some({ delivery: { ...delivery, ...fields }, body: "{}", webhook }),
+      Option.some({ delivery: { ...delivery, ...fields }, body: "{}", full_body: null, webhook }),
       Option.fromNullishOr(to),
       context()
     )

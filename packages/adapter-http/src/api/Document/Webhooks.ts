@@ -12,6 +12,9 @@ import {
   WebhookDisabled,
   WebhookTest
 } from "@messaging-crm/core/Events"
+import { LinkedMedia } from "@messaging-crm/core/Media"
+import { LinkedMessage } from "@messaging-crm/core/Messages"
+import { type JsonSchema, Record, Schema, Struct } from "effect"
 import * as EventExamples from "../EventExamples.ts"
 import * as Examples from "../Examples.ts"
 
@@ -70,8 +73,48 @@ const operation = (name: string, summary: string, example: unknown) => ({
   }
 })
 
+const EventMessage = Schema.Struct({
+  ...LinkedMessage.fields,
+  media: Schema.NullOr(
+    Schema.Struct(Struct.omit(LinkedMedia.fields, ["url"])).annotate({
+      identifier: "EventMedia",
+      description: "The file of a message, without a link."
+    })
+  )
+}).annotate({ identifier: "EventMessage", description: "A message as it was when the event was raised." })
+
+/** The components that describe the resources of events. The name of an event's schema begins with that of its resource. */
+const resources: Readonly<Record<string, string>> = {
+  message: "EventMessage",
+  conversation: "Conversation",
+  contact: "Contact"
+}
+
+/** Adds the resource to `data` of the events that have one: core declares events below the resources. */
+export const withResources = (schemas: Readonly<Record<string, JsonSchema.JsonSchema>>) =>
+  Record.map(schemas, (schema, name) => {
+    const [, resource = ""] = /^(Message|Conversation|Contact)\w+Event$/.exec(name)?.map((part) =>
+      part.toLowerCase()
+    ) ?? []
+    const component = resources[resource]
+    if (component === undefined) return schema
+    const { data, ...properties } = schema.properties as Readonly<Record<string, JsonSchema.JsonSchema>>
+    const described = {
+      description: "Only for a webhook with `include_resource`.",
+      allOf: [{ $ref: `#/components/schemas/${component}` }]
+    }
+    return {
+      ...schema,
+      properties: {
+        ...properties,
+        data: { ...data, properties: { ...(data?.properties as object), [resource]: described } }
+      }
+    }
+  })
+
 /** The schemas of the events. */
 export const events = [
+  EventMessage,
   MessageReceived,
   MessageSent,
   MessageUpdated,

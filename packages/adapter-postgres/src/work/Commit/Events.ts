@@ -42,19 +42,12 @@ export const raised = (
     SELECT *
     FROM jsonb_to_recordset(${
     json(events)
-  }) AS e (organization_id uuid, id uuid, type text, body text, created_at timestamptz, trace text)`,
+  }) AS e (organization_id uuid, id uuid, type text, body text, created_at timestamptz, resource jsonb, trace text)`,
   requires: anyNumber("events_raised")
-}, {
-  name: "events_inserted",
-  body: `
-    INSERT INTO webhook_events (organization_id, id, type, body, created_at)
-    SELECT organization_id, id, type, body, created_at FROM events_raised
-    RETURNING 1`,
-  requires: anyNumber("events_inserted")
 }, {
   name: "deliveries_raised",
   body: `
-    SELECT e.organization_id, e.id, e.type, e.created_at, e.trace, w.id AS webhook_id,
+    SELECT e.organization_id, e.id, e.type, e.created_at, e.trace, w.id AS webhook_id, w.include_resource,
       webhook_delivery_id(e.id, w.id) AS delivery_id
     FROM events_raised e
     JOIN webhooks w ON w.organization_id = e.organization_id AND w.status = 'active' AND e.type = ANY(w.event_types)
@@ -62,6 +55,18 @@ export const raised = (
     disabled.length === 0 ? "" : `AND w.id <> ALL(${parameter(disabled.map(({ webhook_id }) => webhook_id))}::uuid[])`
   }`,
   requires: anyNumber("deliveries_raised")
+}, {
+  name: "events_inserted",
+  body: `
+    INSERT INTO webhook_events (organization_id, id, type, body, created_at, full_body, contact_id, message_id)
+    SELECT organization_id, id, type, body, created_at,
+      stored ->> 'body', (stored ->> 'contact_id')::uuid, (stored ->> 'message_id')::uuid
+    FROM (
+      SELECT *, CASE WHEN id = ANY(ARRAY(SELECT id FROM deliveries_raised WHERE include_resource)) THEN resource END AS stored
+      FROM events_raised
+    ) e
+    RETURNING 1`,
+  requires: anyNumber("events_inserted")
 }, {
   name: "deliveries_inserted",
   body: `

@@ -5,6 +5,7 @@ CREATE TABLE webhooks (
   id uuid NOT NULL,
   url text NOT NULL CHECK (char_length(url) BETWEEN 1 AND 2048),
   event_types text[] NOT NULL CHECK (cardinality(event_types) BETWEEN 1 AND 5),
+  include_resource boolean NOT NULL,
   status text NOT NULL CHECK (status IN ('active', 'disabled')),
   sealed_secret text COLLATE "C" NOT NULL,
   consecutive_failures integer NOT NULL CHECK (consecutive_failures >= 0),
@@ -19,16 +20,24 @@ CREATE TABLE webhooks (
 CREATE INDEX webhooks_recent ON webhooks (organization_id, created_at DESC, id DESC);
 CREATE INDEX webhooks_active ON webhooks (organization_id, id) WHERE status = 'active';
 
+-- An event has a full body, and whom it is about, only if a webhook asked for the resource.
 CREATE TABLE webhook_events (
   organization_id uuid NOT NULL,
   id uuid NOT NULL,
   type text NOT NULL,
   body text NOT NULL,
   created_at timestamptz(3) NOT NULL,
-  PRIMARY KEY (organization_id, id)
+  full_body text,
+  contact_id uuid,
+  message_id uuid,
+  PRIMARY KEY (organization_id, id),
+  CHECK ((full_body IS NULL) = (contact_id IS NULL)),
+  CHECK (full_body IS NOT NULL OR message_id IS NULL)
 );
 CREATE INDEX webhook_events_age ON webhook_events (created_at);
 CREATE INDEX webhook_events_recent ON webhook_events (organization_id, type, created_at, id);
+CREATE INDEX webhook_events_contact ON webhook_events (organization_id, contact_id) WHERE contact_id IS NOT NULL;
+CREATE INDEX webhook_events_message ON webhook_events (organization_id, message_id) WHERE message_id IS NOT NULL;
 
 CREATE TABLE webhook_replays (
   organization_id uuid NOT NULL,

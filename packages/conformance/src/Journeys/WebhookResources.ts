@@ -1,0 +1,130 @@
+/** Events with the message, conversation or contact in `data`, for webhooks that ask for it. */
+import { assert, it } from "@effect/vitest"
+import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
+import { type Event, EventType } from "@messaging-crm/core/Events"
+import { Messages } from "@messaging-crm/core/Messages"
+import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
+import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
+import type { WebhookRequest } from "@messaging-crm/core/WebhookTransport"
+import { DateTime, Effect, Struct } from "effect"
+import { TestClock } from "effect/testing"
+import * as Fixtures from "../Fixtures.ts"
+import * as Scene from "./Scene.ts"
+import type { Storage } from "./Scene.ts"
+import { begin } from "./WebhookScene.ts"
+
+const { work } = Scene
+
+/** Returns a value as JSON has it. */
+const json = (value: unknown) => JSON.parse(JSON.stringify(value))
+
+/** The fields that a message changes without an event of its conversation or contact. */
+const activity = [
+  "last_activity_at",
+  "last_activity_preview",
+  "last_conversation_id",
+  "reply_window_expires_at",
+  "updated_at"
+]
+const still = (resource: object) => Struct.omit({ ...resource }, activity as ReadonlyArray<never>)
+
+const dataOf = ({ body }: WebhookRequest) => JSON.parse(body).data
+
+/** A scene whose every event is posted to a webhook that asks for resources, and to one that does not. */
+const asking = Effect.gen(function*() {
+  const scene = yield* begin
+  const types = [EventType.literals.slice(0, 5), EventType.literals.slice(5)]
+  const full = yield* Effect.forEach(
+    types,
+    (event_types) => scene.subscribeWith({ event_types, include_resource: true })
+  )
+  const bare = yield* Effect.forEach(types, (event_types) => scene.subscribeWith({ event_types }))
+  const requestsTo = (webhooks: typeof full) =>
+    Effect.map(Effect.forEach(webhooks, ({ posted }) => posted), (all) => all.flat())
+  /** Returns `data` of the last event of a type, once it is posted. */
+  const last = Effect.fnUntraced(function*(type: Event["type"]) {
+    yield* work
+    const found = (yield* requestsTo(full)).filter(({ body }) => JSON.parse(body).type === type).at(-1)
+    return found === undefined ? assert.fail(`There is no ${type}.`) : dataOf(found)
+  })
+  return { ...scene, bare: requestsTo(bare), full, last }
+})
+
+export const suite = (storage: Storage) => {
+  it.layer(Scene.crm(storage), { timeout: "5 minutes" })("the resource of an event", (it) => {
+    it.effect("is what callers read after the change, for those webhooks alone that ask for it", () =>
+      Effect.gen(function*() {
+        const { as, bare, last, organization_id, received, reported, start } = yield* asking
+        const media = { kind: "image", mime_type: "image/png", filename: "a.png", transcript: null } as const
+        yield* received("m.1", { type: "image", text: "Look", media: { ...media, bytes: Uint8Array.of(1, 2) } })
+        const opened = yield* last("conversation.opened")
+        const { conversation_id } = opened
+        const conversation = Effect.map(as(Conversations.use((all) => all.get(conversation_id))), json)
+        const { contact: { id: contact_id } } = yield* as(Conversations.use((all) => all.get(conversation_id)))
+        const contact = Effect.map(as(Contacts.use((all) => all.get(contact_id))), json)
+        const message = (id: string) =>
+          Effect.map(as(Messages.use((all) => all.get(conversation_id, id as never))), json)
+        assert.deepStrictEqual(still(opened.conversation), still(yield* conversation))
+        assert.deepStrictEqual(still((yield* last("contact.created")).contact), still(yield* contact))
+        const inbound = yield* last("message.received")
+        const { media: file, ...rest } = yield* message(inbound.message_id)
+        const { url, ...unlinked } = file
+        assert.isString(url)
+        assert.deepStrictEqual(inbound.message, { ...rest, media: unlinked })
+
+        const { id } = yield* start()
+        const sent = yield* last("message.sent")
+        assert.deepStrictEqual(sent.message, yield* message(sent.message_id))
+        yield* reported(id, { status: "read", at: yield* DateTime.now })
+        const read = yield* last("message.updated")
+        assert.strictEqual(read.message.delivered_at, read.message.read_at)
+        assert.deepStrictEqual(read.message, yield* message(read.message_id))
+
+        yield* as(Contacts.use((all) => all.update(contact_id, UpdateContact.make({ first_name: "Kimberley" }))))
+        assert.deepStrictEqual((yield* last("contact.updated")).contact, yield* contact)
+        const { id: assigned_user_id } = yield* Fixtures.member(organization_id)
+        const assign = AssignConversation.make({ assigned_user_id })
+        yield* as(Conversations.use((all) => all.assign(conversation_id, assign)))
+        assert.deepStrictEqual((yield* last("conversation.assigned")).conversation, yield* conversation)
+        assert.deepStrictEqual((yield* last("contact.updated")).contact, yield* contact)
+        yield* as(Conversations.use((all) => all.close(conversation_id, CloseConversation.make({ category: "x" }))))
+        assert.deepStrictEqual((yield* last("conversation.closed")).conversation, yield* conversation)
+        yield* as(Conversations.use((all) => all.reopen(conversation_id)))
+        const reopened = yield* last("conversation.opened")
+        assert.deepStrictEqual(reopened.conversation, yield* conversation)
+        assert.strictEqual(reopened.conversation.contact.display_name, "Kimberley")
+        for (const request of yield* bare) {
+          for (const name of ["contact", "conversation", "message"]) assert.notProperty(dataOf(request), name)
+        }
+      }).pipe(Effect.orDie))
+
+    it.effect("is posted as it was by retries and replays, while the webhook asks for it", () =>
+      Effect.gen(function*() {
+        const { as, close, subscribe, subscribeWith } = yield* begin
+        const since = yield* DateTime.now
+        const late = yield* subscribe("conversation.closed")
+        yield* close()
+        yield* TestClock.adjust("1 seconds")
+        const webhook = yield* subscribeWith({ event_types: ["conversation.closed"], include_resource: true })
+        const conversation_id = yield* close()
+        yield* work
+        yield* TestClock.adjust("1 seconds")
+        yield* as(Conversations.use((all) => all.reopen(conversation_id)))
+        const update = (id: typeof webhook.id, include_resource: boolean) =>
+          as(Webhooks.use((webhooks) => webhooks.update(id, UpdateWebhook.make({ include_resource }))))
+        const replayed = Effect.fnUntraced(function*({ id, posted }: typeof webhook) {
+          const before = (yield* posted).length
+          yield* as(WebhookReplays.use((replays) => replays.start(id, ReplayWebhook.make({ since }))))
+          yield* work
+          return (yield* posted).slice(before).map((request) => dataOf(request).conversation?.status)
+        })
+        assert.deepStrictEqual(yield* replayed(webhook), [undefined, "closed"])
+        assert.deepStrictEqual(yield* replayed(late), [undefined, undefined])
+        assert.isTrue((yield* update(late.id, true)).include_resource)
+        assert.deepStrictEqual(yield* replayed(late), [undefined, "closed"])
+        assert.isFalse((yield* update(webhook.id, false)).include_resource)
+        assert.deepStrictEqual(yield* replayed(webhook), [undefined, undefined])
+      }).pipe(Effect.orDie))
+  })
+}
