@@ -144,18 +144,19 @@ const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> 
   const touched = touch.length === 0
     ? []
     : active.filter((one) => !updates.some(([table]) => table === one))
-  const written = Rows.inLockOrder([...updates, ...touched.map((table) => [table, []] as const)], ([table]) => table)
+  const locked: ReadonlyArray<readonly [Table, ReadonlyArray<Part>]> = [
+    ...Rows.byTable(expect).map((some) => [some[0], [Rows.expected(values, some)]] as const),
+    ...Rows.byTable(remove).map((some) => [some[0], [Rows.removed(values, some)]] as const),
+    ...[...updates, ...touched.map((table) => [table, []] as const)].map(([table, rows]) =>
+      [table, [Rows.updated(values, table, rows, touch), ...Contacts.updatedWith(table, rows)]] as const
+    )
+  ]
   return [
     ...(responses.length === 0 ? [] : [recorded(values, responses)]),
     ...(first.changes.settle === undefined
       ? []
       : [Work.settled(values, { ...first.changes.settle, kind: first.changes.settle.claimed.kind }, settle)]),
-    ...Rows.byTable(expect).map((some) => Rows.expected(values, some)),
-    ...Rows.byTable(remove).map((some) => Rows.removed(values, some)),
-    ...written.flatMap(([table, rows]) => [
-      Rows.updated(values, table, rows, touch),
-      ...Contacts.updatedWith(table, rows)
-    ]),
+    ...Rows.inLockOrder(locked, ([table]) => table).flatMap(([, parts]) => parts),
     ...Rows.byTable(insert).flatMap(([table, inserts]) => {
       const rows = inserts.flatMap((some) => some.rows)
       return [

@@ -1,0 +1,113 @@
+/** The order in which statements lock rows: that of `lock_order`, so that no two of them wait for each other. */
+import { assert, describe, it } from "@effect/vitest"
+import { layer } from "@messaging-crm/adapter-postgres"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
+import { after } from "@messaging-crm/conformance/Fixtures"
+import { ContactRows } from "@messaging-crm/core/Contacts"
+import { ConversationRows } from "@messaging-crm/core/Conversations"
+import type * as Crm from "@messaging-crm/core/Crm"
+import { Ids, type OrganizationId } from "@messaging-crm/core/Ids"
+import { MediaRows } from "@messaging-crm/core/Media"
+import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
+import { insert, MessageRows, ProviderMessageRows } from "@messaging-crm/core/Messages"
+import { lock_order } from "@messaging-crm/core/Table"
+import { Deferred, Effect, Fiber, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Database from "../testing/Database.ts"
+import { waiterFor } from "./Sessions.ts"
+
+/** A message with a file and a provider id, in a conversation with a preview. */
+const scene = Effect.gen(function*() {
+  const ours = yield* Fixtures.organization
+  const on = yield* Fixtures.thread(ours)
+  const file = yield* Fixtures.file(ours)
+  const media = { ...file, kind: "image", transcript: null } as const
+  const message = yield* Fixtures.message(on.conversation_id, { created_at: after(1), media })
+  yield* Fixtures.write(ours, insert(on.channel.id, on.contact_id, Option.none(), message))
+  return { ours, on, message, file }
+})
+type Scene = Effect.Success<typeof scene>
+
+/** Locks the organization's rows of a table in another session while `meanwhile` runs. */
+const whileLocked = Effect.fnUntraced(function*<A, E, R>(
+  table: string,
+  organization_id: OrganizationId,
+  meanwhile: (pid: number) => Effect.Effect<A, E, R>
+) {
+  const sql = yield* SqlClient.SqlClient
+  const held = yield* Deferred.make<number>()
+  const end = yield* Deferred.make<void>()
+  const holder = yield* Effect.forkChild(sql.withTransaction(Effect.gen(function*() {
+    yield* sql`SELECT 1 FROM ${sql(table)} WHERE organization_id = ${organization_id} FOR UPDATE`
+    const [row] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
+    yield* Deferred.succeed(held, row?.pid ?? 0)
+    yield* Deferred.await(end)
+  })))
+  const answer = yield* Effect.flatMap(Deferred.await(held), meanwhile)
+  yield* Deferred.succeed(end, undefined)
+  yield* Fiber.join(holder)
+  return answer
+})
+
+/** Returns whether a session has locked a row of the table more strongly than a foreign key does. */
+const isLocked = Effect.fnUntraced(function*(table: string, organization_id: OrganizationId) {
+  const sql = yield* SqlClient.SqlClient
+  const of = sql`FROM ${sql(table)} WHERE organization_id = ${organization_id}`
+  const all = yield* sql`SELECT 1 ${of}`
+  return (yield* sql`SELECT 1 ${of} FOR NO KEY UPDATE SKIP LOCKED`).length < all.length
+})
+
+/** The statements that lock rows of several tables, and those tables. */
+const writes: Readonly<
+  Record<string, {
+    readonly tables: ReadonlyArray<typeof lock_order[number]>
+    readonly run: (scene: Scene) => Effect.Effect<unknown, unknown, Crm.StoragePorts | Ids>
+  }>
+> = {
+  "a commit": {
+    tables: ["provider_messages", "contacts", "conversations", "messages", "media"],
+    run: ({ file, message, on, ours }) =>
+      Fixtures.outcome(
+        ours,
+        ProviderMessageRows.update(
+          { channel_id: on.channel.id, provider_message_id: message.provider_message_id ?? "", version: 1 },
+          { early_updates: [] }
+        ),
+        ContactRows.update({ id: on.contact_id, version: 1 }, { company: "Brick" }),
+        ConversationRows.update({ id: on.conversation_id, version: 1 }, { agent_id: null }),
+        MessageRows.update({ ...message, version: 1 }, { text: "x", media: null }),
+        MediaRows.remove(file)
+      )
+  },
+  "the removal of old messages": {
+    tables: ["provider_messages", "contacts", "conversations", "messages", "media"],
+    run: () => MessageRetentionStore.use((store) => store.purge(after(10), 9))
+  }
+}
+
+const database = Layer.mergeAll(layer, Ids.layer).pipe(Layer.provideMerge(Database.layerAlone))
+
+it.layer(database, { excludeTestServices: true })("Locks", (it) => {
+  for (const [name, { run, tables }] of Object.entries(writes)) {
+    describe(name, () => {
+      for (const table of tables) {
+        it.effect(`waits for ${table} before it locks what comes later`, () =>
+          Effect.gen(function*() {
+            const set = yield* scene
+            const later = lock_order.slice(lock_order.indexOf(table) + 1).filter((one) => tables.includes(one))
+            const [write, locked] = yield* whileLocked(
+              table,
+              set.ours,
+              Effect.fnUntraced(function*(pid: number) {
+                const write = yield* Effect.forkChild(run(set))
+                yield* Effect.raceFirst(waiterFor(pid), Fiber.join(write))
+                return [write, yield* Effect.filter(later, (one) => isLocked(one, set.ours))] as const
+              })
+            )
+            yield* Fiber.join(write)
+            assert.deepStrictEqual(locked, [])
+          }))
+      }
+    })
+  }
+})
