@@ -522,10 +522,19 @@ CREATE TABLE webhook_events (
   type text NOT NULL,
   body text NOT NULL,
   created_at timestamp(3) with time zone NOT NULL,
+  full_body text,
+  contact_id uuid,
+  message_id uuid,
+  CONSTRAINT webhook_events_check CHECK (((full_body IS NULL) = (contact_id IS NULL))),
+  CONSTRAINT webhook_events_check1 CHECK (((full_body IS NOT NULL) OR (message_id IS NULL))),
   CONSTRAINT webhook_events_pkey PRIMARY KEY (organization_id, id)
 );
 
 CREATE INDEX webhook_events_age ON webhook_events USING btree (created_at);
+
+CREATE INDEX webhook_events_contact ON webhook_events USING btree (organization_id, contact_id) WHERE (contact_id IS NOT NULL);
+
+CREATE INDEX webhook_events_message ON webhook_events USING btree (organization_id, message_id) WHERE (message_id IS NOT NULL);
 
 CREATE INDEX webhook_events_recent ON webhook_events USING btree (organization_id, type, created_at, id);
 
@@ -547,6 +556,7 @@ CREATE TABLE webhooks (
   id uuid NOT NULL,
   url text NOT NULL,
   event_types text[] NOT NULL,
+  include_resource boolean NOT NULL,
   status text NOT NULL,
   sealed_secret text COLLATE "C" NOT NULL,
   consecutive_failures integer NOT NULL,

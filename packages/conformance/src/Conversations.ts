@@ -205,6 +205,8 @@ export const suite = (it: It, { runs }: Options) => {
       const last = ["alone", alone.id, contact_id, 2, null]
       const known = [external_id, identity_id, contact_id, 2]
       assert.deepStrictEqual(yield* shown(channel), [aliased, [...known, [conversation_id, "open", 1]], last])
+      const [, thread] = yield* store.findThreads(ours, channel, network_ids)
+      assert.deepStrictEqual(thread?.conversation, yield* find(ours, conversation_id))
       yield* Fixtures.write(
         ours,
         ConversationRows.update({ id: conversation_id, version: 1 }, { status: "closed", closed_at: after(1) })

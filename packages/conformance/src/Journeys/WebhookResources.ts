@@ -3,11 +3,12 @@ import { assert, it } from "@effect/vitest"
 import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import { type Event, EventType } from "@messaging-crm/core/Events"
+import { MessageId } from "@messaging-crm/core/Ids"
 import { Messages } from "@messaging-crm/core/Messages"
 import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import type { WebhookRequest } from "@messaging-crm/core/WebhookTransport"
-import { DateTime, Effect, Struct } from "effect"
+import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./Scene.ts"
@@ -20,14 +21,15 @@ const { work } = Scene
 const json = (value: unknown) => JSON.parse(JSON.stringify(value))
 
 /** The fields that a message changes without an event of its conversation or contact. */
-const activity = [
+const activity = new Set([
   "last_activity_at",
   "last_activity_preview",
   "last_conversation_id",
   "reply_window_expires_at",
   "updated_at"
-]
-const still = (resource: object) => Struct.omit({ ...resource }, activity as ReadonlyArray<never>)
+])
+const still = (resource: object) =>
+  Object.fromEntries(Object.entries(resource).filter(([name]) => !activity.has(name)))
 
 const dataOf = ({ body }: WebhookRequest) => JSON.parse(body).data
 
@@ -45,7 +47,7 @@ const asking = Effect.gen(function*() {
   /** Returns `data` of the last event of a type, once it is posted. */
   const last = Effect.fnUntraced(function*(type: Event["type"]) {
     yield* work
-    const found = (yield* requestsTo(full)).filter(({ body }) => JSON.parse(body).type === type).at(-1)
+    const found = (yield* requestsTo(full)).findLast(({ body }) => JSON.parse(body).type === type)
     return found === undefined ? assert.fail(`There is no ${type}.`) : dataOf(found)
   })
   return { ...scene, bare: requestsTo(bare), full, last }
@@ -64,7 +66,7 @@ export const suite = (storage: Storage) => {
         const { contact: { id: contact_id } } = yield* as(Conversations.use((all) => all.get(conversation_id)))
         const contact = Effect.map(as(Contacts.use((all) => all.get(contact_id))), json)
         const message = (id: string) =>
-          Effect.map(as(Messages.use((all) => all.get(conversation_id, id as never))), json)
+          Effect.map(as(Messages.use((all) => all.get(conversation_id, MessageId.make(id)))), json)
         assert.deepStrictEqual(still(opened.conversation), still(yield* conversation))
         assert.deepStrictEqual(still((yield* last("contact.created")).contact), still(yield* contact))
         const inbound = yield* last("message.received")

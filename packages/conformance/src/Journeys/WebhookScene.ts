@@ -26,7 +26,7 @@ export const refused: Outcome = Effect.fail(new WebhookRequestFailed({ failure_c
 export const begin = Effect.gen(function*() {
   const scene = yield* Scene.begin
   const endpoints = yield* ScriptedEndpoints
-  const subscribeWith = Effect.fnUntraced(function*(fields: Omit<CreateWebhook, "url">) {
+  const subscribeWith = Effect.fnUntraced(function*(fields: Pick<CreateWebhook, "event_types" | "include_resource">) {
     const input = CreateWebhook.make({ url: `https://${yield* Fixtures.uuid}.shop.example/crm`, ...fields })
     const { id, signing_secret, url } = yield* Webhooks.use((webhooks) => webhooks.create(input)).pipe(
       scene.as,
