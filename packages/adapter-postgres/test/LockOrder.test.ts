@@ -14,6 +14,7 @@ import { lock_order } from "@messaging-crm/core/Table"
 import { Deferred, Effect, Fiber, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Database from "../testing/Database.ts"
+import * as Processes from "./Processes.ts"
 import { waiterFor } from "./Sessions.ts"
 
 /** A message with a file and a provider id, in a conversation with a preview. */
@@ -93,13 +94,15 @@ it.layer(database, { excludeTestServices: true })("Locks", (it) => {
       for (const table of tables) {
         it.effect(`waits for ${table} before it locks what comes later`, () =>
           Effect.gen(function*() {
+            // Its statements wait, and those of this test must not wait behind them.
+            const other = yield* Processes.start
             const set = yield* scene
             const later = lock_order.slice(lock_order.indexOf(table) + 1).filter((one) => tables.includes(one))
             const [write, locked] = yield* whileLocked(
               table,
               set.ours,
               Effect.fnUntraced(function*(pid: number) {
-                const write = yield* Effect.forkChild(run(set))
+                const write = yield* Effect.forkChild(Effect.provide(run(set), other))
                 yield* Effect.raceFirst(waiterFor(pid), Fiber.join(write))
                 return [write, yield* Effect.filter(later, (one) => isLocked(one, set.ours))] as const
               })
