@@ -189,7 +189,8 @@ describe("a commit", () => {
     id: EventId.make("01990000-0000-7000-8000-000000000003"),
     type: "contact.updated",
     body: "{}",
-    created_at: DateTime.makeUnsafe(7)
+    created_at: DateTime.makeUnsafe(7),
+    resource: null
   }
 
   it.effect("wakes the workers of the work that it makes available, and counts its bytes, once", () => {

@@ -214,7 +214,8 @@ describe("a recorded response", () => {
     id: EventId.make("01990000-0000-7000-8000-000000000003"),
     type: "contact.updated",
     body: "",
-    created_at: DateTime.makeUnsafe(7)
+    created_at: DateTime.makeUnsafe(7),
+    resource: null
   }
 
   it.effect("counts with its keys, and so do events", () => {
