@@ -28,8 +28,7 @@ const activity = new Set([
   "reply_window_expires_at",
   "updated_at"
 ])
-const still = (resource: object) =>
-  Object.fromEntries(Object.entries(resource).filter(([name]) => !activity.has(name)))
+const still = (resource: object) => Object.fromEntries(Object.entries(resource).filter(([name]) => !activity.has(name)))
 
 const dataOf = ({ body }: WebhookRequest) => JSON.parse(body).data
 
