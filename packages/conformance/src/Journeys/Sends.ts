@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import type { SendId } from "@messaging-crm/core/Ids"
 import type { Inbound } from "@messaging-crm/core/Inbound"
 import { Messages } from "@messaging-crm/core/Messages"
-import { ProviderBusy, ProviderOutcomeUnknown } from "@messaging-crm/core/MessagingProvider"
+import { ProviderBusy, ProviderOutcomeUnknown, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
 import type { Send } from "@messaging-crm/core/Sends"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect } from "effect"
@@ -173,6 +173,36 @@ export const suite = (storage: Storage) => {
         assert.strictEqual((yield* messageOf(id)).status, "read")
         assert.strictEqual(yield* attemptsOf(id), 1)
       }))
+
+    it.effect.each([
+      busy,
+      new ProviderRejected({ reason: "provider_rejected" }),
+      new ProviderOutcomeUnknown()
+    ])(
+      "that a callback completes before its attempt ends with $_tag leaves its lane at once",
+      (error) =>
+        Effect.gen(function*() {
+          const { get, provider, reported, start } = yield* begin
+          yield* provider.answer(({ content, reference }) =>
+            content.text === "Hello b"
+              ? Effect.succeed({ provider_message_id: `p.${reference}` })
+              : Effect.gen(function*() {
+                yield* reported(reference, { status: "sent", at: yield* DateTime.now })
+                return yield* error
+              }).pipe(Effect.provideContext(context))
+          )
+          const context = yield* Effect.context<Inbound>()
+          const [head, next] = [yield* start("a"), yield* start("b")]
+          yield* work
+          assert.strictEqual((yield* get(head.id)).status, "sent")
+          assert.strictEqual((yield* get(next.id)).status, "sent")
+          const now = DateTime.add(yield* DateTime.now, { minutes: 16 })
+          const expiring = yield* WorkQueue.use((queue) =>
+            queue.claim({ kind: "send_outcome", limit: 100, now, lease_until: now, token: head.id })
+          )
+          assert.notInclude(expiring.map(({ ref }) => ref), head.id)
+        })
+    )
   })
 
   it.layer(crm(storage, "client_ref"), { timeout: "5 minutes" })(
