@@ -11,6 +11,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { start } from "../src/dev/EmbeddedPostgres.ts"
 import * as Processes from "./Processes.ts"
+import { program } from "./Programs.ts"
 import * as Writes from "./Writes.ts"
 
 /** A disk that can be filled and emptied. */
@@ -114,7 +115,7 @@ export const drill = Effect.fnUntraced(function*(cluster: Writes.Cluster, disk: 
 }) {
   const [server] = cluster.servers
   if (server === undefined) return yield* Effect.die(new Error("The cluster has no server."))
-  yield* Processes.serve(cluster.environment, server)
+  yield* Processes.serve(cluster.environment, server, program("server"))
   const isOver = yield* Ref.make(false)
   const writers = yield* Writes.make(cluster, options.clients)
   const writing = yield* Effect.forkChild(writers.writeUntil(Ref.get(isOver)))
@@ -145,7 +146,7 @@ export const drill = Effect.fnUntraced(function*(cluster: Writes.Cluster, disk: 
   return { reads: count(reads), live, ready, ...finished }
 })
 
-/** The settings of the drill's server: its clients are faster than the rate. */
+/** The settings of the drill's server, whose timeouts are short: its clients are faster than the rate. */
 export const environment = {
   RATE_LIMIT_PER_MINUTE: "1000000",
   DATABASE_POOL: "8",
