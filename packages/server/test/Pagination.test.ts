@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { folder } from "../testing/Folder.ts"
 import * as Processes from "../testing/Processes.ts"
 
-const contacts_count = 3000
+const contacts_count = 1000
 const page_size = 7
 
 const Page = Schema.fromJsonString(Schema.Struct({
@@ -71,7 +71,7 @@ const service = Effect.gen(function*() {
 })
 
 it.live(
-  "a walk over 3,000 contacts, others of which are updated, shows each that is not exactly once",
+  "a walk over 1,000 contacts, others of which are updated, shows each that is not exactly once",
   () =>
     Effect.gen(function*() {
       const { update, walk } = yield* service
