@@ -11,6 +11,7 @@ import { SqlClient } from "effect/sql"
 import { spawn } from "node:child_process"
 import { answering } from "../testing/Answering.ts"
 import * as Processes from "../testing/Processes.ts"
+import { environment as programEnvironment } from "../testing/Programs.ts"
 import {
   answers,
   bodiesOf,
@@ -38,7 +39,7 @@ const serve = Effect.fnUntraced(function*(
 ) {
   yield* Effect.acquireRelease(
     Effect.sync(() => {
-      const env = { PATH: process.env["PATH"] ?? "", ...environment }
+      const env = { PATH: process.env["PATH"] ?? "", ...programEnvironment, ...environment }
       const child = spawn(process.execPath, [Processes.main, "serve", "--port", String(port)], { env })
       for (const stream of [child.stdout, child.stderr]) {
         stream.setEncoding("utf8").on("data", (text: string) => records.push({ where: "log", text }))

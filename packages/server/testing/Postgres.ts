@@ -11,8 +11,9 @@ const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 const startPostgres = async (programs: string) => {
   if (process.env["TEST_DATABASE_URL"] !== undefined) return async () => {}
+  const template = "migrated"
   // A signal ends Vitest without a teardown. It does not reach a detached process, whose standard input closes instead.
-  const keeper = spawn(process.execPath, [pathOf("./PostgresKeeper.ts"), programs], {
+  const keeper = spawn(process.execPath, [pathOf("./PostgresKeeper.ts"), template, programs], {
     detached: true,
     stdio: ["pipe", "pipe", "inherit"]
   })
@@ -22,6 +23,7 @@ const startPostgres = async (programs: string) => {
     ended.then(() => Promise.reject(new Error("PostgreSQL did not start.")))
   ])
   process.env["TEST_DATABASE_URL"] = String(url)
+  process.env["TEST_DATABASE_TEMPLATE"] = template
   return async () => {
     keeper.stdin.end()
     await ended

@@ -2,8 +2,6 @@
  * The service as several real processes on one database, with the mock provider
  * as another process. Everything listens on 127.0.0.1 and ends with the scope.
  */
-import * as Client from "@messaging-crm/adapter-postgres/Client"
-import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
 import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
@@ -11,12 +9,12 @@ import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
 import * as Protocol from "@messaging-crm/provider-mock/http/Protocol"
-import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { ConfigProvider, Context, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import * as Operations from "../src/cli/AdminOperations.ts"
 import { freePort } from "../src/dev/FreePort.ts"
 import { settings } from "../src/settings/Config.ts"
+import * as Databases from "./Databases.ts"
 import { environment as programEnvironment, program } from "./Programs.ts"
 
 /** The path of the command line. */
@@ -106,18 +104,7 @@ export const untilUp = (url: string) =>
   isUp(url).pipe(Effect.retry({ schedule: Schedule.spaced("30 millis"), times: 2000 }), Effect.orDie)
 
 /** A new database on the test server, dropped when the scope closes. */
-export const database = Effect.gen(function*() {
-  const server = yield* Config.String("TEST_DATABASE_URL")
-  const name = `processes_${globalThis.crypto.randomUUID().replaceAll("-", "")}`
-  const run = (statement: string) =>
-    SqlClient.SqlClient.use((sql) => sql.unsafe(statement)).pipe(
-      Effect.provide(Client.layer({ url: Redacted.make(server), connections: 1 })),
-      Effect.orDie
-    )
-  yield* Effect.acquireRelease(run(`CREATE DATABASE ${name}`), () => run(`DROP DATABASE ${name} WITH (FORCE)`))
-  // Not parsed as a `URL`, which names one host at most.
-  return server.replace(/\/[^/?]*(?=\?|$)/, `/${name}`)
-})
+export const database = Databases.empty
 
 const decode = <A, I>(schema: Schema.Codec<A, I>) => (value: unknown) =>
   Effect.orDie(Schema.decodeUnknownEffect(schema)(value))
@@ -159,13 +146,6 @@ export const organization = (environment: Environment) =>
         key: Redacted.value(key)
       }
     })
-  )
-
-/** Creates the tables of the service in an empty database. */
-const migrate = (environment: Environment) =>
-  Migrations.run.pipe(
-    Effect.provide(Client.layer({ url: Redacted.make(environment["DATABASE_URL"] ?? ""), connections: 1 })),
-    Effect.orDie
   )
 
 /** The address of a server. The port stays the same when the server is restarted. */
@@ -219,7 +199,7 @@ export const cluster = Effect.fnUntraced(
     readonly provider?: "cloud" | "mock"
   }) {
     const isCloud = options.provider === "cloud"
-    const database_url = yield* database
+    const database_url = yield* Databases.migrated
     const network_port = yield* freePort
     const network_url = `http://127.0.0.1:${network_port}`
     const common: Environment = {
@@ -232,7 +212,6 @@ export const cluster = Effect.fnUntraced(
       Array.from({ length: options.servers }),
       () => Effect.map(freePort, (port): Server => ({ port, url: `http://127.0.0.1:${port}` }))
     )
-    yield* migrate(common)
     const acme = yield* organization(common)
     const provider: Environment = isCloud
       ? cloudSettings(network_url, acme.channel_id)
