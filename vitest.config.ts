@@ -1,13 +1,46 @@
 import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** Packages whose tests need PostgreSQL. Tests of the others start without it. */
 const withPostgres = "packages/{adapter-postgres,server}/test/**/*.test.ts"
 
+/** The files that take longest, most of them because they wait. They start first, so that the others run meanwhile. */
+const longest = [
+  "adapter-postgres/test/Races",
+  "adapter-postgres/test/Plans",
+  "server/test/FullDisk",
+  "adapter-postgres/test/conformance",
+  "server/test/Canaries",
+  "server/test/ChannelTokens",
+  "server/test/TestNumbers",
+  "server/test/Telemetry",
+  "server/test/Server",
+  "server/test/Processes",
+  "server/test/Pagination",
+  "server/test/Failover",
+  "server/test/Dev",
+  "adapter-postgres/test/SilentConnection"
+]
+
+const placeOf = ({ moduleId, project }: TestSpecification): number => {
+  const place = longest.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`))
+  if (place >= 0) return place
+  return longest.length + (project.name === "postgres" ? 0 : 1)
+}
+
+/** Runs the longest files first, then the others with PostgreSQL, and last those that only compute. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>) {
+    return (await super.sort(files)).toSorted((one, other) => placeOf(one) - placeOf(other))
+  }
+}
+
 export default defineConfig({
   test: {
-    // By default one processor stays idle.
-    maxWorkers: "100%",
+    // Tests with PostgreSQL often wait for processes and timeouts.
+    maxWorkers: availableParallelism() + 2,
+    sequence: { sequencer: LongestFirst },
     // A worker imports what its files share once. No test changes a module or a global for good.
     isolate: false,
     // They end what hangs. A machine that is busy otherwise must not reach them.
@@ -27,9 +60,6 @@ export default defineConfig({
         test: {
           name: "postgres",
           include: [withPostgres],
-          // They often wait for processes and timeouts, so one worker more than processors. Vitest then wants a group of its own.
-          maxWorkers: availableParallelism() + 1,
-          sequence: { groupOrder: 1 },
           globalSetup: ["packages/server/testing/Postgres.ts"]
         }
       }
