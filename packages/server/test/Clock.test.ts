@@ -45,7 +45,7 @@ it.live(
 
       const done = written.pipe(
         Effect.filterOrFail((rows) => rows.length === 6 && rows.every(({ is_now }) => is_now !== null)),
-        Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 300 }),
+        Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 1200 }),
         Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 }))
       )
       const times = Object.fromEntries((yield* done).map(({ is_now, name }) => [name, is_now]))
@@ -76,7 +76,7 @@ const statusOf = (id: string) =>
 
 const untilSent = (id: string) =>
   statusOf(id).pipe(
-    Effect.repeat({ until: (status) => status === "sent", schedule: Schedule.spaced("50 millis"), times: 600 }),
+    Effect.repeat({ until: (status) => status === "sent", schedule: Schedule.spaced("50 millis"), times: 2400 }),
     Effect.map((status) => assert.strictEqual(status, "sent"))
   )
 

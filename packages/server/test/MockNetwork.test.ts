@@ -152,7 +152,7 @@ it.live("the network repeats a callback, signed, until it is answered with a 200
       const remote = RemoteMock.layer(yield* address)
       assert.strictEqual(yield* Effect.provide(outcome(delivery(1, "+4915112340007")), remote), "accepted")
       yield* statuses.pipe(
-        Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: ({ size }) => size === 4, times: 500 })
+        Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: ({ size }) => size === 4, times: 6000 })
       )
       assert.deepStrictEqual(Array.from(yield* statuses).toSorted(), ["delivered", "read", "sent", "text"])
       assert.isAbove(yield* Ref.get(refusals), 5)
@@ -378,7 +378,7 @@ describe("the network in the same process", () => {
         assert.strictEqual(yield* outcome(delivery(1, "+4915112340001")), "accepted")
         for (const kind of ["sent", "delivered"]) {
           const count = yield* times(kind).pipe(
-            Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: (count) => count >= 2, times: 500 })
+            Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: (count) => count >= 2, times: 6000 })
           )
           assert.isAtLeast(count, 2)
         }

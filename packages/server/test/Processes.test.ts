@@ -51,7 +51,7 @@ it.live(
           Effect.flatMap(({ text }) =>
             statusOf(text) === "sent" ? Effect.void : Effect.fail(text)
           ),
-          Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 600 })
+          Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 2400 })
         ), { concurrency: 4 })
 
       const messages = yield* Processes.accepted(accepted_url)

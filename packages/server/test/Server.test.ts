@@ -177,7 +177,7 @@ it.live(
       yield* Effect.tryPromise(() => fetch(`${server.url}/health/live`).then((response) => response.arrayBuffer()))
         .pipe(
           Effect.flip,
-          Effect.retry({ schedule: Schedule.spaced("20 millis"), times: 500 })
+          Effect.retry({ schedule: Schedule.spaced("20 millis"), times: 6000 })
         )
       assert.isNull(first.child.exitCode)
       yield* provider.answer

@@ -59,7 +59,7 @@ it.live(
         API_KEY: key
       })
       const [webhook] = yield* webhooks.pipe(
-        Effect.repeat({ until: ({ length }) => length === 1, schedule: Schedule.spaced("30 millis"), times: 500 })
+        Effect.repeat({ until: ({ length }) => length === 1, schedule: Schedule.spaced("30 millis"), times: 4000 })
       )
       if (webhook === undefined) return assert.fail("There is no webhook.")
       assert.strictEqual(webhook.status, "active")
