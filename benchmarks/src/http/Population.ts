@@ -87,7 +87,7 @@ const people = (contacts: number): string => {
   ) person`
 }
 
-const catalogues = [
+const catalogs = [
   `INSERT INTO organizations (id, name, created_at)
    SELECT ${idOf("organization", "n")}, 'Organization ' || n, now() FROM generate_series(1, 2) n`,
   // Of each organization ten; the tenth is its owner.
@@ -225,7 +225,7 @@ export const fill = async (database_url: string, count: number): Promise<void> =
       FROM pg_indexes
       WHERE schemaname = 'public' AND indexdef NOT LIKE 'CREATE UNIQUE%'`)
     for (const { name } of rows) await client.query(`DROP INDEX ${name}`)
-    for (const statement of [people(count), ...catalogues, ...contacts, ...conversations]) await client.query(statement)
+    for (const statement of [people(count), ...catalogs, ...contacts, ...conversations]) await client.query(statement)
     for (const { definition } of rows) await client.query(definition)
     for (const name of ["tables", "rows", "indexes", "functions"]) await client.query(await sql(name))
   })

@@ -21,7 +21,7 @@ export interface Round {
 }
 
 /** A target with its requests. */
-export interface Runner {
+interface Runner {
   readonly target: Target
   readonly requests: ReadonlyArray<ReadonlyArray<string>>
 }

@@ -13,12 +13,12 @@ export class Network extends Context.Service<Network, {
   readonly url: string
   /** The accepted messages, with their IDs at Courier. */
   readonly taken: Effect.Effect<ReadonlyArray<Message & { readonly id: string }>>
-  readonly breakCatalogue: Effect.Effect<void>
+  readonly breakCatalog: Effect.Effect<void>
 }>()("example/Network") {}
 
 const template = (id: string, live: boolean) => ({ id, title: id, lang: "en", body: "Hello {{1}}", live })
 
-/** The catalogue of every account, in pages. */
+/** The catalog of every account, in pages. */
 const pages = [[template("greeting", true), template("farewell", true)], [template("draft", false)]]
 
 const answer = HttpServerResponse.jsonUnsafe
@@ -47,7 +47,7 @@ const make = Effect.gen(function*() {
     return answer({ id: `courier.${message.client_reference}` }, { status: 202 })
   })
 
-  const catalogue = Effect.gen(function*() {
+  const catalog = Effect.gen(function*() {
     const { cursor } = yield* HttpServerRequest.schemaSearchParams(Schema.Struct({ cursor: Schema.String }))
     const index = Number(cursor)
     if (index > 0 && (yield* Ref.get(broken))) return HttpServerResponse.empty({ status: 500 })
@@ -55,7 +55,7 @@ const make = Effect.gen(function*() {
   })
 
   yield* router.add("POST", "/messages", receive)
-  yield* router.add("GET", "/accounts/:account/templates", catalogue)
+  yield* router.add("GET", "/accounts/:account/templates", catalog)
 
   return Network.of({
     url,
@@ -63,7 +63,7 @@ const make = Effect.gen(function*() {
       Ref.get(messages),
       (all) => Array.from(all.values(), (message) => ({ ...message, id: `courier.${message.client_reference}` }))
     ),
-    breakCatalogue: Ref.set(broken, true)
+    breakCatalog: Ref.set(broken, true)
   })
 })
 

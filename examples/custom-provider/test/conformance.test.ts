@@ -19,5 +19,5 @@ Provider.suite("courier", layer, {
       )
     ),
   reported: Effect.succeed([]),
-  breakCatalogue: Network.use(({ breakCatalogue }) => breakCatalogue)
+  breakCatalog: Network.use(({ breakCatalog }) => breakCatalog)
 })

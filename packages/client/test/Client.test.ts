@@ -177,7 +177,7 @@ describe("webhooks", () => {
   })
 })
 
-it("lists the catalogues", async () => {
+it("lists the catalogs", async () => {
   const { channel, crm, owner, social } = await connect()
   const ids = (await crm.channels.list().toArray({ limit: 10 })).map(({ id }) => id)
   assert.sameMembers(ids, [channel.id, social.id])

@@ -21,8 +21,8 @@ export interface Options<R> {
   readonly accepted: (reference: SendId) => Effect.Effect<ReadonlyArray<Accepted>, never, R>
   /** Waits for all pending callbacks and returns the events since the last call. */
   readonly reported: Effect.Effect<ReadonlyArray<ProviderEvent>, never, R>
-  /** Makes the provider's catalogue unreadable. */
-  readonly breakCatalogue: Effect.Effect<void, never, R>
+  /** Makes the provider's catalog unreadable. */
+  readonly breakCatalog: Effect.Effect<void, never, R>
 }
 
 const newDelivery = Effect.fnUntraced(function*(account: string, recipient: string) {
@@ -47,7 +47,7 @@ const templates = (account: string) => MessagingProvider.use((provider) => provi
 export const suite = <R>(
   adapter: string,
   layer: Layer.Layer<MessagingProvider | R, unknown>,
-  { accepted, account, breakCatalogue, dedup, recipients, reported }: Options<R>
+  { accepted, account, breakCatalog, dedup, recipients, reported }: Options<R>
 ): void => {
   const promises = <E>(name: string, test: () => Effect.Effect<void, E, MessagingProvider | R | Ids>) =>
     it.effect(name, () => Effect.provide(test(), Layer.merge(layer, Ids.layer)))
@@ -128,19 +128,19 @@ export const suite = <R>(
         }))
     }
 
-    promises("returns the whole catalogue of a business account", () =>
+    promises("returns the whole catalog of a business account", () =>
       Effect.gen(function*() {
-        const catalogue = yield* templates(account.id)
-        assert.isTrue(Schema.is(Schema.Array(Template))(catalogue))
-        assert.deepStrictEqual(catalogue.map(({ id }) => id).toSorted(), account.template_ids.toSorted())
-        for (const template of catalogue) {
+        const catalog = yield* templates(account.id)
+        assert.isTrue(Schema.is(Schema.Array(Template))(catalog))
+        assert.deepStrictEqual(catalog.map(({ id }) => id).toSorted(), account.template_ids.toSorted())
+        for (const template of catalog) {
           assert.strictEqual(template.phone_messaging_business_account_id, account.id)
         }
       }))
 
-    promises("fails instead of returning a part of the catalogue", () =>
+    promises("fails instead of returning a part of the catalog", () =>
       Effect.gen(function*() {
-        yield* breakCatalogue
+        yield* breakCatalog
         assert.strictEqual((yield* Effect.flip(templates(account.id)))._tag, "ProviderUnavailable")
       }))
   })

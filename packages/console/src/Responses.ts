@@ -46,7 +46,7 @@ export const json = (value: unknown, status = 200) => answer(JSON.stringify(valu
 
 export const refuse = (status: number, code: string, message: string) => json({ error: { code, message } }, status)
 
-export interface PageOptions {
+interface PageOptions {
   readonly baseUrl: string
   readonly path: string
   readonly title: string

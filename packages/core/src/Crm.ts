@@ -114,7 +114,7 @@ export const channelAccounts: Layer.Layer<ChannelAccounts, never, StoragePorts> 
   Layer.provide(foundation)
 )
 
-const catalogues = Layer.mergeAll(
+const catalogs = Layer.mergeAll(
   Audit.layer,
   ChannelAccounts.layer,
   ChannelHolds.layer,
@@ -156,6 +156,6 @@ export const layer: Layer.Layer<Operations, never, StoragePorts | MessagingProvi
     Layer.provideMerge(Layer.mergeAll(ContactUpserts.layer, Sends.layer)),
     Layer.provideMerge(threads),
     Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Media.layer)),
-    Layer.provideMerge(catalogues),
+    Layer.provideMerge(catalogs),
     Layer.provide(foundation)
   )

@@ -6,7 +6,7 @@ import { DateTime, Result } from "effect"
 
 const id = "01990000-0000-7000-8000-00000000000a"
 
-const catalogues = {
+const catalogs = {
   fields: [{
     id: ContactFieldId.make(id),
     key: "plan",
@@ -19,7 +19,7 @@ const catalogues = {
 }
 
 const read = (names: ReadonlyArray<string>, key: string | null = null) =>
-  Result.match(readColumns(names, key, catalogues), {
+  Result.match(readColumns(names, key, catalogs), {
     onSuccess: ({ columns, key }) => ({ params: columns.map(({ param }) => param), key: key?.param ?? null }),
     onFailure: ({ _tag, column }) => `${_tag} ${column}`
   })

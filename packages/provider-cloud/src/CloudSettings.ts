@@ -9,7 +9,7 @@ export interface CloudSettings {
   readonly version: string
   /** The time limit for sending a message. Must be shorter than core's `attempt_time_max`. */
   readonly deliver_time_max: Duration.Duration
-  /** The time limit for all pages of a catalogue together. */
+  /** The time limit for all pages of a catalog together. */
   readonly templates_time_max: Duration.Duration
   /** The time limit for loading a file, including requests for its link. */
   readonly file_time_max: Duration.Duration

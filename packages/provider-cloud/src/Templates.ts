@@ -1,4 +1,4 @@
-/** Reads the template catalogue of a business account. */
+/** Reads the template catalog of a business account. */
 import type { Template, TemplateButton, TemplateComponent } from "@messaging-crm/core/Templates"
 import { Option, Schema } from "effect"
 import { lenient } from "./GraphJson.ts"
@@ -27,8 +27,8 @@ const Listed = Schema.Struct({
   components: lenient(Schema.Array(Component))
 })
 
-/** Schema for a page of a catalogue. */
-export const CataloguePage = Schema.Struct({
+/** Schema for a page of a catalog. */
+export const CatalogPage = Schema.Struct({
   data: Schema.Array(Listed),
   paging: lenient(Schema.Struct({
     cursors: lenient(Schema.Struct({ after: lenient(Schema.String) })),
@@ -73,7 +73,7 @@ const decodeUrl = Schema.decodeUnknownOption(Schema.URLFromString)
  * The link in `next` is never followed, because it contains a token and a host.
  * Only its cursor is used.
  */
-export const nextCursor = ({ paging }: typeof CataloguePage.Type): Option.Option<string> => {
+export const nextCursor = ({ paging }: typeof CatalogPage.Type): Option.Option<string> => {
   if (paging?.next === undefined) return Option.none()
   const linked = Option.flatMapNullishOr(decodeUrl(paging.next), (url) => url.searchParams.get("after"))
   return Option.orElse(Option.fromUndefinedOr(paging.cursors?.after), () => linked)

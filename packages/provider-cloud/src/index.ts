@@ -26,9 +26,9 @@ import { acceptedOf, AcceptedResponse, requestOf } from "./SendRequests.ts"
 import * as Templates from "./Templates.ts"
 
 const decodeResponse = Schema.decodeUnknownEffect(AcceptedResponse)
-const decodePage = Schema.decodeUnknownEffect(Templates.CataloguePage)
+const decodePage = Schema.decodeUnknownEffect(Templates.CatalogPage)
 
-/** The maximum number of pages of a catalogue. More than that means a loop of cursors. */
+/** The maximum number of pages of a catalog. More than that means a loop of cursors. */
 const pages_max = 1000
 
 /** Returns the outcome of a send whose call failed. */

@@ -5,7 +5,7 @@ import { over, Received, recorder } from "./Network.ts"
 
 const names = ["order_ready", "appointment_reminder", "spring_sale", "invoice_ready", "win_back"]
 
-const catalogue = Layer.effectDiscard(FakeGraph.use((fake) =>
+const catalog = Layer.effectDiscard(FakeGraph.use((fake) =>
   fake.setTemplates(
     "acme",
     names.map((name, index) => ({
@@ -20,7 +20,7 @@ const catalogue = Layer.effectDiscard(FakeGraph.use((fake) =>
   )
 ))
 
-Provider.suite("cloud", Layer.provideMerge(catalogue, over(recorder)), {
+Provider.suite("cloud", Layer.provideMerge(catalog, over(recorder)), {
   dedup: "callback_ref",
   account: { id: "acme", template_ids: names.map((_, index) => `920070352646140${index}`) },
   recipients: {
@@ -35,5 +35,5 @@ Provider.suite("cloud", Layer.provideMerge(catalogue, over(recorder)), {
       (all) => all.filter((message) => message.reference === reference).map(({ id }) => ({ provider_message_id: id }))
     ),
   reported: Effect.andThen(FakeGraph.use(({ post }) => post()), Received.use(({ clear }) => clear)),
-  breakCatalogue: FakeGraph.use(({ breakPage }) => breakPage(2))
+  breakCatalog: FakeGraph.use(({ breakPage }) => breakPage(2))
 })

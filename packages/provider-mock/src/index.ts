@@ -70,7 +70,7 @@ export class MockProvider extends Context.Service<MockProvider, {
   readonly script: (target: Scripts.Target, behavior: Behavior) => Effect.Effect<void>
   /** A person writes, or anything else that a network can emit. */
   readonly emit: (event: ProviderEvent) => Effect.Effect<void>
-  /** Takes the network down or up. While it is down, nothing is accepted and the catalogue cannot be read. */
+  /** Takes the network down or up. While it is down, nothing is accepted and the catalog cannot be read. */
   readonly setDown: (down: boolean) => Effect.Effect<void>
 }>()("@messaging-crm/provider-mock/MockProvider") {}
 

@@ -18,5 +18,5 @@ Provider.suite("mock", layer, {
   },
   accepted: (reference) => MockProvider.use((mock) => mock.acceptedOf({ reference })),
   reported: MockProvider.use(({ callbacks }) => Effect.andThen(TestClock.adjust("1 seconds"), Queue.clear(callbacks))),
-  breakCatalogue: MockProvider.use((mock) => mock.setDown(true))
+  breakCatalog: MockProvider.use((mock) => mock.setDown(true))
 })

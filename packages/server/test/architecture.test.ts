@@ -137,7 +137,7 @@ const importsOf = (file: string): ReadonlyArray<string> =>
   )
 
 /** Returns the files of its own package that a file imports. */
-const neighboursOf = (file: string): ReadonlyArray<string> =>
+const neighborsOf = (file: string): ReadonlyArray<string> =>
   importsOf(file).filter((specifier) => specifier.startsWith(".")).map((specifier) => join(file, "..", specifier))
 
 /** Returns a circle of files that import each other, types included, or null. */
@@ -147,8 +147,8 @@ const circleAmong = (files: ReadonlyArray<string>): ReadonlyArray<string> | null
     if (path.includes(file)) return [...path.slice(path.indexOf(file)), file]
     if (done.has(file)) return null
     done.add(file)
-    for (const neighbour of neighboursOf(file)) {
-      const circle = visit(neighbour, [...path, file])
+    for (const neighbor of neighborsOf(file)) {
+      const circle = visit(neighbor, [...path, file])
       if (circle !== null) return circle
     }
     return null
@@ -225,11 +225,11 @@ describe("import rules", () => {
           continue
         }
         assert.isAtLeast(levelOf(layer), 0, `${layer} is no layer`)
-        for (const neighbour of neighboursOf(file)) {
-          const other = layerOf(neighbour)
+        for (const neighbor of neighborsOf(file)) {
+          const other = layerOf(neighbor)
           assert.isTrue(
             other === layer || levelOf(other) > levelOf(layer),
-            `${file} imports ${neighbour}, which is not below it`
+            `${file} imports ${neighbor}, which is not below it`
           )
         }
       }

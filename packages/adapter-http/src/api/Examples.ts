@@ -74,7 +74,7 @@ export const event_id = "019aa0c2-5b00-7000-8000-00000000000d"
 const account = "1094388291"
 const phone = "+4915112345678"
 
-// --------------------------------------------------------- catalogues
+// --------------------------------------------------------- catalogs
 
 export const tag: typeof Tag.Encoded = { id: ids.tag_id, name: "VIP", color: "amber" }
 

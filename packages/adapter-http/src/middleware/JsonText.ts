@@ -4,7 +4,7 @@
  */
 import { limits } from "@messaging-crm/core/Limits"
 
-export interface Flaw {
+interface Flaw {
   /** The dotted path of the place. */
   readonly param: string
   readonly message: string

@@ -39,9 +39,9 @@ describe("a public address", () => {
   })
 
   it.prop("is what ipaddr.js calls unicast, for IPv4", { random: bytes(4), near: vectors4 }, ({ near, random }) => {
-    const neighbour = [...near.split(".").slice(0, 2), ...random.slice(2)]
+    const neighbor = [...near.split(".").slice(0, 2), ...random.slice(2)]
     for (
-      const address of [random.join("."), neighbour.join("."), [...near.split(".").slice(0, 3), random[3]].join(".")]
+      const address of [random.join("."), neighbor.join("."), [...near.split(".").slice(0, 3), random[3]].join(".")]
     ) {
       const expected = ipaddr.parse(address).range() === "unicast" && !of_clouds.includes(address)
       assert.strictEqual(isPublic(address), expected, address)

@@ -1,4 +1,4 @@
-/** Addresses that a webhook must never reach, one for each way to a private network, and their harmless neighbours. */
+/** Addresses that a webhook must never reach, one for each way to a private network, and their harmless neighbors. */
 
 export const hostile: ReadonlyArray<string> = [
   "0.0.0.0",

@@ -90,7 +90,7 @@ export const make = <Request, A>(sql: SqlClient.SqlClient, statement: Statement<
 }
 
 /** A lookup of one row by its key. */
-export interface ByKey<Row, Column extends string> {
+interface ByKey<Row, Column extends string> {
   /** The columns of the key, with their types. */
   readonly key: Readonly<Record<Column, "text" | "uuid">>
   /** The query for one row, whose key is in the columns of `k`. */

@@ -47,7 +47,7 @@ export const refused = (error: SqlError.SqlError, hasKey: boolean): Effect.Effec
 }
 
 /** Commits the changes of one operation. */
-export type CommitOne = (commission: Commission) => Effect.Effect<void, Refusal>
+type CommitOne = (commission: Commission) => Effect.Effect<void, Refusal>
 
 /**
  * Makes `Commit` from a function that wraps the commit of one operation. Commits use `CommitConnections` if they are

@@ -129,7 +129,7 @@ const commands = {
     updated_seconds_ago: seldom(seconds_ago),
     page_size
   },
-  listCatalogues: {},
+  listCatalogs: {},
   start: { channel: choice, phone, template, value: text },
   sendText: { id: choice, text },
   sendTemplate: { id: choice, template, value: text },

@@ -27,7 +27,7 @@ export const createTag = (at: Moment, organization: Organization, name: string, 
 }
 
 /** The input of a create or an update. A field that is absent stays unchanged. */
-export interface Wish {
+interface Wish {
   readonly plain: Readonly<Record<string, string | null>>
   readonly custom_values?: Readonly<Record<string, string | null>> | null
   readonly tags?: ReadonlyArray<Tag | undefined>

@@ -32,7 +32,7 @@ import { inbound, type Perform } from "./PerformInbound.ts"
 import * as PersonalData from "./PersonalData.ts"
 import {
   agree,
-  agreeOnCatalogues,
+  agreeOnCatalogs,
   agreeOnEvents,
   agreeOnLists,
   agreeOnPages,
@@ -99,8 +99,8 @@ export const settle = Effect.fnUntraced(function*(scene: Scene) {
   const organizations = [scene.ours, scene.theirs]
   for (const organization of organizations) organization.behavior = "accepts"
   yield* work(scene, { after_millis: 900_000 })
-  yield* agreeOnCatalogues(scene)
-  yield* agreeOnCatalogues({ ...scene, ours: scene.theirs, theirs: scene.ours })
+  yield* agreeOnCatalogs(scene)
+  yield* agreeOnCatalogs({ ...scene, ours: scene.theirs, theirs: scene.ours })
   const ended = organizations.flatMap(({ sends }) =>
     sends.map(({ status }) => status === "sent" || status === "failed")
   )
@@ -184,7 +184,7 @@ const perform: Perform = {
     )
   },
 
-  listCatalogues: agreeOnCatalogues,
+  listCatalogs: agreeOnCatalogs,
 
   start: (scene, { channel, phone, template, value }) =>
     Effect.gen(function*() {

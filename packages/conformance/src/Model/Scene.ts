@@ -113,7 +113,7 @@ export const agreeOnLists = Effect.fnUntraced(function*(scene: Scene, touched: R
   }
 })
 
-export const agreeOnCatalogues = Effect.fnUntraced(function*(scene: Scene) {
+export const agreeOnCatalogs = Effect.fnUntraced(function*(scene: Scene) {
   const { channels, fields, members, tags, webhooks } = scene.ours
   const accounts = channels.flatMap((channel) => channel.phone_messaging_business_account_id ?? [])
   yield* agree(scene, ok(tags), Tags.use(({ list }) => list))

@@ -1,5 +1,5 @@
 /**
- * Organizations: each owns its own contacts, conversations, catalogues and webhooks (contract §18.1).
+ * Organizations: each owns its own contacts, conversations, catalogs and webhooks (contract §18.1).
  *
  * An operator creates them. The REST API has no operation for them.
  */

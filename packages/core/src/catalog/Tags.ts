@@ -1,5 +1,5 @@
 /**
- * Tags: coloured labels for contacts (contract §9.3).
+ * Tags: colored labels for contacts (contract §9.3).
  *
  * This file shows the order of every resource file: data, errors, decisions,
  * the storage port, operations.

@@ -7,7 +7,7 @@ import { isCalendarDate, isWebUrl } from "../catalog/ContactFields.ts"
 import { Tag } from "../catalog/Tags.ts"
 import { ContactId, ConversationId, IdentityId, MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { Phone } from "../kernel/Phones.ts"
+import { Phone, phone_description } from "../kernel/Phones.ts"
 import { line, lineOf, optionalText, Text, text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import type { Version } from "../work/Changes.ts"
@@ -170,10 +170,7 @@ export const WritableContact = Schema.Struct({
   last_name: Schema.optionalKey(name),
   primary_email: Schema.optionalKey(email),
   primary_phone: Schema.optionalKey(
-    lineOf(Phone).pipe(Schema.annotateEncoded({
-      description:
-        "With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored."
-    }))
+    lineOf(Phone).pipe(Schema.annotateEncoded({ description: phone_description }))
   ),
   company: Schema.optionalKey(name),
   job_title: Schema.optionalKey(name),

@@ -159,8 +159,8 @@ export class ContactImports extends Context.Service<ContactImports, {
       })
 
       const open = operation("contacts.import")(function*(columns: ReadonlyArray<string>, key: string | null) {
-        const catalogues = { fields: yield* fields.list, tags: yield* tags.list }
-        return yield* Effect.fromResult(readColumns(columns, key, catalogues))
+        const catalogs = { fields: yield* fields.list, tags: yield* tags.list }
+        return yield* Effect.fromResult(readColumns(columns, key, catalogs))
       })
 
       const addRows = operation("contacts.import")(

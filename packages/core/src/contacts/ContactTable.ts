@@ -58,7 +58,7 @@ export interface Table {
 }
 
 /** The contact fields and tags that columns and cells may refer to. */
-export interface Catalogues {
+export interface Catalogs {
   readonly fields: ReadonlyArray<ContactField>
   readonly tags: ReadonlyArray<Tag>
 }
@@ -68,7 +68,7 @@ const isPlain = (name: string): name is PlainField =>
 
 const custom = /^custom_values\.(.+)$/
 
-const readColumn = (name: string, { fields }: Catalogues): Result.Result<Column, ColumnUnknown> => {
+const readColumn = (name: string, { fields }: Catalogs): Result.Result<Column, ColumnUnknown> => {
   if (isPlain(name)) return Result.succeed({ name, param: name, meaning: { kind: "field", field: name } })
   if (name === "tags" || name === "tag_ids") return Result.succeed({ name, param: name, meaning: { kind: name } })
   const wanted = custom.exec(name)?.[1]
@@ -92,14 +92,14 @@ const readColumn = (name: string, { fields }: Catalogues): Result.Result<Column,
 export const readColumns = (
   names: ReadonlyArray<string>,
   key: string | null,
-  catalogues: Catalogues
+  catalogs: Catalogs
 ): Result.Result<Table, ColumnUnknown | ColumnRepeated | KeyUnsuitable> =>
   Result.gen(function*() {
-    const columns = yield* Result.all(names.map((name) => readColumn(name.trim(), catalogues)))
+    const columns = yield* Result.all(names.map((name) => readColumn(name.trim(), catalogs)))
     const repeated = columns.find(({ param }, index) => columns.findIndex((other) => other.param === param) < index)
     if (repeated !== undefined) return yield* Result.fail(new ColumnRepeated({ column: repeated.name }))
     const keyed = columns.find(({ name }) => name === key) ?? null
-    const tags = new Map(catalogues.tags.map(({ id, name }) => [foldCase(name), id]))
+    const tags = new Map(catalogs.tags.map(({ id, name }) => [foldCase(name), id]))
     if (key === null) return { columns, key: null, tags }
     if (keyed === null || keyed.meaning.kind === "tags" || keyed.meaning.kind === "tag_ids") {
       return yield* Result.fail(new KeyUnsuitable({ column: key }))

@@ -8,7 +8,7 @@ const international = /^\+[1-9][0-9]{4,14}$/
 
 /**
  * Returns the canonical form of a phone number, which is stored and compared:
- * `+` and digits. None when it lacks a country code or is not a possible number
+ * `+` and digits. None if it lacks a country code or is not a possible number
  * (contract §8.3).
  *
  * Spaces and `()-./` are ignored. `00` in place of `+` is accepted, and digits
@@ -21,10 +21,14 @@ export const canonical = (written: string): Option.Option<string> => {
   return parsed !== undefined && parsed.isPossible() ? Option.some(parsed.number) : Option.none()
 }
 
+/** The description of a phone number as clients write it. */
+export const phone_description =
+  "With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored."
+
 /**
  * Schema for a phone number: 6 to 32 characters as written, canonical once decoded.
  *
- * The decoded text is branded, so that the compiler refuses a number that was not canonicalized.
+ * The decoded text is branded, so that a number that was not canonicalized does not compile.
  */
 export const Phone = text({ min: limits.phone_chars_min, max: limits.phone_chars_max }).pipe(
   Schema.decodeTo(Schema.String.check(Schema.isPattern(international)).pipe(Schema.brand("Phone")), {

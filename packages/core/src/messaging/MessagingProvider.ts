@@ -57,7 +57,7 @@ export class ProviderOutcomeUnknown
   extends Schema.TaggedError<ProviderOutcomeUnknown>()("ProviderOutcomeUnknown", {})
 {}
 
-/** The provider's template catalogue cannot be read at the moment. */
+/** The provider's template catalog cannot be read at the moment. */
 export class ProviderUnavailable extends Schema.TaggedError<ProviderUnavailable>()("ProviderUnavailable", {}) {}
 
 /** Error codes of connections that were never established: DNS, routing, refused, or TLS. */
@@ -108,7 +108,7 @@ export const isUnconnected = (error: unknown): boolean => {
  * - `expectedAliases` returns further ids of the recipient. They are committed
  *   before `deliver` is called, so that a reply that arrives before the response
  *   is matched to the recipient.
- * - `templates` returns the whole catalogue of a business account or fails.
+ * - `templates` returns the whole catalog of a business account or fails.
  */
 export class MessagingProvider extends Context.Service<MessagingProvider, {
   readonly dedup: "client_ref" | "callback_ref" | "none"

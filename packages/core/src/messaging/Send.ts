@@ -14,7 +14,7 @@ import {
   SendId
 } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { Phone } from "../kernel/Phones.ts"
+import { Phone, phone_description } from "../kernel/Phones.ts"
 import { text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
@@ -102,12 +102,7 @@ export const SendRows = Changes.rows<SendColumns>()({
 
 export const StartConversation = Schema.Struct({
   channel_id: ChannelId.pipe(Schema.annotateEncoded({ description: "A phone-messaging channel." })),
-  phone: Phone.pipe(
-    Schema.annotateEncoded({
-      description:
-        "With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored."
-    })
-  ),
+  phone: Phone.pipe(Schema.annotateEncoded({ description: phone_description })),
   template: TemplateChoice
 }).annotate({ identifier: "StartConversation" }).pipe(Schema.brand("StartConversation"))
 export interface StartConversation extends Schema.Schema.Type<typeof StartConversation> {}

@@ -1,7 +1,7 @@
 /**
  * Templates: message templates, read live from the provider (contract §9.5).
  *
- * A copy of each catalogue stays in memory for ten minutes, so that a send can be
+ * A copy of each catalog stays in memory for ten minutes, so that a send can be
  * checked while the provider is down. No list is read from it.
  */
 import { Cache, Clock, Context, Duration, Effect, Exit, Layer, Option, Ref, Result, Schema } from "effect"
@@ -34,7 +34,7 @@ export type TemplateRefused = TemplateNotFound | TemplateNotApproved | TemplateV
 
 // ----------------------------------------------------------- decisions
 
-/** The result of looking a template up in the catalogue of a channel's business account. */
+/** The result of looking a template up in the catalog of a channel's business account. */
 export type FoundTemplate = Result.Result<Template, TemplateNotFound | ProviderUnavailable>
 
 /** A look-up without a template to look for. One value, because an error records its stack each time it is made. */
@@ -235,11 +235,11 @@ export class Templates extends Context.Service<Templates, {
       const list = operation("templates.list")(function*() {
         const all = yield* accounts
         const read = Effect.forEach(all, (account) => Cache.get(live, account), { concurrency: 4 })
-        const catalogues = yield* Effect.timeoutOrElse(read, {
+        const catalogs = yield* Effect.timeoutOrElse(read, {
           duration: list_time_max,
           orElse: () => Effect.fail(new ProviderUnavailable())
         })
-        return catalogues.flat()
+        return catalogs.flat()
       })()
 
       const fresh = yield* Cache.makeWith((account: string) => Cache.get(live, account), {

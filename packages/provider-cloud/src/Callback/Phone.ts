@@ -4,14 +4,12 @@ import type { MessageStatusReported } from "@messaging-crm/core/Inbound"
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountKey } from "../CloudAccounts.ts"
 import { pauseReasonOf } from "../ErrorCodes.ts"
-import { idOf, isObject, Items, lenient, NetworkId, objectOf, StorableText, Whole } from "../GraphJson.ts"
+import { isObject, Items, lenient, NetworkId, StorableText, Whole } from "../GraphJson.ts"
 import {
   type Contact,
-  contactFinder,
   contactsOf,
   coreId,
   networkIdsOf,
-  peopleIn,
   personOf,
   Recipient,
   Sender,
@@ -31,10 +29,10 @@ import {
   NetworkTime,
   type Notices,
   noticesOf,
-  type Part,
   timeOf
 } from "./Notice.ts"
 import { contentOfMessage } from "./PhoneContent.ts"
+import { splitChange, withLists } from "./PhoneParts.ts"
 
 const Change = Schema.Struct({
   value: Schema.Struct({
@@ -91,8 +89,6 @@ const statuses: Readonly<Record<string, MessageStatusReported["status"]>> = {
   played: "read",
   failed: "failed"
 }
-
-const itemsOf = (value: unknown): typeof Items.Type => Array.isArray(value) ? value : []
 
 /** What the readers of a change's parts need. */
 interface Context {
@@ -273,13 +269,6 @@ const readValue = (
   }
 }
 
-/** Returns a change with its lists in its value. In `standby` they are in a field of the value. */
-const withLists = (change: unknown): unknown => {
-  if (!isObject(change) || change["field"] !== "standby" || !isObject(change["value"])) return change
-  const { standby, ...value } = change["value"]
-  return { ...change, value: { ...value, ...(isObject(standby) ? standby : {}), metadata: value["metadata"] } }
-}
-
 /** Reads one change. Its metadata hold the id of its phone number, because a body may have several. */
 const readChange = (given: unknown, received_at: DateTime.Utc): Notices => {
   const item = withLists(given)
@@ -298,37 +287,6 @@ const readChange = (given: unknown, received_at: DateTime.Utc): Notices => {
     received_at
   })
   return parts.length === 0 ? ignored("unreadable", kind) : all(parts)
-}
-
-/**
- * Splits a change into its messages and statuses, each with the contacts of the people in it.
- *
- * Of what they have in common only ids are repeated, so that many parts of a large body are no larger than it.
- */
-const splitChange = (entry_id: string | null, given: unknown): ReadonlyArray<Part> => {
-  const change = objectOf(withLists(given))
-  const { contacts: cards, metadata, ...lists } = objectOf(change["value"])
-  const { display_phone_number, phone_number_id } = objectOf(metadata)
-  const id = idOf(phone_number_id)
-  const account = id === null ? null : { type: "phone_messaging" as const, id }
-  const contacts = itemsOf(cards)
-  const items = Object.entries(lists).flatMap(([name, list]) => itemsOf(list).map((item) => ({ name, item })))
-  if (account === null || items.length < 2) {
-    const people = [items[0]?.item, ...contacts].flatMap(peopleIn)
-    return [{ account, people, entry: [{ id: entry_id, changes: [withLists(given)] }] }]
-  }
-  const own = { phone_number_id: account.id, display_phone_number: idOf(display_phone_number) }
-  const contactsOfPeople = contactFinder(contacts)
-  return items.map(({ item, name }) => {
-    const people = peopleIn(item)
-    const found = contactsOfPeople(people)
-    const value = { metadata: own, ...(found.length === 0 ? {} : { contacts: found }), [name]: [item] }
-    return {
-      account,
-      people: [...people, ...found.flatMap(peopleIn)],
-      entry: [{ id: entry_id, changes: [{ field: fieldOf(change), value }] }]
-    }
-  })
 }
 
 /** The entries of phone messaging: changes. */

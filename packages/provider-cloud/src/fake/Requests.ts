@@ -43,12 +43,6 @@ export interface SendRequest extends Omit<AcceptedMessage, "id"> {
   readonly isMisaddressed: boolean
 }
 
-/** What a request wants: a message sent, or a note about one, such as that it was read. */
-export type Requested =
-  | { readonly kind: "send"; readonly request: SendRequest }
-  | { readonly kind: "read" }
-  | { readonly kind: "action"; readonly recipient: string }
-
 /** What is wrong with a request. */
 export class Fault extends Data.TaggedError("Fault")<{
   readonly code: number

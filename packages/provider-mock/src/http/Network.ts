@@ -42,8 +42,8 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   const templates = Effect.gen(function*() {
     const { account = "" } = yield* HttpRouter.params
-    const catalogue = yield* provider.templates(decodeURIComponent(account))
-    return yield* answerTemplates({ templates: catalogue })
+    const catalog = yield* provider.templates(decodeURIComponent(account))
+    return yield* answerTemplates({ templates: catalog })
   }).pipe(
     Effect.catchTag("ProviderUnavailable", () => Effect.succeed(HttpServerResponse.empty({ status: 503 })))
   )

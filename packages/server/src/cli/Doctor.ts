@@ -20,7 +20,7 @@ import * as Providers from "../Providers.ts"
 import { check, read, readRequired, settings } from "../settings/Config.ts"
 
 /** The result of one check. */
-export interface Finding {
+interface Finding {
   readonly name: string
   readonly state: "ok" | "warning" | "failed"
   readonly detail: string

@@ -82,7 +82,7 @@ const channelsToConnect = [
   { type: "page_messaging", name: "Page", address: "demo-shop", phone_messaging_business_account_id: null }
 ] as const
 
-const catalogues = Effect.gen(function*() {
+const catalogs = Effect.gen(function*() {
   const channels = yield* Channels
   const fields = yield* ContactFields
   const members = yield* Members
@@ -222,7 +222,7 @@ const seed = Effect.gen(function*() {
   return yield* Effect.gen(function*() {
     const contacts = yield* Contacts
     const keys = yield* ApiKeys
-    const { connected, regular } = yield* catalogues
+    const { connected, regular } = yield* catalogs
     for (const [index, [first_name, last_name, number, company]] of people.entries()) {
       const tag_ids = index % 3 === 0 ? [regular.id] : []
       const primary_phone = Phone.make(number)

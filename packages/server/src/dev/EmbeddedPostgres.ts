@@ -128,7 +128,7 @@ const prepare = (directory: string): Effect.Effect<string, EmbeddedPostgresFaile
 }
 
 /** Initializes the cluster if it does not exist. A marker file distinguishes a complete one from an interrupted attempt. */
-const initialise = Effect.fnUntraced(function*(
+const initialize = Effect.fnUntraced(function*(
   { initdb, run }: { readonly initdb: string; readonly run: Run },
   directory: string,
   password: string
@@ -237,7 +237,7 @@ export const start = Effect.fnUntraced(function*(
   const { initdb, pg_ctl } = yield* programs
   const password = yield* prepare(home)
   const run = yield* runnerFor([dirname(pg_ctl), home])
-  const cluster = yield* initialise({ initdb, run }, home, password)
+  const cluster = yield* initialize({ initdb, run }, home, password)
   const stop = run(pg_ctl, ["stop", "-D", cluster, "-m", "fast", "-w"])
   if (yield* isLeftRunning(cluster)) {
     yield* refuseIfOwned(home)
