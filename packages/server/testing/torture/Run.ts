@@ -43,16 +43,28 @@ interface WithSecret {
   readonly data?: { readonly url?: string; readonly signing_secret?: string }
 }
 
-/** Returns the secrets of each endpoint; null where a request for one was not answered. */
-const secretsIn = ({ calls }: Recorder.Recorder) => (endpoint: string): ReadonlyArray<string> | null => {
-  const answers = calls.flatMap(({ answer, operation }) =>
-    operation === "webhooks.create" || operation === "webhooks.rotate_secret" ? [answer] : []
+/**
+ * Returns the secrets of an endpoint; null where one may be missing, because a creation was never answered, or a rotation,
+ * whose webhook could be any.
+ */
+const secretsIn = ({ calls }: Recorder.Recorder) => {
+  const requests = Map.groupBy(
+    calls.filter(({ operation }) => operation === "webhooks.create" || operation === "webhooks.rotate_secret"),
+    ({ index, organization, request }) => `${organization} ${request.idempotency_key ?? index}`
   )
-  if (answers.includes(null)) return null
-  return answers.flatMap((answer) => {
-    const { data } = (answer?.body ?? {}) as WithSecret // the API's body
-    return data?.url?.endsWith(endpoint) === true && data.signing_secret !== undefined ? [data.signing_secret] : []
-  })
+  const answers = Array.from(requests.values(), (attempts) => ({
+    request: attempts[0]?.request,
+    // A repetition of an answered request may be without an answer of its own.
+    answer: attempts.find(({ answer }) => answer !== null && answer.status < 500 && answer.status !== 401)?.answer
+  }))
+  const shown = answers.flatMap(({ answer }) => (answer?.body as WithSecret | undefined)?.data ?? []) // the API's body
+  const open = answers.filter(({ answer }) => answer === undefined).map(({ request }) => JSON.stringify(request?.body))
+  return (endpoint: string): ReadonlyArray<string> | null =>
+    open.some((body) => body === "null" || body?.includes(`${endpoint}"`) === true)
+      ? null
+      : shown.flatMap(({ signing_secret, url }) =>
+        url?.endsWith(endpoint) === true && signing_secret !== undefined ? [signing_secret] : []
+      )
 }
 
 /** How long the end of a run may take: what was interrupted is retried with pauses. */
