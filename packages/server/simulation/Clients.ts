@@ -197,7 +197,7 @@ export const make = (
   })
 
   const session = Effect.gen(function*() {
-    const count = random.between(2, 6)
+    const count = random.between(2, 5)
     for (let index = 0; index < count; index++) {
       yield* act
       yield* wait(random.pick([10, 300, 5000, 60_000]))

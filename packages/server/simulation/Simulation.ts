@@ -160,7 +160,7 @@ export const simulate = (seed: number): Outcome => {
     const clients = Clients.make(scene, made.value, network, truth, target)
 
     faults = severity
-    for (let session = random.between(3, 6); session > 0; session--) {
+    for (let session = random.between(2, 5); session > 0; session--) {
       yield* Effect.all([clients.session, clients.session], { concurrency: "unbounded" })
       if (random.chance(0.7)) yield* target()?.run(resume(made.value)) ?? Effect.void
       yield* timeline.wait(random.pick([minute, hour, 8 * hour, 26 * hour, 4 * day]))
