@@ -192,20 +192,24 @@ export class Worker extends Context.Service<Worker, {
       /**
        * Ends the send, delivery, or replay of an item that keeps causing defects.
        *
-       * If not even that can be written, the item is dropped.
+       * If that cannot be written either, it is tried as often again. Only then is the item dropped.
        */
       const abandon = (claimed: ClaimedWork) =>
         abandonOf(claimed).pipe(
           Effect.catchDefect((defect) =>
-            Effect.logError("Work item dropped: its failure cannot be written", defect).pipe(
-              Effect.andThen(settle({ claimed, outcome: "finish" }))
-            )
+            claimed.defects < 2 * defect_pauses.length
+              ? recover(claimed, defect)
+              : Effect.logError("Work item dropped: its failure cannot be written", defect).pipe(
+                Effect.andThen(settle({ claimed, outcome: "finish" }))
+              )
           )
         )
 
       /** Counts a defect of an item, and postpones it. */
       const recover = Effect.fnUntraced(function*(claimed: ClaimedWork, defect: unknown) {
-        const due_at = DateTime.add(yield* DateTime.now, { seconds: defect_pauses[claimed.defects] ?? 0 })
+        const due_at = DateTime.add(yield* DateTime.now, {
+          seconds: defect_pauses[claimed.defects % defect_pauses.length] ?? 0
+        })
         yield* settle({ claimed, outcome: "defect", due_at })
         yield* Effect.logError("A work item failed with a defect", defect).pipe(
           Effect.annotateLogs({ defects: claimed.defects + 1 })
