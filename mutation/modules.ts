@@ -101,11 +101,11 @@ export const modules: Readonly<Record<string, Module>> = {
   },
   "decisions-conversations": {
     files: ["core/src/messaging/Conversations.ts"],
-    tests: ["core/test/Transitions.test.ts", conformance]
+    tests: ["core/test/Transitions.test.ts", "core/test/decisions/Conversations.test.ts", conformance]
   },
   "decisions-messages": {
-    files: ["core/src/messaging/Messages.ts", "core/src/messaging/ProviderEvents.ts"],
-    tests: [conformance]
+    files: ["core/src/messaging/Messages.ts"],
+    tests: ["core/test/decisions/Messages.test.ts", "core/test/MessageList.test.ts", conformance]
   },
   "decisions-sends": {
     files: [
