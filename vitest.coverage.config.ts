@@ -1,12 +1,16 @@
 import { defineConfig } from "vitest/config"
 
-/** Coverage of core by the quick tests in memory: its own, and those that every store passes. */
+/** Coverage of core by quick tests in memory: its own, those that every store passes, and some of its callers. */
 export default defineConfig({
   test: {
     maxWorkers: "100%",
     isolate: false,
     testTimeout: 300_000,
-    include: ["packages/{core,adapter-memory}/test/**/*.test.ts"],
+    include: [
+      "packages/{core,adapter-memory}/test/**/*.test.ts",
+      "packages/adapter-http/test/{Audit,Contacts,Conversations,Failures,Media,Messages,Webhooks}.test.ts",
+      "packages/provider-cloud/test/Inbox.test.ts"
+    ],
     coverage: {
       enabled: true,
       provider: "v8",

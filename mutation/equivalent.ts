@@ -1,9 +1,110 @@
-/** Mutants that no test can kill, because nothing that anyone can observe differs. */
+/** Mutants that no test can kill, because nothing that a caller can observe differs. */
 export interface Equivalent {
+  /** The path below `packages`. */
   readonly file: string
   readonly original: string
   readonly replacement: string
   readonly reason: string
 }
 
-export const equivalent: ReadonlyArray<Equivalent> = []
+const any_text = "\"Stryker was here!\""
+const any_list = "[\"Stryker was here\"]"
+
+export const equivalent: ReadonlyArray<Equivalent> = [
+  {
+    file: "core/src/kernel/Page.ts",
+    original: "\"\"",
+    replacement: any_text,
+    reason: "A cursor without a body or a signature never verifies, whatever stands in for it."
+  },
+  {
+    file: "core/src/kernel/Page.ts",
+    original: "() => 0",
+    replacement: "() => undefined",
+    reason: "The sum is then NaN, which is never above the maximum."
+  },
+  {
+    file: "core/src/work/Idempotency.ts",
+    original: "body === null || status === null",
+    replacement: "body === null && status === null",
+    reason: "A record has both or neither."
+  },
+  {
+    file: "core/src/work/Idempotency.ts",
+    original: "body === null",
+    replacement: "false",
+    reason: "A record has both or neither."
+  },
+  {
+    file: "core/src/work/Idempotency.ts",
+    original: "status === null",
+    replacement: "false",
+    reason: "A record has both or neither."
+  },
+  {
+    file: "core/src/work/Idempotency.ts",
+    original: "Option.isSome(replayed)",
+    replacement: "false",
+    reason: "The commit of the refusal then finds the key used, and replays the same record."
+  },
+  {
+    file: "core/src/kernel/Slots.ts",
+    original: "heldBy(key) === 1",
+    replacement: "false",
+    reason: "A key that holds none stays in memory. Its count is 0 in either case."
+  },
+  {
+    file: "adapter-http/src/middleware/UnknownKeyLimiter.ts",
+    original: "!known.has(digest)",
+    replacement: "true",
+    reason: "Adding a member of a set again changes nothing."
+  },
+  {
+    file: "adapter-http/src/outbound/Addresses.ts",
+    original: "\"\"",
+    replacement: any_text,
+    reason: "No such text is an address or a number."
+  },
+  {
+    file: "adapter-http/src/outbound/Addresses.ts",
+    original: "[]",
+    replacement: any_list,
+    reason: "Its first element is not used."
+  },
+  {
+    file: "adapter-http/src/outbound/Addresses.ts",
+    original: "version !== 0",
+    replacement: "true",
+    reason: "Node's list contains no text that is not an address."
+  },
+  {
+    file: "adapter-http/src/outbound/Addresses.ts",
+    original: "\"ipv6\"",
+    replacement: "\"\"",
+    reason: "Node's list reads every family but `ipv4` as IPv6."
+  },
+  {
+    file: "adapter-http/src/outbound/Connections.ts",
+    original: "/^\\[|\\]$|\\.$/g",
+    replacement: "/\\[|\\]$|\\.$/g",
+    reason: "The host of a URL has a bracket only at its ends."
+  },
+  {
+    file: "adapter-http/src/outbound/Connections.ts",
+    original: "/^\\[|\\]$|\\.$/g",
+    replacement: "/^\\[|\\]|\\.$/g",
+    reason: "The host of a URL has a bracket only at its ends."
+  },
+  {
+    file: "adapter-http/src/outbound/Connections.ts",
+    original: "/^ERR_(SSL|TLS)_/",
+    replacement: "/ERR_(SSL|TLS)_/",
+    reason: "No code of Node contains this after its start."
+  },
+  {
+    file: "adapter-http/src/outbound/Names.ts",
+    original: "{\n        concurrency: 2\n      }",
+    replacement: "{}",
+    reason: "The addresses are the same. Only the time to find them differs."
+  }
+]
