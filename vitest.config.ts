@@ -32,7 +32,9 @@ const placeOf = ({ moduleId, project }: TestSpecification): number => {
 /** Runs the longest files first, then the others with PostgreSQL, and last those that only compute. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>) {
-    return (await super.sort(files)).toSorted((one, other) => placeOf(one) - placeOf(other))
+    // oxlint-disable-next-line unicorn/no-array-sort -- the method of the base class
+    const sorted = await super.sort(files)
+    return sorted.toSorted((one, other) => placeOf(one) - placeOf(other))
   }
 }
 

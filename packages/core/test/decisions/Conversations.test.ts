@@ -9,7 +9,11 @@ it("a conversation can be assigned again to its member who has left, and to no o
   const left = { ...ada, left_at: after(1) }
   const assigned = (assigned_user_id: MemberId) =>
     assign(
-      { conversation: Option.some({ ...conversation, assigned_user_id }), member: Option.some(left) },
+      {
+        conversation: Option.some({ ...conversation, assigned_user_id }),
+        member: Option.some(left),
+        contact: Option.none()
+      },
       AssignConversation.make({ assigned_user_id: ada.id }),
       context()
     )
