@@ -61,7 +61,12 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         )
       ))
       yield* written.await
-      const { result, changes } = findOrCreateByIdentity(person, [], Option.none(), yield* Fixtures.context)
+      const { result: { contact_id, identity_id }, changes } = findOrCreateByIdentity(
+        person,
+        [],
+        Option.none(),
+        yield* Fixtures.context
+      )
       const second = yield* Effect.forkChild(commit(organization_id, changes))
       yield* undo.open
       yield* Fiber.join(first)
@@ -71,7 +76,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       )
       assert.deepStrictEqual(
         known.map(({ contact, identity }) => ({ contact_id: contact.id, identity_id: identity.id })),
-        [result, result]
+        [{ contact_id, identity_id }, { contact_id, identity_id }]
       )
     }))
 
