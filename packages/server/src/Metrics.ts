@@ -29,7 +29,7 @@ const heap_used = Metric.gauge("nodejs_heap_size_used_bytes", {
   description: "Used part of V8's heap."
 })
 const heap_limit = Metric.gauge("nodejs_heap_size_limit_bytes", {
-  description: "Size of V8's heap at which the process ends."
+  description: "Maximum size of V8's heap; the process exits beyond it."
 })
 const build = Metric.withAttributes(
   Metric.gauge("messaging_crm_build_info", {

@@ -134,10 +134,10 @@ export const deliveryNotRetried = text(
 
 export const nothingPosted = text(
   "conflict",
-  "The webhook is disabled, so nothing is posted to it. Create a new webhook."
+  "The webhook is disabled, so the service posts no events to it. Create a new webhook."
 )
 
 export const replayInProgress = text(
   "conflict",
-  "A replay of the webhook is in progress. Wait until it has ended."
+  "A replay for this webhook is already in progress. Wait until it ends."
 )

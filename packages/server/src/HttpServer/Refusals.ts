@@ -23,7 +23,7 @@ const invalid = (message: string, param: string | null = null): Refusal => ({
 
 const malformed = invalid("The request is not valid HTTP/1.1. Use an HTTP client, and no line breaks in headers.")
 
-const noHost = invalid("The Host header is missing or invalid. Send the name of the service once.", "Host")
+const noHost = invalid("The Host header is missing or invalid. Send the host name of the service once.", "Host")
 
 const noTarget = invalid("The request target is not a path of this host. Send a path such as /v1/contacts.")
 
@@ -57,7 +57,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
   ERR_HTTP_REQUEST_TIMEOUT: {
     status: 408,
     code: "request_timeout",
-    message: "The request did not arrive in time: headers have 10 s, the whole request 20 s. Send it again.",
+    message: "The request timed out. Send the headers within 10 s and the whole request within 20 s.",
     param: null
   },
   HPE_HEADER_OVERFLOW: {

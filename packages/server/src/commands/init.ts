@@ -59,7 +59,9 @@ export const init = Command.make(
     yield* Print.note("The API key has every scope and is not shown again. Store it.")
   })
 ).pipe(
-  Command.withDescription("Create an organization with its owner, a channel, and an API key, and print them once"),
+  Command.withDescription(
+    "Create an organization with its owner, a channel, and an API key; the key is shown only once"
+  ),
   Command.withExamples([
     { command: "messaging-crm init --name Acme --owner-name Ada --owner-email ada@acme.example" },
     {

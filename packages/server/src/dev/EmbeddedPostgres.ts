@@ -91,7 +91,9 @@ const runAsNobodyInClosedDirectories: Run = (program, args) =>
     ...args
   ]).pipe(
     Effect.mapError(({ message }) =>
-      failed(`PostgreSQL cannot run as root, and no other user can enter this directory. ${alternatives}\n${message}`)
+      failed(
+        `PostgreSQL cannot run as root, and other users have no access to this directory. ${alternatives}\n${message}`
+      )
     )
   )
 

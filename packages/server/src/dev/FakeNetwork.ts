@@ -9,7 +9,7 @@ import * as Listener from "../Listener.ts"
 import * as Providers from "../Providers.ts"
 
 /** The app on the fake network, the word that was agreed on with it, and the token of every account there. */
-const [app_id, verify_token, token] = ["dev", "a word of yours", "fake"]
+const [app_id, verify_token, token] = ["dev", "verify-me", "fake"]
 
 /**
  * Starts a fake Graph API on a free port of this machine, which calls the
