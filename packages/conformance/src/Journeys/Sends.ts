@@ -4,10 +4,11 @@ import type { SendId } from "@messaging-crm/core/Ids"
 import type { Inbound } from "@messaging-crm/core/Inbound"
 import { Messages } from "@messaging-crm/core/Messages"
 import { ProviderBusy, ProviderOutcomeUnknown, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
-import type { Send } from "@messaging-crm/core/Sends"
+import { type Send, type SendRow, SendRows, SendStore } from "@messaging-crm/core/Sends"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Effect } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
+import { write } from "../Fixtures.ts"
 import { ScriptedProvider } from "../Provider.ts"
 import { begin, crm, type Storage, work } from "./Scene.ts"
 
@@ -151,6 +152,27 @@ export const suite = (storage: Storage) => {
         yield* TestClock.adjust("60 seconds")
         yield* WorkQueue.use((queue) => Effect.flatMap(DateTime.now, queue.sweep))
         yield* work
+        assert.strictEqual((yield* get(id)).status, "unknown")
+        assert.strictEqual(yield* attemptsOf(id), 1)
+        yield* reported(id, { status: "read", at: yield* DateTime.now })
+        assert.strictEqual((yield* get(id)).status, "sent")
+      }))
+
+    it.effect("has an unknown outcome after its worker died in mid-attempt, and only a newer version knows its content", () =>
+      Effect.gen(function*() {
+        const { get, organization_id, provider, reported, start } = yield* begin
+        yield* provider.answer(() => Effect.die("killed"))
+        const { id } = yield* start()
+        yield* work
+        const row = Option.getOrThrow(yield* SendStore.use((store) => store.find(organization_id, id)))
+        // A type that no schema of this version has.
+        const content = { type: "poll", text: "Why?" } as unknown as SendRow["content"]
+        yield* write(organization_id, SendRows.update(row, { content }))
+        for (let passed = 0; passed < 180; passed += 30) {
+          yield* TestClock.adjust("30 seconds")
+          yield* WorkQueue.use((queue) => Effect.flatMap(DateTime.now, queue.sweep))
+          yield* work
+        }
         assert.strictEqual((yield* get(id)).status, "unknown")
         assert.strictEqual(yield* attemptsOf(id), 1)
         yield* reported(id, { status: "read", at: yield* DateTime.now })

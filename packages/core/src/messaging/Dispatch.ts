@@ -85,53 +85,6 @@ interface Wait {
   readonly reason: FailureReason
 }
 
-/** Lets a send wait until a time, or fails it with a reason when it would wait too long. */
-const wait = (claimed: ClaimedWork, send: SendRow, { due_at, reason }: Wait, context: DecisionContext) => {
-  const { created_at, first_attempt_at } = send
-  const mayWait = first_attempt_at === null
-    ? DateTime.isLessThanOrEqualTo(due_at, DateTime.addDuration(created_at, hold_time_max))
-    : isInTime({ first_attempt_at }, due_at)
-  return mayWait ? postpone(claimed, due_at) : Changes.all(fail(send, reason, context), finish(claimed))
-}
-
-/** Returns until when a send waits: for a worker of a newer version, if only that knows its content, or for its channel. */
-const waitOf = ({ hold, send }: OutgoingSend, now: Timestamp): Wait | null => {
-  if (!isKnownContent(send.content)) {
-    return { due_at: DateTime.add(now, { seconds: 30 }), reason: "provider_unavailable" }
-  }
-  // A send that is `sending` lost its worker during an attempt. That it waits would hide it.
-  const held = Option.filter(Holds.active(Option.fromNullOr(hold), now), () => send.status === "queued")
-  const waitFor = (found: Holds.ChannelHold) => ({ due_at: Holds.nextLook(found, send.id, now), reason: found.reason })
-  return Option.getOrNull(Option.map(held, waitFor))
-}
-
-/** Begins an attempt. Returns null, and settles the work, if the send has already ended or its channel is held. */
-const begin = (
-  claimed: ClaimedWork,
-  outgoing: Option.Option<OutgoingSend>,
-  expectedAliases: MessagingProvider["Service"]["expectedAliases"],
-  context: DecisionContext
-): Changes.Decision<Begun | null> => {
-  const { now } = context
-  if (Option.isNone(outgoing) || !isOpen(outgoing.value.send)) return { result: null, changes: finish(claimed) }
-  const { channel, identity_id, send } = outgoing.value
-  const waiting = waitOf(outgoing.value, now)
-  if (waiting !== null) return { result: null, changes: wait(claimed, send, waiting, context) }
-  const set = State.begin(send, now)
-  const aliases = expectedAliases?.(channel, send.recipient) ?? []
-  return {
-    result: {
-      outgoing: { ...outgoing.value, send: { ...send, ...set, version: send.version + 1 } },
-      before: send.status
-    },
-    changes: Changes.all(
-      SendRows.update(send, set),
-      addAliases(channel.type, identity_id, aliases),
-      Changes.settle({ claimed, outcome: "hold" })
-    )
-  }
-}
-
 /** Marks a send as `unknown`, and enqueues the `send_outcome` work that fails it if no callback comes. */
 const awaitCallback = (
   claimed: ClaimedWork,
@@ -149,6 +102,75 @@ const awaitCallback = (
     }),
     finish(claimed)
   )
+
+/** Ends the attempts: the send fails, or becomes `unknown` if one of them may have sent it. */
+const end = (
+  claimed: ClaimedWork,
+  send: SendRow,
+  reason: FailureReason,
+  timeout: Duration.Duration,
+  context: DecisionContext
+): Changes.Changes =>
+  send.may_be_sent
+    ? awaitCallback(claimed, send, timeout, context)
+    : Changes.all(fail(send, reason, context), finish(claimed))
+
+/** Lets a send wait until a time, or ends its attempts when it would wait too long. */
+const wait = (
+  claimed: ClaimedWork,
+  send: SendRow,
+  { due_at, reason }: Wait,
+  timeout: Duration.Duration,
+  context: DecisionContext
+): Changes.Changes => {
+  const { created_at, first_attempt_at } = send
+  const mayWait = first_attempt_at === null
+    ? DateTime.isLessThanOrEqualTo(due_at, DateTime.addDuration(created_at, hold_time_max))
+    : isInTime({ first_attempt_at }, due_at)
+  const { may_be_sent } = State.begin(send, context.now)
+  return mayWait ? postpone(claimed, due_at) : end(claimed, { ...send, may_be_sent }, reason, timeout, context)
+}
+
+/** Returns until when a send waits: for a worker of a newer version, if only that knows its content, or for its channel. */
+const waitOf = ({ hold, send }: OutgoingSend, now: Timestamp): Wait | null => {
+  if (!isKnownContent(send.content)) {
+    return { due_at: DateTime.add(now, { seconds: 30 }), reason: "provider_unavailable" }
+  }
+  // A send that is `sending` lost its worker during an attempt. That it waits would hide it.
+  const held = Option.filter(Holds.active(Option.fromNullOr(hold), now), () => send.status === "queued")
+  const waitFor = (found: Holds.ChannelHold) => ({ due_at: Holds.nextLook(found, send.id, now), reason: found.reason })
+  return Option.getOrNull(Option.map(held, waitFor))
+}
+
+/** Begins an attempt. Returns null, and settles the work, if the send has already ended or its channel is held. */
+const begin = (
+  claimed: ClaimedWork,
+  outgoing: Option.Option<OutgoingSend>,
+  { expectedAliases, timeout }: {
+    readonly expectedAliases: MessagingProvider["Service"]["expectedAliases"]
+    readonly timeout: Duration.Duration
+  },
+  context: DecisionContext
+): Changes.Decision<Begun | null> => {
+  const { now } = context
+  if (Option.isNone(outgoing) || !isOpen(outgoing.value.send)) return { result: null, changes: finish(claimed) }
+  const { channel, identity_id, send } = outgoing.value
+  const waiting = waitOf(outgoing.value, now)
+  if (waiting !== null) return { result: null, changes: wait(claimed, send, waiting, timeout, context) }
+  const set = State.begin(send, now)
+  const aliases = expectedAliases?.(channel, send.recipient) ?? []
+  return {
+    result: {
+      outgoing: { ...outgoing.value, send: { ...send, ...set, version: send.version + 1 } },
+      before: send.status
+    },
+    changes: Changes.all(
+      SendRows.update(send, set),
+      addAliases(channel.type, identity_id, aliases),
+      Changes.settle({ claimed, outcome: "hold" })
+    )
+  }
+}
 
 // ---------------------------------------------------------- operations
 
@@ -191,12 +213,8 @@ export class Dispatch extends Context.Service<Dispatch, {
       const failNow = (claimed: ClaimedWork, reason: FailureReason) =>
         settleSend(claimed, (send, context) => Changes.all(fail(send, reason, context), finish(claimed)))
 
-      /** Ends the attempts: the send fails, or becomes `unknown` if one of them may have sent it. */
       const endAttempts = (claimed: ClaimedWork, reason: FailureReason) =>
-        settleSend(claimed, (send, context) =>
-          send.may_be_sent
-            ? awaitCallback(claimed, send, timeout, context)
-            : Changes.all(fail(send, reason, context), finish(claimed)))
+        settleSend(claimed, (send, context) => end(claimed, send, reason, timeout, context))
 
       /** Changes the hold of a send's channel, and returns whether that changed anything. */
       const changeHold = (
@@ -339,7 +357,8 @@ export class Dispatch extends Context.Service<Dispatch, {
       const attempt = traced("Dispatch.attempt")(function*(claimed: ClaimedWork) {
         const begun = yield* settle(claimed, {
           load: store.load(claimed.organization_id, SendId.make(claimed.ref)),
-          decide: (outgoing, context) => begin(claimed, outgoing, provider.expectedAliases, context)
+          decide: (outgoing, context) =>
+            begin(claimed, outgoing, { expectedAliases: provider.expectedAliases, timeout }, context)
         })
         if (begun === null) return
         // A send that is already `sending` lost its worker during an attempt, whose outcome is therefore unknown.
