@@ -19,7 +19,9 @@ import {
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Commit } from "@messaging-crm/core/Commit"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
+import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import type * as Crm from "@messaging-crm/core/Crm"
+import { EventStore } from "@messaging-crm/core/Events"
 import { type Ids, TagId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
@@ -331,6 +333,46 @@ for (const [what, tell] of Object.entries(tells)) {
       }
     }))
 }
+
+it.effect("leave no name of an erased contact in the event of a conversation that begins meanwhile", () =>
+  Effect.gen(function*() {
+    for (const [before, steps] of orders) {
+      const bodies = yield* Effect.gen(function*() {
+        const set = yield* scene
+        const { id } = set.conversation.contact
+        const channel = yield* Fixtures.channel(set.organization_id)
+        const input = CreateWebhook.make({
+          url: "https://example.com/full",
+          event_types: ["conversation.opened"],
+          include_resource: true
+        })
+        yield* set.as(Effect.orDie(Webhooks.use((all) => all.create(input))))
+        yield* set.as(
+          Effect.orDie(Contacts.use((all) => all.update(id, UpdateContact.make({ first_name: "Canaria" }))))
+        )
+        const erase = set.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
+        const hello = set.receive({
+          event: "message_received",
+          channel_id: channel.id,
+          provider_message_id: "m.9",
+          from: { external_id: "+4915112345678", display_name: "Kim", username: null },
+          type: "text",
+          text: "hello",
+          media: null,
+          sent_at: set.now
+        })
+        yield* inTurns<unknown, Crm.Operations>([erase, hello], within(before, steps))
+        const page = { after: null, size: 100 }
+        const filters = { types: ["conversation.opened"], since: null } as const
+        return yield* EventStore.use((store) => store.list(set.organization_id, filters, page))
+      }).pipe(Effect.provide(layer(stores), { local: true }))
+      assert.notInclude(
+        bodies.map(({ full_body }) => full_body).join(),
+        "Canaria",
+        `with ${steps} steps after ${before}`
+      )
+    }
+  }))
 
 it.effect("detect a commit that overwrites a change", () =>
   Effect.gen(function*() {

@@ -199,7 +199,7 @@ export const thread = Effect.fnUntraced(function*(organization_id: OrganizationI
     username: null
   }
   const who = findOrCreateByIdentity(person, [], Option.none(), yield* context)
-  const conversation = open(on, who.result, null, yield* context)
+  const conversation = open(on, who.result, undefined, yield* context)
   yield* write(organization_id, who.changes, conversation.changes)
   return { channel: on, conversation_id: conversation.result, ...who.result }
 })

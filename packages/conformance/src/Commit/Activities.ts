@@ -157,7 +157,7 @@ export const touches = (it: It, { runs }: Options) => {
       }
       const { id: contact_id, ...names } = contact
       const who = { ...names, ...identity, contact_id, identity_id: identity.id }
-      const conversation = open(channel, who, null, yield* Fixtures.context)
+      const conversation = open(channel, who, undefined, yield* Fixtures.context)
       const on = { contact_id: contact.id, conversation_id: conversation.result }
       yield* Fixtures.write(
         ours,

@@ -54,7 +54,7 @@ export const keys = (it: It) => {
         yield* Fixtures.uuid,
         yield* Fixtures.uuid
       ]
-      const conversation = open(on.channel, on, null, yield* Fixtures.context)
+      const conversation = open(on.channel, on, undefined, yield* Fixtures.context)
       const contact = yield* Fixtures.stranger
       const taken: Readonly<Record<string, Changes.Changes>> = {
         "a tag's id": TagRows.insert({ ...tag, name: "b", name_key: "b" }),

@@ -111,6 +111,18 @@ export const versions = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* contactOf(ours, { contact_id: id }), { ...second, tags: [], version: 4 })
     }), { arbitrary: { runs } })
 
+  it.effect("updates a row that the same commit expects", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const { contact_id } = yield* Fixtures.thread(ours)
+      const before = yield* contactOf(ours, { contact_id })
+      const both = (company: string) => [ContactRows.update(before, { company }), ContactRows.expect(before)]
+      yield* Fixtures.write(ours, ...both("Acme"))
+      const first = yield* contactOf(ours, { contact_id })
+      assert.deepStrictEqual(first, { ...before, company: "Acme", version: 2 })
+      assert.strictEqual(yield* outcome(ours, ...both("Brick")), "Conflict")
+    }))
+
   it.effect("moves the version of a row of which nothing is set", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization

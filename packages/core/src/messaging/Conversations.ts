@@ -13,6 +13,7 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
 import { type MemberRow, MemberRows, MemberStore, present } from "../accounts/Members.ts"
 import { type Channel } from "../catalog/Channels.ts"
+import { IdentityRows } from "../contacts/ContactIdentities.ts"
 import {
   type ContactIdentity,
   ContactRows,
@@ -208,10 +209,11 @@ export const reopen = (
 export const open = (
   channel: Channel,
   { contact_id, identity_id, ...names }: ContactIdentity,
-  found: KnownThread["conversation"],
+  thread: Pick<KnownThread, "conversation" | "identity"> | undefined,
   context: DecisionContext
 ): Changes.Decision<ConversationId> => {
   const { now, uuid } = context
+  const found = thread?.conversation ?? null
   if (found !== null) {
     const { changes } = change(found, State.reopen(found, now), (after) => opened({ ...after, ...names }, context))
     return { result: found.id, changes }
@@ -237,7 +239,9 @@ export const open = (
     result: id,
     changes: Changes.all(
       Changes.raise(opened({ ...row, ...names, channel_type: channel.type }, context)),
-      ConversationRows.insert(row)
+      ConversationRows.insert(row),
+      // The event has the person's names: a concurrent erasure, which writes the identity, makes this commit fail.
+      thread === undefined ? Changes.none : IdentityRows.expect(thread.identity)
     )
   }
 }

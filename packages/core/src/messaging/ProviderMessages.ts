@@ -105,7 +105,7 @@ export const storeMessage = (
   const known = threads[0]?.conversation ?? null
   const conversation = event.event === "message_sent" && known !== null
     ? { result: known.id, changes: Changes.none }
-    : open(channel, who.result, known, context)
+    : open(channel, who.result, threads[0], context)
   const message = messageOf(loaded, event, file, conversation.result, context)
   const { contact_id } = who.result
   const data = { conversation_id: message.conversation_id, message_id: message.id }

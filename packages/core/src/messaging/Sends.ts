@@ -159,7 +159,7 @@ export const start = (
     }
     const content = yield* templateContent(channel.value, template, input.template)
     const who = findOrCreateByIdentity(personOf(input), threads, withPhone, context)
-    const conversation = open(channel.value, who.result, threads[0]?.conversation ?? null, context)
+    const conversation = open(channel.value, who.result, threads[0], context)
     const to = { conversation_id: conversation.result, channel_id: channel.value.id, recipient: input.phone, member_id }
     const { result, changes } = queue(to, content, context)
     return { result, changes: Changes.all(who.changes, conversation.changes, changes) }
