@@ -14,7 +14,7 @@ export const startWithWebhooks = () => {
 
   /** An organization, and how to ask for its webhooks. */
   const begin = async () => {
-    const { channel, key, organization } = await service.organization()
+    const { channel, key, organization, owner } = await service.organization()
     const url = `https://shop-${++hosts}.example/crm`
     const get = (path: string) => service.request("GET", `/v1${path}`, { key })
     const post = (path: string, json?: unknown) =>
@@ -51,7 +51,22 @@ export const startWithWebhooks = () => {
     const disable = (id: string) => service.request("DELETE", `/v1/webhooks/${id}`, { key, ...idempotency() })
     const update = (id: string, json: unknown) =>
       service.request("PATCH", `/v1/webhooks/${id}`, { key, json, ...idempotency() })
-    return { update, answer, close, create, deliveries, disable, get, key, organization, post, posted, settled, url }
+    return {
+      update,
+      answer,
+      close,
+      create,
+      deliveries,
+      disable,
+      get,
+      key,
+      organization,
+      owner,
+      post,
+      posted,
+      settled,
+      url
+    }
   }
 
   return { begin, service }

@@ -1,5 +1,6 @@
 /** `/webhooks`: create, list, get, update, and rotate the secret. */
 import { assert, describe, it } from "@effect/vitest"
+import type { Scope } from "@messaging-crm/core/ApiKeys"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import { Webhook as SvixWebhook } from "svix"
 import { afterAll } from "vitest"
@@ -25,6 +26,31 @@ const all_types = [
   "contact.updated",
   "webhook.disabled"
 ]
+
+describe("include_resource", () => {
+  it("needs a key that may read contacts and conversations, as long as the webhook has it", async () => {
+    const { create, organization, owner, url } = await begin()
+    const keyWith = (...scopes: ReadonlyArray<Scope>) =>
+      service.keyWith({ organization_id: organization.id, member_id: owner.id }, ["webhooks:manage", ...scopes])
+    const reader = await keyWith("contacts:read", "conversations:read")
+    const asked = await create({ include_resource: true })
+    const plain = await create()
+    for (const scopes of [["contacts:read"], ["conversations:read"], []] as const) {
+      const key = await keyWith(...scopes)
+      const ask = async (method: "PATCH" | "POST", path: string, json: object, by = key) =>
+        service.request(method, `/v1/webhooks${path}`, { key: by, json, ...idempotency() })
+      const create_body = { url, event_types, include_resource: true }
+      refused(await ask("POST", "", create_body), null, "insufficient_scope", 403)
+      refused(await ask("PATCH", `/${plain.id}`, { include_resource: true }), null, "insufficient_scope", 403)
+      refused(await ask("PATCH", `/${asked.id}`, { url: `${url}/2` }), null, "insufficient_scope", 403)
+      refused(await ask("PATCH", `/${asked.id}`, { event_types }), null, "insufficient_scope", 403)
+      assert.strictEqual((await ask("POST", "", { ...create_body, include_resource: false })).status, 200)
+      assert.strictEqual((await ask("PATCH", `/${plain.id}`, { url: `${url}/3` })).status, 200)
+      assert.strictEqual((await ask("PATCH", `/${asked.id}`, { include_resource: false })).status, 200)
+      assert.strictEqual((await ask("PATCH", `/${asked.id}`, { include_resource: true }, reader)).status, 200)
+    }
+  })
+})
 
 describe("create", () => {
   it("answers with the webhook and its secret, which no list ever shows", async () => {

@@ -28,6 +28,7 @@ export const layer = HttpApiBuilder.group(
         Responses.written(endpoint)((respond) => webhooks.create(payload, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
+            InsufficientScope: ErrorMapping.insufficientScope,
             TooManyWebhooks: ({ limit }) => Errors.failWith(Texts.tooManyWebhooks(limit)),
             WebhookUrlRefused: urlRefused
           })
@@ -41,6 +42,7 @@ export const layer = HttpApiBuilder.group(
         Responses.written(endpoint)((respond) => webhooks.update(params.webhook_id, payload, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
+            InsufficientScope: ErrorMapping.insufficientScope,
             WebhookDisabled: disabled,
             WebhookNotFound: Errors.absent("webhook"),
             WebhookUrlRefused: urlRefused

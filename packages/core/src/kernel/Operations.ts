@@ -129,6 +129,16 @@ const insufficient = (operation: Operation) => new InsufficientScope({ operation
 export const authorize = (operation: Operation): Effect.Effect<void, InsufficientScope, CurrentActor> =>
   CurrentActor.use((actor) => isAllowed(actor, operation) ? Effect.void : Effect.fail(insufficient(operation)))
 
+/** Fails with `InsufficientScope` if the current actor's key lacks one of the scopes that a call needs in addition. */
+export const requireScopes = (
+  operation: Operation,
+  needed: ReadonlyArray<Scope>
+): Effect.Effect<void, InsufficientScope, CurrentActor> =>
+  CurrentActor.use(({ scopes }) => {
+    const required = needed.find((scope) => scopes !== undefined && !scopes.includes(scope))
+    return required === undefined ? Effect.void : Effect.fail(new InsufficientScope({ operation, required }))
+  })
+
 /**
  * Makes an operation of a generator function: each call has a span with the operation's name.
  *

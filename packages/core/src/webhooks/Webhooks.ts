@@ -15,7 +15,7 @@ import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../ac
 import { CurrentActor } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId, WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { operation } from "../kernel/Operations.ts"
+import { type InsufficientScope, operation, requireScopes } from "../kernel/Operations.ts"
 import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
@@ -58,6 +58,9 @@ export * from "./WebhookHealth.ts"
  * fewer than this, so it never shows the difference.
  */
 export const abandoned_max = 200
+
+/** The scopes of a key that sends resources to a URL: it could read them with these scopes. */
+const resource_scopes = ["contacts:read", "conversations:read"] as const
 
 /** Returns the encryption context of a webhook's secret, so that the ciphertext cannot be decrypted for another webhook. */
 export const secretContext = (organization_id: OrganizationId, id: WebhookId): string =>
@@ -187,16 +190,26 @@ export class WebhookStore extends Context.Service<
 
 /** Operations on the current actor's webhooks. */
 export class Webhooks extends Context.Service<Webhooks, {
-  /** Subscribes a URL to events. Only this result contains the signing secret (contract §14.2). */
-  readonly create: Write<[input: CreateWebhook], CreatedWebhook, WebhookUrlRefused | TooManyWebhooks>
+  /**
+   * Subscribes a URL to events. Only this result contains the signing secret (contract §14.2). With `include_resource`, the
+   * actor's key needs the scopes to read contacts and conversations.
+   */
+  readonly create: Write<
+    [input: CreateWebhook],
+    CreatedWebhook,
+    WebhookUrlRefused | TooManyWebhooks | InsufficientScope
+  >
   /** Returns the 100 most recent webhooks that pass the filters, newest first. */
   readonly list: (filters: WebhookFilters) => Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
   readonly get: (id: WebhookId) => Effect.Effect<Webhook, WebhookNotFound, CurrentActor>
-  /** Changes the URL, the event types, or whether events have resources. Deliveries that are still pending go to the new URL. */
+  /**
+   * Changes the URL, the event types, or whether events have resources. Deliveries that are still pending go to the new URL.
+   * The key needs the same scopes if the webhook has `include_resource` afterward.
+   */
   readonly update: Write<
     [id: WebhookId, input: UpdateWebhook],
     Webhook,
-    WebhookNotFound | WebhookDisabled | WebhookUrlRefused
+    WebhookNotFound | WebhookDisabled | WebhookUrlRefused | InsufficientScope
   >
   /** Replaces the signing secret. Attempts are signed with both for 24 hours (contract §14.17). */
   readonly rotateSecret: Write<[id: WebhookId], CreatedWebhook, WebhookNotFound | WebhookDisabled | TooManySecrets>
@@ -232,6 +245,7 @@ export class Webhooks extends Context.Service<Webhooks, {
         respond?: Respond<CreatedWebhook, Out>
       ) {
         const { organization_id } = yield* CurrentActor
+        if (include_resource) yield* requireScopes("webhooks.create", resource_scopes)
         const url = yield* acceptUrl(given)
         const id = WebhookId.make(ids.next())
         const signing_secret = Redacted.value(yield* newSecret)
@@ -267,9 +281,14 @@ export class Webhooks extends Context.Service<Webhooks, {
       ) {
         const { organization_id } = yield* CurrentActor
         const set = url === undefined ? rest : { ...rest, url: yield* acceptUrl(url) }
+        const mayRead = yield* Effect.result(requireScopes("webhooks.update", resource_scopes))
         return yield* runAudited("webhooks.update", {
           load: store.find(organization_id, id),
-          decide: (row) => Result.flatMap(found(row), (webhook) => update(webhook, set)),
+          decide: (row) =>
+            Result.flatMap(found(row), (webhook) => {
+              const includes = set.include_resource ?? webhook.include_resource
+              return Result.flatMap(includes ? mayRead : Result.void, () => update(webhook, set))
+            }),
           current
         }, respond)
       })
