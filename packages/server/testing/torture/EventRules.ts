@@ -1,5 +1,6 @@
 /** What contract §13 and §14 say of events: each change raises one, and it is delivered at least once with the same bytes. */
 import { canonicalJson } from "@messaging-crm/core/Idempotency"
+import { delays } from "@messaging-crm/core/WebhookDeliveries"
 import { createdId, type Evidence } from "./Evidence.ts"
 import type { FinalState, Resource, Violation } from "./History.ts"
 import { fieldOf, isSuccess, type Request, textOf } from "./Requests.ts"
@@ -163,8 +164,8 @@ const causesOf = (evidence: Evidence): ReadonlyMap<unknown, number> => {
 const deliveryRule = "A webhook gets each event of its types at least once (contract §14.10)."
 
 /**
- * Each stored delivery arrived, also of a webhook that was updated since. One that was waiting when its webhook was disabled
- * failed.
+ * Each stored delivery arrived, also of a webhook that was updated since. One fails that was waiting when its webhook was
+ * disabled, or after the last attempt of the schedule: the end of a run makes attempts due at once.
  */
 const aboutStoredDeliveries = ({ history: { organizations, received } }: Evidence): ReadonlyArray<Violation> => {
   const arrived = new Set(
@@ -174,9 +175,10 @@ const aboutStoredDeliveries = ({ history: { organizations, received } }: Evidenc
   )
   return organizations.flatMap(({ final }) =>
     final.webhooks.flatMap(({ id, url }) =>
-      (final.deliveries[String(id)] ?? []).flatMap(({ event_id, failure_code, status }) => {
+      (final.deliveries[String(id)] ?? []).flatMap(({ attempt_count, event_id, failure_code, status }) => {
         const hasArrived = arrived.has(`${new URL(String(url)).pathname} ${String(event_id)}`)
-        if (status === "succeeded" ? hasArrived : failure_code === "webhook_disabled") return []
+        const hasFailed = failure_code === "webhook_disabled" || Number(attempt_count) > delays.length
+        if (status === "succeeded" ? hasArrived : hasFailed) return []
         const outcome = `${String(status)} (${String(failure_code)})`
         return violation(
           deliveryRule,
