@@ -6,6 +6,8 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Provider from "@messaging-crm/conformance/Provider"
 import { ScriptedProvider } from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
+import type { Changes } from "@messaging-crm/core/Changes"
+import { Commit } from "@messaging-crm/core/Commit"
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Ids, type SendId } from "@messaging-crm/core/Ids"
@@ -51,6 +53,38 @@ it.effect("carries out work that is enqueued while it runs", () =>
     assert.strictEqual((yield* get(id)).status, "sent")
     yield* Fiber.interrupt(fiber)
   }).pipe(Effect.provide(world)))
+
+/** A store in which so many commits that give a send a status are defects. */
+const failing = (left: Record<string, number>) => {
+  const isRefused = ({ update = [] }: Changes): boolean =>
+    update.some(({ set }) => {
+      const status = String(set["status"])
+      left[status] = (left[status] ?? 0) - 1
+      return left[status] >= 0
+    })
+  const commits = Layer.effect(
+    Commit,
+    Effect.map(Commit, ({ commit }) =>
+      Commit.of({
+        commit: (organization_id, changes) =>
+          isRefused(changes) ? Effect.die("disk full") : commit(organization_id, changes)
+      }))
+  ).pipe(Layer.provideMerge(Memory.layer))
+  return Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(commits, Provider.layer("callback_ref"), Ids.layer)))
+}
+
+for (const failed of [0, 1, 4]) {
+  it.effect(`fails a send after five defects, also if its failure cannot be written ${failed} times`, () =>
+    Effect.gen(function*() {
+      const { get, start } = yield* queued
+      const { id } = yield* start("+4915112345678")
+      for (let seconds = 0; seconds < 200; seconds += 2) {
+        yield* Worker.use((worker) => worker.runOnce)
+        yield* TestClock.adjust("2 seconds")
+      }
+      assert.strictEqual((yield* get(id)).status, "failed")
+    }).pipe(Effect.provide(failing({ sending: 5, failed }))))
+}
 
 it.effect("posts events while the maximum of sends waits for the provider", () =>
   Effect.gen(function*() {
