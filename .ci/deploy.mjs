@@ -99,7 +99,7 @@ rmSync(source, { recursive: true })
 await check("nothing but the program is in the image", () => {
   const files = globSync("**/*", { cwd: app, withFileTypes: true }).filter((entry) => entry.isFile())
   const others = files.map(({ name }) => name).filter((name) =>
-    !/^(package\.json|THIRD-PARTY-LICENSES\.txt|[\w.-]+\.js)$/.test(name)
+    !/^(package\.json|THIRD-PARTY-LICENSES\.txt|sbom\.cdx\.json|[\w.-]+\.js)$/.test(name)
   )
   const notices = readFileSync(join(app, "dist", "THIRD-PARTY-LICENSES.txt"), "utf8")
   for (const name of ["effect", "@effect/platform-node", "undici", "uuid", "libphonenumber-js"]) {
