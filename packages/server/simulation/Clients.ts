@@ -32,9 +32,8 @@ export interface Setting {
 
 const [second, hour] = [1000, 3_600_000]
 
-/** Statuses after which a client repeats its request. */
-const isTemporary = (status: number, text: string): boolean =>
-  status >= 500 || status === 429 || text.includes("\"idempotency_request_processing\"")
+/** Whether a client repeats its request after a response. */
+const isTemporary = ({ hasRetryAfter, status }: Response): boolean => status >= 500 || hasRetryAfter
 
 const event_types = [
   ["message.received", "message.sent", "message.updated", "send.failed", "conversation.opened"],
@@ -87,7 +86,7 @@ export const make = (
     const request: Request = json === undefined ? { method, path, headers } : { method, path, headers, json }
     for (let tries = 0;; tries++) {
       const response = yield* attempt(request)
-      if (response !== null && !isTemporary(response.status, response.text)) {
+      if (response !== null && !isTemporary(response)) {
         if (method !== "GET") answered.push({ request, response, at: now() })
         const isSuccess = response.status < 300 && response.text !== ""
         return isSuccess ? JSON.parse(response.text).data : null
@@ -100,7 +99,7 @@ export const make = (
     const one = answered[Math.floor(random.next() * answered.length)]
     if (one === undefined || now() - one.at > 23 * hour) return
     const again = yield* attempt(one.request)
-    if (again === null || isTemporary(again.status, again.text)) return
+    if (again === null || isTemporary(again)) return
     require(again.status === one.response.status, `${one.request.path} is replayed with ${again.status}`)
     const isStored = isRecorded(one.request.headers["idempotency-key"] ?? "")
     require(!isStored || again.text === one.response.text, `${one.request.path} is replayed with ${again.text}`)

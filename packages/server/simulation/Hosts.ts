@@ -28,7 +28,8 @@ export interface Request {
 
 export interface Response {
   readonly status: number
-  readonly replayed: boolean
+  /** Whether the same request can succeed later (contract §3.2). */
+  readonly hasRetryAfter: boolean
   readonly text: string
 }
 
@@ -79,7 +80,7 @@ const arrived = ({ headers, json, method, path }: Request): HttpServerRequest.Ht
 
 const received = ({ body, headers, status }: HttpServerResponse.HttpServerResponse): Response => ({
   status,
-  replayed: headers["idempotent-replayed"] === "true",
+  hasRetryAfter: headers["retry-after"] !== undefined,
   text: body._tag === "Uint8Array" ? decoder.decode(body.body) : ""
 })
 
