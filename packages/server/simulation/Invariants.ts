@@ -1,21 +1,19 @@
 /** What must hold once a run has healed and every queue is empty. */
 import type { Rows } from "@messaging-crm/adapter-memory/World"
+import { event_age_max } from "@messaging-crm/core/Changes"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { MessageRows } from "@messaging-crm/core/Messages"
 import { SendRows } from "@messaging-crm/core/Sends"
-import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
+import { delays, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
+import { Duration, Option } from "effect"
 import * as Table from "../../adapter-memory/src/world/Table.ts"
 import type { Answered } from "./Clients.ts"
 import type { Endpoints } from "./Endpoints.ts"
 import { type Ledger, require } from "./Ledger.ts"
 import type { Network } from "./Network.ts"
-
-const day = 86_400_000
-/** For how many days events and their deliveries are kept (contract §13). */
-const event_days_max = 30
 
 export interface End {
   readonly now: number
@@ -72,13 +70,11 @@ const requireMessages = ({ network, organization_id, rows }: End) => {
 const requireDeliveries = ({ endpoints, ledger, now, organization_id, rows }: End) => {
   for (const { at, body, deliveries, id, type } of ledger.events) {
     for (const delivery_id of deliveries) {
-      const delivery = Table.all(rows.tables, WebhookDeliveryRows, organization_id).find((row) =>
-        row.id === delivery_id
-      )
-      const isOld = now - at > event_days_max * day
+      const delivery = Option.getOrUndefined(Table.get(rows.tables, WebhookDeliveryRows, organization_id, delivery_id))
+      const isOld = now - at > Duration.toMillis(event_age_max)
       require(delivery !== undefined || isOld, `delivery ${delivery_id} of ${type} was removed before its time`)
       if (delivery === undefined) continue
-      const webhook = Table.all(rows.tables, WebhookRows, organization_id).find((row) => row.id === delivery.webhook_id)
+      const webhook = Option.getOrUndefined(Table.get(rows.tables, WebhookRows, organization_id, delivery.webhook_id))
       const posts = endpoints.posts.filter((post) => post.event_id === id && post.url === webhook?.url)
       require(delivery.status !== "pending", `delivery ${delivery_id} of ${type} is still pending`)
       require(posts.every((post) => post.body === body), `event ${id} was posted with other bytes`)
@@ -87,7 +83,7 @@ const requireDeliveries = ({ endpoints, ledger, now, organization_id, rows }: En
         `delivery ${delivery_id} of ${type} succeeded, and the endpoint accepted nothing`
       )
       require(
-        delivery.status !== "failed" || webhook?.status === "disabled" || delivery.attempt_count >= 10,
+        delivery.status !== "failed" || webhook?.status === "disabled" || delivery.attempt_count > delays.length,
         `delivery ${delivery_id} of ${type} failed after ${delivery.attempt_count} attempts`
       )
     }
