@@ -95,7 +95,7 @@ const requireOrder = (
   }
 }
 
-const isProven = ({ failure_reason, status }: SendColumns): boolean =>
+const isOutcomeUnknown = ({ failure_reason, status }: SendColumns): boolean =>
   status === "failed" && failure_reason === "outcome_unknown"
 
 const requireOneOpen = (
@@ -111,9 +111,9 @@ const requireOneOpen = (
 
 const requireStates = (committed: Committed) => {
   const sends = written<SendColumns>(committed, SendRows)
-  requireOrder("send", after_send, sends.filter(({ was }) => was === null || !isProven(was)))
+  requireOrder("send", after_send, sends.filter(({ was }) => was === null || !isOutcomeUnknown(was)))
   for (const { is, was } of sends) {
-    require(was === null || !isProven(was) || is?.status === "sent", `send ${was?.id} leaves outcome_unknown`)
+    require(was === null || !isOutcomeUnknown(was) || is?.status === "sent", `send ${was?.id} leaves outcome_unknown`)
     require(
       is === null || (is.status === "sent") === (is.message_id !== null),
       `send ${is?.id} and its message disagree`

@@ -20,7 +20,6 @@ import type { Scene } from "./Store.ts"
 /** A message that the network has accepted. */
 export interface AcceptedMessage extends Accepted {
   readonly message: OutboundMessage
-  readonly host: string
 }
 
 export interface Network {
@@ -111,7 +110,7 @@ export const make = (scene: Scene, target: () => Process | null): Network => {
   const accept = Effect.fnUntraced(function*(host: Host, message: OutboundMessage) {
     const known = accepted.find((one) => one.message.reference === message.reference)
     if (dedup === "client_ref" && known !== undefined) return known
-    const one = { message, host: host.name, provider_message_id: `net.${accepted.length + 1}` }
+    const one = { message, provider_message_id: `net.${accepted.length + 1}` }
     accepted.push(one)
     trace.add("network", `accepted ${message.reference} of ${host.name} as ${one.provider_message_id}`)
     yield* report(one)

@@ -171,7 +171,7 @@ export const simulate = (seed: number): Outcome => {
     while (network.isBusy() || !isQuiet(truth.rows())) {
       yield* timeline.wait(hour)
       if (timeline.now() - Timeline.epoch > 90 * day) {
-        return yield* Effect.die(new Ledger.Violation("Work is left 40 days after the last fault"))
+        return yield* Effect.die(new Ledger.Violation("Work is left 90 days after the start of the run"))
       }
     }
     yield* timeline.wait(minute)

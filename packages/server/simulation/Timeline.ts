@@ -28,7 +28,7 @@ export interface Timeline {
   readonly runUntil: (isDone: () => boolean) => void
 }
 
-/** When a run starts: any time does. */
+/** The time at which every run starts. The choice is arbitrary. */
 export const epoch = Date.UTC(2026, 0, 5, 9)
 
 /** A run that takes more steps will not end. */
@@ -39,8 +39,8 @@ const purge_millis = 3_600_000
 /**
  * Whether a sleep is a pause between polls: a quarter of a second with jitter, the sweep's, or the purge's.
  *
- * Days pass in no time because the clock skips polls that would find nothing. A poller that wakes late is one whose
- * process was busy, so a wrong guess costs steps and not correctness.
+ * The clock skips polls that would find nothing, so that a run of days takes few steps. A poller that wakes late behaves
+ * like one whose process was busy, so a wrong guess costs steps and not correctness.
  */
 const isPoll = (millis: number): boolean =>
   (millis >= 200 && millis <= 300) || millis === 15_000 || millis >= purge_millis
@@ -77,7 +77,7 @@ export const make = (random: Seeded, nextDue: (now: number) => number | null): T
     ready.push(sleeper.wake)
   }
 
-  /** Moves the clock to the next time at which something happens, and wakes whoever slept until then. */
+  /** Moves the clock to the next time at which something happens, and wakes the sleepers of that time. */
   const advance = (): boolean => {
     const due = nextDue(now)
     const isDue = due !== null && due <= now
