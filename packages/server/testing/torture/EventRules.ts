@@ -3,6 +3,7 @@ import { canonicalJson } from "@messaging-crm/core/Idempotency"
 import { delays } from "@messaging-crm/core/WebhookDeliveries"
 import { createdId, type Evidence } from "./Evidence.ts"
 import type { FinalState, Resource, Violation } from "./History.ts"
+import { messageRanks } from "./ProgressRules.ts"
 import { fieldOf, isSuccess, type Request, textOf } from "./Requests.ts"
 
 const keyOf = (event: Resource, ...data: ReadonlyArray<string>): string =>
@@ -99,8 +100,6 @@ const aboutRaising = (evidence: Evidence): ReadonlyArray<Violation> =>
         : violation("Each change raises one event (contract §13.1).", `${key}: ${count} events, not ${bounds}`, calls)
     })
   })
-
-const messageRanks: Readonly<Record<string, number>> = { sent: 0, failed: 1, delivered: 2, read: 3 }
 
 /** What an event reported of a message still holds at the end. */
 const aboutReports = ({ history: { organizations } }: Evidence): ReadonlyArray<Violation> =>

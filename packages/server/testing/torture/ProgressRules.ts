@@ -12,8 +12,8 @@ import { textOf } from "./Requests.ts"
 /** How far each status of a send is. A higher one follows a lower one; two that are equal change into each other. */
 const sendRanks: Readonly<Record<string, number>> = { queued: 0, sending: 0, unknown: 1, failed: 2, sent: 3 }
 
-/** Of a message, see contract §11.4. */
-const messageRanks: Readonly<Record<string, number>> = { sent: 0, failed: 1, delivered: 2, read: 3 }
+/** How far each status of a message is (contract §11.4). */
+export const messageRanks: Readonly<Record<string, number>> = { sent: 0, failed: 1, delivered: 2, read: 3 }
 
 /** A final state that only a certain one may follow. */
 const isEndedForGood = ({ failure_reason, status }: Resource): boolean =>
