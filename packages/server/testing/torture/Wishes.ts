@@ -1,4 +1,6 @@
 /** Random requests of a client over a few rows that all clients of an organization share. */
+import { EventType } from "@messaging-crm/core/Events"
+import { limits } from "@messaging-crm/core/Limits"
 import { Effect, Random } from "effect"
 import * as Processes from "../Processes.ts"
 import type { Organization } from "./Cluster.ts"
@@ -49,17 +51,6 @@ const pickHot = (ids: ReadonlyArray<string>) =>
 const chance = (probability: number) => Effect.map(Random.next, (value) => value < probability)
 
 const tag_names = ["vip", "VIP", "Straße", "STRASSE", "late", "new", "old"]
-const event_types = [
-  "message.received",
-  "message.sent",
-  "message.updated",
-  "send.failed",
-  "conversation.closed",
-  "conversation.opened",
-  "conversation.assigned",
-  "contact.created",
-  "contact.updated"
-]
 
 /** A value that nobody else writes. */
 type Unique = (prefix: string) => string
@@ -206,7 +197,10 @@ const onWebhook =
       return write(body === undefined ? { operation, method, path } : { operation, method, path, body }, unique)
     })
 
-const someTypes = Effect.map(Random.shuffle(event_types), (types) => types.slice(0, 5))
+const someTypes = Effect.map(
+  Random.shuffle(EventType.literals),
+  (types) => types.slice(0, limits.webhook_event_types_max)
+)
 
 const disable = onWebhook("webhooks.disable", "DELETE", "")(() => Effect.succeed(undefined))
 
