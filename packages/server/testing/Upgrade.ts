@@ -103,6 +103,7 @@ const compareEvents = Effect.fnUntraced(function*({ forged, received }: Subscrib
     events: stored.length,
     repeated_events: received.length - bodies.size,
     violations: [
+      stored.length > 0 ? null : "no event has a delivery",
       lost.length === 0 ? null : `${lost.length} events never arrived`,
       stored.every(({ body, event_id }) => (bodies.get(event_id) ?? body) === body) ? null : "an event has other bytes",
       stored.every(({ status }) => status === "succeeded") ? null : "a delivery did not succeed",
@@ -163,6 +164,7 @@ export const drill = Effect.fnUntraced(function*(options: {
     yield* Effect.sleep(`${options.mix_seconds} seconds`)
   }
   const { violations, ...counts } = yield* Writes.finish(cluster, writers, writing, isOver)
+  if (reading.pollUnsafe() !== undefined) failed.push("the reads ended early")
   reading.interruptUnsafe()
   const events = yield* Effect.provide(
     compareEvents(subscriber),
