@@ -1,7 +1,7 @@
 /** `npm run mutate -- MODULE…`: changes one place of the code at a time, and shows what no test notices. */
 import type { LogLevel, MutantResult } from "@stryker-mutator/api/core"
 import { Stryker } from "@stryker-mutator/core"
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { relative } from "node:path"
 import { equivalent } from "./equivalent.ts"
 import { type Module, modules } from "./modules.ts"
@@ -10,6 +10,9 @@ import { type Module, modules } from "./modules.ts"
 const killed_min = 85
 
 const mutate = (name: string, { files, tests }: Module): Promise<Array<MutantResult>> => {
+  // Stryker and Vitest pass over paths that lead nowhere.
+  const missing = [...files, ...tests].find((file) => !existsSync(`packages/${file}`))
+  if (missing !== undefined) throw new Error(`There is no file packages/${missing}.`)
   process.env["PROPERTY_RUNS"] ??= "20"
   process.env["MUTATION_TESTS"] = tests.map((test) => `packages/${test}`).join(" ")
   return new Stryker({
