@@ -16,7 +16,7 @@ const git = (...args: ReadonlyArray<string>) =>
 const formats = [tables, "packages/core/src/kernel/Page.ts"]
 
 /** Returns the last tag before this commit; without one, the commit that was the last to change a format. */
-export const defaultRef = (): string => {
+const defaultRef = (): string => {
   try {
     return git("describe", "--tags", "--abbrev=0", "HEAD^")
   } catch {
@@ -65,7 +65,6 @@ const numberAsBefore = (folder: string): void => {
 }
 
 export interface VersionBefore {
-  readonly ref: string
   readonly commit: string
   /** The bundled programs by their names in `Programs.ts`: `main`, and `server` and `worker` with short timeouts. */
   readonly programs: { readonly main: string; readonly server: string; readonly worker: string }
@@ -93,5 +92,5 @@ export const versionBefore = (folder: string, ref: string = defaultRef()): Versi
     stdio: ["ignore", "ignore", "inherit"]
   })
   const pathOf = (name: string) => join(folder, "dist", `${name}.js`)
-  return { ref, commit, programs: { main: pathOf("main"), server: pathOf("server"), worker: pathOf("worker") } }
+  return { commit, programs: { main: pathOf("main"), server: pathOf("server"), worker: pathOf("worker") } }
 }
