@@ -21,7 +21,6 @@ import { Commit } from "@messaging-crm/core/Commit"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import type * as Crm from "@messaging-crm/core/Crm"
-import { EventStore } from "@messaging-crm/core/Events"
 import { type Ids, TagId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
@@ -362,9 +361,7 @@ it.effect("leave no name of an erased contact in the event of a conversation tha
           sent_at: set.now
         })
         yield* inTurns<unknown, Crm.Operations>([erase, hello], within(before, steps))
-        const page = { after: null, size: 100 }
-        const filters = { types: ["conversation.opened"], since: null } as const
-        return yield* EventStore.use((store) => store.list(set.organization_id, filters, page))
+        return yield* Fixtures.storedEvents(set.organization_id, "conversation.opened")
       }).pipe(Effect.provide(layer(stores), { local: true }))
       assert.notInclude(
         bodies.map(({ full_body }) => full_body).join(),

@@ -1,14 +1,12 @@
 /** The promises of `EventStore`, as tests. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
-import { AnyEventType, EventStore, type StoredEvent } from "@messaging-crm/core/Events"
+import { AnyEventType, EventStore, type ListedEvent, type StoredEvent } from "@messaging-crm/core/Events"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { Effect, Option } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
-
-const nil = "00000000-0000-0000-0000-000000000000"
 
 export const suite = (it: It, { runs }: Options) => {
   it.effect.prop("keeps an event's exact bytes, with a pending delivery for each webhook", {
@@ -74,14 +72,16 @@ export const suite = (it: It, { runs }: Options) => {
             const passed: Array<StoredEvent> = []
             for (let more = since !== null; more;) {
               const last = passed.at(-1)
-              const from = last === undefined ? { at: after(-1), id: nil } : { at: last.created_at, id: last.id }
+              const from = last === undefined
+                ? { at: after(-1), id: Fixtures.nil }
+                : { at: last.created_at, id: last.id }
               const next = yield* store.next(ours, { types: some, until: since ?? after(9) }, { after: from, size })
               passed.push(...next)
               more = next.length > 0
             }
             assert.deepStrictEqual(passed, since === null ? [] : oldest.map((event) => Fixtures.stored(event)))
-            const walked: Array<StoredEvent> = []
-            for (let page = [] as ReadonlyArray<StoredEvent>;;) {
+            const walked: Array<ListedEvent> = []
+            for (let page = [] as ReadonlyArray<ListedEvent>;;) {
               const last = walked.at(-1)
               const from = last === undefined ? null : { at: last.created_at, id: last.id }
               page = yield* store.list(ours, { types: some, since }, { after: from, size })
@@ -89,7 +89,7 @@ export const suite = (it: It, { runs }: Options) => {
               assert.isAtMost(page.length, size)
               walked.push(...page)
             }
-            assert.deepStrictEqual(walked, expected.map((event) => Fixtures.stored(event)))
+            assert.deepStrictEqual(walked, expected.map(Fixtures.listed))
           }
         }
       }

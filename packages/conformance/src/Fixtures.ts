@@ -18,7 +18,13 @@ import {
 import { open } from "@messaging-crm/core/Conversations"
 import type * as Crm from "@messaging-crm/core/Crm"
 import type { DecisionContext } from "@messaging-crm/core/Decide"
-import { EventStore, type EventType, type StoredEvent } from "@messaging-crm/core/Events"
+import {
+  type AnyEventType,
+  EventStore,
+  type EventType,
+  type ListedEvent,
+  type StoredEvent
+} from "@messaging-crm/core/Events"
 import {
   ChannelId,
   ContactId,
@@ -57,6 +63,9 @@ export interface Options {
 
 /** Filters that match every contact. */
 export const everyone: ContactMatch = matchOf({})
+
+/** The lowest id. */
+export const nil = "00000000-0000-0000-0000-000000000000"
 
 /** Noon of a fixed day. Times in tests are milliseconds after it. */
 export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
@@ -283,10 +292,13 @@ export const event = Effect.fnUntraced(function*(fields: Partial<Changes.RaisedE
   return row
 })
 
+/** Returns an event as the list contains it. */
+export const listed = ({ resource: _, ...event }: Changes.RaisedEvent): ListedEvent => event
+
 /** Returns an event as it is stored. */
-export const stored = ({ resource, ...event }: Changes.RaisedEvent, isAsked = false): StoredEvent => ({
-  ...event,
-  full_body: isAsked ? resource?.body ?? null : null
+export const stored = (event: Changes.RaisedEvent, isAsked = false): StoredEvent => ({
+  ...listed(event),
+  full_body: isAsked ? event.resource?.body ?? null : null
 })
 
 /** Stores a file. */
@@ -344,6 +356,16 @@ export const withoutEvents = Effect.fnUntraced(function*(before: DateTime.Utc) {
   while ((yield* store.purge(before, 1000)) > 0) continue
   return store
 })
+
+/** Returns the stored events of a type, the oldest first. */
+export const storedEvents = (organization_id: OrganizationId, type: AnyEventType) =>
+  EventStore.use((store) =>
+    store.next(
+      organization_id,
+      { types: [type], until: DateTime.makeUnsafe("9999-12-31T00:00:00.000Z") },
+      { after: { at: DateTime.makeUnsafe(0), id: nil }, size: 100 }
+    )
+  )
 
 /** Returns the secrets of a store that do not begin with a prefix, read in pages of a size: ordered by id, each once. */
 export const sealedOtherwise = Effect.fnUntraced(function*<Id extends string, Row extends { readonly id: Id }>(

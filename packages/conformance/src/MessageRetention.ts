@@ -3,7 +3,6 @@ import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ContactStore } from "@messaging-crm/core/Contacts"
 import { ConversationStore } from "@messaging-crm/core/Conversations"
-import { EventStore } from "@messaging-crm/core/Events"
 import type { OrganizationId, SendId } from "@messaging-crm/core/Ids"
 import { MediaStore } from "@messaging-crm/core/Media"
 import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
@@ -105,9 +104,7 @@ export const suite = (it: It) => {
         yield* Fixtures.write(ours, Changes.raise(yield* Fixtures.event({ resource })))
       }
       assert.strictEqual(yield* purge(10, 9), 1)
-      const events = yield* EventStore.use((store) =>
-        store.list(ours, { types: ["message.sent"], since: null }, { after: null, size: 9 })
-      )
+      const events = yield* Fixtures.storedEvents(ours, "message.sent")
       const left = events.map(({ full_body }) => full_body)
       assert.sameMembers(left, [null, messages[1]?.id ?? "", "contact"])
     }))

@@ -2,7 +2,6 @@
 import { assert } from "@effect/vitest"
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"
-import { EventStore } from "@messaging-crm/core/Events"
 import { IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import type { ChannelId, OrganizationId } from "@messaging-crm/core/Ids"
 import { insert } from "@messaging-crm/core/Messages"
@@ -109,9 +108,7 @@ export const suite = (it: It) => {
           (thread) => IdempotencyStore.use((records) => records.find(ours, keyOf(thread)))
         )
         const bodies = (yield* deliveriesOf(ours, webhook)).map(({ response_body }) => response_body)
-        const events = yield* EventStore.use((events) =>
-          events.list(ours, { types: ["message.sent"], since: null }, { after: null, size: 9 })
-        )
+        const events = yield* Fixtures.storedEvents(ours, "message.sent")
         return [
           records.map(Option.isSome),
           bodies.filter((body) => body !== null).toSorted(),

@@ -1,4 +1,4 @@
-import { EventStore, type StoredEvent } from "@messaging-crm/core/Events"
+import { EventStore, type ListedEvent, type StoredEvent } from "@messaging-crm/core/Events"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { DateTime, Layer, Struct } from "effect"
 import { type EventColumns, EventRows } from "../work/EventRows.ts"
@@ -6,7 +6,8 @@ import { byAge, page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
-const stored = (row: EventColumns): StoredEvent => Struct.pick(row, ["id", "type", "body", "full_body", "created_at"])
+const listed = (row: EventColumns): ListedEvent => Struct.pick(row, ["id", "type", "body", "created_at"])
+const stored = (row: EventColumns): StoredEvent => ({ ...listed(row), full_body: row.full_body })
 
 /** Layer that keeps events in the in-memory world. */
 export const layer = Layer.effect(
@@ -22,7 +23,7 @@ export const layer = Layer.effect(
             ),
             request,
             ({ created_at: at, id }) => ({ at, id })
-          ).map(stored)
+          ).map(listed)
         ),
       next: (organization_id, { types, until }, { after, size }) =>
         read(({ tables }) =>
@@ -38,7 +39,7 @@ export const layer = Layer.effect(
         ),
       purge: (before, limit) =>
         modify((rows) => {
-          const isOld = ({ created_at }: StoredEvent) => DateTime.isLessThan(created_at, before)
+          const isOld = ({ created_at }: ListedEvent) => DateTime.isLessThan(created_at, before)
           const [old, left] = Table.purge(rows.tables, EventRows, isOld, limit)
           const gone = new Set<string>(old.map(({ id }) => id))
           const [, tables] = Table.purge(left, WebhookDeliveryRows, ({ event_id }) => gone.has(event_id), Infinity)

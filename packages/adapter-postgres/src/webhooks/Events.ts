@@ -1,19 +1,15 @@
-import { AnyEventType, EventStore, type StoredEvent } from "@messaging-crm/core/Events"
+import { AnyEventType, EventStore } from "@messaging-crm/core/Events"
 import { EventId, type OrganizationId } from "@messaging-crm/core/Ids"
-import { type Effect, Layer, Schema } from "effect"
+import { Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { At, date, startOf } from "../database/Columns.ts"
 import { purge, rows } from "../database/Rows.ts"
 
-const Row = Schema.Struct({
-  id: EventId,
-  type: AnyEventType,
-  body: Schema.String,
-  full_body: Schema.NullOr(Schema.String),
-  created_at: At
-})
+const Listed = Schema.Struct({ id: EventId, type: AnyEventType, body: Schema.String, created_at: At })
+const Stored = Schema.Struct({ ...Listed.fields, full_body: Schema.NullOr(Schema.String) })
 
-const events = rows(Row)
+const listed = rows(Listed)
+const stored = rows(Stored)
 
 /** Removes the resources of events, whose rows are locked by id, so that two removals do not deadlock. */
 export const withoutResources = (sql: SqlClient.SqlClient, condition: Statement.Fragment) =>
@@ -34,16 +30,17 @@ export const layer = Layer.effect(
      * reading the others. The type is part of bounds and order, which only that index has.
      */
     const select = (
+      { fields }: typeof Listed | typeof Stored,
       organization_id: OrganizationId,
       types: ReadonlyArray<string>,
       bounds: Statement.Fragment,
       [order, size]: readonly ["ASC" | "DESC", number]
-    ): Effect.Effect<ReadonlyArray<StoredEvent>> =>
-      events(sql`
+    ) =>
+      sql`
         SELECT e.*
         FROM unnest(${types}::text[]) AS t (type)
         CROSS JOIN LATERAL (
-          SELECT id, type, body, full_body, created_at
+          SELECT ${sql.literal(Object.keys(fields).join(", "))}
           FROM webhook_events
           WHERE organization_id = ${organization_id} AND ${bounds}
           ORDER BY webhook_events.type ${sql.literal(order)}, created_at ${sql.literal(order)}, id ${sql.literal(order)}
@@ -51,7 +48,7 @@ export const layer = Layer.effect(
         ) e
         ORDER BY e.created_at ${sql.literal(order)}, e.id ${sql.literal(order)}
         LIMIT ${size}
-      `)
+      `
 
     return EventStore.of({
       list: (organization_id, { since, types }, page) => {
@@ -62,14 +59,14 @@ export const layer = Layer.effect(
             since === null || since.epochMilliseconds < 0 ? "-infinity" : date(since)
           }::timestamptz)`
         ])
-        return select(organization_id, types, bounds, ["DESC", page.size])
+        return listed(select(Listed, organization_id, types, bounds, ["DESC", page.size]))
       },
       next: (organization_id, { types, until }, { after: { at, id }, size }) => {
         const bounds = sql.and([
           sql`(webhook_events.type, created_at, id) > (t.type, ${date(at)}::timestamptz, ${id}::uuid)`,
           sql`(webhook_events.type, created_at) < (t.type, ${date(until)}::timestamptz)`
         ])
-        return select(organization_id, types, bounds, ["ASC", size])
+        return stored(select(Stored, organization_id, types, bounds, ["ASC", size]))
       },
       purge: purge(sql, "webhook_events", "created_at")
     })

@@ -1,7 +1,6 @@
 /** Commits that raise events. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
-import { EventStore } from "@messaging-crm/core/Events"
 import { ContactId, MessageId } from "@messaging-crm/core/Ids"
 import { State, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
@@ -74,10 +73,8 @@ export const events = (it: It, { runs }: Options) => {
             (loaded) => Option.getOrThrow(loaded).full_body
           ))
         assert.deepStrictEqual(bodies, [isKept ? full.body : null, null])
-        const listed = yield* EventStore.use((events) =>
-          events.list(ours, { types: ["message.sent"], since: null }, { after: null, size: 9 })
-        )
-        assert.sameDeepMembers([...listed], [Fixtures.stored(event, isKept), Fixtures.stored(bare)])
+        const all = yield* Fixtures.storedEvents(ours, "message.sent")
+        assert.sameDeepMembers([...all], [Fixtures.stored(event, isKept), Fixtures.stored(bare)])
       }
     }))
 

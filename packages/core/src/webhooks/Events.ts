@@ -152,8 +152,11 @@ export type Event = typeof Event.Type
 
 const Body = Schema.fromJsonString(Event)
 
+/** An event with its bytes, without the resource. */
+export type ListedEvent = Omit<RaisedEvent, "resource">
+
 /** An event as it is stored. `full_body` are its bytes with the resource; null where none is stored. */
-export interface StoredEvent extends Omit<RaisedEvent, "resource"> {
+export interface StoredEvent extends ListedEvent {
   readonly full_body: string | null
 }
 
@@ -207,9 +210,9 @@ export const bodyFor = (
  * - `list` returns the organization's events of the types that were raised at
  *   `since` or later, ordered by time descending, then by id descending: at most
  *   `size`, after the position. It reads few more rows than it returns, whatever
- *   is stored.
- * - `next` returns those raised before `until`, in the opposite order: at most
- *   `size`, after the position.
+ *   is stored, and no resources: a page of them can have many megabytes.
+ * - `next` returns those raised before `until`, with their resources, in the opposite
+ *   order: at most `size`, after the position.
  * - `purge` deletes at most `limit` events older than `before`, with their
  *   deliveries, and returns the number of events.
  */
@@ -218,7 +221,7 @@ export class EventStore extends Context.Service<EventStore, {
     organization_id: OrganizationId,
     filters: { readonly types: ReadonlyArray<AnyEventType>; readonly since: Timestamp | null },
     page: PageRequest
-  ) => Effect.Effect<ReadonlyArray<StoredEvent>>
+  ) => Effect.Effect<ReadonlyArray<ListedEvent>>
   readonly next: (
     organization_id: OrganizationId,
     filters: { readonly types: ReadonlyArray<AnyEventType>; readonly until: Timestamp },
