@@ -11,11 +11,11 @@ import { MediaRows } from "@messaging-crm/core/Media"
 import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
 import { insert, MessageRows, ProviderMessageRows } from "@messaging-crm/core/Messages"
 import { lock_order } from "@messaging-crm/core/Table"
-import { Deferred, Effect, Fiber, Layer, Option } from "effect"
+import { Effect, Fiber, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Database from "../testing/Database.ts"
 import * as Processes from "./Processes.ts"
-import { waiterFor } from "./Sessions.ts"
+import { waiterFor, whileLocked } from "./Sessions.ts"
 
 /** A message with a file and a provider id, in a conversation with a preview. */
 const scene = Effect.gen(function*() {
@@ -29,33 +29,16 @@ const scene = Effect.gen(function*() {
 })
 type Scene = Effect.Success<typeof scene>
 
-/** Locks the organization's rows of a table in another session while `meanwhile` runs. */
-const whileLocked = Effect.fnUntraced(function*<A, E, R>(
-  table: string,
-  organization_id: OrganizationId,
-  meanwhile: (pid: number) => Effect.Effect<A, E, R>
-) {
-  const sql = yield* SqlClient.SqlClient
-  const held = yield* Deferred.make<number>()
-  const end = yield* Deferred.make<void>()
-  const holder = yield* Effect.forkChild(sql.withTransaction(Effect.gen(function*() {
-    yield* sql`SELECT 1 FROM ${sql(table)} WHERE organization_id = ${organization_id} FOR UPDATE`
-    const [row] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
-    yield* Deferred.succeed(held, row?.pid ?? 0)
-    yield* Deferred.await(end)
-  })))
-  const answer = yield* Effect.flatMap(Deferred.await(held), meanwhile)
-  yield* Deferred.succeed(end, undefined)
-  yield* Fiber.join(holder)
-  return answer
-})
+/** Returns the organization's rows of a table. */
+const rowsOf = (sql: SqlClient.SqlClient, table: string, organization_id: OrganizationId) =>
+  sql`${sql(table)} WHERE organization_id = ${organization_id}`
 
 /** Returns whether a session has locked a row of the table more strongly than a foreign key does. */
 const isLocked = Effect.fnUntraced(function*(table: string, organization_id: OrganizationId) {
   const sql = yield* SqlClient.SqlClient
-  const of = sql`FROM ${sql(table)} WHERE organization_id = ${organization_id}`
-  const all = yield* sql`SELECT 1 ${of}`
-  return (yield* sql`SELECT 1 ${of} FOR NO KEY UPDATE SKIP LOCKED`).length < all.length
+  const rows = rowsOf(sql, table, organization_id)
+  const all = yield* sql`SELECT 1 FROM ${rows}`
+  return (yield* sql`SELECT 1 FROM ${rows} FOR NO KEY UPDATE SKIP LOCKED`).length < all.length
 })
 
 /** The statements that lock rows of several tables, and those tables. */
@@ -96,11 +79,11 @@ it.layer(database, { excludeTestServices: true })("Locks", (it) => {
           Effect.gen(function*() {
             // Its statements wait, and those of this test must not wait behind them.
             const other = yield* Processes.start
+            const sql = yield* SqlClient.SqlClient
             const set = yield* scene
             const later = lock_order.slice(lock_order.indexOf(table) + 1).filter((one) => tables.includes(one))
             const [write, locked] = yield* whileLocked(
-              table,
-              set.ours,
+              rowsOf(sql, table, set.ours),
               Effect.fnUntraced(function*(pid: number) {
                 const write = yield* Effect.forkChild(Effect.provide(run(set), other))
                 yield* Effect.raceFirst(waiterFor(pid), Fiber.join(write))

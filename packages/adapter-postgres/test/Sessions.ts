@@ -1,20 +1,19 @@
 /** Other sessions that stand in the way of a commit. */
 import type { ContactId } from "@messaging-crm/core/Ids"
 import { Deferred, Effect, Fiber } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 
-/** Locks a contact's row in another session while `meanwhile` runs. */
-export const whileHeld = Effect.fnUntraced(function*<A, E, R>(
-  id: ContactId,
+/** Locks rows, given by a table and a condition, in another session while `meanwhile` runs. */
+export const whileLocked = Effect.fnUntraced(function*<A, E, R>(
+  rows: Statement.Fragment,
   meanwhile: (pid: number) => Effect.Effect<A, E, R>
 ) {
   const sql = yield* SqlClient.SqlClient
   const held = yield* Deferred.make<number>()
   const end = yield* Deferred.make<void>()
   const holder = yield* Effect.forkChild(sql.withTransaction(Effect.gen(function*() {
-    const [row] = yield* sql<{ readonly pid: number }>`
-      SELECT pg_backend_pid() AS pid FROM contacts WHERE id = ${id} FOR UPDATE
-    `
+    yield* sql`SELECT 1 FROM ${rows} FOR UPDATE`
+    const [row] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
     yield* Deferred.succeed(held, row?.pid ?? 0)
     yield* Deferred.await(end)
   })))
@@ -23,6 +22,10 @@ export const whileHeld = Effect.fnUntraced(function*<A, E, R>(
   yield* Fiber.join(holder)
   return answer
 })
+
+/** Locks a contact's row in another session while `meanwhile` runs. */
+export const whileHeld = <A, E, R>(id: ContactId, meanwhile: (pid: number) => Effect.Effect<A, E, R>) =>
+  SqlClient.SqlClient.use((sql) => whileLocked(sql`contacts WHERE id = ${id}`, meanwhile))
 
 /** Returns the backend that waits for another one, once there is one. */
 export const waiterFor = Effect.fnUntraced(function*(pid: number) {
