@@ -1,17 +1,5 @@
 /** The `webhooks` of the OpenAPI document: the events that the service posts. */
-import {
-  ContactCreated,
-  ContactUpdated,
-  ConversationAssigned,
-  ConversationClosed,
-  ConversationOpened,
-  MessageReceived,
-  MessageSent,
-  MessageUpdated,
-  SendFailed,
-  WebhookDisabled,
-  WebhookTest
-} from "@messaging-crm/core/Events"
+import * as Events from "@messaging-crm/core/Events"
 import { LinkedMedia } from "@messaging-crm/core/Media"
 import { LinkedMessage } from "@messaging-crm/core/Messages"
 import { type JsonSchema, Record, Schema, Struct } from "effect"
@@ -115,17 +103,17 @@ export const withResources = (schemas: Readonly<Record<string, JsonSchema.JsonSc
 /** The schemas of the events. */
 export const events = [
   EventMessage,
-  MessageReceived,
-  MessageSent,
-  MessageUpdated,
-  SendFailed,
-  ConversationClosed,
-  ConversationOpened,
-  ConversationAssigned,
-  ContactCreated,
-  ContactUpdated,
-  WebhookDisabled,
-  WebhookTest
+  Events.MessageReceived,
+  Events.MessageSent,
+  Events.MessageUpdated,
+  Events.SendFailed,
+  Events.ConversationClosed,
+  Events.ConversationOpened,
+  Events.ConversationAssigned,
+  Events.ContactCreated,
+  Events.ContactUpdated,
+  Events.WebhookDisabled,
+  Events.WebhookTest
 ] as const
 
 /** The webhook operations, by type of event. */
