@@ -8,7 +8,7 @@ import {
   type ConversationRow,
   ConversationRows,
   ConversationStore,
-  everyConversation as any
+  everyConversation
 } from "@messaging-crm/core/Conversations"
 import { ConversationId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Option } from "effect"
@@ -88,7 +88,7 @@ export const suite = (it: It, { runs }: Options) => {
         version: 1
       }
       assert.deepStrictEqual(yield* store.find(ours, columns.id), Option.some(expected))
-      assert.deepStrictEqual(yield* store.list(ours, any, { after: null, size: 9 }), [expected])
+      assert.deepStrictEqual(yield* store.list(ours, everyConversation, { after: null, size: 9 }), [expected])
       yield* Fixtures.write(
         ours,
         ContactRows.update({ id: contact_id, version: 2 }, { first_name: "Kim", last_name: null }),
@@ -114,7 +114,7 @@ export const suite = (it: It, { runs }: Options) => {
       const open = Effect.flatMap(another(on), (row) => Fixtures.outcome(ours, ConversationRows.insert(row)))
       const outcomes = yield* Effect.all(Array.from({ length: 12 }, () => open), { concurrency: "unbounded" })
       assert.deepStrictEqual(outcomes.toSorted(), [...Array<string>(11).fill("Conflict"), "committed"])
-      assert.lengthOf(yield* store.list(ours, any, { after: null, size: 9 }), 2)
+      assert.lengthOf(yield* store.list(ours, everyConversation, { after: null, size: 9 }), 2)
     }))
 
   it.effect("lists what passes every filter, latest activity first, and walks without gap or repeat", () =>
@@ -131,7 +131,7 @@ export const suite = (it: It, { runs }: Options) => {
         }))
       const key = (row: ConversationRow) => `${row.last_activity_at.epochMilliseconds} ${row.id}`
       const walk = Effect.fnUntraced(function*(given: Partial<ConversationFilters>) {
-        const filters = { ...any, ...given }
+        const filters = { ...everyConversation, ...given }
         const walked: Array<ConversationRow> = []
         for (;;) {
           const last = walked.at(-1)
@@ -141,7 +141,7 @@ export const suite = (it: It, { runs }: Options) => {
           walked.push(...page)
         }
       })
-      const all = yield* walk(any)
+      const all = yield* walk(everyConversation)
       assert.deepStrictEqual(all, threads.toSorted((a, b) => key(a) < key(b) ? 1 : -1))
       const [first, second] = threads
       if (first === undefined || second === undefined) return
@@ -224,7 +224,7 @@ export const suite = (it: It, { runs }: Options) => {
       const { conversation_id } = yield* Fixtures.thread(ours)
       const before = yield* find(ours, conversation_id)
       assert.deepStrictEqual(yield* store.find(theirs, conversation_id), Option.none())
-      assert.deepStrictEqual(yield* store.list(theirs, any, { after: null, size: 9 }), [])
+      assert.deepStrictEqual(yield* store.list(theirs, everyConversation, { after: null, size: 9 }), [])
       const closed = ConversationRows.update(before, { status: "closed", closed_at: after(1) })
       assert.strictEqual(yield* Fixtures.outcome(theirs, closed), "Conflict")
       assert.deepStrictEqual(yield* find(ours, conversation_id), before)
