@@ -3,8 +3,9 @@
  * replaced, one process at a time, by another version and back, until every mix of both has run.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Effect, Exit, Random, Redacted, Ref, Schedule, Schema, Scope } from "effect"
+import { Effect, Exit, Redacted, Ref, Schedule, Schema, Scope } from "effect"
 import { SqlClient } from "effect/sql"
+import { pick } from "./Pick.ts"
 import * as Processes from "./Processes.ts"
 import * as Subscribers from "./Subscribers.ts"
 import * as Writes from "./Writes.ts"
@@ -77,8 +78,7 @@ const read = Effect.fnUntraced(function*({ acme, servers }: Writes.Cluster, page
   let cursor: string | null = null
   while (true) {
     const path: string = `/contacts?page_size=20${cursor === null ? "" : `&cursor=${cursor}`}`
-    const server = servers[yield* Random.nextIntBetween(0, servers.length - 1)] ?? servers[0]
-    if (server === undefined) return yield* Effect.die("no server")
+    const server = yield* pick(servers)
     const { status, text }: Processes.Answer = yield* Processes.request(server, "GET", path, { key: acme.key }).pipe(
       // A server that is being replaced takes no connections; a proxy would use another one.
       Effect.retry({ schedule: Schedule.spaced("50 millis") })

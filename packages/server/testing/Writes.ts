@@ -7,8 +7,9 @@
  * another server, and compares the bytes.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Clock, Effect, Fiber, Random, Redacted, Ref, Schedule, Schema } from "effect"
+import { Clock, Effect, Fiber, Redacted, Ref, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { pick } from "./Pick.ts"
 import * as Processes from "./Processes.ts"
 
 interface PlannedRequest {
@@ -32,9 +33,6 @@ const isFinal = (status: number): boolean => status === 201 || status === 202
 /** Returns whether the request can be repeated with the same key. */
 const isTransient = ({ status, text }: Processes.Answer): boolean =>
   status >= 500 || status === 429 || text.includes("request_processing")
-
-const pick = <A>(values: ReadonlyArray<A>) =>
-  Effect.map(Random.nextIntBetween(0, values.length - 1), (index) => values[index] as A) // the index is in range
 
 /** What the clients were answered. */
 export interface Outcome {

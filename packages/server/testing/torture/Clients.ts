@@ -2,15 +2,13 @@
 import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
 import { ChannelId, MemberId } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Random, Redacted, Ref } from "effect"
+import { pick } from "../Pick.ts"
 import * as Processes from "../Processes.ts"
 import type { Cluster } from "./Cluster.ts"
 import type { Answer, InboundMessage } from "./History.ts"
 import type { Operators } from "./Operators.ts"
 import type { Caller, Key, Recorder, Wish } from "./Recorder.ts"
 import * as Wishes from "./Wishes.ts"
-
-const pick = <A>(values: ReadonlyArray<A>) =>
-  Effect.map(Random.nextIntBetween(0, values.length - 1), (index) => values[index] as A) // the index is in range
 
 /** Returns whether the outcome is not known yet, so that the same request is repeated. */
 const isOpen = (answer: Answer | null): boolean =>

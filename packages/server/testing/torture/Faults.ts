@@ -6,6 +6,7 @@ import { Effect, Random } from "effect"
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { writeUntilFull } from "../FullDisk.ts"
+import { pick } from "../Pick.ts"
 import { shiftedClock } from "../ShiftedClock.ts"
 import type { Condition, TcpProxy } from "../TcpProxy.ts"
 import type { Cluster, Member, Programs } from "./Cluster.ts"
@@ -32,9 +33,6 @@ export interface Targets {
 
 /** Longer than the lease of 5 s. */
 const beyond_lease = 6500
-
-const pick = <A>(values: readonly [A, ...ReadonlyArray<A>] | ReadonlyArray<A>) =>
-  Effect.map(Random.nextIntBetween(0, values.length - 1), (index) => values[index] as A) // the index is in range
 
 // ------------------------------------------------------------ database
 

@@ -3,7 +3,8 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
 import { type Channel, Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
-import { Effect, Random, Redacted } from "effect"
+import { Effect, Redacted } from "effect"
+import { pick } from "../Pick.ts"
 import type { Call, Resource } from "./History.ts"
 import { textOf } from "./Requests.ts"
 
@@ -65,9 +66,6 @@ export class Known {
     if (conversation !== null && !this.conversations.includes(conversation)) this.conversations.push(conversation)
   }
 }
-
-export const pick = <A>(values: ReadonlyArray<A>) =>
-  Effect.map(Random.nextIntBetween(0, values.length - 1), (index) => values[index] as A) // the index is in range
 
 const none = "019aa0c2-5b00-7000-8000-00000000000b"
 
