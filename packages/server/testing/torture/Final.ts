@@ -1,6 +1,5 @@
 /** The end of a run: waits until nothing is left to do, and reads everything. */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { ApiKeys } from "@messaging-crm/core/ApiKeys"
 import { Audit } from "@messaging-crm/core/Audit"
 import { Effect, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -70,10 +69,7 @@ export const read = Effect.fnUntraced(function*(cluster: Cluster, operators: Ope
   )
   return {
     contacts: yield* all("/contacts?page_size=100"),
-    contact_fields: yield* all("/contact-fields"),
     tags: yield* all("/tags"),
-    channels: yield* all("/channels"),
-    members: yield* all("/members"),
     conversations,
     messages: Object.fromEntries(messages),
     sends: yield* all("/sends?page_size=100"),
@@ -83,7 +79,6 @@ export const read = Effect.fnUntraced(function*(cluster: Cluster, operators: Ope
     deliveries: Object.fromEntries(
       webhooks.map(({ id }) => [String(id), deliveries.filter(({ webhook_id }) => webhook_id === id)])
     ),
-    api_keys: plain(yield* run(ApiKeys.use((keys) => keys.list))),
     audit: plain(yield* run(Audit.use((audit) => audit.list(noFilter, audit_records_max))))
   } satisfies FinalState
 })

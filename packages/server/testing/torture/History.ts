@@ -126,10 +126,7 @@ export interface Fault {
 /** What an organization had after the faults had ended and the queue was empty. Every list is complete and in its order. */
 export interface FinalState {
   readonly contacts: ReadonlyArray<Resource>
-  readonly contact_fields: ReadonlyArray<Resource>
   readonly tags: ReadonlyArray<Resource>
-  readonly channels: ReadonlyArray<Resource>
-  readonly members: ReadonlyArray<Resource>
   readonly conversations: ReadonlyArray<Resource>
   /** By the ID of the conversation. */
   readonly messages: Readonly<Record<string, ReadonlyArray<Resource>>>
@@ -140,7 +137,6 @@ export interface FinalState {
   readonly webhooks: ReadonlyArray<Resource>
   /** All deliveries, by the ID of the webhook. */
   readonly deliveries: Readonly<Record<string, ReadonlyArray<Resource>>>
-  readonly api_keys: ReadonlyArray<Resource>
   /** The records of the audit. */
   readonly audit: ReadonlyArray<Resource>
 }

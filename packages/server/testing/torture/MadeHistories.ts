@@ -214,10 +214,7 @@ export const revoke = (attempt: Attempt) =>
 
 const nothing: FinalState = {
   contacts: [],
-  contact_fields: [],
   tags: [],
-  channels: [],
-  members: [],
   conversations: [],
   messages: {},
   sends: [],
@@ -225,7 +222,6 @@ const nothing: FinalState = {
   events: [],
   webhooks: [],
   deliveries: {},
-  api_keys: [],
   audit: []
 }
 

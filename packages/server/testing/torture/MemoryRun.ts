@@ -199,10 +199,7 @@ const readFinal = Effect.fnUntraced(function*(handler: Handler, { as, key, organ
   )
   return {
     contacts: yield* list("/contacts"),
-    contact_fields: yield* list("/contact-fields"),
     tags: yield* list("/tags"),
-    channels: yield* list("/channels"),
-    members: yield* list("/members"),
     conversations,
     messages: Object.fromEntries(messages),
     sends,
@@ -210,7 +207,6 @@ const readFinal = Effect.fnUntraced(function*(handler: Handler, { as, key, organ
     events: yield* list("/events"),
     webhooks,
     deliveries: Object.fromEntries(deliveries),
-    api_keys: [],
     audit: plain(yield* as(Audit.use((audit) => audit.list(noFilter, 100_000))))
   } satisfies FinalState
 })
