@@ -9,6 +9,7 @@ import { Messages, type StatusUpdate } from "@messaging-crm/core/Messages"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
+import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Duration, Effect, Layer } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import * as Provider from "../Provider.ts"
@@ -99,3 +100,9 @@ export const work = Effect.gen(function*() {
   const worker = yield* Worker
   while ((yield* worker.runOnce) > 0) continue
 })
+
+/** Releases the work whose lease has ended, and runs the worker. */
+export const workAgain = Effect.andThen(
+  WorkQueue.use((queue) => Effect.flatMap(DateTime.now, queue.sweep)),
+  work
+)

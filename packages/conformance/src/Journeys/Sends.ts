@@ -10,7 +10,7 @@ import { DateTime, Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { write } from "../Fixtures.ts"
 import { ScriptedProvider } from "../Provider.ts"
-import { begin, crm, type Storage, work } from "./Scene.ts"
+import { begin, crm, type Storage, work, workAgain } from "./Scene.ts"
 
 const attemptsOf = Effect.fnUntraced(function*(id: SendId) {
   const deliveries = yield* ScriptedProvider.use((provider) => provider.received)
@@ -150,8 +150,7 @@ export const suite = (storage: Storage) => {
         yield* work
         assert.strictEqual((yield* get(id)).status, "sending")
         yield* TestClock.adjust("60 seconds")
-        yield* WorkQueue.use((queue) => Effect.flatMap(DateTime.now, queue.sweep))
-        yield* work
+        yield* workAgain
         assert.strictEqual((yield* get(id)).status, "unknown")
         assert.strictEqual(yield* attemptsOf(id), 1)
         yield* reported(id, { status: "read", at: yield* DateTime.now })
@@ -170,8 +169,7 @@ export const suite = (storage: Storage) => {
         yield* write(organization_id, SendRows.update(row, { content }))
         for (let passed = 0; passed < 180; passed += 30) {
           yield* TestClock.adjust("30 seconds")
-          yield* WorkQueue.use((queue) => Effect.flatMap(DateTime.now, queue.sweep))
-          yield* work
+          yield* workAgain
         }
         assert.strictEqual((yield* get(id)).status, "unknown")
         assert.strictEqual(yield* attemptsOf(id), 1)
