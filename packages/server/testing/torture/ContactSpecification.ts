@@ -1,12 +1,12 @@
 /**
  * The sequential specification of one contact (contract §8).
  *
- * Writes set the writable fields, so these are followed exactly. The others change without a call. The model of the conformance suite is not used here: it changes a whole organization in place and
- * chooses times and outcomes itself, while a search needs small values and takes both from the answers.
+ * Writes set the writable fields, so these are followed exactly. The others change without a call. The model of the
+ * conformance suite is not used here: it changes a whole organization in place and chooses times and outcomes itself,
+ * while a search needs small values and takes both from the answers.
  */
 import { AddNote, CreateContact, type TagChanges, UpdateContact, WritableContact } from "@messaging-crm/core/Contacts"
 import { limits } from "@messaging-crm/core/Limits"
-import { erased } from "@messaging-crm/core/Text"
 import { Option, Schema } from "effect"
 import type { Resource } from "./History.ts"
 import type { Specification } from "./Linearizability.ts"
@@ -101,8 +101,6 @@ const written = (state: Known, { body, name }: Action): Known | null => {
     }
     case "own":
       return { ...state, plain: { ...state.plain, owner_user_id: body } }
-    case "contacts.erase":
-      return { ...nothing, plain: { ...nothing.plain, first_name: erased } }
     default: {
       const next = Option.map(decoders.update(body), (given) => set(state, given))
       return Option.getOrNull(Option.filter(next, ({ tag_ids }) => tag_ids.length <= limits.tag_ids_max))

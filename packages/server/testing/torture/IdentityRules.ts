@@ -1,6 +1,6 @@
 /** What contract §8.2, §10.1, and §15 say of people: one identity, one conversation per channel, and no message lost. */
 import type { Evidence } from "./Evidence.ts"
-import type { Resource, Violation } from "./History.ts"
+import type { Violation } from "./History.ts"
 import { isAnswered, listOf, textOf } from "./Requests.ts"
 
 /** Returns the values that belong to more than one owner. */
@@ -17,57 +17,38 @@ const shared = (
     }]
   }).flat()
 
-const isErased = (resource: Resource): boolean =>
-  String(textOf(resource, "contact", "external_id")).startsWith("erased-")
-
-/** An erased person who writes again gets a new contact. */
-const erasedIn = ({ requests }: Evidence): ReadonlySet<string | null> =>
-  new Set(
-    requests.flatMap(({ call: { operation, request: { body } } }) =>
-      operation === "contacts.erase" ? [textOf(body, "contact_id") ?? textOf(body, "id")] : []
-    )
-  )
-
-const aboutPeople = (evidence: Evidence): ReadonlyArray<Violation> => {
-  const erased = erasedIn(evidence)
-  const { sightings: { contacts, conversations, sends } } = evidence
-  return [
-    ...shared(
-      "An identity has one contact (contract §8.2).",
-      contacts.filter(({ resource }) => !erased.has(textOf(resource, "id"))).flatMap((
-        { call, organization, resource }
-      ) =>
-        listOf(resource, "identities").map(({ channel_type, external_id }) => ({
-          value: `${organization} ${channel_type} ${external_id}`,
-          owner: String(resource["id"]),
-          call
-        }))
-      )
-    ),
-    ...shared(
-      "There is one conversation for a channel and an identity (contract §10.1).",
-      conversations.filter(({ resource }) => !isErased(resource) && !erased.has(textOf(resource, "contact", "id")))
-        .map(({ call, resource }) => ({
-          value: `${textOf(resource, "channel", "id")} ${textOf(resource, "contact", "external_id")}`,
-          owner: String(resource["id"]),
-          call
-        }))
-    ),
-    ...shared(
-      "A send has one conversation (contract §12.1).",
-      sends.map(({ call, resource }) => ({
-        value: String(resource["id"]),
-        owner: String(resource["conversation_id"]),
+const aboutPeople = ({ sightings: { contacts, conversations, sends } }: Evidence): ReadonlyArray<Violation> => [
+  ...shared(
+    "An identity has one contact (contract §8.2).",
+    contacts.flatMap(({ call, organization, resource }) =>
+      listOf(resource, "identities").map(({ channel_type, external_id }) => ({
+        value: `${organization} ${channel_type} ${external_id}`,
+        owner: String(resource["id"]),
         call
       }))
     )
-  ]
-}
+  ),
+  ...shared(
+    "There is one conversation for a channel and an identity (contract §10.1).",
+    conversations.map(({ call, resource }) => ({
+      value: `${textOf(resource, "channel", "id")} ${textOf(resource, "contact", "external_id")}`,
+      owner: String(resource["id"]),
+      call
+    }))
+  ),
+  ...shared(
+    "A send has one conversation (contract §12.1).",
+    sends.map(({ call, resource }) => ({
+      value: String(resource["id"]),
+      owner: String(resource["conversation_id"]),
+      call
+    }))
+  )
+]
 
 /** A callback that was acknowledged is stored once, however often it came (contract §15.1). */
-const aboutInbound = ({ history: { inbound, organizations }, requests }: Evidence): ReadonlyArray<Violation> => {
-  const isErasing = requests.some(({ call }) => call.operation === "contacts.erase")
-  return organizations.flatMap(({ final }, organization) => {
+const aboutInbound = ({ history: { inbound, organizations } }: Evidence): ReadonlyArray<Violation> =>
+  organizations.flatMap(({ final }, organization) => {
     const channels = new Map(final.conversations.map((one) => [one["id"], textOf(one, "channel", "id")]))
     const stored = Map.groupBy(
       Object.values(final.messages).flat(),
@@ -77,7 +58,7 @@ const aboutInbound = ({ history: { inbound, organizations }, requests }: Evidenc
     const own = Map.groupBy(inbound.filter((message) => message.organization === organization), keyOf)
     return Array.from(own, ([key, same]): ReadonlyArray<Violation> => {
       const count = stored.get(key)?.length ?? 0
-      const isOwed = same.some(({ acknowledged_at }) => acknowledged_at !== null) && !isErasing
+      const isOwed = same.some(({ acknowledged_at }) => acknowledged_at !== null)
       return count <= 1 && (count === 1 || !isOwed) ? [] : [{
         rule: "An inbound message that was acknowledged is stored once (contract §15.1).",
         detail: `${key} is stored ${count} times`,
@@ -85,7 +66,6 @@ const aboutInbound = ({ history: { inbound, organizations }, requests }: Evidenc
       }]
     }).flat()
   })
-}
 
 /** Every object that an answer showed exists at the end: the API deletes none (contract §7.2). */
 const aboutLoss = ({ history: { organizations }, sightings }: Evidence): ReadonlyArray<Violation> =>

@@ -18,8 +18,6 @@ const storedIn = ({ conversations, messages }: FinalState): ReadonlyArray<Stored
   })
 }
 
-const isErased = ({ person }: Stored): boolean => person?.startsWith("erased-") === true
-
 /** Authors change some messages after they wrote them. */
 const isUnchanged = ({ message }: Stored): boolean => message["edited_at"] === null && message["deleted_at"] === null
 
@@ -44,7 +42,6 @@ const aboutAccepted = ({ history: { accepted, organizations }, requests }: Evide
     organizations.flatMap(({ final }) => storedIn(final)),
     ({ message }) => String(message["provider_message_id"])
   )
-  const isErasing = organizations.some(({ final }) => storedIn(final).some(isErased))
   const asked = new Map(requests.flatMap(({ call, outcomes: [first] }) => {
     const id = textOf(first?.answer.body, "data", "id")
     return id === null || !call.operation.startsWith("sends.") ? [] : [[id, call] as const]
@@ -52,7 +49,6 @@ const aboutAccepted = ({ history: { accepted, organizations }, requests }: Evide
   return accepted.flatMap(({ provider_message_id, recipient, reference, text }) => {
     const found = stored.get(provider_message_id) ?? []
     const [one] = found
-    if (one === undefined && isErasing) return []
     const call = asked.get(reference)
     const isRight = found.length === 1 && one !== undefined && one.person === recipient &&
       (one.message["text"] === text || !isUnchanged(one))

@@ -119,7 +119,7 @@ class Objects {
 
   readonly #write = (request: Request) => {
     const { call, outcomes: [first] } = request
-    const { operation, request: { body, path } } = call
+    const { operation, request: { path } } = call
     switch (operation) {
       case "contacts.create":
       case "webhooks.create":
@@ -132,8 +132,6 @@ class Objects {
       case "contacts.update":
       case "contacts.add_note":
         return this.#add("contacts", idIn(path), ...this.#isEmpty(request) ? this.#reads(request) : stepsOf(request))
-      case "contacts.erase":
-        return this.#add("contacts", textOf(body, "contact_id") ?? textOf(body, "id"), ...stepsOf(request))
       case "contacts.upsert":
         return this.#upsert(request)
       case "conversations.assign":
