@@ -44,7 +44,7 @@ const places = ({ environment, servers }: Writes.Cluster): ReadonlyArray<Place> 
 ]
 
 /** Returns the mixes of a number of places in an order in which one place differs from the mix before: a Gray code. */
-export const mixesOf = (count: number): ReadonlyArray<ReadonlyArray<keyof Versions>> =>
+const mixesOf = (count: number): ReadonlyArray<ReadonlyArray<keyof Versions>> =>
   Array.from({ length: 2 ** count }, (_, index) => {
     const code = index ^ (index >> 1)
     return Array.from({ length: count }, (_, place) => (code >> place) & 1 ? "now" : "before")

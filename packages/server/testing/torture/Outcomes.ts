@@ -1,7 +1,6 @@
 /** The answers of calls as the specifications of single objects compare them. */
 import type { Operation } from "@messaging-crm/core/Operations"
 import type { Answer, Resource } from "./History.ts"
-import type { Step } from "./Linearizability.ts"
 import { codeOf, fieldOf, isSuccess, textOf } from "./Requests.ts"
 
 /** What a call returned about one object: the object, or that it was refused. */
@@ -22,8 +21,6 @@ export interface Action {
   /** Null without an answer. */
   readonly outcome: Outcome | null
 }
-
-export type ActionStep = Step<Action>
 
 export const outcomeOf = (answer: Answer): Outcome => {
   const data = fieldOf(answer.body, "data")
