@@ -1,4 +1,4 @@
-/** A service whose organizations have webhooks, and what it posts to them. */
+/** A service with organizations, their webhooks, and the requests to them. */
 import { assert } from "@effect/vitest"
 import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
@@ -7,12 +7,12 @@ import { type Answer, idempotency, start } from "./Service.ts"
 
 export const absent = "01990000-0000-7000-8000-000000000000"
 
-/** Starts a service of its own, and returns it with how to begin a test. */
+/** Starts a service, and returns it with the function that begins a test. */
 export const startWithWebhooks = () => {
   const service = start({ tuning: Layer.succeed(RequestsPerMinute, 100_000) })
   let hosts = 0
 
-  /** An organization, and how to ask for its webhooks. */
+  /** Creates an organization, and returns the functions that use its webhooks. */
   const begin = async () => {
     const { channel, key, organization, owner } = await service.organization()
     const url = `https://shop-${++hosts}.example/crm`

@@ -1,4 +1,4 @@
-/** Commits that fail: which are tried again, how often, and what the operation then becomes. */
+/** Failed commits: the retries, their number, and the outcome of the operation. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { Commit, Conflict, KeyUsed, LeaseLost, Unconfirmed } from "@messaging-crm/core/Commit"

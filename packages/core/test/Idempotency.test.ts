@@ -101,7 +101,7 @@ const request = { key, fingerprint: "f".repeat(64), request_id: "r-1" }
 const bytes = (text: string) => new TextEncoder().encode(text)
 const refusal: EncodedResponse = { status: 400, body: bytes("{\"error\":{}}") }
 
-/** A service whose commits all find the key used, whose store finds these records, and what it counts and purges. */
+/** A service whose commits are applied or find the key used. It finds the given records, and lists its commits, counts, and purges. */
 const scene = (commits: "apply" | "find the key used", ...found: ReadonlyArray<RecordedResponse>) => {
   const committed: Array<Changes> = []
   const counted: Array<readonly [OrganizationId, number, number]> = []

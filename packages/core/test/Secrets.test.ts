@@ -1,4 +1,4 @@
-/** What is signed and sealed, and what becomes of it when the root key changes. */
+/** Signatures and sealed texts, also after a change of the root key. */
 import { assert, describe, it, vi } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"

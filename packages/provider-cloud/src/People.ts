@@ -142,8 +142,8 @@ const idsOf = ({ parent_user_id, user_id, wa_id }: Contact): Ids => [wa_id, user
 /**
  * Returns whether a contact is the person with these ids.
  *
- * One that shares an id is. One of a change that has no other contact is too,
- * unless it has another number or another user id: any id may be missing.
+ * A contact with one of these ids is. So is the only contact of a change, unless
+ * it has another number or another user id: the network can omit any of the ids.
  */
 const isOf = (ids: ReadonlyArray<string>, isAlone: boolean) => (contact: Contact): boolean => {
   const own = networkIdsOf(idsOf(contact))

@@ -1,6 +1,6 @@
 /** The texts of errors that the OpenAPI document shows as examples. The responses are made from the same texts. */
 
-/** What an error says. */
+/** The code, the message, and the field at fault of an error. */
 export interface ErrorText<Code extends string = string> {
   readonly code: Code
   readonly message: string

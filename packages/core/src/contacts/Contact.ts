@@ -281,7 +281,7 @@ export interface Person {
   readonly username: string | null
 }
 
-/** The ids of an identity and of its contact, and by which names conversations show the person. */
+/** An identity and its contact: their ids, and the names that a conversation shows. */
 export interface ContactIdentity
   extends Pick<Contact, "first_name" | "last_name">, Pick<Identity, "display_name" | "external_id" | "username">
 {
@@ -305,7 +305,7 @@ export interface IdentityRow extends Identity {
   readonly version: Version
 }
 
-/** The result of looking up one network ID: its identity, and what updating its contact needs. */
+/** The identity with a network ID, and the columns of its contact that an update of the identity requires. */
 export interface KnownIdentity {
   /** The external id or alias that was looked up. */
   readonly network_id: string

@@ -31,7 +31,7 @@ const Body = Schema.Struct({
   contacts: Schema.Array(UpsertContact).check(Schema.isBetweenLength(1, limits.upsert_contacts_max))
 })
 
-/** Returns what is missing, or contradicts the match. */
+/** Returns the first field that is missing or contradicts the match. */
 const contradiction = ({ channel_type, contacts, match }: typeof Body.Type): Schema.FilterOutput => {
   const isExternal = match === "external_id"
   if ((channel_type !== undefined) !== isExternal) {
@@ -52,7 +52,7 @@ export const UpsertContacts = Body.check(Schema.makeFilter(contradiction, { toJs
   .annotate({ identifier: "UpsertContacts" }).pipe(Schema.brand("UpsertContacts"))
 export interface UpsertContacts extends Schema.Schema.Type<typeof UpsertContacts> {}
 
-/** What an upsert did with a contact. */
+/** The outcome of an upsert for one contact. */
 export const UpsertOutcome = Schema.Literals(["created", "updated", "unchanged"])
 
 export const Upserted = Schema.Struct({ id: ContactId, outcome: UpsertOutcome })

@@ -73,7 +73,7 @@ export const isReplyWindowOpen = (row: Pick<ConversationRow, "last_inbound_at">,
   return end !== null && DateTime.isLessThan(now, end)
 }
 
-/** What callers see of a conversation. */
+/** The columns of a conversation that callers see. */
 type Shown = Omit<ConversationRow, "version">
 
 /** Returns the conversation as callers see it. */

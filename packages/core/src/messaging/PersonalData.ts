@@ -288,7 +288,7 @@ export class PersonalData extends Context.Service<PersonalData, {
         yield* store.eraseCallbacks(organization_id, people)
         yield* eraseStored(organization_id, id)
         yield* runAudited("contacts.erase", { load, decide: erase })
-        // Erases what other commits added until the network IDs were removed, and what their sends added after that.
+        // Concurrent commits can add data until the network IDs are removed, and the sends that they create even later.
         yield* eraseStored(organization_id, id)
         yield* runAudited("contacts.erase", { load, decide: erase })
       })

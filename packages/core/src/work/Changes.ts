@@ -153,7 +153,7 @@ export interface Changes {
   readonly audit?: AuditRecord
 }
 
-/** What an operation decides: its result, and what it changes. */
+/** The decision of an operation: its result and its changes. */
 export interface Decision<A> {
   readonly result: A
   readonly changes: Changes
