@@ -1,33 +1,10 @@
 /** The events that the service posts to webhooks. They contain the resource only for a webhook with `include_resource`. */
-import type {
-  ContactCreatedEvent,
-  ContactUpdatedEvent,
-  ConversationAssignedEvent,
-  ConversationClosedEvent,
-  ConversationOpenedEvent,
-  MessageReceivedEvent,
-  MessageSentEvent,
-  MessageUpdatedEvent,
-  SendFailedEvent,
-  WebhookDisabledEvent,
-  WebhookTestEvent
-} from "./Contract.ts"
+import type { Event } from "./Contract.ts"
 import type { Pages } from "./Pages.ts"
 import type { Query, RequestOptions, Transport } from "./Transport.ts"
 
 /** Any event. `type` is the discriminator. */
-export type WebhookEvent =
-  | MessageReceivedEvent
-  | MessageSentEvent
-  | MessageUpdatedEvent
-  | SendFailedEvent
-  | ConversationClosedEvent
-  | ConversationOpenedEvent
-  | ConversationAssignedEvent
-  | ContactCreatedEvent
-  | ContactUpdatedEvent
-  | WebhookDisabledEvent
-  | WebhookTestEvent
+export type WebhookEvent = Event
 
 /** A type of event that webhooks can subscribe to. */
 export type WebhookEventType = Exclude<WebhookEvent["type"], "webhook.test">

@@ -1,72 +1,30 @@
 /** Examples of events, one of each type. They continue the story of `Examples.ts`. */
-import type * as Events from "@messaging-crm/core/Events"
+import type { AnyEventType, Event } from "@messaging-crm/core/Events"
 import * as Examples from "./Examples.ts"
 
-const event = { id: Examples.event_id, timestamp: "2026-11-20T10:00:00.000Z" }
-const of_message = { conversation_id: Examples.ids.conversation_id, message_id: Examples.ids.message_id }
+type Encoded = typeof Event.Encoded
 
-export const messageReceived: typeof Events.MessageReceived.Encoded = {
-  ...event,
-  type: "message.received",
-  data: { ...of_message, message_id: Examples.inboundMessage.id }
+const { assigned_user_id, contact_id, conversation_id, message_id, send_id, webhook_id } = Examples.ids
+
+/** The `data` of the example of each type. */
+const data: { readonly [Type in AnyEventType]: Extract<Encoded, { readonly type: Type }>["data"] } = {
+  "message.received": { conversation_id, message_id: Examples.inboundMessage.id },
+  "message.sent": { conversation_id, message_id },
+  "message.updated": { conversation_id, message_id, status: "delivered" },
+  "send.failed": { conversation_id, send_id, failure_reason: "recipient_unreachable" },
+  "conversation.closed": { conversation_id },
+  "conversation.opened": { conversation_id },
+  "conversation.assigned": { conversation_id, assigned_user_id },
+  "contact.created": { contact_id },
+  "contact.updated": { contact_id, changed_fields: ["company", "tags"] },
+  "webhook.disabled": { webhook_id, reason: "gone" },
+  "webhook.test": { webhook_id }
 }
 
-export const messageSent: typeof Events.MessageSent.Encoded = { ...event, type: "message.sent", data: of_message }
-
-export const messageUpdated: typeof Events.MessageUpdated.Encoded = {
-  ...event,
-  type: "message.updated",
-  data: { ...of_message, status: "delivered" }
-}
-
-export const sendFailed: typeof Events.SendFailed.Encoded = {
-  ...event,
-  type: "send.failed",
-  data: {
-    conversation_id: Examples.ids.conversation_id,
-    send_id: Examples.ids.send_id,
-    failure_reason: "recipient_unreachable"
-  }
-}
-
-export const conversationOpened: typeof Events.ConversationOpened.Encoded = {
-  ...event,
-  type: "conversation.opened",
-  data: { conversation_id: Examples.ids.conversation_id }
-}
-
-export const conversationAssigned: typeof Events.ConversationAssigned.Encoded = {
-  ...event,
-  type: "conversation.assigned",
-  data: { conversation_id: Examples.ids.conversation_id, assigned_user_id: Examples.ids.assigned_user_id }
-}
-
-export const contactCreated: typeof Events.ContactCreated.Encoded = {
-  ...event,
-  type: "contact.created",
-  data: { contact_id: Examples.ids.contact_id }
-}
-
-export const contactUpdated: typeof Events.ContactUpdated.Encoded = {
-  ...event,
-  type: "contact.updated",
-  data: { contact_id: Examples.ids.contact_id, changed_fields: ["company", "tags"] }
-}
-
-export const webhookDisabled: typeof Events.WebhookDisabled.Encoded = {
-  ...event,
-  type: "webhook.disabled",
-  data: { webhook_id: Examples.ids.webhook_id, reason: "gone" }
-}
-
-export const webhookTest: typeof Events.WebhookTest.Encoded = {
-  ...event,
-  type: "webhook.test",
-  data: { webhook_id: Examples.ids.webhook_id }
-}
-
-export const conversationClosed: typeof Events.ConversationClosed.Encoded = {
-  ...event,
-  type: "conversation.closed",
-  data: { conversation_id: Examples.ids.conversation_id }
-}
+/** Returns the example of a type. */
+export const eventOf = (type: AnyEventType) => ({
+  id: Examples.event_id,
+  timestamp: "2026-11-20T10:00:00.000Z",
+  type,
+  data: data[type]
+})

@@ -3,7 +3,7 @@ import { SinceTime } from "@messaging-crm/core/Timestamps"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { cursor, List, page_size } from "./Envelope.ts"
-import * as EventExamples from "./EventExamples.ts"
+import { eventOf } from "./EventExamples.ts"
 import * as Examples from "./Examples.ts"
 import { Runs } from "./Pipeline.ts"
 
@@ -31,7 +31,7 @@ export class EventsGroup extends HttpApiGroup.make("events")
             "Returns the events of the last 30 days, newest first, whether or not a webhook subscribed to them. An event must match all filters."
         })
       )
-      .annotate(Examples.Example, { response: Examples.page(EventExamples.messageReceived) })
+      .annotate(Examples.Example, { response: Examples.page(eventOf("message.received")) })
   )
   .annotateMerge(
     OpenApi.annotations({

@@ -99,7 +99,7 @@ export const compose = (
 export const ownersExpected = ({ owners }: References): Changes.Changes =>
   Changes.all(...Array.from(owners.values(), (owner) => MemberRows.expect(owner)))
 
-const subjectOf = (contact: Contact): Events.Subject => ({
+const subjectOf = (contact: Contact): Events.Subject<"contact"> => ({
   name: "contact",
   resource: Struct.pick(contact, Struct.keys(Contact.fields)),
   contact_id: contact.id,

@@ -108,7 +108,7 @@ export const State = {
     row.assigned_user_id === assigned_user_id ? {} : { assigned_user_id }
 }
 
-const subjectOf = (row: Shown): Events.Subject => ({
+const subjectOf = (row: Shown): Events.Subject<"conversation"> => ({
   name: "conversation",
   resource: toConversation(row),
   contact_id: row.contact_id,

@@ -6,7 +6,7 @@
  * attempt posts the same bytes. The commit adds one delivery for each active
  * webhook that subscribes to it. Every event is kept for 30 days, also without one.
  */
-import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Schema, String } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { Codecs } from "../kernel/Codecs.ts"
 import { FailureReason } from "../kernel/FailureReason.ts"
@@ -28,26 +28,30 @@ import type { DecisionContext } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
 
-export const EventType = Schema.Literals([
-  "message.received",
-  "message.sent",
-  "message.updated",
-  "send.failed",
-  "conversation.closed",
-  "conversation.opened",
-  "conversation.assigned",
-  "contact.created",
-  "contact.updated",
-  "webhook.disabled"
-])
-export type EventType = typeof EventType.Type
+/** The resources that an event can contain, by their names in its `data`. */
+export type EventResourceName = "contact" | "conversation" | "message"
 
-/** The types of all events: those that webhooks subscribe to, and the event of a test. */
-export const AnyEventType = Schema.Literals([...EventType.literals, "webhook.test"])
-export type AnyEventType = typeof AnyEventType.Type
+const nameOf = (type: string): string => `${type.split(".").map(String.capitalize).join("")}Event`
 
-const event = <const Type extends AnyEventType, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
-  Schema.Struct({
+/** Declares a type of event: its description, the fields of its `data`, and the resource that webhooks can request with it. */
+const declare = <
+  const Type extends string,
+  Fields extends Schema.Struct.Fields,
+  Resource extends EventResourceName | null
+>(
+  type: Type,
+  { data, description, resource }: {
+    readonly description: string
+    readonly data: Fields
+    readonly resource: Resource
+  }
+) => ({
+  type,
+  /** The name of the schema in the OpenAPI document. */
+  name: nameOf(type),
+  description,
+  resource,
+  schema: Schema.Struct({
     id: EventId.pipe(
       Schema.annotateEncoded({
         description: "Unique per event and identical on every attempt. Use it to discard duplicates."
@@ -55,100 +59,99 @@ const event = <const Type extends AnyEventType, Fields extends Schema.Struct.Fie
     ),
     type: Schema.Literal(type),
     timestamp: Timestamp.pipe(Schema.annotateEncoded({ description: "Time of the change." })),
-    data: Schema.Struct(fields)
-  })
+    data: Schema.Struct(data)
+  }).annotate({ identifier: nameOf(type), description })
+})
 
 const of_conversation = { conversation_id: ConversationId }
 const of_message = { ...of_conversation, message_id: MessageId }
 
-export const MessageReceived = event("message.received", of_message).annotate({
-  identifier: "MessageReceivedEvent",
-  description: "A contact sent a message."
-})
-
-export const MessageSent = event("message.sent", of_message).annotate({
-  identifier: "MessageSentEvent",
-  description: "The messaging provider accepted an outbound message."
-})
-
-export const MessageUpdated = event("message.updated", {
-  ...of_message,
-  status: Schema.Literals(["delivered", "read", "failed", "edited", "deleted"])
-}).annotate({
-  identifier: "MessageUpdatedEvent",
-  description: "A message was delivered, read, edited, or deleted, or it failed. `status` identifies the change."
-})
-
-export const SendFailed = event("send.failed", {
-  ...of_conversation,
-  send_id: SendId,
-  failure_reason: FailureReason
-}).annotate({
-  identifier: "SendFailedEvent",
-  description: "A send ended without becoming a message."
-})
-
-export const ConversationClosed = event("conversation.closed", of_conversation).annotate({
-  identifier: "ConversationClosedEvent",
-  description: "A conversation was closed."
-})
-
-export const ConversationOpened = event("conversation.opened", of_conversation).annotate({
-  identifier: "ConversationOpenedEvent",
-  description: "A conversation was created, or a closed one was reopened."
-})
-
-export const ConversationAssigned = event("conversation.assigned", {
-  ...of_conversation,
-  assigned_user_id: Schema.NullOr(MemberId)
-}).annotate({
-  identifier: "ConversationAssignedEvent",
-  description: "A conversation was assigned to another member, or to none."
-})
-
-export const ContactCreated = event("contact.created", { contact_id: ContactId }).annotate({
-  identifier: "ContactCreatedEvent",
-  description: "A contact was created, except by an import."
-})
-
-export const ContactUpdated = event("contact.updated", {
-  contact_id: ContactId,
-  changed_fields: Schema.Array(Schema.String).annotate({ description: "Names of fields of the contact." })
-}).annotate({
-  identifier: "ContactUpdatedEvent",
-  description: "Fields of a contact changed. `changed_fields` names them."
-})
-
-export const WebhookDisabled = event("webhook.disabled", {
-  webhook_id: WebhookId,
-  reason: Schema.Literals(["request", "gone", "failing"]).annotate({
-    description: "A request disabled it, its endpoint responded with 410, or it had no success for five days."
+/** Every type of event. Their order is that of lists of types, and of the unions in the OpenAPI document. */
+export const declarations = [
+  declare("message.received", {
+    description: "A contact sent a message.",
+    data: of_message,
+    resource: "message"
+  }),
+  declare("message.sent", {
+    description: "The messaging provider accepted an outbound message.",
+    data: of_message,
+    resource: "message"
+  }),
+  declare("message.updated", {
+    description: "A message was delivered, read, edited, or deleted, or it failed. `status` identifies the change.",
+    data: { ...of_message, status: Schema.Literals(["delivered", "read", "failed", "edited", "deleted"]) },
+    resource: "message"
+  }),
+  declare("send.failed", {
+    description: "A send ended without becoming a message.",
+    data: { ...of_conversation, send_id: SendId, failure_reason: FailureReason },
+    resource: null
+  }),
+  declare("conversation.closed", {
+    description: "A conversation was closed.",
+    data: of_conversation,
+    resource: "conversation"
+  }),
+  declare("conversation.opened", {
+    description: "A conversation was created, or a closed one was reopened.",
+    data: of_conversation,
+    resource: "conversation"
+  }),
+  declare("conversation.assigned", {
+    description: "A conversation was assigned to another member, or to none.",
+    data: { ...of_conversation, assigned_user_id: Schema.NullOr(MemberId) },
+    resource: "conversation"
+  }),
+  declare("contact.created", {
+    description: "A contact was created, except by an import.",
+    data: { contact_id: ContactId },
+    resource: "contact"
+  }),
+  declare("contact.updated", {
+    description: "Fields of a contact changed. `changed_fields` names them.",
+    data: {
+      contact_id: ContactId,
+      changed_fields: Schema.Array(Schema.String).annotate({ description: "Names of fields of the contact." })
+    },
+    resource: "contact"
+  }),
+  declare("webhook.disabled", {
+    description: "Another webhook was disabled.",
+    data: {
+      webhook_id: WebhookId,
+      reason: Schema.Literals(["request", "gone", "failing"]).annotate({
+        description: "A request disabled it, its endpoint responded with 410, or it had no success for five days."
+      })
+    },
+    resource: null
+  }),
+  declare("webhook.test", {
+    description: "A request tests the webhook.",
+    data: { webhook_id: WebhookId },
+    resource: null
   })
-}).annotate({ identifier: "WebhookDisabledEvent", description: "Another webhook was disabled." })
+] as const
 
-export const WebhookTest = event("webhook.test", { webhook_id: WebhookId }).annotate({
-  identifier: "WebhookTestEvent",
-  description: "A request tests the webhook."
-})
+type Declaration = (typeof declarations)[number]
+
+/** The types of all events: those that webhooks subscribe to, and the event of a test. */
+export const AnyEventType = Schema.Literals(declarations.map(({ type }) => type))
+export type AnyEventType = typeof AnyEventType.Type
+
+/** The types of events that webhooks subscribe to. */
+export const EventType = Schema.Literals(AnyEventType.literals.filter((type) => type !== "webhook.test"))
+export type EventType = typeof EventType.Type
 
 /** Schema for an event without its resource: it holds ids and no content. */
-export const Event = Schema.Union([
-  MessageReceived,
-  MessageSent,
-  MessageUpdated,
-  SendFailed,
-  ConversationClosed,
-  ConversationOpened,
-  ConversationAssigned,
-  ContactCreated,
-  ContactUpdated,
-  WebhookDisabled,
-  WebhookTest
-]).annotate({
+export const Event = Schema.Union(declarations.map(({ schema }) => schema)).annotate({
   identifier: "Event",
   description: "What happened, with the ids of what changed."
 })
 export type Event = typeof Event.Type
+
+/** The event of a type. */
+export type EventOf<Type extends AnyEventType> = Extract<Event, { readonly type: Type }>
 
 const Body = Schema.fromJsonString(Event)
 
@@ -161,11 +164,17 @@ export interface StoredEvent extends ListedEvent {
 }
 
 /** The resource that an event is about, as the change leaves it. */
-export interface Subject extends Omit<EventResource, "body"> {
-  readonly name: "contact" | "conversation" | "message"
+export interface Subject<Name extends EventResourceName = EventResourceName> extends Omit<EventResource, "body"> {
+  readonly name: Name
   /** The resource as callers see it. Its times become text as `Timestamp` encodes them. */
   readonly resource: object
 }
+
+/** The name of the resource that events of a type contain, or `never`. */
+type ResourceOf<Type extends AnyEventType> = Extract<
+  Extract<Declaration, { readonly type: Type }>["resource"],
+  EventResourceName
+>
 
 /** The filters of the list. A filter that is null does not filter (contract §13.4). */
 export interface EventFilters {
@@ -185,9 +194,9 @@ const withResource = (body: string, { contact_id, message_id, name, resource }: 
 /** Makes an event with a new id, the current time and its encoded bytes. */
 export const make = <const Type extends AnyEventType>(
   type: Type,
-  data: Extract<Event, { readonly type: Type }>["data"],
+  data: EventOf<Type>["data"],
   { now, uuid }: DecisionContext,
-  subject: Subject | null = null
+  subject: Subject<ResourceOf<Type>> | null = null
 ): RaisedEvent => {
   const id = EventId.make(uuid())
   const body = JSON.stringify({ id, type, timestamp: DateTime.formatIso(now), data })

@@ -130,7 +130,7 @@ const rotate = (
     : Result.succeed({ result: toWebhook(row), changes: WebhookRows.update(row, { sealed_secret }) })
 
 /** Why a webhook is disabled: a request, or an endpoint that is gone or has failed for too long. */
-export type DisablingReason = (typeof Events.WebhookDisabled.Type)["data"]["reason"]
+export type DisablingReason = Events.EventOf<"webhook.disabled">["data"]["reason"]
 
 /**
  * Disables a webhook permanently. Its newest pending deliveries fail in the same

@@ -1,9 +1,9 @@
 /** The `webhooks` of the OpenAPI document: the events that the service posts. */
-import * as Events from "@messaging-crm/core/Events"
+import { declarations, type EventResourceName } from "@messaging-crm/core/Events"
 import { LinkedMedia } from "@messaging-crm/core/Media"
 import { LinkedMessage } from "@messaging-crm/core/Messages"
 import { type JsonSchema, Record, Schema, Struct } from "effect"
-import * as EventExamples from "../EventExamples.ts"
+import { eventOf } from "../EventExamples.ts"
 import * as Examples from "../Examples.ts"
 
 const header = (name: string, description: string, example: string) => ({
@@ -71,25 +71,23 @@ const EventMessage = Schema.Struct({
   )
 }).annotate({ identifier: "EventMessage", description: "A message as it was when the event was raised." })
 
-/** The components that describe the resources of events. The name of an event's schema begins with that of its resource. */
-const resources: Readonly<Record<string, string>> = {
+/** The names of the components that describe the resources of events. */
+const components: Readonly<Record<EventResourceName, string>> = {
   message: "EventMessage",
   conversation: "Conversation",
   contact: "Contact"
 }
 
 /** Adds the resource to `data` of the events that have one: core declares events below the resources. */
-export const withResources = (schemas: Readonly<Record<string, JsonSchema.JsonSchema>>) =>
-  Record.map(schemas, (schema, name) => {
-    const [, resource = ""] = /^(Message|Conversation|Contact)\w+Event$/.exec(name)?.map((part) =>
-      part.toLowerCase()
-    ) ?? []
-    const component = resources[resource]
-    if (component === undefined) return schema
+export const withResources = (schemas: Readonly<Record<string, JsonSchema.JsonSchema>>) => {
+  const resources = new Map(declarations.map(({ name, resource }) => [name, resource]))
+  return Record.map(schemas, (schema, name) => {
+    const resource = resources.get(name) ?? null
+    if (resource === null) return schema
     const { data, ...properties } = schema.properties as Readonly<Record<string, JsonSchema.JsonSchema>>
     const described = {
       description: "Only for a webhook with `include_resource`.",
-      allOf: [{ $ref: `#/components/schemas/${component}` }]
+      allOf: [{ $ref: `#/components/schemas/${components[resource]}` }]
     }
     return {
       ...schema,
@@ -99,50 +97,15 @@ export const withResources = (schemas: Readonly<Record<string, JsonSchema.JsonSc
       }
     }
   })
+}
 
 /** The schemas of the events. */
-export const events = [
-  EventMessage,
-  Events.MessageReceived,
-  Events.MessageSent,
-  Events.MessageUpdated,
-  Events.SendFailed,
-  Events.ConversationClosed,
-  Events.ConversationOpened,
-  Events.ConversationAssigned,
-  Events.ContactCreated,
-  Events.ContactUpdated,
-  Events.WebhookDisabled,
-  Events.WebhookTest
-] as const
+export const events = [EventMessage, ...declarations.map(({ schema }) => schema)] as const
 
-/** The webhook operations, by type of event. */
-export const webhooks = {
-  "message.received": operation("MessageReceivedEvent", "A contact sent a message", EventExamples.messageReceived),
-  "message.sent": operation("MessageSentEvent", "The provider accepted a message", EventExamples.messageSent),
-  "message.updated": operation(
-    "MessageUpdatedEvent",
-    "A message was delivered, read, edited or deleted, or failed",
-    EventExamples.messageUpdated
-  ),
-  "send.failed": operation("SendFailedEvent", "A send failed", EventExamples.sendFailed),
-  "conversation.closed": operation(
-    "ConversationClosedEvent",
-    "A conversation was closed",
-    EventExamples.conversationClosed
-  ),
-  "conversation.opened": operation(
-    "ConversationOpenedEvent",
-    "A conversation was created or reopened",
-    EventExamples.conversationOpened
-  ),
-  "conversation.assigned": operation(
-    "ConversationAssignedEvent",
-    "A conversation was assigned or unassigned",
-    EventExamples.conversationAssigned
-  ),
-  "contact.created": operation("ContactCreatedEvent", "A contact was created", EventExamples.contactCreated),
-  "contact.updated": operation("ContactUpdatedEvent", "Fields of a contact changed", EventExamples.contactUpdated),
-  "webhook.disabled": operation("WebhookDisabledEvent", "Another webhook was disabled", EventExamples.webhookDisabled),
-  "webhook.test": operation("WebhookTestEvent", "A test of the webhook", EventExamples.webhookTest)
-}
+/** The webhook operations, by type of event. The first sentence of an event's description is their summary. */
+export const webhooks = Object.fromEntries(
+  declarations.map(({ description, name, type }) => [
+    type,
+    operation(name, description.slice(0, description.indexOf(".")), eventOf(type))
+  ])
+)
