@@ -4,11 +4,13 @@ import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
 import { Contacts, SearchTimeout } from "@messaging-crm/core/Contacts"
 import { ConcurrentChanges } from "@messaging-crm/core/Decide"
 import { Idempotency, RequestProcessing, type Respond } from "@messaging-crm/core/Idempotency"
+import type { WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { StorageBudget } from "@messaging-crm/core/StorageUse"
 import { type CreateTag, type Tag, Tags } from "@messaging-crm/core/Tags"
+import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import * as Mock from "@messaging-crm/provider-mock"
-import { Duration, Effect, Layer, Logger, References } from "effect"
+import { Duration, Effect, Layer, Logger, Option, References } from "effect"
 import { ReadDeadline } from "../src/middleware/RequestLifecycle.ts"
 import { idempotency, orderReady, start } from "./Service.ts"
 
@@ -207,6 +209,31 @@ it("delivers events where the organization's storage is used up, and stores no a
     await service.until(async () => (await deliveries()).filter(({ status }) => status === "succeeded").length === 3)
     const stored = (await deliveries()).map(({ response_body }) => response_body?.length ?? 0)
     assert.deepStrictEqual(stored.toSorted((a, b) => a - b), [0, 4096, 4096])
+  })
+})
+
+it("stores no more resources of events where the organization's storage is used up, before any is posted", async () => {
+  await serving({ tuning: Layer.succeed(StorageBudget, 300_000) }, async (service) => {
+    const { key, organization } = await service.organization()
+    const post = async (path: string, json: unknown, headers: object = idempotency()) =>
+      service.request("POST", `/v1${path}`, { key, json, ...headers })
+    const asks = { url: "https://shop.example/crm", event_types: ["contact.updated"], include_resource: true }
+    const webhook = (await post("/webhooks", asks)).body.data.id
+    const { id } = (await post("/contacts", { first_name: "Kim", notes: "\u4e00".repeat(20_000) })).body.data
+    // A note needs no idempotency key, so it is not refused.
+    for (let note = 0; note < 10; note++) {
+      assert.strictEqual((await post(`/contacts/${id}/notes`, { text: "n".repeat(1000) }, {})).status, 200)
+    }
+    assert.strictEqual((await post("/contacts", { first_name: "Eve" })).status, 507)
+    const { data } = (await service.request("GET", `/v1/webhooks/${webhook}/deliveries`, { key })).body
+    assert.lengthOf(data, 10)
+    const ids: ReadonlyArray<WebhookDeliveryId> = data.map(({ id }: { readonly id: WebhookDeliveryId }) => id)
+    const loaded = await service.runtime.runPromise(
+      WebhookDeliveryStore.use((store) => Effect.forEach(ids, (one) => store.load(organization.id, one)))
+    )
+    const bytes = Buffer.byteLength(loaded.map((one) => Option.getOrThrow(one).full_body ?? "").join(""))
+    assert.isAbove(bytes, 100_000)
+    assert.isBelow(bytes, 300_000 + 70_000)
   })
 })
 

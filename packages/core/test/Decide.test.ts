@@ -29,7 +29,7 @@ const scene = (...failures: ReadonlyArray<Failure>) => {
         Effect.flatMap(DateTime.now, ({ epochMilliseconds }) => {
           commits.push(epochMilliseconds)
           const failure = left.shift()
-          return failure === undefined ? Effect.void : Effect.fail(failure)
+          return failure === undefined ? Effect.succeed([]) : Effect.fail(failure)
         })
     }),
     Layer.succeed(

@@ -12,7 +12,7 @@ import {
   key_pattern,
   parseKey
 } from "@messaging-crm/core/Idempotency"
-import { EventId, OrganizationId } from "@messaging-crm/core/Ids"
+import { ContactId, EventId, OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
@@ -112,7 +112,7 @@ const scene = (commits: "apply" | "find the key used", ...found: ReadonlyArray<R
     Secrets.layer,
     Layer.succeed(Commit, {
       commit: (_organization_id, changes) =>
-        commits === "apply" ? Effect.sync(() => void committed.push(changes)) : Effect.fail(new KeyUsed())
+        commits === "apply" ? Effect.as(Effect.sync(() => committed.push(changes)), []) : Effect.fail(new KeyUsed())
     }),
     Layer.succeed(IdempotencyStore, {
       // The first look-up comes before the other request's commit.
@@ -212,6 +212,7 @@ describe("a recorded response", () => {
       }
     }).pipe(Effect.provide(scene("apply").outside)))
 
+  const contact_id = ContactId.make("01990000-0000-7000-8000-000000000004")
   const event: RaisedEvent = {
     id: EventId.make("01990000-0000-7000-8000-000000000003"),
     type: "contact.updated",
@@ -227,6 +228,10 @@ describe("a recorded response", () => {
       yield* count(ours, { response: { ...record, body: null } })
       yield* count(theirs, { raise: ["{}", "{\"a\":1}"].map((body) => ({ ...event, body })) })
       assert.deepStrictEqual(counted, [[ours, 500, 72], [theirs, 302, 720], [theirs, 307, 720]])
+      const resource = { body: "{\"notes\":\"一\"}", contact_id, message_id: null }
+      yield* count(ours, { raise: [{ ...event, resource }] }, [event.id])
+      yield* count(ours, { raise: [{ ...event, resource }] })
+      assert.deepStrictEqual(counted.slice(3), [[ours, 315, 720], [ours, 300, 720]])
     }).pipe(Effect.provide(outside))
   })
 })

@@ -126,6 +126,7 @@ export const layer = (
               : new Unconfirmed()
           }
           yield* mayDie
+          return exit.value
         })
       }))
   ).pipe(

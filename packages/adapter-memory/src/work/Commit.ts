@@ -196,7 +196,10 @@ export const layer = Layer.effect(
           const result = apply(rows, organization_id, changes, trace)
           return [result, Result.getOrElse(result, () => rows)]
         })
-        yield* Effect.fromResult(applied)
+        const { tables } = yield* Effect.fromResult(applied)
+        return (changes.raise ?? []).map(({ id }) => id).filter((id) =>
+          Option.exists(Table.get(tables, EventRows, organization_id, id), ({ full_body }) => full_body !== null)
+        )
       })
     })
   )

@@ -4,9 +4,10 @@
  * If the statement cannot apply all of them, each is committed by a statement of its own, with its own outcome.
  */
 import { Commit } from "@messaging-crm/core/Commit"
+import type { EventId } from "@messaging-crm/core/Ids"
 import { Effect, Exit, Layer } from "effect"
 import * as CommitBatcher from "../database/CommitBatcher.ts"
-import { makeWith, type Refusal, refused } from "./Commit.ts"
+import { makeWith, type Refusal, refused, runStatement } from "./Commit.ts"
 import { exclusiveKeysOf, shapeOf, sharedKeysOf, statementOf } from "./Commit/Batch.ts"
 import type { Commission } from "./Commit/Statement.ts"
 
@@ -20,7 +21,7 @@ const shared_lock_timeout = "100ms"
 export const layer = Layer.effect(
   Commit,
   makeWith((one, client) =>
-    CommitBatcher.make<Commission, void, Refusal, never>({
+    CommitBatcher.make<Commission, ReadonlyArray<EventId>, Refusal, never>({
       concurrency: statements_max,
       size: commits_max,
       groupOf: ({ changes }) => shapeOf(changes),
@@ -29,8 +30,12 @@ export const layer = Layer.effect(
       runSingle: one,
       runBatch: (commissions) =>
         Effect.try(() => statementOf(commissions, shared_lock_timeout)).pipe(
-          Effect.flatMap(({ parameters, text }) => client.unsafe(text, parameters)),
-          Effect.as(commissions.map((): Exit.Exit<void, Refusal> => Exit.void)),
+          Effect.flatMap((statement) => runStatement(client, statement)),
+          Effect.map((full): ReadonlyArray<Exit.Exit<ReadonlyArray<EventId>, Refusal>> =>
+            commissions.map(({ changes: { raise = [] } }) =>
+              Exit.succeed(full.filter((id) => raise.some((event) => event.id === id)))
+            )
+          ),
           Effect.catch((error) =>
             // The outcome of all is unknown. What follows depends on whether a commit has an idempotency key.
             error._tag === "SqlError" && error.reason._tag === "ConnectionError"

@@ -17,6 +17,7 @@
  */
 import { isNone } from "@messaging-crm/core/Changes"
 import { Commit, Conflict, KeyUsed, LeaseLost, Unconfirmed } from "@messaging-crm/core/Commit"
+import type { EventId } from "@messaging-crm/core/Ids"
 import * as Traces from "@messaging-crm/core/Traces"
 import { Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
@@ -47,7 +48,19 @@ export const refused = (error: SqlError.SqlError, hasKey: boolean): Effect.Effec
 }
 
 /** Commits the changes of one operation. */
-type CommitOne = (commission: Commission) => Effect.Effect<void, Refusal>
+type CommitOne = (commission: Commission) => Effect.Effect<ReadonlyArray<EventId>, Refusal>
+
+/** The row that the statement returns, with `full_ids` if its commits raise events. */
+interface Returned {
+  readonly full_ids?: ReadonlyArray<EventId>
+}
+
+/** Runs the statement, and returns the ids of the events that are stored with their resources. */
+export const runStatement = (
+  client: SqlClient.SqlClient,
+  { parameters, text }: ReturnType<typeof statementOf>
+): Effect.Effect<ReadonlyArray<EventId>, SqlError.SqlError> =>
+  Effect.map(client.unsafe<Returned>(text, parameters), ([row]) => row?.full_ids ?? [])
 
 /**
  * Makes `Commit` from a function that wraps the commit of one operation. Commits use `CommitConnections` if they are
@@ -60,22 +73,21 @@ export const makeWith = (wrap: (one: CommitOne, client: SqlClient.SqlClient) => 
 
     const commitOn = (client: SqlClient.SqlClient): CommitOne => (commission) =>
       Effect.suspend(() => {
-        const { parameters, text } = statementOf([commission], null)
-        return Effect.asVoid(Effect.catch(
-          client.unsafe(text, parameters),
+        return Effect.catch(
+          runStatement(client, statementOf([commission], null)),
           (error) => refused(error, commission.changes.response !== undefined)
-        ))
+        )
       })
     const commit = wrap(commitOn(own), own)
     const commitInside = commitOn(sql)
 
     return Commit.of({
       commit: Effect.fnUntraced(function*(organization_id, changes) {
-        if (isNone(changes)) return
+        if (isNone(changes)) return []
         const hasWork = changes.enqueue !== undefined || changes.raise !== undefined
         const commission = { organization_id, changes, trace: hasWork ? yield* Traces.current : null }
         const outer = yield* Effect.serviceOption(sql.transactionService)
-        yield* Option.isSome(outer)
+        return yield* Option.isSome(outer)
           ? Effect.catchTag(commitInside(commission), "Conflict", Effect.die)
           : commit(commission)
       })

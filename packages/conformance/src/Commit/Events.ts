@@ -66,7 +66,8 @@ export const events = (it: It, { runs }: Options) => {
         const [first] = yield* Effect.forEach(webhooks, (fields) => Fixtures.webhook(ours, fields))
         const full = { body: "with the resource", contact_id, message_id }
         const [event, bare] = [yield* Fixtures.event({ resource: full }), yield* Fixtures.event()]
-        yield* Fixtures.write(ours, Changes.raise(event), Changes.raise(bare))
+        const full_ids = yield* Fixtures.write(ours, Changes.raise(event), Changes.raise(bare))
+        assert.deepStrictEqual(full_ids, isKept ? [event.id] : [])
         const bodies = yield* Effect.forEach([event, bare], ({ id }) =>
           Effect.map(
             store.load(ours, Changes.deliveryIdOf(id, first?.id ?? assert.fail())),

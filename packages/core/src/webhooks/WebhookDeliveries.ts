@@ -245,13 +245,12 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       /** Counts the stored bytes of an attempt. If the budget is used up, the endpoint's response is not stored. */
       const withinBudget = Effect.fnUntraced(function*(
         organization_id: OrganizationId,
-        { delivery: { attempt_count, response_body: before }, full_body, webhook }: Outgoing,
+        { delivery: { attempt_count, response_body: before } }: Outgoing,
         attempt: Attempt
       ) {
         const hasSpace = yield* Effect.isSuccess(use.require(organization_id))
         const response_body = hasSpace ? attempt.response_body : null
-        const resource_bytes = webhook.include_resource ? full_body?.length ?? 0 : 0
-        const bytes = (attempt_count === 0 ? delivery_bytes + resource_bytes : 0) +
+        const bytes = (attempt_count === 0 ? delivery_bytes : 0) +
           Math.max(0, (response_body?.length ?? 0) - (before?.length ?? 0))
         yield* use.count(organization_id, [{ bytes, age_max: Changes.event_age_max }])
         return { ...attempt, response_body }

@@ -1,5 +1,5 @@
 import { Context, Data, type Effect } from "effect"
-import type { OrganizationId } from "../kernel/Ids.ts"
+import type { EventId, OrganizationId } from "../kernel/Ids.ts"
 import type { Changes } from "./Changes.ts"
 
 /** A row that the decision depends on has changed since it was loaded. Nothing was written: load and decide again. */
@@ -41,7 +41,7 @@ export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
  * - An event is stored with one pending delivery for each active webhook of the
  *   organization that subscribes to it, whose id is `deliveryIdOf`. Each is due at
  *   the event's time and has work in its webhook's lane. The event's resource is
- *   stored if one of them asks for it.
+ *   stored if one of them asks for it, and the commit returns the ids of these events.
  * - Work is inserted unless an item of its kind exists for its `ref`. It carries
  *   the trace that the commit runs in. In a fifo lane, work of a commit that began
  *   after another had returned comes after that one's work.
@@ -62,5 +62,5 @@ export class Commit extends Context.Service<Commit, {
   readonly commit: (
     organization_id: OrganizationId,
     changes: Changes
-  ) => Effect.Effect<void, Conflict | KeyUsed | LeaseLost | Unconfirmed>
+  ) => Effect.Effect<ReadonlyArray<EventId>, Conflict | KeyUsed | LeaseLost | Unconfirmed>
 }>()("@messaging-crm/core/Commit") {}

@@ -9,7 +9,7 @@
  */
 import { Context, DateTime, Duration, Effect, Fiber, Layer, Metric, Random, Result, Schema, Semaphore } from "effect"
 import { CurrentActor, RequestId } from "../kernel/Actor.ts"
-import { Ids, type OrganizationId } from "../kernel/Ids.ts"
+import { type EventId, Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { conflicts } from "../kernel/Metrics.ts"
 import { type AuditedOperation, rulesOf } from "../kernel/Operations.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
@@ -76,7 +76,8 @@ type Failure = Conflict | KeyUsed | LeaseLost | Unconfirmed
 interface Attempt<Out> {
   readonly out: Out
   readonly changes: Changes.Changes
-  readonly committed: Result.Result<void, Failure>
+  /** The events that are stored with their resources. */
+  readonly committed: Result.Result<ReadonlyArray<EventId>, Failure>
 }
 
 /** Returns the operation that returns the resource as it was loaded. */
@@ -195,12 +196,12 @@ export class Decide extends Context.Service<Decide, {
         const decision = yield* Effect.fromResult(decide(loaded, context))
         const { changes } = decision
         const [out, records] = yield* complete(decision, context)
-        const whole = { ...changes, ...records }
-        if (Changes.isNone(whole)) return { out, changes, committed: Result.void }
-        const committed: Result.Result<void, Failure> = yield* Effect.result(
+        const whole = yield* responses.withinBudget(organization_id, { ...changes, ...records })
+        if (Changes.isNone(whole)) return { out, changes, committed: Result.succeed([]) }
+        const committed: Result.Result<ReadonlyArray<EventId>, Failure> = yield* Effect.result(
           Effect.uninterruptible(commit(organization_id, Changes.folded(whole)))
         )
-        if (Result.isSuccess(committed)) yield* responses.count(organization_id, whole)
+        if (Result.isSuccess(committed)) yield* responses.count(organization_id, whole, committed.success)
         return { out, changes, committed }
       })
 

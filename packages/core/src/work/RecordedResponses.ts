@@ -1,6 +1,6 @@
 /** Recorded responses: what a request with an idempotency key commits together with its changes (contract §5). */
 import { Duration, Effect, Option, Schema } from "effect"
-import type { OrganizationId } from "../kernel/Ids.ts"
+import type { EventId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
@@ -89,13 +89,26 @@ export const make = Effect.gen(function*() {
       if (Option.isSome(text)) return encoder.encode(text.value)
       return yield* Effect.die(new Error("No key of SECRET_KEY decrypts the recorded response."))
     }),
-    /** Counts the bytes of the record and the events that were committed. */
-    count: (organization_id: OrganizationId, { raise = [], response }: Changes) =>
+    /** Returns the changes, without the resources of their events if the organization's budget is used up. */
+    withinBudget: (organization_id: OrganizationId, changes: Changes): Effect.Effect<Changes> => {
+      const { raise = [] } = changes
+      return raise.every(({ resource }) => resource === null)
+        ? Effect.succeed(changes)
+        : Effect.match(use.require(organization_id), {
+          onSuccess: () => changes,
+          onFailure: () => ({ ...changes, raise: raise.map((event) => ({ ...event, resource: null })) })
+        })
+    },
+    /** Counts the bytes of the record and the events that were committed. `full` are the events stored with their resources. */
+    count: (organization_id: OrganizationId, { raise = [], response }: Changes, full: ReadonlyArray<EventId> = []) =>
       use.count(organization_id, [
         ...(response === undefined
           ? []
           : [{ bytes: record_bytes + (response.body?.byteLength ?? 0), age_max: record_age_max }]),
-        ...raise.map(({ body }) => ({ bytes: event_bytes + body.length, age_max: event_age_max }))
+        ...raise.map(({ body, id, resource }) => {
+          const resource_bytes = full.includes(id) ? encoder.encode(resource?.body).byteLength : 0
+          return { bytes: event_bytes + body.length + resource_bytes, age_max: event_age_max }
+        })
       ])
   }
 })

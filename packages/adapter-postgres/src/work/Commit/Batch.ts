@@ -190,7 +190,7 @@ export const statementOf = (commissions: Commissions, lock_timeout: string | nul
       SELECT commit_requires(
         ${all(parts.filter(({ isLease }) => isLease === true))},
         ${all(parts.filter(({ isLease }) => isLease !== true))}
-      )
+      )${commissions.some(({ changes: { raise = [] } }) => raise.length > 0) ? `, ${Events.fullIds} AS full_ids` : ""}
       WHERE set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true) IS NOT NULL`
   }
 }

@@ -31,6 +31,9 @@ export const abandoned = ({ json, parameter }: Values, { changes, organization_i
   requires: anyNumber("deliveries_abandoned")
 })
 
+/** The ids of the events that `raised` stores with their resources, as JSON. */
+export const fullIds = "to_jsonb(ARRAY(SELECT full_id FROM events_inserted WHERE full_id IS NOT NULL))"
+
 /** Events and their deliveries, except to webhooks that the same commit disables. */
 export const raised = (
   { json, parameter }: Values,
@@ -65,7 +68,7 @@ export const raised = (
       SELECT *, CASE WHEN id = ANY(ARRAY(SELECT id FROM deliveries_raised WHERE include_resource)) THEN resource END AS stored
       FROM events_raised
     ) e
-    RETURNING 1`,
+    RETURNING CASE WHEN full_body IS NOT NULL THEN id END AS full_id`,
   requires: anyNumber("events_inserted")
 }, {
   name: "deliveries_inserted",
