@@ -292,7 +292,7 @@ it("logs of a request its method, route, status, code, duration and caller, and 
     for (const secret of ["canary", "4915100000042", "svc_live_", key, id]) assert.notInclude(all, secret)
     const answered = lines.flatMap((line) => {
       const { annotations, message } = JSON.parse(line)
-      return message === "Answered" ? [annotations] : []
+      return message === "Request completed" ? [annotations] : []
     })
     for (const { duration_ms, key_id, organization_id, request_id, route } of answered) {
       assert.isNumber(duration_ms)

@@ -80,7 +80,9 @@ export const serve = Effect.fnUntraced(function*(provider: Provider, options: Se
 export const worker = Effect.fnUntraced(function*(provider: Provider, options: WorkerOptions = {}) {
   const { operations, settled } = yield* production(provider, options)
   const announce = Layer.effectDiscard(
-    options.json === true ? Print.line(JSON.stringify({ status: "working" })) : Effect.logInfo("Working")
+    options.json === true
+      ? Print.line(JSON.stringify({ status: "working" }))
+      : Effect.logInfo("Processing the work queue")
   )
   const metrics = Layers.metrics(yield* readOr(settings.host, "0.0.0.0"))
   const service = Layer.mergeAll(Layers.worker, provider.background, metrics, announce).pipe(Layer.provide(operations))

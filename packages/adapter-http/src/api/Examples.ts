@@ -202,7 +202,7 @@ export const upsertedContacts = {
       contact_id: null,
       error: {
         code: "conflict",
-        message: "More than one contact has this primary_email. Change the others, or use another match.",
+        message: "More than one contact has this primary_email. Make the value unique, or match by another field.",
         param: "primary_email"
       }
     }

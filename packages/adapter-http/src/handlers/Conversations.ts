@@ -20,7 +20,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       list: ({ endpoint, query: { status, unassigned, ...query } }) =>
         unassigned !== undefined && query.assigned_user_id !== undefined
-          ? Errors.invalid("unassigned", "unassigned must be absent where assigned_user_id is present.")
+          ? Errors.invalid("unassigned", "unassigned must be absent if assigned_user_id is present.")
           : conversations.list({
             ...query,
             ...paging(query),

@@ -80,7 +80,7 @@ export const contactRefused = (refused: UpsertRefusal): Effect.Effect<never, Ref
     case "ContactAmbiguous":
       return Errors.fail(
         "conflict",
-        `More than one contact has this ${refused.match}. Change the others, or use another match.`,
+        `More than one contact has this ${refused.match}. Make the value unique, or match by another field.`,
         refused.match
       )
     case "ConcurrentChanges":

@@ -111,7 +111,8 @@ const logRequest = Effect.fnUntraced(function*(
     duration_ms,
     ...yield* Caller
   }
-  yield* (level === "Debug" ? Effect.logDebug("Answered") : Effect.logInfo("Answered")).pipe(Effect.annotateLogs(line))
+  const message = "Request completed"
+  yield* (level === "Debug" ? Effect.logDebug(message) : Effect.logInfo(message)).pipe(Effect.annotateLogs(line))
 })
 
 const isProbe = (request: HttpServerRequest.HttpServerRequest): boolean =>

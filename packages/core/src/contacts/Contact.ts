@@ -242,10 +242,10 @@ export interface TagChanges extends Pick<WritableContact, "tag_ids"> {
 const contradiction = ({ add_tag_ids, remove_tag_ids, tag_ids }: TagChanges): Schema.FilterOutput => {
   if (tag_ids !== undefined && (add_tag_ids ?? remove_tag_ids) !== undefined) {
     const param = add_tag_ids === undefined ? "remove_tag_ids" : "add_tag_ids"
-    return { path: [param], issue: "absent where tag_ids is present" }
+    return { path: [param], issue: "absent if tag_ids is present" }
   }
   return add_tag_ids?.some((id) => remove_tag_ids?.includes(id)) === true
-    ? { path: ["remove_tag_ids"], issue: "a list without the IDs of add_tag_ids" }
+    ? { path: ["remove_tag_ids"], issue: "a list that contains no ID of add_tag_ids" }
     : true
 }
 

@@ -35,14 +35,14 @@ const Body = Schema.Struct({
 const contradiction = ({ channel_type, contacts, match }: typeof Body.Type): Schema.FilterOutput => {
   const isExternal = match === "external_id"
   if ((channel_type !== undefined) !== isExternal) {
-    return { path: ["channel_type"], issue: "present exactly where match is external_id" }
+    return { path: ["channel_type"], issue: "present if match is external_id, and absent otherwise" }
   }
   for (const [index, contact] of contacts.entries()) {
     if ((contact[match] ?? null) === null) {
       return { path: ["contacts", index, match], issue: "present, because it is the match" }
     }
     if (!isExternal && contact.external_id !== undefined) {
-      return { path: ["contacts", index, "external_id"], issue: "absent where match is another field" }
+      return { path: ["contacts", index, "external_id"], issue: "absent unless match is external_id" }
     }
   }
   return true

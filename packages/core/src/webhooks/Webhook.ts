@@ -43,7 +43,7 @@ const isEventType = Schema.is(EventType)
 const EventTypes = Schema.Array(Schema.String.check(jsonSchemaOnly({ enum: [...EventType.literals] }))).check(
   Schema.isBetweenLength(limits.webhook_event_types_min, limits.webhook_event_types_max),
   Schema.makeFilter((types: ReadonlyArray<string>) => types.every(isEventType), {
-    expected: `a list of event types among ${EventType.literals.join(", ")}`
+    expected: `a list of these event types: ${EventType.literals.join(", ")}`
   }),
   Schema.isUnique()
 ).pipe(

@@ -19,7 +19,7 @@ const literal = (hostname: string): string | null => {
   return ipv4.test(hostname) ? hostname : null
 }
 
-const tooLong = `The URL must have at most ${limits.url_chars_max} characters, also when it is percent-encoded.`
+const tooLong = `The URL must have at most ${limits.url_chars_max} characters, even after percent-encoding.`
 
 /**
  * Returns a webhook's URL as it is stored, which is its serialization in ASCII by

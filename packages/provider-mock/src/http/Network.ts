@@ -91,8 +91,8 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
 const encode = Schema.encodeEffect(Schema.fromJsonString(Protocol.Callback))
 
-/** A callback got no 2xx response. */
-class CallbackFailed extends Data.TaggedError("CallbackFailed")<{ readonly answered: string }> {}
+/** A callback got no 2xx response: another status, or null for no response. */
+class CallbackFailed extends Data.TaggedError("CallbackFailed")<{ readonly status: number | null }> {}
 
 const post = (url: string, body: string, signature: string) =>
   Effect.tryPromise(async (signal) => {
@@ -102,8 +102,8 @@ const post = (url: string, body: string, signature: string) =>
     return response
   }).pipe(
     Effect.timeout("10 seconds"),
-    Effect.mapError(() => new CallbackFailed({ answered: "not at all" })),
-    Effect.flatMap(({ ok, status }) => ok ? Effect.void : new CallbackFailed({ answered: `with ${status}` }))
+    Effect.mapError(() => new CallbackFailed({ status: null })),
+    Effect.flatMap(({ ok, status }) => ok ? Effect.void : new CallbackFailed({ status }))
   )
 
 /** The maximum number of events in one callback. */
@@ -135,13 +135,11 @@ export const layerCallbacks = (callback_urls: ReadonlyArray<string>) =>
       const attempt = Effect.flatMap(next, (url) =>
         post(url, body, signature))
       const retries = Effect.retry(attempt, Schedule.spaced("100 millis"))
-      yield* Effect.catch(attempt, ({ answered }) =>
-        Effect.andThen(Effect.logWarning(`A callback was answered ${answered} and is repeated`), retries))
+      const warning = Effect.logWarning("Callback failed; it is retried until it succeeds")
+      yield* Effect.catch(attempt, ({ status }) => Effect.andThen(Effect.annotateLogs(warning, { status }), retries))
     })
     yield* Queue.takeBetween(callbacks, 1, batch_max).pipe(
-      Effect.flatMap((events) =>
-        Effect.forEach(batches(events), callBack, { discard: true })
-      ),
+      Effect.flatMap((events) => Effect.forEach(batches(events), callBack, { discard: true })),
       Effect.ignore,
       Effect.forever,
       Effect.replicateEffect(8, { concurrency: "unbounded", discard: true }),

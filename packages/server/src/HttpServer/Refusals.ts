@@ -21,14 +21,17 @@ const invalid = (message: string, param: string | null = null): Refusal => ({
   param
 })
 
-const malformed = invalid("The request is not valid HTTP/1.1. Use an HTTP client, and no line breaks in headers.")
+const malformed = invalid("The request is not valid HTTP/1.1. Use an HTTP client, and remove line breaks from headers.")
 
-const noHost = invalid("The Host header is missing or invalid. Send the host name of the service once.", "Host")
+const noHost = invalid(
+  "The Host header is missing or invalid. Send exactly one Host header, with the host name of the service.",
+  "Host"
+)
 
 const noTarget = invalid("The request target is not a path of this host. Send a path such as /v1/contacts.")
 
 const noCoding = invalid(
-  "The Transfer-Encoding is not supported. Send the body as chunked, or with a Content-Length.",
+  "The Transfer-Encoding is not supported. Send a chunked body, or a Content-Length header.",
   "Transfer-Encoding"
 )
 

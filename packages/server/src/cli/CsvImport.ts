@@ -38,7 +38,10 @@ const explainRefusal = (refused: RowRefused): Effect.Effect<Explanation> => {
     case "TextBroken":
       return Effect.succeed({ param: refused.column, message: `${refused.column} is not text in UTF-8.` })
     case "CellsMismatch":
-      return Effect.succeed({ param: null, message: `${refused.cells} cells under ${refused.columns} columns.` })
+      return Effect.succeed({
+        param: null,
+        message: `The line has ${refused.cells} cells, but the file has ${refused.columns} columns.`
+      })
     default:
       return asAnswered(ErrorMapping.contactRefused(refused))
   }

@@ -170,7 +170,7 @@ const invalid = ({ message }: Error) => [
 ]
 
 const unusable = ({ message }: Error) => [
-  failed("Database", message, "Check DATABASE_URL, the network, and that PostgreSQL 17 or later runs.")
+  failed("Database", message, "Check DATABASE_URL, the network, and whether PostgreSQL 17 or later is running.")
 ]
 
 /** The mock provider has no accounts to verify. */

@@ -93,7 +93,7 @@ const connect = Command.make(
     yield* Print.result(json, toJson(channel), `Channel ${channel.id} (${channel.type}, ${channel.address}).`)
   })
 ).pipe(
-  Command.withDescription("Connect a channel, and its account at the network if --token-file is given"),
+  Command.withDescription("Connect a channel; with --token-file, also connect its account at the network"),
   Command.withExamples([
     {
       command:
@@ -216,7 +216,7 @@ const check = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Verify each channel's account with its network and resume paused channels that pass; sends no message"
+    "Verify each channel's account without sending a message, and resume paused channels whose account works"
   ),
   Command.withExamples([
     { command: "messaging-crm channels check --organization $ORGANIZATION_ID" },

@@ -37,12 +37,12 @@ const counts = ({ created, failed, unchanged, updated }: Summary): string =>
 const help = `Import contacts from a CSV file
 
   The first line names the columns: contact fields (first_name, primary_phone, owner_user_id, notes ...),
-  custom_values.KEY for a custom field, tag_ids, or tags by name, separated by semicolons. An empty cell sets nothing.
-  If a column is unknown, nothing is imported.
+  custom_values.KEY for a custom field, tags for names of tags, and tag_ids for their IDs. Separate several tags by
+  semicolons. An empty cell sets nothing. If a column is unknown, nothing is imported.
 
-  An import creates contacts and, without --update, never changes one, so the same file can be imported again, even
-  after an import was killed. A line with a different value is a new contact, unless --key names the column that
-  identifies a contact.
+  Without --update, an import only creates contacts. To continue an interrupted import, import the same file again.
+  If a value of a line has changed, the line creates another contact, unless --key names the column that identifies
+  a contact.
 
   With --update, --key must be primary_phone or primary_email. The import then updates the contact with that value.
 

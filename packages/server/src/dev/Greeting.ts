@@ -35,7 +35,7 @@ export const environment = (ready: Ready, key_file: string, provider: string | n
 
 const missingKey = ({ database_url }: Ready): string =>
   database_url === null
-    ? "none; without demo data, storage in memory has no organization. Remove --no-demo or --storage memory"
+    ? "none; storage in memory has no organization without demo data. Omit --no-demo or --storage memory"
     : "none; there is no organization yet"
 
 const commands = (ready: Ready): ReadonlyArray<string> => {

@@ -104,7 +104,7 @@ export const settings = {
   webhook_allowed_networks: setting({
     name: "WEBHOOK_ALLOWED_NETWORKS",
     group: "Network",
-    meaning: "Private networks that webhooks can reach, over http too",
+    meaning: "Private networks that webhooks can reach, over http or https",
     otherwise: "none; dev allows loopback addresses",
     expected: "a comma-separated list of networks such as 127.0.0.0/8,::1/128",
     parse: networkList
@@ -112,7 +112,7 @@ export const settings = {
   media_allowed_networks: setting({
     name: "MEDIA_ALLOWED_NETWORKS",
     group: "Network",
-    meaning: "Private networks from which message files can be loaded, over http too; for tests",
+    meaning: "Private networks from which message files can be loaded, over http or https; for tests only",
     otherwise: "none",
     expected: "a comma-separated list of networks such as 127.0.0.0/8,::1/128",
     parse: networkList
@@ -165,7 +165,7 @@ export const settings = {
     name: "CLOUD_ACCOUNTS",
     group: "Provider",
     meaning: "Meta apps with their secrets, and accounts whose tokens are not stored in the database",
-    otherwise: "required with PROVIDER=cloud; dev starts a fake Graph API without it",
+    otherwise: "required with PROVIDER=cloud; if it is absent, dev starts a fake Graph API",
     expected: "JSON with `apps`, as described in packages/provider-cloud/README.md",
     parse: (text) => Option.some(Redacted.make(text)),
     secret: true
@@ -295,7 +295,7 @@ export const settings = {
     name: "API_KEY",
     group: "Commands",
     meaning: "API key for `webhooks listen`, with the scope webhooks:manage",
-    otherwise: "required by `webhooks listen`",
+    otherwise: "none; `webhooks listen` requires it",
     expected: "an API key with the scope webhooks:manage",
     parse: (text) => Option.some(Redacted.make(text)),
     secret: true
