@@ -16,11 +16,7 @@ export const layer = HttpApiBuilder.group(
 
     return handlers.handleAll({
       list: ({ endpoint, query }) =>
-        events.list({
-          type: query.type ?? null,
-          since: query.since ?? null,
-          ...paging(query)
-        }).pipe(
+        events.list({ ...query, ...paging(query) }).pipe(
           Effect.flatMap(Responses.body(endpoint)),
           Effect.catchTag("CursorInvalid", ErrorMapping.cursorInvalid)
         )

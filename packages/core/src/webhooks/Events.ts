@@ -21,7 +21,14 @@ import {
   WebhookId
 } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
-import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
+import {
+  type CursorInvalid,
+  Cursors,
+  type ListOptions,
+  type Page,
+  type PageRequest,
+  type Position
+} from "../kernel/Page.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import type { EventResource, RaisedEvent } from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
@@ -182,6 +189,9 @@ export interface EventFilters {
   readonly since: Timestamp | null
 }
 
+/** The filters that every event passes. */
+const everyEvent: EventFilters = { type: null, since: null }
+
 // ----------------------------------------------------------- decisions
 
 /** Adds a resource to the bytes of an event, which end with `data`. */
@@ -245,7 +255,7 @@ export class EventStore extends Context.Service<EventStore, {
 export class Events extends Context.Service<Events, {
   /** Returns one page of the events of the last 30 days that pass the filters, newest first. */
   readonly list: (
-    options: EventFilters & { readonly cursor: string | null; readonly page_size: number }
+    options: ListOptions<EventFilters>
   ) => Effect.Effect<Page<Event>, CursorInvalid, CurrentActor>
 }>()("@messaging-crm/core/Events") {
   static readonly layer = Layer.effect(
@@ -255,17 +265,17 @@ export class Events extends Context.Service<Events, {
       const { decode } = yield* Codecs
       const store = yield* EventStore
 
-      const list = operation("events.list")(function*(
-        { cursor, page_size, since, type }: Parameters<Events["Service"]["list"]>[0]
-      ) {
+      const list = operation("events.list")(function*({ cursor, page_size, ...given }: ListOptions<EventFilters>) {
         const { organization_id } = yield* CurrentActor
+        const filters = { ...everyEvent, ...given }
+        const { since, type } = filters
         const types = type === null ? AnyEventType.literals : [type]
         const page = yield* cursors.page({
           list: "events",
-          filters: { type, since: since === null ? null : since.epochMilliseconds },
+          filters: { ...filters },
           cursor,
           size: page_size,
-          fetch: (request: PageRequest) => store.list(organization_id, { types, since }, request),
+          fetch: (request) => store.list(organization_id, { types, since }, request),
           position: ({ created_at: at, id }) => ({ at, id })
         })
         // The service has written every body.
