@@ -66,13 +66,16 @@ export interface World {
   readonly is_over: Ref.Ref<boolean>
 }
 
-/** Repeats a request, each time to a random server with a random key, until its outcome is known. */
+/** Repeats a request, each time with a random key and to the next server, as one may be down, until its outcome is known. */
 const fulfill = Effect.fnUntraced(function*({ cluster, keys, recorder }: World, caller: Caller, wish: Wish) {
+  const servers = yield* Random.shuffle(cluster.servers)
   while (true) {
-    const key = yield* pick(keys[caller.organization] ?? [])
-    const answer = yield* recorder.request(caller, yield* pick(cluster.servers), key, wish)
-    if (!isOpen(answer) || !isRepeatable(wish)) return answer
-    yield* Effect.sleep(yield* Random.nextIntBetween(20, 150))
+    for (const server of servers) {
+      const key = yield* pick(keys[caller.organization] ?? [])
+      const answer = yield* recorder.request(caller, server, key, wish)
+      if (!isOpen(answer) || !isRepeatable(wish)) return answer
+      yield* Effect.sleep(yield* Random.nextIntBetween(20, 150))
+    }
   }
 })
 
