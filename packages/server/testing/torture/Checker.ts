@@ -11,6 +11,7 @@ import * as ListRules from "./ListRules.ts"
 import * as MessageRules from "./MessageRules.ts"
 import { objectsOf, type SearchedObject } from "./Objects.ts"
 import * as ProgressRules from "./ProgressRules.ts"
+import * as ReplayRules from "./ReplayRules.ts"
 import * as SendRules from "./SendRules.ts"
 import { shrink } from "./Shrink.ts"
 import { type SearchedTags, tagsOf } from "./Tags.ts"
@@ -67,6 +68,7 @@ const checks: ReadonlyArray<(evidence: Evidence) => ReadonlyArray<Violation>> = 
   ListRules.check,
   MessageRules.check,
   ProgressRules.check,
+  ReplayRules.check,
   SendRules.check,
   judgeOrders
 ]

@@ -9,9 +9,11 @@ import { Commit } from "@messaging-crm/core/Commit"
 import { type Contact, Contacts, ContactStore } from "@messaging-crm/core/Contacts"
 import { ConversationStore } from "@messaging-crm/core/Conversations"
 import type * as Crm from "@messaging-crm/core/Crm"
+import { EventStore } from "@messaging-crm/core/Events"
 import { IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { WebhookStore } from "@messaging-crm/core/Webhooks"
+import { WebhookTransport } from "@messaging-crm/core/WebhookTransport"
 import * as Mock from "@messaging-crm/provider-mock"
 import { DateTime, Effect, Layer, Option } from "effect"
 
@@ -21,6 +23,7 @@ type Storage = Layer.Layer<Crm.StoragePorts, never, World>
 export interface Defect {
   readonly storage?: Storage
   readonly provider?: typeof Mock.layer
+  readonly transport?: Layer.Layer<WebhookTransport, never, WebhookTransport>
   /** What a run needs to meet it. */
   readonly options?: { readonly webhooks: number; readonly calls: number }
   /** Seen by requests alone. */
@@ -93,6 +96,36 @@ const droppedEvent = committing(() => {
   const isTurn = turns(7)
   return ({ raise = [], ...changes }) => ({ ...changes, raise: raise.length > 0 && isTurn() ? [] : raise })
 })
+
+/** A transport that reports a request as sent before it sends it, and loses some. */
+const lostDelivery = Layer.effect(
+  WebhookTransport,
+  Effect.map(WebhookTransport, ({ post }) => {
+    const isTurn = turns(9)
+    return WebhookTransport.of({
+      post: (request) => isTurn() ? Effect.succeed({ status: 200, body: "", retry_after: null }) : post(request)
+    })
+  })
+)
+
+/** An event that matches the webhooks of another type. */
+const missingDelivery = committing(() => {
+  const isTurn = turns(5)
+  return ({ raise = [], ...changes }) => ({
+    ...changes,
+    raise: raise.map((event) => isTurn() ? { ...event, type: "conversation.opened" } : event)
+  })
+})
+
+/** A page of events that omits one. */
+const incompleteReplay: Storage = Layer.effect(
+  EventStore,
+  Effect.map(
+    EventStore,
+    (store) =>
+      EventStore.of({ ...store, next: (...asked) => Effect.map(store.next(...asked), (events) => events.slice(1)) })
+  )
+).pipe(Layer.provideMerge(stores))
 
 /** Inserts without the unique values of some tables. */
 const withoutUnique = (...names: ReadonlyArray<string>) => ({ insert = [], ...changes }: Changes): Changes => ({
@@ -207,6 +240,9 @@ export const defects: Readonly<Record<string, Defect & { readonly breaks: string
   "a duplicated send": { provider: duplicatedSend, breaks: "No send reaches the network twice" },
   "a stale read": { instead: staleRead, breaks: "Calls on a contact" },
   "a dropped event": { storage: droppedEvent, breaks: "Each change raises one event" },
+  "a lost webhook delivery": { transport: lostDelivery, breaks: "A webhook gets each event" },
+  "an event without its deliveries": { storage: missingDelivery, breaks: "A webhook gets each event" },
+  "a replay that omits an event": { storage: incompleteReplay, breaks: "A replay posts each stored event" },
   "a duplicate conversation": { storage: duplicateConversation, breaks: "There is one conversation" },
   "a second contact for one phone": { storage: secondContact, breaks: "An identity has one contact" },
   "a status that goes back": { storage: statusBack, breaks: "What an event reported of a message does not go back" },

@@ -4,7 +4,6 @@
  */
 import * as Http from "@messaging-crm/adapter-http"
 import { stores } from "@messaging-crm/adapter-memory"
-import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
 import { World } from "@messaging-crm/adapter-memory/World"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { Audit } from "@messaging-crm/core/Audit"
@@ -15,6 +14,7 @@ import { Inbound } from "@messaging-crm/core/Inbound"
 import { SendStore } from "@messaging-crm/core/Sends"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookStore } from "@messaging-crm/core/Webhooks"
+import { WebhookTransport } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Context, DateTime, Deferred, Duration, Effect, Layer, Option, Queue, Random, References } from "effect"
@@ -22,7 +22,7 @@ import { HttpRouter, HttpServer } from "effect/http"
 import { TestClock } from "effect/testing"
 import { pick } from "../Pick.ts"
 import type { Defect } from "./Defects.ts"
-import type { Call, FinalState, History, InboundMessage, Resource } from "./History.ts"
+import type { Call, FinalState, History, InboundMessage, ReceivedDelivery, Resource } from "./History.ts"
 import { Known, phones, type Scene, setUp, type Wish, wishes } from "./MemoryWishes.ts"
 import { answerOf } from "./Recorder.ts"
 import { isSuccess, resourcesIn } from "./Requests.ts"
@@ -44,21 +44,44 @@ const interleaved = Layer.effect(
   })
 ).pipe(Layer.provide(World.layer))
 
-/** Makes requests and records them. Times count what was recorded. */
+/** Makes a clock whose times count what was recorded. */
+const makeClock = () => {
+  let time = 0
+  return () => time++
+}
+
+/** Records what is posted to webhooks. Each request succeeds. */
+const receiving = (now: () => number, received: Array<ReceivedDelivery>) =>
+  Layer.succeed(WebhookTransport, {
+    post: ({ body, headers, url }) =>
+      Effect.sync(() => {
+        received.push({
+          organization: 0,
+          endpoint: new URL(url).pathname,
+          event_id: headers["webhook-id"] ?? "",
+          text: body,
+          at: now(),
+          status: 200,
+          is_signed: null
+        })
+        return { status: 200, body: "", retry_after: null }
+      })
+  })
+
+/** Makes requests and records them. */
 class Recording {
   readonly calls: Array<Call> = []
   readonly inbound: Array<InboundMessage> = []
   readonly known = new Known()
   readonly #handler: Handler
   readonly #scene: Scene
-  #time = 0
+  readonly now: () => number
 
-  constructor(handler: Handler, scene: Scene) {
+  constructor(handler: Handler, scene: Scene, now: () => number) {
     this.#handler = handler
     this.#scene = scene
+    this.now = now
   }
-
-  readonly now = () => this.#time++
 
   readonly request = Effect.fnUntraced(function*(
     this: Recording,
@@ -226,16 +249,23 @@ export const record = (
   {
     calls = 40,
     clients = 6,
-    defect: { instead = Layer.empty, provider = Mock.layer, storage = stores } = {},
+    defect: {
+      instead = Layer.empty,
+      provider = Mock.layer,
+      storage = stores,
+      transport = Layer.effect(WebhookTransport, WebhookTransport)
+    } = {},
     seed,
     webhooks = 2
   }: Options
 ): Effect.Effect<History> =>
   Effect.gen(function*() {
+    const now = makeClock()
+    const received: Array<ReceivedDelivery> = []
     const crm = Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(
       Layer.provideMerge(storage, interleaved),
       provider,
-      WebhookTransport.layer
+      Layer.provideMerge(transport, receiving(now, received))
     )))
     const tuning = Layer.mergeAll(
       Layer.succeed(References.MinimumLogLevel, "None"),
@@ -257,7 +287,7 @@ export const record = (
     return yield* Effect.gen(function*() {
       const scene = yield* Effect.orDie(setUp)
       yield* Effect.forkScoped(Effect.forever(Effect.andThen(TestClock.adjust("10 millis"), Effect.yieldNow)))
-      const recording = new Recording(handler, scene)
+      const recording = new Recording(handler, scene, now)
       for (let number = 0; number < webhooks; number++) {
         const body = {
           url: `https://shop.example/first-${number}`,
@@ -275,7 +305,6 @@ export const record = (
         ], { concurrency: "unbounded" }).pipe(Effect.andThen(Deferred.succeed(isDone, undefined)))
       ], { concurrency: "unbounded" })
       const { accepted } = yield* Mock.MockProvider
-      const { posted } = yield* WebhookTransport.PostedWebhooks
       return {
         seed,
         organizations: [{ id: scene.organization_id, final: yield* readFinal(handler, scene) }],
@@ -287,15 +316,7 @@ export const record = (
           text: message.content.text
         })),
         inbound: recording.inbound,
-        received: (yield* posted).map(({ body, headers, url }) => ({
-          organization: 0,
-          endpoint: new URL(url).pathname,
-          event_id: headers["webhook-id"] ?? "",
-          text: body,
-          at: 0,
-          status: 200,
-          is_signed: null
-        })),
+        received,
         faults: [],
         unfinished: []
       } satisfies History

@@ -140,6 +140,7 @@ export const wishes = (
       event_types: ["contact.created", "message.sent"]
     }),
     write("webhooks.update", at("webhooks", known.webhooks), { event_types: ["send.failed"] }, "PATCH"),
+    write("webhooks.replay", at("webhooks", known.webhooks, "/replay"), { since: "1970-01-01T00:00:00.000Z" }),
     Effect.map(pick(known.webhooks.length < 3 ? [none] : known.webhooks.slice(2)), (id): Wish => ({
       operation: "webhooks.disable",
       method: "DELETE",

@@ -143,6 +143,7 @@ class Objects {
       case "webhooks.disable":
       case "webhooks.update":
         return this.#add("webhooks", idIn(path), ...stepsOf(request))
+      case "webhooks.replay":
       case "webhooks.test":
         return this.#add("webhooks", idIn(path), ...this.#refusable(request))
       case "sends.start":

@@ -48,6 +48,7 @@ const written = (state: Known, { body, name }: Action): Known | null => {
       const set = { ...state, url: urlOf(body) ?? state.url, event_types: types }
       return state.status === "disabled" && keyOf(set) !== keyOf(state) ? null : set
     }
+    case "webhooks.replay":
     case "webhooks.test":
       return state.status === "disabled" ? null : state
     default:
@@ -58,10 +59,12 @@ const written = (state: Known, { body, name }: Action): Known | null => {
 const answer = (
   state: WebhookState,
   next: Known | null,
-  { resource, status }: Outcome
+  { resource, status }: Outcome,
+  name: Action["name"]
 ): ReadonlyArray<WebhookState> => {
   if (status === 404) return state === "absent" || state === "unknown" ? [state] : []
-  if (status >= 400) return next === null ? [state] : []
+  // Another replay may be in progress: nobody is told when it ends.
+  if (status >= 400) return next === null || name === "webhooks.replay" ? [state] : []
   if (next === null) return []
   return resource === null ? [next] : see(next, resource)
 }
@@ -78,7 +81,7 @@ const next = (state: WebhookState, action: Action): ReadonlyArray<WebhookState> 
     return state === "absent" ? [] : see(state, outcome.resource)
   }
   const after = written(state, action)
-  return outcome === null ? [after ?? state] : answer(state, after, outcome)
+  return outcome === null ? [after ?? state] : answer(state, after, outcome, name)
 }
 
 /** The specification of a webhook that a call creates, or of one that exists or will. */

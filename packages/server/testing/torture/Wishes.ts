@@ -1,7 +1,7 @@
 /** Random requests of a client over a few rows that all clients of an organization share. */
 import { EventType } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
-import { Effect, Random } from "effect"
+import { DateTime, Effect, Random } from "effect"
 import * as Processes from "../Processes.ts"
 import type { Organization } from "./Cluster.ts"
 import type { Resource } from "./History.ts"
@@ -219,6 +219,12 @@ const webhooks: Readonly<Record<string, Make>> = {
     Effect.succeed(undefined)
   ),
   "webhooks.test": onWebhook("webhooks.test", "POST", "/test")(() => Effect.succeed(undefined)),
+  "webhooks.replay": Effect.fnUntraced(function*(known, unique) {
+    const now = yield* DateTime.now
+    const seconds = yield* Random.nextIntBetween(1, 30)
+    const since = DateTime.formatIso(DateTime.subtract(now, { seconds }))
+    return yield* onWebhook("webhooks.replay", "POST", "/replay")(() => Effect.succeed({ since }))(known, unique)
+  }),
   "webhooks.get": ({ webhooks }) =>
     Effect.map(
       pick(webhooks),
