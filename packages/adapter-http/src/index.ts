@@ -101,7 +101,7 @@ export const layer = HttpApiBuilder.layer(Api).pipe(
  * path, so pass it only requests for the API.
  */
 export const toWebHandler = <E>(
-  crm: ManagedRuntime.ManagedRuntime<Crm.Operations, E>
+  crm: ManagedRuntime.ManagedRuntime<Crm.Services, E>
 ): (request: Request) => Promise<Response> =>
   HttpRouter.toWebHandler(
     layer.pipe(

@@ -257,7 +257,7 @@ describe("update", () => {
 it("accepts an update with the owner, the values and the assignment that it read, though they could not be set", async () => {
   const { channel, key, organization, owner } = await service.organization()
   const actor = { organization_id: organization.id, member_id: owner.id }
-  const run = <A, E>(effect: Effect.Effect<A, E, Crm.Operations | CurrentActor>) =>
+  const run = <A, E>(effect: Effect.Effect<A, E, Crm.Services | CurrentActor>) =>
     service.runtime.runPromise(Effect.provideService(effect, CurrentActor, actor))
   const leaver = await run(
     Members.use((members) => members.add(AddMember.make({ name: "Lee", email: "lee@acme.example", role: "member" })))

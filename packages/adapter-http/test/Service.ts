@@ -33,7 +33,7 @@ export interface Answer {
  * its parts is seen by requests alone; what is tuned, by the operations.
  */
 export const start = (options: {
-  readonly instead?: Layer.Layer<never, never, Crm.Operations>
+  readonly instead?: Layer.Layer<never, never, Crm.Services>
   readonly provider?: typeof Mock.layer
   readonly storage?: Layer.Layer<Crm.StoragePorts>
   readonly tuning?: Layer.Layer<never>

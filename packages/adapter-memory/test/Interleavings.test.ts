@@ -240,7 +240,7 @@ interface Limited {
   readonly fill: Effect.Effect<
     unknown,
     { readonly _tag: string },
-    Crm.Operations | Crm.StoragePorts | Ids | CurrentActor
+    Crm.Services | Crm.StoragePorts | Ids | CurrentActor
   >
   readonly create: Limited["fill"]
 }
@@ -325,7 +325,7 @@ for (const [what, tell] of Object.entries(tells)) {
           const set = yield* scene
           const { id } = set.conversation.contact
           const erase = set.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
-          yield* inTurns<void, Crm.Operations>([erase, tell(set)], within(before, steps))
+          yield* inTurns<void, Crm.Services>([erase, tell(set)], within(before, steps))
           return yield* PersonalDataStore.use((store) => store.names(set.organization_id, id))
         }).pipe(Effect.provide(layer(stores), { local: true }))
         assert.deepStrictEqual(names, [], `with ${steps} steps after ${before}`)
@@ -360,7 +360,7 @@ it.effect("leave no name of an erased contact in the event of a conversation tha
           media: null,
           sent_at: set.now
         })
-        yield* inTurns<unknown, Crm.Operations>([erase, hello], within(before, steps))
+        yield* inTurns<unknown, Crm.Services>([erase, hello], within(before, steps))
         return yield* Fixtures.storedEvents(set.organization_id, "conversation.opened")
       }).pipe(Effect.provide(layer(stores), { local: true }))
       assert.notInclude(

@@ -23,7 +23,7 @@ import * as Crowd from "../testing/Crowd.ts"
 import { channel, contact, conversation, now, owner, tag, webhook } from "./PlanCases.ts"
 
 /** What the cases need. */
-export type Services = Crm.StoragePorts | Crm.Operations | CurrentActor | Dispatch | Ids | SqlClient.SqlClient
+export type Services = Crm.StoragePorts | Crm.Services | CurrentActor | Dispatch | Ids | SqlClient.SqlClient
 
 /** A claim of a batch of work of one kind. */
 export const claim = (kind: WorkKind) => ({

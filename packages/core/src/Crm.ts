@@ -69,7 +69,7 @@ export type StoragePorts =
   | WorkQueue
 
 /** The services whose operations make up the CRM. */
-export const operations = [
+export const services = [
   ApiKeys,
   Audit,
   CallbackInbox,
@@ -100,8 +100,8 @@ export const operations = [
   Worker
 ] as const
 
-/** Every operation of the CRM. */
-export type Operations = Context.Service.Identifier<typeof operations[number]>
+/** Every service of the CRM. */
+export type Services = Context.Service.Identifier<typeof services[number]>
 
 /** The services that all operations share. */
 const foundation = Layer.mergeAll(Cursors.layer, Decide.layer).pipe(
@@ -140,12 +140,12 @@ const threads = Layer.mergeAll(
 const posting = Layer.mergeAll(WebhookDeliveries.layer, WebhookReplays.layer).pipe(Layer.provide(WebhookPosts.layer))
 
 /**
- * Layer that provides every operation of the CRM, given storage, a messaging provider and a transport for webhooks.
+ * Layer that provides every service of the CRM, given storage, a messaging provider and a transport for webhooks.
  *
  * This is all of core's wiring. A program that embeds core provides an adapter's
  * layer to it and runs operations; the server does the same behind HTTP.
  */
-export const layer: Layer.Layer<Operations, never, StoragePorts | MessagingProvider | WebhookTransport> = Layer
+export const layer: Layer.Layer<Services, never, StoragePorts | MessagingProvider | WebhookTransport> = Layer
   .mergeAll(
     ApiKeys.layer,
     CallbackInbox.layer,

@@ -53,7 +53,7 @@ const page = { cursor: null, page_size: 50 }
 const webhook = WebhookId.make(unknown)
 
 /** A call of each operation that an API key may run. What it refers to does not exist, which is a typed failure. */
-const calls: Readonly<Record<KeyedOperation, Effect.Effect<unknown, unknown, Crm.Operations | CurrentActor>>> = {
+const calls: Readonly<Record<KeyedOperation, Effect.Effect<unknown, unknown, Crm.Services | CurrentActor>>> = {
   "channels.list": Channels.use(({ list }) => list),
   "contact_fields.list": ContactFields.use(({ list }) => list),
   "contacts.add_note": Contacts.use(({ addNote }) => addNote(contact, AddNote.make({ text: "note" }))),

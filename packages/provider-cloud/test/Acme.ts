@@ -55,7 +55,7 @@ export const service = Layer.provideMerge(acme, over(crm))
 /** Registers a note as a test on a service of its own. */
 export const note = <E>(
   name: string,
-  test: () => Effect.Effect<void, E, Acme | Crm.Operations | CurrentActor | FakeGraph | MediaLoader | MessagingProvider>
+  test: () => Effect.Effect<void, E, Acme | Crm.Services | CurrentActor | FakeGraph | MediaLoader | MessagingProvider>
 ) => it.effect(name, () => Effect.provide(test(), service))
 
 const all = { cursor: null, page_size: 100 }

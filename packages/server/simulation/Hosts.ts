@@ -39,7 +39,7 @@ export interface Process extends Host {
   /** Responds, or returns null when the process ends first. */
   readonly request: (request: Request) => Effect.Effect<Response | null>
   /** Runs an operation; returns null when the process ends first, or the operation fails. */
-  readonly run: <A, E>(operation: Effect.Effect<A, E, Crm.Operations>) => Effect.Effect<{ readonly value: A } | null>
+  readonly run: <A, E>(operation: Effect.Effect<A, E, Crm.Services>) => Effect.Effect<{ readonly value: A } | null>
 }
 
 /** The systems outside the service, as one process reaches them. */
@@ -173,7 +173,7 @@ export const start = Effect.fnUntraced(function*(
           () => response
         )
       })),
-    run: <A, E>(operation: Effect.Effect<A, E, Crm.Operations>) =>
+    run: <A, E>(operation: Effect.Effect<A, E, Crm.Services>) =>
       inside(
         Effect.provideContext(operation, context).pipe(
           Effect.map((value) => ({ value })),

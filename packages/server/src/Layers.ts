@@ -39,8 +39,8 @@ export const downloads = Layer.unwrap(
 /** Layer for downloads from public addresses, and from this machine. */
 export const downloadsHere = Downloads.layer({ allowed: (address) => address === "127.0.0.1" })
 
-/** Layer for every operation, over a storage and a provider. */
-export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>, { outbound }: Pick<Provider, "outbound">) =>
+/** Layer for every service of the CRM, over a storage and a provider. */
+export const crm = <E>(storage: Layer.Layer<Crm.StoragePorts, E>, { outbound }: Pick<Provider, "outbound">) =>
   Crm.layer.pipe(
     Layer.provide([outbound.pipe(Layer.provide(Crm.channelAccounts)), WebhookTransport.layer()]),
     Layer.provide(storage)

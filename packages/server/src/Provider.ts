@@ -15,7 +15,7 @@ export interface Provider {
   /** Hands messages over and lists templates. The accounts of channels may be read from the storage. */
   readonly outbound: Layer.Layer<MessagingProvider, Error, ChannelAccounts>
   /** The routes where the provider calls back, below `/ingress`. They pass its events to `Inbound`. */
-  readonly ingress: Layer.Layer<never, Error, Crm.Operations | HttpRouter.HttpRouter>
+  readonly ingress: Layer.Layer<never, Error, Crm.Services | HttpRouter.HttpRouter>
   /** Runs in every process, such as a provider that reports events without a request. */
-  readonly background: Layer.Layer<never, Error, Crm.Operations>
+  readonly background: Layer.Layer<never, Error, Crm.Services>
 }

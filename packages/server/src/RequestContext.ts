@@ -11,7 +11,7 @@ import { SqlClient } from "effect/sql"
 
 /** Services of the process, which its routes were given when they were built. A request that carries them copies them. */
 const ofTheProcess = [
-  ...Crm.operations,
+  ...Crm.services,
   Dispatch,
   SqlClient.SqlClient,
   CommitConnections,

@@ -33,19 +33,19 @@ export interface ServeOptions extends WorkerOptions {
   readonly worker?: boolean
 }
 
-/** The operations on the database that is set, and what they go by. */
+/** The services of the CRM over the configured database, with their settings. */
 const production = Effect.fnUntraced(function*(provider: Provider, { migrate = false }: WorkerOptions) {
   const url = yield* readRequired(settings.database_url)
   yield* readRequired(settings.secret_key)
   const database = (migrate ? Database.migrated : Database.current).pipe(Layer.provideMerge(Layers.database(url)))
-  const operations = Layers.operations(Layers.postgres.pipe(Layer.provide(database)), provider)
+  const crm = Layers.crm(Layers.postgres.pipe(Layer.provide(database)), provider)
   const settled = Layer.mergeAll(
     Layers.tuning,
     Layer.succeed(TryRequests, yield* readOr(settings.docs_try_requests, false)),
     Layer.merge(Database.clock, Database.statistics).pipe(Layer.provide(database))
     // Around the rest, because the database's client reads times with them. `dev` and the tests use the checked codecs.
   ).pipe(Layer.provideMerge(FastCodecs.layer))
-  return { database, operations, settled }
+  return { crm, database, settled }
 })
 
 /** Logs that a process stops, before anything of a service is released. */
@@ -60,7 +60,7 @@ const reporting = Layer.provideMerge(Telemetry.layer, Logging.layer)
 
 /** Answers the API and the provider's callbacks, and works on what is queued. */
 export const serve = Effect.fnUntraced(function*(provider: Provider, options: ServeOptions = {}) {
-  const { database, operations, settled } = yield* production(provider, options)
+  const { crm, database, settled } = yield* production(provider, options)
   const host = options.host ?? (yield* readOr(settings.host, "0.0.0.0"))
   const listen = Listener.layer({ host, port: options.port ?? (yield* readOr(settings.port, 3000)) })
   const api = Layer.unwrap(Effect.map(Database.isReady, (isReady) => Layers.api(isReady, provider))).pipe(
@@ -71,20 +71,20 @@ export const serve = Effect.fnUntraced(function*(provider: Provider, options: Se
   const service = Layer.mergeAll(api, work, provider.background, announce).pipe(
     Layer.provide(listen),
     Layer.merge(Layers.metrics(host)),
-    Layer.provide(operations)
+    Layer.provide(crm)
   )
   return yield* launch(service.pipe(Layer.provide(settled)))
 }, Effect.provide(reporting))
 
 /** Works on what is queued, without the API. `/metrics` is on `METRICS_PORT`, where one is set. */
 export const worker = Effect.fnUntraced(function*(provider: Provider, options: WorkerOptions = {}) {
-  const { operations, settled } = yield* production(provider, options)
+  const { crm, settled } = yield* production(provider, options)
   const announce = Layer.effectDiscard(
     options.json === true
       ? Print.line(JSON.stringify({ status: "working" }))
       : Effect.logInfo("Processing the work queue")
   )
   const metrics = Layers.metrics(yield* readOr(settings.host, "0.0.0.0"))
-  const service = Layer.mergeAll(Layers.worker, provider.background, metrics, announce).pipe(Layer.provide(operations))
+  const service = Layer.mergeAll(Layers.worker, provider.background, metrics, announce).pipe(Layer.provide(crm))
   return yield* launch(service.pipe(Layer.provide(settled)))
 }, Effect.provide(reporting))

@@ -29,7 +29,7 @@ const layer = Layer.unwrap(Effect.gen(function*() {
     Layer.provideMerge(Client.layer({ url: Redacted.make(database_url) }))
   )
   return Layer.mergeAll(
-    Layers.operations(storage, Providers.absent),
+    Layers.crm(storage, Providers.absent),
     Layer.succeed(Environment, { DATABASE_URL: database_url })
   ).pipe(
     Layer.provideMerge(storage)

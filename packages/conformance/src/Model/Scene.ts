@@ -8,7 +8,7 @@ import { Channels } from "@messaging-crm/core/Channels"
 import { ContactFields } from "@messaging-crm/core/ContactFields"
 import { Contacts as ContactOperations, everyContact } from "@messaging-crm/core/Contacts"
 import { Conversations as ConversationOperations } from "@messaging-crm/core/Conversations"
-import type { Operations } from "@messaging-crm/core/Crm"
+import type { Services } from "@messaging-crm/core/Crm"
 import { type AnyEventType, type Event, Events } from "@messaging-crm/core/Events"
 import { canonicalJson } from "@messaging-crm/core/Idempotency"
 import { ContactId, ConversationId, MemberId, OrganizationId, SendId, WebhookId } from "@messaging-crm/core/Ids"
@@ -41,7 +41,7 @@ import {
 } from "./State.ts"
 
 /** The services that commands use: the operations, the scripted provider and endpoints. */
-export type Asked = Operations | ScriptedProvider | ScriptedEndpoints
+export type Asked = Services | ScriptedProvider | ScriptedEndpoints
 
 /** Two isolated organizations. Commands act for one of them, `ours`. */
 export interface Scene {

@@ -22,7 +22,7 @@ import { DateTime, Effect, Layer } from "effect"
 import * as Provider from "../Provider.ts"
 
 /** The services that an operation of a race may need. */
-export type Requirements = Crm.Operations | Crm.StoragePorts | Dispatch | Ids | Provider.ScriptedProvider
+export type Requirements = Crm.Services | Crm.StoragePorts | Dispatch | Ids | Provider.ScriptedProvider
 
 /** Layer for every operation over a storage, with endpoints that accept everything. */
 export const layer = <E, R>(storage: Layer.Layer<Crm.StoragePorts, E, R>) =>

@@ -13,7 +13,7 @@ import { readRequired, settings } from "../settings/Config.ts"
 export const layer = Layer.unwrap(Effect.gen(function*() {
   const database = Layers.database(yield* readRequired(settings.database_url))
   const storage = Layers.postgres.pipe(Layer.provide(database))
-  return Layers.operations(storage, Providers.absent).pipe(
+  return Layers.crm(storage, Providers.absent).pipe(
     Layer.provideMerge(Layer.merge(Database.current, Database.clock).pipe(Layer.provide(database))),
     Layer.provide(Layers.tuning),
     Layer.provideMerge(FastCodecs.layer)

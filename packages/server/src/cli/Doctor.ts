@@ -187,7 +187,7 @@ const accountCheck = Layer.unwrap(
 /** The checks that need a current schema. */
 const inside = Effect.gen(function*() {
   const database = Layers.database(yield* readRequired(settings.database_url))
-  const layer = Layers.operations(Layers.postgres.pipe(Layer.provide(database)), Providers.absent)
+  const layer = Layers.crm(Layers.postgres.pipe(Layer.provide(database)), Providers.absent)
   return yield* Effect.all([secret, clock, channels, webhooks]).pipe(
     Effect.provide(accountCheck),
     Effect.provide(

@@ -124,7 +124,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   const { isSimulated, name, network, provider } = yield* providerAt(address)
   const console = yield* consoleOn(host)
   const outbound = console.outbound(provider.outbound)
-  const operations = Layers.operations(console.storage(storage.ports), { outbound })
+  const crm = Layers.crm(console.storage(storage.ports), { outbound })
   const home = console === noConsole || !options.demo ? "/docs" : "/console"
   const exampleIds = yield* Deferred.make<Effect.Success<ReturnType<typeof Demo.exampleIds>>>()
   const service = Layer.mergeAll(
@@ -133,7 +133,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
     provider.background,
     Layers.metrics(host)
   ).pipe(
-    Layer.provideMerge(operations),
+    Layer.provideMerge(crm),
     Layer.provide([Layer.succeedContext(socket), Layers.tuning, keys, storage.clock]),
     Layer.provide([
       yield* allowedAddresses,

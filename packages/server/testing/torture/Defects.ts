@@ -27,7 +27,7 @@ export interface Defect {
   /** What a run needs to meet it. */
   readonly options?: { readonly webhooks: number; readonly calls: number }
   /** Seen by requests alone. */
-  readonly instead?: Layer.Layer<never, never, Crm.Operations>
+  readonly instead?: Layer.Layer<never, never, Crm.Services>
 }
 
 /** Returns whether it is the turn of a defect that occurs each time that `every` comes round. */
