@@ -34,33 +34,6 @@ export const layer = Layer.effect(
     // On these connections, a claim uses indexes even if its plan was made while the table was empty.
     const claiming = yield* claimClient
 
-    /**
-     * The last organization of the latest claim. The next claim continues after it, in the order of the ids, so it looks
-     * at `limit` organizations with due bodies, however many have a backlog.
-     */
-    let served = no_organization
-
-    /**
-     * Selects the next organization with bodies after one, or else the first, and when its first body is due. Each such
-     * read passes the dead index entries of finished bodies, so `first` is read once for a claim.
-     */
-    const nextAfter = (id: Statement.Fragment) =>
-      sql`
-        SELECT id, due_at
-        FROM (
-          (
-            SELECT organization_id AS id, due_at
-            FROM provider_callbacks
-            WHERE organization_id > ${id}
-            ORDER BY organization_id, due_at, id
-            LIMIT 1
-          )
-          UNION ALL
-          SELECT id, due_at FROM first
-        ) next
-        LIMIT 1
-      `
-
     const organizationOf = (channel_id: Statement.Fragment) =>
       sql`coalesce((SELECT organization_id FROM channels WHERE id = (${channel_id})::uuid), ${no_organization}::uuid)`
 
@@ -103,6 +76,77 @@ export const layer = Layer.effect(
       return callbacks.length === 1 ? insertLarge(callbacks[0]) : insertAll(callbacks)
     }
 
+    /**
+     * The last organization of the latest claim. The next claim continues after it, in the order of the ids, so it looks
+     * at `limit` organizations with due bodies, however many have a backlog.
+     */
+    let served = no_organization
+
+    // `ring` walks from the organization served last to the next one with bodies, and from the last to the first. It ends
+    // where it began, or as soon as `turns` has enough. Each step passes the dead index entries of finished bodies, so
+    // `first` is read once for a claim.
+    const claim: CallbackStore["Service"]["claim"] = Effect.fnUntraced(function*({ lease_until, limit, now, token }) {
+      const client = yield* claiming
+      const found = yield* claimed(client`
+        WITH RECURSIVE first AS MATERIALIZED (
+          SELECT organization_id AS id, due_at
+          FROM provider_callbacks
+          ORDER BY organization_id, due_at, id
+          LIMIT 1
+        ), ring (id, due_at) AS (
+          SELECT ${served}::uuid, NULL::timestamptz
+          UNION
+          SELECT next.id, next.due_at
+          FROM ring
+          CROSS JOIN LATERAL (
+            (
+              SELECT organization_id AS id, due_at
+              FROM provider_callbacks
+              WHERE organization_id > ring.id
+              ORDER BY organization_id, due_at, id
+              LIMIT 1
+            )
+            UNION ALL
+            SELECT id, due_at FROM first
+            LIMIT 1
+          ) next
+        ), turns AS (
+          SELECT id, row_number() OVER () AS place
+          FROM ring
+          WHERE due_at <= ${date(now)}
+          LIMIT ${limit}
+        ), due AS (
+          SELECT c.id, c.due_at, row_number() OVER (PARTITION BY t.id ORDER BY c.due_at, c.id) AS turn
+          FROM turns t
+          CROSS JOIN LATERAL (
+            SELECT id, due_at
+            FROM provider_callbacks
+            WHERE organization_id = t.id AND due_at <= ${date(now)}
+            ORDER BY due_at, id
+            LIMIT ${limit}
+            FOR UPDATE SKIP LOCKED
+          ) c
+          ORDER BY turn, c.due_at, c.id
+          LIMIT ${limit}
+        ), taken AS (
+          UPDATE provider_callbacks c
+          SET due_at = ${date(lease_until)}, attempt = c.attempt + 1, token = ${token}
+          FROM due
+          WHERE c.id = due.id
+          RETURNING c.id, c.source, c.channel_id, c.body, c.received_at, c.attempt, c.token, due.turn,
+            due.due_at AS was_due_at
+        )
+        SELECT id, source, channel_id, body, received_at, attempt, token,
+          (SELECT id FROM turns ORDER BY place DESC LIMIT 1) AS served
+        FROM taken
+        ORDER BY turn, was_due_at, id
+      `)
+      return found.map(({ served: last, ...callback }) => {
+        served = last
+        return callback
+      })
+    })
+
     const finish = LookupBatcher.make(sql, (ids: LookupBatcher.Some<string>) =>
       Effect.as(
         Effect.orDie(sql`DELETE FROM provider_callbacks WHERE id = ANY(${ids}::uuid[])`),
@@ -111,54 +155,7 @@ export const layer = Layer.effect(
 
     return CallbackStore.of({
       insert,
-      claim: ({ lease_until, limit, now, token }) =>
-        Effect.flatMap(claiming, (client) =>
-          claimed(client`
-          WITH RECURSIVE first AS MATERIALIZED (
-            SELECT organization_id AS id, due_at
-            FROM provider_callbacks
-            ORDER BY organization_id, due_at, id
-            LIMIT 1
-          ), ring AS (
-            (${nextAfter(sql`${served}::uuid`)})
-            UNION
-            SELECT n.id, n.due_at FROM ring r CROSS JOIN LATERAL (${nextAfter(sql`r.id`)}) n
-          ), turns AS (
-            SELECT id, row_number() OVER () AS place
-            FROM ring
-            WHERE due_at <= ${date(now)}
-            LIMIT ${limit}
-          ), due AS (
-            SELECT c.id, c.due_at, row_number() OVER (PARTITION BY t.id ORDER BY c.due_at, c.id) AS turn
-            FROM turns t
-            CROSS JOIN LATERAL (
-              SELECT id, due_at
-              FROM provider_callbacks
-              WHERE organization_id = t.id AND due_at <= ${date(now)}
-              ORDER BY due_at, id
-              LIMIT ${limit}
-              FOR UPDATE SKIP LOCKED
-            ) c
-            ORDER BY turn, c.due_at, c.id
-            LIMIT ${limit}
-          ), taken AS (
-            UPDATE provider_callbacks c
-            SET due_at = ${date(lease_until)}, attempt = c.attempt + 1, token = ${token}
-            FROM due
-            WHERE c.id = due.id
-            RETURNING c.id, c.source, c.channel_id, c.body, c.received_at, c.attempt, c.token, due.turn,
-              due.due_at AS was_due_at
-          )
-          SELECT id, source, channel_id, body, received_at, attempt, token,
-            (SELECT id FROM turns ORDER BY place DESC LIMIT 1) AS served
-          FROM taken
-          ORDER BY turn, was_due_at, id
-        `)).pipe(Effect.map((found) =>
-            found.map(({ served: last, ...callback }) => {
-              served = last
-              return callback
-            })
-          )),
+      claim,
       finish,
       postpone: ({ id, token }, due_at) =>
         Effect.asVoid(Effect.orDie(sql`
