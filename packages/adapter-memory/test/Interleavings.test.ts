@@ -194,6 +194,14 @@ it.effect(
 
 /** Operations of which one reads several rows that another changes: a schedule at random meets their few orders seldom. */
 const related = {
+  "give one contact to a person who writes for the first time while an upsert has their number": [
+    "upsert by a new phone",
+    "receive from a new number"
+  ],
+  "give one contact to a person to whom a conversation starts while an upsert has their number": [
+    "upsert by a new phone",
+    "start with a new number"
+  ],
   "keep a report that arrives while its send is completed": ["dispatch", "hear of the send"],
   "record a send as sent that is given up while a report proves it": ["expire the lost send", "hear of the lost send"],
   "record a send as sent once that two reports prove": ["hear of the lost send", "hear that the lost send was read"],

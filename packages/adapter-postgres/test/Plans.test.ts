@@ -71,7 +71,9 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>
   "the tags of a contact": TagStore.use((store) => store.findMany(Crowd.large, [tag(1).tag_id, tag(2).tag_id])),
   "a contact": ContactStore.use((store) => store.find(Crowd.large, contact)),
   "a contact to change": ContactStore.use((store) => store.load(Crowd.large, contact)),
-  "the contact of a new identity": ContactStore.use((store) => store.findByPhone(Crowd.large, "+4915111111111")),
+  "the contact of a new identity": ContactStore.use((store) =>
+    store.match(Crowd.large, "primary_phone", "+4915111111111")
+  ),
   "the identities of names": ContactStore.use((store) =>
     store.identify(Crowd.large, "phone_messaging", ["person-10", "person-11", "nobody"])
   ),

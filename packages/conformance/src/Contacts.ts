@@ -275,13 +275,14 @@ export const suite = (it: It, { runs }: Options) => {
       yield* Fixtures.contact(ours, { primary_phone: old, updated_at: after(1) })
       const recent = yield* Fixtures.contact(ours, { primary_phone: old, updated_at: after(3) })
       const middle = yield* Fixtures.contact(ours, { primary_phone: old, updated_at: after(2) })
-      const byPhone = (phone: string) => store.findByPhone(ours, phone)
+      const byPhone = (phone: string) =>
+        Effect.map(store.match(ours, "primary_phone", phone), Option.map(({ is_ambiguous: _, ...loaded }) => loaded))
       assert.deepStrictEqual(yield* byPhone(old), Option.some({ ...recent, version: 1 }))
       yield* Fixtures.write(ours, ContactRows.update({ id: recent.id, version: 1 }, { primary_phone: young }))
       assert.deepStrictEqual(yield* byPhone(old), Option.some({ ...middle, version: 1 }))
       assert.deepStrictEqual(yield* byPhone(young), Option.some({ ...recent, primary_phone: young, version: 2 }))
       assert.deepStrictEqual(yield* byPhone(yield* newPhone), Option.none())
-      assert.deepStrictEqual(yield* store.findByPhone(theirs, old), Option.none())
+      assert.deepStrictEqual(yield* store.match(theirs, "primary_phone", old), Option.none())
       yield* Fixtures.contact(ours, { primary_phone: old, updated_at: after(0) })
       const loaded = { ...middle, version: 1 }
       assert.deepStrictEqual(

@@ -146,6 +146,10 @@ export const operations: Readonly<Record<string, Operation>> = {
     match: "primary_email",
     contacts: [{ primary_email: "KIM@acme.example", company: "Brick" }]
   }),
+  "upsert by a new phone": upserted({
+    match: "primary_phone",
+    contacts: [{ primary_phone: newPhone, city: "Bonn" }]
+  }),
   "note": ({ conversation }) =>
     Effect.map(
       Contacts.use((all) => all.addNote(conversation.contact.id, AddNote.make({ text: "called" }))),

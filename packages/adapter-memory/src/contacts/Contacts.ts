@@ -100,15 +100,6 @@ export const layer = Layer.effect(
         ),
       identify: (organization_id, channel_type, network_ids) =>
         read(({ tables }) => identify(tables, organization_id, channel_type, network_ids)),
-      findByPhone: (organization_id, phone) =>
-        read(({ tables }) => {
-          const found = Table.all(tables, ContactRows, organization_id)
-            .filter(({ primary_phone }) => primary_phone === phone)
-          return Option.map(
-            Option.fromUndefinedOr(page(found, { after: null, size: 1 }, position)[0]),
-            toLoaded
-          )
-        }),
       match: (organization_id, by, value) =>
         read(({ tables }) => {
           const found = Table.all(tables, ContactRows, organization_id).filter((contact) => contact[by] === value)

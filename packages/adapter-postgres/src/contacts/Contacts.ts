@@ -5,7 +5,7 @@ import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, json, OptionalAt, repeated } from "../database/Columns.ts"
 import * as LookupBatcher from "../database/LookupBatcher.ts"
-import { first, rows, selection } from "../database/Rows.ts"
+import { rows, selection } from "../database/Rows.ts"
 import * as Searches from "../database/Searches.ts"
 import * as Audit from "../work/Audit.ts"
 import * as Search from "./ContactSearch.ts"
@@ -20,7 +20,6 @@ const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })
 
 const contacts = rows(Row)
 const list = selection(Row, (column) => column === "tags" ? "c.tags::text" : `c.${column}`)
-const loaded = first(LoadedRow)
 const loadedRows = rows(LoadedRow)
 const matched = rows(Schema.Struct({ ...LoadedRow.fields, is_ambiguous: Schema.Boolean }))
 const inserted = rows(Schema.Struct({ id: ContactId }))
@@ -52,8 +51,6 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const search = yield* Searches.make(sql)
-
-    const columns = sql.literal(list.columns)
 
     const byId = {
       key: { organization_id: "uuid", id: "uuid" },
@@ -131,14 +128,6 @@ export const layer = Layer.effect(
             AND n.channel_type = ${channel_type}
             AND n.name = ANY(${network_ids}::text[])
           ORDER BY array_position(${network_ids}::text[], n.name)
-        `),
-      findByPhone: (organization_id, phone) =>
-        loaded(sql`
-          SELECT ${columns}, c.version
-          FROM contacts c
-          WHERE c.organization_id = ${organization_id} AND c.primary_phone = ${phone}
-          ORDER BY c.updated_at DESC, c.id DESC
-          LIMIT 1
         `),
       match: (organization_id, by, value) => matchers[by]({ organization_id, value }),
       insertNew

@@ -1,12 +1,19 @@
 import { DateTime } from "effect"
 
-/** Stands in the model for an id that the service chooses. Later names have the higher ordinal, as later ids sort after. */
+/** Stands in the model for an id that the service chooses. */
 export class Name {
+  /** Later names have the higher ordinal, as most later ids sort after. */
   readonly ordinal: number
+  /** The id to which the name is bound. */
+  id: string | null = null
   constructor(ordinal: number) {
     this.ordinal = ordinal
   }
 }
+
+/** The order of names: that of their ids where both are known. */
+export const byId = (a: Name, b: Name): number =>
+  a.id === null || b.id === null ? a.ordinal - b.ordinal : a.id < b.id ? -1 : a.id > b.id ? 1 : 0
 
 /**
  * The names of one run, and the IDs to which they are bound.
@@ -15,14 +22,13 @@ export class Name {
  * No two names are bound to one ID.
  */
 export class Names {
-  readonly #ids = new Map<Name, string>()
   readonly #bound = new Set<unknown>()
   #given = 0
 
   readonly give = (): Name => new Name(this.#given++)
 
   /** Returns the ID to which a name is bound. */
-  readonly idOf = (name: Name): string => this.#ids.get(name) ?? "a name that is not bound to an ID"
+  readonly idOf = (name: Name): string => name.id ?? "a name that is not bound to an ID"
 
   /** Returns the expected value with IDs for names, and moments as text. */
   readonly resolve = (expected: unknown, found: unknown): unknown => {
@@ -30,12 +36,18 @@ export class Names {
     return wire(expected, found, this.resolve)
   }
 
+  /** Binds the one name that is not bound yet to the one ID that no name is bound to. */
+  readonly bindNewest = (names: ReadonlyArray<Name>, ids: ReadonlyArray<string>): void => {
+    const name = names.find(({ id }) => id === null)
+    if (name !== undefined) this.#bind(name, ids.find((id) => !this.#bound.has(id)))
+  }
+
   readonly #bind = (name: Name, found: unknown): unknown => {
-    if (!this.#ids.has(name) && typeof found === "string" && !this.#bound.has(found)) {
-      this.#ids.set(name, found)
+    if (name.id === null && typeof found === "string" && !this.#bound.has(found)) {
+      name.id = found
       this.#bound.add(found)
     }
-    return this.#ids.get(name) ?? name
+    return name.id ?? name
   }
 }
 

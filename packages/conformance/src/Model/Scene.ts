@@ -98,6 +98,9 @@ export const agreeOnLists = Effect.fnUntraced(function*(scene: Scene, touched: R
   const { names, ours } = scene
   const all = { cursor: null, page_size: 100 }
   const first = (data: unknown) => ok({ data, next_cursor: null })
+  // The id of a new contact, which may be any, decides its place among those with the same time.
+  const { data } = yield* as(ours)(Effect.orDie(ContactOperations.use(({ list }) => list(all))))
+  names.bindNewest(ours.contacts.map(({ id }) => id), data.map(({ id }) => id))
   const contacts = Contacts.listContacts(ours, { ...everyContact, tag: null })
   yield* agree(scene, first(contacts), ContactOperations.use(({ list }) => list(all)))
   const filters = { status: null, assigned_user_id: null, unassigned: null, contact: null, channel: null }

@@ -12,7 +12,7 @@ import type { AnyEventType, EventType } from "@messaging-crm/core/Events"
 import type { Member } from "@messaging-crm/core/Members"
 import type { TagColor } from "@messaging-crm/core/Tags"
 import { DateTime } from "effect"
-import type { Name } from "./Names.ts"
+import { byId, type Name } from "./Names.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -163,9 +163,9 @@ export interface Organization {
 export const ok = (value: unknown): Answer => ({ ok: value })
 export const refused = (tag: string, param: unknown = undefined): Answer => ({ refused: tag, param })
 
-/** Latest first; of two with the same time, the one created later comes first. */
+/** Latest first; of two with the same time, the one with the greater id comes first. */
 export const newestFirst = <A extends { readonly id: Name }>(all: ReadonlyArray<A>, at: (one: A) => DateTime.Utc) =>
-  all.toSorted((a, b) => DateTime.Order(at(b), at(a)) || b.id.ordinal - a.id.ordinal)
+  all.toSorted((a, b) => DateTime.Order(at(b), at(a)) || byId(b.id, a.id))
 
 export const fullName = ({ plain }: Contact) =>
   [plain["first_name"], plain["last_name"]].filter((part) => part !== null).join(" ") || null

@@ -18,6 +18,7 @@ import type {
   LoadedContact,
   Person
 } from "./Contact.ts"
+import type { Matched } from "./ContactMatches.ts"
 import { add, change, ContactRows, newContact, raiseUpdated, searchText } from "./Contacts.ts"
 
 // ---------------------------------------------------------------- data
@@ -108,7 +109,7 @@ const shownAs = (
 /** Creates the identity of a person, for the contact with their number or else for a new contact. */
 const createIdentity = (
   person: Person,
-  withPhone: Option.Option<LoadedContact>,
+  { found: withPhone, free_id }: Matched,
   context: DecisionContext
 ): Changes.Decision<ContactIdentity> => {
   const { now, uuid } = context
@@ -120,7 +121,7 @@ const createIdentity = (
     display_name,
     username
   }
-  const contact = Option.getOrElse(withPhone, () => newContact(ContactId.make(uuid()), person, now))
+  const contact = Option.getOrElse(withPhone, () => newContact(free_id ?? ContactId.make(uuid()), person, now))
   const identities = [...contact.identities, identity].toSorted(byId)
   return {
     result: shownAs(identity, contact),
@@ -145,18 +146,18 @@ const createIdentity = (
 /**
  * Finds a person's identity by any of their network IDs and stores new aliases, display
  * name and username. If no network ID is known, creates the identity: for the contact
- * with their number if there is one (`contact`), else for a new contact.
+ * with their number if there is one (`match`), else for a new contact.
  *
- * If the profile changes (`hasNewProfile`), `contact` is the one of the identity.
+ * If the profile changes (`hasNewProfile`), `match` is the contact of the identity.
  */
 export const findOrCreateByIdentity = (
   person: Person,
   known: ReadonlyArray<KnownIdentity>,
-  contact: Option.Option<LoadedContact>,
+  match: Matched,
   context: DecisionContext
 ): Changes.Decision<ContactIdentity> => {
   const [found] = known
-  if (found === undefined) return createIdentity(person, contact, context)
+  if (found === undefined) return createIdentity(person, match, context)
   const stored = new Set(known.map(({ network_id }) => network_id))
   const aliases = networkIdsOf(person).filter((id) => !stored.has(id))
   const set = newProfile(found.identity, person)
@@ -166,7 +167,7 @@ export const findOrCreateByIdentity = (
     result: shownAs({ ...found.identity, ...set }, found.contact),
     changes: Changes.all(
       addAliases(person.channel_type, found.identity.id, aliases),
-      Option.match(contact, {
+      Option.match(match.found, {
         onNone: () => written,
         onSome: (contact) => Object.keys(set).length === 0 ? written : updateIdentity(found, contact, set, context)
       })

@@ -28,6 +28,7 @@ import * as RecordedResponses from "../work/RecordedResponses.ts"
 import type { StorageExhausted } from "../work/StorageUse.ts"
 import { CreateContact, type Identity, type LoadedContact, UpdateContact } from "./Contact.ts"
 import { IdentityNetworkIdRows, IdentityRows } from "./ContactIdentities.ts"
+import { finder, type Matched, nobody } from "./ContactMatches.ts"
 import { reader, type References } from "./ContactReferences.ts"
 import {
   add,
@@ -91,11 +92,8 @@ const wantedOf = (
   }
 }
 
-/** What one upsert loads: the contact if there is one, and the id for a new one. */
-interface Loaded {
-  readonly found: Option.Option<LoadedContact>
-  readonly isAmbiguous: boolean
-  readonly free_id: ContactId | null
+/** What one upsert loads. */
+interface Loaded extends Matched {
   readonly references: References
 }
 
@@ -154,10 +152,6 @@ export const upsert = (
   )
 }
 
-/** Returns the id that a new contact with a value gets, the `attempt`th where earlier ones are taken. */
-const idOf = (organization_id: OrganizationId, { match, value }: Wanted, attempt: number): ContactId =>
-  ContactId.make(uuidOf(organization_id, canonicalJson({ upsert: match, value, attempt })))
-
 /** Returns the key of a part of a request. No client can send it, because it begins with a space. */
 const partKey = (organization_id: OrganizationId, key: string, part: string): IdempotencyKey =>
   // Made here, and not given by a client.
@@ -192,6 +186,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
     ContactUpserts,
     Effect.gen(function*() {
       const { commit } = yield* Commit
+      const find = yield* finder
       const idempotency = yield* Idempotency
       const read = yield* reader
       const records = yield* IdempotencyStore
@@ -199,49 +194,17 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
       const { runAudited } = yield* Decide
       const store = yield* ContactStore
 
-      /**
-       * Returns an id for a new contact with this value that no contact has. Contacts get these ids in order, so the number of reads
-       * grows with the logarithm of the contacts that once had the value.
-       */
-      const freeId = Effect.fnUntraced(function*(organization_id: OrganizationId, wanted: Wanted) {
-        const isTaken = (attempt: number) =>
-          Effect.map(store.load(organization_id, idOf(organization_id, wanted, attempt)), Option.isSome)
-        let [taken, free] = [-1, 0]
-        while (yield* isTaken(free)) [taken, free] = [free, 2 * free + 1]
-        while (free - taken > 1) {
-          const middle = Math.floor((taken + free) / 2)
-          if (yield* isTaken(middle)) taken = middle
-          else free = middle
-        }
-        return idOf(organization_id, wanted, free)
-      })
-
       /** Finds the contact with the value of the match. */
       const findContact = Effect.fnUntraced(function*(organization_id: OrganizationId, wanted: Wanted) {
         const { channel_type, match, value } = wanted
-        if (match === "external_id" && channel_type !== null) {
-          const [known] = yield* store.identify(organization_id, channel_type, [value])
-          const found = known === undefined
-            ? Option.none<LoadedContact>()
-            : yield* store.load(organization_id, known.contact.id)
-          return { found, isAmbiguous: false, free_id: null }
+        if (match !== "external_id") {
+          return yield* find(organization_id, match === "primary_phone" ? match : "email_key", value)
         }
-        const find = Effect.map(
-          store.match(organization_id, match === "primary_phone" ? match : "email_key", value),
-          Option.map(({ is_ambiguous, ...contact }) => ({
-            found: Option.some<LoadedContact>(contact),
-            isAmbiguous: is_ambiguous,
-            free_id: null
-          }))
-        )
-        const known = yield* find
-        if (Option.isSome(known)) return known.value
-        const free_id = yield* freeId(organization_id, wanted)
-        // A concurrent upsert may have taken an earlier id since. What comes later conflicts at the free id.
-        return Option.getOrElse(
-          yield* find,
-          () => ({ found: Option.none<LoadedContact>(), isAmbiguous: false, free_id })
-        )
+        const [known] = channel_type === null ? [] : yield* store.identify(organization_id, channel_type, [value])
+        const found = known === undefined
+          ? Option.none<LoadedContact>()
+          : yield* store.load(organization_id, known.contact.id)
+        return { ...nobody, found }
       })
 
       const run = Effect.fnUntraced(function*(wanted: Wanted, record: Recording | null) {

@@ -236,7 +236,6 @@ const chars = ({ custom_values, notes }: Contact): number => {
  *   or waits longer than that for those of other organizations.
  * - `identify` looks network IDs up on a type of channel and returns the identities
  *   found, each with the ID that was looked up, in the order of the IDs.
- * - `findByPhone` returns the most recently updated contact with that `primary_phone`.
  * - `match` returns the most recently updated contact with a phone or folded email, and whether there are others.
  * - `insertNew` inserts the contacts whose ids the organization does not have,
  *   and returns the inserted ids. The ids given are distinct. Existing contacts
@@ -256,10 +255,6 @@ export class ContactStore extends Context.Service<ContactStore, {
     channel_type: Identity["channel_type"],
     network_ids: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlyArray<KnownIdentity>>
-  readonly findByPhone: (
-    organization_id: OrganizationId,
-    phone: string
-  ) => Effect.Effect<Option.Option<LoadedContact>>
   readonly match: (
     organization_id: OrganizationId,
     by: "email_key" | "primary_phone",

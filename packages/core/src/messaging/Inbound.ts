@@ -10,6 +10,7 @@ import { Context, Effect, Layer, Option, Result, Schema, Stream } from "effect"
 import { type ChannelHoldRow, ChannelHoldStore, pause } from "../catalog/ChannelHolds.ts"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { changeIdentity, hasNewProfile, networkIdsOf } from "../contacts/ContactIdentities.ts"
+import { finder, nobody } from "../contacts/ContactMatches.ts"
 import { ContactStore, type Person } from "../contacts/Contacts.ts"
 import { ChannelId, type ContactId, type ConversationId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
@@ -149,6 +150,7 @@ export class Inbound extends Context.Service<Inbound, {
       const channels = yield* ChannelStore
       const contacts = yield* ContactStore
       const conversations = yield* ConversationStore
+      const findContact = yield* finder
       const { run } = yield* Decide
       const holds = yield* ChannelHoldStore
       const loadCompletion = yield* SendCompletion.loader
@@ -189,14 +191,14 @@ export class Inbound extends Context.Service<Inbound, {
         const threads = yield* conversations.findThreads(organization_id, channel, networkIdsOf(person))
         const [known] = threads
         if (known !== undefined) {
-          const contact = hasNewProfile(known, person)
+          const found = hasNewProfile(known, person)
             ? yield* contacts.load(organization_id, known.contact.id)
             : Option.none()
-          return { threads, contact }
+          return { threads, contact: { ...nobody, found } }
         }
         const contact = person.phone === null
-          ? Option.none()
-          : yield* contacts.findByPhone(organization_id, person.phone)
+          ? nobody
+          : yield* findContact(organization_id, "primary_phone", person.phone)
         return { threads, contact }
       })
 

@@ -5,7 +5,8 @@
 import { DateTime, Option } from "effect"
 import type { Channel } from "../catalog/Channels.ts"
 import { findOrCreateByIdentity } from "../contacts/ContactIdentities.ts"
-import type { LoadedContact, Person } from "../contacts/Contacts.ts"
+import type { Matched } from "../contacts/ContactMatches.ts"
+import type { Person } from "../contacts/Contacts.ts"
 import { type ConversationId, MessageId } from "../kernel/Ids.ts"
 import { canonical } from "../kernel/Phones.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
@@ -44,7 +45,7 @@ type Unread<Event> = Event extends unknown ? Omit<Event, "media"> : never
 interface Loaded {
   readonly found: Option.Option<ProviderMessage>
   readonly threads: ReadonlyArray<KnownThread>
-  readonly contact: Option.Option<LoadedContact>
+  readonly contact: Matched
 }
 
 const isStored = ({ found }: Loaded) => Option.isSome(Option.flatMap(found, ({ message }) => message))

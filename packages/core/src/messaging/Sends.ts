@@ -14,7 +14,8 @@
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { findOrCreateByIdentity } from "../contacts/ContactIdentities.ts"
-import { ContactStore, type LoadedContact, type Person, ReferenceUnknown } from "../contacts/Contacts.ts"
+import { finder, type Matched, nobody } from "../contacts/ContactMatches.ts"
+import { type Person, ReferenceUnknown } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { ConversationId, MessageId } from "../kernel/Ids.ts"
 import { type MemberId, type OrganizationId, SendId } from "../kernel/Ids.ts"
@@ -143,7 +144,7 @@ interface StartLoaded {
   readonly channel: Option.Option<Channel>
   readonly template: FoundTemplate
   readonly threads: ReadonlyArray<KnownThread>
-  readonly withPhone: Option.Option<LoadedContact>
+  readonly withPhone: Matched
 }
 
 /** Finds or creates the contact and its conversation on the channel, and queues a template. */
@@ -253,9 +254,9 @@ export class Sends extends Context.Service<Sends, {
     Sends,
     Effect.gen(function*() {
       const channels = yield* ChannelStore
-      const contacts = yield* ContactStore
       const conversations = yield* ConversationStore
       const cursors = yield* Cursors
+      const findContact = yield* finder
       const { runAudited } = yield* Decide
       const store = yield* SendStore
       const templates = yield* Templates
@@ -277,7 +278,7 @@ export class Sends extends Context.Service<Sends, {
               { id: channel_id, type: "phone_messaging" },
               [phone]
             )
-            const withPhone = threads.length > 0 ? Option.none() : yield* contacts.findByPhone(organization_id, phone)
+            const withPhone = threads.length > 0 ? nobody : yield* findContact(organization_id, "primary_phone", phone)
             return { threads, withPhone }
           })
           const loadTemplate = Effect.gen(function*() {

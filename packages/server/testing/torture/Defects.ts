@@ -153,7 +153,7 @@ const duplicateConversation: Storage = Layer.effect(
 const secondContact: Storage = Layer.mergeAll(
   Layer.effect(
     ContactStore,
-    Effect.map(ContactStore, (store) => ContactStore.of({ ...store, findByPhone: () => Effect.succeed(Option.none()) }))
+    Effect.map(ContactStore, (store) => ContactStore.of({ ...store, match: () => Effect.succeed(Option.none()) }))
   ),
   Layer.effect(
     ConversationStore,

@@ -1,0 +1,65 @@
+/**
+ * Matches: the contact with a phone or an email, or else the id for a new contact with it.
+ *
+ * The id is derived from the value. Of concurrent operations that create a contact for one value, one inserts its row. The
+ * others conflict, and then find it.
+ */
+import { Effect, Option } from "effect"
+import { ContactId, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
+import { Secrets } from "../kernel/Secrets.ts"
+import type { LoadedContact, MatchedContact } from "./Contact.ts"
+import { ContactStore } from "./Contacts.ts"
+
+/** What a look-up by a value found. */
+export interface Matched {
+  readonly found: Option.Option<LoadedContact>
+  /** Whether other contacts have the value too. */
+  readonly isAmbiguous: boolean
+  /** The id for a new contact; null where any will do. */
+  readonly free_id: ContactId | null
+}
+
+/** A look-up that found nobody, without an id for a new contact. */
+export const nobody: Matched = { found: Option.none(), isAmbiguous: false, free_id: null }
+
+/** A look-up that found a contact. */
+export const matchedOf = ({ is_ambiguous, ...contact }: MatchedContact): Matched => ({
+  found: Option.some(contact),
+  isAmbiguous: is_ambiguous,
+  free_id: null
+})
+
+/** Makes the function that finds the contact with a value, or else the id for a new one. */
+export const finder = Effect.gen(function*() {
+  const secrets = yield* Secrets
+  const store = yield* ContactStore
+
+  return Effect.fnUntraced(
+    function*(organization_id: OrganizationId, by: Parameters<ContactStore["Service"]["match"]>[1], value: string) {
+      /** Returns the id of the `attempt`th contact with the value. It is signed, so that nobody can tell the value from it. */
+      const idOf = (attempt: number) =>
+        Effect.map(
+          secrets.sign("contact", JSON.stringify([organization_id, by, value, attempt])),
+          (signature) => ContactId.make(uuidOf(organization_id, signature))
+        )
+      const isTaken = (attempt: number) =>
+        Effect.map(Effect.flatMap(idOf(attempt), (id) => store.load(organization_id, id)), Option.isSome)
+      const find = Effect.map(store.match(organization_id, by, value), Option.map(matchedOf))
+
+      const known = yield* find
+      if (Option.isSome(known)) return known.value
+      // Contacts get these ids in order, so the number of reads grows with the logarithm of the contacts that once had the value.
+      let [taken, free] = [-1, 0]
+      while (yield* isTaken(free)) [taken, free] = [free, 2 * free + 1]
+      while (free - taken > 1) {
+        const middle = Math.floor((taken + free) / 2)
+        if (yield* isTaken(middle)) taken = middle
+        else free = middle
+      }
+      const free_id = yield* idOf(free)
+      // A concurrent operation may have taken an earlier id since. What comes later conflicts at the free id.
+      const meanwhile = free === 0 ? Option.none() : yield* find
+      return Option.getOrElse(meanwhile, () => ({ ...nobody, free_id }))
+    }
+  )
+})
