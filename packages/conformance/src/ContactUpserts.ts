@@ -7,6 +7,7 @@ import { AddNote, Contacts, CreateContact, UpdateContact } from "@messaging-crm/
 import { ContactUpserts, UpsertContacts, type UpsertResult } from "@messaging-crm/core/ContactUpserts"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { type EncodedResponse, Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
+import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { Effect, Layer, Result, Schema } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import * as Scene from "./Journeys/Scene.ts"
@@ -209,9 +210,9 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         const [first] = before
         if (first === undefined) return
         yield* as(Contacts.use((all) => all.addNote(first.id, AddNote.make({ text: "called" }))))
-        const done = { outcomes: Array(10).fill("created").join(), replayed: false }
+        const done = { outcomes: Array(10).fill("created").join(), replayed: true }
         assert.deepStrictEqual(yield* request("upsert-1", contacts), done)
-        assert.deepStrictEqual(yield* request("upsert-1", contacts), { ...done, replayed: true })
+        assert.deepStrictEqual(yield* request("upsert-1", contacts), done)
         assert.lengthOf(yield* everyone, 10)
         const other = yield* Effect.flip(request("upsert-1", contacts, "e".repeat(64)))
         assert.strictEqual(other._tag, "IdempotencyConflict")
@@ -233,6 +234,46 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.strictEqual(refused._tag, "IdempotencyConflict")
         assert.deepStrictEqual(yield* everyone, [])
         assert.strictEqual((yield* request("upsert-3", contacts)).outcomes, "created,created")
+      }))
+
+    it.effect("lets no other operation use its key once it has begun, and ends", () =>
+      Effect.gen(function*() {
+        const { as, everyone, request } = yield* begin
+        const contacts = [{ primary_email: "a@acme.example" }, { primary_email: "b@acme.example" }]
+        life.left = 1
+        yield* Effect.exit(request("upsert-4", contacts))
+        life.left = Infinity
+        const other = { key: IdempotencyKey.make("upsert-4"), fingerprint: "e".repeat(64), request_id: "r" }
+        const refused = yield* Effect.flip(as(Idempotency.use((idempotency) =>
+          idempotency.once(other, (record) =>
+            Contacts.use((all) =>
+              all.create(CreateContact.make({ first_name: "Kim" }), {
+                encode: (): Effect.Effect<EncodedResponse> =>
+                  Effect.succeed({ status: 201, body: new Uint8Array() }),
+                record
+              })
+            ))
+        )))
+        assert.strictEqual(refused._tag, "IdempotencyConflict")
+        assert.deepStrictEqual(yield* everyone, [])
+        assert.strictEqual((yield* request("upsert-4", contacts)).outcomes, "created,created")
+      }))
+
+    it.effect("leaves no record of an erased person, whether it has ended or not", () =>
+      Effect.gen(function*() {
+        const { as, everyone, request } = yield* begin
+        for (const [key, commits] of [["upsert-5", 2], ["upsert-6", Infinity]] as const) {
+          const contacts = [{ primary_email: `${key}@acme.example` }, { primary_email: "b@acme.example" }]
+          life.left = commits
+          yield* Effect.exit(request(key, contacts))
+          life.left = Infinity
+          const kim = (yield* everyone).find(({ primary_email }) => primary_email === contacts[0]?.primary_email)
+          if (kim === undefined) return assert.fail("The first contact was upserted.")
+          yield* as(PersonalData.use((all) => all.erase(kim.id)))
+          // The key is unused again.
+          const other = yield* request(key, [{ primary_email: `${key}@shop.example` }], "e".repeat(64))
+          assert.deepStrictEqual(other, { outcomes: "created", replayed: false })
+        }
       }))
   })
 }

@@ -82,20 +82,25 @@ export const suite = (it: It) => {
       assert.lengthOf(yield* read(null, theirs), 0)
     }))
 
-  it.effect("deletes the recorded responses that contain a contact's id, and the resources of and responses to its events", () =>
+  it.effect("deletes the records of requests whose response contains a contact's id, and the resources of and responses to its events", () =>
     Effect.gen(function*() {
       const store = yield* PersonalDataStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
       const webhook = yield* Fixtures.webhook(ours, { include_resource: true })
       const keyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`key-${contact_id}`)
+      const begunOf = ({ contact_id }: Thread) => IdempotencyKey.make(`begun-${contact_id}`)
       for (const thread of [on, other]) {
         const body = new TextEncoder().encode(JSON.stringify({ id: thread.contact_id }))
+        const fingerprint = thread.contact_id.padEnd(64)
         const event = yield* Fixtures.event({
           body: JSON.stringify({ data: { conversation_id: thread.conversation_id } }),
           resource: { body: `of ${thread.contact_id}`, contact_id: thread.contact_id, message_id: null }
         })
-        yield* Fixtures.write(ours, { response: { ...record, key: keyOf(thread), body } }, Changes.raise(event))
+        const response = { ...record, key: keyOf(thread), fingerprint, body }
+        yield* Fixtures.write(ours, { response }, Changes.raise(event))
+        // As of an upsert, whose key has a record without a response.
+        yield* Fixtures.write(ours, { response: { ...response, key: begunOf(thread), status: null, body: null } })
         const id = Changes.deliveryIdOf(event.id, webhook.id)
         yield* Fixtures.write(
           ours,
@@ -104,8 +109,8 @@ export const suite = (it: It) => {
       }
       const left = Effect.gen(function*() {
         const records = yield* Effect.forEach(
-          [on, other],
-          (thread) => IdempotencyStore.use((records) => records.find(ours, keyOf(thread)))
+          [keyOf(on), begunOf(on), keyOf(other), begunOf(other)],
+          (key) => IdempotencyStore.use((records) => records.find(ours, key))
         )
         const bodies = (yield* deliveriesOf(ours, webhook)).map(({ response_body }) => response_body)
         const events = yield* Fixtures.storedEvents(ours, "message.sent")
@@ -118,10 +123,10 @@ export const suite = (it: It) => {
       const resources = (...of: ReadonlyArray<Thread>) => of.map(({ contact_id }) => `of ${contact_id}`).toSorted()
       yield* store.eraseCopies(theirs, on.contact_id)
       const all = [on.contact_id, other.contact_id].toSorted()
-      assert.deepStrictEqual(yield* left, [[true, true], all, resources(on, other)])
+      assert.deepStrictEqual(yield* left, [[true, true, true, true], all, resources(on, other)])
       for (let repeat = 0; repeat < 2; repeat++) {
         yield* store.eraseCopies(ours, on.contact_id)
-        assert.deepStrictEqual(yield* left, [[false, true], [other.contact_id], resources(other)])
+        assert.deepStrictEqual(yield* left, [[false, false, true, true], [other.contact_id], resources(other)])
       }
     }))
 

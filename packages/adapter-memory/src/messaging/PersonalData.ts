@@ -24,8 +24,13 @@ const eraseCopies = (tables: Table.Tables, owner: OrganizationId, contact_id: Co
   const mentions = (body: string) => [contact_id, ...threads.map(({ id }) => id)].some((id) => body.includes(id))
   const events = new Set(Table.all(tables, EventRows, owner).flatMap(({ body, id }) => mentions(body) ? [id] : []))
   const withResource = Table.all(tables, EventRows, owner).filter((event) => event.contact_id === contact_id)
-  const answers = Table.all(tables, IdempotencyRows, owner)
-    .filter(({ body }) => body !== null && decoder.decode(body).includes(contact_id))
+  const records = Table.all(tables, IdempotencyRows, owner)
+  const requests = new Set(
+    records.flatMap(({ body, fingerprint }) =>
+      body !== null && decoder.decode(body).includes(contact_id) ? [fingerprint] : []
+    )
+  )
+  const answers = records.filter(({ fingerprint }) => requests.has(fingerprint))
   const deliveries = Table.all(tables, WebhookDeliveryRows, owner).filter(({ event_id }) => events.has(event_id))
   const left = withResource.reduce(
     (some, { id }) => Table.change(some, EventRows, owner, id, (event) => ({ ...event, ...withoutResource })),

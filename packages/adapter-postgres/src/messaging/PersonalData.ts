@@ -46,7 +46,11 @@ export const layer = Layer.effect(
         withoutResources(sql, sql`organization_id = ${organization_id} AND contact_id = ${contact_id}`),
         sql`
           DELETE FROM idempotency_keys
-          WHERE organization_id = ${organization_id} AND position(convert_to(${contact_id}, 'UTF8') IN body) > 0
+          WHERE organization_id = ${organization_id} AND fingerprint IN (
+            SELECT fingerprint
+            FROM idempotency_keys
+            WHERE organization_id = ${organization_id} AND position(convert_to(${contact_id}, 'UTF8') IN body) > 0
+          )
         `,
         sql`
           UPDATE webhook_deliveries

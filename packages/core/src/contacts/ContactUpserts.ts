@@ -2,7 +2,8 @@
  * Upserts: contacts that are found by a value and updated, or else created (contract §8.11).
  *
  * Each contact is an operation of its own, with its own commit and outcome. Under an idempotency key each has a record
- * of its own, so a retry repeats what was done and continues with the rest.
+ * of its own, so a retry repeats what was done and continues with the rest. The key's record has no response: that has
+ * a record of its own too.
  */
 import { Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
 import type { ChannelType } from "../catalog/Channels.ts"
@@ -20,6 +21,7 @@ import {
   type IdempotencyConflict,
   type IdempotencyKey,
   IdempotencyStore,
+  type KeyedRequest,
   type Recording,
   type RequestProcessing,
   type Respond
@@ -220,12 +222,12 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
 
       /** Upserts one contact of a request, at most once for its key. */
       const runOnce = Effect.fnUntraced(
-        function*(wanted: Wanted, index: number, request: Recording | null, isRetry: boolean) {
+        function*(wanted: Wanted, index: number, request: Recording | null) {
           const { organization_id } = yield* CurrentActor
           if (request === null) return yield* Effect.map(run(wanted, null), upsertedOf)
           const key = partKey(organization_id, request.key, String(index))
           const upserted = upsertedOf(yield* idempotency.once({ ...request, key }, (record) => run(wanted, record)))
-          if (!isRetry || upserted.outcome !== "unchanged") return upserted
+          if (!request.is_retry || upserted.outcome !== "unchanged") return upserted
           // Nothing was committed, so that an earlier record was not noticed.
           const earlier = yield* records.find(organization_id, key)
           return Option.match(earlier, {
@@ -235,39 +237,8 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         }
       )
 
-      /** Commits the response to a request. */
-      const keep = Effect.fnUntraced(function*<Out extends EncodedResponse>(request: Recording, response: Out) {
-        const { organization_id } = yield* CurrentActor
-        const record = yield* responses.make(organization_id, request, response, {
-          is_secret: false,
-          created_at: yield* DateTime.now
-        })
-        yield* Effect.orDie(commit(organization_id, { response: record }))
-        yield* responses.count(organization_id, { response: record })
-        return response
-      })
-
-      /**
-       * Records that a request has begun, so that no other request with its key takes effect. Returns whether it began
-       * before. Dies with `KeyUsed` if it has ended, so that its response is replayed, or if another operation used the key.
-       */
-      const begin = Effect.fnUntraced(function*(request: Recording) {
-        const { organization_id } = yield* CurrentActor
-        const key = partKey(organization_id, request.key, "begin")
-        const begun = yield* idempotency.once(
-          { ...request, key },
-          (record) => keep(record, { status: 200, body: new Uint8Array() })
-        )
-        const ended = yield* records.find(organization_id, request.key)
-        return Option.isSome(ended) ? yield* Effect.die(new KeyUsed()) : begun.replayed
-      })
-
-      const upsertAll = operation("contacts.upsert")(function*<Out>(
-        input: UpsertContacts,
-        respond?: Respond<ReadonlyArray<UpsertResult>, Out>
-      ) {
-        const record = respond?.record ?? null
-        const isRetry = record !== null && (yield* begin(record))
+      /** Upserts the contacts of a request, and returns the outcome of each in the given order. */
+      const runAll = Effect.fnUntraced(function*(input: UpsertContacts, request: Recording | null) {
         const all = input.contacts.map((contact, index) => ({ wanted: wantedOf(input, contact), index }))
         // Contacts with one value are one person, who is written in the given order.
         const people = Array.from(Map.groupBy(all, ({ wanted }) => wanted.value).values())
@@ -275,7 +246,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
           people,
           (same) =>
             Effect.forEach(same, ({ index, wanted }) =>
-              runOnce(wanted, index, record, isRetry).pipe(
+              runOnce(wanted, index, request).pipe(
                 Effect.map((upserted) => [index, Result.succeed(upserted)] as readonly [number, UpsertResult]),
                 Effect.catch((error) =>
                   isInterrupted(error)
@@ -285,11 +256,46 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
               )),
           { concurrency: "unbounded" }
         )
-        const ordered = results.flat().toSorted(([a], [b]) => a - b).map(([, result]) => result)
+        return results.flat().toSorted(([a], [b]) => a - b).map(([, result]) => result)
+      })
+
+      /** Commits the record of a response, or, without one, that a request has begun. Dies with `KeyUsed` if the key has a record. */
+      const keep = Effect.fnUntraced(function*(request: KeyedRequest, response: EncodedResponse | null) {
+        const { organization_id } = yield* CurrentActor
+        const record = yield* responses.make(organization_id, request, response, {
+          is_secret: false,
+          created_at: yield* DateTime.now
+        })
+        yield* Effect.orDie(commit(organization_id, { response: record }))
+        yield* responses.count(organization_id, { response: record })
+      })
+
+      /**
+       * Runs a request, unless it has ended before. Its key has a record from its beginning, so that no other request with
+       * the key takes effect. Its response has a record of its own.
+       */
+      const finish = Effect.fnUntraced(function*<E, R>(request: Recording, work: Effect.Effect<EncodedResponse, E, R>) {
+        const { organization_id } = yield* CurrentActor
+        if (!request.is_retry) yield* keep(request, null)
+        const end = { ...request, key: partKey(organization_id, request.key, "end") }
+        const hasEnded = request.is_retry && Option.isSome(yield* records.find(organization_id, end.key))
+        return yield* idempotency.once(
+          end,
+          () => hasEnded ? Effect.die(new KeyUsed()) : Effect.tap(work, (response) => keep(end, response))
+        )
+      })
+
+      const upsertAll = operation("contacts.upsert")(function*<Out>(
+        input: UpsertContacts,
+        respond?: Respond<ReadonlyArray<UpsertResult>, Out>
+      ) {
+        const record = respond?.record ?? null
+        const results = runAll(input, record)
         // Without `respond`, `Out` is the results.
-        if (respond === undefined) return ordered as unknown as Out
-        const response = yield* respond.encode(ordered)
-        return record === null ? response : yield* keep(record, response)
+        if (respond === undefined) return (yield* results) as unknown as Out
+        const response = Effect.flatMap(results, respond.encode)
+        // With a record, `Out` is the response.
+        return record === null ? yield* response : (yield* finish(record, response)) as unknown as Out
       })
 
       return ContactUpserts.of({ upsert: upsertAll })

@@ -126,8 +126,8 @@ export interface LoadedNetworkId extends IdentityNetworkId {
  * - `names` returns every network ID of the contact's identities, `conversations` its
  *   conversations and `sends` the sends of one, each in any order. `messages` returns
  *   a page of the messages of one, the newest first, then by the greatest id.
- * - `eraseCopies` deletes the idempotency records whose body contains the contact's id,
- *   and removes the resources of events about it, its conversations, and its messages, and the
+ * - `eraseCopies` deletes the idempotency records whose body contains the contact's id, and the others with their
+ *   fingerprints, and removes the resources of events about it, its conversations, and its messages, and the
  *   endpoints' responses to such events. None has a version, so no decision can name them.
  * - `eraseCallbacks` deletes the stored callbacks of the organization's channels
  *   that are about one of the people.

@@ -126,7 +126,7 @@ export interface RecordedResponse {
   readonly key: string
   /** The digest of the request that the key was first used for. */
   readonly fingerprint: string
-  /** The status of the response; null, like the body, of a write that changed nothing. */
+  /** The status of the response; null, like the body, of a write that changed nothing, and of an upsert that has begun. */
   readonly status: number | null
   readonly body: Uint8Array | null
   /** Whether the bytes are encrypted. */

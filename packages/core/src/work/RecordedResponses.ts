@@ -33,7 +33,10 @@ export interface KeyedRequest {
 
 /** How an operation runs under an idempotency key. */
 export interface Recording extends KeyedRequest {
-  /** Whether the request changed nothing at its first use: its retry returns the resource as it is now, and changes nothing. */
+  /**
+   * Whether the record of the first use has no response. The request changed nothing: its retry returns the resource as it
+   * is now, and changes nothing. Or it is an upsert, which its retry finishes.
+   */
   readonly is_retry: boolean
 }
 
