@@ -3,7 +3,7 @@ import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { Commit } from "@messaging-crm/core/Commit"
 import { findOrCreateByIdentity, networkIdsOf } from "@messaging-crm/core/ContactIdentities"
-import { nobody } from "@messaging-crm/core/ContactMatches"
+import { unmatched } from "@messaging-crm/core/ContactMatches"
 import { type Contact, ContactStore, type Person, searchText } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { foldCase } from "@messaging-crm/core/Text"
@@ -52,7 +52,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       const organization_id = yield* Fixtures.organization
       const written = yield* Latch.make()
       const undo = yield* Latch.make()
-      const undone = findOrCreateByIdentity(person, [], nobody, yield* Fixtures.context)
+      const undone = findOrCreateByIdentity(person, [], unmatched, yield* Fixtures.context)
       const first = yield* Effect.forkChild(Effect.exit(
         commit(organization_id, undone.changes).pipe(
           Effect.andThen(written.open),
@@ -65,7 +65,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       const { result: { contact_id, identity_id }, changes } = findOrCreateByIdentity(
         person,
         [],
-        nobody,
+        unmatched,
         yield* Fixtures.context
       )
       const second = yield* Effect.forkChild(commit(organization_id, changes))

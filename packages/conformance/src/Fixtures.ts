@@ -5,7 +5,7 @@ import * as Changes from "@messaging-crm/core/Changes"
 import { type Channel, ChannelRows, type ChannelType } from "@messaging-crm/core/Channels"
 import { Commit } from "@messaging-crm/core/Commit"
 import { findOrCreateByIdentity, IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
-import { nobody } from "@messaging-crm/core/ContactMatches"
+import { unmatched } from "@messaging-crm/core/ContactMatches"
 import {
   type Contact,
   type ContactMatch,
@@ -208,7 +208,7 @@ export const thread = Effect.fnUntraced(function*(organization_id: OrganizationI
     display_name: null,
     username: null
   }
-  const who = findOrCreateByIdentity(person, [], nobody, yield* context)
+  const who = findOrCreateByIdentity(person, [], unmatched, yield* context)
   const conversation = open(on, who.result, undefined, yield* context)
   yield* write(organization_id, who.changes, conversation.changes)
   return { channel: on, conversation_id: conversation.result, ...who.result }

@@ -19,8 +19,8 @@ export interface Matched {
   readonly free_id: ContactId | null
 }
 
-/** A look-up that found nobody, without an id for a new contact. */
-export const nobody: Matched = { found: Option.none(), isAmbiguous: false, free_id: null }
+/** A look-up that found no contact, without an id for a new one. */
+export const unmatched: Matched = { found: Option.none(), isAmbiguous: false, free_id: null }
 
 /** A look-up that found a contact. */
 export const matchedOf = ({ is_ambiguous, ...contact }: MatchedContact): Matched => ({
@@ -36,7 +36,7 @@ export const finder = Effect.gen(function*() {
 
   return Effect.fnUntraced(
     function*(organization_id: OrganizationId, by: Parameters<ContactStore["Service"]["match"]>[1], value: string) {
-      /** Returns the id of the `attempt`th contact with the value. It is signed, so that nobody can tell the value from it. */
+      /** Returns the id of the `attempt`th contact with the value. It is signed, so that it does not reveal the value. */
       const idOf = (attempt: number) =>
         Effect.map(
           secrets.sign("contact", JSON.stringify([organization_id, by, value, attempt])),
@@ -59,7 +59,7 @@ export const finder = Effect.gen(function*() {
       const free_id = yield* idOf(free)
       // A concurrent operation may have taken an earlier id since. What comes later conflicts at the free id.
       const meanwhile = free === 0 ? Option.none() : yield* find
-      return Option.getOrElse(meanwhile, () => ({ ...nobody, free_id }))
+      return Option.getOrElse(meanwhile, () => ({ ...unmatched, free_id }))
     }
   )
 })

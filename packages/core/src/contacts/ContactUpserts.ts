@@ -30,7 +30,7 @@ import * as RecordedResponses from "../work/RecordedResponses.ts"
 import type { StorageExhausted } from "../work/StorageUse.ts"
 import { CreateContact, type Identity, type LoadedContact, UpdateContact } from "./Contact.ts"
 import { IdentityNetworkIdRows, IdentityRows } from "./ContactIdentities.ts"
-import { finder, type Matched, nobody } from "./ContactMatches.ts"
+import { finder, type Matched, unmatched } from "./ContactMatches.ts"
 import { reader, type References } from "./ContactReferences.ts"
 import {
   add,
@@ -206,7 +206,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         const found = known === undefined
           ? Option.none<LoadedContact>()
           : yield* store.load(organization_id, known.contact.id)
-        return { ...nobody, found }
+        return { ...unmatched, found }
       })
 
       const run = Effect.fnUntraced(function*(wanted: Wanted, record: Recording | null) {

@@ -10,7 +10,7 @@ import { Context, Effect, Layer, Option, Result, Schema, Stream } from "effect"
 import { type ChannelHoldRow, ChannelHoldStore, pause } from "../catalog/ChannelHolds.ts"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { changeIdentity, hasNewProfile, networkIdsOf } from "../contacts/ContactIdentities.ts"
-import { finder, nobody } from "../contacts/ContactMatches.ts"
+import { finder, unmatched } from "../contacts/ContactMatches.ts"
 import { ContactStore, type Person } from "../contacts/Contacts.ts"
 import { ChannelId, type ContactId, type ConversationId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
@@ -194,10 +194,10 @@ export class Inbound extends Context.Service<Inbound, {
           const found = hasNewProfile(known, person)
             ? yield* contacts.load(organization_id, known.contact.id)
             : Option.none()
-          return { threads, contact: { ...nobody, found } }
+          return { threads, contact: { ...unmatched, found } }
         }
         const contact = person.phone === null
-          ? nobody
+          ? unmatched
           : yield* findContact(organization_id, "primary_phone", person.phone)
         return { threads, contact }
       })

@@ -14,7 +14,7 @@
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { findOrCreateByIdentity } from "../contacts/ContactIdentities.ts"
-import { finder, type Matched, nobody } from "../contacts/ContactMatches.ts"
+import { finder, type Matched, unmatched } from "../contacts/ContactMatches.ts"
 import { type Person, ReferenceUnknown } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { ConversationId, MessageId } from "../kernel/Ids.ts"
@@ -278,7 +278,9 @@ export class Sends extends Context.Service<Sends, {
               { id: channel_id, type: "phone_messaging" },
               [phone]
             )
-            const withPhone = threads.length > 0 ? nobody : yield* findContact(organization_id, "primary_phone", phone)
+            const withPhone = threads.length > 0
+              ? unmatched
+              : yield* findContact(organization_id, "primary_phone", phone)
             return { threads, withPhone }
           })
           const loadTemplate = Effect.gen(function*() {
