@@ -36,7 +36,7 @@ it("lists the members", async () => {
   const { key, owner } = await service.organization()
   const { body } = await service.request("GET", "/v1/members", { key })
   const [member] = body.data
-  assert.deepStrictEqual(body, {
+  assert.deepStrictEqual<object>(body, {
     data: [{ id: owner.id, name: "Ada", email: "ada@acme.example", role: "owner", created_at: member.created_at }],
     next_cursor: null
   })
@@ -44,7 +44,7 @@ it("lists the members", async () => {
 
 it("lists the contact fields", async () => {
   const { key } = await service.organization()
-  assert.deepStrictEqual((await service.request("GET", "/v1/contact-fields", { key })).body, {
+  assert.deepStrictEqual<object>((await service.request("GET", "/v1/contact-fields", { key })).body, {
     data: [],
     next_cursor: null
   })
@@ -58,7 +58,7 @@ it("creates tags, trims their names, and lists them by name", async () => {
   assert.deepStrictEqual(beta.body.data, { id: beta.body.data.id, name: "Beta", color: "pink" })
   const alpha = await create({ name: "alpha", color: "gray" })
   const { body } = await service.request("GET", "/v1/tags", { key })
-  assert.deepStrictEqual(body, { data: [alpha.body.data, beta.body.data], next_cursor: null })
+  assert.deepStrictEqual<object>(body, { data: [alpha.body.data, beta.body.data], next_cursor: null })
 })
 
 it("refuses a tag without a fitting name or colour, and one whose name is taken in any case", async () => {

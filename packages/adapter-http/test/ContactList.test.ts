@@ -14,7 +14,7 @@ it("refuses a cursor of another organization or list", async () => {
     await service.request("POST", "/v1/contacts", { key: ours.key, json: { first_name: name }, ...idempotency() })
   }
   const page = await service.request("GET", "/v1/contacts?page_size=1", { key: ours.key })
-  const cursor = encodeURIComponent(page.body.next_cursor)
+  const cursor = encodeURIComponent(String(page.body.next_cursor))
   assert.strictEqual((await service.request("GET", `/v1/contacts?cursor=${cursor}`, { key: ours.key })).status, 200)
   for (const path of [`/v1/contacts?cursor=${cursor}`, `/v1/contacts?cursor=${cursor}x`]) {
     const answer = await service.request("GET", path, { key: theirs.key })
@@ -106,7 +106,7 @@ it("narrows the list by text, tag, owner, stage and channel, together", async ()
     assert.strictEqual(answer.body.error.param, param)
   }
   const page = await service.request("GET", "/v1/contacts?page_size=1", { key })
-  const cursor = encodeURIComponent(page.body.next_cursor)
+  const cursor = encodeURIComponent(String(page.body.next_cursor))
   const other = await service.request("GET", `/v1/contacts?page_size=1&query=a&cursor=${cursor}`, { key })
   assert.strictEqual(other.body.error.param, "cursor")
 })

@@ -60,7 +60,7 @@ describe("start", () => {
     assert.isNotNull(message.delivered_at)
     assert.isNotNull(message.read_at)
     const list = await service.request("GET", `${path}/messages`, { key: ours.key })
-    assert.deepStrictEqual(list.body, { data: [message], next_cursor: null })
+    assert.deepStrictEqual<object>(list.body, { data: [message], next_cursor: null })
     const { data: conversation } = (await service.request("GET", path, { key: ours.key })).body
     assert.deepStrictEqual(conversation.channel, { id: ours.channel.id, type: "phone_messaging" })
     assert.strictEqual(conversation.contact.external_id, "+4915112345678")
@@ -272,7 +272,7 @@ it("lists sends by state, conversation and time, newest first", async () => {
   assert.deepStrictEqual(await list(`?created_since=${created_at}`), all)
   assert.deepStrictEqual(await list("?created_since=2999-01-01T00:00:00Z"), [])
   const page = await service.request("GET", "/v1/sends?page_size=1", { key: ours.key })
-  const cursor = encodeURIComponent(page.body.next_cursor)
+  const cursor = encodeURIComponent(String(page.body.next_cursor))
   assert.deepStrictEqual(page.body.data.map((row: { readonly id: string }) => row.id), [first.id])
   assert.deepStrictEqual(await list(`?page_size=1&cursor=${cursor}`), [failed])
   for (
@@ -333,7 +333,7 @@ describe("a conversation", () => {
     assert.deepStrictEqual(await list(`?channel_id=${ours.social.id}`), [])
     assert.deepStrictEqual(await list(`?channel_id=${ours.channel.id}&contact_id=${contact.id}&status=closed`), [])
     const page = await service.request("GET", "/v1/conversations?page_size=1", { key })
-    const cursor = encodeURIComponent(page.body.next_cursor)
+    const cursor = encodeURIComponent(String(page.body.next_cursor))
     assert.deepStrictEqual([
       ...page.body.data.map((row: { readonly id: string }) => row.id),
       ...await list(`?page_size=1&cursor=${cursor}`)

@@ -95,7 +95,7 @@ describe("an id", () => {
     ) {
       const answer = await service.request("GET", `/v1${query}`, { key: ours.key })
       assert.strictEqual(answer.status, 200)
-      assert.deepStrictEqual(answer.body, { data: [], next_cursor: null })
+      assert.deepStrictEqual<object>(answer.body, { data: [], next_cursor: null })
     }
   })
 

@@ -66,11 +66,11 @@ it("are not walked with another list's cursor, nor in pages of another size", as
   const contacts = (await get("/v1/contacts?page_size=1")).body.next_cursor
   for (
     const [path, param] of [
-      [`${other}?cursor=${encodeURIComponent(next_cursor)}`, "cursor"],
-      [`${one}?cursor=${encodeURIComponent(contacts)}`, "cursor"],
-      [`/v1/contacts?cursor=${encodeURIComponent(next_cursor)}`, "cursor"],
+      [`${other}?cursor=${encodeURIComponent(String(next_cursor))}`, "cursor"],
+      [`${one}?cursor=${encodeURIComponent(String(contacts))}`, "cursor"],
+      [`/v1/contacts?cursor=${encodeURIComponent(String(next_cursor))}`, "cursor"],
       [`${one}?cursor=x`, "cursor"],
-      [`${one}?cursor=${encodeURIComponent(next_cursor)}&cursor=x`, "cursor"],
+      [`${one}?cursor=${encodeURIComponent(String(next_cursor))}&cursor=x`, "cursor"],
       [`${one}?page_size=10`, "page_size"]
     ] as const
   ) {

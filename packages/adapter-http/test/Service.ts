@@ -23,9 +23,19 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  // The tests look into bodies of every shape.
-  // oxlint-disable-next-line typescript/no-explicit-any
-  readonly body: any
+  /** The body of a success, of a page, or of an error. A test knows which of them its request gets. */
+  readonly body: {
+    // `judge` has checked it against the OpenAPI document, which has the shape of each operation's data.
+    // oxlint-disable-next-line typescript/no-explicit-any
+    readonly data: any
+    readonly next_cursor: string | null
+    readonly error: {
+      readonly code: string
+      readonly message: string
+      readonly param: string | null
+      readonly request_id: string
+    }
+  }
 }
 
 /**

@@ -68,7 +68,7 @@ describe("create", () => {
       disabled_at: null
     })
     const listed = await get("/webhooks")
-    assert.deepStrictEqual(listed.body, { data: [webhook], next_cursor: null })
+    assert.deepStrictEqual<object>(listed.body, { data: [webhook], next_cursor: null })
     assert.notInclude(listed.text, "whsec_")
   })
 
@@ -194,7 +194,7 @@ describe("update", () => {
     assert.deepStrictEqual((await update(webhook.id, { url: other.url })).body.data, asking)
     assert.deepStrictEqual((await update(webhook.id, { include_resource: false })).body.data, { ...other, event_types })
     assert.deepStrictEqual((await update(webhook.id, {})).body.data, { ...other, event_types })
-    assert.deepStrictEqual((await get(`/webhooks/${webhook.id}`)).body, { data: { ...other, event_types } })
+    assert.deepStrictEqual<object>((await get(`/webhooks/${webhook.id}`)).body, { data: { ...other, event_types } })
     assert.deepStrictEqual((await get("/webhooks")).body.data, [{ ...other, event_types }])
   })
 

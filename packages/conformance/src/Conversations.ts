@@ -8,7 +8,8 @@ import {
   type ConversationRow,
   ConversationRows,
   ConversationStore,
-  everyConversation
+  everyConversation,
+  newConversation
 } from "@messaging-crm/core/Conversations"
 import { ConversationId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Option } from "effect"
@@ -23,22 +24,14 @@ type Thread = Pick<
 
 /** A conversation of the same person on the same channel that is not stored yet. */
 const another = ({ channel, contact_id, identity_id }: Thread) =>
-  Effect.map(Fixtures.uuid, (id): ConversationColumns => ({
-    id: ConversationId.make(id),
-    channel_id: channel.id,
-    contact_id,
-    identity_id,
-    status: "open",
-    close_category: null,
-    assigned_user_id: null,
-    agent_id: null,
-    created_at: Fixtures.noon,
-    opened_at: Fixtures.noon,
-    closed_at: null,
-    last_activity_at: Fixtures.noon,
-    last_activity_preview: null,
-    last_inbound_at: null
-  }))
+  Effect.map(
+    Fixtures.uuid,
+    (id) =>
+      newConversation(
+        { id: ConversationId.make(id), channel_id: channel.id, contact_id, identity_id },
+        Fixtures.noon
+      )
+  )
 
 const find = (organization_id: OrganizationId, id: ConversationId) =>
   ConversationStore.use((store) => Effect.map(store.find(organization_id, id), Option.getOrThrow))

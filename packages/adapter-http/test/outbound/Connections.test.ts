@@ -21,21 +21,17 @@ describe("a request", () => {
   })
 
   it("that fails has the reason of its socket, or the one that its step suggests", () => {
-    const reasons = {
-      ECONNREFUSED: "connection_refused",
-      EHOSTUNREACH: "connection_refused",
-      ENETUNREACH: "connection_refused",
-      EADDRNOTAVAIL: "connection_refused",
-      ECONNRESET: "connection_reset",
-      EPIPE: "connection_reset",
-      UND_ERR_SOCKET: "connection_reset",
-      ETIMEDOUT: "timeout",
-      ERR_SSL_WRONG_VERSION_NUMBER: "tls_error",
-      ERR_TLS_CERT_ALTNAME_INVALID: "tls_error",
-      ERR_OTHER: "protocol_error"
+    const codes = {
+      connection_refused: ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL"],
+      connection_reset: ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"],
+      timeout: ["ETIMEDOUT"],
+      tls_error: ["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_TLS_CERT_ALTNAME_INVALID"],
+      protocol_error: ["ERR_OTHER"]
     }
-    for (const [code, reason] of Object.entries(reasons)) {
-      assert.strictEqual(failureOf({ code }, "protocol_error").failure_code, reason, code)
+    for (const [reason, each] of Object.entries(codes)) {
+      for (const code of each) {
+        assert.strictEqual(failureOf({ code }, "protocol_error").failure_code, reason, code)
+      }
     }
     for (const error of [null, undefined, "ETIMEDOUT", {}]) {
       assert.strictEqual(failureOf(error, "dns_error").failure_code, "dns_error")

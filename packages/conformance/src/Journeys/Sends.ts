@@ -17,6 +17,24 @@ const attemptsOf = Effect.fnUntraced(function*(id: SendId) {
   return deliveries.filter(({ reference }) => reference === id).length
 })
 
+/** A send whose worker died in mid-attempt. */
+const interrupted = Effect.gen(function*() {
+  const scene = yield* begin
+  yield* scene.provider.answer(() => Effect.die("killed"))
+  const { id } = yield* scene.start()
+  yield* work
+  assert.strictEqual((yield* scene.get(id)).status, "sending")
+  return { ...scene, id }
+})
+
+/** The outcome of a send's only attempt is unknown, until a callback proves that the message was sent. */
+const provenByCallback = Effect.fnUntraced(function*({ get, id, reported }: Effect.Success<typeof interrupted>) {
+  assert.strictEqual((yield* get(id)).status, "unknown")
+  assert.strictEqual(yield* attemptsOf(id), 1)
+  yield* reported(id, { status: "read", at: yield* DateTime.now })
+  assert.strictEqual((yield* get(id)).status, "sent")
+})
+
 const busy = new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
 
 export const suite = (storage: Storage) => {
@@ -144,25 +162,16 @@ export const suite = (storage: Storage) => {
 
     it.effect("whose worker died in mid-attempt counts as one whose answer was lost", () =>
       Effect.gen(function*() {
-        const { get, provider, reported, start } = yield* begin
-        yield* provider.answer(() => Effect.die("killed"))
-        const { id } = yield* start()
-        yield* work
-        assert.strictEqual((yield* get(id)).status, "sending")
+        const scene = yield* interrupted
         yield* TestClock.adjust("60 seconds")
         yield* workAgain
-        assert.strictEqual((yield* get(id)).status, "unknown")
-        assert.strictEqual(yield* attemptsOf(id), 1)
-        yield* reported(id, { status: "read", at: yield* DateTime.now })
-        assert.strictEqual((yield* get(id)).status, "sent")
+        yield* provenByCallback(scene)
       }))
 
     it.effect("has an unknown outcome after its worker died in mid-attempt, and only a newer version knows its content", () =>
       Effect.gen(function*() {
-        const { get, organization_id, provider, reported, start } = yield* begin
-        yield* provider.answer(() => Effect.die("killed"))
-        const { id } = yield* start()
-        yield* work
+        const scene = yield* interrupted
+        const { id, organization_id } = scene
         const row = Option.getOrThrow(yield* SendStore.use((store) => store.find(organization_id, id)))
         // A type that no schema of this version has.
         const content = { type: "poll", text: "Why?" } as unknown as SendRow["content"]
@@ -171,10 +180,7 @@ export const suite = (storage: Storage) => {
           yield* TestClock.adjust("30 seconds")
           yield* workAgain
         }
-        assert.strictEqual((yield* get(id)).status, "unknown")
-        assert.strictEqual(yield* attemptsOf(id), 1)
-        yield* reported(id, { status: "read", at: yield* DateTime.now })
-        assert.strictEqual((yield* get(id)).status, "sent")
+        yield* provenByCallback(scene)
       }))
 
     it.effect("is completed by a callback that comes before the answer", () =>

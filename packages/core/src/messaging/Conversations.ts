@@ -205,6 +205,30 @@ export const reopen = (
     (row) => change(row, State.reopen(row, context.now), (after) => opened(after, context))
   )
 
+/** Returns a new conversation: open, assigned to nobody, and without a message. */
+export const newConversation = (
+  { channel_id, contact_id, id, identity_id }: Pick<
+    ConversationColumns,
+    "channel_id" | "contact_id" | "id" | "identity_id"
+  >,
+  now: Timestamp
+): ConversationColumns => ({
+  id,
+  channel_id,
+  contact_id,
+  identity_id,
+  status: "open",
+  close_category: null,
+  assigned_user_id: null,
+  agent_id: null,
+  created_at: now,
+  opened_at: now,
+  closed_at: null,
+  last_activity_at: now,
+  last_activity_preview: null,
+  last_inbound_at: null
+})
+
 /** Returns the identity's open conversation on the channel: reopens the one that was found, or creates one. */
 export const open = (
   channel: Channel,
@@ -219,22 +243,7 @@ export const open = (
     return { result: found.id, changes }
   }
   const id = ConversationId.make(uuid())
-  const row: ConversationColumns = {
-    id,
-    channel_id: channel.id,
-    contact_id,
-    identity_id,
-    status: "open",
-    close_category: null,
-    assigned_user_id: null,
-    agent_id: null,
-    created_at: now,
-    opened_at: now,
-    closed_at: null,
-    last_activity_at: now,
-    last_activity_preview: null,
-    last_inbound_at: null
-  }
+  const row = newConversation({ id, channel_id: channel.id, contact_id, identity_id }, now)
   return {
     result: id,
     changes: Changes.all(
