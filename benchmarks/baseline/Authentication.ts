@@ -4,7 +4,7 @@ import { hash } from "node:crypto"
 import type { Query, Row } from "./Database.ts"
 import { Refused } from "./Errors.ts"
 
-/** Whose request it is. */
+/** The organization and the member of a request. */
 export interface Key {
   readonly organization_id: string
   readonly member_id: string

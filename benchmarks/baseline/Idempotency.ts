@@ -61,7 +61,7 @@ export const make = (query: Query) => {
     return replayed
   }
 
-  /** What the schema refused may still be the retry of a request that was accepted. */
+  /** Replays the response of an accepted request, because a body that the schema rejects can still be its retry. */
   const refuse = async (request: FastifyRequest, reply: FastifyReply, error: Error): Promise<string> => {
     const replayed = await replay(request, reply, keyOf(request))
     if (replayed === undefined) throw error

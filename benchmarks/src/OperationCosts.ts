@@ -1,4 +1,4 @@
-/** What an operation costs in PostgreSQL at two sizes of one database. */
+/** The cost of an operation in PostgreSQL at two sizes of one database. */
 import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { CurrentActor } from "@messaging-crm/core/Actor"
@@ -207,7 +207,7 @@ const service = (url: string) =>
     Layer.provideMerge(Client.layer({ url: Redacted.make(url), connections: 3 }))
   )
 
-/** What PostgreSQL has spent on a database: the time of its statements, and the processor time of its connections. */
+/** The time that PostgreSQL has spent on a database: of its statements, and the processor time of its connections. */
 interface Spent {
   readonly statements_us: number
   readonly processor_us: number

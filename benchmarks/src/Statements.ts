@@ -1,4 +1,4 @@
-/** Which statements take the most time in PostgreSQL, from `pg_stat_statements`. */
+/** The statements that take the most time in PostgreSQL, from `pg_stat_statements`. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -34,7 +34,7 @@ export const send = Effect.fnUntraced(function*(target: Target, request: Request
   return yield* Effect.die(new Error(`${target.name}: ${request.method} ${request.path}: ${answer.status} ${text}`))
 })
 
-/** What a write makes anew, which differs from one program to the other. */
+/** Fields that each program generates, so that they differ between two programs. */
 const made = new Set(["id", "created_at", "updated_at"])
 
 /** Leaves out of the answer of a write what differs, and of a list the cursor. */

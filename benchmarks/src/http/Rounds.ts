@@ -16,7 +16,7 @@ export interface Round {
   /** The mean length of an answer. */
   readonly bytes: number
   readonly failed: number
-  /** What other processes took meanwhile, in percent of one processor. */
+  /** The CPU time of other processes during the round, in percent of one processor. */
   readonly others: number
 }
 
@@ -64,7 +64,7 @@ const round = Effect.fnUntraced(function*(load: Load, { requests, target }: Runn
 /** Writes are numbered, and leave dead rows. */
 const isWriting = ({ requests }: Runner): boolean => requests.some((parts) => parts.length > 1)
 
-/** What others may take of a processor in a turn that counts, in percent. */
+/** The maximum CPU time of other processes in a valid turn, in percent of one processor. */
 const disturbance = 20
 
 /**

@@ -58,7 +58,7 @@ const run = ({ connections, port, requests, seconds }: Job): Promise<Outcome> =>
     new Promise<void>((resolve) => {
       const socket = connect({ host: "127.0.0.1", port, noDelay: true })
       let sent_at = 0
-      /** What has come of an answer's head, while it is not complete. */
+      /** The received part of an incomplete response head. */
       let begun: Buffer | undefined
       /** The bytes of the answer that have not come. */
       let missing = 0

@@ -43,7 +43,7 @@ const retryAfter = ({ headers }: HttpClientResponse.HttpClientResponse): number 
   return Number.isFinite(seconds) ? seconds : null
 }
 
-/** Returns the outcome of a response. Only 422, 429, and 503 prove that nothing was sent; other errors leave it unknown. */
+/** Returns the message ID of a 202, or fails. Only 422, 429, and 503 prove that nothing was sent; other errors leave the outcome unknown. */
 const understand = Effect.fnUntraced(function*(response: HttpClientResponse.HttpClientResponse) {
   switch (response.status) {
     case 202:

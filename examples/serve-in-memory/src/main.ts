@@ -22,7 +22,7 @@ const service = Layer.merge(
   Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 }))
 )
 
-/** Whose data it is and who may ask for them: what the REST API leaves to operators. */
+/** Creates the organization and an API key, which the REST API leaves to operators. */
 const newKey = Effect.gen(function*() {
   const { organization, owner } = yield* Organizations.use((organizations) =>
     organizations.create(

@@ -18,5 +18,5 @@ const ingress = HttpRouter.add("POST", "/ingress/printer", HttpServerResponse.te
 
 const printer: Provider = { outbound, ingress, background: Layer.empty }
 
-/** What `messaging-crm serve` runs. Settings come from the environment: DATABASE_URL, SECRET_KEY, PORT. */
+/** The service that `messaging-crm serve` runs. Settings come from the environment: DATABASE_URL, SECRET_KEY, PORT. */
 export const service = serve(printer, { migrate: true })

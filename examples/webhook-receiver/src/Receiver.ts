@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener } from "node:http"
 import { text } from "node:stream/consumers"
 import { Webhook } from "standardwebhooks"
 
-/** What every event has. The message or send itself is read with the ids in `data`, as it is by then. */
+/** The fields of every event. Read the current message or send with the IDs in `data`. */
 export interface Event {
   readonly id: string
   readonly type: string

@@ -4,7 +4,7 @@ import { FileAbsent, FileUnavailable } from "@messaging-crm/core/Media"
 import { Effect, Layer, Stream } from "effect"
 import { type Connection, type DialOptions, makeConnect } from "./outbound/Connections.ts"
 
-/** What `fetch` says in Node. Hosts of files answer some other names with an error page. */
+/** The user agent of `fetch` in Node. Hosts of files respond to some others with an error page. */
 const user_agent = "node"
 
 const end = (connection: Connection) => Effect.sync(() => connection.end())

@@ -1,4 +1,4 @@
-/** What a request leaves in the audit: one record of each write, and of each answer that shows a resource as it is. */
+/** Tests of the audit records of requests: one for each write, and for each response that shows a resource as it is. */
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys } from "@messaging-crm/core/ApiKeys"

@@ -1,4 +1,4 @@
-/** Who is let in, how often, and before what else that is decided. */
+/** Tests of authentication and rate limits, and of their order among the other checks. */
 import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey } from "@messaging-crm/core/ApiKeys"

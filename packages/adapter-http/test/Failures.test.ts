@@ -1,4 +1,4 @@
-/** What is answered, and what is logged, when the service or what it stands on is in trouble. */
+/** Tests of responses and logs while the service, its database, or its provider fails. */
 import { assert, describe, it } from "@effect/vitest"
 import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
 import { Contacts, SearchTimeout } from "@messaging-crm/core/Contacts"

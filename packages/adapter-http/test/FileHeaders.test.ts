@@ -11,7 +11,7 @@ const file = (mime_type: string | null, filename: string | null = null) => ({
   bytes: new Uint8Array()
 })
 
-/** What a client that knows RFC 8187 takes for the name. */
+/** Returns the file name that a client reads by RFC 8187. */
 const nameIn = (disposition: string): string => decodeURIComponent(disposition.split("filename*=UTF-8''")[1] ?? "")
 
 describe("the content type", () => {

@@ -104,7 +104,7 @@ beforeAll(async () => {
   world = await settle()
 })
 
-/** What no schema can say: what a body refers to, and what only its parts together mean. */
+/** Errors that no schema describes: unknown references, and parts that are invalid in combination only. */
 const beyond = new RegExp(
   [
     "does not exist in this organization",

@@ -1,4 +1,4 @@
-/** What one organization's key can see and do of another's: nothing, by whatever operation. */
+/** Tests that one organization's key can neither read nor change another's data, in every operation. */
 import { assert, it } from "@effect/vitest"
 import { afterAll } from "vitest"
 import { bodyFor, operations } from "./Operations.ts"

@@ -1,4 +1,4 @@
-/** What is found in a JSON text that `JSON.parse` lets pass. */
+/** Tests of the defects of a JSON text that `JSON.parse` accepts. */
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { flawOf } from "../src/middleware/JsonText.ts"

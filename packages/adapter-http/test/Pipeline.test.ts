@@ -1,4 +1,4 @@
-/** What happens to every request, whatever the operation. */
+/** Tests of the middleware that every request passes. */
 import { assert, describe, it } from "@effect/vitest"
 import { afterAll, beforeAll } from "vitest"
 import { type Answer, idempotency, start } from "./Service.ts"

@@ -1,4 +1,4 @@
-/** What a retried write answers, for every write: what the first one did, whatever happened since. */
+/** Tests of retries of every write: each returns the response of the first, whatever happened since. */
 import { assert, describe, it } from "@effect/vitest"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { ContactStore, newContact } from "@messaging-crm/core/Contacts"

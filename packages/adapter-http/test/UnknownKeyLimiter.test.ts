@@ -1,4 +1,4 @@
-/** What keys cost that a process has not seen at work. */
+/** Tests of the limit for keys that a process does not recognize. */
 import { assert, it } from "@effect/vitest"
 import { Data, Deferred, Effect, Exit, Fiber } from "effect"
 import * as UnknownKeyLimiter from "../src/middleware/UnknownKeyLimiter.ts"

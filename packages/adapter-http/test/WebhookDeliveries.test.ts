@@ -1,4 +1,4 @@
-/** What is posted to webhooks: `/webhooks/{webhook_id}/deliveries`, tests and replays. */
+/** Tests of posts to webhooks: `/webhooks/{webhook_id}/deliveries`, tests, and replays. */
 import { assert, describe, it } from "@effect/vitest"
 import { WebhookRequestFailed } from "@messaging-crm/core/WebhookTransport"
 import { Effect } from "effect"

@@ -243,7 +243,7 @@ const insertTags = Effect.fnUntraced(function*(count: number) {
   yield* Fixtures.write(organization_id, ...ids.map(tagOf))
 })
 
-/** What an organization has a limited number of: how all but the last are created, and the last one. */
+/** A resource of which an organization has a limited number, with the creation of all but the last one, and of the last one. */
 interface Limited {
   readonly fill: Effect.Effect<
     unknown,
@@ -282,7 +282,7 @@ for (const [refusal, { create, fill }] of Object.entries(limited)) {
     }))
 }
 
-/** What tells of one more name of the scene's person: a message from them, and a report of what was sent to them. */
+/** The events with another network ID of the scene's person: a message from them, and a report about a message to them. */
 const tells = {
   "a message": ({ channel, now, receive }: Scene) =>
     receive({

@@ -1,4 +1,4 @@
-/** What a failed statement tells of itself goes into logs and spans, and so must not hold what people wrote. */
+/** Tests that the errors of failed statements, which go into logs and spans, do not contain texts of people. */
 import { assert, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Logger } from "effect"
 import { SqlClient } from "effect/sql"

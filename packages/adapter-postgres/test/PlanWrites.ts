@@ -22,7 +22,7 @@ import { SqlClient } from "effect/sql"
 import * as Crowd from "../testing/Crowd.ts"
 import { channel, contact, conversation, now, owner, tag, webhook } from "./PlanCases.ts"
 
-/** What the cases need. */
+/** The services that the cases require. */
 export type Services = Crm.StoragePorts | Crm.Services | CurrentActor | Dispatch | Ids | SqlClient.SqlClient
 
 /** A claim of a batch of work of one kind. */

@@ -1,4 +1,4 @@
-/** What happens to statements when the network to the database drops packets without an error. */
+/** Tests of statements on a network that drops the packets to the database without an error. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"

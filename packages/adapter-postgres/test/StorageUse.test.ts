@@ -1,4 +1,4 @@
-/** What requests store in PostgreSQL. `STORAGE_REQUESTS=10000` for the number that the budget is about. */
+/** Tests of the bytes that requests store in PostgreSQL. The budget applies to `STORAGE_REQUESTS=10000`. */
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { CurrentActor } from "@messaging-crm/core/Actor"

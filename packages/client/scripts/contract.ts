@@ -153,7 +153,7 @@ export const contract = (): string => {
     `/** Version of this package. */\nexport const version = "${version}"\n`,
     ...Object.entries(document.components.schemas).toSorted(([a], [b]) => a < b ? -1 : 1).map(declarationOf),
     errorCodesOf(document),
-    `/** What each operation accepts and returns, by its method and path. */\nexport interface Operations {\n${
+    `/** The input and the response of each operation, by its method and path. */\nexport interface Operations {\n${
       operations.join("")
     }}\n`
   ].join("\n").replace(/ +$/gm, "")

@@ -154,7 +154,7 @@ export interface ContactField {
   /** A slug, unique in the organization. */
   readonly key: string
   readonly name: string
-  /** Which values the field accepts. Every value is written as a string. */
+  /** The type of accepted values. Every value is written as a string. */
   readonly type: "text" | "number" | "date" | "boolean" | "select" | "url"
   /** The choices of a `select`, null for every other type. */
   readonly options: ReadonlyArray<string> | null
@@ -367,7 +367,7 @@ export interface CreatedWebhook {
   readonly signing_secret: string
 }
 
-/** What happened, with the ids of what changed. */
+/** A change, with the IDs of the changed resources. */
 export type Event =
   | MessageReceivedEvent
   | MessageSentEvent
@@ -763,7 +763,7 @@ export type SendMessage = {
   readonly template: TemplateChoice
 }
 
-/** Who wrote a message. */
+/** The author of a message. */
 export interface Sender {
   /** A message sent through the API has the member of the API key as its sender; `business_app` means the network's own app. */
   readonly type: "contact" | "member" | "agent" | "system" | "business_app"
@@ -831,7 +831,7 @@ export interface TemplateChoice {
     readonly parameters: ReadonlyArray<TemplateParameter>
   } | {
     readonly type: "button"
-    /** What the button does. */
+    /** The kind of the button. */
     readonly sub_type:
       | "quick_reply"
       | "url"
@@ -1234,7 +1234,7 @@ export type ErrorCode =
   | "provider_unavailable" | "search_timeout"
   | "unsupported_media_type"
 
-/** What each operation accepts and returns, by its method and path. */
+/** The input and the response of each operation, by its method and path. */
 export interface Operations {
   /** List contacts. The key needs the scope `contacts:read`. */
   readonly "GET /contacts": {

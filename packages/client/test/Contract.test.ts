@@ -1,4 +1,4 @@
-/** What the compiler knows of the API: the types are the document's, and a wrong call does not compile. */
+/** Tests of the client's types: they are the document's, and a wrong call does not compile. */
 import type {
   Contact,
   EndedSend,

@@ -1,4 +1,4 @@
-/** What happens on the way: every call has one effect, ends, and waits as it is asked to. Time is the test's. */
+/** Tests of failed attempts: every call has one effect, ends, and waits as long as the response asks. The clock is the test's. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   ConnectionError,
@@ -57,7 +57,7 @@ const untilAborted = (signal: AbortSignal | null | undefined): Promise<never> =>
 const refused = (status: number, code: string, headers: Record<string, string> = {}): Fetch => async () =>
   Response.json({ error: { code, message: "No.", param: null, request_id: "r1" } }, { status, headers })
 
-/** What can befall one attempt. The service does what it got, also when nobody hears its answer. */
+/** The faults of one attempt. The service executes each request that it receives, even if its response is lost. */
 const faults: Readonly<Record<string, Fetch>> = {
   "connection refused": async () => {
     throw new TypeError("fetch failed")

@@ -56,7 +56,7 @@ import { DateTime, Effect, Option } from "effect"
 /** `it`, with an adapter's storage and ids as services. */
 export type It = Vitest.MethodsNonLive<Crm.StoragePorts | Ids>
 
-/** What a suite needs of the adapter under test. */
+/** The adapter under test, as the suites require it. */
 export interface Options {
   /** How many runs each property has. */
   readonly runs: number

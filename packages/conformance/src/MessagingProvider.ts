@@ -8,7 +8,7 @@ import { Template } from "@messaging-crm/core/Templates"
 import { Effect, Layer, Result, Schema } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 
-/** What the suite needs of a provider under test. */
+/** The provider under test, as the suite requires it. */
 export interface Options<R> {
   readonly dedup: MessagingProvider["Service"]["dedup"]
   /** A business account, and the ids of all its templates. */

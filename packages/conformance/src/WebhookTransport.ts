@@ -23,7 +23,7 @@ export interface Receiver {
   readonly connections: Effect.Effect<number>
 }
 
-/** What the suite needs of the adapter under test. */
+/** The adapter under test, as the suite requires it. */
 export interface Options {
   /** Layer for the transport with this name resolution and this timeout of an attempt. */
   readonly layer: (options: {

@@ -1,6 +1,6 @@
 /** The checks of a request that keep other sites, and other names of this address, away from the console. */
 
-/** What a site may do with the page: run these scripts, ask this server, and nothing else. */
+/** Returns the content security policy of the page: it can run these scripts and request this server, and nothing else. */
 export const policyOf = (api: string, importMapHash: string): string =>
   [
     "default-src 'none'",

@@ -1,4 +1,4 @@
-/** What happens in a service, as its process reports it: the newest of each kind, in memory. */
+/** The monitor of a service: the newest reports of each kind by its process, in memory. */
 import type { WebhookEvent } from "@messaging-crm/client"
 import { Feed } from "./Feed.ts"
 
@@ -12,7 +12,7 @@ export interface AnsweredRequest {
   readonly duration_ms: number
 }
 
-/** What is known of a send. A report holds only what has changed. */
+/** A report about a send. It contains only the changed fields. */
 export interface SendReport {
   readonly id: string
   readonly conversation_id?: string

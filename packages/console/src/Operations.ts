@@ -1,4 +1,4 @@
-/** What the page can ask for. Each operation is a call of the public REST API through the client, with the server's key. */
+/** The operations that the page can request. Each calls the public REST API through the client, with the server's key. */
 import type { MessagingCrm, NewWebhook, SendMessage, StartConversation, UpdateContact } from "@messaging-crm/client"
 
 type Operation<Input> = (crm: MessagingCrm, input: Input) => Promise<unknown>

@@ -23,7 +23,7 @@ export interface CustomerMessage {
   readonly text: string
 }
 
-/** What a service in development adds. */
+/** The additions of a service in development. */
 export interface Development {
   readonly monitor: Monitor
   /** Receives a message as if the network had delivered it; null if the network is not simulated. */

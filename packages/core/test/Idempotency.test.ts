@@ -26,7 +26,7 @@ const character = Arbitrary.schema(
   Schema.Literals(["\t", " ", "!", "\"", "\\", "a", "~", "\u007F", "\u00E9", "\u00A0"])
 )
 
-/** What an HTTP parser lets into a header, printable or not: many are too short, or too long by little. */
+/** Arbitrary header values that an HTTP parser accepts, printable or not. Many are slightly too short or too long. */
 const header = Arbitrary.array(character, { maxLength: 12 }).pipe(
   Arbitrary.map((characters) => characters.join("")),
   Arbitrary.flatMap((start) =>
@@ -101,7 +101,7 @@ const request = { key, fingerprint: "f".repeat(64), request_id: "r-1" }
 const bytes = (text: string) => new TextEncoder().encode(text)
 const refusal: EncodedResponse = { status: 400, body: bytes("{\"error\":{}}") }
 
-/** A service whose commits are applied or find the key used. It finds the given records, and lists its commits, counts, and purges. */
+/** Returns an idempotency service over scripted commits and records, and the lists of its commits, counts, and purges. */
 const scene = (commits: "apply" | "find the key used", ...found: ReadonlyArray<RecordedResponse>) => {
   const committed: Array<Changes> = []
   const counted: Array<readonly [OrganizationId, number, number]> = []

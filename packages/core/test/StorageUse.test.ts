@@ -1,4 +1,4 @@
-/** What a process counts of the bytes that organizations store, and when it adds them to the database's sum. */
+/** Tests of the bytes that a process counts for each organization, and of when it adds them to the database's sum. */
 import { assert, describe, it } from "@effect/vitest"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { StorageBudget, StorageUse, StorageUseStore } from "@messaging-crm/core/StorageUse"

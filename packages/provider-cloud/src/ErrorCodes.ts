@@ -13,7 +13,7 @@ export interface GraphError {
 }
 
 /**
- * What follows for the send, and for others:
+ * The consequence of an error code for the send, and for other sends:
  *
  * - `reject`: the send fails.
  * - `pause`: the send fails, and the channel is paused until it gets another token or passes a check.

@@ -140,10 +140,10 @@ export const contactsOf = (items: typeof Items.Type): ReadonlyArray<Contact> =>
 const idsOf = ({ parent_user_id, user_id, wa_id }: Contact): Ids => [wa_id, user_id, parent_user_id]
 
 /**
- * Returns whether a contact is the person with these ids.
+ * Returns whether a contact is the person with these IDs.
  *
- * A contact with one of these ids is. So is the only contact of a change, unless
- * it has another number or another user id: the network can omit any of the ids.
+ * A contact with one of these IDs is that person. The only contact of a change is too, unless
+ * it has another number or another user ID: the network can omit any of the IDs.
  */
 const isOf = (ids: ReadonlyArray<string>, isAlone: boolean) => (contact: Contact): boolean => {
   const own = networkIdsOf(idsOf(contact))

@@ -1,4 +1,4 @@
-/** What is found out about an account, before anything is sent under it. */
+/** Tests of the check of an account, before anything is sent under it. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, it } from "@effect/vitest"
 import type { Channel } from "@messaging-crm/core/Channels"
@@ -24,7 +24,7 @@ const channel = (type: Channel["type"]): Channel => ({
 
 const types = ["phone_messaging", "page_messaging", "photo_social"] as const
 
-/** What is found out of a channel of each type. */
+/** Returns the result of the check of a channel of each type. */
 const verdicts = (accounts: Layer.Layer<CloudAccounts>, base_url: string) =>
   Effect.forEach(types, (type) => AccountCheck.use(({ check }) => check(channel(type)))).pipe(
     Effect.provide(AccountCheck.layer.pipe(

@@ -18,7 +18,7 @@ export const parse = (...parts: Parameters<typeof bodyOf>[0]) => Option.getOrThr
 
 export const eventOf = ([notice]: ReadonlyArray<Notice>) => notice?.event ?? assert.fail("There is no notice.")
 
-/** What a message of Ana's says, without who wrote it and when. */
+/** Returns the content of a message of Ana, without its sender and time. */
 export const said = (message: object) => {
   const { notices } = parse(messagePart(number, ana, { ...envelope, ...message }))
   const event = eventOf(notices)

@@ -1,4 +1,4 @@
-/** What is certain after each way in which a call can end. */
+/** Tests of the outcome that is certain after each end of a call. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
@@ -28,7 +28,7 @@ const delivery = (recipient: string, type: ChannelType = "phone_messaging"): Out
   return { channel, reference, recipient, content: { type: "text", text: "Hello" } }
 }
 
-/** What came of a message, in one word. */
+/** Delivers a message, and returns the outcome in one word. */
 const outcomeOfCall = (message: OutboundMessage) =>
   MessagingProvider.use((provider) => Effect.result(provider.deliver(message))).pipe(
     Effect.map((result) => {

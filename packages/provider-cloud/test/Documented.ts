@@ -9,7 +9,7 @@ export interface Documented {
   /** Makes the part for an account. The ID is that of the message. */
   readonly part: (account: string, id: string) => Part
   readonly network: "page" | "phone" | "photo"
-  /** What becomes of it, such as `location: location quoted`; null for what is no message. */
+  /** The resulting type and details, such as `location: location quoted`; null if it is no message. */
   readonly becomes: string | null
 }
 
@@ -19,7 +19,7 @@ const file = { id: "77", mime_type: "image/jpeg", sha256: "made up" }
 /** The file of a link that no network has. It is not fetched. */
 const url = "http://192.168.0.1/file"
 
-/** What can surround a message of any type, and the details that it gives. */
+/** Fields that can surround a message of any type, with the resulting details. */
 const surroundings: ReadonlyArray<readonly [object, string]> = [
   [{}, ""],
   [{ context: { from: "15550783881", id: "wamid.before" } }, "quoted"],

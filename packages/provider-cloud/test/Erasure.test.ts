@@ -1,4 +1,4 @@
-/** What an erasure leaves of callbacks that are stored and not processed yet, where two organizations know one person. */
+/** Tests of an erasure's effect on stored callbacks that are not processed yet, if two organizations know one person. */
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"

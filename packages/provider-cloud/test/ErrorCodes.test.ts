@@ -18,7 +18,7 @@ const wordOf = (fields: Partial<GraphError>): string => {
 
 type Code = readonly [code: number, error_subcode: number | null]
 
-/** What follows, by the codes for which it does. */
+/** The expected consequence, with the codes that have it. */
 const expected: Readonly<Record<string, ReadonlyArray<number | Code>>> = {
   "reject reply_window_closed": [[10, 2018065], [10, 2018278], [10, 2534022], 131047],
   "reject recipient_unreachable": [

@@ -77,7 +77,7 @@ export const overInbox = <A, E, B>(
     Layer.provide([listen, Layer.succeed(References.MinimumLogLevel, "None")])
   )
 
-/** What reached core. */
+/** The events that reached core. */
 export class Received extends Context.Service<Received, {
   readonly events: Effect.Effect<ReadonlyArray<ProviderEvent>>
   /** Everything since the last time. */

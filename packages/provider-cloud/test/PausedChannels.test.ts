@@ -1,4 +1,4 @@
-/** What refusals and throttles of the network do to other messages, over a whole core in memory. */
+/** Tests of the effect that rejections and throttles of the network have on other messages, over a whole core in memory. */
 import { assert, describe } from "@effect/vitest"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import type { ChannelType } from "@messaging-crm/core/Channels"

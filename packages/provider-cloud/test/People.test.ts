@@ -1,4 +1,4 @@
-/** Who a callback of phone messaging is about: by number, by user ID, and after a change of either. */
+/** Tests of the person that a phone messaging callback is about: by number, by user ID, and after a change of either. */
 import { assert, describe, it } from "@effect/vitest"
 import { messagePart, phonePart } from "../src/fake/CallbackBodies.ts"
 import { ana, envelope, eventOf, number, parse } from "./Callback.ts"

@@ -1,4 +1,4 @@
-/** What a message of a page or a photo account holds in addition to its text and its file. */
+/** Tests of the details of a message of a page or a photo account. */
 import { assert, describe, it } from "@effect/vitest"
 import { attached, choice, items, social } from "./Contents.ts"
 

@@ -22,7 +22,7 @@ const timestamp = String(millis / 1000)
 const person = "551188887777"
 
 type Json = Readonly<Record<string, unknown>>
-/** What stands at one place of an entry, and the entry around it with messages that nothing may change. */
+/** An item at one place of an entry, and the entry around it with messages that must stay intact. */
 interface Victim {
   readonly item: Json
   readonly entryOf: (item: unknown, intact: ReadonlyArray<object>) => object
@@ -204,7 +204,7 @@ export const kinds: ReadonlyArray<Kind> = [
 
 const nested = (depth: number): unknown => depth === 0 ? [] : [nested(depth - 1)]
 
-/** What is put in the place of something else. */
+/** Values that replace parts of a body. */
 const strange: ReadonlyArray<unknown> = [
   null,
   true,

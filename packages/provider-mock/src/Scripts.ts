@@ -4,7 +4,7 @@ import type { OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import { HashMap, Option, Schema } from "effect"
 import { type Behavior, behaviorOf } from "./Behaviors.ts"
 
-/** What a behavior is set for: one message, one recipient, or the next calls for any recipient. */
+/** The target of a behavior: one message, one recipient, or the next calls for any recipient. */
 export const Target = Schema.Union([
   Schema.Struct({ reference: SendId }),
   Schema.Struct({ recipient: Schema.String }),

@@ -141,7 +141,7 @@ const run = Effect.fnUntraced(function*(cluster: Cluster) {
   return yield* Ref.get(counts)
 })
 
-/** What is stored when the queue is empty. */
+/** Reads the stored messages, events, and deliveries of a queue that has become empty. */
 const stored = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const [counted] = yield* sql<{ readonly messages: number }>`SELECT count(*)::integer AS messages FROM messages`

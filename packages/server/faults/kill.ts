@@ -23,7 +23,7 @@ const dropped_answers_wanted = Math.ceil(kills_wanted / 2)
 const clients = 6
 const shortTimeoutServer = fileURLToPath(new URL("./server.ts", import.meta.url))
 
-/** What the clients and the killers have recorded. */
+/** The records of the clients and of the killers. */
 interface Outcome extends Writes.Outcome {
   readonly kills: number
   /** The number of commits whose answer was dropped. */

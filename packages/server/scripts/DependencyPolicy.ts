@@ -1,4 +1,4 @@
-/** Which advisories and licenses of dependencies fail a build. `docs/threat-model.md` describes the policy. */
+/** The policy for advisories and licenses of dependencies, described in `docs/threat-model.md`. */
 
 export type Severity = "info" | "low" | "moderate" | "high" | "critical"
 
@@ -17,7 +17,7 @@ interface Advisory {
   readonly severity: Severity
 }
 
-/** What `npm audit --json` prints: an error has no vulnerabilities. */
+/** The output of `npm audit --json`, which has no vulnerabilities if it is an error. */
 export interface AuditReport {
   readonly message?: string
   readonly vulnerabilities?: Readonly<
@@ -69,9 +69,9 @@ export interface Exception {
 }
 
 export interface Verdict {
-  /** What fails the build. */
+  /** Findings that fail the build. */
   readonly failures: ReadonlyArray<string>
-  /** What does not. */
+  /** Findings that do not fail the build. */
   readonly notes: ReadonlyArray<string>
 }
 

@@ -1,4 +1,4 @@
-/** What goes wrong in a run. Its seed selects some kinds of faults, and how often they occur. */
+/** The faults of a run. Its seed selects some kinds of faults, and how often they occur. */
 import type { Seeded } from "./Seeded.ts"
 
 /** The probability of each fault, at each occasion. */

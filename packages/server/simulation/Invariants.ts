@@ -1,4 +1,4 @@
-/** What must hold once a run has healed and every queue is empty. */
+/** The invariants of a run that has healed and emptied every queue. */
 import type { Rows } from "@messaging-crm/adapter-memory/World"
 import { event_age_max } from "@messaging-crm/core/Changes"
 import { ContactRows } from "@messaging-crm/core/Contacts"
@@ -144,7 +144,7 @@ const requireActivity = ({ organization_id, rows }: End) => {
   }
 }
 
-/** What a response says was created exists. */
+/** Checks that every object exists that a response reported as created. */
 const requireAnswered = ({ answered, organization_id, rows }: End) => {
   const has = {
     "/contacts": (id: string) => Table.has(rows.tables, ContactRows, organization_id, id),

@@ -1,4 +1,4 @@
-/** What must hold during a run, checked at each commit: states move as the contract says, and nothing is lost. */
+/** The invariants of a run, checked at each commit: states move as the contract says, and nothing is lost. */
 import type { Rows } from "@messaging-crm/adapter-memory/World"
 import type { Changes } from "@messaging-crm/core/Changes"
 import { deliveryIdOf } from "@messaging-crm/core/Changes"

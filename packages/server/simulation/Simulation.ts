@@ -39,7 +39,7 @@ import * as Trace from "./Trace.ts"
 
 export interface Outcome {
   readonly seed: number
-  /** What did not hold; null if everything did. */
+  /** The broken invariant; null if all held. */
   readonly failure: string | null
   readonly trace: Trace.Trace
   readonly steps: number
@@ -54,7 +54,7 @@ const bytesOf = (random: Seeded) => (bytes: Uint8Array<ArrayBuffer>) => {
   return bytes
 }
 
-/** What the service gets instead of the platform's time, randomness, and logs. */
+/** The simulated time, randomness, and logs that replace those of the platform. */
 const platform = (random: Seeded, timeline: Timeline.Timeline, trace: Trace.Trace): Context.Context<never> => {
   const [ids, jitter, bytes] = [bytesOf(random.split()), random.split(), bytesOf(random.split())]
   const log = Logger.make(({ cause, message }) => {

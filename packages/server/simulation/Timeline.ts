@@ -22,7 +22,7 @@ export interface Timeline {
   readonly now: () => number
   /** How many tasks have run. */
   readonly steps: () => number
-  /** Sleeps however long, and moves the clock. The outside world sleeps so: people, networks, and endpoints. */
+  /** Sleeps; never counts as a pause between polls, so the clock moves on. People, networks, and endpoints sleep with it. */
   readonly wait: (millis: number) => Effect.Effect<void>
   /** Runs tasks until the condition holds. */
   readonly runUntil: (isDone: () => boolean) => void
@@ -31,7 +31,7 @@ export interface Timeline {
 /** The time at which every run starts. The choice is arbitrary. */
 export const epoch = Date.UTC(2026, 0, 5, 9)
 
-/** A run that takes more steps will not end. */
+/** The maximum number of steps of a run. A run that takes more would not end. */
 const steps_max = 3_000_000
 
 const purge_millis = 3_600_000

@@ -1,4 +1,4 @@
-/** What happened in a run, in order: for a person to read, and to compare two runs of a seed. */
+/** The steps of a run, in order: for a person to read, and to compare two runs of a seed. */
 
 export interface Trace {
   readonly add: (who: string, what: string) => void

@@ -73,7 +73,7 @@ const compressed = <E, R>(answer: Effect.Effect<HttpServerResponse.HttpServerRes
   )
 }
 
-/** What `dev` adds to the HTTP server: more routes, a middleware around each request, and the page to which `/` leads. */
+/** The additions of `dev` to the HTTP server: routes, a middleware around each request, and the page to which `/` leads. */
 export interface Additions {
   readonly home: string
   readonly routes: Layer.Layer<never, never, HttpRouter.HttpRouter>

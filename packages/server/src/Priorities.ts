@@ -1,4 +1,4 @@
-/** Which threads get a processor first, where there are more threads than processors. */
+/** The priorities of threads, for hosts with fewer processors than threads. */
 import { Effect } from "effect"
 import { readdirSync } from "node:fs"
 import { getPriority, setPriority } from "node:os"

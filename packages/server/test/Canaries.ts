@@ -7,7 +7,7 @@ import type * as Processes from "../testing/Processes.ts"
 export const word = "kanarienvogel"
 export const phone = "+4915155501234"
 
-/** What no record may contain, in lower case: each marked value has one of these in it. */
+/** The texts that no record may contain, in lower case: each marked value has one of these in it. */
 export const marked = [word, phone.slice(3, -1)]
 
 /** Makes a write of a row end in the fault that one of its values names, such as `fault-53100`. */
@@ -55,7 +55,7 @@ export const conflicts = ["unique_violation", "serialization_failure", "deadlock
 
 export type Respond = (response: ServerResponse) => void
 
-/** What a provider or an endpoint may answer: each repeats what it must not. */
+/** Responses of a provider or an endpoint that repeat marked values. */
 export const answers: Readonly<Record<string, Respond>> = {
   "500": (response) => response.writeHead(500).end(`{"error":"${word} ${phone}"}`),
   "no JSON": (response) => response.writeHead(200).end(`${word} ${phone}`),

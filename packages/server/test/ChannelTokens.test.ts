@@ -40,7 +40,7 @@ const refuseNext = (network_url: string) =>
     await (await fetch(`${network_url}/fake/script`, { method: "POST", headers, body })).arrayBuffer()
   })
 
-/** What the database holds of accounts. */
+/** Reads the stored accounts. */
 const stored = (database_url: string) =>
   SqlClient.SqlClient.use((sql) => sql`SELECT a::text FROM channel_accounts a`).pipe(
     Effect.map((rows) => JSON.stringify(rows)),

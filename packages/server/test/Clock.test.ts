@@ -89,7 +89,7 @@ const claimSend = Effect.gen(function*() {
   return claimed ?? assert.fail("No send is due.")
 })
 
-/** What must be as before, whatever a worker's host thinks of the time. */
+/** Starts a worker with a wrong clock, and returns the check that this changed nothing. */
 const withWorker = Effect.fnUntraced(
   function*(environment: Processes.Environment, hours: number, claimed: ClaimedWork) {
     const [before] = yield* kept

@@ -21,7 +21,7 @@ const contract = readFileSync("docs/contract.md", "utf8")
 const webhooks = readFileSync("docs/webhooks.md", "utf8")
 const sending = readFileSync("docs/sending.md", "utf8")
 
-/** What stands in the first column of the table under a heading, without its quotes of code. */
+/** Returns the first column of the table under a heading, without its code quotes. */
 const named = (page: string, heading: string): ReadonlyArray<string> => {
   const table = page.split(heading)[1]?.split("\n\n")[0] ?? ""
   return Array.from(table.matchAll(/^\| `([^`]+)` \|/gm), ([, name = ""]) => name)

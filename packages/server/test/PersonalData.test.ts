@@ -169,10 +169,10 @@ addFormats.default(ajv)
 
 const schemaFile = new URL("../../../docs/contact-export.schema.json", import.meta.url)
 
-/** What an endpoint answered to an event about the person. */
+/** The response of an endpoint to an event about the person. */
 const endpoint_canary = "canary-endpoint"
 
-/** What else is known of the person, in every field of a contact that takes words. */
+/** Further texts about the person, one in every text field of a contact. */
 const fields = {
   birthday: "1911-11-11",
   city: "canary-city",
@@ -187,7 +187,7 @@ const fields = {
   website_url: "https://canary-website.example/"
 }
 
-/** What a message of the networks says of the person in addition. */
+/** Further texts about the person in the details of a message. */
 const told = { alias: "canary-alias-of", details: "canary-details", provider_message_id: "canary-provider-message" }
 
 const Records = Schema.fromJsonString(Schema.Array(AuditRecord))

@@ -1,4 +1,4 @@
-/** What only several processes on one database can show. */
+/** Tests that need several processes on one database. */
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Redacted, Schedule, Schema } from "effect"

@@ -1,4 +1,4 @@
-/** What an operator runs first: `init` and `doctor`, and a database that does not fit. */
+/** The commands of a first setup: `init`, `doctor`, and starts with an unsuitable database. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { createServer } from "node:net"

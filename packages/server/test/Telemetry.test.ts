@@ -14,7 +14,7 @@ import * as Telemetry from "../src/Telemetry.ts"
 import { answering } from "../testing/Answering.ts"
 import * as Processes from "../testing/Processes.ts"
 
-/** What callers give and nobody else may learn. */
+/** Values of callers that must not reach logs and spans. */
 const canaries = {
   phone: "+4915155501234",
   name: "Canaria",

@@ -46,7 +46,7 @@ interface Outcome {
   readonly taken: number
 }
 
-/** What is to be seen in the end of a start with each number. */
+/** Returns the final outcome of a start with each test number. */
 const numbersOn = (network: Network): Readonly<Record<string, Outcome>> => ({
   "0001": { send: "sent", reports: ["delivered"], reply: null, taken: 1 },
   "0002": { send: "recipient_unreachable", reports: [], reply: null, taken: 0 },

@@ -3,7 +3,7 @@ import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import * as Print from "../src/cli/Print.ts"
 import { oneLine, visible } from "../src/cli/Visible.ts"
 
-/** What a terminal obeys: escape sequences begin with one of these, bidirectional marks swap what is read. */
+/** Characters that control a terminal: escape sequences start with some of these, and bidirectional marks reorder the text. */
 const dangerous = ["\u001b[2J", "\u009b31m", "\r", "\u0007", "\u007f", "\u202e", "\u2066", "\u200f", "\u2028", "\t"]
 const isObeyed = (text: string): boolean => /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(text)
 

@@ -5,7 +5,7 @@ import { basename, join } from "node:path"
 interface ImportRule {
   /** The files the rule is about. */
   readonly files: string
-  /** What they can import in addition to their own package's files. */
+  /** Allowed imports in addition to their own package's files. */
   readonly may: ReadonlyArray<RegExp>
   /** Single files that may import more, by the end of their path. */
   readonly but?: Readonly<Record<string, ReadonlyArray<RegExp>>>
@@ -13,7 +13,7 @@ interface ImportRule {
 
 const core = /^@messaging-crm\/core\//
 
-/** Who may import what. Anything else fails the build. */
+/** The allowed imports of each package. Any other import fails the build. */
 const importRules: ReadonlyArray<ImportRule> = [
   {
     files: "packages/core/src/**/*.ts",

@@ -1,4 +1,4 @@
-/** What tests of processes share in a test run: a PostgreSQL server, unless `TEST_DATABASE_URL` is set, and bundled programs. */
+/** The resources that process tests share in a test run: a PostgreSQL server, unless `TEST_DATABASE_URL` is set, and bundled programs. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"

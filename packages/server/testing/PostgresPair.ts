@@ -62,7 +62,7 @@ const cluster = ({ directory }: Pick<Server, "directory">): string => join(direc
 const urlOf = (password: string, ...ports: ReadonlyArray<number>): string =>
   `postgres://postgres:${password}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}/postgres`
 
-/** What a base backup leaves out: what belongs to the running server, and the log, which the standby receives. */
+/** Paths that a base backup omits: files of the running server, and the log, which the standby receives. */
 const excluded =
   /^(pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)\/.|^(postmaster\.|standby\.signal|server\.log)/
 

@@ -161,7 +161,7 @@ const startMock = Effect.fnUntraced(function*(port: number, servers: ReadonlyArr
   yield* untilUp(`http://127.0.0.1:${port}/accepted`)
 })
 
-/** What the servers and the fake Graph API share. */
+/** The settings that the servers and the fake Graph API share. */
 const app = { id: "1500000001", secret: "the app's secret", verify_token: "a word" }
 const token = "the-token-of-the-channel"
 
@@ -195,7 +195,7 @@ export const cluster = Effect.fnUntraced(
   function*(options: {
     readonly servers: number
     readonly environment: Environment
-    /** Which provider, and so which network. Default: mock. */
+    /** The provider, and with it the network. Default: mock. */
     readonly provider?: "cloud" | "mock"
   }) {
     const isCloud = options.provider === "cloud"

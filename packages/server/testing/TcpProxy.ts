@@ -2,14 +2,14 @@
 import { Effect } from "effect"
 import { connect, createServer, type Server, type Socket } from "node:net"
 
-/** What happens to connections through the proxy. */
+/** The condition of the connections through the proxy. */
 export type Condition =
   | { readonly kind: "open" }
   /** Open connections are closed, and each new one at once. */
   | { readonly kind: "refused" }
   /** Everything is dropped in both directions. */
   | { readonly kind: "silent" }
-  /** What the client sends arrives, and every answer is dropped. */
+  /** Requests arrive, and every response is dropped. */
   | { readonly kind: "answers_lost" }
   /** Everything arrives later. */
   | { readonly kind: "delayed"; readonly millis: number }

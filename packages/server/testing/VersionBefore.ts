@@ -12,7 +12,7 @@ const tables = `${storage}/src/database/schema/tables`
 const git = (...args: ReadonlyArray<string>) =>
   execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
 
-/** What a release may not change incompatibly, and what may change before the first one: the tables, and cursors. */
+/** The parts that a release must keep compatible, and those that can change before the first release: tables and cursors. */
 const formats = [tables, "packages/core/src/kernel/Page.ts"]
 
 /** Returns the last tag before this commit; without one, the commit that was the last to change a format. */

@@ -34,14 +34,14 @@ const isFinal = (status: number): boolean => status === 201 || status === 202
 const isTransient = ({ status, text }: Processes.Answer): boolean =>
   status >= 500 || status === 429 || text.includes("request_processing")
 
-/** What the clients were answered. */
+/** The responses that the clients received. */
 export interface Outcome {
   readonly answered: ReadonlyArray<AnsweredRequest>
   /** The keys for which two answers differed. */
   readonly differences: ReadonlyArray<string>
 }
 
-/** What is stored, and what the network has accepted, when the queue is empty. */
+/** The stored rows and the messages that the network accepted, read when the queue is empty. */
 export interface Stored {
   readonly contacts: ReadonlyArray<{ readonly key: string; readonly count: number }>
   readonly sends: ReadonlyArray<

@@ -63,7 +63,7 @@ const filters = {
   )
 }
 
-/** What an upsert did, contact by contact. */
+/** Schema for the outcome of an upsert, one for each contact. */
 export const UpsertedContacts = Schema.Struct({
   results: Schema.Array(
     Schema.Struct({

@@ -36,7 +36,7 @@ export class EventsGroup extends HttpApiGroup.make("events")
   .annotateMerge(
     OpenApi.annotations({
       title: "Events",
-      description: "What happened in the last 30 days, as webhooks are told of it."
+      description: "Events of the last 30 days, in the form that webhooks get."
     })
   )
 {}

@@ -51,7 +51,7 @@ export const keyHeaderOf = <O extends KeyedWrite>(operation: O) =>
 export class RequestBody extends Context.Service<RequestBody, {
   /** The parsed body; undefined when there is none. */
   readonly json: unknown
-  /** What is wrong with a body that is valid JSON: a repeated name, or too deep nesting. */
+  /** The defect of a body that is valid JSON: a repeated key, or too deep nesting. */
   readonly flaw: { readonly param: string; readonly message: string } | null
 }>()("@messaging-crm/adapter-http/api/Pipeline/RequestBody") {}
 

@@ -57,7 +57,7 @@ export const customValueInvalid = ({ param, type }: CustomValueInvalid) =>
 
 export const tagsTooMany = ({ limit }: TagsTooMany) => Errors.failWith(Texts.tagsTooMany(limit))
 
-/** What is wrong with one of many contacts. */
+/** The rejection of one contact of an upsert. */
 interface Refused {
   readonly error: {
     readonly code: "conflict" | "invalid_input" | "not_found"
@@ -90,7 +90,7 @@ export const contactRefused = (refused: UpsertRefusal): Effect.Effect<never, Ref
   }
 }
 
-/** What can be wrong with the template of a send. */
+/** Responses to errors about the template of a send. */
 export const template = {
   ProviderUnavailable: Errors.providerUnavailable,
   TemplateNotFound: () =>

@@ -1,10 +1,10 @@
 /** The headers under which a stranger's file is handed out, so that no browser runs any of it. */
 import type { MediaFile } from "@messaging-crm/core/Media"
 
-/** What the headers say of a file. */
+/** The fields of a file that its headers contain. */
 type Described = Pick<MediaFile, "filename" | "mime_type">
 
-/** What a browser can show without running it. Anything else is saved, SVG and HTML above all. */
+/** Media types that a browser can show without running them. It saves any other, SVG and HTML above all. */
 const showable = /^(?:image\/(?:avif|bmp|gif|jpeg|png|webp)|audio\/[\w.+-]+|video\/[\w.+-]+)(?:;|$)/i
 
 const media_type_chars_max = 127
@@ -20,7 +20,7 @@ export const contentType = ({ mime_type }: Described): string =>
 
 const filename_chars_max = 200
 
-/** What a file system, or a reader of bidirectional text, would take for something else than a name. */
+/** Characters with a meaning for file systems, or for the display of bidirectional text. */
 const misleading = /[\p{Cc}/\\\u202A-\u202E\u2066-\u2069]/gu
 
 /** Keeps the end of a name that is too long, for the sake of its extension. */

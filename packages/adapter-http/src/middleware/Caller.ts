@@ -1,4 +1,4 @@
-/** Who makes the current request, for the log and the span that are around its authentication. */
+/** The caller of the current request, for the log line and the span around its authentication. */
 import type { Actor } from "@messaging-crm/core/Actor"
 import { Context, Effect } from "effect"
 

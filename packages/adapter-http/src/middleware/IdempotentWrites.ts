@@ -94,7 +94,7 @@ const inputOf = ({ payload }: HttpApiEndpoint.Top): (json: unknown) => unknown =
   return (json = {}) => Option.getOrElse(decode(json), () => json)
 }
 
-/** What an endpoint determines of its writes. */
+/** The rules of an endpoint's writes. */
 interface Write {
   readonly policy: "required" | "optional"
   readonly input: (json: unknown) => unknown

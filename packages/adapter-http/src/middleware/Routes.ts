@@ -9,12 +9,12 @@ export interface Route {
   readonly template: string
 }
 
-/** What may follow in a path, name by name. */
+/** A node in the tree of path names. */
 interface Branch {
   /** The routes that end here, one for each method. */
   readonly routes: Array<Route>
   readonly names: Map<string, Branch>
-  /** What follows any name. */
+  /** The branch for a parameter, which any name matches. */
   any: Branch | null
 }
 

@@ -1,4 +1,4 @@
-/** Which addresses are public, by the special-purpose registries of IANA. */
+/** The public addresses, by the special-purpose registries of IANA. */
 import { Option } from "effect"
 import { BlockList, isIP } from "node:net"
 

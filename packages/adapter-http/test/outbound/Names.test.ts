@@ -6,7 +6,7 @@ import { createSocket } from "node:dgram"
 import { Resolver } from "node:dns/promises"
 import { resolveWith } from "../../src/outbound/Names.ts"
 
-/** What is known of a name: its addresses, or a family that the server fails to look up. */
+/** The records of each name: its addresses, or null for a family that the server fails to look up. */
 type Zone = Readonly<
   Record<string, { readonly v4: ReadonlyArray<string> | null; readonly v6: ReadonlyArray<string> | null }>
 >

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"
 import { codeOf } from "./Client/Server.ts"
 
-/** What PostgreSQL reports of a full disk, of one that fails, and of one that became read-only. */
+/** The codes of PostgreSQL for a full disk, a failing disk, and a read-only disk. */
 const refusals: ReadonlySet<unknown> = new Set(["53100", "58030", "42501"])
 
 /** Whether a statement failed because the disk did not accept its data. Nothing was written. */

@@ -69,7 +69,7 @@ const joinedPairs = Object.entries({ ...joined, channel_type: "k.channel_type" }
 
 const list = selection(Row, (column) => joined[column] ?? `v.${column}`)
 
-/** What a conversation `v` is read with. */
+/** The joins with which a conversation `v` is read. */
 const joins = `
   JOIN channels h ON h.organization_id = v.organization_id AND h.id = v.channel_id
   JOIN contacts c ON c.organization_id = v.organization_id AND c.id = v.contact_id

@@ -1,4 +1,4 @@
-/** What commits are tried on. */
+/** Rows that the tests of commits change. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ContactStore } from "@messaging-crm/core/Contacts"

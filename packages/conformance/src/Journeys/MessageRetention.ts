@@ -1,4 +1,4 @@
-/** What callers see when messages are removed by their age. */
+/** Tests of the effect of message retention on callers. */
 import { assert, it } from "@effect/vitest"
 import { Contacts } from "@messaging-crm/core/Contacts"
 import { Conversations } from "@messaging-crm/core/Conversations"

@@ -21,7 +21,7 @@ import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import { begin, crm, type Storage, work } from "./Scene.ts"
 
-/** What the person said, and is called, somewhere. */
+/** Texts about the person, each in a different place. */
 export const canaries = {
   name: "Canaria",
   family: "Kanarienvogel",

@@ -71,7 +71,7 @@ export interface Message {
   readonly conversation: Conversation
   readonly type: string
   readonly text: string | null
-  /** What it was received with. */
+  /** The details with which it was received. */
   readonly details: object | null
   sender: { readonly type: string; readonly name: string | null }
   /** Null once the person is erased. */

@@ -1,4 +1,4 @@
-/** Whom a claim serves first, as tests. */
+/** Tests of the order in which claims serve organizations and lanes. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Fixtures from "../Fixtures.ts"

@@ -57,7 +57,7 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
 
 /** The key's window is used up. */
 export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
-  /** Whose key it is, for the log. */
+  /** The key's organization, for the log. */
   organization_id: OrganizationId,
   key_id: ApiKeyId,
   quota: Schema.Struct({ limit: Schema.Int, remaining: Schema.Int, reset_seconds: Schema.Int }),

@@ -22,7 +22,7 @@ export const ContactField = Schema.Struct({
   key: Schema.String.annotate({ description: "A slug, unique in the organization." }),
   name: Schema.String,
   type: ContactFieldType.annotate({
-    description: "Which values the field accepts. Every value is written as a string."
+    description: "The type of accepted values. Every value is written as a string."
   }),
   options: Schema.NullOr(Schema.Array(Schema.String)).annotate({
     description: "The choices of a `select`, null for every other type."

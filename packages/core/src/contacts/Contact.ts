@@ -203,7 +203,7 @@ export interface WritableContact extends Schema.Schema.Type<typeof WritableConta
 
 const visible = { type: "string", pattern: "\\S" }
 
-/** What a new contact must have one of. The decision refuses what has none. */
+/** JSON Schemas for the names of a contact, of which a new one must match at least one. The decision rejects a contact without any. */
 const named = ["first_name", "last_name", "primary_phone", "primary_email"].map((field) => ({
   required: [field],
   properties: { [field]: visible }

@@ -36,10 +36,10 @@ export interface References {
   readonly tags: ReadonlyArray<Tag>
 }
 
-/** What a write refers to. */
+/** The parts of a write that refer to other resources. */
 type Referring = TagChanges & Pick<WritableContact, "custom_values" | "owner_user_id">
 
-/** What an update finds in the contact. A value that is there already is accepted though it could not be set any more. */
+/** The current references of a contact. An update accepts them unchanged, even if they could not be set anymore. */
 type Present = Pick<Contact, "custom_values" | "owner_user_id" | "tags">
 
 const nothing: Present = { custom_values: {}, owner_user_id: null, tags: [] }

@@ -34,7 +34,7 @@ export class TagUnknown extends Schema.TaggedError<TagUnknown>()("TagUnknown", {
 
 type PlainField = Exclude<keyof WritableContact, "custom_values" | "tag_ids">
 
-/** What the cells of a column hold. */
+/** The content of a column's cells. */
 type Meaning =
   | { readonly kind: "field"; readonly field: PlainField }
   | { readonly kind: "custom_value"; readonly id: ContactFieldId }

@@ -94,7 +94,7 @@ const wantedOf = (
   }
 }
 
-/** What one upsert loads. */
+/** The loaded rows of one upsert. */
 interface Loaded extends Matched {
   readonly references: References
 }

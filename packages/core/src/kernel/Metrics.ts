@@ -19,7 +19,7 @@ export const webhooks_disabled = Metric.counter("messaging_crm_webhooks_disabled
   incremental: true
 })
 
-/** Commits that failed because a row that the decision depends on had changed. Each is loaded and decided again. */
+/** Counter of commits that failed because a row that the decision depends on had changed, and were decided again. */
 export const conflicts = Metric.counter("messaging_crm_conflicts_total", {
   description: "Commits that conflicted with a concurrent write and were retried.",
   incremental: true

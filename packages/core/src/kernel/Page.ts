@@ -30,7 +30,7 @@ export interface PageRequest {
   readonly size: number
 }
 
-/** What a list with pages is asked for. A filter that is absent does not filter. */
+/** The options of a list with pages. A filter that is absent does not filter. */
 export type ListOptions<Filters extends object> = Partial<Filters> & {
   readonly cursor: string | null
   readonly page_size: number

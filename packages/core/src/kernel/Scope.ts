@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** What an API key may do: each operation of the REST API requires exactly one scope. */
+/** Schema for a permission of an API key: each operation of the REST API requires exactly one scope. */
 export const Scope = Schema.Literals([
   "contacts:read",
   "contacts:write",

@@ -110,5 +110,5 @@ export const byCodePoint: Order.Order<string> = Order.mapInput(
 /** Returns the beginning of a text, at most as long as a preview, cut between two characters. */
 export const preview = (value: string): string => Array.from(value).slice(0, limits.preview_chars_max).join("")
 
-/** What stands in place of a text about a person who was erased. */
+/** The text that replaces texts about an erased person. */
 export const erased = "[erased]"

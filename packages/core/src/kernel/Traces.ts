@@ -44,7 +44,7 @@ export const traced = (name: string): Effect.fn.Untraced => {
   return define as Effect.fn.Untraced
 }
 
-/** What `Effect.fnUntraced` does with whatever it is given, whose many forms need not be repeated. */
+/** The type of `Effect.fnUntraced`, without its many overloads. */
 export type Define = (
   ...definition: ReadonlyArray<unknown>
 ) => (...values: ReadonlyArray<unknown>) => Effect.Effect<unknown>

@@ -30,7 +30,7 @@ export interface CallbackPart {
 export interface StoredCallback extends CallbackPart {
   /** A uuid, later ones greater. */
   readonly id: string
-  /** Who posted it, in words of the provider's package, such as the id of the app that signed it. */
+  /** The sender in terms of the provider's package, such as the ID of the app that signed the body. */
   readonly source: string
   readonly received_at: Timestamp
 }

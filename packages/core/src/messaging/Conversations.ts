@@ -205,7 +205,7 @@ export const reopen = (
     (row) => change(row, State.reopen(row, context.now), (after) => opened(after, context))
   )
 
-/** Returns a new conversation: open, assigned to nobody, and without a message. */
+/** Returns a new conversation, which is open, unassigned, and without messages. */
 export const newConversation = (
   { channel_id, contact_id, id, identity_id }: Pick<
     ConversationColumns,

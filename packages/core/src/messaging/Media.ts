@@ -195,7 +195,7 @@ export class MediaStore extends Context.Service<MediaStore, {
 /** The purpose of these signatures, so that a signature made for another purpose with the same key is refused. */
 const purpose = "media"
 
-/** What is described of a file that is not stored. */
+/** The fields of a media description whose file is not stored. */
 const unstored = { id: null, byte_size: null }
 
 /** The file is larger than the limit. */

@@ -36,7 +36,7 @@ export const Sender = Schema.Struct({
       "A message sent through the API has the member of the API key as its sender; `business_app` means the network's own app."
   }),
   name: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "Sender", description: "Who wrote a message." })
+}).annotate({ identifier: "Sender", description: "The author of a message." })
 export interface Sender extends Schema.Schema.Type<typeof Sender> {}
 
 export const MessageStatus = Schema.Literals(["received", "sent", "delivered", "read", "failed"])

@@ -40,7 +40,7 @@ export class ProviderBusy extends Schema.TaggedError<ProviderBusy>()("ProviderBu
   reason: FailureReason,
   retry_after_seconds: Schema.NullOr(Schema.Number),
   /**
-   * What was throttled, if something was. `channel`: its other sends wait too.
+   * The throttled target; absent without a throttle. `channel`: its other sends wait too.
    * `recipient`: only this conversation waits, for a longer time with each attempt.
    */
   throttles: Schema.optionalKey(Schema.Literals(["channel", "recipient"]))

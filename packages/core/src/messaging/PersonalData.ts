@@ -74,7 +74,7 @@ const eraseConversation = (conversation: ConversationRow): Changes.Changes =>
     last_inbound_at: null
   })
 
-/** Erases what a contact's own row, its identities, and their network IDs contain. An erased contact stays as it is. */
+/** Erases the contents of a contact's row, of its identities, and of their network IDs. An erased contact does not change. */
 export const erase = (
   { found, names }: { readonly found: Option.Option<LoadedContact>; readonly names: ReadonlyArray<LoadedNetworkId> },
   context: DecisionContext

@@ -45,7 +45,7 @@ const Content = {
   /** The text of the message, or the caption of its media. */
   text: Schema.NullOr(Text),
   media: Schema.NullOr(ReceivedMedia),
-  /** What the message holds in addition to its text and its file. */
+  /** The content in addition to the text and the file. */
   details: Schema.optionalKey(Schema.NullOr(MessageDetails)),
   /** The provider's time. */
   sent_at: Timestamp

@@ -121,7 +121,7 @@ export const storeMessage = (
   )
 }
 
-/** What a report of all messages before a time means for one of them. */
+/** The effect on one message of a report about all messages before a time. */
 export type Coverage = "moves" | "has" | "none"
 
 /** Returns whether a report of all messages before a time moves a message, or the message has that status already. */

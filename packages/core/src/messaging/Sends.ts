@@ -139,7 +139,7 @@ const templateContent = (
     return { type: "template", template: { id, name, language, components }, text }
   })
 
-/** What `start` loads. */
+/** The rows that `start` decides on. */
 interface StartLoaded {
   readonly channel: Option.Option<Channel>
   readonly template: FoundTemplate

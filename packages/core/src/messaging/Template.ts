@@ -110,7 +110,7 @@ const ButtonIndex = Schema.Union([
   Schema.String.check(Schema.isPattern(/^[0-9]$/u, { expected: "a number or a digit from 0 to 9" }))
 ])
 
-/** What a button does, in lower case as the network writes it or in upper case as the template says it. */
+/** Schema for the kind of a button, in lower case as in sends or in upper case as in templates. */
 const ButtonSubType = Schema.Literals([
   "quick_reply",
   "url",
@@ -132,7 +132,7 @@ export const TemplateValues = Schema.Union([
   Schema.Struct({ type: Schema.Literal("body"), parameters }).annotate({ title: "Body" }),
   Schema.Struct({
     type: Schema.Literal("button"),
-    sub_type: ButtonSubType.annotate({ description: "What the button does." }),
+    sub_type: ButtonSubType.annotate({ description: "The kind of the button." }),
     index: ButtonIndex.annotate({ description: "The position of the button, from 0." }),
     parameters
   }).annotate({ title: "Button" })

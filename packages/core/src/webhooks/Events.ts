@@ -1,5 +1,5 @@
 /**
- * Events: what the service tells of changes, in a list and to webhooks (contract §13).
+ * Events: the changes that the service reports in a list and to webhooks (contract §13).
  *
  * An event is one of the changes of the operation that it reports, so it exists
  * exactly when that operation is committed. Its bytes are fixed there, and every
@@ -153,7 +153,7 @@ export type EventType = typeof EventType.Type
 /** Schema for an event without its resource: it holds ids and no content. */
 export const Event = Schema.Union(declarations.map(({ schema }) => schema)).annotate({
   identifier: "Event",
-  description: "What happened, with the ids of what changed."
+  description: "A change, with the IDs of the changed resources."
 })
 export type Event = typeof Event.Type
 

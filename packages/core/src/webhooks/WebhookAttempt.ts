@@ -32,7 +32,7 @@ import { type UnansweredCode, type WebhookAnswer, WebhookRequestFailed, WebhookT
 
 // ---------------------------------------------------------------- data
 
-/** What is posted, and where. */
+/** The webhook and the event of an attempt. */
 export interface Posting {
   readonly organization_id: OrganizationId
   readonly webhook: WebhookRow

@@ -109,7 +109,7 @@ const test = (
   })
 }
 
-/** What a delivery and its share of an event take, with their keys in indexes, in bytes. */
+/** The storage of a delivery and its share of an event in bytes, including their index entries. */
 const delivery_bytes = 1000
 
 /** Returns whether an attempt's result is written. It still is if the webhook was disabled during the attempt. */

@@ -1,4 +1,4 @@
-/** What follows from an attempt of a delivery: for the delivery, its webhook, and the lane of the webhook. */
+/** The consequences of a delivery attempt: for the delivery, its webhook, and the webhook's lane. */
 import { DateTime, Duration, Effect, Metric, Option } from "effect"
 import { webhooks_disabled } from "../kernel/Metrics.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"

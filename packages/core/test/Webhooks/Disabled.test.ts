@@ -1,4 +1,4 @@
-/** What an operator learns of a webhook that its endpoint disabled. */
+/** Tests of the log message and the metric about a webhook that its endpoint disabled. */
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { ok, ScriptedEndpoints } from "@messaging-crm/conformance/Endpoints"

@@ -29,7 +29,7 @@ const good = [
   at_most(2048)
 ]
 
-/** What the parser makes of some of them is an address, a private name or another host. */
+/** Rejected URLs with the reason. The URL parser turns some of them into an address, a private name, or another host. */
 const bad = [
   ["", "absolute"],
   ["example.com", "absolute"],

@@ -1,4 +1,4 @@
-/** What decisions are made on in these tests: one of each resource. */
+/** Fixtures of decision tests: one row of each resource. */
 import type { Channel } from "@messaging-crm/core/Channels"
 import * as Contacts from "@messaging-crm/core/Contacts"
 import type * as Conversations from "@messaging-crm/core/Conversations"

@@ -6,7 +6,7 @@
  */
 
 /**
- * What a part is: a message, a message of the business (`echo`), a change of a
+ * The meaning of a part: a message, a message of the business (`echo`), a change of a
  * message, the status of one, or a change of a person. `account` is about the
  * business's account, and `nothing` is about none of these.
  */

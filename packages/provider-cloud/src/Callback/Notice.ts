@@ -25,7 +25,7 @@ export interface Notice {
  */
 export interface Ignored {
   readonly reason: "account" | "group" | "nothing" | "unknown" | "unreadable"
-  /** What it is and, after a colon, its kind as the network names it. */
+  /** The meaning of the part and, after a colon, its kind as the network names it. */
   readonly kind: string
 }
 

@@ -90,7 +90,7 @@ const statuses: Readonly<Record<string, MessageStatusReported["status"]>> = {
   failed: "failed"
 }
 
-/** What the readers of a change's parts need. */
+/** The context of the parts of a change, for their readers. */
 interface Context {
   readonly account: AccountKey
   readonly contacts: ReadonlyArray<Contact>

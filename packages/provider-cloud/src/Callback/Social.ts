@@ -56,7 +56,7 @@ type Item = typeof Item.Type
 const decodeItem = Schema.decodeUnknownOption(Item)
 const decodeMid = Schema.decodeUnknownOption(NetworkId)
 
-/** What the readers of an item's parts need. */
+/** The context of the parts of an item, for their readers. */
 interface Context {
   readonly account: AccountKey
   readonly item: Item

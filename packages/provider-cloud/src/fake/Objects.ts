@@ -1,4 +1,4 @@
-/** What the fake network answers about an object, by its ID: a file, a template, an account or a person. */
+/** The fake network's responses about an object, by its ID: a file, a template, an account, or a person. */
 import { Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Files from "./Files.ts"

@@ -43,7 +43,7 @@ export interface SendRequest extends Omit<AcceptedMessage, "id"> {
   readonly isMisaddressed: boolean
 }
 
-/** What is wrong with a request. */
+/** A rejected request: its error code, HTTP status, and details. */
 export class Fault extends Data.TaggedError("Fault")<{
   readonly code: number
   readonly status?: number

@@ -45,7 +45,7 @@ export interface Memory {
   readonly files_held: boolean
   /** How many of the next links have expired before they are opened. */
   readonly expired_links: number
-  /** What businesses say of themselves, by the ID of the number. */
+  /** The business profiles, by the ID of the number. */
   readonly profiles: ReadonlyMap<string, Readonly<Record<string, unknown>>>
   readonly last: number
 }
@@ -79,7 +79,7 @@ export const nextId = (state: State, kind: string) =>
   Ref.modify(state, (memory) => [`${kind}${memory.last + 1}`, { ...memory, last: memory.last + 1 }] as const)
 
 interface Rejection extends Extract<Answer, { readonly answer: "reject" }> {
-  /** What is wrong; by default that the fake network rejects. */
+  /** The text of the error; by default that the fake network rejects. */
   readonly details?: string
 }
 

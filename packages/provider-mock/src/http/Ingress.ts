@@ -18,7 +18,7 @@ const body_bytes_max = Math.ceil(limits.media_bytes_max * 4 / 3) + 1_048_576
 /** The bytes of the bodies that are read and processed at once: two of the largest. The others wait unread, in their connections. */
 const bytes_max = 2 * body_bytes_max
 
-/** What a body counts at least. So 64 small ones are processed at once. */
+/** The minimum share of a body in `bytes_max`, so that at most 64 small ones are processed at once. */
 const bytes_min = Math.floor(bytes_max / 64)
 
 /** The maximum number of lanes of a callback that are processed concurrently. */

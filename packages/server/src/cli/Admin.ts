@@ -1,4 +1,4 @@
-/** What the admin commands share: they run core's operations on the configured database, as an operator. */
+/** The common parts of the admin commands, which run core's operations on the configured database as an operator. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ConcurrentChanges } from "@messaging-crm/core/Decide"
 import { OrganizationId } from "@messaging-crm/core/Ids"

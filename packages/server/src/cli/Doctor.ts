@@ -24,7 +24,7 @@ interface Finding {
   readonly name: string
   readonly state: "ok" | "warning" | "failed"
   readonly detail: string
-  /** What to do; null if nothing. */
+  /** The action that the operator should take; null if there is none. */
   readonly advice: string | null
 }
 

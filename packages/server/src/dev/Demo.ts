@@ -21,7 +21,7 @@ import { join } from "node:path"
 import * as Print from "../cli/Print.ts"
 import * as SecretFile from "./SecretFile.ts"
 
-/** What `dev` prints when it is ready. */
+/** The facts that `dev` prints when it is ready. */
 export interface Ready {
   readonly base_url: string
   readonly docs_url: string

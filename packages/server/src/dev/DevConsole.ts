@@ -111,7 +111,7 @@ const write = Effect.fnUntraced(function*(input: unknown) {
 
 interface Options {
   readonly address: string
-  /** Whose inbox it is; null without the demo organization, when there is no console. */
+  /** The organization of the inbox; null without the demo organization, when there is no console. */
   readonly organization_id: string | null
   readonly member_id: string | null
   /** Whether messages can be written in a customer's name: only on a simulated network. */

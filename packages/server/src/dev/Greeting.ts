@@ -1,4 +1,4 @@
-/** What `dev` prints when it is ready, and when it stops. */
+/** The messages that `dev` prints when it is ready, and when it stops. */
 import { manifest } from "../Manifest.ts"
 import type { Ready } from "./Demo.ts"
 import * as Demo from "./Demo.ts"

@@ -1,4 +1,4 @@
-/** What single answers must be: no failure without a fault, and no object beyond a limit (contract §3.4, §17). */
+/** Rules for single responses: no failure without a fault, and no object beyond a limit (contract §3.4, §17). */
 import { limits } from "@messaging-crm/core/Limits"
 import type { Evidence, Sighting } from "./Evidence.ts"
 import type { FaultKind, History, Violation } from "./History.ts"

@@ -1,4 +1,4 @@
-/** What contract §19 says of the records of the audit: one for each write, and none without a write. */
+/** The rules of contract §19 for audit records: one for each write, and none without a write. */
 import { rulesOf } from "@messaging-crm/core/Operations"
 import type { Evidence } from "./Evidence.ts"
 import type { Resource, Violation } from "./History.ts"

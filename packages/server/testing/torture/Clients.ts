@@ -54,7 +54,7 @@ const learn = (known: Wishes.Known, { operation }: Wish, answer: Answer): void =
   }
 }
 
-/** What all clients share. */
+/** The parts of a run that all clients share. */
 export interface World {
   readonly cluster: Cluster
   readonly recorder: Recorder

@@ -19,12 +19,12 @@ import { DateTime, Effect, Layer, Option } from "effect"
 
 type Storage = Layer.Layer<Crm.StoragePorts, never, World>
 
-/** What a defect replaces. */
+/** The parts of the service that a defect replaces. */
 export interface Defect {
   readonly storage?: Storage
   readonly provider?: typeof Mock.layer
   readonly transport?: Layer.Layer<WebhookTransport, never, WebhookTransport>
-  /** What a run needs to meet it. */
+  /** The options of a run that detects it. */
   readonly options?: { readonly webhooks: number; readonly calls: number }
   /** Seen by requests alone. */
   readonly instead?: Layer.Layer<never, never, Crm.Services>

@@ -62,7 +62,7 @@ export const make = Effect.fnUntraced(function*(organizations: number, now: () =
     calm: Effect.sync(() => {
       is_calm = true
     }),
-    /** What was received so far, with the secrets of each endpoint; null for one whose secrets are not known for sure. */
+    /** The deliveries received so far, with the secrets of each endpoint; null for an endpoint whose secrets are not certain. */
     received: (secretsOf: (endpoint: string) => ReadonlyArray<string> | null): ReadonlyArray<ReceivedDelivery> =>
       received.map((one) => {
         const { signatures: _, timestamp: __, ...delivery } = one

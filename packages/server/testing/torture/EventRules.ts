@@ -1,4 +1,4 @@
-/** What contract §13 and §14 say of events: each change raises one, and it is delivered at least once with the same bytes. */
+/** The rules of contract §13 and §14 for events: each change raises one, and it is delivered at least once with the same bytes. */
 import { canonicalJson } from "@messaging-crm/core/Idempotency"
 import { delays } from "@messaging-crm/core/WebhookDeliveries"
 import { createdId, type Evidence } from "./Evidence.ts"
@@ -101,7 +101,7 @@ const aboutRaising = (evidence: Evidence): ReadonlyArray<Violation> =>
     })
   })
 
-/** What an event reported of a message still holds at the end. */
+/** Checks that the facts in an event about a message still hold at the end. */
 const aboutReports = ({ history: { organizations } }: Evidence): ReadonlyArray<Violation> =>
   organizations.flatMap(({ final }) => {
     const messages = new Map(Object.values(final.messages).flat().map((message) => [message["id"], message]))

@@ -1,4 +1,4 @@
-/** What a history says, arranged for the checks: its requests, and when each object was seen. */
+/** The evidence of a history, arranged for the checks: its requests, and when each object was seen. */
 import type { Operation } from "@messaging-crm/core/Operations"
 import type { Call, FinalState, History, Resource } from "./History.ts"
 import { type AnsweredCall, isAnswered, isSuccess, type Request, requestsOf, resourcesIn, textOf } from "./Requests.ts"

@@ -18,7 +18,7 @@ interface Plan {
   readonly target: string
   readonly begin: Effect.Effect<void>
   readonly end: Effect.Effect<void>
-  /** What must happen before the next fault of the group, when this one is over. */
+  /** The condition for the next fault of the group, once this one is over. */
   readonly after?: Effect.Effect<void>
   /** How long it lasts; by default between half a second and four seconds. */
   readonly millis?: number

@@ -1,5 +1,5 @@
 /**
- * What a torture run has observed: the calls of its clients, what the network and the endpoints received, the faults, and
+ * The history of a torture run: the calls of its clients, what the network and the endpoints received, the faults, and
  * what was stored at the end. The driver writes it; the checker judges it. It is plain JSON.
  *
  * Every time is in milliseconds of the driver's monotonic clock since the start of the run.
@@ -123,7 +123,7 @@ export interface Fault {
   readonly to: number
 }
 
-/** What an organization had after the faults had ended and the queue was empty. Every list is complete and in its order. */
+/** The data of an organization after the faults had ended and the queue was empty. Every list is complete and in its order. */
 export interface FinalState {
   readonly contacts: ReadonlyArray<Resource>
   readonly tags: ReadonlyArray<Resource>
@@ -149,7 +149,7 @@ export interface History {
   readonly inbound: ReadonlyArray<InboundMessage>
   readonly received: ReadonlyArray<ReceivedDelivery>
   readonly faults: ReadonlyArray<Fault>
-  /** What was left in the queue when the driver stopped waiting. Empty in a sound run. */
+  /** The items in the queue when the driver stopped waiting. Empty in a sound run. */
   readonly unfinished: ReadonlyArray<string>
 }
 
@@ -157,7 +157,7 @@ export interface History {
 export interface Violation {
   /** The rule in one sentence, with its section of the contract. */
   readonly rule: string
-  /** What was seen. */
+  /** The observation that breaks the rule. */
   readonly detail: string
   /** The shortest list of calls that shows it, by `index`. */
   readonly calls: ReadonlyArray<number>

@@ -1,4 +1,4 @@
-/** What contract §5 says of the answers under one idempotency key. */
+/** The rules of contract §5 for the responses under one idempotency key. */
 import type { Evidence } from "./Evidence.ts"
 import type { Violation } from "./History.ts"
 import {

@@ -1,4 +1,4 @@
-/** What contract §8.2, §10.1, and §15 say of people: one identity, one conversation per channel, and no message lost. */
+/** The rules of contract §8.2, §10.1, and §15 for people: one identity, one conversation per channel, and no message lost. */
 import type { Evidence } from "./Evidence.ts"
 import type { Violation } from "./History.ts"
 import { isAnswered, listOf, textOf } from "./Requests.ts"

@@ -7,7 +7,7 @@
 
 /** A call on one object. */
 export interface Step<Action> {
-  /** What was called and, if there was an answer, what was answered. */
+  /** The call and, if there was a response, the response. */
   readonly action: Action
   readonly started_at: number
   /** Null without an answer: the call takes effect at any time after its start, or never. */

@@ -1,4 +1,4 @@
-/** What contract §6 says of lists: their order, their filters, and that a list that ends shows every object. */
+/** The rules of contract §6 for lists: their order, their filters, and that a list that ends shows every object. */
 import type { Evidence, Kind, Sighting } from "./Evidence.ts"
 import type { Resource, Violation } from "./History.ts"
 import { type AnsweredCall, fieldOf, isAnswered, isSuccess, listOf, resourcesIn, textOf } from "./Requests.ts"

@@ -47,7 +47,7 @@ const template = (channel: Channel, value: string) => ({
   ]
 })
 
-/** What clients have learned. */
+/** The objects that clients have seen in responses. */
 export class Known {
   readonly contacts: Array<string> = []
   readonly conversations: Array<string> = []

@@ -1,4 +1,4 @@
-/** What contract §11, §12, and §15 say of messages: each that was accepted, reported, or raised is stored once, as it was. */
+/** The rules of contract §11, §12, and §15 for messages: each that was accepted, reported, or raised is stored once, as it was. */
 import type { Evidence } from "./Evidence.ts"
 import type { FinalState, Resource, Violation } from "./History.ts"
 import { fieldOf, listOf, textOf } from "./Requests.ts"

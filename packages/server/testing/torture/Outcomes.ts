@@ -3,7 +3,7 @@ import type { Operation } from "@messaging-crm/core/Operations"
 import type { Answer, Resource } from "./History.ts"
 import { codeOf, fieldOf, isSuccess, textOf } from "./Requests.ts"
 
-/** What a call returned about one object: the object, or that it was refused. */
+/** The result of a call about one object: the object, or a rejection. */
 export interface Outcome {
   readonly status: number
   /** Null of a refusal. */
@@ -32,7 +32,7 @@ export const outcomeOf = (answer: Answer): Outcome => {
   }
 }
 
-/** What a read of an object returned. */
+/** The result of a read of an object. */
 export const seen = (resource: Resource): Outcome => ({ status: 200, resource, param: null })
 
 /** Equal for actions with equal effects. */

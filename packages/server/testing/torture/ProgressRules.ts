@@ -1,5 +1,5 @@
 /**
- * What never goes back: the status of a send and of a message, and times of the latest change.
+ * Rules for values that never go back: the status of a send and of a message, and times of the latest change.
  *
  * These are judged in the order of time alone, and are no part of the specifications of single objects. A write loads its
  * object before it commits, and a message that is stored meanwhile does not conflict with it, so the answer of the write may

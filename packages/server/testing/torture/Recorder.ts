@@ -4,7 +4,7 @@ import { Effect, Exit } from "effect"
 import type * as Processes from "../Processes.ts"
 import type { Answer, Call, OrganizationIndex } from "./History.ts"
 
-/** What a client wants. It repeats the request until the outcome is known. */
+/** A request that a client repeats until the outcome is known. */
 export interface Wish {
   readonly operation: KeyedOperation
   readonly method: "DELETE" | "GET" | "PATCH" | "POST"
@@ -19,7 +19,7 @@ export interface Key {
   readonly secret: string
 }
 
-/** Who makes a call. */
+/** The client that makes a call, and its organization. */
 export interface Caller {
   readonly client: number
   readonly organization: OrganizationIndex

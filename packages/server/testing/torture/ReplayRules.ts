@@ -1,4 +1,4 @@
-/** What contract §14.18 says of replays: the stored events since a time are posted again. */
+/** The rules of contract §14.18 for replays: the stored events since a time are posted again. */
 import type { Evidence } from "./Evidence.ts"
 import type { Violation } from "./History.ts"
 import { isSuccess, type Request, spanOf, textOf } from "./Requests.ts"

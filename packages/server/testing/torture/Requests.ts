@@ -20,7 +20,7 @@ export interface Request {
   readonly outcomes: ReadonlyArray<AnsweredCall>
 }
 
-/** What became of an attempt. */
+/** The fate of an attempt. */
 export type Fate =
   /** It was answered with the outcome of its request: a success, or a refusal that is recorded (contract §5.4). */
   | "outcome"

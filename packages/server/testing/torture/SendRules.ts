@@ -1,4 +1,4 @@
-/** What contract §12 says of sends: each reaches the network once, in order, and ends. */
+/** The rules of contract §12 for sends: each reaches the network once, in order, and ends. */
 import type { Evidence } from "./Evidence.ts"
 import type { Resource, Violation } from "./History.ts"
 import { isSuccess, type Request, textOf } from "./Requests.ts"

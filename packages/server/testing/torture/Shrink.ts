@@ -11,7 +11,7 @@ type Judge<Action> = (steps: ReadonlyArray<Step<Action>>, budget?: number) => Ve
 /** A longer search than this for one of many smaller contradictions is not worth it. */
 const budget = 50_000
 
-/** What was known at a time: later calls are left out, and calls in progress have no answer. */
+/** Returns the steps as they were at a time: without later calls, and without the responses to calls in progress. */
 const until = <Action>(steps: ReadonlyArray<Step<Action>>, time: number): ReadonlyArray<Step<Action>> =>
   steps.filter(({ started_at }) => started_at <= time)
     .map((step) =>

@@ -7,7 +7,7 @@ import type { Organization } from "./Cluster.ts"
 import type { Resource } from "./History.ts"
 import type { Wish } from "./Recorder.ts"
 
-/** What the clients of an organization have learned from their answers. */
+/** The objects that the clients of an organization have seen in responses. */
 export interface Known extends Organization {
   readonly template_id: string
   /** Makes the URL of an endpoint that no other webhook has. */

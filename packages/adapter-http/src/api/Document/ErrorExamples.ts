@@ -44,7 +44,7 @@ const codes: Readonly<Record<string, ReadonlyArray<Code>>> = {
   507: ["storage_exhausted"]
 }
 
-/** What the last id of a path names. */
+/** Returns the name of the resource that the last ID of a path identifies. */
 const resourceOf = ({ path }: HttpApiEndpoint.Top): string => /.*:(\w+)_id/.exec(path)?.[1] ?? "resource"
 
 const statusesOfWrites = new Set(["409", "413", "415", "507"])
