@@ -1,6 +1,6 @@
 /** Parts of histories that tests make by hand: calls on a few objects, and what is stored at the end. */
 import { emptyContact } from "@messaging-crm/core/Contacts"
-import type { Answer, Call, Fault, FinalState, History, Resource } from "./History.ts"
+import type { Answer, Call, Fault, FinalState, History, ReceivedDelivery, Resource } from "./History.ts"
 
 export const ids = {
   contact: "019aa0c2-5b00-7000-8000-000000000001",
@@ -196,6 +196,39 @@ export const disable = (attempt: Attempt) =>
     key: "disable-1",
     ...attempt
   })
+export const subscribe = (event_types: ReadonlyArray<string>, attempt: Attempt) =>
+  call("webhooks.create", "POST", "/webhooks", { url: "https://shop.example/a", event_types }, {
+    status: 201,
+    data: webhook({ event_types }),
+    key: "subscribe-1",
+    ...attempt
+  })
+export const resubscribe = (event_types: ReadonlyArray<string>, attempt: Attempt) =>
+  call("webhooks.update", "PATCH", `/webhooks/${ids.webhook}`, { event_types }, {
+    data: webhook({ event_types }),
+    key: `resubscribe-${attempt.from}`,
+    ...attempt
+  })
+/** A replay from noon to an hour later. */
+export const replay = (attempt: Attempt) =>
+  call("webhooks.replay", "POST", `/webhooks/${ids.webhook}/replay`, { since: noon }, {
+    status: 202,
+    data: { id: "replay", webhook_id: ids.webhook, since: noon, created_at: later },
+    key: `replay-${attempt.from}`,
+    ...attempt
+  })
+/** An event at noon. */
+export const event = (type: string): Resource => ({ id: `event-${type}`, type, timestamp: noon, data: {} })
+/** A request with an event that the endpoint received. */
+export const posted = (type: string, at: number): ReceivedDelivery => ({
+  organization: 0,
+  endpoint: "/a",
+  event_id: `event-${type}`,
+  text: JSON.stringify(event(type)),
+  at,
+  status: 204,
+  is_signed: true
+})
 export const listWebhooks = (data: ReadonlyArray<Resource>, attempt: Attempt) =>
   call("webhooks.list", "GET", "/webhooks", null, { data, ...attempt })
 export const list = (ids: ReadonlyArray<string>, attempt: Attempt) =>
