@@ -285,7 +285,7 @@ export const event = Effect.fnUntraced(function*(fields: Partial<Changes.RaisedE
   const row: Changes.RaisedEvent = {
     id: EventId.make(yield* uuid),
     type: "message.sent",
-    body: "{}",
+    body: `{"data":{"message_id":"1"}}`,
     created_at: noon,
     resource: null,
     ...fields
@@ -299,7 +299,7 @@ export const listed = ({ resource: _, ...event }: Changes.RaisedEvent): ListedEv
 /** Returns an event as it is stored. */
 export const stored = (event: Changes.RaisedEvent, isAsked = false): StoredEvent => ({
   ...listed(event),
-  full_body: isAsked ? event.resource?.body ?? null : null
+  full_body: isAsked ? Changes.fullBodyOf(event) : null
 })
 
 /** Stores a file. */

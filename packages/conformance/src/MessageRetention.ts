@@ -100,13 +100,13 @@ export const suite = (it: It) => {
         yield* keep(ours, on, { created_at: after(20) })
       ]
       for (const message_id of [...messages.map(({ id }) => id), null]) {
-        const resource = { body: message_id ?? "contact", contact_id, message_id }
+        const resource = { name: "message", value: { id: message_id }, contact_id, message_id }
         yield* Fixtures.write(ours, Changes.raise(yield* Fixtures.event({ resource })))
       }
       assert.strictEqual(yield* purge(10, 9), 1)
       const events = yield* Fixtures.storedEvents(ours, "message.sent")
-      const left = events.map(({ full_body }) => full_body)
-      assert.sameMembers(left, [null, messages[1]?.id ?? "", "contact"])
+      const left = events.map(({ full_body }) => full_body === null ? "removed" : JSON.parse(full_body).data.message.id)
+      assert.sameMembers(left, ["removed", messages[1]?.id, null])
     }))
 
   it.effect("clears the previews of removed messages, and no others", () =>

@@ -228,10 +228,11 @@ describe("a recorded response", () => {
       yield* count(ours, { response: { ...record, body: null } })
       yield* count(theirs, { raise: ["{}", "{\"a\":1}"].map((body) => ({ ...event, body })) })
       assert.deepStrictEqual(counted, [[ours, 500, 72], [theirs, 302, 720], [theirs, 307, 720]])
-      const resource = { body: "{\"notes\":\"一\"}", contact_id, message_id: null }
-      yield* count(ours, { raise: [{ ...event, resource }] }, [event.id])
-      yield* count(ours, { raise: [{ ...event, resource }] })
-      assert.deepStrictEqual(counted.slice(3), [[ours, 315, 720], [ours, 300, 720]])
+      const resource = { name: "contact", value: { notes: "一" }, contact_id, message_id: null }
+      const full = { ...event, body: "{\"data\":{\"a\":1}}", resource }
+      yield* count(ours, { raise: [full] }, [event.id])
+      yield* count(ours, { raise: [full] })
+      assert.deepStrictEqual(counted.slice(3), [[ours, 358, 720], [ours, 316, 720]])
     }).pipe(Effect.provide(outside))
   })
 })

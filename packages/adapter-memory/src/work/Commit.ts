@@ -28,18 +28,19 @@ const raised = (
   owner: OrganizationId,
   { abandon = [] }: Changes.Changes
 ) =>
-({ resource, ...event }: Changes.RaisedEvent): Changes.Changes => {
+(raised: Changes.RaisedEvent): Changes.Changes => {
+  const { resource, ...event } = raised
   const webhooks = Table.all(tables, WebhookRows, owner).filter(({ event_types, id, status }) =>
     status === "active" && event_types.some((type) => type === event.type) &&
     !abandon.some(({ webhook_id }) => webhook_id === id)
   )
-  const stored = webhooks.some(({ include_resource }) => include_resource) ? resource : null
+  const isFull = webhooks.some(({ include_resource }) => include_resource)
   return Changes.all(
     EventRows.insert({
       ...event,
-      full_body: stored?.body ?? null,
-      contact_id: stored?.contact_id ?? null,
-      message_id: stored?.message_id ?? null
+      full_body: isFull ? Changes.fullBodyOf(raised) : null,
+      contact_id: isFull ? resource?.contact_id ?? null : null,
+      message_id: isFull ? resource?.message_id ?? null : null
     }),
     ...webhooks.map(({ id: lane }) => {
       const delivery = newDelivery(event, lane)

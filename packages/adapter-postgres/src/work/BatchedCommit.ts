@@ -24,7 +24,7 @@ export const layer = Layer.effect(
     CommitBatcher.make<Commission, ReadonlyArray<EventId>, Refusal, never>({
       concurrency: statements_max,
       size: commits_max,
-      groupOf: ({ changes }) => shapeOf(changes),
+      groupOf: shapeOf,
       exclusiveKeysOf,
       sharedKeysOf,
       runSingle: one,

@@ -26,6 +26,7 @@ import { codeOf } from "../database/Client/Server.ts"
 import { CommitConnections } from "../database/CommitConnections.ts"
 import { statementOf } from "./Commit/Batch.ts"
 import type { Commission } from "./Commit/Statement.ts"
+import * as Subscriptions from "./Commit/Subscriptions.ts"
 
 /** Why a commit was not applied, or may not have been. */
 export type Refusal = Conflict | KeyUsed | LeaseLost | Unconfirmed
@@ -71,13 +72,17 @@ export const makeWith = (wrap: (one: CommitOne, client: SqlClient.SqlClient) => 
     const sql = yield* SqlClient.SqlClient
     const own = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
 
+    const subscriptions = Subscriptions.make()
+
     const commitOn = (client: SqlClient.SqlClient): CommitOne => (commission) =>
-      Effect.suspend(() => {
-        return Effect.catch(
-          runStatement(client, statementOf([commission], null)),
-          (error) => refused(error, commission.changes.response !== undefined)
-        )
-      })
+      Effect.suspend(() => runStatement(client, statementOf([commission], null))).pipe(
+        Effect.catch((error) => {
+          const { changes, organization_id } = commission
+          if (codeOf(error) !== "MC002") return refused(error, changes.response !== undefined)
+          subscriptions.add(organization_id, changes)
+          return commitOn(client)({ ...commission, isSubscribed: true })
+        })
+      )
     const commit = wrap(commitOn(own), own)
     const commitInside = commitOn(sql)
 
@@ -85,11 +90,16 @@ export const makeWith = (wrap: (one: CommitOne, client: SqlClient.SqlClient) => 
       commit: Effect.fnUntraced(function*(organization_id, changes) {
         if (isNone(changes)) return []
         const hasWork = changes.enqueue !== undefined || changes.raise !== undefined
-        const commission = { organization_id, changes, trace: hasWork ? yield* Traces.current : null }
+        const trace = hasWork ? yield* Traces.current : null
         const outer = yield* Effect.serviceOption(sql.transactionService)
         return yield* Option.isSome(outer)
-          ? Effect.catchTag(commitInside(commission), "Conflict", Effect.die)
-          : commit(commission)
+          // A failed statement would end the caller's transaction.
+          ? Effect.catchTag(
+            commitInside({ organization_id, changes, isSubscribed: true, trace }),
+            "Conflict",
+            Effect.die
+          )
+          : commit({ organization_id, changes, isSubscribed: subscriptions.includes(organization_id, changes), trace })
       })
     })
   })

@@ -64,8 +64,8 @@ export const events = (it: It, { runs }: Options) => {
         const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
         yield* Fixtures.webhook(theirs, asks)
         const [first] = yield* Effect.forEach(webhooks, (fields) => Fixtures.webhook(ours, fields))
-        const full = { body: "with the resource", contact_id, message_id }
-        const [event, bare] = [yield* Fixtures.event({ resource: full }), yield* Fixtures.event()]
+        const resource = { name: "message", value: { text: "\u4e00\"" }, contact_id, message_id }
+        const [event, bare] = [yield* Fixtures.event({ resource }), yield* Fixtures.event()]
         const full_ids = yield* Fixtures.write(ours, Changes.raise(event), Changes.raise(bare))
         assert.deepStrictEqual(full_ids, isKept ? [event.id] : [])
         const bodies = yield* Effect.forEach([event, bare], ({ id }) =>
@@ -73,7 +73,7 @@ export const events = (it: It, { runs }: Options) => {
             store.load(ours, Changes.deliveryIdOf(id, first?.id ?? assert.fail())),
             (loaded) => Option.getOrThrow(loaded).full_body
           ))
-        assert.deepStrictEqual(bodies, [isKept ? full.body : null, null])
+        assert.deepStrictEqual(bodies, [isKept ? Changes.fullBodyOf(event) : null, null])
         const all = yield* Fixtures.storedEvents(ours, "message.sent")
         assert.sameDeepMembers([...all], [Fixtures.stored(event, isKept), Fixtures.stored(bare)])
       }

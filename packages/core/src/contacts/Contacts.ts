@@ -101,7 +101,7 @@ export const ownersExpected = ({ owners }: References): Changes.Changes =>
 
 const subjectOf = (contact: Contact): Events.Subject<"contact"> => ({
   name: "contact",
-  resource: Struct.pick(contact, Struct.keys(Contact.fields)),
+  value: Struct.pick(contact, Struct.keys(Contact.fields)),
   contact_id: contact.id,
   message_id: null
 })

@@ -110,7 +110,7 @@ export const State = {
 
 const subjectOf = (row: Shown): Events.Subject<"conversation"> => ({
   name: "conversation",
-  resource: toConversation(row),
+  value: toConversation(row),
   contact_id: row.contact_id,
   message_id: null
 })

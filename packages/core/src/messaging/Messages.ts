@@ -194,7 +194,7 @@ const linked = (message: Message, media: LinkedMedia | null): LinkedMessage => (
 /** Returns a message as events contain it: as it is read, but without a link to its file. */
 export const subjectOf = (contact_id: ContactId, message: Message): Events.Subject<"message"> => ({
   name: "message",
-  resource: {
+  value: {
     ...Struct.pick({ ...message, delivered_at: message.delivered_at ?? message.read_at }, Struct.keys(Message.fields)),
     media: message.media === null ? null : Struct.omit(message.media, ["id"])
   },

@@ -171,10 +171,8 @@ export interface StoredEvent extends ListedEvent {
 }
 
 /** The resource that an event is about, as the change leaves it. */
-export interface Subject<Name extends EventResourceName = EventResourceName> extends Omit<EventResource, "body"> {
+export interface Subject<Name extends EventResourceName> extends EventResource {
   readonly name: Name
-  /** The resource as callers see it. Its times become text as `Timestamp` encodes them. */
-  readonly resource: object
 }
 
 /** The name of the resource that events of a type contain, or `never`. */
@@ -194,23 +192,16 @@ const everyEvent: EventFilters = { type: null, since: null }
 
 // ----------------------------------------------------------- decisions
 
-/** Adds a resource to the bytes of an event, which end with `data`. */
-const withResource = (body: string, { contact_id, message_id, name, resource }: Subject): EventResource => ({
-  body: `${body.slice(0, -"}}".length)},"${name}":${JSON.stringify(resource)}}}`,
-  contact_id,
-  message_id
-})
-
 /** Makes an event with a new id, the current time and its encoded bytes. */
 export const make = <const Type extends AnyEventType>(
   type: Type,
   data: EventOf<Type>["data"],
   { now, uuid }: DecisionContext,
-  subject: Subject<ResourceOf<Type>> | null = null
+  resource: Subject<ResourceOf<Type>> | null = null
 ): RaisedEvent => {
   const id = EventId.make(uuid())
   const body = JSON.stringify({ id, type, timestamp: DateTime.formatIso(now), data })
-  return { id, type, body, created_at: now, resource: subject === null ? null : withResource(body, subject) }
+  return { id, type, body, created_at: now, resource }
 }
 
 /** Returns the bytes of an event that a webhook gets. */

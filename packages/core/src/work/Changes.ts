@@ -73,10 +73,12 @@ export interface Activity {
   readonly last_inbound_at: Timestamp | null
 }
 
-/** An event with the resource that it is about, which is stored only if a webhook asks for it. */
+/** The resource that an event is about, as the change leaves it. It is encoded and stored only if a webhook asks for it. */
 export interface EventResource {
-  /** The exact bytes of the event with the resource in `data`. */
-  readonly body: string
+  /** The name of its field in the event's `data`. */
+  readonly name: string
+  /** The resource as callers see it. Its times become text as `Timestamp` encodes them. */
+  readonly value: object
   readonly contact_id: ContactId
   /** Null where the resource is no message. */
   readonly message_id: MessageId | null
@@ -91,6 +93,13 @@ export interface RaisedEvent {
   /** Null where the event is about no message, conversation, or contact. */
   readonly resource: EventResource | null
 }
+
+/** Returns the exact bytes of an event with its resource in `data`; null without a resource. */
+export const fullBodyOf = ({ body, resource }: Pick<RaisedEvent, "body" | "resource">): string | null =>
+  resource === null
+    ? null
+    // The bytes of an event end with `data`.
+    : `${body.slice(0, -"}}".length)},"${resource.name}":${JSON.stringify(resource.value)}}}`
 
 /** How long events are kept, with their deliveries. */
 export const event_age_max = Duration.days(30)

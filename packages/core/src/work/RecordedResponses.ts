@@ -4,7 +4,7 @@ import type { EventId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
-import { type Changes, event_age_max } from "./Changes.ts"
+import { type Changes, event_age_max, fullBodyOf } from "./Changes.ts"
 import { StorageUse } from "./StorageUse.ts"
 
 /** Printable ASCII, with spaces inside but not at the ends. The OpenAPI document repeats it. */
@@ -108,9 +108,9 @@ export const make = Effect.gen(function*() {
         ...(response === undefined
           ? []
           : [{ bytes: record_bytes + (response.body?.byteLength ?? 0), age_max: record_age_max }]),
-        ...raise.map(({ body, id, resource }) => {
-          const resource_bytes = full.includes(id) ? encoder.encode(resource?.body).byteLength : 0
-          return { bytes: event_bytes + body.length + resource_bytes, age_max: event_age_max }
+        ...raise.map((event) => {
+          const full_bytes = full.includes(event.id) ? encoder.encode(fullBodyOf(event) ?? "").byteLength : 0
+          return { bytes: event_bytes + event.body.length + full_bytes, age_max: event_age_max }
         })
       ])
   }

@@ -25,7 +25,7 @@ const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =
  * Returns the shape of some changes. Commits of one shape can share a statement,
  * whose text does not depend on their number. Null for changes that cannot share one.
  */
-export const shapeOf = (changes: Changes): string | null => {
+export const shapeOf = ({ changes, isSubscribed }: Pick<Commission, "changes" | "isSubscribed">): string | null => {
   const { abandon = [], aliases = [], enqueue = [], expect, insert = [], raise = [], remove, throttle = [] } = changes
   const { audit, response, settle, touch, update = [] } = changes
   if (abandon.length > 0) return null
@@ -38,6 +38,7 @@ export const shapeOf = (changes: Changes): string | null => {
     tablesOf(update),
     ...Contacts.shapeOf(update),
     touch !== undefined,
+    isSubscribed,
     ...insert.filter(({ rows }) => rows.length > 0).map(({ rows, table }) =>
       `${table.name} ${Object.keys(rows[0] ?? {}).join()}`
     ),
@@ -151,6 +152,11 @@ const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> 
       [table, [Rows.updated(values, table, rows, touch), ...Contacts.updatedWith(table, rows)]] as const
     )
   ]
+  const raised = raise.length === 0
+    ? []
+    : first.isSubscribed
+    ? Events.raised(values, raise, first.changes.abandon ?? [])
+    : [Events.unsubscribed(values, raise)]
   return [
     ...(responses.length === 0 ? [] : [recorded(values, responses)]),
     ...(first.changes.settle === undefined
@@ -166,8 +172,8 @@ const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> 
     }),
     ...(aliases.length === 0 ? [] : [Contacts.aliased(values, aliases)]),
     ...((first.changes.abandon ?? []).length === 0 ? [] : [Events.abandoned(values, first)]),
-    ...(raise.length === 0 ? [] : Events.raised(values, raise, first.changes.abandon ?? [])),
-    ...Work.queued(values, { enqueue, raises: raise.length > 0, settle, throttle }),
+    ...raised,
+    ...Work.queued(values, { enqueue, raises: raise.length > 0 && first.isSubscribed, settle, throttle }),
     ...(audit.length === 0 ? [] : [audited(values, audit)])
   ]
 }
@@ -183,14 +189,18 @@ export const statementOf = (commissions: Commissions, lock_timeout: string | nul
   const parameter = (value: unknown) => `$${parameters.push(value)}`
   const json = (value: unknown) => `${parameter(JSON.stringify(value))}::jsonb`
   const parts = partsOf({ parameter, json }, commissions)
-  const all = (conditions: ReadonlyArray<Part>) => ["true", ...conditions.map(({ requires }) => requires)].join(" AND ")
+  const all = (failure: Part["failure"]) =>
+    ["true", ...parts.filter((part) => part.failure === failure).map(({ requires }) => requires)].join(" AND ")
+  const [first] = commissions
+  const raises = first.changes.raise !== undefined && first.changes.raise.length > 0
   return {
     parameters,
     text: `WITH ${parts.map(({ body, name }) => `${name} AS (${body})`).join(", ")}
-      SELECT commit_requires(
-        ${all(parts.filter(({ isLease }) => isLease === true))},
-        ${all(parts.filter(({ isLease }) => isLease !== true))}
-      )${commissions.some(({ changes: { raise = [] } }) => raise.length > 0) ? `, ${Events.fullIds} AS full_ids` : ""}
+      SELECT commit_requires(${all("lease lost")}, ${all(undefined)})${
+      !raises ? "" : first.isSubscribed
+        ? `, ${Events.fullIds} AS full_ids`
+        : `, commit_requires_no_subscriber(${all("subscribed")})`
+    }
       WHERE set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true) IS NOT NULL`
   }
 }

@@ -1,5 +1,5 @@
 /** Events and their deliveries to webhooks, and the failed deliveries of disabled webhooks. */
-import type { RaisedEvent } from "@messaging-crm/core/Changes"
+import { fullBodyOf, type RaisedEvent } from "@messaging-crm/core/Changes"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { anyNumber, type Commission, type Owned, type Part, type Traced, type Values } from "./Statement.ts"
 
@@ -31,8 +31,32 @@ export const abandoned = ({ json, parameter }: Values, { changes, organization_i
   requires: anyNumber("deliveries_abandoned")
 })
 
+const distinct = (values: ReadonlyArray<string>): ReadonlyArray<string> => Array.from(new Set(values))
+
 /** The ids of the events that `raised` stores with their resources, as JSON. */
 export const fullIds = "to_jsonb(ARRAY(SELECT full_id FROM events_inserted WHERE full_id IS NOT NULL))"
+
+/** Events that no webhook subscribes to. */
+export const unsubscribed = (
+  { json, parameter }: Values,
+  events: ReadonlyArray<Owned<RaisedEvent>>
+): Part => ({
+  name: "events_inserted",
+  body: `
+    INSERT INTO webhook_events (organization_id, id, type, body, created_at)
+    SELECT *
+    FROM jsonb_to_recordset(${
+    json(
+      events.map(({ body, created_at, id, organization_id, type }) => ({ organization_id, id, type, body, created_at }))
+    )
+  }) AS e (organization_id uuid, id uuid, type text, body text, created_at timestamptz)`,
+  requires: `NOT EXISTS (
+    SELECT FROM webhooks
+    WHERE organization_id = ANY(${parameter(distinct(events.map(({ organization_id }) => organization_id)))}::uuid[])
+      AND status = 'active' AND event_types && ${parameter(distinct(events.map(({ type }) => type)))}::text[]
+  )`,
+  failure: "subscribed"
+})
 
 /** Events and their deliveries, except to webhooks that the same commit disables. */
 export const raised = (
@@ -44,7 +68,12 @@ export const raised = (
   body: `
     SELECT *
     FROM jsonb_to_recordset(${
-    json(events)
+    json(events.map(({ resource, ...event }) => ({
+      ...event,
+      resource: resource === null
+        ? null
+        : { body: fullBodyOf({ ...event, resource }), contact_id: resource.contact_id, message_id: resource.message_id }
+    })))
   }) AS e (organization_id uuid, id uuid, type text, body text, created_at timestamptz, resource jsonb, trace text)`,
   requires: anyNumber("events_raised")
 }, {

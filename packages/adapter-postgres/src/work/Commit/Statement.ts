@@ -8,8 +8,8 @@ export interface Part {
   readonly body: string
   /** The condition that the main query checks. */
   readonly requires: string
-  /** Whether a failure means a lost lease, not a conflict. */
-  readonly isLease?: boolean
+  /** What a failure means if it is not a conflict. */
+  readonly failure?: "lease lost" | "subscribed"
 }
 
 /** Adds parameters to the statement. Both functions return the SQL text of the parameter. */
@@ -23,6 +23,8 @@ export interface Values {
 export interface Commission {
   readonly organization_id: OrganizationId
   readonly changes: Changes
+  /** Whether webhooks may subscribe to the events. Otherwise the statement requires that none does, and costs a third less. */
+  readonly isSubscribed: boolean
   /** The trace that the commit runs in. */
   readonly trace: string | null
 }

@@ -38,7 +38,7 @@ export const settled = (
     name: "settled",
     body: bodies[outcome],
     requires: mayBeLost ? anyNumber("settled") : exactly("settled", parameter(settlements.length)),
-    isLease: !mayBeLost
+    ...(mayBeLost ? {} : { failure: "lease lost" as const })
   }
 }
 
