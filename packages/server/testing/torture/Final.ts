@@ -109,15 +109,20 @@ const hurry = SqlClient.SqlClient.use((sql) =>
 /** How often in a row the queue must be empty, as the network takes up to 200 ms to report. */
 const calm_checks = 4
 
-/** Waits until the queue is empty and nothing happens any more, for at most that many seconds. Returns what is left. */
+/**
+ * Waits until the queue is empty and nothing happens any more, or nothing has happened for that many seconds. Returns what is
+ * left. It waits as long as something happens, because the longer a run was, the more sends wait for the one before them.
+ */
 export const settle = Effect.fnUntraced(function*(seconds: number) {
-  let calm = 0
+  let [calm, idle] = [0, 0]
   let before = yield* progress
-  for (let check = 0; check < seconds * 2 && calm < calm_checks; check++) {
+  while (calm < calm_checks && idle < seconds * 2) {
     yield* hurry
     yield* Effect.sleep("500 millis")
     const now = yield* progress
-    calm = now.left.length === 0 && now.rows === before.rows ? calm + 1 : 0
+    const isSame = now.rows === before.rows && now.left.length === before.left.length
+    idle = isSame ? idle + 1 : 0
+    calm = isSame && now.left.length === 0 ? calm + 1 : 0
     before = now
   }
   return before.left

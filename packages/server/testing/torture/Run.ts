@@ -67,8 +67,8 @@ const secretsIn = ({ calls }: Recorder.Recorder) => {
       )
 }
 
-/** How long the end of a run may take: what was interrupted is retried with pauses. */
-const quiescence_seconds_max = 75
+/** How long the end of a run may be idle with work left: longer than leases and unknown outcomes. */
+const idle_seconds_max = 45
 
 /** Runs the system under torture, and returns its history. */
 export const run = Effect.fnUntraced(function*(options: Options) {
@@ -105,7 +105,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   yield* Fiber.interrupt(working)
   return yield* Effect.gen(function*() {
     onPhase("quiescence")
-    const unfinished = yield* Final.settle(quiescence_seconds_max)
+    const unfinished = yield* Final.settle(idle_seconds_max)
     onPhase("final reads")
     const organizations = yield* Effect.forEach(
       cluster.organizations,
