@@ -129,12 +129,13 @@ const sound: Readonly<Record<string, History>> = {
     resubscribe(["message.sent"], { from: 5, to: 6 })
   ),
   "a replay that may have begun before the event was stored": replayed([posted("message.sent", 3)]),
-  "a failure during a fault": history(
+  "a failure during a fault of the database, and after it": history(
     [
-      get(null, { from: 0, to: 1, status: 500, error: { code: "internal_error" } })
+      get(null, { from: 0, to: 1, status: 500, error: { code: "internal_error" } }),
+      get(null, { from: 1500, to: 1501, status: 500, error: { code: "internal_error" } })
     ],
     {},
-    [{ kind: "kill", target: "server", from: 0, to: 1 }]
+    [{ kind: "database_cut", target: "server", from: 0, to: 1 }]
   ),
   "a key that is rejected once it is revoked": history([
     get(null, { from: 0, to: 5 }),
@@ -333,6 +334,22 @@ const broken: Readonly<Record<string, readonly [RegExp, History]>> = {
     history([
       get(null, { from: 0, to: 1, status: 500, error: { code: "internal_error" } })
     ], {})
+  ],
+  "a failure long after a fault": [
+    /^No request fails/,
+    history(
+      [get(null, { from: 2500, to: 2501, status: 500, error: { code: "internal_error" } })],
+      {},
+      [{ kind: "database_cut", target: "server", from: 0, to: 1 }]
+    )
+  ],
+  "a failure during a fault of an endpoint": [
+    /^No request fails/,
+    history(
+      [get(null, { from: 0, to: 1, status: 500, error: { code: "internal_error" } })],
+      {},
+      [{ kind: "endpoint_cut", target: "organization 0", from: 0, to: 1 }]
+    )
   ],
   "a 503 without a hint": [
     /^A 503 says/,

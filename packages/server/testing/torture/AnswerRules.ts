@@ -4,11 +4,21 @@ import type { Evidence, Sighting } from "./Evidence.ts"
 import type { FaultKind, History, Violation } from "./History.ts"
 import { type AnsweredCall, codeOf, isAnswered, listOf, textOf } from "./Requests.ts"
 
-/** How long after a fault its effects may last: statements, leases, and connections end within it. */
-const recovery_millis = 30_000
+/** Faults with which a request can fail: those between a process and its database. Another one costs at most the answer. */
+const failing = new Set<FaultKind>([
+  "postgres_restart",
+  "failover",
+  "database_cut",
+  "database_delay",
+  "disk_full",
+  "read_only"
+])
+
+/** How long after such a fault requests may fail, until connections are replaced. */
+const recovery_millis = 2000
 
 const isDuringFault = ({ faults }: History, { ended_at, started_at }: AnsweredCall): boolean =>
-  faults.some(({ from, to }) => from <= ended_at && to + recovery_millis >= started_at)
+  faults.some(({ from, kind, to }) => failing.has(kind) && from <= ended_at && to + recovery_millis >= started_at)
 
 const aboutFailures = ({ history }: Evidence): ReadonlyArray<Violation> =>
   history.calls.filter(isAnswered).flatMap((call): ReadonlyArray<Violation> => {
