@@ -293,4 +293,14 @@ describe("what the documents cite", () => {
       }
     })
   }
+
+  it("docs/architecture.md: files that are in the folder named before them", () => {
+    for (const line of readFileSync("docs/architecture.md", "utf8").split("\n")) {
+      let folder: string | null = null
+      for (const [, named, file] of line.matchAll(/`([\w/-]+)`:|`(\w+\.ts)`/g)) {
+        if (named !== undefined) folder = named
+        else if (folder !== null) assert.isTrue(existsSync(join("packages", folder, file ?? "")), `${folder}/${file}`)
+      }
+    }
+  })
 })
