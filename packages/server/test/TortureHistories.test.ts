@@ -8,7 +8,6 @@ import {
   contact,
   create,
   disable,
-  event,
   get,
   getSend,
   history,
@@ -17,16 +16,12 @@ import {
   list,
   listWebhooks,
   open,
-  posted,
   reopen,
-  replay,
-  resubscribe,
   revoke,
   say,
   see,
   send,
   sent,
-  subscribe,
   tag,
   tags,
   update,
@@ -44,16 +39,6 @@ const inOrder = sent(["1", "2"])
 const reversed = sent(["2", "1"])
 const changed = sent(["1"], { text: "other" })
 const swapped = sent(["1"])
-
-/** A replay after an event was posted, and what the endpoint received. */
-const replayed = (received: History["received"], ...updates: Parameters<typeof history>[0]): History => ({
-  ...history([
-    subscribe(["message.sent"], { from: 0, to: 1 }),
-    replay({ from: 3, to: 4 }),
-    ...updates
-  ], { webhooks: [webhook()], events: [event("message.sent")] }),
-  received
-})
 
 const sound: Readonly<Record<string, History>> = {
   "an update without an answer that is seen later": history([
@@ -122,13 +107,6 @@ const sound: Readonly<Record<string, History>> = {
     [],
     reversed.accepted
   ),
-  "a replay that posts an event again": replayed([posted("message.sent", 2), posted("message.sent", 5)]),
-  "a replay of a webhook that may have other types by then": replayed(
-    [posted("message.sent", 2)],
-    resubscribe(["contact.created"], { from: 3, to: 4 }),
-    resubscribe(["message.sent"], { from: 5, to: 6 })
-  ),
-  "a replay that may have begun before the event was stored": replayed([posted("message.sent", 3)]),
   "a failure during a fault of the database, and after it": history(
     [
       get(null, { from: 0, to: 1, status: 500, error: { code: "internal_error" } }),
@@ -216,19 +194,6 @@ const broken: Readonly<Record<string, readonly [RegExp, History]>> = {
       disable({ from: 0, to: 1 }),
       listWebhooks([webhook()], { from: 2, to: 3 })
     ], { webhooks: [webhook({ status: "disabled" })] })
-  ],
-  "a replay that omits an event": [/^A replay posts each stored event/, replayed([posted("message.sent", 2)])],
-  "a replay that omits an event, and another one that posts it": [
-    /^A replay posts each stored event/,
-    replayed([posted("message.sent", 2), posted("message.sent", 8)], replay({ from: 6, to: 7 }))
-  ],
-  "a replay that omits an event of a webhook that was updated before": [
-    /^A replay posts each stored event/,
-    replayed(
-      [posted("message.sent", 2)],
-      resubscribe(["message.sent", "contact.created"], { from: 1.5, to: 1.8 }),
-      resubscribe(["message.sent"], { from: 3, to: null })
-    )
   ],
   "a replay with other bytes": [
     /^Every retry/,

@@ -4,7 +4,8 @@ import { delays } from "@messaging-crm/core/WebhookDeliveries"
 import { createdId, type Evidence } from "./Evidence.ts"
 import type { FinalState, Resource, Violation } from "./History.ts"
 import { messageRanks } from "./ProgressRules.ts"
-import { fieldOf, isSuccess, type Request, textOf } from "./Requests.ts"
+import { fieldOf, isSuccess, type Request, spanOf, textOf } from "./Requests.ts"
+import { subscriptions } from "./Subscriptions.ts"
 
 const keyOf = (event: Resource, ...data: ReadonlyArray<string>): string =>
   [event["type"], ...data.map((name) => fieldOf(event, "data", name))].join(" ")
@@ -188,35 +189,51 @@ const aboutStoredDeliveries = ({ history: { organizations, received } }: Evidenc
   )
 }
 
-/** A delivery is stored for each event that a webhook subscribed to when it was raised, unless its types have changed. */
+/** By how much the clocks of processes may differ: each estimates the time of the database from slow round trips. */
+const clock_error_max = 10_000
+
+/**
+ * Returns the latest time of the driver after which an event with a timestamp was raised for sure: the start of a request
+ * whose send was created earlier by more than the error of clocks.
+ */
+const raisedAfter = ({ requests }: Evidence) => {
+  const known = requests.filter(({ call: { operation } }) => operation.startsWith("sends.")).flatMap((request) => {
+    const created_at = textOf(request.outcomes[0]?.answer.body, "data", "created_at")
+    const span = spanOf(request)
+    return created_at === null || span === null ? [] : { created_at: Date.parse(created_at), at: span.started_at }
+  }).toSorted((a, b) => a.created_at - b.created_at)
+  return (timestamp: unknown): number => {
+    const time = Date.parse(String(timestamp)) - clock_error_max
+    const earlier = known.findLastIndex(({ created_at }) => created_at < time)
+    return known.slice(0, earlier + 1).reduce((latest, { at }) => Math.max(latest, at), -Infinity)
+  }
+}
+
+/** A delivery is stored for each event that a webhook subscribed to when it was raised. */
 const aboutMissingDeliveries = (evidence: Evidence): ReadonlyArray<Violation> => {
-  const { history: { organizations }, requests } = evidence
+  const { organizations, received } = evidence.history
   const causes = causesOf(evidence)
-  const changed = new Set(
-    requests.flatMap(({ attempts, call: { operation, request: { path } } }) =>
-      operation === "webhooks.update" && attempts.length > 0 ? [path.split("/").find((part) => part.length === 36)] : []
-    )
-  )
-  const created = new Map(requests.flatMap((request) => {
-    const [first] = request.outcomes
-    const id = request.call.operation === "webhooks.create" ? createdId(evidence, request) : null
-    return id === null || first === undefined ? [] : [[id, first.ended_at] as const]
-  }))
-  return organizations.flatMap(({ final }) =>
-    final.webhooks.filter(({ id, status }) => status === "active" && !changed.has(String(id))).flatMap((webhook) => {
-      const since = created.get(String(webhook["id"]))
-      const types = Array.isArray(webhook["event_types"]) ? webhook["event_types"] : []
-      const stored = new Set((final.deliveries[String(webhook["id"])] ?? []).map(({ event_id }) => event_id))
-      return final.events.filter(({ id, type }) => types.includes(type) && !stored.has(id)).flatMap((event) => {
-        const cause = ["contact_id", "send_id", "message_id"].flatMap((name) =>
-          causes.get(fieldOf(event, "data", name)) ?? []
-        )
-        return since !== undefined && cause.some((started_at) => started_at > since)
-          ? violation(deliveryRule, `${JSON.stringify(event)} has no delivery to ${String(webhook["url"])}`)
-          : []
-      })
+  const raisedBy = raisedAfter(evidence)
+  const isSubscribed = subscriptions(evidence)
+  const arrivals = Map.groupBy(received, ({ event_id }) => event_id)
+  return organizations.flatMap(({ final }) => {
+    const raised = final.events.map((event) => ({
+      event,
+      from: Math.max(
+        raisedBy(event["timestamp"]),
+        ...["contact_id", "send_id", "message_id"].flatMap((name) => causes.get(fieldOf(event, "data", name)) ?? [])
+      ),
+      until: arrivals.get(String(event["id"]))?.[0]?.at ?? Infinity
+    }))
+    return final.webhooks.flatMap(({ id, url }) => {
+      const stored = new Set((final.deliveries[String(id)] ?? []).map(({ event_id }) => event_id))
+      return raised.flatMap(({ event, from, until }) =>
+        stored.has(event["id"]) || !isSubscribed(String(id), from, until)(event["type"])
+          ? []
+          : violation(deliveryRule, `${JSON.stringify(event)} has no delivery to ${String(url)}`)
+      )
     })
-  )
+  })
 }
 
 export const check = (evidence: Evidence): ReadonlyArray<Violation> => [

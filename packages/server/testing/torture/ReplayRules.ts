@@ -1,7 +1,8 @@
 /** The rules of contract §14.18 for replays: the stored events since a time are posted again. */
 import type { Evidence } from "./Evidence.ts"
 import type { Violation } from "./History.ts"
-import { fieldOf, isSuccess, type Request, spanOf, textOf } from "./Requests.ts"
+import { isSuccess, type Request, spanOf, textOf } from "./Requests.ts"
+import { type IsSubscribed, subscriptions } from "./Subscriptions.ts"
 
 interface Replay {
   readonly request: Request
@@ -29,54 +30,37 @@ const replaysOf = ({ requests }: Evidence): ReadonlyArray<Replay> => {
       started_at: span.started_at,
       ended_at: first.ended_at
     }
-  }).toSorted((a, b) => a.created_at < b.created_at ? -1 : 1)
-  return accepted.map((replay, index) => ({
-    ...replay,
-    until: accepted.slice(index + 1).find(({ webhook_id }) => webhook_id === replay.webhook_id)?.ended_at ?? Infinity
-  }))
-}
-
-/** Returns whether the webhook had a type during the whole replay, whatever the order of concurrent updates was. */
-const subscribed = ({ requests }: Evidence, { started_at, until, webhook_id }: Replay) => {
-  const writes = requests.flatMap((request) => {
-    const { call: { operation, request: { body, path } }, outcomes: [first] } = request
-    const span = spanOf(request)
-    const types = fieldOf(body, "event_types")
-    const isWrite = operation === "webhooks.create"
-      ? textOf(first?.answer.body, "data", "id") === webhook_id
-      : operation === "webhooks.update" && path.includes(webhook_id)
-    return isWrite && span !== null && Array.isArray(types) && (first === undefined || isSuccess(first.answer))
-      ? { from: span.started_at, to: span.ended_at ?? Infinity, types }
-      : []
   })
-  const possible = writes.filter((write) =>
-    write.from < until && !writes.some(({ from, to }) => from > write.to && to < started_at)
-  )
-  // A webhook whose creation was not answered had other types, until an update.
-  const isKnown = possible.some(({ to }) => to < started_at)
-  return (type: unknown): boolean => isKnown && possible.every(({ types }) => types.includes(type))
+  return accepted.map((replay) => ({
+    ...replay,
+    until: accepted.reduce(
+      (until, { ended_at, started_at, webhook_id }) =>
+        webhook_id === replay.webhook_id && started_at > replay.ended_at ? Math.min(until, ended_at) : until,
+      Infinity
+    )
+  }))
 }
 
 /**
  * Each replay posts the events that were stored when it was requested. Those that an endpoint had received by then were
  * stored for sure. A webhook that is disabled ends its replay.
  */
-const aboutReplay = (evidence: Evidence, replay: Replay): ReadonlyArray<Violation> => {
+const aboutReplay = ({ history }: Evidence, isSubscribed: IsSubscribed, replay: Replay): ReadonlyArray<Violation> => {
   const { created_at, organization, request: { outcomes }, since, started_at, until, webhook_id } = replay
-  const { history: { organizations, received } } = evidence
+  const { organizations, received } = history
   const final = organizations[organization]?.final
   const webhook = final?.webhooks.find(({ id }) => id === webhook_id)
-  if (final === undefined || webhook?.["status"] !== "active") return []
-  const isSubscribed = subscribed(evidence, replay)
+  if (final === undefined || webhook === undefined) return []
+  const isWanted = isSubscribed(webhook_id, started_at, until)
   const endpoint = new URL(String(webhook["url"])).pathname
-  const idsOf = (isWanted: (one: (typeof received)[number]) => boolean) =>
-    new Set(received.filter(isWanted).map(({ event_id }) => event_id))
+  const idsOf = (isMeant: (one: (typeof received)[number]) => boolean) =>
+    new Set(received.filter(isMeant).map(({ event_id }) => event_id))
   const stored = idsOf(({ at }) => at < started_at)
   const posted = idsOf(({ at, endpoint: to, status }) =>
     to === endpoint && at >= started_at && at < until && status >= 200 && status < 300
   )
   const missing = final.events.filter(({ id, timestamp, type }) =>
-    isSubscribed(type) && stored.has(String(id)) && !posted.has(String(id)) &&
+    isWanted(type) && stored.has(String(id)) && !posted.has(String(id)) &&
     String(timestamp) >= since && String(timestamp) < created_at
   )
   return missing.slice(0, 1).map((event) => ({
@@ -86,5 +70,7 @@ const aboutReplay = (evidence: Evidence, replay: Replay): ReadonlyArray<Violatio
   }))
 }
 
-export const check = (evidence: Evidence): ReadonlyArray<Violation> =>
-  replaysOf(evidence).flatMap((replay) => aboutReplay(evidence, replay))
+export const check = (evidence: Evidence): ReadonlyArray<Violation> => {
+  const isSubscribed = subscriptions(evidence)
+  return replaysOf(evidence).flatMap((replay) => aboutReplay(evidence, isSubscribed, replay))
+}

@@ -1,0 +1,109 @@
+/** Histories of one webhook made by hand: which events it must have got, and which ones again. */
+import { assert, describe, it } from "@effect/vitest"
+import { check } from "../testing/torture/Checker.ts"
+import type { History } from "../testing/torture/History.ts"
+import {
+  disable,
+  event,
+  history,
+  posted,
+  replay,
+  resubscribe,
+  say,
+  sent,
+  subscribe,
+  webhook
+} from "../testing/torture/MadeHistories.ts"
+
+type Calls = Parameters<typeof history>[0]
+
+const send = sent(["1"])
+
+/** A webhook, other calls, and a send of which the event has no delivery. */
+const undelivered = (fields: Parameters<typeof webhook>[0], ...calls: Calls): History =>
+  history(
+    [subscribe(["message.sent"], { from: 0, to: 1 }), ...calls],
+    { ...send.final, webhooks: [webhook(fields)], events: [{ ...event("message.sent"), data: { send_id: "1" } }] },
+    [],
+    send.accepted
+  )
+
+/** A replay after an event was posted, and what the endpoint received. */
+const replayed = (received: History["received"], ...calls: Calls): History => ({
+  ...history([
+    subscribe(["message.sent"], { from: 0, to: 1 }),
+    replay({ from: 3, to: 4 }),
+    ...calls
+  ], { webhooks: [webhook()], events: [event("message.sent")] }),
+  received
+})
+
+const sound: Readonly<Record<string, History>> = {
+  "an event that may have been raised before the webhook was created": undelivered({}, say("1", { from: 0.5, to: 2 })),
+  "an event of a type that the webhook may not have had": undelivered(
+    {},
+    say("1", { from: 2, to: 3 }),
+    resubscribe(["contact.created"], { from: 2, to: null }),
+    resubscribe(["message.sent"], { from: 4, to: 5 })
+  ),
+  "an event of a webhook that may have been disabled by then": undelivered(
+    { status: "disabled" },
+    say("1", { from: 2, to: 3 }),
+    disable({ from: 2, to: 4 })
+  ),
+  "an event of a webhook that the service disabled": undelivered({ status: "disabled" }, say("1", { from: 2, to: 3 })),
+  "a replay that posts an event again": replayed([posted("message.sent", 2), posted("message.sent", 5)]),
+  "a replay of a webhook that may have other types by then": replayed(
+    [posted("message.sent", 2)],
+    resubscribe(["contact.created"], { from: 3, to: 4 }),
+    resubscribe(["message.sent"], { from: 5, to: 6 })
+  ),
+  "a replay that may have begun before the event was stored": replayed([posted("message.sent", 3)])
+}
+
+const deliveryRule = /^A webhook gets each event/
+const replayRule = /^A replay posts each stored event/
+
+const broken: Readonly<Record<string, readonly [RegExp, History]>> = {
+  "an event without a delivery": [deliveryRule, undelivered({}, say("1", { from: 2, to: 3 }))],
+  "an event without a delivery to a webhook that was not disabled after all": [
+    deliveryRule,
+    undelivered({}, disable({ from: 1, to: null }), say("1", { from: 2, to: 3 }))
+  ],
+  "an event without a delivery to a webhook that was updated before": [
+    deliveryRule,
+    undelivered(
+      {},
+      resubscribe(["contact.created"], { from: 2, to: 3 }),
+      resubscribe(["message.sent"], { from: 4, to: 5 }),
+      say("1", { from: 6, to: 7 })
+    )
+  ],
+  "a replay that omits an event": [replayRule, replayed([posted("message.sent", 2)])],
+  "a replay that omits an event, and another one that posts it": [
+    replayRule,
+    replayed([posted("message.sent", 2), posted("message.sent", 8)], replay({ from: 6, to: 7 }))
+  ],
+  "a replay that omits an event of a webhook that was updated before": [
+    replayRule,
+    replayed(
+      [posted("message.sent", 2)],
+      resubscribe(["message.sent", "contact.created"], { from: 1.5, to: 1.8 }),
+      resubscribe(["message.sent"], { from: 3, to: null })
+    )
+  ]
+}
+
+/** Nothing is known about deliveries that are stored, and the state of the webhook is judged elsewhere. */
+const rulesOf = (one: History): ReadonlyArray<string> =>
+  check(one).map(({ rule }) => rule).filter((rule) => deliveryRule.test(rule) || replayRule.test(rule))
+
+describe("a history of a webhook made by hand", () => {
+  for (const [name, one] of Object.entries(sound)) {
+    it(`sound: ${name}`, () => assert.deepStrictEqual(rulesOf(one), []))
+  }
+
+  for (const [name, [rule, one]] of Object.entries(broken)) {
+    it(`broken: ${name}`, () => assert.isTrue(rulesOf(one).some((found) => rule.test(found)), rulesOf(one).join(", ")))
+  }
+})
