@@ -36,6 +36,7 @@ const organization = Effect.gen(function*() {
     }))
   const state: Organization = {
     id,
+    now: Fixtures.noon,
     channels,
     members,
     fields,

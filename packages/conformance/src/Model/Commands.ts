@@ -112,6 +112,11 @@ const commands = {
     color: Arbitrary.schema(TagColor)
   },
   createContact: { contact },
+  upsertContacts: {
+    match: literal("primary_phone", "primary_email", "external_id"),
+    channel_type: literal("phone_messaging", "photo_social"),
+    people: array(all({ value: phone, contact }), { minLength: 1, maxLength: 3 })
+  },
   getContact: { id: choice },
   updateContact: { id: choice, contact },
   editTags: { id: choice, add: array(choice, { maxLength: 3 }), remove: array(choice, { maxLength: 2 }) },
@@ -204,6 +209,7 @@ const commands = {
   },
   rotateSecret: { id: choice },
   testWebhook: { id: choice },
+  replayWebhook: { id: choice, since_seconds_ago: literal(86_400, 60, 0, -60, 2_592_000, 2_592_001) },
   disableWebhook: { id: choice }
 } satisfies Record<string, Fields>
 

@@ -1,4 +1,5 @@
 /** The model of tags and contacts (contract §8, §9.3). */
+import type { ChannelType } from "@messaging-crm/core/Channels"
 import type { ContactField } from "@messaging-crm/core/ContactFields"
 import { WritableContact } from "@messaging-crm/core/Contacts"
 import type { TagColor } from "@messaging-crm/core/Tags"
@@ -64,8 +65,8 @@ const fields = Object.keys(WritableContact.fields).filter((field) => field !== "
 
 export const nothingKnown = Object.fromEntries(fields.map((field) => [field, null]))
 
-/** Edits a contact, and raises an event with the names of the fields that differ afterwards. */
-export const edit = (organization: Organization, contact: Contact, how: () => void) => {
+/** Edits a contact, and raises an event with the names of the fields that differ afterwards. Returns whether any does. */
+export const edit = (organization: Organization, contact: Contact, how: () => void): boolean => {
   const fields = () =>
     Object.entries(showContact(contact)).map(([field, value]) => [field, JSON.stringify(value)] as const)
   const before = new Map(fields())
@@ -76,6 +77,7 @@ export const edit = (organization: Organization, contact: Contact, how: () => vo
   if (changed_fields.length > 0) {
     raise(organization, "contact.updated", { contact_id: contact.id, changed_fields: changed_fields.toSorted() })
   }
+  return changed_fields.length > 0
 }
 
 /** Returns a new contact without any values. */
@@ -94,14 +96,50 @@ export const newContact = (at: Moment, organization: Organization): Contact => {
   return contact
 }
 
-export const createContact = (at: Moment, organization: Organization, wish: Wish): Answer => {
+/** Returns why a contact cannot be created, if there is a reason. */
+const objectionToNew = (organization: Organization, wish: Wish): Answer | null => {
   const naming = ["first_name", "last_name", "primary_phone", "primary_email"]
   if (naming.every((field) => (wish.plain[field] ?? null) === null)) return refused("ContactUnnamed")
-  const objected = objection(organization, wish)
+  return objection(organization, wish)
+}
+
+export const createContact = (at: Moment, organization: Organization, wish: Wish): Answer => {
+  const objected = objectionToNew(organization, wish)
   if (objected !== null) return objected
   const contact = newContact(at, organization)
   grant(organization, contact, wish)
   return ok(showContact(contact))
+}
+
+/** By what an upsert finds a contact. */
+export type Match =
+  | { readonly by: "primary_email" | "primary_phone"; readonly value: string }
+  | { readonly by: "external_id"; readonly value: string; readonly channel_type: ChannelType }
+
+const isMatch = ({ identities, plain }: Contact, match: Match): boolean =>
+  match.by === "external_id"
+    ? identities.some(({ channel_type, external_id }) =>
+      channel_type === match.channel_type && external_id === match.value
+    )
+    : foldCase(plain[match.by] ?? "") === foldCase(match.value)
+
+export const upsertContact = (at: Moment, organization: Organization, match: Match, wish: Wish): Answer => {
+  const [contact, ...others] = organization.contacts.filter((one) => isMatch(one, match))
+  if (others.length > 0) return refused("ContactAmbiguous")
+  const objected = contact === undefined ? objectionToNew(organization, wish) : objection(organization, wish)
+  if (objected !== null) return objected
+  if (contact !== undefined) {
+    const isChanged = edit(organization, contact, () => grant(organization, contact, wish))
+    if (isChanged) contact.updated_at = at.now
+    return ok({ id: contact.id, outcome: isChanged ? "updated" : "unchanged" })
+  }
+  const created = newContact(at, organization)
+  grant(organization, created, wish)
+  if (match.by === "external_id") {
+    const { channel_type, value: external_id } = match
+    created.identities.push({ id: at.name(), channel_type, external_id, display_name: null })
+  }
+  return ok({ id: created.id, outcome: "created" })
 }
 
 export const updateContact = (

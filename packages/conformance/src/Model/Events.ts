@@ -9,6 +9,7 @@ import {
   type Moment,
   ok,
   type Organization,
+  type Post,
   refused,
   showWebhook,
   type Webhook
@@ -16,21 +17,22 @@ import {
 
 /** Raises an event, which is kept, with a delivery for each active webhook that subscribes to it. */
 export const raise = (organization: Organization, type: EventType, data: Event["data"]) => {
-  organization.events.push({ type, data })
   const webhooks = organization.webhooks.filter((webhook) =>
     webhook.disabled_at === null && webhook.event_types.includes(type)
   )
   const isAsked = webhooks.some(({ include_resource }) => include_resource)
   const has_resource = isAsked && /^(contact|conversation|message)\./.test(type)
-  for (const webhook of webhooks) webhook.pending.push({ type, data, has_resource })
+  const event: Event = { type, data, created_at: organization.now, has_resource }
+  organization.events.push(event)
+  for (const webhook of webhooks) webhook.pending.push(event)
 }
 
 /** Removes the resources of events about a person. */
 export const eraseResources = (organization: Organization, { id }: Contact) => {
   const threads = organization.conversations.filter(({ contact }) => contact.id === id).map((thread) => thread.id)
-  for (const post of organization.webhooks.flatMap(({ pending }) => pending)) {
-    const { contact_id, conversation_id } = post.data
-    if (contact_id === id || threads.some((thread) => thread === conversation_id)) post.has_resource = false
+  for (const event of organization.events) {
+    const { contact_id, conversation_id } = event.data
+    if (contact_id === id || threads.some((thread) => thread === conversation_id)) event.has_resource = false
   }
 }
 
@@ -51,7 +53,9 @@ export const createWebhook = (
     rotations: [],
     posted: [],
     pending: [],
-    abandoned: []
+    abandoned: [],
+    replay: null,
+    replayed: []
   }
   organization.webhooks.push(webhook)
   return ok(showWebhook(webhook))
@@ -99,18 +103,46 @@ export const rotateSecret = ({ now }: Moment, webhook: Webhook | undefined): Ans
 export const testWebhook = (organization: Organization, webhook: Webhook | undefined): Answer => {
   if (webhook === undefined) return refused("WebhookNotFound")
   if (webhook.disabled_at !== null) return refused("WebhookDisabled")
-  const event = { type: "webhook.test", data: { webhook_id: webhook.id } } as const
+  const event: Event = {
+    type: "webhook.test",
+    data: { webhook_id: webhook.id },
+    created_at: organization.now,
+    has_resource: false
+  }
   organization.events.push(event)
-  webhook.pending.push({ ...event, has_resource: false })
+  webhook.pending.push(event)
   return ok({ event_type: event.type, status: "pending" })
 }
 
-/** Attempts every pending delivery. */
+/** Begins to post the events from `since` until now again. */
+export const replayWebhook = (at: Moment, webhook: Webhook | undefined, since: DateTime.Utc): Answer => {
+  if (webhook === undefined) return refused("WebhookNotFound")
+  if (webhook.disabled_at !== null) return refused("WebhookDisabled")
+  const oldest = DateTime.subtract(at.now, { days: 30 })
+  if (DateTime.isLessThan(since, oldest) || DateTime.isGreaterThan(since, at.now)) return refused("SinceOutOfRange")
+  if (webhook.replay !== null) return refused("ReplayInProgress")
+  webhook.replay = { since, until: at.now }
+  return ok({ id: at.name(), webhook_id: webhook.id, since, created_at: at.now })
+}
+
+/** Attempts every pending delivery, and carries out the replays. */
 export const post = (organization: Organization) => {
   for (const webhook of organization.webhooks) {
-    webhook.posted.push(
-      ...webhook.pending.map((each) => ({ ...each, has_resource: each.has_resource && webhook.include_resource }))
-    )
+    const { disabled_at, event_types, include_resource, pending, posted, replay, replayed } = webhook
+    const postOf = ({ data, has_resource, type }: Event): Post => ({
+      data,
+      has_resource: has_resource && include_resource,
+      type
+    })
+    posted.push(...pending.map(postOf))
     webhook.pending = []
+    webhook.replay = null
+    if (replay === null || disabled_at !== null) continue
+    const { since, until } = replay
+    const again = organization.events.filter(({ created_at, type }) =>
+      event_types.some((asked) => asked === type) &&
+      DateTime.isGreaterThanOrEqualTo(created_at, since) && DateTime.isLessThan(created_at, until)
+    )
+    replayed.push(...again.map(postOf))
   }
 }

@@ -10,6 +10,7 @@ import {
   UpdateContact,
   type WritableContact
 } from "@messaging-crm/core/Contacts"
+import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import { CloseConversation, Conversations as ConversationOperations } from "@messaging-crm/core/Conversations"
 import { ChannelId, ConversationId, MessageId, SendId, TagId, WebhookId } from "@messaging-crm/core/Ids"
 import { Messages as MessageOperations } from "@messaging-crm/core/Messages"
@@ -18,9 +19,10 @@ import { Phone } from "@messaging-crm/core/Phones"
 import { SendMessage, Sends as SendOperations, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
+import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { CreateWebhook, UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
-import { DateTime, Effect } from "effect"
+import { DateTime, Effect, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { ScriptedProvider } from "../Provider.ts"
 import type { Command, ContactInput } from "./Commands.ts"
@@ -41,6 +43,7 @@ import {
   chooseContact,
   chooseConversation,
   chooseMember,
+  refusal,
   type Scene,
   unknownId
 } from "./Scene.ts"
@@ -61,6 +64,9 @@ const chooseFields = (scene: Scene, { custom_values, owner, plain = {}, tags }: 
   return { input, wish: { plain: { ...plain, ...known }, ...custom, ...labels } }
 }
 
+/** Two spellings of one person's email. */
+const emails = { "+4915100000001": "kim@acme.example", "+4915100000002": "KIM@Acme.example" }
+
 /** Lets time pass and the worker do what is due. Then the model does the same, in the order of the provider's calls. */
 const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { readonly after_millis: number }) {
   const { names, ours, theirs } = scene
@@ -70,6 +76,7 @@ const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { reado
   const before = (yield* provider.received).length
   while ((yield* Worker.use(({ runOnce }) => runOnce)) > 0) continue
   const organizations = [ours, theirs]
+  for (const one of organizations) one.now = at.now
   for (const { channel, content, recipient, reference } of (yield* provider.received).slice(before)) {
     const organization = organizations.find(({ channels }) => channels.some(({ id }) => id === channel.id))
     // An earlier run that failed may have left work in the queue.
@@ -127,6 +134,31 @@ const perform: Perform = {
     const expected = Contacts.createContact(scene.at, scene.ours, wish)
     return agree(scene, expected, ContactOperations.use(({ create }) => create(CreateContact.make(input))))
   },
+
+  upsertContacts: (scene, { channel_type, match: by, people }) =>
+    Effect.gen(function*() {
+      const asked = people.map(({ contact, value: number }) => {
+        const { input, wish } = chooseFields(scene, contact)
+        // One contact can have two identities, whose upserts would come in any order.
+        const external_id = people[0]?.value ?? number
+        const value = by === "primary_email" ? emails[number] : by === "external_id" ? external_id : number
+        const match = by === "external_id" ? { by, channel_type, value } : { by, value }
+        const set = by === "external_id" ? {} : { [by]: value }
+        const answer = Contacts.upsertContact(scene.at, scene.ours, match, {
+          ...wish,
+          plain: { ...wish.plain, ...set }
+        })
+        return { input: { ...input, [by]: value }, answer }
+      })
+      const contacts = asked.map(({ input }) => input)
+      const input = UpsertContacts.make({ match: by, contacts, ...(by === "external_id" ? { channel_type } : {}) })
+      const upsert = Effect.map(
+        ContactUpserts.use((all) => all.upsert(input)),
+        (results) => results.map(Result.match({ onFailure: refusal, onSuccess: ok }))
+      )
+      yield* agree(scene, ok(asked.map(({ answer }) => answer)), upsert)
+      yield* agreeOnLists(scene, [])
+    }),
 
   getContact: (scene, command) => {
     const { contact, id } = chooseContact(scene, command.id)
@@ -353,6 +385,13 @@ const perform: Perform = {
     return agree(scene, Events.testWebhook(scene.ours, thing), state)
   },
 
+  replayWebhook: (scene, command) => {
+    const { id, thing } = choose(scene, command.id, ({ webhooks }) => webhooks)
+    const since = DateTime.subtract(scene.at.now, { seconds: command.since_seconds_ago })
+    const start = WebhookReplays.use((replays) => replays.start(WebhookId.make(id), ReplayWebhook.make({ since })))
+    return agree(scene, Events.replayWebhook(scene.at, thing, since), start)
+  },
+
   disableWebhook: (scene, command) =>
     Effect.gen(function*() {
       const { id, thing } = choose(scene, command.id, ({ webhooks }) => webhooks)
@@ -371,6 +410,7 @@ const choiceOf = (template: string, value: string) => ({
 
 /** Carries out one command on the service and on the model. */
 export const run = (scene: Scene, command: Command): Effect.Effect<void, never, Asked> => {
+  for (const organization of [scene.ours, scene.theirs]) organization.now = scene.at.now
   // The compiler cannot see that the function found by `kind` accepts a command of that kind.
   const one = perform[command.do] as (scene: Scene, command: Command) => ReturnType<Perform["work"]>
   return one(scene, command)

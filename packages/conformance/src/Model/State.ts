@@ -116,13 +116,13 @@ export interface Send {
 export interface Event {
   readonly type: AnyEventType
   readonly data: Readonly<Record<string, Name | string | null | ReadonlyArray<string>>>
-}
-
-/** An event on its way to a webhook. */
-export interface Post extends Event {
-  /** Whether it carries the message, conversation, or contact. */
+  readonly created_at: DateTime.Utc
+  /** Whether it is stored with the message, conversation, or contact. */
   has_resource: boolean
 }
+
+/** What was posted to a webhook: an event, with the message, conversation, or contact or without. */
+export type Post = Omit<Event, "created_at">
 
 export interface Webhook {
   readonly id: Name
@@ -136,12 +136,17 @@ export interface Webhook {
   /** When its secret was replaced. */
   readonly rotations: Array<DateTime.Utc>
   readonly posted: Array<Post>
-  pending: Array<Post>
-  readonly abandoned: Array<Post>
+  pending: Array<Event>
+  readonly abandoned: Array<Event>
+  /** The events that are to be posted again: of these times. */
+  replay: { readonly since: DateTime.Utc; readonly until: DateTime.Utc } | null
+  readonly replayed: Array<Post>
 }
 
 export interface Organization {
   readonly id: string
+  /** The time of the current command. */
+  now: DateTime.Utc
   readonly channels: ReadonlyArray<Channel>
   readonly members: ReadonlyArray<Member>
   readonly fields: ReadonlyArray<ContactField>
