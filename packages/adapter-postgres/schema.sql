@@ -241,7 +241,7 @@ CREATE TABLE conversations (
   CONSTRAINT conversations_thread_unique UNIQUE (organization_id, channel_id, identity_id)
 );
 
-CREATE INDEX conversations_assigned ON conversations USING btree (organization_id, assigned_user_id, status, last_activity_at DESC, id DESC);
+CREATE INDEX conversations_assigned ON conversations USING btree (organization_id, assigned_user_id, channel_id, status, last_activity_at DESC, id DESC);
 
 CREATE INDEX conversations_of_channel ON conversations USING btree (organization_id, channel_id, status, last_activity_at DESC, id DESC);
 

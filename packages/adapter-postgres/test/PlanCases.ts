@@ -203,39 +203,47 @@ export const searches = Object.entries<Partial<ContactMatch>>({
   ...Object.fromEntries(pairs({ ...telling, ...filters }))
 })
 
-export const sendFilters: Readonly<Record<string, Partial<SendFilters>>> = {
-  "all sends": {},
-  "those that were sent": { status: "sent" },
-  "those that failed": { status: "failed" },
-  "those that wait": { status: "queued" },
-  "those whose outcome is unknown": { status: "unknown" },
-  "those of a conversation": { conversation_id: conversation },
-  "those of a conversation that failed": { conversation_id: conversation, status: "failed" },
-  "those since": { created_since: DateTime.makeUnsafe("2026-11-01T00:00:00.000Z") },
-  "those in the future": { created_since: DateTime.makeUnsafe("2999-01-01T00:00:00.000Z"), status: "sent" }
-}
+/** Returns every combination with at most one filter of each group. */
+const combinations = <Filters extends object>(
+  groups: ReadonlyArray<Readonly<Record<string, Partial<Filters>>>>
+): ReadonlyArray<readonly [name: string, filters: Partial<Filters>]> =>
+  groups.reduce<ReadonlyArray<readonly [string, Partial<Filters>]>>(
+    (all, group) =>
+      all.flatMap(([name, filters]) => [
+        [name, filters] as const,
+        ...Object.entries(group).map(([other, more]) => [`${name} ${other}`, { ...filters, ...more }] as const)
+      ]),
+    [["all", {}]]
+  )
 
-export const conversationFilters: Readonly<Record<string, Partial<ConversationFilters>>> = {
-  "all conversations": {},
-  "the open ones": { status: "open" },
-  "the closed ones": { status: "closed" },
-  "the unassigned ones": { unassigned: true },
-  "the unassigned ones that are open": { unassigned: true, status: "open" },
-  "those of a contact": { contact_id: contact },
-  "the closed ones of a contact on a channel": { contact_id: contact, channel_id: channel, status: "closed" },
-  "those of a contact without any": { contact_id: ContactId.make(Crowd.id("contact", 99_990)) },
-  "those of a channel": { channel_id: channel },
-  "the open ones of a channel": { channel_id: channel, status: "open" },
-  "the unassigned ones of a channel": { channel_id: channel, unassigned: true },
-  "those of a channel without any": { channel_id: ChannelId.make(Crowd.id("channel", 4)) },
-  "the unassigned ones of a channel without any": {
-    channel_id: ChannelId.make(Crowd.id("channel", 4)),
-    unassigned: true
+export const sendFilters = combinations<SendFilters>([
+  {
+    "that were sent": { status: "sent" },
+    "that failed": { status: "failed" },
+    "that wait": { status: "queued" },
+    "whose outcome is unknown": { status: "unknown" }
   },
-  "those of a member on a channel": { channel_id: channel, ...assigned(1) },
-  "those of a member with many": assigned(1),
-  "the few open ones of a member with many": { status: "open", ...assigned(1) },
-  "the closed ones of a member with many": { status: "closed", ...assigned(1) },
-  "those of a member with few": assigned(19),
-  "those of a member with none": { status: "open", ...assigned(0) }
-}
+  { "of a conversation": { conversation_id: conversation } },
+  {
+    "since a time": { created_since: DateTime.makeUnsafe("2026-11-01T00:00:00.000Z") },
+    "since a time in the future": { created_since: DateTime.makeUnsafe("2999-01-01T00:00:00.000Z") }
+  }
+])
+
+export const conversationFilters = combinations<ConversationFilters>([
+  { open: { status: "open" }, closed: { status: "closed" } },
+  {
+    "of a member with many": assigned(1),
+    "of a member with few": assigned(19),
+    "of a member with none": assigned(0),
+    "of no member": { unassigned: true }
+  },
+  {
+    "on a channel": { channel_id: channel },
+    "on a channel without any": { channel_id: ChannelId.make(Crowd.id("channel", 4)) }
+  },
+  {
+    "with a contact": { contact_id: contact },
+    "with a contact without any": { contact_id: ContactId.make(Crowd.id("contact", 99_990)) }
+  }
+])

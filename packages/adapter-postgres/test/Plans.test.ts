@@ -97,7 +97,7 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>
   "the events": EventStore.use((store) =>
     Effect.all(
       [null, eventPage.after].flatMap((after) =>
-        [AnyEventType.literals, ["webhook.test"] as const].flatMap((types) =>
+        [AnyEventType.literals, ["message.sent"] as const, ["webhook.test"] as const].flatMap((types) =>
           [null, now].map((since) => store.list(Crowd.large, { types, since }, { after, size: 101 }))
         )
       )
@@ -173,7 +173,7 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
       }
     })
     describe(`read no more rows than necessary for ${where} of conversations`, () => {
-      for (const [name, match] of Object.entries(conversationFilters)) {
+      for (const [name, match] of conversationFilters) {
         sound(
           name,
           ConversationStore.use((store) => store.list(Crowd.large, { ...everyConversation, ...match }, page))
@@ -181,7 +181,7 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
       }
     })
     describe(`read no more rows than necessary for ${where} of sends`, () => {
-      for (const [name, match] of Object.entries(sendFilters)) {
+      for (const [name, match] of sendFilters) {
         sound(name, SendStore.use((store) => store.list(Crowd.large, { ...everySend, ...match }, page)))
       }
     })

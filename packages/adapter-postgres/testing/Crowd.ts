@@ -197,12 +197,14 @@ const conversationsOf = (conversations: number) => [
    SELECT organization_id, ${idOf("conversation", "n")}, ${idOf("channel", "3 * organization")}, contact_id, id,
      CASE WHEN ${spread("n", 20, 10)} < 3 THEN 'open' ELSE 'closed' END,
      CASE WHEN ${spread("n", 20, 10)} >= 3 THEN updated_at END,
-     -- Member 19 has some five, member 1 only closed ones but for a few, and nobody has a half.
+     -- Member 19 has some five, member 1 only closed ones but for a few, and member 18 most open ones. The others are
+     -- unassigned: nearly a half, of which a few are open.
      CASE
        WHEN n % 9001 = 1 THEN ${idOf("member", "20 * organization - 1")}
        WHEN ${spread("n", 21, 10)} < 4 AND (${spread("n", 20, 10)} >= 3 OR n % 5003 = 1)
          THEN ${idOf("member", "20 * organization - 19")}
        WHEN ${spread("n", 21, 10)} = 5 THEN ${idOf("member", `20 * organization - 18 + ${spread("n", 22, 16)}`)}
+       WHEN ${spread("n", 20, 10)} < 3 AND n % 5003 <> 2 THEN ${idOf("member", "20 * organization - 2")}
      END,
      updated_at, updated_at, updated_at
    FROM (
@@ -270,8 +272,8 @@ const work = [
    FROM generate_series(1, 100000) n`
 ]
 
-/** Two webhooks of each organization. The first of the large one has 60,000 deliveries, including all pending ones. */
-const webhooks = [
+/** Two webhooks of each organization. The first of the large one has three deliveries of five events, including all pending ones. */
+const webhooksOf = (events: number) => [
   `INSERT INTO webhooks
      (organization_id, id, url, event_types, include_resource, status, sealed_secret, consecutive_failures, created_at)
    SELECT ${idOf("organization", "n / 2")}, ${idOf("webhook", "n")}, 'https://crowd.example/' || n, '{message.sent}',
@@ -280,13 +282,13 @@ const webhooks = [
   `INSERT INTO webhook_events (organization_id, id, type, body, created_at)
    SELECT ${idOf("organization", "1")}, ${idOf("event", "n")}, 'message.sent', '{}',
      '${now}'::timestamptz - interval '1 minute' * n
-   FROM generate_series(1, 100000) n`,
+   FROM generate_series(1, ${events}) n`,
   `INSERT INTO webhook_deliveries
      (organization_id, id, webhook_id, event_id, event_type, status, attempt_count, next_attempt_at, created_at)
    SELECT ${idOf("organization", "1")}, ${idOf("work", "n")}, ${idOf("webhook", "2")}, ${idOf("event", "n")},
      'message.sent', CASE WHEN n <= 20000 THEN 'pending' ELSE 'succeeded' END, 1,
      CASE WHEN n <= 20000 THEN '${now}'::timestamptz END, '${now}'::timestamptz - interval '1 minute' * n
-   FROM generate_series(1, 60000) n`
+   FROM generate_series(1, ${events * 3 / 5}) n`
 ]
 
 const tables = [
@@ -336,7 +338,7 @@ export const fillWith = Effect.fnUntraced(
     for (const statement of patience) yield* run(statement)
     for (const { name } of indexes) yield* run(`DROP INDEX ${name}`)
     const conversations = conversationsOf(contacts * conversation_count / contact_count)
-    const rows = [...organizations, ...contactsOf(contacts), ...conversations, ...work, ...webhooks]
+    const rows = [...organizations, ...contactsOf(contacts), ...conversations, ...work, ...webhooksOf(contacts)]
     for (const statement of rows) yield* run(statement)
     yield* run(`DROP TABLE people`)
     for (const { definition } of indexes) yield* run(definition)

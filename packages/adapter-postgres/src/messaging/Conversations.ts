@@ -6,7 +6,7 @@ import { ChannelId, ContactId, ConversationId, IdentityId, MemberId } from "@mes
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Array, Effect, Layer, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { Known, knownColumns } from "../contacts/Contacts.ts"
 import { At, OptionalAt, startOf } from "../database/Columns.ts"
 import * as LookupBatcher from "../database/LookupBatcher.ts"
@@ -121,25 +121,47 @@ export const layer = Layer.effect(
       decode: threads
     })
 
-    /** Selects the first conversations of a page, in the list's order. */
+    /**
+     * Selects the first conversations of a page, in the list's order. Those of a member, or of none, are read channel by
+     * channel, because their index has the channel. Its columns are in the order, so that no other index has that.
+     */
     const pageOf = (
       organization_id: OrganizationId,
       { assigned_user_id, channel_id, contact_id, status, unassigned }: ConversationFilters,
       page: PageRequest
     ) => {
       const { at, id } = startOf(page)
-      const conditions = sql.and([
-        sql`v.organization_id = ${organization_id}`,
-        ...(status === null ? [] : [sql`v.status = ${status}`]),
-        ...(assigned_user_id === null ? [] : [sql`v.assigned_user_id = ${assigned_user_id}`]),
-        ...(unassigned === null ? [] : [sql`v.assigned_user_id IS NULL`]),
-        ...(channel_id === null ? [] : [sql`v.channel_id = ${channel_id}`]),
-        ...(contact_id === null ? [] : [sql`v.id = ANY(ARRAY(${threadsOf(sql, organization_id, contact_id)}))`]),
-        sql`(v.last_activity_at, v.id) < (${at}::timestamptz, ${id}::uuid)`
-      ])
-      return sql`
-        (SELECT v.* FROM conversations v WHERE ${conditions} ORDER BY v.last_activity_at DESC, v.id DESC LIMIT ${page.size})
-      `
+      const selectBy = (order: string, ...more: ReadonlyArray<Statement.Fragment>) =>
+        sql`
+          SELECT v.*
+          FROM conversations v
+          WHERE ${
+          sql.and([
+            sql`v.organization_id = ${organization_id}`,
+            ...(status === null ? [] : [sql`v.status = ${status}`]),
+            ...(assigned_user_id === null ? [] : [sql`v.assigned_user_id = ${assigned_user_id}`]),
+            ...(unassigned === null ? [] : [sql`v.assigned_user_id IS NULL`]),
+            ...more,
+            sql`(v.last_activity_at, v.id) < (${at}::timestamptz, ${id}::uuid)`
+          ])
+        }
+          ORDER BY ${sql.literal(order)} v.last_activity_at DESC, v.id DESC
+          LIMIT ${page.size}
+        `
+      const on = (channel: string) => channel_id === null ? [] : [sql`${sql.literal(channel)} = ${channel_id}`]
+      if (contact_id !== null || (assigned_user_id === null && unassigned === null)) {
+        const contact = contact_id === null
+          ? []
+          : [sql`v.id = ANY(ARRAY(${threadsOf(sql, organization_id, contact_id)}))`]
+        return sql`(${selectBy("", ...on("v.channel_id"), ...contact)})`
+      }
+      const ofChannel = selectBy("v.assigned_user_id, v.channel_id, v.status,", sql`v.channel_id = h.id`)
+      return sql`(
+        SELECT v.*
+        FROM channels h
+        CROSS JOIN LATERAL (${ofChannel}) v
+        WHERE ${sql.and([sql`h.organization_id = ${organization_id}`, ...on("h.id")])}
+      )`
     }
 
     const columns = sql.literal(list.columns)

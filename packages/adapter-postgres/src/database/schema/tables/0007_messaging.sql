@@ -29,7 +29,7 @@ CREATE TABLE conversations (
 CREATE INDEX conversations_recent ON conversations (organization_id, last_activity_at DESC, id DESC);
 CREATE INDEX conversations_status ON conversations (organization_id, status, last_activity_at DESC, id DESC);
 CREATE INDEX conversations_assigned
-ON conversations (organization_id, assigned_user_id, status, last_activity_at DESC, id DESC);
+ON conversations (organization_id, assigned_user_id, channel_id, status, last_activity_at DESC, id DESC);
 CREATE INDEX conversations_of_channel ON conversations (organization_id, channel_id, status, last_activity_at DESC, id DESC);
 
 -- A message that was read has no `delivered_at` if the provider reported no delivery.
