@@ -13,12 +13,14 @@ import {
 import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import { type ConversationFilters, ConversationStore, everyConversation } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
+import { AnyEventType, EventStore } from "@messaging-crm/core/Events"
 import { ChannelId, ContactId, ConversationId, Ids, MemberId, TagId } from "@messaging-crm/core/Ids"
 import { MessageStore } from "@messaging-crm/core/Messages"
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { everySend, type SendFilters, SendMessage, Sends, SendStore } from "@messaging-crm/core/Sends"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { WorkSignal } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Effect, Layer, Redacted } from "effect"
+import { DateTime, Duration, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { readFileSync } from "node:fs"
 import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
@@ -37,6 +39,7 @@ type Services =
   | ContactUpserts
   | ContactStore
   | ConversationStore
+  | EventStore
   | MessageStore
   | Sends
   | SendStore
@@ -73,6 +76,11 @@ const conversations = (filters: Partial<ConversationFilters>): Case => () =>
 const sendsOf = (filters: Partial<SendFilters>): Case => () =>
   SendStore.use((store) => store.list(Crowd.large, { ...everySend, ...filters }, page_1))
 
+const eventsOf = (types: ReadonlyArray<AnyEventType>, since: Timestamp | null = null): Case => () =>
+  EventStore.use((store) => store.list(Crowd.large, { types, since }, page_1))
+
+const channel = (number: number) => ChannelId.make(Crowd.id("channel", number))
+const recently = DateTime.makeUnsafe("2026-11-20T11:00:00Z")
 const tag = (number: number) => ({ tag_id: TagId.make(Crowd.id("tag", 10 + number)) })
 const member = (number: number) => MemberId.make(Crowd.id("member", number))
 
@@ -88,18 +96,40 @@ export const cases: Readonly<Record<string, Case>> = {
   "list open conversations": conversations({ status: "open" }),
   "list a member's conversations": conversations({ assigned_user_id: member(1) }),
   "list unassigned conversations": conversations({ unassigned: true }),
+  "list unassigned conversations, open": conversations({ unassigned: true, status: "open" }),
   "list a contact's conversations": conversations({ contact_id: ContactId.make(Crowd.id("contact", 1)) }),
-  "list a channel's conversations": conversations({ channel_id: ChannelId.make(Crowd.id("channel", 3)) }),
+  "list a channel's conversations": conversations({ channel_id: channel(3) }),
+  "list a channel's conversations of a member": conversations({ channel_id: channel(3), assigned_user_id: member(1) }),
+  "list a member's conversations on a channel without any": conversations({
+    channel_id: channel(4),
+    assigned_user_id: member(1)
+  }),
+  "list a channel's unassigned conversations": conversations({ channel_id: channel(3), unassigned: true }),
   "list sends": sendsOf({}),
+  "list sent sends": sendsOf({ status: "sent" }),
   "list failed sends": sendsOf({ status: "failed" }),
+  "list queued sends": sendsOf({ status: "queued" }),
+  "list sends of an unknown outcome": sendsOf({ status: "unknown" }),
+  "list sends since a time": sendsOf({ created_since: recently }),
   "list a conversation's sends": sendsOf({ conversation_id: thread }),
+  "list events": eventsOf(AnyEventType.literals),
+  "list events of a type": eventsOf(["message.sent"]),
+  "list events of a type without any": eventsOf(["webhook.test"]),
+  "list events since a time": eventsOf(AnyEventType.literals, recently),
+  "read the next 100 events of a replay": () =>
+    EventStore.use((store) =>
+      store.next(Crowd.large, { types: ["message.sent"], until: DateTime.makeUnsafe(Crowd.now) }, {
+        after: { at: recently, id: Crowd.id("event", 0) },
+        size: 100
+      })
+    ),
   "list messages": () => MessageStore.use((store) => store.list(Crowd.large, thread, page_1)),
   "list messages, page 200": ({ page_200 }) =>
     page_200.messages && MessageStore.use((store) => store.list(Crowd.large, thread, page_200.messages ?? page_1)),
   "filter: a phone": contacts({ phone: "+4915112345678" }),
   "filter: an email": contacts({ email_key: "alba1@crowd.example" }),
   "filter: an external id": contacts({ external_id: "person-10" }),
-  "filter: updated since": contacts({ updated_since: DateTime.makeUnsafe("2026-11-20T11:00:00Z") }),
+  "filter: updated since": contacts({ updated_since: recently }),
   "filter: an owner of 1/5": contacts({ owner_user_id: member(0) }),
   "filter: a stage of 3/7": contacts({ lifecycle_stage: "lead" }),
   "filter: a tag of 2/5": contacts(tag(0)),
@@ -255,6 +285,8 @@ interface Cost {
   readonly processor_p50_us: number
   readonly p50_us: number
   readonly p95_us: number
+  /** The median time of the whole operation, the service's part included. */
+  readonly elapsed_p50_us: number
 }
 
 /** The plans of a connection are made, and its caches filled, before anything is counted. */
@@ -276,20 +308,21 @@ export const compare = Effect.fnUntraced(function*(
   const results: Record<string, Record<string, Cost>> = {}
   for (const [name, make] of Object.entries(cases)) {
     if (!only.test(name)) continue
-    const costs = databases.map((): Array<Spent> => [])
+    const costs = databases.map((): Array<Spent & { readonly elapsed_us: number }> => [])
     const rows = databases.map(() => 0)
     for (let run = 0; run < warm_up + runs; run++) {
       for (const [index, { run: runOn, size, spent }] of databases.entries()) {
         const effect = make(size, run)
         if (effect === null) continue
         const before = yield* spent
-        const found = yield* runOn(effect)
+        const [elapsed, found] = yield* Effect.timed(runOn(effect))
         rows[index] = Array.isArray(found) ? found.length : 1
         const after = yield* spent
         if (run < warm_up) continue
         costs[index]?.push({
           statements_us: after.statements_us - before.statements_us,
-          processor_us: after.processor_us - before.processor_us
+          processor_us: after.processor_us - before.processor_us,
+          elapsed_us: Duration.toMillis(elapsed) * 1000
         })
       }
     }
@@ -301,7 +334,8 @@ export const compare = Effect.fnUntraced(function*(
           rows: rows[index] ?? 0,
           processor_p50_us: at(of.map(({ processor_us }) => processor_us), 0.5),
           p50_us: at(statements, 0.5),
-          p95_us: at(statements, 0.95)
+          p95_us: at(statements, 0.95),
+          elapsed_p50_us: at(of.map(({ elapsed_us }) => elapsed_us), 0.5)
         }
         return of.length === 0 ? [] : [[contacts, cost]]
       })
