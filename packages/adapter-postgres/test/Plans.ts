@@ -16,7 +16,10 @@ const NodeFields = Schema.Struct({
   "Actual Loops": Schema.Number,
   "Rows Removed by Filter": Count,
   "Rows Removed by Index Recheck": Count,
-  "Rows Removed by Join Filter": Count
+  "Rows Removed by Join Filter": Count,
+  "Index Searches": Count,
+  "Shared Hit Blocks": Count,
+  "Shared Read Blocks": Count
 })
 
 const Node: Schema.Codec<Node> = Schema.Struct({
@@ -36,6 +39,9 @@ export interface Step {
   readonly rows: number
   readonly rows_in_a_turn: number
   readonly passed_over: number
+  /** The pages read, those of its inputs included. */
+  readonly pages: number
+  readonly searches: number
 }
 
 /** A statement with its generic plan, and the rows that it read, including those read by functions. */
@@ -63,7 +69,9 @@ const stepsOf = (node: Node): ReadonlyArray<Step> => {
       sort: node["Sort Method"] ?? null,
       rows: node["Actual Rows"] * loops,
       rows_in_a_turn: node["Actual Rows"],
-      passed_over: passed_over * loops
+      passed_over: passed_over * loops,
+      pages: (node["Shared Hit Blocks"] ?? 0) + (node["Shared Read Blocks"] ?? 0),
+      searches: node["Index Searches"] ?? 0
     },
     ...(node.Plans ?? []).flatMap(stepsOf)
   ]
@@ -112,7 +120,7 @@ const explain = Effect.fnUntraced(function*([statement, parameters]: Compiled, p
     yield* sql.unsafe(`PREPARE explained AS ${statement}`).unprepared
     const before = new Map((yield* reads).map((row) => [row.relation, row]))
     const rows = yield* sql.unsafe(
-      `EXPLAIN (ANALYZE, TIMING OFF, BUFFERS OFF, FORMAT JSON) EXECUTE explained ${values}`
+      `EXPLAIN (ANALYZE, TIMING OFF, BUFFERS ON, FORMAT JSON) EXECUTE explained ${values}`
     ).unprepared
     const [{ "QUERY PLAN": [{ Plan: plan }] }] = yield* decodePlan(rows)
     const after = (yield* reads).map(({ by_index, in_sequence, relation }) => ({
@@ -171,11 +179,21 @@ const rows_read_max = 20_000
 /** How many rows may be sorted completely: a page of the largest size, and one more. A top-N sort may be larger. */
 const rows_sorted_max = 101
 
-const complaint = ({ node, passed_over, relation, rows, rows_in_a_turn, sort }: Step): string | null => {
+/** How many pages of an index a scan may read besides those of its searches and its rows. */
+const index_pages_max = 100
+/** How many pages a search of an index reads at most, from its root to the row. */
+const search_pages_max = 6
+
+const complaint = (
+  { node, pages, passed_over, relation, rows, rows_in_a_turn, searches, sort }: Step
+): string | null => {
   const name = `${node} of ${relation ?? "rows"}`
   const isLarge = relation !== null && large.has(relation) && rows + passed_over > 0
   if (node === "Seq Scan" && isLarge) return `${name} reads ${rows + passed_over}`
   if (node === "Seq Scan" && rows + passed_over > rows_passed_over_max) return `${name} reads ${rows + passed_over}`
+  if (searches > 0 && pages > index_pages_max + search_pages_max * searches + 2 * (rows + passed_over)) {
+    return `${name} reads ${pages} pages for ${rows} rows`
+  }
   if (passed_over > rows_passed_over_max) return `${name} passes over ${passed_over}`
   if (node === "Sort" && sort !== "top-N heapsort" && rows_in_a_turn > rows_sorted_max) {
     return `${name} sorts ${rows_in_a_turn}`

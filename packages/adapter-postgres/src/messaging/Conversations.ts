@@ -79,10 +79,15 @@ const joins = `
 /** The text that selects conversations `v`, up to their conditions. */
 export const selectConversations = `SELECT ${list.columns} FROM conversations v ${joins}`
 
-/** Selects the ids of a contact's conversations, by the unique key of channel and identity. */
-export const threadsOf = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) =>
+/** Selects a column, or all, of a contact's conversations, by the unique key of channel and identity. */
+export const threadsOf = (
+  sql: SqlClient.SqlClient,
+  organization_id: OrganizationId,
+  contact_id: ContactId,
+  column: "*" | "id" = "id"
+) =>
   sql`
-    SELECT v.id
+    SELECT v.${sql.literal(column)}
     FROM identities i
     JOIN channels h ON h.organization_id = i.organization_id
     JOIN conversations v ON v.organization_id = i.organization_id AND v.channel_id = h.id AND v.identity_id = i.id
@@ -122,7 +127,9 @@ export const layer = Layer.effect(
     })
 
     /**
-     * Selects the first conversations of a page, in the list's order. Those of a member, or of none, are read channel by
+     * Selects the first conversations of a page, in the list's order.
+     *
+     * Those of a contact are few, and are read before they are sorted. Those of a member, or of none, are read channel by
      * channel, because their index has the channel. Its columns are in the order, so that no other index has that.
      */
     const pageOf = (
@@ -131,10 +138,10 @@ export const layer = Layer.effect(
       page: PageRequest
     ) => {
       const { at, id } = startOf(page)
-      const selectBy = (order: string, ...more: ReadonlyArray<Statement.Fragment>) =>
+      const selectFrom = (source: Statement.Fragment, order: string, ...more: ReadonlyArray<Statement.Fragment>) =>
         sql`
           SELECT v.*
-          FROM conversations v
+          FROM ${source} v
           WHERE ${
           sql.and([
             sql`v.organization_id = ${organization_id}`,
@@ -148,14 +155,15 @@ export const layer = Layer.effect(
           ORDER BY ${sql.literal(order)} v.last_activity_at DESC, v.id DESC
           LIMIT ${page.size}
         `
+      const all = sql.literal("conversations")
       const on = (channel: string) => channel_id === null ? [] : [sql`${sql.literal(channel)} = ${channel_id}`]
-      if (contact_id !== null || (assigned_user_id === null && unassigned === null)) {
-        const contact = contact_id === null
-          ? []
-          : [sql`v.id = ANY(ARRAY(${threadsOf(sql, organization_id, contact_id)}))`]
-        return sql`(${selectBy("", ...on("v.channel_id"), ...contact)})`
+      if (contact_id !== null) {
+        // `OFFSET 0` keeps the planner from reading the index in the list's order.
+        const threads = sql`(${threadsOf(sql, organization_id, contact_id, "*")} OFFSET 0)`
+        return sql`(${selectFrom(threads, "", ...on("v.channel_id"))})`
       }
-      const ofChannel = selectBy("v.assigned_user_id, v.channel_id, v.status,", sql`v.channel_id = h.id`)
+      if (assigned_user_id === null && unassigned === null) return sql`(${selectFrom(all, "", ...on("v.channel_id"))})`
+      const ofChannel = selectFrom(all, "v.assigned_user_id, v.channel_id, v.status,", sql`v.channel_id = h.id`)
       return sql`(
         SELECT v.*
         FROM channels h
