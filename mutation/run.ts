@@ -1,10 +1,9 @@
 /** `npm run mutate -- MODULE…`: changes one place of the code at a time, and shows what no test notices. */
 import type { LogLevel, MutantResult } from "@stryker-mutator/api/core"
 import { Stryker } from "@stryker-mutator/core"
-import { existsSync, readFileSync } from "node:fs"
-import { relative } from "node:path"
-import { equivalent } from "./equivalent.ts"
+import { existsSync } from "node:fs"
 import { type Module, modules } from "./modules.ts"
+import { isJudged, reasonOf, survives } from "./survivors.ts"
 
 /** The least share of mutants that tests must kill, in percent. */
 const killed_min = 85
@@ -18,12 +17,16 @@ const mutate = (name: string, { files, tests }: Module): Promise<Array<MutantRes
   return new Stryker({
     mutate: files.map((file) => `packages/${file}`),
     testRunner: "vitest",
-    plugins: ["@stryker-mutator/vitest-runner", `${import.meta.dirname}/declarations.ts`],
+    plugins: [
+      "@stryker-mutator/vitest-runner",
+      `${import.meta.dirname}/declarations.ts`,
+      `${import.meta.dirname}/survivors.ts`
+    ],
     ignorers: ["declarations"],
     vitest: { configFile: "mutation/vitest.config.ts", related: false },
     coverageAnalysis: "perTest",
     concurrency: 1,
-    reporters: [],
+    reporters: ["survivors"],
     ignorePatterns: ["*", "!package.json", "!packages", "!packages/**", "!mutation", "!mutation/**"],
     // Stryker would rewrite the paths of a configuration with TypeScript's earlier programming interface.
     tsconfigFile: "none",
@@ -36,37 +39,14 @@ const mutate = (name: string, { files, tests }: Module): Promise<Array<MutantRes
   }).runMutationTest()
 }
 
-/** Returns the text that a mutant replaces. Its lines and columns count from 1. */
-const textAt = ({ fileName, location: { end, start } }: MutantResult): string => {
-  const lines = readFileSync(fileName, "utf8").split("\n").slice(start.line - 1, end.line)
-  const last = lines.length - 1
-  return lines.map((line, index) =>
-    line.slice(0, index === last ? end.column - 1 : undefined).slice(index === 0 ? start.column - 1 : 0)
-  )
-    .join("\n")
-}
-
-const reasonOf = (mutant: MutantResult): string | undefined =>
-  equivalent.find(({ file, original, replacement }) =>
-    mutant.fileName.endsWith(`packages/${file}`) && textAt(mutant) === original && mutant.replacement === replacement
-  )?.reason
-
-const describe = (mutant: MutantResult): string => {
-  const { fileName, location, replacement, status } = mutant
-  const place = `${relative("packages", fileName)}:${location.start.line}:${location.start.column}`
-  return `${place} ${status}\n- ${textAt(mutant)}\n+ ${replacement}\n`
-}
-
 const run = async (name: string, module: Module): Promise<boolean> => {
-  const mutants = (await mutate(name, module)).filter(({ status }) => !["CompileError", "Ignored"].includes(status))
-  const isKilled = ({ status }: MutantResult) => ["Killed", "Timeout", "RuntimeError"].includes(status)
-  const survivors = mutants.filter((mutant) => !isKilled(mutant))
-  const unexplained = survivors.filter((mutant) => reasonOf(mutant) === undefined)
-  for (const mutant of unexplained) console.log(describe(mutant))
+  const mutants = (await mutate(name, module)).filter(isJudged)
+  const survivors = mutants.filter(survives)
+  const explained = survivors.filter((mutant) => reasonOf(mutant) !== undefined)
   const killed = mutants.length - survivors.length
   const share = 100 * killed / mutants.length
   console.log(
-    `| ${name} | ${mutants.length} | ${killed} | ${share.toFixed(1)} % | ${survivors.length - unexplained.length} |`
+    `| ${name} | ${mutants.length} | ${killed} | ${share.toFixed(1)} % | ${explained.length} |`
   )
   return share >= killed_min
 }
