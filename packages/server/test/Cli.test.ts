@@ -3,10 +3,10 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Reference from "../scripts/Reference.ts"
+import { folder } from "../testing/Folder.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const commands = Effect.provide(Reference.commands, NodeServices.layer)
@@ -31,7 +31,7 @@ describe("help", () => {
 
   it.live("loads no adapter, so that it appears at once", () =>
     Effect.gen(function*() {
-      const hook = join(tmpdir(), `loaded-${globalThis.crypto.randomUUID()}.mjs`)
+      const hook = join(yield* folder, "loaded.mjs")
       yield* Effect.promise(() =>
         writeFile(
           hook,
@@ -54,7 +54,7 @@ describe("help", () => {
         stderr,
         /adapter-memory|provider-mock|sql-pg|csv-parse|undici|server\/src\/(Layers|Service|dev\/\w+)\.ts|@redis/
       )
-    }))
+    }).pipe(Effect.scoped))
 })
 
 const id = "00000000-0000-4000-8000-000000000001"
@@ -106,9 +106,9 @@ describe("settings", () => {
 
   it.live("that are secret can be in a file", () =>
     Effect.gen(function*() {
-      const file = join(tmpdir(), `key-${globalThis.crypto.randomUUID()}`)
+      const file = join(yield* folder, "key")
       yield* Effect.promise(() => writeFile(file, `${Buffer.alloc(32).toString("base64")}\n`))
       const { stderr } = yield* Processes.run(["serve"], { SECRET_KEY_FILE: file, PROVIDER: "mock" })
       assert.match(stderr, /^DATABASE_URL is required[^\n]*\n$/)
-    }))
+    }).pipe(Effect.scoped))
 })

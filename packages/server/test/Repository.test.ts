@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { globSync, readFileSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { answering } from "../testing/Answering.ts"
+import { folder } from "../testing/Folder.ts"
 
 const text = (file: string) => readFileSync(file, "utf8")
 const json = (file: string) => JSON.parse(text(file))
@@ -38,7 +38,7 @@ describe("the image's health check", () => {
   const health = Effect.fnUntraced(function*(commandLine: ReadonlyArray<string>, environment: Record<string, string>) {
     const [, words = "[]"] = /^HEALTHCHECK [^\n]*CMD (\[.*\])$/m.exec(text("Dockerfile")) ?? []
     const [, flag = "", script = ""]: ReadonlyArray<string> = JSON.parse(words)
-    const file = join(tmpdir(), `cmdline-${globalThis.crypto.randomUUID()}`)
+    const file = join(yield* folder, "cmdline")
     writeFileSync(file, commandLine.join("\0"))
     const code = script.replace("/proc/1/cmdline", file)
     assert.notStrictEqual(code, script)
