@@ -41,6 +41,7 @@ const parts: ReadonlyArray<Part> = [
   { script: "bench", minutes: 5, args: () => ["--check"] },
   { script: "bench:contention", minutes: 10 },
   { script: "bench:ingress", minutes: 10 },
+  { script: "bench:upserts", minutes: 5 },
   { script: "bench:fairness", minutes: 10 },
   { script: "bench:attacks", minutes: 15 },
   { script: "bench:soak", minutes: 30 }

@@ -1,0 +1,111 @@
+/**
+ * Measures upserts of contacts, and whether each person gets one contact: `npm run bench:upserts`.
+ *
+ * One process serves the API on a real database. In turn, over one connection, it updates a contact, updates 100 contacts
+ * by an upsert, and creates 100. Then 50 requests upsert 100 of 120 people each at the same time. Then the process is
+ * killed in the middle of four upserts of 100 people each, and another one gets the same requests. Prints one JSON
+ * document, and ends with 1 where an upsert takes 25 times as long as an update, or a person does not have one contact.
+ */
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { Duration, Effect, Redacted, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Processes from "../../packages/server/testing/Processes.ts"
+import { percentile } from "./Percentiles.ts"
+import * as Service from "./Service.ts"
+
+const rounds = 60
+const updates_max = 25
+const size = 100
+
+/** Returns how many contacts the people of a group have, and how many of the people have any. */
+const contactsOf = (group: string) =>
+  Effect.map(
+    SqlClient.SqlClient.use((sql) =>
+      sql<{ readonly contacts: number; readonly people: number }>`
+        SELECT count(*)::integer AS contacts, count(DISTINCT email_key)::integer AS people
+        FROM contacts
+        WHERE email_key LIKE ${`${group}-%`}
+      `
+    ),
+    ([row = { contacts: 0, people: 0 }]) => row
+  )
+
+/** Makes a function that sends a write, and one that upserts 100 people of a group. */
+const clientOf = (server: Processes.Server, key: string) => {
+  const send = (method: "PATCH" | "POST", path: string, idempotency_key: string, json: unknown) =>
+    Effect.flatMap(
+      Processes.request(server, method, path, { key, idempotency_key, json }),
+      ({ status, text }) => status < 300 ? Effect.succeed(text) : Effect.die(new Error(text))
+    )
+  const upsert = (group: string, first: number, city: string) =>
+    send("POST", "/contacts/upsert", `${group}-${first}-${city}`, {
+      match: "primary_email",
+      contacts: Array.from(
+        { length: size },
+        (_, index) => ({ primary_email: `${group}-${first + index}@acme.example`, city })
+      )
+    })
+  return { send, upsert }
+}
+
+type Client = ReturnType<typeof clientOf>
+
+/** Returns the time of an update, of an upsert that updates 100 contacts, and of one that creates 100. */
+const compare = Effect.fnUntraced(function*({ send, upsert }: Client) {
+  const created = yield* send("POST", "/contacts", "first-contact", { first_name: "Kim" })
+  const { id }: { readonly id: string } = JSON.parse(created).data
+  const times: Array<ReadonlyArray<number>> = []
+  for (let round = 0; round < rounds; round++) {
+    const city = `City ${round}`
+    const timed = yield* Effect.forEach([
+      send("PATCH", `/contacts/${id}`, `update-${round}`, { city }),
+      upsert("known", 0, city),
+      upsert("new", round * size, "Bonn")
+    ], Effect.timed)
+    times.push(timed.map(([time]) => Duration.toMillis(time)))
+  }
+  // The process compiles its code in the first rounds.
+  const median = (which: number) => percentile(times.slice(rounds / 3).map((round) => round[which] ?? NaN), 0.5)
+  const [update_ms, upsert_ms, create_ms] = [median(0), median(1), median(2)]
+  return { update_ms, upsert_ms, create_ms, updates_per_upsert: upsert_ms / update_ms }
+})
+
+const benchmark = Effect.gen(function*() {
+  const { acme, database_url, environment, servers: [server] } = yield* Service.cluster(1)
+  if (server === undefined) return yield* Effect.die(new Error("There is no server."))
+  const client = clientOf(server, acme.key)
+  const serve = Processes.serve(environment, server)
+  const upsertAll = Effect.forEach(
+    [0, 1, 2, 3],
+    (part) => Effect.exit(client.upsert("killed", part * size, "Bonn")),
+    { concurrency: "unbounded" }
+  )
+  return yield* Effect.gen(function*() {
+    const { concurrent, times } = yield* Effect.scoped(Effect.gen(function*() {
+      yield* serve
+      const times = yield* compare(client)
+      yield* Effect.forEach(
+        Array.from({ length: 50 }, (_, index) => index),
+        (index) => client.upsert("shared", index % 21, `City ${index}`),
+        { concurrency: "unbounded" }
+      )
+      const concurrent = yield* contactsOf("shared")
+      yield* Effect.forkChild(upsertAll)
+      yield* contactsOf("killed").pipe(
+        Effect.repeat({ schedule: Schedule.spaced("2 millis"), until: ({ contacts }) => contacts > size })
+      )
+      // The process is killed at the end of the scope.
+      return { times, concurrent }
+    }))
+    const killed = yield* contactsOf("killed")
+    yield* serve
+    yield* upsertAll
+    const retried = yield* contactsOf("killed")
+    const isOnce = (found: typeof killed, people: number) => found.contacts === people && found.people === people
+    const isKept = times.updates_per_upsert < updates_max && isOnce(concurrent, 120) && isOnce(retried, 4 * size)
+    process.exitCode = isKept ? 0 : 1
+    return { times, concurrent, killed, retried }
+  }).pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 2 })))
+})
+
+await Service.measure(() => benchmark, { timeout: "3 minutes" })
