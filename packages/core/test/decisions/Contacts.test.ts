@@ -1,0 +1,43 @@
+/** Changes of contacts: notes, and updates that change nothing (contract §8.4, §8.7). */
+import { assert, describe, it } from "@effect/vitest"
+import * as Changes from "@messaging-crm/core/Changes"
+import * as Contacts from "@messaging-crm/core/Contacts"
+import { limits } from "@messaging-crm/core/Limits"
+import { Option, Result } from "effect"
+import { contact, context, refusal } from "./Fixtures.ts"
+
+describe("a note", () => {
+  const noted = (notes: string | null, text: string) =>
+    Contacts.addNote(Option.some({ ...contact, notes }), Contacts.AddNote.make({ text }), context())
+  const notesOf = (notes: string | null, text: string) => Result.getOrThrow(noted(notes, text)).result.notes
+
+  it("is the first, or follows the others after a blank line", () => {
+    assert.strictEqual(notesOf(null, "Called"), "Called")
+    assert.strictEqual(notesOf("Called", "Called again"), "Called\n\nCalled again")
+  })
+
+  it("is refused if all notes were longer than their limit, in code points", () => {
+    // The blank line has two characters, and an emoji is one character of two units.
+    const notes = "\u{1F600}".repeat(limits.notes_chars_max - 3)
+    assert.isNull(refusal(noted(notes, "a")))
+    const refused = Option.getOrNull(Result.getFailure(noted(notes, "ab")))
+    assert.deepInclude(refused, { _tag: "NotesTooLong", limit: limits.notes_chars_max })
+  })
+
+  it("for no contact is refused", () => {
+    const text = Contacts.AddNote.make({ text: "Called" })
+    assert.strictEqual(refusal(Contacts.addNote(Option.none(), text, context())), "ContactNotFound")
+  })
+})
+
+describe("an update of a contact", () => {
+  it("that gives the stored values raises no event, and names only the fields that it changes", () => {
+    const { changes, result } = Contacts.change(contact, { first_name: "Kim" }, context())
+    assert.isUndefined(changes.raise)
+    assert.strictEqual(result.first_name, "Kim")
+    const renamed = Contacts.change(contact, { first_name: "Kimberly", last_name: contact.last_name }, context())
+    const event = JSON.parse(renamed.changes.raise?.[0]?.body ?? "")
+    assert.deepStrictEqual(event.data, { contact_id: contact.id, changed_fields: ["first_name"] })
+    assert.deepStrictEqual(Contacts.raiseUpdated(contact, [], context()), Changes.none)
+  })
+})
