@@ -59,6 +59,10 @@ describe("a signature", () => {
     for (const each of [new Headers(headers), upper]) {
       assert.strictEqual((await verifyWebhook({ payload: Buffer.from(payload), headers: each, secret })).id, "e1")
     }
+    assert.deepStrictEqual(
+      await signWebhook({ payload: Buffer.from(payload), secret, id: "e1", timestamp: new Date(0) }),
+      await signWebhook({ payload, secret, id: "e1", timestamp: new Date(0) })
+    )
   })
 })
 
@@ -86,7 +90,10 @@ describe("is refused", () => {
     assert.strictEqual(await refused(await at(400)), "too_new")
     assert.strictEqual(await refused({ ...await at(-40), tolerance: 20 }), "too_old")
     const headers = await signWebhook({ payload, secret })
-    assert.strictEqual(await refused({ headers: { ...headers, "webhook-timestamp": "now" } }), "too_old")
+    const { "webhook-timestamp": time } = headers
+    for (const other of ["now", ` ${time}`, `${time} `, `+${time}`, `${time}.0`]) {
+      assert.strictEqual(await refused({ headers: { ...headers, "webhook-timestamp": other } }), "too_old", other)
+    }
   })
 
   it("what is one second too old or too new, and not what is as old or new as it may be", async () => {

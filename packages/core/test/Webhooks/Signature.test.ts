@@ -66,8 +66,22 @@ describe("a signature", () => {
           assert.isFalse(yield* isAccepted(secret, others, body))
           assert.isFalse(yield* isAccepted(secret, { ...headers, [name]: "1e9" }, body))
         }
+        const both = yield* headersOf([redacted, yield* newSecret], { id, timestamp: at, body })
+        assert.isTrue(yield* isAccepted(secret, both, body))
       }), { arbitrary: { runs: 50 } })
   }
+
+  it.effect("with anything but a number as its time is invalid", () =>
+    Effect.gen(function*() {
+      const secret = yield* newSecret
+      const at = yield* DateTime.now
+      const headers = yield* headersOf([secret], { id, timestamp: at, body: "{}" })
+      const { "webhook-timestamp": time = "" } = headers
+      assert.isTrue(yield* verify(secret, headers, "{}"))
+      for (const other of ["", "now", ` ${time}`, `${time} `, `+${time}`, `${time}.0`, "9".repeat(13)]) {
+        assert.isFalse(yield* verify(secret, { ...headers, "webhook-timestamp": other }, "{}"), other)
+      }
+    }))
 
   it.effect.prop("depends on the time in whole seconds", { at: moment }, ({ at }) =>
     Effect.gen(function*() {
