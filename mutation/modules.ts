@@ -60,7 +60,7 @@ export const modules: Readonly<Record<string, Module>> = {
     ],
     tests: [
       "core/test/Webhooks/Schedule.test.ts",
-      "core/test/decisions/WebhookDeliveries.test.ts",
+      "core/test/decisions/WebhookOutcome.test.ts",
       "core/test/Webhooks/Disabled.test.ts",
       conformance
     ]
@@ -92,12 +92,22 @@ export const modules: Readonly<Record<string, Module>> = {
     ]
   },
   "decisions-contacts": {
-    files: [
-      "core/src/contacts/Contacts.ts",
-      "core/src/contacts/ContactIdentities.ts",
-      "core/src/contacts/ContactUpserts.ts"
-    ],
-    tests: [conformance]
+    files: ["core/src/contacts/Contacts.ts"],
+    tests: [
+      "core/test/ContactTable.test.ts",
+      "core/test/decisions/Contacts.test.ts",
+      conformance,
+      "adapter-http/test/ContactList.test.ts",
+      "adapter-http/test/Contacts.test.ts"
+    ]
+  },
+  "decisions-identities": {
+    files: ["core/src/contacts/ContactIdentities.ts"],
+    tests: ["core/test/decisions/ContactIdentities.test.ts", "provider-cloud/test/People.test.ts", conformance]
+  },
+  "decisions-upserts": {
+    files: ["core/src/contacts/ContactUpserts.ts"],
+    tests: ["adapter-http/test/Upserts.test.ts", conformance]
   },
   "decisions-conversations": {
     files: ["core/src/messaging/Conversations.ts"],
@@ -108,11 +118,21 @@ export const modules: Readonly<Record<string, Module>> = {
     tests: ["core/test/decisions/Messages.test.ts", "core/test/MessageList.test.ts", conformance]
   },
   "decisions-sends": {
-    files: [
-      "core/src/messaging/Sends.ts",
-      "core/src/messaging/SendCompletion.ts",
-      "core/src/messaging/Dispatch.ts"
-    ],
-    tests: ["core/test/decisions/Sends.test.ts", conformance]
+    files: ["core/src/messaging/Sends.ts", "core/src/messaging/SendCompletion.ts"],
+    tests: [
+      "core/test/decisions/Sends.test.ts",
+      "core/test/decisions/SendCompletion.test.ts",
+      conformance,
+      "provider-cloud/test/KnownPitfalls.test.ts"
+    ]
+  },
+  dispatch: {
+    files: ["core/src/messaging/Dispatch.ts"],
+    tests: [
+      "core/test/Dispatch.test.ts",
+      "provider-cloud/test/PausedChannels.test.ts",
+      conformance,
+      "provider-cloud/test/KnownPitfalls.test.ts"
+    ]
   }
 }
