@@ -16,10 +16,10 @@ import { lenient } from "./GraphJson.ts"
 /** The request was not sent, so it had no effect. */
 export class NotSent extends Data.TaggedError("NotSent")<{}> {}
 
-/** The network answered with an error body, so the request had no effect. */
+/** The network responded with an error body, so the request had no effect. */
 export class Rejected extends Data.TaggedError("Rejected")<{ readonly reported: GraphError }> {}
 
-/** The request was sent, and no usable answer came. It may have had an effect. */
+/** The request was sent, but its response was lost or is unusable. It may have had an effect. */
 export class ResponseLost extends Data.TaggedError("ResponseLost")<{}> {}
 
 export type CallError = NotSent | Rejected | ResponseLost
@@ -52,7 +52,7 @@ const retryAfter = ({ headers }: HttpClientResponse.HttpClientResponse): number 
   return value !== undefined && /^[0-9]{1,6}$/.test(value) ? Number(value) : null
 }
 
-/** Returns the JSON of a successful answer. Fails for an error body, and for anything else as a lost answer. */
+/** Returns the JSON of a successful response. Fails with `Rejected` for an error body, and with `ResponseLost` otherwise. */
 const jsonOf = Effect.fnUntraced(function*(response: HttpClientResponse.HttpClientResponse) {
   const text = yield* Effect.mapError(response.text, errorOf)
   const body = Option.getOrUndefined(decodeJson(text))

@@ -1,4 +1,4 @@
-/** The requests that send a message, and the answers of the networks. */
+/** The requests that send a message, and the responses of the networks. */
 import type { Content } from "@messaging-crm/core/Content"
 import type { Accepted, OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import type { TemplateParameter, TemplateValues } from "@messaging-crm/core/Templates"
@@ -90,14 +90,14 @@ const PhoneResponse = Schema.Struct({
 
 const SocialResponse = Schema.Struct({ message_id: NetworkId, recipient_id: lenient(NetworkId) })
 
-/** Schema for the answer to an accepted message. */
+/** Schema for the response to an accepted message. */
 export const AcceptedResponse = Schema.Union([PhoneResponse, SocialResponse])
 
 /** Returns the network's id of the message, and its other ids of the recipient. */
-export const acceptedOf = (answer: typeof AcceptedResponse.Type, recipient: string): Accepted => {
-  const [provider_message_id, ids] = "messages" in answer
-    ? [answer.messages[0].id, (answer.contacts ?? []).slice(0, 1).flatMap((each) => [each.wa_id, each.user_id])]
-    : [answer.message_id, [answer.recipient_id]]
+export const acceptedOf = (response: typeof AcceptedResponse.Type, recipient: string): Accepted => {
+  const [provider_message_id, ids] = "messages" in response
+    ? [response.messages[0].id, (response.contacts ?? []).slice(0, 1).flatMap((each) => [each.wa_id, each.user_id])]
+    : [response.message_id, [response.recipient_id]]
   const others = ids.flatMap((id) => id === undefined || coreId(id) === recipient ? [] : coreId(id))
   return { provider_message_id, recipient_aliases: Array.from(new Set(others)) }
 }

@@ -2,7 +2,7 @@
  * The provider for WhatsApp, Messenger, and Instagram over the Graph API.
  *
  * None of them deduplicates. Phone messaging and pages echo the send's id in
- * their callbacks. Photo accounts do not, so a send whose answer was lost stays
+ * their callbacks. Photo accounts do not, so a send whose response was lost stays
  * `unknown` until it fails.
  */
 import {
@@ -67,15 +67,15 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
       const request = HttpClientRequest.post(`${baseUrlOf(settings, account)}${path}`).pipe(
         HttpClientRequest.bodyJsonUnsafe(body)
       )
-      const answer = yield* call(client, account, request).pipe(
+      const response = yield* call(client, account, request).pipe(
         Effect.mapError(outcomeOfCall),
         Effect.timeoutOrElse({
           duration: settings.deliver_time_max,
           orElse: () => Effect.fail(new ProviderOutcomeUnknown())
         })
       )
-      // An answer without a message id proves nothing about the message.
-      const accepted = yield* Effect.mapError(decodeResponse(answer), () => new ProviderOutcomeUnknown())
+      // A response without a message ID proves nothing about the message.
+      const accepted = yield* Effect.mapError(decodeResponse(response), () => new ProviderOutcomeUnknown())
       return acceptedOf(accepted, message.recipient)
     })
 

@@ -5,6 +5,7 @@
  * with the constructors below; a domain error that is not translated does not compile.
  */
 import { RequestId } from "@messaging-crm/core/Actor"
+import type { InsufficientScope } from "@messaging-crm/core/Operations"
 import { Effect, Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import * as Texts from "./ErrorTexts.ts"
@@ -121,6 +122,9 @@ export const invalid = (param: string, message: string) => fail("invalid_input",
 
 /** Fails with `not_found`. The message is the same for an absent resource and for one of another organization. */
 export const absent = (resource: string) => () => failWith(Texts.notFound(resource))
+
+/** Fails with `insufficient_scope`. */
+export const insufficientScope = ({ required }: InsufficientScope) => failWith(Texts.insufficientScope(required))
 
 /** Fails with `search_timeout`. */
 export const searchTimeout = () => failUntil(Texts.searchTimeout, 1)

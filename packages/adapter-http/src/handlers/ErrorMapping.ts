@@ -1,7 +1,6 @@
 /** Translates domain errors that several operations share into API errors. */
 import type { CustomValueInvalid, ReferenceUnknown, TagsTooMany } from "@messaging-crm/core/Contacts"
 import type { UpsertRefusal } from "@messaging-crm/core/ContactUpserts"
-import type { InsufficientScope } from "@messaging-crm/core/Operations"
 import type { TemplateNotApproved, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
 import { Effect } from "effect"
 import * as Errors from "../api/Errors.ts"
@@ -14,8 +13,6 @@ export const concurrentChanges = () =>
     addResponseHeaders({ "retry-after": "1" }),
     Errors.fail("conflict", "Concurrent requests kept changing the resource. Nothing was changed. Retry the request.")
   )
-
-export const insufficientScope = ({ required }: InsufficientScope) => Errors.failWith(Texts.insufficientScope(required))
 
 export const cursorInvalid = () =>
   Errors.invalid(

@@ -1,4 +1,4 @@
-/** The headers under which a stranger's file is handed out, so that no browser runs any of it. */
+/** The response headers of third-party files, which prevent a browser from running them. */
 import type { MediaFile } from "@messaging-crm/core/Media"
 
 /** The fields of a file that its headers contain. */
@@ -12,7 +12,7 @@ const media_type_chars_max = 127
 /** A media type as a header may carry it, with parameters such as `codecs`. */
 const mediaType = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w-]+=(?:[\w.+-]+|"[\w., +-]*"))*$/
 
-/** Returns the media type, or the one of mere bytes for what no header may carry. */
+/** Returns the media type, or that of arbitrary bytes for a type that no header can contain. */
 export const contentType = ({ mime_type }: Described): string =>
   mime_type !== null && mime_type.length <= media_type_chars_max && mediaType.test(mime_type)
     ? mime_type

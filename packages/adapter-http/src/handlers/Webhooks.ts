@@ -28,7 +28,7 @@ export const layer = HttpApiBuilder.group(
         Responses.written(endpoint)((respond) => webhooks.create(payload, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
-            InsufficientScope: ErrorMapping.insufficientScope,
+            InsufficientScope: Errors.insufficientScope,
             TooManyWebhooks: ({ limit }) => Errors.failWith(Texts.tooManyWebhooks(limit)),
             WebhookUrlRefused: urlRefused
           })
@@ -42,7 +42,7 @@ export const layer = HttpApiBuilder.group(
         Responses.written(endpoint)((respond) => webhooks.update(params.webhook_id, payload, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
-            InsufficientScope: ErrorMapping.insufficientScope,
+            InsufficientScope: Errors.insufficientScope,
             WebhookDisabled: disabled,
             WebhookNotFound: Errors.absent("webhook"),
             WebhookUrlRefused: urlRefused

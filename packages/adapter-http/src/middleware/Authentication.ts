@@ -2,7 +2,7 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, type Quota, type RateLimited, type Unauthorized } from "@messaging-crm/core/ApiKeys"
 import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
-import { authorize, type InsufficientScope } from "@messaging-crm/core/Operations"
+import { authorize } from "@messaging-crm/core/Operations"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { Clock, Context, Effect, Layer, Redacted } from "effect"
 import * as Errors from "../api/Errors.ts"
@@ -41,8 +41,6 @@ const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited) {
   return yield* Errors.failUntil(Texts.rateLimited(quota.limit, retry_after_seconds), retry_after_seconds)
 })
 
-const lacking = ({ required }: InsufficientScope) => Errors.failWith(Texts.insufficientScope(required))
-
 /** Layer that authenticates a request by its bearer key, and provides its actor to the steps after it. */
 export const layer = Layer.effect(
   Authentication,
@@ -63,7 +61,7 @@ export const layer = Layer.effect(
         yield* identify(actor)
         yield* announce(quota)
         const authorized = authorize(Context.getUnsafe(endpoint.annotations, Runs)).pipe(
-          Effect.catch(lacking),
+          Effect.catch(Errors.insufficientScope),
           Effect.andThen(limiter.run(key_id, httpEffect))
         )
         return yield* Effect.provideService(authorized, CurrentActor, actor)

@@ -52,8 +52,8 @@ const asRecorded = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServe
 const respond = ({ replayed, request_id, ...response }: Outcome) =>
   toResponse(response, replayed ? { "idempotent-replayed": "true", "original-request-id": request_id } : {})
 
-/** The responses to a write that its idempotency key ends. */
-export const interrupted = {
+/** Responses to errors of the idempotency key and of its record. */
+export const keyErrors = {
   IdempotencyConflict: () => conflict(),
   RequestProcessing: () => processing(),
   StorageExhausted: (exhausted: StorageExhausted) => storageExhausted(exhausted)

@@ -104,7 +104,7 @@ interface Received {
 
 type Receiving = Effect.Effect<Received, Effect.Error<typeof cutShort | typeof notJson | typeof tooLarge>>
 
-/** Parses the bytes of a body that is called JSON. */
+/** Parses the bytes of a body that is declared as JSON. */
 const accept = (
   request: HttpServerRequest.HttpServerRequest,
   bytes: ArrayBuffer | Uint8Array<ArrayBuffer>,
@@ -123,20 +123,20 @@ const accept = (
 }
 
 /**
- * Receives a body that is not called JSON. No header announces every body, and
- * an empty one counts as none, whatever its content type.
+ * Receives a body that is not declared as JSON. No header announces every body, so it is read; an
+ * empty one counts as none, whatever its content type.
  */
-const receiveUnnamed = (request: HttpServerRequest.HttpServerRequest, isRequired: boolean): Receiving => {
+const receiveUndeclared = (request: HttpServerRequest.HttpServerRequest, isRequired: boolean): Receiving => {
   if (declaresBytes(request)) return notJson
-  const named = request.modify({ headers: Headers.set(request.headers, "content-type", "application/json") })
+  const declared = request.modify({ headers: Headers.set(request.headers, "content-type", "application/json") })
   return Effect.flatMap(
-    Effect.catch(read(named), () => notJson),
-    (bytes) => bytes.byteLength > 0 ? notJson : accept(named, bytes, isRequired)
+    Effect.catch(read(declared), () => notJson),
+    (bytes) => bytes.byteLength > 0 ? notJson : accept(declared, bytes, isRequired)
   )
 }
 
 const receive = (request: HttpServerRequest.HttpServerRequest, isRequired: boolean): Receiving => {
-  if (!isJson(request)) return receiveUnnamed(request, isRequired)
+  if (!isJson(request)) return receiveUndeclared(request, isRequired)
   const bytes = arrived(request)
   return bytes === null
     ? Effect.flatMap(read(request), (bytes) => accept(request, bytes, isRequired))
@@ -147,11 +147,10 @@ const requiresBody = ({ annotations, payload }: HttpApiEndpoint.Top): boolean =>
   payload.size > 0 && Option.isNone(Context.getOption(annotations, OptionalBody))
 
 /**
- * Layer that reads the body once, within its limit, and refuses what is not JSON.
+ * Layer that reads the body once, within its limit, and rejects a body that is not JSON.
  *
- * `HttpApiBuilder` would answer the wrong media type with plain text and bad
- * JSON as a schema error, so both are caught before it looks, and what it then
- * sees is called JSON. A GET has no body, whatever its headers claim.
+ * `HttpApiBuilder` would respond to a wrong media type with plain text, and to invalid JSON with a schema
+ * error, so both are rejected before it. A GET has no body, whatever its headers claim.
  */
 export const layer = Layer.succeed(JsonBody, (httpEffect, { endpoint }) => {
   if (endpoint.method === "GET") return Effect.provideService(httpEffect, RequestBody, absent)

@@ -61,11 +61,11 @@ const asked_seconds_max = 86_400
 /** After a throttle, the waiting sends are spread over 4 seconds, or twice as long with each throttle that follows closely: 256 at most. */
 const spread_seconds_min = 4
 const level_max = 6
-/** A throttle follows the last one closely within a minute after what had waited was due again. */
+/** A throttle follows the last one closely if it comes within a minute after the waiting sends were due again. */
 const close_seconds = 60
 
-/** A send of a paused channel looks again after a tenth of the pause so far: 5 seconds to 2 minutes. */
-const look_seconds = { min: 5, max: 120 } as const
+/** A send of a paused channel checks the channel again after a tenth of the pause so far: 5 seconds to 2 minutes. */
+const check_seconds = { min: 5, max: 120 } as const
 
 const spreadOf = ({ level }: Pick<ChannelHold, "level">): number => spread_seconds_min * 2 ** level
 
@@ -76,12 +76,12 @@ export const active = <Hold extends ChannelHold>(found: Option.Option<Hold>, now
   Option.filter(found, ({ until }) => until === null || DateTime.isGreaterThan(until, now))
 
 /**
- * Returns when a send that waits looks again.
+ * Returns when a waiting send checks its channel again.
  *
  * After a throttle each send has a place of its own within the spread, which follows
  * from its id, so that they do not all meet the limit at once.
  */
-export const nextLook = (
+export const nextCheck = (
   hold: Pick<ChannelHold, "held_at" | "level" | "until">,
   send_id: string,
   now: Timestamp
@@ -91,7 +91,7 @@ export const nextLook = (
     return DateTime.add(hold.until, { milliseconds: Math.floor(place * spreadOf(hold) * 1000) })
   }
   const paused = Duration.toSeconds(DateTime.distance(hold.held_at, now))
-  return DateTime.add(now, { seconds: Math.min(Math.max(paused / 10, look_seconds.min), look_seconds.max) })
+  return DateTime.add(now, { seconds: Math.min(Math.max(paused / 10, check_seconds.min), check_seconds.max) })
 }
 
 const written = (found: Option.Option<ChannelHoldRow>, hold: ChannelHold): Changes.Changes => {

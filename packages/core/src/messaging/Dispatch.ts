@@ -2,7 +2,7 @@
  * Dispatch: how the worker processes one send.
  *
  * The attempt is committed before the provider is called, together with the other
- * names under which the recipient may reply. What follows depends on the outcome:
+ * network IDs from which the recipient can reply. The next step depends on the outcome:
  *
  * - Accepted: the message and the completed send commit together.
  * - Rejected: the send fails. If the channel itself is refused, its other sends wait
@@ -55,7 +55,7 @@ export const UnknownOutcomeTimeout = Context.Reference<Duration.Duration>(
 /** How often recording an accepted message is retried, at intervals of a second: almost until the lease ends. */
 const record_tries_max = 35
 
-/** For how long a send waits for a held channel before its first attempt: as long as a reply window is open. */
+/** The longest time that a send waits for a paused or throttled channel before its first attempt: as long as a reply window. */
 export const hold_time_max = Duration.hours(24)
 
 /** The metric's `outcome` of an attempt that was not accepted. */
@@ -79,7 +79,7 @@ interface Begun {
   readonly before: SendStatus
 }
 
-/** Until when a send waits, and why it fails if that is too long. */
+/** A pause of a send, and the reason for which it fails if the pause is too long. */
 interface Wait {
   readonly due_at: Timestamp
   readonly reason: FailureReason
@@ -136,9 +136,9 @@ const waitOf = ({ hold, send }: OutgoingSend, now: Timestamp): Wait | null => {
   if (!isKnownContent(send.content)) {
     return { due_at: DateTime.add(now, { seconds: 30 }), reason: "provider_unavailable" }
   }
-  // A send that is `sending` lost its worker during an attempt. That it waits would hide it.
+  // A send that is `sending` lost its worker during an attempt. It must not wait, so that its unknown outcome shows.
   const held = Option.filter(Holds.active(Option.fromNullOr(hold), now), () => send.status === "queued")
-  const waitFor = (found: Holds.ChannelHold) => ({ due_at: Holds.nextLook(found, send.id, now), reason: found.reason })
+  const waitFor = (found: Holds.ChannelHold) => ({ due_at: Holds.nextCheck(found, send.id, now), reason: found.reason })
   return Option.getOrNull(Option.map(held, waitFor))
 }
 
@@ -244,7 +244,7 @@ export class Dispatch extends Context.Service<Dispatch, {
           const hold = { held_at: now, until: null, level: 0 }
           return Changes.all(
             send.may_be_sent ? Changes.none : SendRows.update(send, { ...State.requeue(send), first_attempt_at: null }),
-            postpone(claimed, Holds.nextLook(hold, send.id, now))
+            postpone(claimed, Holds.nextCheck(hold, send.id, now))
           )
         })
       })

@@ -293,7 +293,7 @@ export class Webhooks extends Context.Service<Webhooks, {
         }, respond)
       })
 
-      /** Loads a webhook, and encrypts a new secret together with those that still sign. None signs that no key decrypts. */
+      /** Loads a webhook, and encrypts a new secret together with those that still sign. A secret that no key decrypts no longer signs. */
       const loadWith = Effect.fnUntraced(
         function*(organization_id: OrganizationId, id: WebhookId, signing_secret: string) {
           const row = yield* Effect.fromOption(yield* store.find(organization_id, id), () => new WebhookNotFound())

@@ -89,7 +89,7 @@ describe("a hold of a channel", () => {
 
   it("gives every send that waits a place within the spread after a throttle", () => {
     const look = (level: number, tail: string) =>
-      Number(Holds.nextLook(throttled({ level }), `${id(1).slice(0, -6)}${tail}`, noon).epochMilliseconds)
+      Number(Holds.nextCheck(throttled({ level }), `${id(1).slice(0, -6)}${tail}`, noon).epochMilliseconds)
       - at(1).epochMilliseconds
     assert.deepStrictEqual([look(0, "000000"), look(0, "800000"), look(0, "ffffff")], [0, 2000, 3999])
     assert.deepStrictEqual([look(6, "000000"), look(6, "800000"), look(6, "ffffff")], [0, 128_000, 255_999])
@@ -97,7 +97,7 @@ describe("a hold of a channel", () => {
 
   it("is looked at again after a tenth of a pause so far, from 5 seconds to 2 minutes", () => {
     const after = (seconds: number) =>
-      (Holds.nextLook(paused, id(1), at(seconds)).epochMilliseconds - at(seconds).epochMilliseconds) / 1000
+      (Holds.nextCheck(paused, id(1), at(seconds)).epochMilliseconds - at(seconds).epochMilliseconds) / 1000
     assert.deepStrictEqual([0, 50, 100, 600, 1200, 90_000].map(after), [5, 5, 10, 60, 120, 120])
   })
 })
