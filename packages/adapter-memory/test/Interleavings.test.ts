@@ -334,7 +334,7 @@ for (const [what, tell] of Object.entries(tells)) {
           const { id } = set.conversation.contact
           const erase = set.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
           yield* inTurns<void, Crm.Services>([erase, tell(set)], within(before, steps))
-          return yield* PersonalDataStore.use((store) => store.names(set.organization_id, id))
+          return yield* PersonalDataStore.use((store) => store.networkIds(set.organization_id, id))
         }).pipe(Effect.provide(layer(stores), { local: true }))
         assert.deepStrictEqual(names, [], `with ${steps} steps after ${before}`)
       }

@@ -47,7 +47,7 @@ export const layer = Layer.effect(
   PersonalDataStore,
   World.useSync(({ modify, read }) =>
     PersonalDataStore.of({
-      names: (organization_id, contact_id) =>
+      networkIds: (organization_id, contact_id) =>
         read(({ tables }) =>
           Table.all(tables, IdentityNetworkIdRows, organization_id).flatMap((name) =>
             Option.toArray(

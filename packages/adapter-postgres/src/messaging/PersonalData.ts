@@ -12,7 +12,7 @@ import { withoutResources } from "../webhooks/Events.ts"
 import { conversations, selectConversations, threadsOf } from "./Conversations.ts"
 import { SendRow } from "./Sends.ts"
 
-const names = rows(Schema.Struct({
+const networkIds = rows(Schema.Struct({
   channel_type: ChannelType,
   name: Schema.String,
   identity_id: IdentityId,
@@ -66,8 +66,8 @@ export const layer = Layer.effect(
       ])
 
     return PersonalDataStore.of({
-      names: (organization_id, contact_id) =>
-        patiently(names(sql`
+      networkIds: (organization_id, contact_id) =>
+        patiently(networkIds(sql`
           SELECT n.channel_type, n.name, n.identity_id, i.version AS identity_version
           FROM identities i
           JOIN identity_names n ON n.organization_id = i.organization_id AND n.channel_type = i.channel_type

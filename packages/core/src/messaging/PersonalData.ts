@@ -76,7 +76,10 @@ const eraseConversation = (conversation: ConversationRow): Changes.Changes =>
 
 /** Erases the contents of a contact's row, of its identities, and of their network IDs. An erased contact does not change. */
 export const erase = (
-  { found, names }: { readonly found: Option.Option<LoadedContact>; readonly names: ReadonlyArray<LoadedNetworkId> },
+  { found, network_ids }: {
+    readonly found: Option.Option<LoadedContact>
+    readonly network_ids: ReadonlyArray<LoadedNetworkId>
+  },
   context: DecisionContext
 ): Result.Result<Changes.Decision<LoadedContact>, ContactNotFound> => {
   if (Option.isNone(found)) return Result.fail(new ContactNotFound())
@@ -94,8 +97,8 @@ export const erase = (
     first_name: erased,
     identities
   }
-  if (has(contact, set) && names.length === 0) return Result.succeed({ result: contact, changes: Changes.none })
-  const versions = new Map(names.map(({ identity_id, identity_version }) => [identity_id, identity_version]))
+  if (has(contact, set) && network_ids.length === 0) return Result.succeed({ result: contact, changes: Changes.none })
+  const versions = new Map(network_ids.map(({ identity_id, identity_version }) => [identity_id, identity_version]))
   return Result.succeed({
     result: contact,
     changes: Changes.all(
@@ -106,7 +109,7 @@ export const erase = (
           ? []
           : [IdentityRows.update({ id, version }, Struct.omit(identity, ["channel_type"]))]
       }),
-      ...names.map((name) => IdentityNetworkIdRows.remove(name))
+      ...network_ids.map((network_id) => IdentityNetworkIdRows.remove(network_id))
     )
   })
 }
@@ -123,7 +126,7 @@ export interface LoadedNetworkId extends IdentityNetworkId {
  *
  * **Contract** (checked by `conformance/PersonalData.ts`)
  *
- * - `names` returns every network ID of the contact's identities, `conversations` its
+ * - `networkIds` returns every network ID of the contact's identities, `conversations` its
  *   conversations and `sends` the sends of one, each in any order. `messages` returns
  *   a page of the messages of one, the newest first, then by the greatest id.
  * - `eraseCopies` deletes the idempotency records whose body contains the contact's id, and the others with their
@@ -134,7 +137,7 @@ export interface LoadedNetworkId extends IdentityNetworkId {
  * - Nothing of another contact or organization is changed. Each may be repeated.
  */
 export class PersonalDataStore extends Context.Service<PersonalDataStore, {
-  readonly names: (
+  readonly networkIds: (
     organization_id: OrganizationId,
     contact_id: ContactId
   ) => Effect.Effect<ReadonlyArray<LoadedNetworkId>>
@@ -224,16 +227,16 @@ export class PersonalData extends Context.Service<PersonalData, {
         Stream.unwrap(
           operation("contacts.export")(function*() {
             const { organization_id } = yield* CurrentActor
-            const { found, names, rows } = yield* Effect.all({
+            const { found, network_ids, rows } = yield* Effect.all({
               found: contacts.find(organization_id, id),
-              names: store.names(organization_id, id),
+              network_ids: store.networkIds(organization_id, id),
               rows: store.conversations(organization_id, id)
             }, concurrently)
             const contact = yield* Effect.fromOption(found, () => new ContactNotFound())
             const head = {
               exported_at: toJson.time(yield* DateTime.now),
               contact: toJson.contact(contact),
-              names: names.map(Struct.pick(["channel_type", "name"]))
+              names: network_ids.map(Struct.pick(["channel_type", "name"]))
             }
             const conversations = Stream.fromIterable(rows).pipe(
               Stream.map((row) => Stream.unwrap(conversationOf(organization_id, row)))
@@ -278,13 +281,13 @@ export class PersonalData extends Context.Service<PersonalData, {
         const { organization_id } = yield* CurrentActor
         const load = Effect.all({
           found: contacts.load(organization_id, id),
-          names: store.names(organization_id, id)
+          network_ids: store.networkIds(organization_id, id)
         }, concurrently)
-        const { found, names } = yield* load
+        const { found, network_ids } = yield* load
         const { primary_phone } = yield* Effect.fromOption(found, () => new ContactNotFound())
         const phone = primary_phone === null ? [] : [primary_phone]
         // Callbacks name people without a plus sign.
-        const people = [...names.map(({ name }) => name), ...phone].map((name) => name.replace(/^\+/, ""))
+        const people = [...network_ids.map(({ name }) => name), ...phone].map((name) => name.replace(/^\+/, ""))
         yield* store.eraseCallbacks(organization_id, people)
         yield* eraseStored(organization_id, id)
         yield* runAudited("contacts.erase", { load, decide: erase })
