@@ -1,6 +1,6 @@
 /**
- * Traces across the work queue: work that is enqueued within a trace is executed
- * within the same trace, in any process and at any later time.
+ * Traces: the spans of operations, and traces across the work queue. Work that is enqueued within a trace
+ * is executed within the same trace, in any process and at any later time.
  */
 import { Effect, Tracer } from "effect"
 
