@@ -1,4 +1,4 @@
-/** What follows from the outcome of an attempt: the send, the log, and the metric (contract §12.4, §12.10). */
+/** The effects of an attempt's outcome on the send, the log, and the metric (contract §12.4, §12.10). */
 import { assert, describe, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"

@@ -219,6 +219,7 @@ describe("pages made from the code are current: run npm run docs", () => {
 
 /** Phrases that a reader has to decode. */
 const avoidedInComments: ReadonlyArray<RegExp> = [
+  /\/\*\* (?:What|Who|Which) /,
   /\bbesides?\b/i,
   /\breal networks?\b/i,
   /\b(?:some|no)body\b|\bwhoever\b/i,

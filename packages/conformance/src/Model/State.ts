@@ -121,7 +121,7 @@ export interface Event {
   has_resource: boolean
 }
 
-/** What was posted to a webhook: an event, with the message, conversation, or contact or without. */
+/** An event that was posted to a webhook, with or without its message, conversation, or contact. */
 export type Post = Omit<Event, "created_at">
 
 export interface Webhook {

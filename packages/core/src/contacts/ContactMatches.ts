@@ -10,7 +10,7 @@ import { Secrets } from "../kernel/Secrets.ts"
 import type { LoadedContact, MatchedContact } from "./Contact.ts"
 import { ContactStore } from "./Contacts.ts"
 
-/** What a look-up by a value found. */
+/** The result of a look-up by a value. */
 export interface Matched {
   readonly found: Option.Option<LoadedContact>
   /** Whether other contacts have the value too. */

@@ -18,7 +18,7 @@ export const AuditRecord = Schema.Struct({
   id: AuditRecordId,
   at: Timestamp,
   operation: AuditedOperation,
-  /** What the operation created or changed. */
+  /** ID of the resource that the operation created or changed. */
   resource_id: Schema.String,
   /** Null for an operator at the command line. */
   key_id: Schema.NullOr(ApiKeyId),

@@ -1,5 +1,5 @@
 /**
- * What one operation changes, as data.
+ * Changes: the writes of one operation, as data.
  *
  * A decision returns changes, `Commit` applies all of them or none, and a test
  * compares them. Nothing here reads or writes. Each resource declares its table
@@ -144,7 +144,7 @@ export interface RecordedResponse {
   readonly created_at: Timestamp
 }
 
-/** What one operation changes. All parts are applied, or none. Every part is optional. */
+/** The changes of one operation. All parts are applied, or none. Every part is optional. */
 export interface Changes {
   readonly expect?: ReadonlyArray<Expectation>
   readonly insert?: ReadonlyArray<Insert>

@@ -20,13 +20,13 @@ import * as RecordedResponses from "./RecordedResponses.ts"
 import type { Respond } from "./RecordedResponses.ts"
 import { type ClaimedWork, type WorkKind, WorkSignal } from "./WorkQueue.ts"
 
-/** What a pure decision cannot make itself: the time, and new ids. */
+/** The inputs that a pure decision cannot make itself: the time, and new ids. */
 export interface DecisionContext {
   readonly now: Timestamp
   readonly uuid: () => string
 }
 
-/** What an operation loads, and how it decides. */
+/** An operation: its load and its decision. */
 export interface Operation<Loaded, A, Refusal, R> {
   /** Never fails: a row that does not exist is loaded as none, so that `decide` alone orders the refusals. */
   readonly load: Effect.Effect<Loaded, never, R>
@@ -40,7 +40,7 @@ export interface Operation<Loaded, A, Refusal, R> {
   readonly isQuiet?: true
 }
 
-/** What is committed with a decision: the record of the audit, and that of the response. */
+/** The records that are committed with a decision: of the audit, and of the response. */
 type Records = Pick<Changes.Changes, "audit" | "response">
 
 /** Makes the result of a run from a decision, and the records that are committed with it. */

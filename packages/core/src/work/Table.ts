@@ -1,4 +1,4 @@
-/** What core declares of a table, once for every store. */
+/** Declarations of tables, once for every store. */
 
 /**
  * The tables of the resources, in the order in which every statement locks their rows.

@@ -72,7 +72,7 @@ export const LeaseTime = Context.Reference<Duration.Duration>("@messaging-crm/co
   defaultValue: () => Duration.seconds(60)
 })
 
-/** What is claimed, and for how long. */
+/** The options of a claim. */
 export interface Claim {
   readonly kind: WorkKind
   readonly limit: number

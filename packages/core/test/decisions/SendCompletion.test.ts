@@ -1,4 +1,4 @@
-/** What is recorded when the provider has accepted a send, or will not (contract §12.4, §12.8). */
+/** The records of a send that the provider has accepted or refused (contract §12.4, §12.8). */
 import { assert, describe, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ConversationId, MessageId } from "@messaging-crm/core/Ids"
@@ -19,7 +19,7 @@ const outgoingOf = (send: Partial<SendRow> = {}): OutgoingSend => ({
   member_name: ada.name
 })
 
-/** What is stored under the provider message id. */
+/** The message that is stored under the provider message id. */
 const stored = (
   known: MessageRow | null,
   early_updates: ReadonlyArray<MessageUpdate> = []

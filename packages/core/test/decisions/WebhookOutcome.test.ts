@@ -1,4 +1,4 @@
-/** What follows from an attempt of a delivery (contract §14.3, §14.9). */
+/** The effects of an attempt of a delivery (contract §14.3, §14.9). */
 import { assert, describe, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { EventId, OrganizationId, WebhookDeliveryId } from "@messaging-crm/core/Ids"

@@ -8,7 +8,7 @@ export interface Part {
   readonly body: string
   /** The condition that the main query checks. */
   readonly requires: string
-  /** What a failure means if it is not a conflict. */
+  /** The meaning of a failure; a conflict if absent. */
   readonly failure?: "lease lost" | "subscribed"
 }
 

@@ -54,7 +54,7 @@ const inserted = (source: string): Part => ({
   requires: anyNumber("work_inserted")
 })
 
-/** What a commit changes in a lane, in addition to the work that it inserts. */
+/** The changes that a commit makes in a lane, in addition to the work that it inserts. */
 interface LaneChange {
   readonly name: string
   /** When an item that is released in this lane is due; null without such an item. */
