@@ -106,4 +106,11 @@ describe("a send", () => {
     const bare = { type: "template", template: { id: "greeting", components: [] } } as const
     assert.strictEqual(refusal(send({}, Sends.SendMessage.make(bare))), "TemplateValuesMismatch")
   })
+
+  it("is queued again by an attempt that sent nothing, unless its outcome is unknown or known", () => {
+    assert.deepStrictEqual(Sends.State.requeue({ status: "sending" }), { status: "queued" })
+    for (const status of ["queued", "unknown", "sent", "failed"] as const) {
+      assert.deepStrictEqual(Sends.State.requeue({ status }), {})
+    }
+  })
 })

@@ -1,0 +1,102 @@
+/** Upserts of contacts: failures of a request, which are no outcome of a contact, and ids (contract §8.11). */
+import { assert, describe, it } from "@effect/vitest"
+import * as Memory from "@messaging-crm/adapter-memory"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
+import * as Provider from "@messaging-crm/conformance/Provider"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
+import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
+import * as Crm from "@messaging-crm/core/Crm"
+import { Decide } from "@messaging-crm/core/Decide"
+import { Idempotency, IdempotencyConflict, IdempotencyKey, RequestProcessing } from "@messaging-crm/core/Idempotency"
+import { Ids } from "@messaging-crm/core/Ids"
+import { Secrets } from "@messaging-crm/core/Secrets"
+import { StorageExhausted, StorageUse } from "@messaging-crm/core/StorageUse"
+import { WorkSignal } from "@messaging-crm/core/WorkQueue"
+import { Effect, Layer, Result, Schema } from "effect"
+
+type Interruption = IdempotencyConflict | RequestProcessing | StorageExhausted
+
+/** Upserts whose request runs, and whose second contact meets a failure. */
+const failingAt = (interruption: Interruption | null) => {
+  let keys = 0
+  const idempotency = Layer.effect(
+    Idempotency,
+    Effect.map(Idempotency, ({ once, purge }) => ({
+      purge,
+      once: (request, work) => {
+        keys += 1
+        return keys === 3 && interruption !== null ? Effect.fail(interruption) : once(request, work)
+      }
+    }))
+  )
+  // The layer of every operation builds it too, and shares what was built.
+  return Layer.fresh(ContactUpserts.layer).pipe(
+    Layer.provide(idempotency),
+    Layer.provide(Decide.layer),
+    Layer.provide(Layer.mergeAll(Secrets.layer, StorageUse.layer)),
+    Layer.provideMerge(Crm.layer),
+    Layer.provideMerge(Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer, WorkSignal.layer)),
+    Layer.fresh
+  )
+}
+
+const input = Schema.decodeSync(UpsertContacts)({
+  match: "primary_email",
+  contacts: [
+    { primary_email: "kim@shop.example", first_name: "Kim" },
+    { primary_email: "two@shop.example", first_name: "Ada" }
+  ]
+})
+
+const encode = (results: ReadonlyArray<Result.Result<{ readonly outcome: string }, { readonly _tag: string }>>) => {
+  const shown = results.map(Result.match({ onFailure: ({ _tag }) => _tag, onSuccess: ({ outcome }) => outcome }))
+  return Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(shown)) })
+}
+
+const request = { key: IdempotencyKey.make("customers-1"), fingerprint: "f".repeat(64), request_id: "r-1" }
+
+const upserted = Effect.gen(function*() {
+  const { body } = yield* ContactUpserts.use(({ upsert }) =>
+    upsert(input, { encode, record: { ...request, is_retry: false } })
+  )
+  return JSON.parse(new TextDecoder().decode(body))
+})
+
+const within = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R | CurrentActor>) {
+  const organization_id = yield* Fixtures.organization
+  return yield* Effect.provideService(effect, CurrentActor, { organization_id, member_id: null })
+})
+
+describe("an upsert of two contacts", () => {
+  for (const error of [new IdempotencyConflict(), new RequestProcessing(), new StorageExhausted({ limit: 1 })]) {
+    it.effect(`fails with ${error._tag} of the second, so that a retry continues it`, () =>
+      within(Effect.flip(upserted)).pipe(
+        Effect.map((failure) => assert.strictEqual(failure, error)),
+        Effect.provide(failingAt(error))
+      ))
+  }
+
+  it.effect("whose second contact is refused answers with the outcome of each", () =>
+    within(Effect.gen(function*() {
+      const two = CreateContact.make({ primary_email: "two@shop.example" })
+      yield* Effect.all([Contacts.use(({ create }) => create(two)), Contacts.use(({ create }) => create(two))])
+      assert.deepStrictEqual(yield* upserted, ["created", "ContactAmbiguous"])
+    })).pipe(Effect.provide(failingAt(null))))
+})
+
+it.effect("an id is compared as it is written, except a number on phone messaging", () =>
+  within(Effect.forEach(
+    [
+      ["photo_social", "+49 151 12345678", "+49 151 12345678"],
+      ["phone_messaging", "+49 151 12345678", "+4915112345678"],
+      ["phone_messaging", "DE.user 1", "DE.user 1"]
+    ] as const,
+    Effect.fnUntraced(function*([channel_type, external_id, expected]) {
+      const contacts = [{ external_id, first_name: "Kim" }]
+      const upserts = Schema.decodeSync(UpsertContacts)({ match: "external_id", channel_type, contacts })
+      const [result = assert.fail("There is a result.")] = yield* ContactUpserts.use(({ upsert }) => upsert(upserts))
+      const { identities } = yield* Contacts.use(({ get }) => get(Result.getOrThrow(result).id))
+      assert.deepStrictEqual(identities.map((one) => [one.channel_type, one.external_id]), [[channel_type, expected]])
+    })
+  )).pipe(Effect.provide(failingAt(null))))
