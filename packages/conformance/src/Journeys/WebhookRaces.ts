@@ -3,10 +3,10 @@ import { assert, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import * as Events from "@messaging-crm/core/Events"
 import { ConversationId, Ids } from "@messaging-crm/core/Ids"
-import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
+import { WebhookDeliveries, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { abandoned_max, CreateWebhook, UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { WebhookRequestFailed } from "@messaging-crm/core/WebhookTransport"
-import { DateTime, Deferred, Effect, Fiber } from "effect"
+import { DateTime, Deferred, Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { ok, type Outcome, ScriptedEndpoints } from "../Endpoints.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -45,6 +45,19 @@ const subscribe = Effect.fnUntraced(function*(count: number) {
     postedTo: (to: string) => Effect.map(endpoints.posted(to), ({ length }) => length),
     posted: Effect.map(endpoints.posted(url), ({ length }) => length),
     raise,
+    /** Loads the latest delivery, as a claim does that began just before a manual retry, and claims it after the retry. */
+    retryDuringClaim: Effect.gen(function*() {
+      const store = yield* WebhookDeliveryStore
+      const [latest] = yield* store.list(organization_id, id, 1)
+      if (latest === undefined) return yield* Effect.die(new Error("There is no delivery."))
+      const before = yield* store.load(organization_id, latest.id)
+      yield* WebhookDeliveries.use((deliveries) => deliveries.retry(id, latest.id)).pipe(as, Effect.orDie)
+      const now = yield* DateTime.now
+      const claim = { kind: "webhook_delivery", limit: 64, now, lease_until: DateTime.add(now, { hours: 1 }) } as const
+      const claimed = yield* store.claim({ ...claim, token: yield* Fixtures.uuid })
+      return claimed.filter(({ claimed: { ref } }) => ref === latest.id)
+        .map(({ claimed }) => ({ claimed, outgoing: Option.getOrNull(before) }))
+    }),
     /** How many deliveries are in which state, and why. */
     states: Effect.map(
       WebhookDeliveryStore.use((store) => store.list(organization_id, id, count + 99)),
@@ -92,6 +105,19 @@ export const suite = (storage: Scene.Storage) => {
           assert.strictEqual(yield* posted, 1)
         }))
     }
+
+    it.effect("is not taken for disabled by a claim that began before a manual retry", () =>
+      Effect.gen(function*() {
+        const { posted, retryDuringClaim, states } = yield* subscribe(1)
+        yield* Scene.work
+        const claimed = yield* retryDuringClaim
+        assert.lengthOf(claimed, 1)
+        for (const one of claimed) yield* WebhookDeliveries.use((deliveries) => deliveries.attempt(one))
+        assert.deepStrictEqual(yield* states, ["1 pending"])
+        yield* Scene.work
+        assert.deepStrictEqual(yield* states, ["1 succeeded"])
+        assert.strictEqual(yield* posted, 2)
+      }))
 
     it.effect("is not disabled by an endpoint that it left: pending deliveries go to its new URL", () =>
       Effect.gen(function*() {

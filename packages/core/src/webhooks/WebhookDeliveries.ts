@@ -230,17 +230,28 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
             })
         })
 
-      const failDelivery = (claimed: ClaimedWork, failure_code: FailureCode) =>
-        settleDelivery(
-          claimed,
-          ({ delivery }) => ({
-            result: null,
-            changes: Changes.all(
-              WebhookDeliveryRows.update(delivery, State.abandon(failure_code)),
-              Outcome.finish(claimed)
-            )
-          })
-        ).pipe(Effect.asVoid)
+      const failDelivery = (claimed: ClaimedWork, { delivery }: Outgoing, failure_code: FailureCode) => ({
+        result: null,
+        changes: Changes.all(
+          WebhookDeliveryRows.update(delivery, State.abandon(failure_code)),
+          Outcome.finish(claimed)
+        )
+      })
+
+      /**
+       * Settles a claim that was loaded without anything to attempt. A claim that began before a manual retry loads the
+       * delivery as it was before, so the current one decides.
+       */
+      const settleUnattempted = (claimed: ClaimedWork) =>
+        settleDelivery(claimed, (current, { now }) =>
+          current.webhook.status === "disabled"
+            ? failDelivery(claimed, current, "webhook_disabled")
+            : {
+              result: null,
+              changes: current.delivery.status === "pending"
+                ? Outcome.postAgain(claimed, now)
+                : Outcome.finish(claimed)
+            }).pipe(Effect.asVoid)
 
       /** Counts the stored bytes of an attempt. If the budget is used up, the endpoint's response is not stored. */
       const withinBudget = Effect.fnUntraced(function*(
@@ -260,7 +271,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         const found = known === null ? yield* find(claimed) : Option.some(known)
         const outgoing = Option.getOrNull(found)
         if (outgoing === null || outgoing.delivery.status !== "pending" || outgoing.webhook.status === "disabled") {
-          return yield* failDelivery(claimed, "webhook_disabled")
+          return yield* settleUnattempted(claimed)
         }
         const { delivery: { event_id }, webhook } = outgoing
         const { organization_id } = claimed
@@ -294,7 +305,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       })
 
       const abandon = traced("WebhookDeliveries.abandon")(function*(claimed: ClaimedWork) {
-        yield* failDelivery(claimed, "protocol_error")
+        yield* settleDelivery(claimed, (current) => failDelivery(claimed, current, "protocol_error"))
       })
 
       const purge = Effect.flatMap(

@@ -95,7 +95,7 @@ export const reportUnreadable = ({ id: webhook_id }: WebhookRow) =>
 export const yieldHost = (claimed: ClaimedWork, now: Timestamp, random: number): Changes.Changes =>
   Changes.settle({ claimed, outcome: "postpone", due_at: DateTime.add(now, { seconds: 5 + Math.floor(random * 10) }) })
 
-/** Makes a delivery due now that failed at a URL that its webhook no longer has. That attempt does not count. */
+/** Makes a delivery due now that was not attempted, or failed at a URL that its webhook no longer has, which does not count. */
 export const postAgain = (claimed: ClaimedWork, due_at: Timestamp): Changes.Changes =>
   Changes.settle({ claimed, outcome: "postpone", due_at })
 
