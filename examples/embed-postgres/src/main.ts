@@ -30,7 +30,7 @@ const database = Migrations.layer.pipe(
   Layer.provideMerge(Layer.unwrap(Effect.map(url, (url) => Client.layer({ url }))))
 )
 
-// Where webhooks are used, `RootKeys` belongs here too: their secrets are sealed under it.
+// If you use webhooks, provide `RootKeys` here too: it encrypts their secrets.
 const crm = Worker.layerLoop.pipe(
   Layer.provideMerge(Crm.layer),
   Layer.provide([MockProvider.layer, WebhookTransport.layer()]),
@@ -38,10 +38,10 @@ const crm = Worker.layerLoop.pipe(
   Layer.provideMerge(database)
 )
 
-/** Runs a transaction, and again from its beginning when another was first to change what the CRM decided on. */
+/** Runs a transaction, and restarts it if another one changed rows that the CRM had read. */
 const transact = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   SqlClient.SqlClient.use((sql) => sql.withTransaction(effect)).pipe(
-    // Inside your transaction only you can begin again, so there the CRM dies of a conflict.
+    // Only you can restart your transaction. Inside it, a conflict of the CRM is therefore a defect.
     Effect.catchDefect((defect) => defect instanceof Conflict ? Effect.fail(defect) : Effect.die(defect)),
     Effect.retry({
       while: (error) => error instanceof Conflict,
@@ -50,11 +50,11 @@ const transact = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     })
   )
 
-/** A customer of the shop and a contact of the CRM: in one transaction, so there is never the one without the other. */
+/** Creates a customer of the shop and a contact of the CRM in one transaction, so that neither exists without the other. */
 const signUp = Effect.fn("signUp")(function*(form: unknown) {
   const sql = yield* SqlClient.SqlClient
   const contacts = yield* Contacts
-  // Operations take what their schemas decode to: checked, trimmed, the number in its one form.
+  // Operations take decoded input: validated, trimmed, with phone numbers in E.164.
   const input = yield* Schema.decodeUnknownEffect(CreateContact)(form)
   return yield* transact(Effect.gen(function*() {
     const contact = yield* contacts.create(input)

@@ -1,16 +1,16 @@
 /** Slots: how much runs at once, shared fairly among keys. */
 import { Deferred, type Duration, Effect, Option } from "effect"
 
-/** One that waits for a slot. */
+/** A request for a slot that is not free yet. */
 interface Waiter<Key> {
   readonly key: Key
   readonly granted: Deferred.Deferred<void>
 }
 
 /**
- * Makes slots. A key holds no more of them than are free: one alone gets half of them, and another always finds some.
+ * Makes slots. A key can hold at most as many as are free: a single key gets half of them, and another key always gets some.
  *
- * Those that wait are served in the order of their arrival, except those whose key holds too many.
+ * Waiting requests are served in the order of their arrival, except those of a key that holds too many.
  */
 export const make = <Key>(slots: number) => {
   const held = new Map<Key, number>()
