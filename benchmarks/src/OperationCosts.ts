@@ -20,17 +20,18 @@ import type { PageRequest } from "@messaging-crm/core/Page"
 import { everySend, type SendFilters, SendMessage, Sends, SendStore } from "@messaging-crm/core/Sends"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { WorkSignal } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Duration, Effect, Layer, Redacted } from "effect"
+import { DateTime, Duration, Effect, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { readFileSync } from "node:fs"
 import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
 import * as Provider from "../../packages/conformance/src/Provider.ts"
 import { percentile } from "./Percentiles.ts"
 
-/** A database's number of contacts, conversations whose reply window is open, and where 200th pages begin, if there are any. */
+/** A database's number of contacts, conversations whose reply window is open, values that contacts have, and where 200th pages begin, if there are any. */
 interface Size {
   readonly contacts: number
   readonly conversations: ReadonlyArray<ConversationId>
+  readonly known: { readonly phone: string; readonly email_key: string; readonly external_id: string }
   readonly page_200: { readonly [list in "contacts" | "conversations" | "messages"]: PageRequest | null }
 }
 
@@ -67,6 +68,9 @@ const contactOf = (size: Size, run: number): ContactId => {
 
 const contacts = (match: Partial<ContactMatch>): Case => () =>
   ContactStore.use((store) => store.list(Crowd.large, { ...everyone, ...match }, page_1))
+
+/** Lists the contacts with a value that a contact has. */
+const known = (field: keyof Size["known"]): Case => (size, run) => contacts({ [field]: size.known[field] })(size, run)
 
 const text = (...search_terms: SearchTerms): Case => contacts({ search_terms })
 
@@ -126,9 +130,9 @@ export const cases: Readonly<Record<string, Case>> = {
   "list messages": () => MessageStore.use((store) => store.list(Crowd.large, thread, page_1)),
   "list messages, page 200": ({ page_200 }) =>
     page_200.messages && MessageStore.use((store) => store.list(Crowd.large, thread, page_200.messages ?? page_1)),
-  "filter: a phone": contacts({ phone: "+4915112345678" }),
-  "filter: an email": contacts({ email_key: "alba1@crowd.example" }),
-  "filter: an external id": contacts({ external_id: "person-10" }),
+  "filter: a phone": known("phone"),
+  "filter: an email": known("email_key"),
+  "filter: an external id": known("external_id"),
   "filter: updated since": contacts({ updated_since: recently }),
   "filter: an owner of 1/5": contacts({ owner_user_id: member(0) }),
   "filter: a stage of 3/7": contacts({ lifecycle_stage: "lead" }),
@@ -203,6 +207,19 @@ const openConversations = SqlClient.SqlClient.use((sql) =>
   `
 ).pipe(Effect.map((rows) => rows.map(({ id }) => ConversationId.make(id))))
 
+/** Returns a phone, an email, and an external id, each of one contact. */
+const knownValues = Effect.map(
+  SqlClient.SqlClient.use((sql) =>
+    sql<Size["known"]>`
+      SELECT
+        (SELECT max(primary_phone) FROM contacts WHERE organization_id = ${Crowd.large}) AS phone,
+        (SELECT max(email_key) FROM contacts WHERE organization_id = ${Crowd.large}) AS email_key,
+        (SELECT max(external_id) FROM identities WHERE organization_id = ${Crowd.large}) AS external_id
+    `
+  ),
+  ([values]) => Option.getOrThrow(Option.fromUndefinedOr(values))
+)
+
 const sizeOf = Effect.fnUntraced(function*(contacts: number) {
   const sql = yield* SqlClient.SqlClient
   const skipped = 199 * page_size - 1
@@ -220,6 +237,7 @@ const sizeOf = Effect.fnUntraced(function*(contacts: number) {
   return {
     contacts,
     conversations: yield* openConversations,
+    known: yield* knownValues,
     page_200: {
       contacts: yield* startOf("contacts", "updated_at", "true"),
       conversations: yield* startOf("conversations", "last_activity_at", "true"),

@@ -225,12 +225,16 @@ const conversationsOf = (conversations: number) => [
    JOIN conversations v ON v.id = ${
     idOf("conversation", `CASE WHEN n > ${conversations * 4} THEN 1 ELSE 1 + n / 4 END`)
   }`,
+  // Of 97 sends one failed, one waits, and the outcome of one is unknown.
   `INSERT INTO sends
-     (organization_id, id, conversation_id, channel_id, recipient, content, status, message_id, created_at)
-   SELECT organization_id, ${idOf("send", "row_number() OVER ()")}, conversation_id, channel_id, '+491511234567',
-     '{"type":"text","text":"What was said"}', 'sent', id, created_at
-   FROM messages
-   WHERE direction = 'outbound'`,
+     (organization_id, id, conversation_id, channel_id, recipient, content, status, message_id, failure_reason, created_at)
+   SELECT organization_id, ${idOf("send", "n")}, conversation_id, channel_id, '+491511234567',
+     '{"type":"text","text":"What was said"}', coalesce(state, 'sent'), CASE WHEN state IS NULL THEN id END,
+     CASE state WHEN 'failed' THEN 'recipient_unreachable' END, created_at
+   FROM (
+     SELECT *, CASE n % 97 WHEN 1 THEN 'failed' WHEN 2 THEN 'queued' WHEN 3 THEN 'unknown' END AS state
+     FROM (SELECT *, row_number() OVER () AS n FROM messages WHERE direction = 'outbound') numbered
+   ) sent`,
   `INSERT INTO provider_messages
      (organization_id, channel_id, provider_message_id, conversation_id, message_id, early_updates, created_at)
    SELECT organization_id, channel_id, provider_message_id, conversation_id, id, '[]', created_at
