@@ -454,7 +454,7 @@ export interface InsufficientStorage {
   }
 }
 
-/** An internal error occurred. Retry a read, or a write with the same Idempotency-Key. Before you retry a write without a key, read the resource. */
+/** An internal error occurred. You can safely retry a read. Retry a write only with the same Idempotency-Key. Before you retry a write without a key, read the resource. */
 export interface InternalError {
   readonly error: {
     readonly code: "internal_error"

@@ -75,7 +75,7 @@ export const storageExhausted = (limit: number) =>
 
 export const internalError = text(
   "internal_error",
-  "An internal error occurred. Retry a read, or a write with the same Idempotency-Key. If it recurs, contact the operator and quote this request_id."
+  "An internal error occurred. You can safely retry a read. Retry a write only with the same Idempotency-Key. If it recurs, contact the operator and quote this request_id."
 )
 
 export const searchTimeout = text(
@@ -119,7 +119,7 @@ export const tooManyWebhooks = (limit: number) =>
 export const tooManySecrets = (limit: number) =>
   text(
     "conflict",
-    `The webhook has reached its limit of ${limit} active signing secrets. Retry 24 hours after the oldest rotation.`
+    `The webhook has reached its limit of ${limit} active signing secrets. A secret expires 24 hours after its rotation.`
   )
 
 export const webhookNotChanged = text(

@@ -74,7 +74,7 @@ export const InternalError = body(
   "InternalError",
   500,
   ["internal_error"],
-  "An internal error occurred. Retry a read, or a write with the same Idempotency-Key. Before you retry a write without a key, read the resource."
+  "An internal error occurred. You can safely retry a read. Retry a write only with the same Idempotency-Key. Before you retry a write without a key, read the resource."
 )
 export const InsufficientStorage = HttpApiSchema.WithHeaders(
   body(

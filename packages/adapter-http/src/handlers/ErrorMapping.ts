@@ -81,7 +81,10 @@ export const contactRefused = (refused: UpsertRefusal): Effect.Effect<never, Ref
         refused.match
       )
     case "ConcurrentChanges":
-      return Errors.fail("conflict", "Concurrent requests kept changing the contact. Send it again with a new key.")
+      return Errors.fail(
+        "conflict",
+        "Concurrent requests kept changing the contact. Send it again with a new Idempotency-Key."
+      )
     case "ContactNotFound":
       return Errors.fail("not_found", "The contact was not found.")
   }

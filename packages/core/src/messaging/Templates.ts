@@ -102,8 +102,9 @@ const misfit = (
   const [min, max] = counts ?? [wanted.length, wanted.length]
   if (given.length < min || given.length > max) {
     const slots = wanted.length > 0 ? wanted.map((key) => `{{${key}}}`).join(", ") : `its ${takes.join(" or ")}`
-    const required = max === 0 ? "no parameters" : `${min < max ? "at most " : ""}${counted(max)} for ${slots}`
-    return `The ${name} requires ${required}, but the request has ${given.length}.`
+    const limit = min < max ? "accepts at most" : "requires"
+    const expected = max === 0 ? "accepts no parameters" : `${limit} ${counted(max)} for ${slots}`
+    return `The ${name} ${expected}, but the request has ${given.length}.`
   }
   const wrong = given.find(({ type }) => !takes.includes(type))
   if (wrong !== undefined) return `The ${name} requires parameters of type ${takes.join(" or ")}, not ${wrong.type}.`

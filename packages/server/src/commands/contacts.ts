@@ -44,7 +44,8 @@ const help = `Import contacts from a CSV file
   If a value of a line has changed, the line creates another contact, unless --key names the column that identifies
   a contact.
 
-  With --update, --key must be primary_phone or primary_email. The import then updates the contact with that value.
+  With --update, --key must be primary_phone or primary_email. For each
+  line, the import then updates the contact that has the value of the column, or creates one.
 
   The command reports invalid lines, imports the rest, and exits with code 1.`
 
