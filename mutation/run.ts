@@ -40,7 +40,9 @@ const mutate = (name: string, { files, tests }: Module): Promise<Array<MutantRes
 }
 
 const run = async (name: string, module: Module): Promise<boolean> => {
-  const mutants = (await mutate(name, module)).filter(isJudged)
+  // An incremental file keeps the mutants of files that the module no longer has.
+  const isCurrent = ({ fileName }: MutantResult) => module.files.some((file) => fileName.endsWith(`packages/${file}`))
+  const mutants = (await mutate(name, module)).filter((mutant) => isJudged(mutant) && isCurrent(mutant))
   const survivors = mutants.filter(survives)
   const explained = survivors.filter((mutant) => reasonOf(mutant) !== undefined)
   const killed = mutants.length - survivors.length
