@@ -1,7 +1,7 @@
 /**
  * Contacts: the people in the CRM (contract §8).
  */
-import { Context, DateTime, Effect, Equal, Layer, Option, Result, Schema, Struct } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Result, Schema, Struct } from "effect"
 import { MemberRows } from "../accounts/Members.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { ContactId, type OrganizationId } from "../kernel/Ids.ts"
@@ -125,6 +125,10 @@ export const raiseUpdated = (
       Events.make("contact.updated", { contact_id: contact.id, changed_fields }, context, subjectOf(contact))
     )
 
+/** Returns whether a field has the same value, as callers see it in JSON. */
+const isSame = (after: unknown, before: unknown): boolean =>
+  after === before || (typeof after === "object" && JSON.stringify(after) === JSON.stringify(before))
+
 /** Sets fields of a contact, its `updated_at`, and the texts by which it is found. `updated_at` never moves backwards. */
 export const change = (
   { version, ...contact }: LoadedContact,
@@ -136,7 +140,7 @@ export const change = (
   const derived = searched_fields.some((field) => field in set) ? { updated_at, ...keysOf(result) } : { updated_at }
   // An erasure sets the preview, which every activity changes without an event.
   const changed = Struct.keys(set).filter((field) =>
-    field !== "last_activity_preview" && !Equal.equals(result[field], contact[field])
+    field !== "last_activity_preview" && !isSame(result[field], contact[field])
   )
   return {
     result,
