@@ -3,9 +3,9 @@ import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Commit } from "@messaging-crm/core/Commit"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
-import { AddNote, Contacts, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
+import { AddNote, Contacts, ContactStore, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
 import { ContactUpserts, UpsertContacts, type UpsertResult } from "@messaging-crm/core/ContactUpserts"
-import type * as Crm from "@messaging-crm/core/Crm"
+import * as Crm from "@messaging-crm/core/Crm"
 import { type EncodedResponse, Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { Effect, Layer, Result, Schema } from "effect"
@@ -47,16 +47,30 @@ const begin = Effect.gen(function*() {
   return { as, create, everyone, organization_id, request, upsert }
 })
 
-/** Counts commits, and lets none take effect once it is dead. */
+/** Counts commits, and lets none take effect once it is dead. `meanwhile` runs once, before the next look-up of a contact. */
 const mortal = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
-  const life = { left: Infinity }
+  const life = { left: Infinity, meanwhile: Effect.void as Effect.Effect<unknown> }
   const layer = Layer.effect(
     Commit,
     Commit.useSync(({ commit }) => ({
       commit: (organization_id, changes) =>
         Effect.suspend(() => life.left-- > 0 ? commit(organization_id, changes) : Effect.die(new Error("Killed.")))
     }))
-  ).pipe(Layer.provideMerge(storage))
+  ).pipe(
+    Layer.merge(Layer.effect(
+      ContactStore,
+      ContactStore.useSync((store) => ({
+        ...store,
+        match: (...value) =>
+          Effect.suspend(() => {
+            const { meanwhile } = life
+            life.meanwhile = Effect.void
+            return Effect.andThen(meanwhile, store.match(...value))
+          })
+      }))
+    )),
+    Layer.provideMerge(storage)
+  )
   return { life, layer }
 }
 
@@ -220,6 +234,23 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
           yield* request("upsert-2", contacts),
           { outcomes: Array(10).fill("unchanged").join(), replayed: false }
         )
+      }))
+
+    it.effect("keeps the outcome of a contact that its retry created meanwhile, and did not finish", () =>
+      Effect.gen(function*() {
+        const { request } = yield* begin
+        const contacts = [{ primary_email: "a@acme.example" }]
+        const otherProcess = Layer.fresh(Crm.layer)
+        const services = yield* Layer.build(otherProcess)
+        const retry = Effect.gen(function*() {
+          // Its beginning, which finds the key used, and its contact, but not its end.
+          life.left = 2
+          yield* Effect.exit(request("upsert-7", contacts))
+          life.left = Infinity
+        })
+        life.meanwhile = Effect.provideContext(retry, services)
+        assert.strictEqual((yield* request("upsert-7", contacts)).outcomes, "created")
+        assert.strictEqual((yield* request("upsert-7", contacts)).outcomes, "created")
       }))
 
     it.effect("lets another request with its key write nothing, though it was killed", () =>

@@ -227,8 +227,8 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
           if (request === null) return yield* Effect.map(run(wanted, null), upsertedOf)
           const key = partKey(organization_id, request.key, String(index))
           const upserted = upsertedOf(yield* idempotency.once({ ...request, key }, (record) => run(wanted, record)))
-          if (!request.is_retry || upserted.outcome !== "unchanged") return upserted
-          // Nothing was committed, so that an earlier record was not noticed.
+          if (upserted.outcome !== "unchanged") return upserted
+          // Nothing was committed, so that the record of an earlier or concurrent run was not noticed.
           const earlier = yield* records.find(organization_id, key)
           return Option.match(earlier, {
             onNone: () => upserted,

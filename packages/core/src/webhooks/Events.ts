@@ -263,7 +263,7 @@ export class Events extends Context.Service<Events, {
         const types = type === null ? AnyEventType.literals : [type]
         const page = yield* cursors.page({
           list: "events",
-          filters: { ...filters },
+          filters: { type, since: since === null ? null : since.epochMilliseconds },
           cursor,
           size: page_size,
           fetch: (request) => store.list(organization_id, { types, since }, request),

@@ -49,11 +49,13 @@ export const unsubscribed = (
     json(
       events.map(({ body, created_at, id, organization_id, type }) => ({ organization_id, id, type, body, created_at }))
     )
-  }) AS e (organization_id uuid, id uuid, type text, body text, created_at timestamptz)`,
+  }) AS e (organization_id uuid, id uuid, type text, body text, created_at timestamptz)
+    RETURNING organization_id, type`,
+  // The organizations are named twice, so that no plan reads all webhooks.
   requires: `NOT EXISTS (
-    SELECT FROM webhooks
-    WHERE organization_id = ANY(${parameter(distinct(events.map(({ organization_id }) => organization_id)))}::uuid[])
-      AND status = 'active' AND event_types && ${parameter(distinct(events.map(({ type }) => type)))}::text[]
+    SELECT FROM events_inserted e
+    JOIN webhooks w ON w.organization_id = e.organization_id AND w.status = 'active' AND e.type = ANY(w.event_types)
+    WHERE w.organization_id = ANY(${parameter(distinct(events.map(({ organization_id }) => organization_id)))}::uuid[])
   )`,
   failure: "subscribed"
 })
