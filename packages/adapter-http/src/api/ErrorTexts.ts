@@ -106,7 +106,7 @@ export const notesTooLong = (limit: number) =>
 
 export const replyWindowClosed = text(
   "conflict",
-  "The reply window is closed: the contact sent no message in the last 24 hours. Send a template instead.",
+  "The reply window is closed: the contact sent no message in the last 24 hours. Send a template, if the channel has templates, or wait for the contact to write.",
   "type"
 )
 

@@ -58,7 +58,7 @@ export class SendNotFound extends Schema.TaggedError<SendNotFound>()("SendNotFou
 /** The channel is not a phone-messaging channel, so templates cannot be sent on it. */
 export class ChannelTypeUnsuited extends Schema.TaggedError<ChannelTypeUnsuited>()("ChannelTypeUnsuited", {}) {}
 
-/** The reply window is closed: the contact sent no message in the last 24 hours. Send a template instead. */
+/** The reply window is closed: the contact sent no message in the last 24 hours. */
 export class ReplyWindowClosed extends Schema.TaggedError<ReplyWindowClosed>()("ReplyWindowClosed", {}) {}
 
 // ----------------------------------------------------------- decisions

@@ -39,7 +39,7 @@ const list = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "List audit records, newest first; records without a key and a member come from operator commands"
+    "List audit records, newest first; records with neither a key nor a member come from operator commands"
   ),
   Command.withExamples([
     { command: "messaging-crm audit list --organization $ORGANIZATION_ID --limit 10" },

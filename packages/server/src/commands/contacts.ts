@@ -45,7 +45,7 @@ const help = `Import contacts from a CSV file
   a contact.
 
   With --update, --key must be primary_phone or primary_email. For each
-  line, the import then updates the contact that has the value of the column, or creates one.
+  line, the import then updates the contact that has the line's value in this column, or creates one.
 
   The command reports invalid lines, imports the rest, and exits with code 1.`
 
