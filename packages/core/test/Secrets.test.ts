@@ -118,7 +118,7 @@ describe("random text", () => {
         // Only bytes are asked for.
         (array as Uint8Array).map(() => (next = (next + 255) % 256)) as unknown as typeof array
       )
-      // More than all 256 bytes: any 248 in a row give each character four times, whichever bytes are discarded.
+      // 496 characters need more than 256 bytes. Without bias, each of the 62 characters then appears eight times.
       const text = yield* Effect.ensuring(random(496), Effect.sync(() => bytes.mockRestore()))
       const counts = Map.groupBy(text, (character) => character)
       assert.strictEqual(counts.size, 62)

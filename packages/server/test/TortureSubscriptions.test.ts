@@ -28,7 +28,7 @@ const undelivered = (fields: Parameters<typeof webhook>[0], ...calls: Calls): Hi
     send.accepted
   )
 
-/** A replay after an event was posted, and what the endpoint received. */
+/** A replay of an event, and the requests to the endpoint after it. */
 const replayed = (received: History["received"], ...calls: Calls): History => ({
   ...history([
     subscribe(["message.sent"], { from: 0, to: 1 }),

@@ -24,7 +24,7 @@ interface Finding {
   readonly name: string
   readonly state: "ok" | "warning" | "failed"
   readonly detail: string
-  /** The action that the operator should take; null if there is none. */
+  /** The action that the operator should take, or null. */
   readonly advice: string | null
 }
 
