@@ -2,10 +2,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey } from "@messaging-crm/core/ApiKeys"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { AddMember, Members } from "@messaging-crm/core/Members"
 import { Tags } from "@messaging-crm/core/Tags"
-import { Deferred, Duration, Effect, Layer, Redacted } from "effect"
+import { Deferred, Duration, Effect, Layer, Queue, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll } from "vitest"
 import { ReadDeadline } from "../src/middleware/RequestLifecycle.ts"
@@ -124,21 +125,26 @@ describe("an idempotency key", () => {
 })
 
 describe("requests of one key at once", () => {
-  /** Asks for the tags, which come once `open` is called, many times; and says when how many are at work. */
+  /** Starts a service whose tags come once `open` is called. `arrived` waits for requests, and returns whose they are. */
   const busy = async (
-    use: (service: ReturnType<typeof start>, working: () => number, open: () => void) => Promise<void>
+    use: (
+      service: ReturnType<typeof start>,
+      arrived: (count: number) => Promise<ReadonlyArray<OrganizationId>>,
+      open: () => void
+    ) => Promise<void>
   ) => {
     const gate = Deferred.makeUnsafe<void>()
-    let working = 0
-    const list = Effect.suspend(() => {
-      working++
+    const arrivals = Effect.runSync(Queue.unbounded<OrganizationId>())
+    const list = CurrentActor.use(({ organization_id }) => {
+      Queue.offerUnsafe(arrivals, organization_id)
       return Effect.as(Deferred.await(gate), [])
     })
+    const arrived = (count: number) => Effect.runPromise(Queue.takeN(arrivals, count))
     const tags = Layer.effect(Tags, Effect.map(Tags, (tags) => Tags.of({ ...tags, list })))
     // What waits here waits for the test.
     const service = start({ instead: Layer.merge(tags, Layer.succeed(ReadDeadline, Duration.minutes(1))) })
     try {
-      await use(service, () => working, () => Deferred.doneUnsafe(gate, Effect.void))
+      await use(service, arrived, () => Deferred.doneUnsafe(gate, Effect.void))
     } finally {
       await service.stop()
     }
@@ -149,17 +155,17 @@ describe("requests of one key at once", () => {
     (await Promise.all(answers)).map(({ status }) => status)
 
   it("are 32; as many as the minute allows wait their turn, and another key has turns of its own", () =>
-    busy(async (service, working, open) => {
+    busy(async (service, arrived, open) => {
       const [one, two] = [await service.organization(), await service.organization()]
       const ask = (key: string) => () => service.request("GET", "/v1/tags", { key })
       const answers = times(120, ask(one.key))
-      await service.until(() => Promise.resolve(working() === 32))
+      assert.deepStrictEqual(await arrived(32), Array(32).fill(one.organization.id))
       const theirs = ask(two.key)()
-      await service.until(() => Promise.resolve(working() === 33))
+      assert.deepStrictEqual(await arrived(1), [two.organization.id])
       open()
       assert.strictEqual((await theirs).status, 200)
       assert.deepStrictEqual(await statuses(answers), Array(120).fill(200))
-      assert.strictEqual(working(), 121)
+      assert.lengthOf(await arrived(88), 88)
       assert.strictEqual((await ask(one.key)()).status, 429)
     }))
 })

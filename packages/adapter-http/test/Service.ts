@@ -127,15 +127,15 @@ export const start = (options: {
     scopes: ReadonlyArray<Scope>
   ) => runtime.runPromise(makeKey(actor, scopes))
 
-  /** Lets the worker and the network go on until a question has an answer. */
+  /** Lets the worker and the network go on, with all delayed callbacks, until a question has an answer. */
   const until = async (ask: () => Promise<boolean>): Promise<void> => {
-    for (let round = 0; round < 200; round++) {
+    for (let round = 0; round < 20; round++) {
       if (await ask()) return
       await runtime.runPromise(Effect.gen(function*() {
         yield* Worker.use((worker) => worker.runOnce)
-        const { callbacks } = yield* Mock.MockProvider
+        const { callbacks, settled } = yield* Mock.MockProvider
+        yield* settled
         for (const event of yield* Queue.clear(callbacks)) yield* Inbound.use((inbound) => inbound.receive(event))
-        yield* Effect.sleep("10 millis")
       }))
     }
     throw new Error("It never came to that.")
