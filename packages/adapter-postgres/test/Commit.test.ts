@@ -225,8 +225,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
         Effect.gen(function*() {
           const update = actor(ours)(Context.get(crm, Contacts).update(id, UpdateContact.make({ city: "Bonn" })))
           const writing = yield* Effect.forkChild(update)
-          yield* waiterFor(pid)
-          yield* Effect.sleep("500 millis")
+          yield* waiterFor(pid, "500 milliseconds")
           assert.isNull((yield* loadContact(ours, id)).city)
           return writing
         }))

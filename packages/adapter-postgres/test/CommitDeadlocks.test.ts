@@ -5,9 +5,8 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
 import type { EventType } from "@messaging-crm/core/Events"
 import { Ids } from "@messaging-crm/core/Ids"
-import { TagStore } from "@messaging-crm/core/Tags"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { Effect, Layer } from "effect"
+import { Deferred, Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Database from "../testing/Database.ts"
 import * as Processes from "./Processes.ts"
@@ -17,6 +16,28 @@ const unbounded = { concurrency: "unbounded" } as const
 const database = Layer.mergeAll(layer, Ids.layer).pipe(Layer.provideMerge(Database.layerAlone))
 
 it.layer(database, { excludeTestServices: true })("Commits that raise events", (it) => {
+  it.effect("are counted as soon as they have deadlocked", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const before = yield* Database.deadlocks
+      const [one, other] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const lock = (
+        [first, second]: readonly [number, number],
+        mine: Deferred.Deferred<void>,
+        theirs: Deferred.Deferred<void>
+      ) =>
+        Effect.exit(sql.withTransaction(Effect.gen(function*() {
+          yield* sql`SET LOCAL deadlock_timeout = '10ms'`
+          yield* sql`SELECT pg_advisory_xact_lock(${first}::bigint)`
+          yield* Deferred.succeed(mine, undefined)
+          yield* Deferred.await(theirs)
+          yield* sql`SELECT pg_advisory_xact_lock(${second}::bigint)`
+        })))
+      const exits = yield* Effect.all([lock([1, 2], one, other), lock([2, 1], other, one)], unbounded)
+      assert.lengthOf(exits.filter(Exit.isFailure), 1)
+      assert.strictEqual(yield* Database.deadlocks, before + 1)
+    }))
+
   it.effect("never deadlocks when processes raise events for the same webhooks in different orders", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
@@ -61,9 +82,6 @@ it.layer(database, { excludeTestServices: true })("Commits that raise events", (
         all.push(...outcomes)
       }
       assert.deepStrictEqual(new Set(all), new Set(["committed"]))
-      // Open sessions report their statistics within a second.
-      yield* Effect.sleep("1200 millis")
-      yield* Effect.forEach(processes, (process) => Effect.provide(TagStore.use((store) => store.list(ours)), process))
       assert.strictEqual(yield* Database.deadlocks, before)
     }))
 })

@@ -27,11 +27,14 @@ export const whileLocked = Effect.fnUntraced(function*<A, E, R>(
 export const whileHeld = <A, E, R>(id: ContactId, meanwhile: (pid: number) => Effect.Effect<A, E, R>) =>
   SqlClient.SqlClient.use((sql) => whileLocked(sql`contacts WHERE id = ${id}`, meanwhile))
 
-/** Returns the backend that waits for another one, once there is one. */
-export const waiterFor = Effect.fnUntraced(function*(pid: number) {
+/** Returns the backend that has waited for another one for an interval, once there is one. */
+export const waiterFor = Effect.fnUntraced(function*(pid: number, interval = "0") {
   const sql = yield* SqlClient.SqlClient
   const waiting = sql<{ readonly pid: number }>`
-    SELECT pid FROM pg_stat_activity WHERE ${pid}::integer = ANY(pg_blocking_pids(pid))
+    SELECT pid
+    FROM pg_locks
+    WHERE NOT granted AND ${pid}::integer = ANY(pg_blocking_pids(pid))
+      AND waitstart <= clock_timestamp() - ${interval}::interval
   `
   const [row] = yield* Effect.repeat(waiting, { until: (rows) => rows.length > 0 })
   return row?.pid ?? 0

@@ -66,9 +66,19 @@ export const layerAlone = Migrations.layer.pipe(
   ))
 )
 
-/** Returns how many deadlocks there were in the database. Sessions report them within a second. */
+/**
+ * Returns how many deadlocks there were in the database.
+ *
+ * A session that stays open reports its deadlocks up to a minute later, so this ends all other sessions of the database.
+ */
 export const deadlocks = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
+  const end = sql<{ readonly ended: boolean }>`
+    SELECT pg_terminate_backend(pid, 1000) AS ended
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+  `
+  yield* Effect.repeat(end, { until: (sessions) => sessions.every(({ ended }) => ended) })
   const [row] = yield* sql<{ readonly deadlocks: number }>`
     SELECT deadlocks::int AS deadlocks FROM pg_stat_database WHERE datname = current_database()
   `
