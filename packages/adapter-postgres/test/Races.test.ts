@@ -11,8 +11,8 @@ import {
   unlessSerial
 } from "@messaging-crm/conformance/Races"
 import { Clock, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
 import * as Database from "../testing/Database.ts"
+import * as Snapshot from "../testing/Snapshot.ts"
 import { ShiftedClock } from "./ShiftedClock.ts"
 
 const rounds = Number(process.env["RACE_ROUNDS"] ?? 1)
@@ -33,14 +33,6 @@ const rare = new Set([
   "dispatch + hear of the send"
 ])
 
-/** Removes the work that a scene leaves, which the claims of each later scene would read. */
-const clearWork = SqlClient.SqlClient.use((sql) =>
-  sql`
-    WITH removed AS (DELETE FROM work)
-    DELETE FROM work_lanes
-  `
-)
-
 const roundsOf = (pair: readonly [string, string]): number => rare.has(pair.join(" + ")) ? 15 * rounds : rounds
 
 it.layer(Database.layerAlone, { excludeTestServices: true, timeout: "30 minutes" })("pairs of operations", (it) => {
@@ -48,16 +40,17 @@ it.layer(Database.layerAlone, { excludeTestServices: true, timeout: "30 minutes"
     Effect.gen(function*() {
       const before = yield* Database.deadlocks
       const [left, right] = [yield* started, yield* started]
+      const set = yield* Effect.provide(scene, left)
+      const restore = yield* Snapshot.save
       const strange: Array<unknown> = []
       for (const pair of pairs) {
         for (let round = 0; round < roundsOf(pair); round++) {
-          const set = yield* Effect.provide(scene, left)
+          yield* restore
           const answers = yield* Effect.all([
             Effect.provide(outcomeOf(pair[0], set), left),
             Effect.provide(outcomeOf(pair[1], set), right)
           ], { concurrency: "unbounded" })
           const outcome = JSON.stringify(yield* Effect.provide(observe(set, answers), right))
-          yield* clearWork
           const expected = yield* unlessSerial(pair, outcome).pipe(
             Effect.provide(operationsOver(Memory.layer), { local: true }),
             Effect.provideService(Clock.Clock, clock)
