@@ -23,7 +23,7 @@ import { Decide, type DecisionContext, type Write, zipConcurrently } from "../wo
 import type { Respond } from "../work/RecordedResponses.ts"
 import {
   type AddNote,
-  Contact,
+  type Contact,
   type CreateContact,
   emptyContact,
   type Identity,
@@ -99,9 +99,12 @@ export const compose = (
 export const ownersExpected = ({ owners }: References): Changes.Changes =>
   Changes.all(...Array.from(owners.values(), (owner) => MemberRows.expect(owner)))
 
+/** Returns a contact without the version that it was loaded with. */
+const withoutVersion = ({ version: _version, ...contact }: Contact & Partial<LoadedContact>): Contact => contact
+
 const subjectOf = (contact: Contact): Events.Subject<"contact"> => ({
   name: "contact",
-  value: Struct.pick(contact, Struct.keys(Contact.fields)),
+  value: contact,
   contact_id: contact.id,
   message_id: null
 })
@@ -115,14 +118,19 @@ export const add = (contact: Contact, context: DecisionContext): Changes.Changes
 
 /** Raises an event about fields of a contact, given as they leave it, if there are any. */
 export const raiseUpdated = (
-  contact: Contact,
+  contact: Contact & Partial<LoadedContact>,
   changed_fields: ReadonlyArray<string>,
   context: DecisionContext
 ): Changes.Changes =>
   changed_fields.length === 0
     ? Changes.none
     : Changes.raise(
-      Events.make("contact.updated", { contact_id: contact.id, changed_fields }, context, subjectOf(contact))
+      Events.make(
+        "contact.updated",
+        { contact_id: contact.id, changed_fields },
+        context,
+        subjectOf(withoutVersion(contact))
+      )
     )
 
 /** Returns whether a field has the same value, as callers see it in JSON. */
@@ -163,7 +171,7 @@ export const create = (
 
 /** Returns a contact as it was loaded. */
 export const current = (found: Option.Option<LoadedContact>): Result.Result<Contact, ContactNotFound> =>
-  Result.map(Result.fromOption(found, () => new ContactNotFound()), Struct.omit(["version"]))
+  Result.map(Result.fromOption(found, () => new ContactNotFound()), withoutVersion)
 
 /** Sets the given fields of a contact. Custom values are merged by key; tags are replaced, or added and removed. */
 export const update = (

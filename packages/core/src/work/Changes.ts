@@ -14,7 +14,7 @@
  */
 import { Duration } from "effect"
 import type { ContactId, ConversationId, EventId, MessageId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
-import type { Timestamp } from "../kernel/Timestamps.ts"
+import { type Timestamp, withTextTimes } from "../kernel/Timestamps.ts"
 import type { AuditRecord } from "./Audit.ts"
 import type { Declaration, Table } from "./Table.ts"
 import type { ClaimedWork, Work, WorkKind } from "./WorkQueue.ts"
@@ -99,7 +99,7 @@ export const fullBodyOf = ({ body, resource }: Pick<RaisedEvent, "body" | "resou
   resource === null
     ? null
     // The bytes of an event end with `data`.
-    : `${body.slice(0, -"}}".length)},"${resource.name}":${JSON.stringify(resource.value)}}}`
+    : `${body.slice(0, -"}}".length)},"${resource.name}":${JSON.stringify(withTextTimes(resource.value))}}}`
 
 /** How long events are kept, with their deliveries. */
 export const event_age_max = Duration.days(30)

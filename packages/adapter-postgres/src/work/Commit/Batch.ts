@@ -3,6 +3,7 @@ import { type Changes, type Settlement, touchedId } from "@messaging-crm/core/Ch
 import { MediaRows } from "@messaging-crm/core/Media"
 import type { Table } from "@messaging-crm/core/Table"
 import { tables } from "@messaging-crm/core/Tables"
+import { withTextTimes } from "@messaging-crm/core/Timestamps"
 import * as Audit from "../Audit.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Events from "./Events.ts"
@@ -187,7 +188,7 @@ const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> 
 export const statementOf = (commissions: Commissions, lock_timeout: string | null) => {
   const parameters: Array<unknown> = [lock_timeout]
   const parameter = (value: unknown) => `$${parameters.push(value)}`
-  const json = (value: unknown) => `${parameter(JSON.stringify(value))}::jsonb`
+  const json = (rows: ReadonlyArray<object>) => `${parameter(JSON.stringify(rows.map(withTextTimes)))}::jsonb`
   const parts = partsOf({ parameter, json }, commissions)
   const all = (failure: Part["failure"]) =>
     ["true", ...parts.filter((part) => part.failure === failure).map(({ requires }) => requires)].join(" AND ")

@@ -11,7 +11,7 @@ export const abandoned = ({ json, parameter }: Values, { changes, organization_i
     WHERE organization_id = ${parameter(organization_id)}::uuid
       AND id = ANY(ARRAY(
         SELECT d.id
-        FROM jsonb_to_recordset(${json(changes.abandon)}) AS w (webhook_id uuid, "limit" integer)
+        FROM jsonb_to_recordset(${json(changes.abandon ?? [])}) AS w (webhook_id uuid, "limit" integer)
         CROSS JOIN LATERAL (
           SELECT id
           FROM webhook_deliveries

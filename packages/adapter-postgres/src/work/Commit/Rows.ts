@@ -1,6 +1,7 @@
 /** Rows of the resources' tables: expected, removed, updated, touched and inserted. */
 import { type Activity, type Expectation, type Removal, touchedId, type Update } from "@messaging-crm/core/Changes"
 import { type ActivityPart, lock_order, type Table } from "@messaging-crm/core/Table"
+import { withTextTimes } from "@messaging-crm/core/Timestamps"
 import { Record } from "effect"
 import { anyNumber, exactly, type Owned, type Part, type Values } from "./Statement.ts"
 
@@ -169,8 +170,8 @@ export const updated = (
         organization_id,
         ...key,
         version,
-        fields: set,
-        touch
+        fields: set && withTextTimes(set),
+        touch: touch && withTextTimes(touch)
       })))
     }) AS w (${keyTypes(table)}, version integer, fields jsonb, touch jsonb)
       WHERE ${isNamed(values, table, rows)} AND (w.version IS NULL OR r.version = w.version)

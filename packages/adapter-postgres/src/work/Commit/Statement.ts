@@ -15,8 +15,8 @@ export interface Part {
 /** Adds parameters to the statement. Both functions return the SQL text of the parameter. */
 export interface Values {
   readonly parameter: (value: unknown) => string
-  /** The same for a value that PostgreSQL reads as `jsonb`. */
-  readonly json: (value: unknown) => string
+  /** The same for rows that PostgreSQL reads as `jsonb`. */
+  readonly json: (rows: ReadonlyArray<object>) => string
 }
 
 /** The changes of one operation, with its organization. */
