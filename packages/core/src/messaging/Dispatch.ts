@@ -85,13 +85,16 @@ interface Wait {
   readonly reason: FailureReason
 }
 
+/** A claimed send without an outcome. */
+interface Unsettled {
+  readonly claimed: ClaimedWork
+  readonly send: SendRow
+  /** How long the send waits for a callback once it is `unknown`. */
+  readonly timeout: Duration.Duration
+}
+
 /** Marks a send as `unknown`, and enqueues the `send_outcome` work that fails it if no callback comes. */
-const awaitCallback = (
-  claimed: ClaimedWork,
-  send: SendRow,
-  timeout: Duration.Duration,
-  { now }: DecisionContext
-): Changes.Changes =>
+const awaitCallback = ({ claimed, send, timeout }: Unsettled, { now }: DecisionContext): Changes.Changes =>
   Changes.all(
     SendRows.update(send, State.markUnknown(send)),
     Changes.enqueue({
@@ -103,32 +106,25 @@ const awaitCallback = (
     finish(claimed)
   )
 
-/** Ends the attempts: the send fails, or becomes `unknown` if one of them may have sent it. */
-const end = (
-  claimed: ClaimedWork,
-  send: SendRow,
-  reason: FailureReason,
-  timeout: Duration.Duration,
-  context: DecisionContext
-): Changes.Changes =>
-  send.may_be_sent
-    ? awaitCallback(claimed, send, timeout, context)
+/** Makes no further attempt: the send fails, or becomes `unknown` if an attempt may have sent it. */
+const stop = (unsettled: Unsettled, reason: FailureReason, context: DecisionContext): Changes.Changes => {
+  const { claimed, send } = unsettled
+  return send.may_be_sent
+    ? awaitCallback(unsettled, context)
     : Changes.all(fail(send, reason, context), finish(claimed))
+}
 
-/** Lets a send wait until a time, or ends its attempts when it would wait too long. */
-const wait = (
-  claimed: ClaimedWork,
-  send: SendRow,
-  { due_at, reason }: Wait,
-  timeout: Duration.Duration,
-  context: DecisionContext
-): Changes.Changes => {
+/** Postpones the attempt until a time, or makes none if the send would wait too long. */
+const wait = (unsettled: Unsettled, { due_at, reason }: Wait, context: DecisionContext): Changes.Changes => {
+  const { claimed, send } = unsettled
   const { created_at, first_attempt_at } = send
   const mayWait = first_attempt_at === null
     ? DateTime.isLessThanOrEqualTo(due_at, DateTime.addDuration(created_at, hold_time_max))
     : isInTime({ first_attempt_at }, due_at)
+  if (mayWait) return postpone(claimed, due_at)
+  // A send that is still `sending` lost its worker during an attempt, which may have sent it.
   const { may_be_sent } = State.begin(send, context.now)
-  return mayWait ? postpone(claimed, due_at) : end(claimed, { ...send, may_be_sent }, reason, timeout, context)
+  return stop({ ...unsettled, send: { ...send, may_be_sent } }, reason, context)
 }
 
 /** Returns until when a send waits: for a worker of a newer version, if only that knows its content, or for its channel. */
@@ -156,7 +152,7 @@ const begin = (
   if (Option.isNone(outgoing) || !isOpen(outgoing.value.send)) return { result: null, changes: finish(claimed) }
   const { channel, identity_id, send } = outgoing.value
   const waiting = waitOf(outgoing.value, now)
-  if (waiting !== null) return { result: null, changes: wait(claimed, send, waiting, timeout, context) }
+  if (waiting !== null) return { result: null, changes: wait({ claimed, send, timeout }, waiting, context) }
   const set = State.begin(send, now)
   const aliases = expectedAliases?.(channel, send.recipient) ?? []
   return {
@@ -213,8 +209,8 @@ export class Dispatch extends Context.Service<Dispatch, {
       const failNow = (claimed: ClaimedWork, reason: FailureReason) =>
         settleSend(claimed, (send, context) => Changes.all(fail(send, reason, context), finish(claimed)))
 
-      const endAttempts = (claimed: ClaimedWork, reason: FailureReason) =>
-        settleSend(claimed, (send, context) => end(claimed, send, reason, timeout, context))
+      const stopNow = (claimed: ClaimedWork, reason: FailureReason) =>
+        settleSend(claimed, (send, context) => stop({ claimed, send, timeout }, reason, context))
 
       /** Changes the hold of a send's channel, and returns whether that changed anything. */
       const changeHold = (
@@ -256,7 +252,7 @@ export class Dispatch extends Context.Service<Dispatch, {
         { pauses_channel = false, reason }: ProviderRejected
       ) {
         if (pauses_channel) yield* pauseChannel(claimed, send, reason)
-        yield* endAttempts(claimed, reason)
+        yield* stopNow(claimed, reason)
       })
 
       /**
@@ -305,7 +301,7 @@ export class Dispatch extends Context.Service<Dispatch, {
         const [first, pauses] = [first_attempt_at ?? now, throttles === "recipient" ? throttles : "usual"] as const
         const attempt = attemptsOf(claimed.attempt, first, now, pauses)
         const due_at = nextAttempt(attempt, first, now, retry_after_seconds, pauses)
-        if (Option.isNone(due_at)) return yield* endAttempts(claimed, reason)
+        if (Option.isNone(due_at)) return yield* stopNow(claimed, reason)
         yield* settleSend(claimed, (send) =>
           Changes.all(
             send.may_be_sent ? Changes.none : SendRows.update(send, State.requeue(send)),
@@ -324,7 +320,7 @@ export class Dispatch extends Context.Service<Dispatch, {
           : Option.none()
         yield* settleSend(claimed, (send, context) =>
           Option.isNone(due_at)
-            ? awaitCallback(claimed, send, timeout, context)
+            ? awaitCallback({ claimed, send, timeout }, context)
             : Changes.all(SendRows.update(send, { may_be_sent: true }), postpone(claimed, due_at.value)))
       })
 
@@ -373,7 +369,7 @@ export class Dispatch extends Context.Service<Dispatch, {
 
       const abandon = traced("Dispatch.abandon")(function*(claimed: ClaimedWork) {
         yield* claimed.kind === "send"
-          ? endAttempts(claimed, "provider_unavailable")
+          ? stopNow(claimed, "provider_unavailable")
           : failNow(claimed, "outcome_unknown")
       })
 
