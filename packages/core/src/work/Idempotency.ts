@@ -45,6 +45,13 @@ export interface Outcome extends EncodedResponse {
   readonly request_id: string
 }
 
+/** A request with a key, and the operation that it runs. */
+interface KeyUse<E, R> {
+  readonly organization_id: OrganizationId
+  readonly request: KeyedRequest
+  readonly work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
+}
+
 // -------------------------------------------------------------- errors
 
 /** The key was already used for a different request. */
@@ -71,6 +78,13 @@ export const canonicalJson = (value: unknown): string => {
   const entries = Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1)
   return `{${entries.map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`).join(",")}}`
 }
+
+/** Returns the outcome of a request whose response is not a replay. */
+const firstOutcome = ({ request_id }: KeyedRequest, response: EncodedResponse): Outcome => ({
+  ...response,
+  request_id,
+  replayed: false
+})
 
 /** Returns whether it is not known if an operation took effect. */
 const isUnconfirmed = <E>(cause: Cause.Cause<E>): boolean => Cause.squash(cause) instanceof Unconfirmed
@@ -124,65 +138,69 @@ export class Idempotency extends Context.Service<Idempotency, {
       const { commit } = yield* Commit
       const responses = yield* RecordedResponses.make
       const store = yield* IdempotencyStore
-      const use = yield* StorageUse
+      const storage = yield* StorageUse
+
+      /** Replays the record of the key, if there is one. */
+      const replay = Effect.fnUntraced(function*<E, R>({ organization_id, request, work }: KeyUse<E, R>) {
+        const { fingerprint, key } = request
+        const found = yield* store.find(organization_id, key)
+        if (Option.isNone(found)) return Option.none<Outcome>()
+        if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
+        const { body, request_id, sealed, status } = found.value
+        const response: EncodedResponse = body === null || status === null
+          ? yield* work({ ...request, is_retry: true })
+          : { status, body: yield* responses.open(organization_id, key, { body, sealed }) }
+        return Option.some<Outcome>({ ...response, request_id, replayed: true })
+      })
+
+      /** Replays the record of the key, or fails if there is none. */
+      const replayOrFail = <E, R, E2>(use: KeyUse<E, R>, error: () => E2) =>
+        Effect.flatMap(replay(use), (outcome) => Effect.fromOption(outcome, error))
+
+      /** Commits the record of a rejection alone, or replays the record if the key has one by now. */
+      const reject = Effect.fnUntraced(function*<E, R>(use: KeyUse<E, R>, response: EncodedResponse) {
+        const { organization_id, request } = use
+        const replayed = yield* replay(use)
+        if (Option.isSome(replayed)) return replayed.value
+        // An error contains no secret.
+        const record = yield* responses.make(organization_id, request, response, {
+          is_secret: false,
+          created_at: yield* DateTime.now
+        })
+        const committed = yield* Effect.result(commit(organization_id, { response: record }))
+        if (Result.isFailure(committed)) return yield* replayOrFail(use, () => new RequestProcessing())
+        yield* responses.count(organization_id, { response: record })
+        return firstOutcome(request, response)
+      })
+
+      /** Runs the operation, which commits the record of its success. */
+      const run = <E, R>(use: KeyUse<E, R>) =>
+        Effect.flatMap(
+          use.work({ ...use.request, is_retry: false }),
+          (response): Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R> =>
+            response.status >= 400 ? reject(use, response) : Effect.succeed(firstOutcome(use.request, response))
+        )
+
+      /** After a failure: replays the record of this request's commit if its outcome was unknown, or of another request's. */
+      const recover = Effect.fnUntraced(function*<E, R>(
+        use: KeyUse<E, R>,
+        cause: Cause.Cause<E | IdempotencyConflict | RequestProcessing>
+      ) {
+        const replayed = yield* replay(use)
+        if (Option.isSome(replayed)) return replayed.value
+        return yield* isUnconfirmed(cause) ? new RequestProcessing() : Effect.failCause(cause)
+      })
 
       const once = traced("Idempotency.once")(function*<E, R>(
         request: KeyedRequest,
         work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
       ) {
-        const { fingerprint, key, request_id } = request
         const { organization_id } = yield* CurrentActor
-
-        /** Returns the recorded response of the key, if there is one. */
-        const replay = Effect.gen(function*() {
-          const found = yield* store.find(organization_id, key)
-          if (Option.isNone(found)) return Option.none<Outcome>()
-          if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
-          const { body, request_id, sealed, status } = found.value
-          const response: EncodedResponse = body === null || status === null
-            ? yield* work({ ...request, is_retry: true })
-            : { status, body: yield* responses.open(organization_id, key, { body, sealed }) }
-          return Option.some<Outcome>({ ...response, request_id, replayed: true })
-        })
-
-        /** Records a refusal, or replays the record if the key has one by now. */
-        const refuse = (response: EncodedResponse) =>
-          Effect.gen(function*() {
-            const replayed = yield* replay
-            if (Option.isSome(replayed)) return replayed.value
-            // An error contains no secret.
-            const record = yield* responses.make(organization_id, request, response, {
-              is_secret: false,
-              created_at: yield* DateTime.now
-            })
-            const committed = yield* Effect.result(commit(organization_id, { response: record }))
-            if (Result.isSuccess(committed)) {
-              yield* responses.count(organization_id, { response: record })
-              return { ...response, request_id, replayed: false }
-            }
-            return yield* Effect.flatMap(replay, (outcome) => Effect.fromOption(outcome, () => new RequestProcessing()))
-          })
-
-        /** After a failure: replays the record of this request's commit if its outcome was unknown, or of another request's. */
-        const recover = (cause: Cause.Cause<E | IdempotencyConflict | RequestProcessing>) =>
-          Effect.gen(function*() {
-            const replayed = yield* replay
-            if (Option.isSome(replayed)) return replayed.value
-            return yield* isUnconfirmed(cause) ? new RequestProcessing() : Effect.failCause(cause)
-          })
-
-        const run = Effect.flatMap(
-          work({ ...request, is_retry: false }),
-          (response): Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R> =>
-            response.status >= 400 ? refuse(response) : Effect.succeed({ ...response, request_id, replayed: false })
-        )
-        /** Without storage for another record, a retry still gets its response. */
-        const replayOnly = (exhausted: StorageExhausted) =>
-          Effect.flatMap(replay, (outcome) => Effect.fromOption(outcome, () => exhausted))
-
-        return yield* Effect.matchEffect(use.require(organization_id), {
-          onFailure: replayOnly,
-          onSuccess: () => Effect.catchCause(run, recover)
+        const use = { organization_id, request, work }
+        return yield* Effect.matchEffect(storage.require(organization_id), {
+          // Without storage for another record, a retry still gets its response.
+          onFailure: (exhausted) => replayOrFail(use, () => exhausted),
+          onSuccess: () => Effect.catchCause(run(use), (cause) => recover(use, cause))
         })
       }, Effect.uninterruptible)
 
