@@ -8,7 +8,7 @@
  *    changed. Otherwise it fails with `Conflict`, and all three steps run again.
  */
 import { Context, DateTime, Duration, Effect, Fiber, Layer, Metric, Random, Result, Schema, Semaphore } from "effect"
-import { CurrentActor, RequestId } from "../kernel/Actor.ts"
+import { type Actor, CurrentActor, RequestId } from "../kernel/Actor.ts"
 import { type EventId, Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { conflicts } from "../kernel/Metrics.ts"
 import { type AuditedOperation, rulesOf } from "../kernel/Operations.ts"
@@ -51,6 +51,30 @@ type Complete<A, Out> = (
 
 /** Returns the result itself and no records, for an operation that no actor requested. */
 const unrecorded = <A>({ result }: Changes.Decision<A>) => Effect.succeed([result, Changes.none] as const)
+
+/** A call of an audited operation. */
+interface Call {
+  readonly name: AuditedOperation
+  readonly actor: Actor
+  readonly request_id: string | null
+  readonly isQuiet: true | undefined
+}
+
+/** Returns the record of the audit for a call. A call that changes nothing has none if it is quiet, or an operator's. */
+const auditOf = <A extends { readonly id: string }>(
+  { actor, isQuiet, name, request_id }: Call,
+  { changes, result }: Changes.Decision<A>,
+  context: DecisionContext
+): Records =>
+  // The result shows the resource to a key, which may have no scope to read it.
+  Changes.isWithoutEffect(changes) && (actor.key_id === undefined || isQuiet)
+    ? Changes.none
+    : { audit: Audit.make(name, result.id, actor, request_id, context) }
+
+/** Returns the result of a call itself, and commits the record of the audit. */
+const returnResult =
+  (call: Call) => <A extends { readonly id: string }>(decision: Changes.Decision<A>, context: DecisionContext) =>
+    Effect.succeed([decision.result, auditOf(call, decision, context)] as const)
 
 // -------------------------------------------------------------- errors
 
@@ -256,48 +280,47 @@ export class Decide extends Context.Service<Decide, {
           Effect.catch((error) => error instanceof LeaseLost ? Effect.die(error) : Effect.fail(error))
         )
 
+      /** Makes the response to a call from its result, and commits the record of it under the call's idempotency key. */
+      const returnResponse = <Loaded, A extends { readonly id: string }, Refusal, R, Out>(
+        call: Call,
+        { current, isQuiet }: Operation<Loaded, A, Refusal, R>,
+        { encode, record }: Respond<A, Out>
+      ): Complete<A, Out> =>
+        Effect.fnUntraced(function*(decision, context) {
+          const response = yield* encode(decision.result)
+          const audit = auditOf(call, decision, context)
+          const isUnchanged = Changes.isWithoutEffect(decision.changes)
+          if (record === null || record.is_retry || (isQuiet && isUnchanged)) return [response, audit] as const
+          const stored = current !== undefined && isUnchanged ? null : response
+          const recorded = yield* responses.make(call.actor.organization_id, record, stored, {
+            is_secret: rulesOf(call.name).isSecret,
+            created_at: context.now
+          })
+          return [response, { ...audit, response: recorded }] as const
+        })
+
+      const runAudited = Effect.fnUntraced(function*<Loaded, A extends { readonly id: string }, Refusal, R, Out>(
+        name: AuditedOperation,
+        operation: Operation<Loaded, A, Refusal, R>,
+        respond?: Respond<A, Out>
+      ) {
+        const actor = yield* CurrentActor
+        const call: Call = { name, actor, request_id: yield* RequestId, isQuiet: operation.isQuiet }
+        if (respond === undefined) {
+          // Without `respond`, `Out` is the type of the result.
+          const complete = returnResult(call) as unknown as Complete<A, Out>
+          return yield* runFor(actor.organization_id, operation, complete)
+        }
+        const isRetry = respond.record?.is_retry === true
+        return yield* runFor(
+          actor.organization_id,
+          isRetry ? rereading(operation) : operation,
+          returnResponse(call, operation, respond)
+        )
+      })
+
       return Decide.of({
-        runAudited: Effect.fnUntraced(function*<Loaded, A extends { readonly id: string }, Refusal, R, Out>(
-          name: AuditedOperation,
-          operation: Operation<Loaded, A, Refusal, R>,
-          respond?: Respond<A, Out>
-        ) {
-          const actor = yield* CurrentActor
-          const { organization_id } = actor
-          const request_id = yield* RequestId
-          const audited = ({ result, changes }: Changes.Decision<A>, context: DecisionContext): Records =>
-            // The result shows the resource to a key, which may have no scope to read it.
-            Changes.isWithoutEffect(changes) && (actor.key_id === undefined || operation.isQuiet)
-              ? Changes.none
-              : { audit: Audit.make(name, result.id, actor, request_id, context) }
-          if (respond === undefined) {
-            // Without `respond`, `Out` is the type of the result.
-            return yield* runFor(
-              organization_id,
-              operation,
-              (decision, context) =>
-                Effect.succeed([decision.result as unknown as Out, audited(decision, context)] as const)
-            )
-          }
-          const { encode, record } = respond
-          const isRetry = record?.is_retry === true
-          return yield* runFor(
-            organization_id,
-            isRetry ? rereading(operation) : operation,
-            Effect.fnUntraced(function*(decision, context) {
-              const response = yield* encode(decision.result)
-              const records = audited(decision, context)
-              const isQuiet = operation.isQuiet && Changes.isWithoutEffect(decision.changes)
-              if (record === null || isRetry || isQuiet) return [response, records] as const
-              const isStored = operation.current === undefined || !Changes.isWithoutEffect(decision.changes)
-              const stored = yield* responses.make(organization_id, record, isStored ? response : null, {
-                is_secret: rulesOf(name).isSecret,
-                created_at: context.now
-              })
-              return [response, { ...records, response: stored }] as const
-            })
-          )
-        }),
+        runAudited,
         run: (organization_id, operation) =>
           runFor(organization_id, operation, unrecorded).pipe(
             Effect.catch((error) => error instanceof ConcurrentChanges ? Effect.die(error) : Effect.fail(error))
