@@ -111,6 +111,30 @@ const allowedAddresses = Effect.map(
   })
 )
 
+/** Listens on a port, and returns the listener's layer and address. */
+const listenOn = Effect.fnUntraced(function*(host: string, port: number) {
+  const socket = yield* Layer.build(Listener.layer({ host, port }))
+  const address = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), socket)
+  return { address, socket: Layer.succeedContext(socket) }
+})
+
+/** Layer for the features that only `dev` has: local webhooks, and a docs page with the demo's ids and requests. */
+const features = Effect.fnUntraced(function*(exampleIds: Deferred.Deferred<Effect.Success<typeof ExampleIds.Service>>) {
+  return Layer.mergeAll(
+    yield* allowedAddresses,
+    Layer.succeed(ExampleIds, Deferred.await(exampleIds)),
+    Layer.succeed(LogPaths, true),
+    Layer.succeed(TryRequests, yield* readOr(settings.docs_try_requests, true))
+  )
+})
+
+/** Writes the addresses and the API key to a file, and prints them. */
+const announce = Effect.fnUntraced(function*(options: Options, ready: Demo.Ready, provider: string | null) {
+  const variables = join(options.data_dir, "env")
+  yield* SecretFile.write(variables, Greeting.environment(ready, resolve(keyFile(options.data_dir)), provider))
+  yield* Print.result(options.json, ready, Greeting.text(ready, variables))
+})
+
 const noted = ({ json }: Options, text: string) => json ? Effect.void : Print.note(text)
 
 /** Runs until it is interrupted. */
@@ -119,12 +143,9 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   const port = yield* readOr(settings.port, 3000, options.port)
   const keys = yield* rootKeys(options.data_dir)
   const storage = options.storage === "memory" ? inMemory : yield* embedded(options.data_dir)
-  const socket = yield* Layer.build(Listener.layer({ host, port }))
-  const address = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), socket)
+  const { address, socket } = yield* listenOn(host, port)
   const { isSimulated, name, network, provider } = yield* providerAt(address)
   const console = yield* consoleOn(host)
-  const outbound = console.outbound(provider.outbound)
-  const crm = Layers.crm(console.storage(storage.ports), { outbound })
   const home = console === noConsole || !options.demo ? "/docs" : "/console"
   const exampleIds = yield* Deferred.make<Effect.Success<ReturnType<typeof Demo.exampleIds>>>()
   const service = Layer.mergeAll(
@@ -133,14 +154,8 @@ export const run = Effect.fnUntraced(function*(options: Options) {
     provider.background,
     Layers.metrics(host)
   ).pipe(
-    Layer.provideMerge(crm),
-    Layer.provide([Layer.succeedContext(socket), Layers.tuning, keys, storage.clock]),
-    Layer.provide([
-      yield* allowedAddresses,
-      Layer.succeed(ExampleIds, Deferred.await(exampleIds)),
-      Layer.succeed(LogPaths, true),
-      Layer.succeed(TryRequests, yield* readOr(settings.docs_try_requests, true))
-    ])
+    Layer.provideMerge(Layers.crm(console.storage(storage.ports), { outbound: console.outbound(provider.outbound) })),
+    Layer.provide([socket, Layers.tuning, keys, storage.clock, yield* features(exampleIds)])
   )
   const running = yield* Layer.build(service)
   const seeded = yield* Demo.prepare(options).pipe(
@@ -149,7 +164,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   )
   const console_url = yield* Effect.provideContext(console.start({ address, isSimulated, ...seeded }), running)
   yield* Deferred.complete(exampleIds, Effect.provideContext(Demo.exampleIds(seeded), running))
-  const ready: Demo.Ready = {
+  const ready = {
     base_url: `${address}/v1`,
     docs_url: `${address}/docs`,
     console_url,
@@ -157,8 +172,6 @@ export const run = Effect.fnUntraced(function*(options: Options) {
     network,
     ...seeded
   }
-  const variables = join(options.data_dir, "env")
-  yield* SecretFile.write(variables, Greeting.environment(ready, resolve(keyFile(options.data_dir)), name))
-  yield* Print.result(options.json, ready, Greeting.text(ready, variables))
+  yield* announce(options, ready, name)
   return yield* Effect.onInterrupt(Effect.never, () => noted(options, Greeting.stopping))
 }, (effect, options) => Effect.onInterrupt(Effect.scoped(effect), () => noted(options, Greeting.stopped)))
