@@ -122,47 +122,88 @@ const start = (
   })
 }
 
-/** How a batch ended: at which position, and whether no event is left; with the attempt that failed, if one did. */
+/** How a batch ended. */
 interface Batch {
+  /** The URL to which the events were posted. */
+  readonly url: string
+  /** The position of the last event that was posted. */
   readonly last: Position
+  /** Whether no event is left. */
   readonly isDone: boolean
+  /** The attempt that failed; null if none did. */
   readonly failed: Attempt | null
   /** Whether an event was not posted, because the host is busy or the secret is unreadable. */
   readonly isHeld: boolean
+}
+
+/** A replay that has not ended, and its active webhook. */
+interface Running {
+  readonly claimed: ClaimedWork
+  readonly replay: WebhookReplayRow
+  readonly webhook: WebhookRow
+}
+
+const end = ({ claimed, replay }: Omit<Running, "webhook">): Changes.Changes =>
+  Changes.all(WebhookReplayRows.remove(replay), Outcome.finish(claimed))
+
+/** Continues after the last event that was posted, once a pause is over. */
+const continueAfter = (
+  { claimed, replay }: Running,
+  { last }: Batch,
+  pause: Duration.Duration,
+  { now }: DecisionContext
+): Changes.Changes =>
+  Changes.all(
+    WebhookReplayRows.update(replay, { position_at: last.at, position_id: last.id }),
+    Changes.settle({ claimed, outcome: "postpone", due_at: DateTime.addDuration(now, pause) })
+  )
+
+/** Returns whether the endpoint accepted an event of the batch. */
+const hasSucceeded = ({ replay }: Running, { last }: Batch): boolean => last.id !== replay.position_id
+
+/** The changes after a failed attempt: the replay waits, or ends if the webhook is disabled. */
+const afterFailure = (
+  running: Running,
+  batch: Batch,
+  failed: Attempt,
+  context: DecisionContext
+): Changes.Decision<Outcome.Disabling> => {
+  const { webhook } = running
+  const isRecovered = hasSucceeded(running, batch)
+  const endpoint = isRecovered ? { ...webhook, ...healthy } : webhook
+  const { changes, result } = Outcome.failedEndpoint(endpoint, failed, context)
+  if (result !== null) return { result, changes: Changes.all(end(running), changes) }
+  const pause = pauseOf(recordFailure(endpoint, context.now)) ?? pause_min
+  return {
+    result,
+    changes: Changes.all(
+      isRecovered ? Outcome.unpaused(webhook) : Changes.none,
+      changes,
+      continueAfter(running, batch, pause, context)
+    )
+  }
 }
 
 /** The changes after a batch. A webhook that was disabled meanwhile ends its replay. */
 const proceed = (
   claimed: ClaimedWork,
   { replay, webhook }: Loaded,
-  url: string,
-  { failed, isDone, isHeld, last }: Batch,
+  batch: Batch,
   context: DecisionContext
 ): Changes.Decision<Outcome.Disabling> => {
   if (Option.isNone(replay)) return { result: null, changes: Outcome.finish(claimed) }
-  const ended = Changes.all(WebhookReplayRows.remove(replay.value), Outcome.finish(claimed))
-  if (Option.isNone(webhook) || webhook.value.status === "disabled") return { result: null, changes: ended }
-  const hasSucceeded = last.id !== replay.value.position_id
-  const recovered = failed === null && hasSucceeded ? Outcome.recovered(webhook.value) : Changes.none
-  if (isDone) return { result: null, changes: Changes.all(ended, recovered) }
-  const { now } = context
-  // A failure at a URL that the webhook no longer has says nothing about its endpoint.
-  const endpoint = hasSucceeded ? { ...webhook.value, ...healthy } : webhook.value
-  const health = failed === null || webhook.value.url !== url
-    ? null
-    : Outcome.failedEndpoint(endpoint, failed, context)
-  if (health !== null && health.result !== null) {
-    return { result: health.result, changes: Changes.all(ended, health.changes) }
+  if (Option.isNone(webhook) || webhook.value.status === "disabled") {
+    return { result: null, changes: end({ claimed, replay: replay.value }) }
   }
-  const pause = health === null ? Duration.zero : pauseOf(recordFailure(endpoint, now)) ?? pause_min
-  const wait = isHeld ? pause_min : pause
+  const running: Running = { claimed, replay: replay.value, webhook: webhook.value }
+  const { failed, isDone, isHeld, url } = batch
+  // A failure at a URL that the webhook no longer has says nothing about its endpoint.
+  if (failed !== null && running.webhook.url === url) return afterFailure(running, batch, failed, context)
   return {
     result: null,
     changes: Changes.all(
-      WebhookReplayRows.update(replay.value, { position_at: last.at, position_id: last.id }),
-      hasSucceeded && health !== null ? Outcome.unpaused(webhook.value) : Changes.none,
-      health === null ? recovered : health.changes,
-      Changes.settle({ claimed, outcome: "postpone", due_at: DateTime.addDuration(now, wait) })
+      failed === null && hasSucceeded(running, batch) ? Outcome.recovered(running.webhook) : Changes.none,
+      isDone ? end(running) : continueAfter(running, batch, isHeld ? pause_min : Duration.zero, context)
     )
   }
 }
@@ -236,20 +277,19 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
           { after: { at, id }, size: batch_max }
         )
         const deadline = DateTime.addDuration(yield* DateTime.now, batch_time_max)
-        let last: Position = { at, id }
+        const batch: Batch = { url: webhook.url, last: { at, id }, isDone: false, failed: null, isHeld: false }
+        let { last } = batch
         for (const { created_at, id, ...bodies } of stored) {
-          if (DateTime.isGreaterThan(yield* DateTime.now, deadline)) {
-            return { last, isDone: false, failed: null, isHeld: false }
-          }
+          if (DateTime.isGreaterThan(yield* DateTime.now, deadline)) return { ...batch, last }
           const posted = yield* Effect.result(
             post({ organization_id, webhook, event_id: EventId.make(id), body: bodyFor(webhook, bodies) })
           )
-          if (Result.isFailure(posted)) return { last, isDone: false, failed: null, isHeld: true }
+          if (Result.isFailure(posted)) return { ...batch, last, isHeld: true }
           const { attempt } = posted.success
-          if (attempt.failure_code !== null) return { last, isDone: false, failed: attempt, isHeld: false }
+          if (attempt.failure_code !== null) return { ...batch, last, failed: attempt }
           last = { at: created_at, id }
         }
-        return { last, isDone: stored.length < batch_max, failed: null, isHeld: false }
+        return { ...batch, last, isDone: stored.length < batch_max }
       })
 
       const settleWith = (
@@ -273,11 +313,7 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
           return yield* abandon(claimed)
         }
         const batch = yield* postBatch(organization_id, webhook.value, replay.value)
-        const { url } = webhook.value
-        const disabling = yield* settleWith(
-          claimed,
-          (loaded, context) => proceed(claimed, loaded, url, batch, context)
-        )
+        const disabling = yield* settleWith(claimed, (loaded, context) => proceed(claimed, loaded, batch, context))
         if (disabling !== null) yield* Outcome.reportDisabled(webhook.value, disabling)
       })
 
