@@ -261,9 +261,10 @@ export class Dispatch extends Context.Service<Dispatch, {
        * Only this process has that fact, so it retries for almost the whole lease.
        */
       const completeNow = (claimed: ClaimedWork, outgoing: OutgoingSend, accepted: Accepted) => {
-        const { channel_id, id } = outgoing.send
+        const { channel_id, id: send_id } = outgoing.send
+        const { provider_message_id } = accepted
         const load = (begun?: OutgoingSend) =>
-          loadCompletion(claimed.organization_id, channel_id, id, accepted.provider_message_id, begun)
+          loadCompletion(claimed.organization_id, { channel_id, provider_message_id, send_id }, begun)
         return settle(claimed, {
           initial: load(outgoing),
           load: load(),

@@ -172,14 +172,14 @@ export class Inbound extends Context.Service<Inbound, {
         messages.findByProviderId(organization_id, channel_id, provider_message_id)
 
       const loadStatus = Effect.fnUntraced(function*(organization_id: OrganizationId, event: MessageStatusReported) {
-        const { channel_id, provider_message_id, reference } = event
+        const { channel_id, provider_message_id, reference: send_id } = event
         const found = yield* findMessage(organization_id, event)
         const hold = event.pauses_channel === undefined
           ? Option.none()
           : yield* holds.find(organization_id, channel_id)
         const isKnown = Option.isSome(Option.flatMap(found, ({ message }) => message))
-        if (isKnown || reference === null) return { found, hold, completion: null }
-        const completion = yield* loadCompletion(organization_id, channel_id, reference, provider_message_id)
+        if (isKnown || send_id === null) return { found, hold, completion: null }
+        const completion = yield* loadCompletion(organization_id, { channel_id, provider_message_id, send_id })
         return { found, hold, completion }
       })
 

@@ -144,12 +144,14 @@ export const loader = Effect.gen(function*() {
 
   return Effect.fnUntraced(function*(
     organization_id: OrganizationId,
-    channel_id: ChannelId,
-    id: SendId,
-    provider_message_id: string,
+    { channel_id, provider_message_id, send_id }: {
+      readonly channel_id: ChannelId
+      readonly provider_message_id: string
+      readonly send_id: SendId
+    },
     begun?: OutgoingSend
   ) {
-    const load = sends.load(organization_id, id)
+    const load = sends.load(organization_id, send_id)
     const found = messages.findByProviderId(organization_id, channel_id, provider_message_id)
     if (begun === undefined) return yield* Effect.all({ outgoing: load, provider_message: found }, concurrently)
     const provider_message = yield* found

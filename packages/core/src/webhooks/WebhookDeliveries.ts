@@ -297,7 +297,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
               ? { result: null, changes: Outcome.succeeded(claimed, current, attempt) }
               : current.webhook.url !== webhook.url
               ? { result: null, changes: Outcome.postAgain(claimed, context.now) }
-              : Outcome.failed(claimed, current, attempt, retry_after, random, context),
+              : Outcome.failed(claimed, current, { attempt, retry_after }, random, context),
           // After a success, what was loaded before the attempt is loaded again only after a conflict.
           attempt.failure_code === null ? Effect.succeed(found) : undefined
         )

@@ -5,7 +5,7 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 import { type ClaimedWork, lanes } from "../work/WorkQueue.ts"
-import { type Attempt, parseRetryAfter } from "./WebhookAttempt.ts"
+import { type Attempt, parseRetryAfter, type Posted } from "./WebhookAttempt.ts"
 import { type Outgoing, State, WebhookDeliveryRows } from "./WebhookDelivery.ts"
 import {
   disable,
@@ -125,8 +125,7 @@ export const failedEndpoint = (
 export const failed = (
   claimed: ClaimedWork,
   { delivery, webhook }: Outgoing,
-  attempt: Attempt,
-  retry_after: string | null,
+  { attempt, retry_after }: Posted,
   random: number,
   context: DecisionContext
 ): Changes.Decision<Disabling> => {

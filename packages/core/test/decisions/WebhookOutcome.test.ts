@@ -110,8 +110,7 @@ describe("a failure", () => {
     failed(
       claimed,
       { delivery: { ...delivery, attempt_count }, body: "{}", full_body: null, webhook: to },
-      attempt,
-      null,
+      { attempt, retry_after: null },
       0.5,
       context()
     )
