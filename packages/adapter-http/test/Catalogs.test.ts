@@ -1,8 +1,8 @@
 /** `/channels`, `/members`, `/contact-fields`, `/tags`, `/templates`: complete lists, each of its organization alone. */
 import { assert, it } from "@effect/vitest"
-import { CurrentActor } from "@messaging-crm/core/Actor"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
+import { Ids } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
-import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { MockProvider } from "@messaging-crm/provider-mock"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
@@ -91,14 +91,9 @@ it("refuses a tag without a fitting name or colour, and one whose name is taken 
 })
 
 it("refuses a tag more than an organization may have, and says how many those are", async () => {
-  const { key, organization, owner } = await service.organization()
+  const { key, organization } = await service.organization()
   await service.runtime.runPromise(
-    Effect.forEach(
-      Array.from({ length: limits.tags_max }).keys(),
-      (index) => Tags.use((tags) => tags.create(CreateTag.make({ name: `tag ${index}`, color: "red" })))
-    ).pipe(
-      Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
-    )
+    Fixtures.tags(organization.id, limits.tags_max).pipe(Effect.provide(Ids.layer))
   )
   const answer = await service.request("POST", "/v1/tags", { key, json: { name: "one more", color: "red" } })
   assert.strictEqual(answer.status, 409)

@@ -21,10 +21,10 @@ import { Commit } from "@messaging-crm/core/Commit"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import type * as Crm from "@messaging-crm/core/Crm"
-import { type Ids, TagId } from "@messaging-crm/core/Ids"
+import type { Ids } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
-import { CreateTag, TagRows, Tags } from "@messaging-crm/core/Tags"
+import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -234,15 +234,6 @@ const createContactField = Effect.flatMap(
     )
 )
 
-/** Inserts tags in one commit. To create them one by one would list as many for each. */
-const insertTags = Effect.fnUntraced(function*(count: number) {
-  const { organization_id } = yield* CurrentActor
-  const ids = yield* Effect.replicateEffect(Fixtures.uuid, count)
-  const tagOf = (id: string) =>
-    TagRows.insert({ id: TagId.make(id), name: named(id), name_key: named(id), color: "red" })
-  yield* Fixtures.write(organization_id, ...ids.map(tagOf))
-})
-
 /** A resource of which an organization has a limited number, with the creation of all but the last one, and of the last one. */
 interface Limited {
   readonly fill: Effect.Effect<
@@ -258,7 +249,10 @@ const limited: Readonly<Record<string, Limited>> = {
     fill: Effect.replicateEffect(createWebhook, limits.webhooks_active_max - 1),
     create: createWebhook
   },
-  TooManyTags: { fill: insertTags(limits.tags_max - 1), create: createTag },
+  TooManyTags: {
+    fill: CurrentActor.use(({ organization_id }) => Fixtures.tags(organization_id, limits.tags_max - 1)),
+    create: createTag
+  },
   TooManyContactFields: {
     fill: Effect.replicateEffect(createContactField, limits.contact_fields_max - 1),
     create: createContactField

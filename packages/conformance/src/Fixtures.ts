@@ -142,6 +142,14 @@ export const tag = Effect.fnUntraced(function*(organization_id: OrganizationId, 
   return row
 })
 
+/** Inserts so many tags in one commit: `tag 0` and so on. To create them one by one would list the previous ones for each. */
+export const tags = Effect.fnUntraced(function*(organization_id: OrganizationId, count: number) {
+  const ids = yield* Effect.replicateEffect(uuid, count)
+  const tagOf = (id: string, index: number) =>
+    TagRows.insert({ id: TagId.make(id), name: `tag ${index}`, name_key: `tag ${index}`, color: "red" })
+  yield* write(organization_id, ...ids.map(tagOf))
+})
+
 export const channel = Effect.fnUntraced(function*(
   organization_id: OrganizationId,
   type: ChannelType = "phone_messaging"
