@@ -151,11 +151,11 @@ export const telling = Struct.pick(queries, [
   "a part of a number"
 ])
 
-/** Finds the matching contacts with a check of every contact. */
-export const matching = Effect.fnUntraced(function*(match: Partial<ContactMatch>, { after, size }: PageRequest) {
+/** Returns the condition for a contact `c` to match, and to come after a page. */
+const isMatch = Effect.fnUntraced(function*(match: Partial<ContactMatch>, { after }: PageRequest) {
   const sql = yield* SqlClient.SqlClient
   const { channel, lifecycle_stage, search_terms, owner_user_id, tag_id } = { ...Fixtures.everyone, ...match }
-  const all: Array<Statement.Fragment> = [sql`c.organization_id = ${Crowd.large}`]
+  const all: Array<Statement.Fragment> = []
   if (after !== null) all.push(sql`(c.updated_at, c.id) < (${DateTime.toDateUtc(after.at)}, ${after.id}::uuid)`)
   if (lifecycle_stage !== null) all.push(sql`c.lifecycle_stage = ${lifecycle_stage}`)
   if (owner_user_id !== null) all.push(sql`c.owner_user_id = ${owner_user_id}`)
@@ -167,15 +167,29 @@ export const matching = Effect.fnUntraced(function*(match: Partial<ContactMatch>
       OR (${channel} = 'phone_messaging' AND c.primary_phone IS NOT NULL)
     )`)
   }
-  const rows = yield* sql<{ readonly id: ContactId }>`
-    SELECT c.id
+  return sql.and(all)
+})
+
+/** Finds the contacts on a page of each match, with one check of every contact. */
+export const matching = Effect.fnUntraced(function*(
+  cases: ReadonlyArray<readonly [match: Partial<ContactMatch>, page: PageRequest]>
+) {
+  const sql = yield* SqlClient.SqlClient
+  const found = yield* Effect.forEach(
+    cases,
+    ([match, page]) =>
+      Effect.map(isMatch(match, page), (condition) =>
+        sql`to_jsonb((
+        array_agg(c.id ORDER BY c.updated_at DESC, c.id DESC) FILTER (WHERE ${condition})
+      )[:${sql.literal(String(page.size))}])`)
+  )
+  const [row] = yield* sql<{ readonly ids: ReadonlyArray<ReadonlyArray<ContactId> | null> }>`
+    SELECT jsonb_build_array(${sql.csv(found)}) AS ids
     FROM contacts c
     JOIN contact_texts t ON t.contact_id = c.id
-    WHERE ${sql.and(all)}
-    ORDER BY c.updated_at DESC, c.id DESC
-    LIMIT ${size}
+    WHERE c.organization_id = ${Crowd.large}
   `
-  return rows.map(({ id }) => id)
+  return (row?.ids ?? []).map((ids) => ids ?? [])
 })
 
 /** Filters that name a few contacts, and the time since which contacts were updated. */
