@@ -71,6 +71,12 @@ interface Wanted {
   readonly create: CreateContact
 }
 
+/** A contact of a request, at its place. */
+interface Place {
+  readonly index: number
+  readonly wanted: Wanted
+}
+
 /** Returns the network's ID as identities have it: a number on phone messaging in its canonical form. */
 const externalId = (channel_type: ChannelType | null, written: string): string =>
   channel_type === "phone_messaging" ? Option.getOrElse(canonical(written), () => written) : written
@@ -209,6 +215,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         return { ...unmatched, found }
       })
 
+      /** Upserts one contact. */
       const run = Effect.fnUntraced(function*(wanted: Wanted, record: Recording | null) {
         const { organization_id } = yield* CurrentActor
         const load = Effect.gen(function*() {
@@ -220,9 +227,9 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         return yield* runAudited("contacts.upsert", { load, decide, isQuiet: true }, respond)
       })
 
-      /** Upserts one contact of a request, at most once for its key. */
+      /** Upserts one contact of a request, at most once for the request's key. */
       const runOnce = Effect.fnUntraced(
-        function*(wanted: Wanted, index: number, request: Recording | null) {
+        function*({ index, wanted }: Place, request: Recording | null) {
           const { organization_id } = yield* CurrentActor
           if (request === null) return yield* Effect.map(run(wanted, null), upsertedOf)
           const key = partKey(organization_id, request.key, String(index))
@@ -237,30 +244,31 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         }
       )
 
+      /** Returns the outcome of one contact, refused or not. */
+      const resultOf = (
+        place: Place,
+        request: Recording | null
+      ): Effect.Effect<UpsertResult, Interrupted, CurrentActor> =>
+        runOnce(place, request).pipe(
+          Effect.map((upserted): UpsertResult => Result.succeed(upserted)),
+          Effect.catch((error) => isInterrupted(error) ? Effect.fail(error) : Effect.succeed(Result.fail(error)))
+        )
+
       /** Upserts the contacts of a request, and returns the outcome of each in the given order. */
       const runAll = Effect.fnUntraced(function*(input: UpsertContacts, request: Recording | null) {
-        const all = input.contacts.map((contact, index) => ({ wanted: wantedOf(input, contact), index }))
+        const places = input.contacts.map((contact, index): Place => ({ index, wanted: wantedOf(input, contact) }))
         // Contacts with one value are one person, who is written in the given order.
-        const people = Array.from(Map.groupBy(all, ({ wanted }) => wanted.value).values())
+        const people = Array.from(Map.groupBy(places, ({ wanted }) => wanted.value).values())
         const results = yield* Effect.forEach(
           people,
-          (same) =>
-            Effect.forEach(same, ({ index, wanted }) =>
-              runOnce(wanted, index, request).pipe(
-                Effect.map((upserted) => [index, Result.succeed(upserted)] as readonly [number, UpsertResult]),
-                Effect.catch((error) =>
-                  isInterrupted(error)
-                    ? Effect.fail(error)
-                    : Effect.succeed([index, Result.fail(error)] as readonly [number, UpsertResult])
-                )
-              )),
+          Effect.forEach((place) => Effect.map(resultOf(place, request), (result) => ({ index: place.index, result }))),
           { concurrency: "unbounded" }
         )
-        return results.flat().toSorted(([a], [b]) => a - b).map(([, result]) => result)
+        return results.flat().toSorted((a, b) => a.index - b.index).map(({ result }) => result)
       })
 
-      /** Commits the record of a response, or, without one, that a request has begun. Dies with `KeyUsed` if the key has a record. */
-      const keep = Effect.fnUntraced(function*(request: KeyedRequest, response: EncodedResponse | null) {
+      /** Commits the record of a response, or of the beginning of a request. Dies with `KeyUsed` if the key has a record. */
+      const commitRecord = Effect.fnUntraced(function*(request: KeyedRequest, response: EncodedResponse | null) {
         const { organization_id } = yield* CurrentActor
         const record = yield* responses.make(organization_id, request, response, {
           is_secret: false,
@@ -271,19 +279,21 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
       })
 
       /**
-       * Runs a request, unless it has ended before. Its key has a record from its beginning, so that no other request with
-       * the key takes effect. Its response has a record of its own.
+       * Responds to a request, unless it has ended before. Its key has a record from its beginning, so that no other request
+       * with the key takes effect. Its response has a record of its own.
        */
-      const finish = Effect.fnUntraced(function*<E, R>(request: Recording, work: Effect.Effect<EncodedResponse, E, R>) {
-        const { organization_id } = yield* CurrentActor
-        if (!request.is_retry) yield* keep(request, null)
-        const end = { ...request, key: partKey(organization_id, request.key, "end") }
-        const hasEnded = request.is_retry && Option.isSome(yield* records.find(organization_id, end.key))
-        return yield* idempotency.once(
-          end,
-          () => hasEnded ? Effect.die(new KeyUsed()) : Effect.tap(work, (response) => keep(end, response))
-        )
-      })
+      const respondOnce = Effect.fnUntraced(
+        function*<E, R>(request: Recording, respond: Effect.Effect<EncodedResponse, E, R>) {
+          const { organization_id } = yield* CurrentActor
+          if (!request.is_retry) yield* commitRecord(request, null)
+          const end = { ...request, key: partKey(organization_id, request.key, "end") }
+          const hasEnded = request.is_retry && Option.isSome(yield* records.find(organization_id, end.key))
+          return yield* idempotency.once(
+            end,
+            () => hasEnded ? Effect.die(new KeyUsed()) : Effect.tap(respond, (response) => commitRecord(end, response))
+          )
+        }
+      )
 
       const upsertAll = operation("contacts.upsert")(function*<Out>(
         input: UpsertContacts,
@@ -295,7 +305,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         if (respond === undefined) return (yield* results) as unknown as Out
         const response = Effect.flatMap(results, respond.encode)
         // With a record, `Out` is the response.
-        return record === null ? yield* response : (yield* finish(record, response)) as unknown as Out
+        return record === null ? yield* response : (yield* respondOnce(record, response)) as unknown as Out
       })
 
       return ContactUpserts.of({ upsert: upsertAll })
