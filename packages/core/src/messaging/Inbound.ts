@@ -56,47 +56,45 @@ export class ChannelUnknown extends Schema.TaggedError<ChannelUnknown>()("Channe
 
 /** Raises `message.updated` if the update changed what subscribers can see. */
 const updateEvent = (
-  contact_id: ContactId,
-  before: Message,
+  before: Message & { readonly contact_id: ContactId },
   after: Message,
   update: MessageUpdate,
   context: DecisionContext
 ): Changes.Changes => {
-  const isNews = update.status === "edited" || update.status === "deleted"
+  const isVisible = update.status === "edited" || update.status === "deleted"
     ? before.deleted_at === null
     : after.status !== before.status
-  if (!isNews || update.status === "sent") return Changes.none
+  if (!isVisible || update.status === "sent") return Changes.none
   const data = { conversation_id: after.conversation_id, message_id: after.id, status: update.status }
-  return Changes.raise(Events.make("message.updated", data, context, subjectOf(contact_id, after)))
+  return Changes.raise(Events.make("message.updated", data, context, subjectOf(before.contact_id, after)))
 }
 
 type OfMessage = Pick<MessageDeleted, "channel_id" | "provider_message_id">
 
 /** Updates the message, or stores the update until the message arrives. */
-export const update = (
+export const updateMessage = (
   found: Option.Option<ProviderMessage>,
   { channel_id, provider_message_id }: OfMessage,
   update: MessageUpdate,
   context: DecisionContext
 ): Changes.Changes => {
-  const news = { ...update, at: clamped(update.at, context.now) }
+  const applied = { ...update, at: clamped(update.at, context.now) }
   const known = Option.getOrNull(Option.flatMap(found, ({ message }) => message))
-  if (known === null) return storeEarlyUpdate({ channel_id, provider_message_id }, found, news, context.now)
-  const after = applyUpdate(known, news)
+  if (known === null) return storeEarlyUpdate({ channel_id, provider_message_id }, found, applied, context.now)
+  const after = applyUpdate(known, applied)
   if (after === known) return Changes.none
-  const { contact_id } = known
-  return Changes.all(revise(contact_id, known, after), updateEvent(contact_id, known, after, news, context))
+  return Changes.all(revise(known.contact_id, known, after), updateEvent(known, after, applied, context))
 }
 
 /** Returns the update that a provider's report contains. */
-const newsOf = ({ at, failure, status }: MessageStatusReported): StatusUpdate =>
+const updateOf = ({ at, failure, status }: MessageStatusReported): StatusUpdate =>
   failure === undefined ? { status, at } : { status, at, failure: boundedFailure(failure) }
 
 /**
  * Pauses the channel if a report says that the network refuses it. A repeated report changes no message, so it does not
  * pause a channel that was resumed after the first.
  */
-const paused = (
+const withPause = (
   changes: Changes.Changes,
   hold: Option.Option<ChannelHoldRow>,
   { channel_id, pauses_channel }: MessageStatusReported,
@@ -120,18 +118,18 @@ export const statusReported = (
   context: DecisionContext
 ): Changes.Changes => {
   const { provider_message_id, recipient_aliases = [] } = event
-  const news = newsOf(event)
-  if (completion === null) return update(found, event, news, context)
-  const clampedNews = { ...news, at: clamped(event.at, context.now) }
+  const update = updateOf(event)
+  if (completion === null) return updateMessage(found, event, update, context)
+  const clampedUpdate = { ...update, at: clamped(event.at, context.now) }
   const completed = SendCompletion.complete(
     completion,
     { provider_message_id, recipient_aliases },
-    [clampedNews],
+    [clampedUpdate],
     context
   )
   // A message that `complete` inserts already includes the update. One that another commit inserted meanwhile does not.
   return completed.insert === undefined
-    ? Changes.all(completed, update(completion.provider_message, event, news, context))
+    ? Changes.all(completed, updateMessage(completion.provider_message, event, update, context))
     : completed
 }
 
@@ -286,7 +284,7 @@ export class Inbound extends Context.Service<Inbound, {
             return commit(
               organization_id,
               findMessage(organization_id, of),
-              (found, context) => update(found, of, { status, at }, context)
+              (found, context) => updateMessage(found, of, { status, at }, context)
             )
           }
         )
@@ -307,18 +305,18 @@ export class Inbound extends Context.Service<Inbound, {
             return commit(
               organization_id,
               loadStatus(organization_id, event),
-              (loaded, context) => paused(statusReported(loaded, event, context), loaded.hold, event, context)
+              (loaded, context) => withPause(statusReported(loaded, event, context), loaded.hold, event, context)
             )
           case "message_edited":
           case "message_deleted": {
             const { at } = event
-            const news: MessageUpdate = event.event === "message_edited"
+            const update: MessageUpdate = event.event === "message_edited"
               ? { status: "edited", text: event.text, at }
               : { status: "deleted", at }
             return commit(
               organization_id,
               findMessage(organization_id, event),
-              (found, context) => update(found, event, news, context)
+              (found, context) => updateMessage(found, event, update, context)
             )
           }
           case "identity_changed": {
