@@ -84,19 +84,19 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     reason: "No signature is valid, whatever stands in for a header that is missing."
   },
   {
-    file: "core/src/work/Decide.ts",
+    file: "core/src/work/ConflictRetries.ts",
     original: "hash * 31 + character.charCodeAt(0)",
     replacement: "hash * 31 - character.charCodeAt(0)",
     reason: "Any other hash gives a row a semaphore, too."
   },
   {
-    file: "core/src/work/Decide.ts",
+    file: "core/src/work/ConflictRetries.ts",
     original: "hash * 31",
     replacement: "hash / 31",
     reason: "Any other hash gives a row a semaphore, too."
   },
   {
-    file: "core/src/work/Decide.ts",
+    file: "core/src/work/ConflictRetries.ts",
     original: "semaphore === undefined",
     replacement: "false",
     reason: "The index is always below the number of semaphores."

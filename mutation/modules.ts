@@ -82,7 +82,7 @@ export const modules: Readonly<Record<string, Module>> = {
     ]
   },
   commit: {
-    files: ["core/src/work/Changes.ts", "core/src/work/Decide.ts"],
+    files: ["core/src/work/Changes.ts", "core/src/work/ConflictRetries.ts", "core/src/work/Decide.ts"],
     tests: [
       "core/test/Changes.test.ts",
       "core/test/Decide.test.ts",

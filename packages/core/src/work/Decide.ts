@@ -7,7 +7,7 @@
  * 3. `Commit` applies the changes atomically if no row that they depend on has
  *    changed. Otherwise it fails with `Conflict`, and all three steps run again.
  */
-import { Context, DateTime, Duration, Effect, Fiber, Layer, Metric, Random, Result, Schema, Semaphore } from "effect"
+import { Context, DateTime, Effect, Fiber, Layer, Metric, Result, Schema } from "effect"
 import { type Actor, CurrentActor, RequestId } from "../kernel/Actor.ts"
 import { type EventId, Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { conflicts } from "../kernel/Metrics.ts"
@@ -16,9 +16,12 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Audit from "./Audit.ts"
 import * as Changes from "./Changes.ts"
 import { Commit, type Conflict, type KeyUsed, LeaseLost, type Unconfirmed } from "./Commit.ts"
+import * as ConflictRetries from "./ConflictRetries.ts"
 import * as RecordedResponses from "./RecordedResponses.ts"
 import type { Respond } from "./RecordedResponses.ts"
 import { type ClaimedWork, type WorkKind, WorkSignal } from "./WorkQueue.ts"
+
+export { ConflictBackoff } from "./ConflictRetries.ts"
 
 /** The inputs that a pure decision cannot make itself: the time, and new ids. */
 export interface DecisionContext {
@@ -39,6 +42,35 @@ export interface Operation<Loaded, A, Refusal, R> {
   /** Whether a call that changes nothing leaves no record at all, because its result shows no resource. */
   readonly isQuiet?: true
 }
+
+/** An operation of an actor that writes. */
+export interface Write<Input extends ReadonlyArray<unknown>, Result, Refusal> {
+  (...input: Input): Effect.Effect<Result, Refusal | ConcurrentChanges, CurrentActor>
+  /** Returns the response to a request, which is committed under the request's idempotency key. */
+  <Out>(
+    ...input: readonly [...Input, respond: Respond<Result, Out> | undefined]
+  ): Effect.Effect<Out, Refusal | ConcurrentChanges, CurrentActor>
+}
+
+// -------------------------------------------------------------- errors
+
+/** Concurrent writes kept changing the rows that the operation depends on. Nothing was written; a retry can succeed. */
+export class ConcurrentChanges extends Schema.TaggedError<ConcurrentChanges>()("ConcurrentChanges", {}) {}
+
+// ----------------------------------------------------------- decisions
+
+/** Options of `Effect.all` for independent reads: they run concurrently. */
+export const concurrently = { concurrency: "unbounded" } as const
+
+/** Runs two independent reads concurrently, like `Effect.all`, but with one more fiber instead of two. */
+export const zipConcurrently = <A, B, R1, R2>(
+  one: Effect.Effect<A, never, R1>,
+  other: Effect.Effect<B, never, R2>
+): Effect.Effect<readonly [A, B], never, R1 | R2> =>
+  Effect.flatMap(
+    Effect.forkChild(one, { startImmediately: true }),
+    (fiber) => Effect.flatMap(other, (b) => Effect.map(Fiber.join(fiber), (a) => [a, b] as const))
+  )
 
 /** The records that are committed with a decision: of the audit, and of the response. */
 type Records = Pick<Changes.Changes, "audit" | "response">
@@ -76,24 +108,6 @@ const returnResult =
   (call: Call) => <A extends { readonly id: string }>(decision: Changes.Decision<A>, context: DecisionContext) =>
     Effect.succeed([decision.result, auditOf(call, decision, context)] as const)
 
-// -------------------------------------------------------------- errors
-
-/** Concurrent writes kept changing the rows that the operation depends on. Nothing was written; a retry can succeed. */
-export class ConcurrentChanges extends Schema.TaggedError<ConcurrentChanges>()("ConcurrentChanges", {}) {}
-
-/** Options of `Effect.all` for independent reads: they run concurrently. */
-export const concurrently = { concurrency: "unbounded" } as const
-
-/** Runs two independent reads concurrently, like `Effect.all`, but with one more fiber instead of two. */
-export const zipConcurrently = <A, B, R1, R2>(
-  one: Effect.Effect<A, never, R1>,
-  other: Effect.Effect<B, never, R2>
-): Effect.Effect<readonly [A, B], never, R1 | R2> =>
-  Effect.flatMap(
-    Effect.forkChild(one, { startImmediately: true }),
-    (fiber) => Effect.flatMap(other, (b) => Effect.map(Fiber.join(fiber), (a) => [a, b] as const))
-  )
-
 type Failure = Conflict | KeyUsed | LeaseLost | Unconfirmed
 
 /** One load, decision and commit. */
@@ -115,44 +129,13 @@ const rereading = <Loaded, A, Refusal, R>(
   }
 })
 
-/** The maximum of attempts of one operation, about two seconds of conflicts. After that it fails. */
-const tries_max = 50
-
-/** The number of semaphores for retries. Operations that had a conflict on the same row share one, so they retry in turn. */
-const stripes = 64
-
-/** The longest pause after a conflict. A reference, so that tests with a stopped clock can set it to zero. */
-export const ConflictBackoff = Context.Reference<Duration.Duration>("@messaging-crm/core/Decide/ConflictBackoff", {
-  defaultValue: () => Duration.millis(50)
-})
-
-/** Returns the pause after a conflict in milliseconds: 2, 3, 4.5 … up to `longest`, with 50 % of jitter. */
-const backoff = (tries: number, longest: Duration.Duration, random: number): number =>
-  Math.min(Duration.toMillis(longest), 2 * 1.5 ** (tries - 1)) * (0.5 + random)
-
-/** Returns the semaphore's index for the first row that the changes update or expect. */
-const stripeOf = ({ expect = [], update = [] }: Changes.Changes): number => {
-  const [first] = [...update, ...expect]
-  if (first === undefined) return 0
-  let hash = 0
-  for (const character of Object.values(first.key).join()) hash = (hash * 31 + character.charCodeAt(0)) | 0
-  return Math.abs(hash) % stripes
-}
-
 /** Returns the kinds of work that the changes make available to workers. */
 const kindsOf = ({ enqueue = [], raise = [], throttle = [] }: Changes.Changes): ReadonlySet<WorkKind> => {
   const kinds = new Set([...enqueue, ...throttle].map(({ kind }) => kind))
   return raise.length === 0 ? kinds : kinds.add("webhook_delivery")
 }
 
-/** An operation of an actor that writes. */
-export interface Write<Input extends ReadonlyArray<unknown>, Result, Refusal> {
-  (...input: Input): Effect.Effect<Result, Refusal | ConcurrentChanges, CurrentActor>
-  /** Returns the response to a request, which is committed under the request's idempotency key. */
-  <Out>(
-    ...input: readonly [...Input, respond: Respond<Result, Out> | undefined]
-  ): Effect.Effect<Out, Refusal | ConcurrentChanges, CurrentActor>
-}
+// ---------------------------------------------------------- operations
 
 /** The ways to write. One instance serves the whole process, because its operations share the semaphores for retries. */
 export class Decide extends Context.Service<Decide, {
@@ -198,15 +181,8 @@ export class Decide extends Context.Service<Decide, {
       const { commit } = yield* Commit
       const ids = yield* Ids
       const responses = yield* RecordedResponses.make
-      const longest = yield* ConflictBackoff
+      const { inTurn, pause } = yield* ConflictRetries.make
       const signal = yield* WorkSignal
-      const semaphores = Array.from({ length: stripes }, () => Semaphore.makeUnsafe(1))
-
-      /** Runs the retries of operations on the same row one after the other. */
-      const inTurn = <A, E, R>(changes: Changes.Changes, retries: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
-        const semaphore = semaphores[stripeOf(changes)]
-        return semaphore === undefined ? retries : Semaphore.withPermit(semaphore, retries)
-      }
 
       /** Loads, decides and commits once. */
       const attempt = Effect.fnUntraced(function*<Loaded, A, Refusal, R, Out>(
@@ -240,10 +216,11 @@ export class Decide extends Context.Service<Decide, {
         // No error of the operation: `Idempotency` replays the record of a used key.
         if (failure._tag === "KeyUsed") return yield* Effect.die(failure)
         const lost = failure._tag === "Unconfirmed" ? failure : unconfirmed
-        if (tries === tries_max) return yield* lost === null ? new ConcurrentChanges() : Effect.die(lost)
+        if (tries === ConflictRetries.tries_max) {
+          return yield* lost === null ? new ConcurrentChanges() : Effect.die(lost)
+        }
         yield* Metric.update(conflicts, 1)
-        const millis = backoff(tries, longest, yield* Random.next)
-        yield* millis > 0 ? Effect.sleep(millis) : Effect.yieldNow
+        yield* pause(tries)
         const next = yield* again
         return Result.isFailure(next.committed) ? yield* retry(again, next.committed.failure, tries + 1, lost) : next
       })
