@@ -895,7 +895,7 @@ BEGIN
         (CASE WHEN stage IS NOT NULL AND owner IS NOT NULL THEN ARRAY(
           SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT most + 1
         ) END),
-        -- The index of texts returns all contacts at once, so a sample of one in 256 tells first how many there are.
+        -- The index of texts returns all contacts at once, so a sample of one in 256 first shows how many there are.
         (CASE WHEN terms IS NOT NULL AND NOT EXISTS (
           SELECT FROM contact_texts
           WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 1)

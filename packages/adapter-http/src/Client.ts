@@ -11,7 +11,7 @@ const backoff = {
   times: 3
 }
 
-/** Of all 409s, those that can pass have a `Retry-After`: `request_processing`, and a `conflict` with concurrent changes. */
+/** Only the 409s that can succeed on a retry have a `Retry-After`: `request_processing`, and a `conflict` with concurrent changes. */
 const isPassing = ({ headers, status }: HttpClientResponse.HttpClientResponse): boolean =>
   status === 409 && "retry-after" in headers
 

@@ -55,7 +55,7 @@ interface Operation {
   readonly requestBody?: { readonly content: { readonly "application/json": { readonly examples: object } } }
 }
 
-/** How the idempotency keys begin that the forms show. */
+/** The prefix of the idempotency keys in the forms. */
 const tried = "try-"
 
 /**
@@ -123,8 +123,8 @@ const withoutKeys = Api.annotate(OpenApi.Transform, (generated) => {
 })
 
 /**
- * The ids on the page in place of those of the examples, by the parameter that holds them: `dev` shows those of its
- * demo, so that a form works as it is. The page waits for them.
+ * The ids that the page shows instead of the examples' ids, by parameter: `dev` shows those of its demo, so that a form
+ * works without changes. The page waits for them.
  */
 export const ExampleIds = Context.Reference<Effect.Effect<Partial<typeof Examples.ids>>>(
   "@messaging-crm/adapter-http/Docs/ExampleIds",
@@ -184,7 +184,7 @@ const rendered = (sends: boolean) => {
     : HttpApiScalar.layer(withoutKeys, { path: "/docs", scalar: { ...scalar, ...documentation } })
   return Effect.scoped(
     Effect.flatMap(HttpRouter.toHttpEffect(layer), Effect.map(htmlOf)).pipe(
-      // Its router is not that of this request, which the layers that are built already would bring.
+      // It uses a router of its own. The layers that are already built would provide the router of this request.
       Effect.updateContext((context: Context.Context<HttpServerRequest.HttpServerRequest | Scope.Scope>) =>
         Context.omit(Layer.CurrentMemoMap)(context)
       ),

@@ -3,7 +3,7 @@
  *
  * Connections are opened to checked addresses only. One is reused only after a
  * complete response, by one attempt at a time. Any other is closed at the end of
- * its attempt, also when that is interrupted.
+ * its attempt, even if that is interrupted.
  */
 import { limits } from "@messaging-crm/core/Limits"
 import {
@@ -24,7 +24,7 @@ export interface Options {
 }
 
 const read_bytes_max = 16_384
-/** The maximum of interim responses before the final one, whatever their size. */
+/** The maximum number of interim responses before the final one, whatever their size. */
 const announced_max = 10
 const kept_bytes_max = limits.webhook_response_bytes_max
 

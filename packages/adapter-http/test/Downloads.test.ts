@@ -1,4 +1,4 @@
-/** The promises of `Downloads`. */
+/** Tests of the guarantees of `Downloads`. */
 import { assert, describe, it } from "@effect/vitest"
 import { layer } from "@messaging-crm/adapter-http/Downloads"
 import { Downloads } from "@messaging-crm/core/Downloads"

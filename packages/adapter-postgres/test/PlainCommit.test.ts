@@ -1,4 +1,4 @@
-/** The promises of `Commit`, without batches, and of stores that read most types of columns, with the schemas' codecs. */
+/** Tests of the guarantees of `Commit`, without batches, and of stores that read most types of columns, with the schemas' codecs. */
 import { it } from "@effect/vitest"
 import { layer } from "@messaging-crm/adapter-postgres"
 import * as Commit from "@messaging-crm/conformance/Commit"

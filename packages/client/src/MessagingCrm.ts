@@ -43,7 +43,7 @@ export class MessagingCrm {
 
   constructor(options: MessagingCrmOptions) {
     const { apiKey, baseUrl, fetch = globalThis.fetch, maxRetries = 3, onRetry = () => {}, timeout = 30_000 } = options
-    if (!/^\S+$/.test(apiKey)) throw new TypeError("apiKey must be an API key such as svc_live_…, not an empty text.")
+    if (!/^\S+$/.test(apiKey)) throw new TypeError("apiKey must be an API key such as svc_live_…, not an empty string.")
     if (!URL.canParse(baseUrl)) throw new TypeError("baseUrl must be a URL such as https://crm.example.com/v1.")
     const calls: Transport = transport({ apiKey, baseUrl, fetch, maxRetries, onRetry, timeout })
     this.channels = channels(calls)

@@ -8,7 +8,7 @@ import { ConnectionError, MessagingCrmError } from "./Errors.ts"
 
 const first_pause = 500
 const longest_pause = 8000
-/** A longer `Retry-After` is not waited for: the error is thrown, and the caller decides. */
+/** The client does not wait for a longer `Retry-After`; it throws the error, so that the caller can decide. */
 const longest_retry_after = 60_000
 
 const repeatable: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
@@ -17,7 +17,7 @@ const isRepeatable = (error: unknown): boolean =>
   error instanceof ConnectionError ||
   (error instanceof MessagingCrmError && (repeatable.has(error.status) || isPassing(error)))
 
-/** Of all 409s, those that can pass have a `Retry-After`: `request_processing`, and a `conflict` with concurrent changes. */
+/** Only the 409s that can succeed on a retry have a `Retry-After`: `request_processing`, and a `conflict` with concurrent changes. */
 const isPassing = ({ retryAfter, status }: MessagingCrmError): boolean => status === 409 && retryAfter !== null
 
 /** Returns a random duration between half and all of the given one, so that clients do not retry at the same moment. */

@@ -8,8 +8,8 @@ type Key = Context.Key<never, unknown> | Context.Key<unknown, unknown>
 type Required<Operation extends Key> = Context.Service.Identifier<Operation | typeof steps[number]>
 
 /**
- * Builds the layer of a group with the given operations and nothing else that is
- * around: the whole context that a group is built with is copied for each of its requests.
+ * Builds the layer of a group with only the given operations in its context,
+ * because the whole context that a group is built with is copied for each of its requests.
  */
 export const requiring =
   <const Operations extends ReadonlyArray<Key>>(...operations: Operations) =>

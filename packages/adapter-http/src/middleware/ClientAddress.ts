@@ -1,4 +1,4 @@
-/** The IP address of a client, also behind reverse proxies. */
+/** The IP address of a client, even behind reverse proxies. */
 import { Context, Effect, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
 

@@ -2,7 +2,7 @@
 import { limits } from "@messaging-crm/core/Limits"
 import { Context, Effect } from "effect"
 
-/** The maximum of concurrent requests of a key in a process. A reference, so that an operator can change it. */
+/** The maximum number of concurrent requests of a key in a process. A reference, so that an operator can change it. */
 export const RequestsAtOnce = Context.Reference<number>(
   "@messaging-crm/adapter-http/middleware/ConcurrencyLimiter/RequestsAtOnce",
   {
@@ -16,7 +16,7 @@ interface Slots {
   readonly waiting: Set<() => void>
 }
 
-/** The maximum of keys whose slots are kept while none is in use. */
+/** The maximum number of keys whose slots are kept while none is in use. */
 const idle_max = 10_000
 
 /** Makes a limiter: each key has `at_once` slots. */
@@ -38,7 +38,7 @@ export const make = <Key extends string>(at_once: number) => {
     if (slots.running === 0 && all.size > idle_max) all.delete(key)
   }
 
-  /** A slot that is not taken yet: how to wait for it in line, and how to leave it if it was taken. */
+  /** A requested slot: how to take it or to wait for it in line, and how to release it if it was taken. */
   const slotOf = (key: Key) => {
     const slots = slotsOf(key)
     let isTaken = false

@@ -1,7 +1,7 @@
 import { Context, Effect } from "effect"
 
 /**
- * The headers of the response to the current request, also if that is an error: one object, which each step adds to.
+ * The headers of the response to the current request, even if that is an error: one object, which each step adds to.
  * It is not read outside of a request.
  */
 export const ResponseHeaders = Context.Reference<Record<string, string>>(

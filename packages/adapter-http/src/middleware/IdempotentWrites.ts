@@ -70,19 +70,19 @@ const processing = () =>
 /** Records are removed hourly. */
 const storageExhausted = ({ limit }: StorageExhausted) => Errors.failUntil(Texts.storageExhausted(limit), 3600)
 
-/** Returns the query in one spelling. Not `new URL`, which throws at some targets that reach a route. */
+/** Returns the normalized query. It does not use `new URL`, which throws at some targets that reach a route. */
 const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): string => {
   const search = /\?([^#]*)/.exec(url)?.[1] ?? ""
   if (search === "") return ""
   return Array.from(new URLSearchParams(search), (pair) => pair.join("=")).toSorted().join("&")
 }
 
-/** Returns a path in one spelling: the rest of a path that has a route is in lower case, and its ids may be in either. */
-const spelled = (path: string): string => path.toLowerCase()
+/** Returns the normalized path. A path that has a route is in lower case except for its ids, which can be in either case. */
+const normalized = (path: string): string => path.toLowerCase()
 
 /**
- * Returns how to read a body for its fingerprint: as the operation's input, in which ids and texts have one spelling. No
- * body is an empty one, and one that does not decode stays as it is.
+ * Returns the function that normalizes a body for its fingerprint: to the operation's input, in which ids and texts are
+ * normalized. No body is read as an empty one, and one that does not decode is left unchanged.
  */
 const inputOf = ({ payload }: HttpApiEndpoint.Top): (json: unknown) => unknown => {
   const [schema] = Array.from(payload.values()).flatMap(({ schemas }) => schemas)
@@ -109,7 +109,7 @@ export const layer = Layer.effect(
 
     const fingerprintOf = (request: HttpServerRequest.HttpServerRequest, input: unknown) =>
       secrets.sha256(
-        [request.method, spelled(pathOf(request)), queryOf(request), canonicalJson(input)].join("\n")
+        [request.method, normalized(pathOf(request)), queryOf(request), canonicalJson(input)].join("\n")
       )
 
     const once = Effect.fnUntraced(function*<E, R>(

@@ -84,7 +84,7 @@ const joined = (pieces: ReadonlyArray<Uint8Array<ArrayBuffer>>): Uint8Array<Arra
   return whole
 }
 
-/** Returns a body that has arrived as a whole, as most have when the key is authenticated; none has to be waited for. */
+/** Returns a body that has already arrived completely, or null. Most bodies have when the key is authenticated, so nothing waits. */
 const arrived = ({ source }: HttpServerRequest.HttpServerRequest): Uint8Array<ArrayBuffer> | null => {
   if (!isNodeBody(source) || !source.complete) return null
   const pieces: Array<Uint8Array<ArrayBuffer>> = []
@@ -123,8 +123,8 @@ const accept = (
 }
 
 /**
- * Receives a body that is not declared as JSON. No header announces every body, so it is read; an
- * empty one counts as none, whatever its content type.
+ * Receives a body that is not declared as JSON. No header shows reliably whether there is a body, so
+ * it is read; an empty one counts as absent, whatever its content type.
  */
 const receiveUndeclared = (request: HttpServerRequest.HttpServerRequest, isRequired: boolean): Receiving => {
   if (declaresBytes(request)) return notJson

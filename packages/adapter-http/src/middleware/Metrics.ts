@@ -1,4 +1,4 @@
-/** Metrics of requests, by OpenTelemetry's semantic conventions. A route is a word of the contract: the template of a path. */
+/** Metrics of requests, by OpenTelemetry's semantic conventions. A route is a path template from the contract. */
 import { Metric } from "effect"
 
 const duration = Metric.histogram("http.server.request.duration", {

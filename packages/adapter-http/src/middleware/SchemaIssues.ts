@@ -59,7 +59,7 @@ const first = ({ issue, path }: Place): Place => {
       return first({ issue: issue.issues[0], path })
     case "AnyOf":
       return issue.issues[0] === undefined ? { issue, path } : first({ issue: issue.issues[0], path })
-    // A filter may say what it expects of a place further in.
+    // A filter can report its expectation for a nested field.
     case "Filter":
       return issue.issue._tag === "Pointer" ? first({ issue: issue.issue, path }) : { issue, path }
     default:

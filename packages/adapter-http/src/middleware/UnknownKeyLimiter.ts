@@ -8,7 +8,7 @@
 import { Effect } from "effect"
 import * as ConcurrencyLimiter from "./ConcurrencyLimiter.ts"
 
-/** The maximum of accepted keys that are kept, by their digests. The oldest one is removed. */
+/** The maximum number of accepted keys that are kept, by their digests. The oldest one is removed. */
 const known_max = 10_000
 
 /**

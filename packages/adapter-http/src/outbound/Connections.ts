@@ -129,7 +129,7 @@ const connect_timeout = "5 seconds"
 export const mayConnect = (allowed: DialOptions["allowed"], { protocol }: URL, address: string): boolean =>
   allowed?.(address) === true || (protocol === "https:" && isPublic(address))
 
-/** Makes a function that opens a connection. `release` is called with it at the end of the scope, also while it opens. */
+/** Makes a function that opens a connection. `release` is called with it at the end of the scope, even if it is still being opened. */
 export const makeConnect = ({ allowed, resolve: lookup = resolve }: DialOptions) => {
   const addressesOf = Effect.fnUntraced(function*(url: URL) {
     const host = hostOf(url)

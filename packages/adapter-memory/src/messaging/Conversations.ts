@@ -15,7 +15,7 @@ import { page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
-/** Returns a conversation with the present columns of its channel, contact and identity. */
+/** Returns a conversation with the current columns of its channel, contact and identity. */
 export const toRow =
   (tables: Table.Tables, organization_id: OrganizationId) =>
   (thread: Table.Row<ConversationColumns>): ConversationRow => {

@@ -29,7 +29,7 @@ export interface StorageUseRow {
   readonly bytes: number
 }
 
-/** A body, and until when it is claimed or postponed. */
+/** A body, and the time at which its claim or postponement ends. */
 export interface CallbackRow extends ClaimedCallback, StoredCallback {
   readonly due_at: Timestamp
 }

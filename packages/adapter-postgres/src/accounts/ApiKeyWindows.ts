@@ -34,7 +34,7 @@ const metered = rows(MeteredRow)
 /** A key that a request presents. */
 interface Presented {
   readonly digest: string
-  /** The maximum of requests in a window. */
+  /** The maximum number of requests in a window. */
   readonly limit: number
 }
 

@@ -36,7 +36,7 @@ export const layer = Layer.effect(
       sql`
         UPDATE api_keys SET last_used_at = ${date(now)} WHERE organization_id = ${organization_id} AND id = ${key_id}
       `.pipe(
-        // A full disk is no reason to refuse a request.
+        // If the disk is full, the request still continues.
         Effect.catchIf(isRefusal, () => Effect.void),
         Effect.orDie
       )

@@ -6,11 +6,11 @@ import type { PageRequest } from "@messaging-crm/core/Page"
 import type { SqlClient, Statement } from "effect/sql"
 import { date, json, startOf } from "../database/Columns.ts"
 
-/** Returns whether a filter names a few contacts, which an index of its own has. */
+/** Returns whether a filter matches only a few contacts, which an index of its own finds. */
 const isExact = ({ email_key, external_id, phone }: ContactMatch): boolean =>
   email_key !== null || external_id !== null || phone !== null
 
-/** Returns whether contacts have to be searched for, because no index has those that match in the list's order. */
+/** Returns whether contacts must be searched for, because no index contains the matching contacts in the list's order. */
 export const isSearch = (match: ContactMatch): boolean => {
   const { channel, external_id, lifecycle_stage, search_terms, owner_user_id, tag_id } = match
   return (channel !== null && external_id === null) || search_terms !== null || tag_id !== null ||
@@ -56,10 +56,10 @@ export const pageOf = (
 ): Statement.Statement<unknown> => {
   const { at, id } = startOf(page)
   const { channel, lifecycle_stage, owner_user_id, tag_id, updated_since } = match
-  // Every text contains an empty one, which the index of texts does not have.
+  // Every text contains the empty term, which is not in the index of texts.
   const search_terms = match.search_terms?.includes("") === true ? null : match.search_terms
   const isUpdatedSince = updated_since === null ? sql`true` : sql`c.updated_at >= ${date(updated_since)}`
-  // Of a search, the contacts that were updated since are the first.
+  // A search returns the newest `updated_at` first, so a page begins with the contacts that were updated since the given time.
   const from = isSearch({ ...match, search_terms }) && !isExact(match)
     ? sql`find_contacts(
         ${organization_id}, ${at}, ${id}, ${page.size}, ${owner_user_id}, ${lifecycle_stage}, ${tag_id}, ${channel},

@@ -32,11 +32,11 @@ const settings = {
   synchronous_commit: "on",
   // Every statement is written so that one plan is right for all values: planning takes as long as a short read itself.
   plan_cache_mode: "force_generic_plan",
-  // A plan that was made while a table was small is kept while it grows, so it uses the index already then.
+  // A plan that was made for a small table is kept while the table grows, so it must use the index from the start.
   enable_seqscan: "off",
-  // Rows are read in the order of an index if it has one, and sorted only if none has.
+  // Rows are read in the order of an index if one has the required order, and sorted only if none does.
   enable_sort: "off",
-  // No statement reads so much that compiling it, or starting further processes for it, would pay.
+  // No statement reads enough rows for JIT compilation or parallel workers to save time.
   jit: "off",
   max_parallel_workers_per_gather: "0"
 }
@@ -67,7 +67,7 @@ const attributesOf = (
 /** PostgreSQL answers `COMMIT` with `ROLLBACK` where a statement before it had failed. */
 const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
   Effect.flatMap(connection.executeRaw("COMMIT", []), (result) => {
-    // The driver's connections return this, and there are no others here.
+    // The cast is safe, because every connection here is one of the driver's.
     const { command } = result as PgConnection.Result
     const cause = new Error("COMMIT rolled back a transaction in which a statement had failed")
     return command === "COMMIT"
@@ -110,7 +110,7 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
     hosts,
     watchdogs,
     connections: connections - commits - searches,
-    // More share a write and cost less, but all of them wait for one that is slow.
+    // With a larger number, more statements would share a write and cost less, but all of them would wait for a slow one.
     statements_per_connection: 8,
     settings
   })

@@ -123,7 +123,7 @@ const measure = Effect.fnUntraced(function*(
 
 /**
  * Makes the clock, and measures the offset again every 30 seconds for as long as the scope is open. Only the first
- * measurement can fail; a later one that fails keeps the present offset.
+ * measurement can fail; a later one that fails keeps the current offset.
  */
 export const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient

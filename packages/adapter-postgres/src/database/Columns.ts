@@ -54,7 +54,7 @@ export const optionalDate = (at: Timestamp | null): Date | null => at === null ?
 
 /**
  * Returns where a page starts: after the position of its request, or before
- * every row there can be. The first page is so the same statement as the others.
+ * every row there can be. So the first page uses the same statement as the others.
  */
 export const startOf = ({ after }: PageRequest): { readonly at: string; readonly id: string } =>
   after === null

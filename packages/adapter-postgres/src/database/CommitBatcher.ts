@@ -11,9 +11,9 @@ import { Deferred, Effect, Exit } from "effect"
 export type Some<Item> = readonly [Item, ...ReadonlyArray<Item>]
 
 export interface Options<Item, A, E, R> {
-  /** The maximum of batches that run at once. */
+  /** The maximum number of batches that run at once. */
   readonly concurrency: number
-  /** The maximum of items of a batch. */
+  /** The maximum number of items in a batch. */
   readonly size: number
   /** Items of one group can share a batch. Null for an item that cannot share one. */
   readonly groupOf: (item: Item) => string | null

@@ -9,7 +9,7 @@ import { Cause, Deferred, Effect, Exit, Option, Schema, Semaphore, Struct } from
 import { type SqlClient, SqlError } from "effect/sql"
 import { rows } from "./Rows.ts"
 
-/** The maximum of concurrent statements, and of requests in one. Several run at once, so that neither side waits idle. */
+/** The maximum number of concurrent statements, and of requests in one. Several run at once, so that neither side waits idle. */
 const [statements_max, requests_max] = [4, 16]
 
 export type Some<Request> = readonly [Request, ...ReadonlyArray<Request>]

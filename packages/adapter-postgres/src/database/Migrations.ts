@@ -80,7 +80,7 @@ const once = Effect.fnUntraced(function*(schema: Schema) {
       yield* sql`SET LOCAL ${sql(limit)} = 0`
     }
     yield* sql`SELECT pg_advisory_xact_lock(7308604893)`
-    // A session learns of tables that others have created when it locks a table, and `to_regclass` locks none.
+    // A session sees tables that others have created once it locks a table, and `to_regclass` locks none.
     yield* sql`SELECT FROM pg_class LIMIT 0`
     // All other statements on a table wait behind the one that waits to lock it.
     yield* sql`SET LOCAL lock_timeout = '800ms'`

@@ -41,6 +41,6 @@ export const counted = <A, E, R>(usage: PoolUsage, run: (acquired: () => void) =
       count("waiting")
       return run(() => count("statements"))
     })
-    // It is counted inside, so that no interruption comes between counting and this.
+    // The count is raised inside of this, so that no interruption can come between raising and lowering it.
     return Effect.onExitPrimitive(use, () => void count(null))
   })

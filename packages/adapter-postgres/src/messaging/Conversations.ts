@@ -130,7 +130,8 @@ export const layer = Layer.effect(
      * Selects the first conversations of a page, in the list's order.
      *
      * Those of a contact are few, and are read before they are sorted. Those of a member, or of none, are read channel by
-     * channel, because their index has the channel. Its columns are in the order, so that no other index has that.
+     * channel, because their index has the channel. The order includes all columns of that index, so that the planner can
+     * use no other.
      */
     const pageOf = (
       organization_id: OrganizationId,

@@ -26,8 +26,8 @@ export const layer = Layer.effect(
       `)
 
     /**
-     * Locks all rows before it changes any, in the order of `lock_order`. A condition on the count of what is locked
-     * before makes PostgreSQL lock that first.
+     * Locks all rows before it changes any, in the order of `lock_order`. A condition on the number of rows that
+     * an earlier step locked makes PostgreSQL run that step first.
      */
     const purgeMessages = (before: Timestamp, limit: number) =>
       count(sql`

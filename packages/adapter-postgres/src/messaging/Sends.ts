@@ -37,7 +37,10 @@ const outgoing = rows(Schema.Struct({
   member_name: Schema.NullOr(Schema.String)
 }))
 
-/** Returns the condition of the index with the sends in a status. It follows from the status, which no index has: it changes twice. */
+/**
+ * Returns the condition of the partial index that contains the sends in a status. The status implies the condition. No
+ * index has the status itself, because it changes twice.
+ */
 const groupOf = (status: Send["status"]): string => {
   switch (status) {
     case "sent":

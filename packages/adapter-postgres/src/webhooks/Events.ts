@@ -27,7 +27,7 @@ export const layer = Layer.effect(
   SqlClient.SqlClient.useSync((sql) => {
     /**
      * Selects events between two bounds: one scan of the index for each type, so that a rare type is found without
-     * reading the others. The type is part of bounds and order, which only that index has.
+     * reading the others. The bounds and the order include the type, so that the planner can use no other index.
      */
     const select = (
       { fields }: typeof Listed | typeof Stored,

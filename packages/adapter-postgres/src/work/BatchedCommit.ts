@@ -11,7 +11,7 @@ import { makeWith, type Refusal, refused, runStatement } from "./Commit.ts"
 import { exclusiveKeysOf, shapeOf, sharedKeysOf, statementOf } from "./Commit/Batch.ts"
 import type { Commission } from "./Commit/Statement.ts"
 
-/** The maximum of concurrent statements, and of commits in one statement. */
+/** The maximum number of concurrent statements, and of commits in one statement. */
 const [statements_max, commits_max] = [3, 64]
 
 /** How long a statement of several commits waits for a lock, so that one locked row does not delay the others for long. */

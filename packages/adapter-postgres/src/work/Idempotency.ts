@@ -20,8 +20,8 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
     const own = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
 
-    // The lock makes this a commit, which waits for the synchronous standby. After a crash of the primary a record is
-    // visible that the standby may lack, and its answer must not be repeated before a promotion would keep it.
+    // The lock makes this a commit, which waits for the synchronous standby. After a crash, the primary can show a record
+    // that the standby does not have. Its response must not be replayed until the standby has the record.
     const find = (client: SqlClient.SqlClient, organization_id: OrganizationId, key: IdempotencyKey) =>
       record(client`
         SELECT fingerprint, status, body, sealed, request_id

@@ -106,7 +106,7 @@ const place = Effect.fnUntraced(function*({ driver, statements_per_connection }:
   return { host, watchdog, pool } satisfies Place
 })
 
-/** Waits for the event loop's next turn, after which the driver knows of a closed socket and opens another connection. */
+/** Waits for the event loop's next turn, after which the driver has noticed a closed socket and opens another connection. */
 const socketsClosed = Effect.callback<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })

@@ -5,7 +5,7 @@ export interface Host {
   readonly host: string
   readonly port: number
   readonly database: string
-  /** The URL with this host alone, for the driver, which knows no list. */
+  /** The URL with this host alone, for the driver, which does not support a list of hosts. */
   readonly url: Redacted.Redacted
 }
 
@@ -28,7 +28,7 @@ const hostOf = (text: string): Host => {
   }
 }
 
-/** Returns the hosts of a URL, at least one, in its order. None if it is invalid, or wants a server that is read-only. */
+/** Returns the hosts of a URL, at least one, in its order. None if it is invalid, or requires a read-only server. */
 export const parse = (url: string): Option.Option<Hosts> => {
   const [, before = "", list = "", after = ""] = form.exec(url) ?? []
   const { searchParams } = new URL(`postgres://host${after.replace(/^[^?]*/s, "")}`)

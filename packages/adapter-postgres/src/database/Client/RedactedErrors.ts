@@ -7,7 +7,7 @@ const fieldsWithValues = ["detail", "hint", "where", "internalQuery"]
 /** The value in a message about an invalid one, in quotes. */
 const value = /".*"/su
 
-/** Returns the message without values. What a function of the database raises may consist of them. */
+/** Returns the message without values. A message that a database function raises can consist entirely of values. */
 const messageOf = (error: Error): string => {
   const code = "code" in error ? String(error.code) : ""
   if ("routine" in error && error.routine === "exec_stmt_raise") return `A function of the database raised ${code}`

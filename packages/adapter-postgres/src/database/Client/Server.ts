@@ -20,7 +20,7 @@ const unusable = ({ host, port }: Host, reason: string) => {
 const pooler =
   "is a connection pooler such as PgBouncer, which does not preserve session settings. Point DATABASE_URL at PostgreSQL directly: the service pools its own connections"
 
-/** PgBouncer does not know the settings with which a session begins, unless it was told to drop them. */
+/** PgBouncer does not support the settings with which a session begins, unless it is configured to drop them. */
 const refusesSettings = ({ reason: { cause } }: SqlError.SqlError): boolean =>
   cause instanceof Error && cause.message.startsWith("unsupported startup parameter")
 

@@ -3,7 +3,7 @@ import type { Converters } from "@messaging-crm/core/Codecs"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Result } from "effect"
 
-/** The number of the type `timestamptz`. */
+/** The OID of the type `timestamptz`. */
 const timestamptz = 1184
 
 /** The milliseconds from 1970 to 2000, where PostgreSQL's times begin. */

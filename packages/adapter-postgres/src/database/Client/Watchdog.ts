@@ -6,7 +6,10 @@ export const check_interval = 1000
 
 /** A statement whose answer has not arrived. */
 export interface Pending {
-  /** The number of checks in a row without data. Checks, not time: a stalled process must not blame the database. */
+  /**
+   * The number of checks in a row without data. Checks are counted instead of time, so that a stalled process does not
+   * take its own delay for the database's.
+   */
   checks: number
   readonly checks_max: number
   /** The bytes written before the statement began. */

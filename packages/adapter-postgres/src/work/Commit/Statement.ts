@@ -23,7 +23,7 @@ export interface Values {
 export interface Commission {
   readonly organization_id: OrganizationId
   readonly changes: Changes
-  /** Whether webhooks may subscribe to the events. Otherwise the statement requires that none does, and costs a third less. */
+  /** Whether a webhook might subscribe to the events. Otherwise the statement requires that none does, and costs a third less. */
   readonly isSubscribed: boolean
   /** The trace that the commit runs in. */
   readonly trace: string | null

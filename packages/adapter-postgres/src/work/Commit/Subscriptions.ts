@@ -1,11 +1,11 @@
-/** Remembers which types of events webhooks subscribe to, so that a commit of other events leaves out deliveries. */
+/** Caches which types of events webhooks subscribe to, so that a commit of other events leaves out deliveries. */
 import type { Changes } from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 
-/** The maximum of remembered types. Beyond it all are forgotten, and found again. */
+/** The maximum number of cached types. When it is reached, all are removed, and found again. */
 const types_max = 10_000
 
-/** Types of events by organization. A type stays after its last webhook: its commits then only cost more. */
+/** Types of events by organization. A type is kept after its last webhook is disabled: its commits are then slower, not wrong. */
 export interface Subscriptions {
   readonly includes: (organization_id: OrganizationId, changes: Changes) => boolean
   readonly add: (organization_id: OrganizationId, changes: Changes) => void

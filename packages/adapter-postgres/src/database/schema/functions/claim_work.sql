@@ -3,8 +3,8 @@
 -- A function, so that a claim is one round trip, while each of its three steps is a statement with a snapshot of its own:
 -- a statement's snapshot is older than the locks that it waits for, so the items are read after their lanes are locked.
 --
--- `holders` are the organizations of which the caller holds items, `held` how many, and `organization_most` how many it
--- may hold of one.
+-- `holders` are the organizations of which the caller holds items, `held` how many, and `organization_most` how many
+-- items of one organization it may hold.
 --
 -- These settings make the plans independent of table sizes: the queue may be empty when they are made, and long a second
 -- later. Each lane's items are read in the order of an index, only as many as are needed.

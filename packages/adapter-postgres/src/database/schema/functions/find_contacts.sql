@@ -8,7 +8,7 @@
 --
 -- One generic plan serves all values. It looks contacts up one by one (`OFFSET 0`), because a table that was small when
 -- the plan was made would be read whole for a join. Text is compared by `strpos`: `LIKE` backtracks, which takes seconds
--- for a text that is made for it.
+-- for a maliciously crafted text.
 CREATE OR REPLACE FUNCTION find_contacts(
   organization uuid, from_at timestamptz, from_id uuid, size bigint,
   owner uuid, stage text, tag uuid, channel text, terms text[]
@@ -43,7 +43,7 @@ BEGIN
         (CASE WHEN stage IS NOT NULL AND owner IS NOT NULL THEN ARRAY(
           SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT most + 1
         ) END),
-        -- The index of texts returns all contacts at once, so a sample of one in 256 tells first how many there are.
+        -- The index of texts returns all contacts at once, so a sample of one in 256 first shows how many there are.
         (CASE WHEN terms IS NOT NULL AND NOT EXISTS (
           SELECT FROM contact_texts
           WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 1)

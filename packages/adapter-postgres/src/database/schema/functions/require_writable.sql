@@ -1,8 +1,8 @@
 -- Fails where the database takes no writes: it is read-only, or less than a megabyte of its disk is free.
 --
 -- A full disk still takes a row that fits into a page. So the function also writes a temporary file of a megabyte, which
--- PostgreSQL makes of a result that exceeds `work_mem`, and removes afterwards. `local`: it tells of this server's disk,
--- and does not wait for a standby.
+-- PostgreSQL makes of a result that exceeds `work_mem`, and removes afterwards. `local`: the check concerns only this
+-- server's disk, and does not wait for a standby.
 CREATE OR REPLACE FUNCTION require_writable() RETURNS void
 LANGUAGE plpgsql
 SET work_mem = '64kB'

@@ -1,7 +1,7 @@
 -- Returns the keys of a text in the index of all texts: the hash of every sequence of one, two, or three characters.
 --
 -- The organization seeds the hash, so that the entries of an organization are its own. One contact in 256 has each key
--- twice, the second time with another last bit: how many of those contacts have a key tells how frequent it is.
+-- twice, the second time with another last bit: the number of those contacts that have a key shows how frequent it is.
 CREATE OR REPLACE FUNCTION text_keys(organization uuid, contact uuid, whole text) RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$

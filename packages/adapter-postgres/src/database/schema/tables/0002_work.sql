@@ -1,7 +1,7 @@
 -- The work queue, idempotency records, records of the audit, storage use, and the secret canary.
 --
--- Here and in all other tables, no foreign key leads to rows that are never deleted and that core has read, if many
--- commits write the table at once: each check would lock the same row, which costs more than the statement itself.
+-- Here and in all other tables: a table that many concurrent commits write has no foreign key to rows that core has
+-- already read and that are never deleted. Each check would lock the same row, which costs more than the statement itself.
 
 -- Items of work. An item is deleted when it is done. `seq` is assigned while the lane's subject is locked, so within a
 -- lane it is the order of the commits.

@@ -1,7 +1,7 @@
 -- Organizations, their members, and the keys that act for them.
 --
--- Here and in all other tables: keys that are compared or ordered (`email_key`, `name_key`) are computed by core. A
--- `version` is what an update must name.
+-- Here and in all other tables: keys that are compared or ordered (`email_key`, `name_key`) are computed by core. An
+-- update must name the `version` of the row that it changes.
 
 CREATE TABLE organizations (
   id uuid PRIMARY KEY,
@@ -24,7 +24,7 @@ CREATE TABLE members (
 );
 CREATE UNIQUE INDEX members_email_key_unique ON members (organization_id, email_key) WHERE left_at IS NULL;
 
--- Of a key only its digest is stored.
+-- Only the digest of a key is stored.
 CREATE TABLE api_keys (
   organization_id uuid NOT NULL REFERENCES organizations,
   id uuid NOT NULL,

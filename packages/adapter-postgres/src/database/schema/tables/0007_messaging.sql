@@ -99,7 +99,8 @@ CREATE TABLE media_slices (
   FOREIGN KEY (organization_id, media_id) REFERENCES media ON DELETE CASCADE
 );
 
--- No foreign key leads to messages: to remove a message would search all sends. Sends are removed before their messages.
+-- No foreign key refers to messages, because each removal of a message would have to search all sends. Sends are removed
+-- before their messages.
 CREATE TABLE sends (
   organization_id uuid NOT NULL,
   id uuid NOT NULL,
