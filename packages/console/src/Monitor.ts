@@ -20,7 +20,7 @@ export interface SendReport {
   readonly text?: string
   readonly status?: string
   readonly failure_reason?: string | null
-  /** Why the last attempt did not succeed, in the provider's word. */
+  /** Why the last attempt did not succeed, as the provider's error code. */
   readonly waits_for?: string | null
   readonly next_attempt_at?: string | null
   readonly created_at?: string

@@ -50,7 +50,7 @@ export interface BodyPart extends Omit<Part, "entry"> {
   readonly body: Uint8Array
 }
 
-/** An account is no person of its own. */
+/** An account is not one of the people in its own part. */
 const withoutAccount = (part: Part): Part => ({
   ...part,
   people: Array.from(new Set(part.people)).filter((id) => id !== part.account?.id).toSorted()

@@ -25,9 +25,9 @@ const file_wait_max = Duration.hours(1)
 const files_max = 8
 
 /**
- * The maximum number of callbacks with files that are processed at once, of one channel half at most, and how long another
- * waits for a slot. After that it is retried later, so that a network whose files do not come does not use up the slots
- * of the inbox.
+ * The maximum number of callbacks with files that are processed at once, of which one channel can use half, and how long
+ * a further callback waits for a slot. After that it is retried later, so that a network whose files do not arrive does
+ * not use up the slots of the inbox.
  */
 const [with_files_max, with_files_wait_max] = [8, Duration.seconds(1)]
 
@@ -101,7 +101,7 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
           Effect.exit
         )
 
-      /** Processes events in lanes. A lane begins after those of the same name in callbacks that began before. */
+      /** Processes events in lanes. A lane starts after the lanes with the same name in earlier callbacks have ended. */
       const processAll = (account: CloudAccount, events: ReadonlyArray<ProviderEvent>) =>
         inLanes(events, {
           concurrency: lanes_max,

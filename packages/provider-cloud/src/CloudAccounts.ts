@@ -92,7 +92,7 @@ export const accountIdsOf = (account: CloudAccount): AccountIds => ({
   page_id: account.type === "photo_social" ? account.page_id : null
 })
 
-/** Returns a stored account as a network knows it. */
+/** Returns a stored account with the network's names of its IDs. */
 export const accountOf = (stored: Omit<OpenedAccount, "token_set_at">): CloudAccount => {
   const { account_id, app_id, business_account_id, channel_id, channel_type, page_id, token } = stored
   const common = { channel_id, app_id, token }
@@ -136,7 +136,7 @@ const readSetting = (json: Redacted.Redacted) =>
  * - `findByBusinessAccount` returns an account whose token may read the business account's templates.
  * - `locate` returns the account of a callback, if it belongs to the app whose
  *   secret signed the callback. An app must not send events for another app's channels.
- * - `channelOf` returns the channel of that account, also if its token cannot be decrypted.
+ * - `channelOf` returns the channel of that account, even if its token cannot be decrypted.
  *
  * The others fail with `SecretUnreadable` if the account's token cannot be decrypted.
  */
@@ -154,13 +154,13 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
   static readonly layer = (setting: typeof CloudAccountsSetting.Type) =>
     Layer.succeed(CloudAccounts, fromSetting(setting))
 
-  /** Layer for apps and accounts from JSON, such as a setting or a file. Invalid JSON stops the start. */
+  /** Layer for apps and accounts from JSON, such as a setting or a file. Invalid JSON prevents the startup. */
   static readonly layerJson = (json: Redacted.Redacted) =>
     Layer.unwrap(Effect.map(readSetting(json), CloudAccounts.layer))
 
   /**
    * Layer for the accounts that core stores, with encrypted tokens, and for apps from JSON. An account in
-   * the JSON counts where none is stored for its channel. Invalid JSON stops the start.
+   * the JSON is used if none is stored for its channel. Invalid JSON prevents the startup.
    */
   static readonly layerStored = (json: Redacted.Redacted) =>
     Layer.effect(

@@ -46,7 +46,7 @@ export const idOf = (value: unknown): string | null => Option.getOrNull(decodeId
 /** Schema for a list whose items are decoded one by one, later. */
 export const Items = Schema.Array(Schema.Unknown)
 
-/** The most items of one list that are decoded. What is stored of them is fewer still. */
+/** The most items of one list that are decoded. Even fewer of them are stored. */
 const items_max = 1000
 
 /** Makes a function that decodes the items of a list one by one, and leaves out those of another shape. */
@@ -78,6 +78,6 @@ export type JsonObject = Readonly<Record<string, Schema.Json>>
 export const jsonObjectOf = (given: unknown): JsonObject | null => {
   const value = typeof given === "string" ? Option.getOrNull(parse(given)) : given
   if (typeof value !== "object" || value === null || Array.isArray(value)) return null
-  // An object stays one.
+  // The cast is safe: `storableJson` returns an object for an object.
   return storableJson(value, 0) as JsonObject
 }

@@ -194,11 +194,11 @@ export const personOf = (ids: Ids, contacts: ReadonlyArray<Contact>): Option.Opt
 type Change = Pick<IdentityChanged, "event" | "former_aliases" | "former_external_id" | "now">
 
 /** Returns the change of a person's ids; none where it does not name a former and a new one. */
-const identityChange = (former: Ids, present: Ids, contact?: Contact): Option.Option<Change> => {
-  const ids = networkIdsOf(present)
+const identityChange = (former: Ids, current: Ids, contact?: Contact): Option.Option<Change> => {
+  const ids = networkIdsOf(current)
   const [former_external_id, ...former_aliases] = networkIdsOf(former).filter((id) => !ids.includes(id))
   if (former_external_id === undefined) return Option.none()
-  return Option.map(personWith(present, contact), (now) => ({
+  return Option.map(personWith(current, contact), (now) => ({
     event: "identity_changed",
     former_external_id,
     ...(former_aliases.length === 0 ? {} : { former_aliases }),
@@ -226,7 +226,7 @@ export const systemChange = (
   )
 }
 
-/** Returns the change that an update of a user id reports. Its contacts have the present number. */
+/** Returns the change that an update of a user id reports. Its contacts have the current number. */
 export const userIdChange = (item: unknown, contacts: ReadonlyArray<Contact>): Option.Option<Change> =>
   Option.flatMap(decodeUserIdUpdate(item), ({ parent_user_id: parent, previous_user_id, user_id, wa_id }) => {
     const ids = typeof user_id === "object" ? user_id : { previous: undefined, current: user_id }

@@ -95,7 +95,7 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
         )
         const read = yield* Effect.flatMap(call(client, account, request), decodePage)
         const next = Templates.nextCursor(read)
-        // A page that says that more follows, and not where, is not the last one.
+        // A page that announces a next page without a cursor is not the last page, so the response is invalid.
         if (Option.isNone(next) && read.paging?.next !== undefined) return yield* new ProviderUnavailable()
         return [
           read.data.map(Templates.templateOf(business_account_id)),

@@ -6,7 +6,7 @@ import { MockProvider } from "./index.ts"
 const stop_time_max = "2 seconds"
 
 /**
- * Layer that passes the callbacks of a network in the same process to core, in place of HTTP.
+ * Layer that passes the callbacks of a network in the same process to core, instead of HTTP.
  *
  * An event that core cannot store now is queued again. A stop first delivers the
  * pending callbacks, because the network ends with the process.

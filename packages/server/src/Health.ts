@@ -18,7 +18,7 @@ export const layer = (isReady: Effect.Effect<boolean>) =>
     const offset = yield* Effect.serviceOption(HostClockOffset)
     const countPaused = holds.countPaused.pipe(
       Effect.timeout("2 seconds"),
-      // What cannot be counted now is no reason to route requests elsewhere.
+      // If the count fails, the process is still ready.
       Effect.catchCause(() => Effect.succeed(0))
     )
     const ready = yield* Kept.make(

@@ -33,7 +33,8 @@ class EdgeServer extends Server {
       highWaterMark: 16_384,
       // `Refusals.check` rejects a missing header, with a message.
       requireHostHeader: false,
-      // An upgraded socket would have none of these limits, and no route needs one. RFC 9110 allows to ignore the header.
+      // An upgraded socket would have none of these limits, and no route needs one. RFC 9110 allows a server to ignore
+      // the header.
       shouldUpgradeCallback: () => false
     })
     this.logRefused = logRefused
@@ -50,7 +51,7 @@ class EdgeServer extends Server {
     this.on("clientError", (error, socket) => this.refuseUnparsed(error, this.connectionOf(socket)))
     this.on("checkExpectation", (request, response) => this.refuse(Refusals.unexpected, request, response))
     this.on("connect", (request, tunnel) => {
-      // Not the socket where a body was announced, but a stream around it, which fails with the socket.
+      // If the request announced a body, `tunnel` is not the socket but a stream of it, which fails when the socket fails.
       tunnel.on("error", () => {})
       this.refuseRest(Refusals.noTunnel, this.connectionOf(request.socket), Refusals.idOf(request))
     })
@@ -189,9 +190,13 @@ const defaults: Limits = {
  *
  * `logRefused` is called with each refusal. A connection has one request in progress at a time, and
  * is not read beyond it. If the client reads nothing of a response for `stall_millis`, the server
- * closes the connection. From three quarters of `connections_max` on, it closes the connections that
- * have waited longest for a next request, or beyond it, if these are more, those that never sent
- * one; a quarter beyond it, it accepts none. While `requests_max` responses are being prepared, it
+ * closes the connection.
+ *
+ * If too many connections are open, the server closes the oldest of the larger group: those that wait
+ * for their next request, above three quarters of `connections_max`, or those that have not sent one
+ * yet, above `connections_max`. Above 125 % of it, it accepts no connections.
+ *
+ * While `requests_max` responses are being prepared, it
  * refuses further requests with 503. After the response, up to `unread_max` requests can still send
  * their body.
  */

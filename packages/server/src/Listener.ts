@@ -12,7 +12,7 @@ export const layer = (options: { readonly host: string; readonly port: number })
     const server = createHttpServer(logRefused)
     const socket = NodeHttpServer.layer(() => server, {
       ...options,
-      // A queue of the system's usual maximum, so that many connections at once delay no other by a second.
+      // A queue of the system's usual maximum, so that a burst of connections does not delay others by a second.
       backlog: 4096,
       gracefulShutdownTimeout: "20 seconds"
     })

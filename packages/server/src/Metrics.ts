@@ -64,7 +64,7 @@ const resolution = 20
 /** The times that passed between two measurements. */
 const intervals = monitorEventLoopDelay({ resolution })
 
-/** Returns by how many seconds a measurement was late that came so many nanoseconds after the one before. */
+/** Returns the delay of a measurement in seconds, from the nanoseconds between it and the previous one. */
 export const lateness = (interval_nanos: number): number =>
   Math.max(0, interval_nanos / 1_000_000_000 - resolution / 1000)
 

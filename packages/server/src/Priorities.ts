@@ -11,7 +11,7 @@ const set = (niceness: number): void => {
   for (const thread of threads()) setPriority(thread, thread === process.pid ? niceness : Math.min(niceness + 5, 19))
 }
 
-// A system that has no priorities is as good as one where they have no effect.
+// An error is ignored: the service works on a system without priorities, too.
 const attempt = (niceness: () => number) =>
   Effect.ignore(Effect.try({ try: () => set(niceness()), catch: (cause) => cause }))
 

@@ -7,12 +7,11 @@ import type { HttpRouter } from "effect/http"
 /**
  * A messaging provider, as `serve` and `worker` compose a service of it.
  *
- * Each part reads its own settings, and stops the start with an error where one
- * is wrong. Parts that share something are each provided with the same layer,
+ * Each part reads its own settings. An invalid value prevents the startup. Parts that share something are each provided with the same layer,
  * which a process builds once.
  */
 export interface Provider {
-  /** Hands messages over and lists templates. The accounts of channels may be read from the storage. */
+  /** Sends messages and lists templates. It can read the accounts of channels from the storage. */
   readonly outbound: Layer.Layer<MessagingProvider, Error, ChannelAccounts>
   /** The routes where the provider calls back, below `/ingress`. They pass its events to `Inbound`. */
   readonly ingress: Layer.Layer<never, Error, Crm.Services | HttpRouter.HttpRouter>

@@ -28,13 +28,13 @@ const ofTheProcess = [
 ] as const
 
 /**
- * Returns the context that every request begins with: the settings that are around.
+ * Returns the context that every request begins with: the settings in the surrounding context.
  *
- * A context is copied with everything in it when it is added to often: by default for the ninth service, which is the
- * last that a request adds before its route is found.
+ * A context that many services are added to is copied completely: by default for the ninth one, which is the last that a
+ * request adds before its route is found.
  */
-const contextOfRequests = <R>(around: Context.Context<R>): Context.Context<R> =>
-  Context.makeUnsafe(Context.omit(...ofTheProcess)(around).mapUnsafe, { maxDepth: 16 })
+const contextOfRequests = <R>(surrounding: Context.Context<R>): Context.Context<R> =>
+  Context.makeUnsafe(Context.omit(...ofTheProcess)(surrounding).mapUnsafe, { maxDepth: 16 })
 
 /** Layer for the server as the API is served: its requests begin with `contextOfRequests`. */
 export const layer = Layer.effect(

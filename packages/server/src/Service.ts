@@ -20,7 +20,7 @@ import * as Telemetry from "./Telemetry.ts"
 export interface WorkerOptions {
   /** Whether the database's schema is brought up to date first. Default: false. */
   readonly migrate?: boolean
-  /** Whether a line of JSON on stdout tells when it is ready, in place of one in the log. Default: false. */
+  /** Whether to print a line of JSON to stdout, instead of a log line, when the process is ready. Default: false. */
   readonly json?: boolean
 }
 
@@ -29,7 +29,7 @@ export interface ServeOptions extends WorkerOptions {
   readonly host?: string
   /** The port to listen on; 0 takes any free one. Default: `PORT`, else 3000. */
   readonly port?: number
-  /** Whether this process also works on what is queued. Default: true. */
+  /** Whether this process also processes the work queue. Default: true. */
   readonly worker?: boolean
 }
 
@@ -43,7 +43,7 @@ const production = Effect.fnUntraced(function*(provider: Provider, { migrate = f
     Layers.tuning,
     Layer.succeed(TryRequests, yield* readOr(settings.docs_try_requests, false)),
     Layer.merge(Database.clock, Database.statistics).pipe(Layer.provide(database))
-    // Around the rest, because the database's client reads times with them. `dev` and the tests use the checked codecs.
+    // Provided outermost, because the database client decodes times with these codecs. `dev` and the tests use the checked codecs.
   ).pipe(Layer.provideMerge(FastCodecs.layer))
   return { crm, database, settled }
 })
@@ -58,7 +58,7 @@ const launch = <E, R>(service: Layer.Layer<never, E, R>) =>
 
 const reporting = Layer.provideMerge(Telemetry.layer, Logging.layer)
 
-/** Answers the API and the provider's callbacks, and works on what is queued. */
+/** Serves the API and the provider's callbacks, and processes the work queue. */
 export const serve = Effect.fnUntraced(function*(provider: Provider, options: ServeOptions = {}) {
   const { crm, database, settled } = yield* production(provider, options)
   const host = options.host ?? (yield* readOr(settings.host, "0.0.0.0"))
@@ -76,7 +76,7 @@ export const serve = Effect.fnUntraced(function*(provider: Provider, options: Se
   return yield* launch(service.pipe(Layer.provide(settled)))
 }, Effect.provide(reporting))
 
-/** Works on what is queued, without the API. `/metrics` is on `METRICS_PORT`, where one is set. */
+/** Processes the work queue, without the API. `/metrics` is on `METRICS_PORT`, if that is set. */
 export const worker = Effect.fnUntraced(function*(provider: Provider, options: WorkerOptions = {}) {
   const { crm, settled } = yield* production(provider, options)
   const announce = Layer.effectDiscard(

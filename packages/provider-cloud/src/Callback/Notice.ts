@@ -82,7 +82,7 @@ export const all = (parts: ReadonlyArray<Notices>): Notices => ({
   ignored: parts.flatMap(({ ignored }) => ignored)
 })
 
-/** Ignores a part that is no message: one of a kind that is not documented is `unknown`. */
+/** Ignores a part that is not a message: one of a kind that is not documented is `unknown`. */
 export const ignoredAs = (meaning: Meaning | undefined, kind: string): Notices =>
   ignored(meaning === "account" || meaning === "nothing" ? meaning : "unknown", kind)
 

@@ -81,7 +81,7 @@ const decodeMessage = Schema.decodeUnknownOption(Message)
 const decodeStatus = Schema.decodeUnknownOption(Status)
 const decodeStatusError = Schema.decodeUnknownOption(StatusError)
 
-/** Core's status for each status of the network. `played` is the reading of a voice message. */
+/** Core's status for each status of the network. For a voice message, `played` corresponds to `read`. */
 const statuses: Readonly<Record<string, MessageStatusReported["status"]>> = {
   sent: "sent",
   delivered: "delivered",
@@ -94,7 +94,7 @@ const statuses: Readonly<Record<string, MessageStatusReported["status"]>> = {
 interface Context {
   readonly account: AccountKey
   readonly contacts: ReadonlyArray<Contact>
-  /** The number of the account itself; empty if the change does not tell it. */
+  /** The number of the account itself; empty if the change does not contain it. */
   readonly own_number: string
   readonly received_at: DateTime.Utc
 }
@@ -182,7 +182,7 @@ const readMessage = (context: Context, item: unknown, isEcho: boolean): Notices 
     case "nothing":
       return ignored("nothing", kind)
     default:
-      // What the business wrote itself comes as an echo. As a message it would answer itself.
+      // Messages of the business arrive as echoes. If one were stored as inbound, the business could reply to itself.
       return !isEcho && message.from !== undefined && coreId(message.from) === context.own_number
         ? ignored("nothing", "message:own")
         : messageAs(context, message, isEcho, contentOfMessage(item), at)
@@ -243,7 +243,7 @@ const readUserIdUpdate = ({ account, contacts }: Context, item: unknown): Notice
     onSome: (event) => noticesOf({ account, event, file: null })
   })
 
-/** Reads the value of a change by what its field is. */
+/** Reads the value of a change according to its field. */
 const readValue = (
   meaning: Meaning,
   { value }: typeof Change.Type,
@@ -274,7 +274,7 @@ const readChange = (given: unknown, received_at: DateTime.Utc): Notices => {
   const item = withLists(given)
   const field = fieldOf(item)
   const kind = `field:${field ?? ""}`
-  // One without a field is read as messages, which is what a part of it then must be.
+  // A change without a field is read as if it contained messages.
   const meaning = meaningIn(phone_fields, field ?? "messages")
   if (meaning === undefined || meaning === "account" || meaning === "nothing") return ignoredAs(meaning, kind)
   const change = decodeChange(item)

@@ -92,7 +92,7 @@ const Referral = Schema.Struct({
   welcome_message: lenient(Schema.Struct({ text: lenient(StorableText) }))
 })
 
-/** The parts of a message that tell its type where it has none, in the order in which they are looked for. */
+/** The parts that determine the type of a message without one, in the order in which they are looked for. */
 const parts = {
   text: lenient(Schema.Struct({ body: lenient(StorableText) })),
   image: lenient(File),
@@ -150,7 +150,7 @@ const linksOf = decodeEach(Link)
 const addressesOf = decodeEach(Address)
 const productsOf = decodeEach(Product)
 
-/** Returns the content of a message with a file, also where the file has neither an id nor a URL. */
+/** Returns the content of a message with a file, even if the file has neither an id nor a URL. */
 const file = (kind: MediaKind, given: typeof File.Type | undefined): MessageContent => {
   const { caption, filename, id, mime_type, url } = given ?? {}
   const address = url === undefined ? null : { url }

@@ -178,10 +178,10 @@ const contentOf = (context: Context, kind: string): Notices => {
   return ignored("unreadable", kind)
 }
 
-/** The fields of every item, which do not tell its kind. */
+/** The fields of every item, which do not show its kind. */
 const common = new Set(["sender", "recipient", "timestamp"])
 
-/** Returns the kind of an item: the documented one of its fields, else any. */
+/** Returns the kind of an item: the name of a documented field, or else of its first field. */
 const kindOf = (item: object): string => {
   const names = Object.entries(item).flatMap(([name, value]) => value === null || common.has(name) ? [] : [name])
   return Object.keys(social_items).find((kind) => names.includes(kind)) ?? names[0] ?? ""
@@ -193,7 +193,7 @@ interface Sides {
   readonly sender_id: string | null
 }
 
-/** Returns the id of an item's account: its recipient, of what the business sent its sender, else the entry's. */
+/** Returns the id of an item's account: the sender if the business sent it, otherwise the recipient, or else the entry's id. */
 const ownerOf = (entry_id: string | null, { isEcho, recipient_id, sender_id }: Sides) => {
   const isFromAccount = sender_id !== null && sender_id === entry_id && recipient_id !== entry_id
   const isOwn = isEcho || isFromAccount

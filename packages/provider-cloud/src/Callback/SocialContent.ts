@@ -95,7 +95,7 @@ const kinds: Readonly<Record<string, MediaKind>> = {
   sticker: "sticker"
 }
 
-/** The types under which the networks attach the same thing again, for clients that do not know its own type. */
+/** The types under which the networks attach the same thing again, for clients that do not support its own type. */
 const repeating = new Set(["image", "share"])
 
 const isRepeating = ({ type = "" }: Attachment): boolean => repeating.has(type)

@@ -17,7 +17,7 @@ const no_answer = 503
 
 const encoder = new TextEncoder()
 
-/** Returns the parts by network, in bodies of so many. */
+/** Returns the parts by network, in bodies of at most `batch` parts. */
 const bodies = (parts: ReadonlyArray<Part>, batch: number): ReadonlyArray<ReadonlyArray<Part>> =>
   Array.from(Map.groupBy(parts, ({ object }) => object).values()).flatMap((alike) =>
     Array.from(

@@ -5,7 +5,7 @@ import { type CloudAccount, CloudAccounts, type CloudApp } from "../CloudAccount
 
 const decodeChannelId = Schema.decodeUnknownOption(ChannelId)
 
-/** No channel's: what reads templates needs a token, and no number. */
+/** An account without a channel: reading templates requires a token, but no number. */
 const anyChannel = ChannelId.make("01990000-0000-7000-8000-000000000001")
 
 /** Layer for one app, and an account for every channel there is: its id on the network is the channel's own. */

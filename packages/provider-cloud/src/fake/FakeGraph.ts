@@ -30,7 +30,7 @@ export class FakeGraph extends Context.Service<FakeGraph, {
   readonly url: string
   readonly accepted: Effect.Effect<ReadonlyArray<State.AcceptedMessage>>
   readonly discarded: Effect.Effect<ReadonlyArray<State.AcceptedMessage>>
-  /** Sets the behavior of all messages to a recipient, coreId as the network does, from now on. */
+  /** Sets the behavior for all later messages to a recipient: a number as digits only, or another ID. */
   readonly script: (recipient: string, behavior: Behavior) => Effect.Effect<void>
   /** Sets the behavior of the next calls, for any recipient. */
   readonly scriptNext: (...behaviors: ReadonlyArray<Behavior>) => Effect.Effect<void>

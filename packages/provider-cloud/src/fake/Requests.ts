@@ -17,7 +17,7 @@ const Template = Schema.Struct({
 
 const Outbound = Schema.Struct({
   messaging_product: optionalText,
-  /** Set in place of a message to report that an inbound one was read. */
+  /** Set instead of a message to report that an inbound one was read. */
   status: optionalText,
   message_id: optionalText,
   type: optionalText,
@@ -39,7 +39,7 @@ type Outbound = typeof Outbound.Type
 /** A request to send a message. */
 export interface SendRequest extends Omit<AcceptedMessage, "id"> {
   readonly isPhone: boolean
-  /** Whether `to` contains a user ID in place of a number. */
+  /** Whether `to` contains a user ID instead of a number. */
   readonly isMisaddressed: boolean
 }
 

@@ -41,7 +41,7 @@ export interface Memory {
   readonly broken_page: number | null
   readonly slow_page: number | null
   readonly files: ReadonlyMap<string, FakeFile>
-  /** Whether files are asked for in vain. */
+  /** Whether requests for files get no response. */
   readonly files_held: boolean
   /** How many of the next links have expired before they are opened. */
   readonly expired_links: number

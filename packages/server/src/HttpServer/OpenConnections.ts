@@ -50,7 +50,7 @@ export class OpenConnections {
       last.once("close", () => this.unread.delete(connection))
     }
     connection.read()
-    // If the server accepts no connection, no event of a connection would call this.
+    // Also called here, because no other event calls it while the server accepts no connections.
     this.makeRoom()
   }
 

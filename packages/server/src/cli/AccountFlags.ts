@@ -55,7 +55,7 @@ export const readToken = Effect.fnUntraced(function*(file: string) {
     : yield* Admin.refuse("The token file must contain only the token: 1 to 4096 visible ASCII characters.")()
 })
 
-/** Refuses an account that the network refuses. Without an answer of the network it is taken unchecked, with a note. */
+/** Refuses an account that the network refuses. If the network does not respond, the account is accepted with a note. */
 export const requireGood = Effect.fnUntraced(function*(account: CloudAccount) {
   const verdict = yield* AccountCheck.use(({ checkAccount }) => checkAccount(account))
   if (verdict === "unreachable") {

@@ -202,7 +202,7 @@ const afterSettings = Effect.gen(function*() {
   return outside.some(({ state }) => state === "failed") ? outside : [...outside, ...yield* inside]
 })
 
-/** Runs the checks. One that the next ones depend on ends them when it fails. */
+/** Runs the checks. If a check fails that later ones depend on, the later ones are skipped. */
 export const findings: Effect.Effect<ReadonlyArray<Finding>> = check(required).pipe(
   Effect.matchEffect({
     onFailure: (error) => Effect.succeed(invalid(error)),

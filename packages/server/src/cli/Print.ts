@@ -28,7 +28,7 @@ export const styled = (text: string) => Effect.sync(() => process.stdout.write(`
 /** Prints a value as JSON, or the given text. */
 export const result = (asJson: boolean, value: unknown, words: string) => line(asJson ? JSON.stringify(value) : words)
 
-/** Makes the function that encodes a result, also one with values that a newer version has added. */
+/** Makes the function that encodes a result, even one with values that a newer version has added. */
 export const encoded = <S extends OwnSchema>(schema: S) => {
   const encode = fast.encode(schema)
   // The codec is derived from the schema.

@@ -28,7 +28,7 @@ export interface Ready {
   /** The console in a browser; null if the server is not on the loopback address, or has no demo organization. */
   readonly console_url: string | null
   readonly database_url: string | null
-  /** The fake network that the provider speaks to, and the word that sets the callback address; null without one. */
+  /** The fake network that the provider uses, and its verify token; null without one. */
   readonly network: { readonly url: string; readonly verify_token: string } | null
   readonly api_key: string | null
   readonly organization_id: string | null

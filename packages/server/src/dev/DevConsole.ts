@@ -1,5 +1,5 @@
 /**
- * The console of `dev`: the page at `/console`, and the taps that tell it what happens in this process.
+ * The console of `dev`: the page at `/console`, and the taps that report to it what happens in this process.
  *
  * `serve` has none of it. The page gets no key: `@messaging-crm/console` calls the REST API for it, with a key that is
  * revoked when the process ends.
@@ -213,7 +213,7 @@ export const make = Effect.gen(function*() {
       development: { monitor, write: isSimulated ? (message) => run(Effect.orDie(write(message))) : null }
     })
     yield* Deferred.succeed(handle, console.handle)
-    // The streams of open pages would delay the stop of the server.
+    // The streams of open pages would delay the server's shutdown.
     yield* Effect.addFinalizer(() => Effect.sync(console.close))
     return `${address}${path}`
   })

@@ -8,12 +8,12 @@ import * as Layers from "../Layers.ts"
 import * as Listener from "../Listener.ts"
 import * as Providers from "../Providers.ts"
 
-/** The app on the fake network, the word that was agreed on with it, and the token of every account there. */
+/** The app on the fake network, its verify token, and the token of every account there. */
 const [app_id, verify_token, token] = ["dev", "verify-me", "fake"]
 
 /**
  * Starts a fake Graph API on a free port of this machine, which calls the
- * service back, and returns the provider that speaks to it. Every channel has an
+ * service back, and returns the provider that uses it. Every channel has an
  * account there, under the channel's own id. Callbacks are signed with a random
  * secret; the token is known, because it opens nothing but this network.
  */

@@ -10,8 +10,8 @@ export const isFree = (port: number) =>
   })
 
 /**
- * Returns a free port of 127.0.0.1. It is below 32768, from where on systems give ports to outgoing connections: one of
- * these would take it now and then before it is used.
+ * Returns a free port of 127.0.0.1. It is below 32768, where the usual range for outgoing connections begins: such a
+ * connection could otherwise take the port before it is used.
  */
 export const freePort: Effect.Effect<number> = Effect.suspend(() => {
   const port = randomInt(10_000, 32_768)

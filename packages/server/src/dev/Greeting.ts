@@ -35,8 +35,8 @@ export const environment = (ready: Ready, key_file: string, provider: string | n
 
 const missingKey = ({ database_url }: Ready): string =>
   database_url === null
-    ? "none; storage in memory has no organization without demo data. Omit --no-demo or --storage memory"
-    : "none; there is no organization yet"
+    ? "none: in-memory storage starts empty. Start without --no-demo, or without --storage memory"
+    : "none: no organization exists yet"
 
 const commands = (ready: Ready): ReadonlyArray<string> => {
   if (ready.api_key !== null) return [...Demo.curlLines(ready), "npx messaging-crm webhooks listen"]

@@ -10,7 +10,7 @@ const hasCode = (error: unknown, code: string): boolean =>
 /** Writes a file that only its owner can read, unless there is one. */
 const create = async (file: string, text: string): Promise<void> => {
   await mkdir(dirname(file), { recursive: true })
-  // Linked into place, so that a start that is killed leaves no incomplete file, and of starts at the same time one wins.
+  // Linked into place, so that a start that is killed leaves no incomplete file, and only one of concurrent starts wins.
   const complete = `${file}.${randomUUID()}`
   await writeFile(complete, text, { mode: 0o600 })
   try {

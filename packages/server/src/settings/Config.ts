@@ -1,4 +1,4 @@
-/** Reads settings: a flag overrides the environment variable, which overrides the default. An invalid value stops the start. */
+/** Reads settings: a flag overrides the environment variable, which overrides the default. An invalid value prevents the startup. */
 import { Array, Config, Data, Effect, Option } from "effect"
 import { readFile } from "node:fs/promises"
 import { type Setting, settings } from "./Settings.ts"
@@ -76,7 +76,7 @@ const problemOf = (name: Name, isRequired: boolean, flag: Option.Option<string> 
  * Checks all settings at once. Fails with a line for each that is invalid, and for each of `required` that is missing.
  */
 export const check = Effect.fnUntraced(function*(required: ReadonlyArray<Name> = [], flags: Flags = {}) {
-  const names = Object.keys(settings) as ReadonlyArray<Name> // `Object.keys` forgets the names
+  const names = Object.keys(settings) as ReadonlyArray<Name> // The type of `Object.keys` does not contain the names.
   const problems = Array.getSomes(
     yield* Effect.forEach(names, (name) => problemOf(name, required.includes(name), flags[name]))
   )
