@@ -1,4 +1,4 @@
-/** The promises of `ApiKeyStore`, as tests. */
+/** Tests of the guarantees of `ApiKeyStore`. */
 import { assert } from "@effect/vitest"
 import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId, type MemberId, type OrganizationId } from "@messaging-crm/core/Ids"
@@ -53,7 +53,7 @@ export const suite = (it: It, { runs }: Options) => {
     { arbitrary: { runs } }
   )
 
-  it.effect("authenticates a known key of a present owner or admin, and says for whom it speaks", () =>
+  it.effect("authenticates a known key of a current owner or admin, and returns for whom it acts", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       for (const role of ["owner", "admin"] as const) {

@@ -1,4 +1,4 @@
-/** The promises of `AuditStore`, as tests, and of the records that commits, imports and new organizations store. */
+/** Tests of the guarantees of `AuditStore`, and of the records that commits, imports and new organizations store. */
 import { assert } from "@effect/vitest"
 import { type AuditFilters, type AuditRecord, AuditStore } from "@messaging-crm/core/Audit"
 import { ContactRows, ContactStore, insert } from "@messaging-crm/core/Contacts"

@@ -1,4 +1,4 @@
-/** The promises of `CallbackStore`, as tests. The inbox is global, so each test first empties it. */
+/** Tests of the guarantees of `CallbackStore`. The inbox is global, so each test first empties it. */
 import { assert } from "@effect/vitest"
 import { type CallbackBacklog, CallbackStore, type ClaimedCallback } from "@messaging-crm/core/CallbackInbox"
 import { ChannelId, Ids } from "@messaging-crm/core/Ids"
@@ -202,7 +202,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.backlog, none)
     }))
 
-  it.effect("tells what waits, held or not, and since when", () =>
+  it.effect("reports the waiting callbacks, held or not, and since when they wait", () =>
     Effect.gen(function*() {
       const store = yield* start
       assert.deepStrictEqual(yield* store.backlog, none)

@@ -1,4 +1,4 @@
-/** The promises of `ChannelAccountStore`, as tests. */
+/** Tests of the guarantees of `ChannelAccountStore`. */
 import { assert } from "@effect/vitest"
 import {
   type ChannelAccountColumns,
@@ -60,7 +60,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.locateByAccount("page_messaging", account_id), Option.none())
     }), { arbitrary: { runs } })
 
-  it.effect("refuses a second channel of one type and account, also of another organization", () =>
+  it.effect("refuses a second channel of one type and account, even of another organization", () =>
     Effect.gen(function*() {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const first = yield* newAccount(ours)

@@ -1,4 +1,4 @@
-/** The promises of `ChannelHoldStore`, as tests. */
+/** Tests of the guarantees of `ChannelHoldStore`. */
 import { assert } from "@effect/vitest"
 import { type ChannelHold, ChannelHoldRows, ChannelHoldStore } from "@messaging-crm/core/ChannelHolds"
 import type { OrganizationId } from "@messaging-crm/core/Ids"

@@ -1,4 +1,4 @@
-/** The promises of `ChannelStore`, as tests. */
+/** Tests of the guarantees of `ChannelStore`. */
 import { assert } from "@effect/vitest"
 import { type Channel, ChannelRows, ChannelStore } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"

@@ -1,4 +1,4 @@
-/** The promise of `Converters`, as properties: they make of an own value exactly what its schema makes of it. */
+/** Properties of `Converters`: they convert a value of the service exactly as its schema does. */
 import { assert, it } from "@effect/vitest"
 import type { Converters, OwnSchema as Codec, OwnStruct } from "@messaging-crm/core/Codecs"
 import { Arbitrary, Effect, Option, Predicate, Schema } from "effect"
@@ -20,7 +20,7 @@ const replaced = (whole: Whole, key: string, part: unknown): Whole =>
   // An array is indexed by its keys as an object is.
   Array.isArray(whole) ? Object.assign([...whole], { [key]: part }) : { ...whole, [key]: part }
 
-/** Returns a value with hard text in place of each of its texts where `fits` allows it. */
+/** Returns a value with hard text instead of each of its texts where `fits` allows it. */
 const hardened = (value: unknown, text: string, fits: (value: unknown) => boolean): unknown => {
   if (typeof value === "string") return fits(text) ? text : value
   if (!Array.isArray(value) && !isPlain(value)) return value

@@ -1,4 +1,4 @@
-/** The promises of `Commit`, as tests. */
+/** Tests of the guarantees of `Commit`. */
 import { touches } from "./Commit/Activities.ts"
 import { apart, atOnce } from "./Commit/Concurrency.ts"
 import { events } from "./Commit/Events.ts"

@@ -1,4 +1,4 @@
-/** The promises of `ContactFieldStore`, as tests. */
+/** Tests of the guarantees of `ContactFieldStore`. */
 import { assert } from "@effect/vitest"
 import { type ContactField, ContactFieldRows, ContactFieldStore } from "@messaging-crm/core/ContactFields"
 import { ContactFieldId } from "@messaging-crm/core/Ids"

@@ -1,4 +1,4 @@
-/** The promises of a contact import over any storage: each contact is created once, and no existing contact changes. */
+/** Tests of the guarantees of a contact import with any storage: each contact is created once, and no existing contact changes. */
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"

@@ -1,4 +1,4 @@
-/** The promises of an upsert of contacts over any storage: one contact for each person, and each outcome once. */
+/** Tests of the guarantees of an upsert of contacts with any storage: one contact for each person, and each outcome once. */
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Commit } from "@messaging-crm/core/Commit"
@@ -243,7 +243,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         const otherProcess = Layer.fresh(Crm.layer)
         const services = yield* Layer.build(otherProcess)
         const retry = Effect.gen(function*() {
-          // Its beginning, which finds the key used, and its contact, but not its end.
+          // The commits of its start, which finds the used key, and of its contact, but not the one of its response.
           life.left = 2
           yield* Effect.exit(request("upsert-7", contacts))
           life.left = Infinity

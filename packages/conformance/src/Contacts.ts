@@ -1,4 +1,4 @@
-/** The promises of `ContactStore`, as tests. */
+/** Tests of the guarantees of `ContactStore`. */
 import { assert } from "@effect/vitest"
 import { IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import {

@@ -1,4 +1,4 @@
-/** The promises of `ConversationStore`, as tests. */
+/** Tests of the guarantees of `ConversationStore`. */
 import { assert } from "@effect/vitest"
 import { IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import { ContactRows } from "@messaging-crm/core/Contacts"

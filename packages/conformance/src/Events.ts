@@ -1,4 +1,4 @@
-/** The promises of `EventStore`, as tests. */
+/** Tests of the guarantees of `EventStore`. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { AnyEventType, EventStore, type ListedEvent, type StoredEvent } from "@messaging-crm/core/Events"

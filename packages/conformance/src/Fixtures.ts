@@ -71,7 +71,7 @@ export const nil = "00000000-0000-0000-0000-000000000000"
 /** Noon of a fixed day. Times in tests are milliseconds after it. */
 export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 
-/** Returns the moment so many milliseconds after noon. */
+/** Returns the moment that is `millis` milliseconds after noon. */
 export const after = (millis: number): DateTime.Utc => DateTime.add(noon, { milliseconds: millis })
 
 export const uuid = Ids.use((ids) => ids.uuid)

@@ -1,4 +1,4 @@
-/** The promises of `IdempotencyStore`, and of requests that carry a key, as tests. */
+/** Tests of the guarantees of `IdempotencyStore`, and of requests that carry a key. */
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Commit, Conflict, Unconfirmed } from "@messaging-crm/core/Commit"
@@ -127,7 +127,7 @@ const begin = Effect.gen(function*() {
   return { addNote, as, contact, found, get, organization_id, rename, tags }
 })
 
-/** Registers what a request with an idempotency key promises over any storage. */
+/** Registers the tests of the guarantees of a request with an idempotency key, with any storage. */
 export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
   const crm = Scene.crm(storage)
 

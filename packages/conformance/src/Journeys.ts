@@ -1,4 +1,7 @@
-/** The promises of several ports together: sends, inbound events and webhooks from beginning to end, with every failure of the outside. */
+/**
+ * Tests of the guarantees of several ports together: sends, inbound events, and webhooks from beginning to end, with every
+ * failure of the provider and the endpoints.
+ */
 import * as Holds from "./Journeys/Holds.ts"
 import * as Inbound from "./Journeys/Inbound.ts"
 import * as MessageRetention from "./Journeys/MessageRetention.ts"

@@ -1,4 +1,4 @@
-/** The promises of `MediaStore`, and of links to its files, as tests. */
+/** Tests of the guarantees of `MediaStore`, and of links to its files. */
 import { assert, describe } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Ids, MediaId, type OrganizationId } from "@messaging-crm/core/Ids"
@@ -180,7 +180,7 @@ const links = (it: It, { runs }: Options) => {
     }).pipe(Effect.provide(operations(1))))
 }
 
-/** A stream of `count` bytes in chunks of `size`, which tells how many chunks were taken. */
+/** A stream of `count` bytes in chunks of `size`, which reports how many chunks were taken. */
 const flow = (count: number, size: number) => {
   const taken = { chunks: 0 }
   const stream: FileStream = Stream.unfold(0, (at) =>

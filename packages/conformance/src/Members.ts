@@ -1,4 +1,4 @@
-/** The promises of `MemberStore`, as tests. */
+/** Tests of the guarantees of `MemberStore`. */
 import { assert } from "@effect/vitest"
 import { MemberId } from "@messaging-crm/core/Ids"
 import { type Member, MemberRows, MemberStore, toColumns } from "@messaging-crm/core/Members"
@@ -33,7 +33,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.list(ours), [owner, member])
     }), { arbitrary: { runs } })
 
-  it.effect.prop("refuses the address of a present member in any case, and writes nothing", {
+  it.effect.prop("refuses the address of a current member in upper or lower case, and writes nothing", {
     email: hardText({ min: 3, max: 100 })
   }, ({ email }) =>
     Effect.gen(function*() {
@@ -56,7 +56,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.lengthOf(yield* store.list(ours), 2)
     }))
 
-  it.effect("lists the present members, oldest first, then by id, and finds those who left too", () =>
+  it.effect("lists the current members, oldest first, then by id, and finds those who left too", () =>
     Effect.gen(function*() {
       const store = yield* MemberStore
       const { organization_id: ours, owner } = yield* Fixtures.founded

@@ -1,4 +1,4 @@
-/** The promises of `MessageRetentionStore`, as tests. `Journeys/MessageRetention.ts` has what callers see of it. */
+/** Tests of the guarantees of `MessageRetentionStore`. `Journeys/MessageRetention.ts` has what callers see of it. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ContactStore } from "@messaging-crm/core/Contacts"

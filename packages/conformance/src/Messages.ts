@@ -1,4 +1,4 @@
-/** The promises of `MessageStore`, as tests. */
+/** Tests of the guarantees of `MessageStore`. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ChannelId, ConversationId, MediaId, type OrganizationId } from "@messaging-crm/core/Ids"

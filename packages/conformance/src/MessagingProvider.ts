@@ -1,4 +1,4 @@
-/** The promises of `MessagingProvider`, as tests, for the adapter of any provider. */
+/** Tests of the guarantees of `MessagingProvider`, for the adapter of any provider. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Channel } from "@messaging-crm/core/Channels"
 import { ChannelId, Ids, SendId } from "@messaging-crm/core/Ids"
@@ -49,11 +49,11 @@ export const suite = <R>(
   layer: Layer.Layer<MessagingProvider | R, unknown>,
   { accepted, account, breakCatalog, dedup, recipients, reported }: Options<R>
 ): void => {
-  const promises = <E>(name: string, test: () => Effect.Effect<void, E, MessagingProvider | R | Ids>) =>
+  const guarantees = <E>(name: string, test: () => Effect.Effect<void, E, MessagingProvider | R | Ids>) =>
     it.effect(name, () => Effect.provide(test(), Layer.merge(layer, Ids.layer)))
 
   describe(adapter, () => {
-    promises("succeeds only for an accepted message, and returns its id", () =>
+    guarantees("succeeds only for an accepted message, and returns its id", () =>
       Effect.gen(function*() {
         const delivery = yield* newDelivery(account.id, recipients.accepted)
         const answer = Result.getOrThrow(yield* deliver(delivery))
@@ -64,7 +64,7 @@ export const suite = <R>(
         )
       }))
 
-    promises("gives every message another id", () =>
+    guarantees("gives every message another id", () =>
       Effect.gen(function*() {
         const deliveries = yield* Effect.replicateEffect(newDelivery(account.id, recipients.accepted), 10)
         const results = yield* Effect.all(deliveries.map(deliver), { concurrency: "unbounded" })
@@ -73,7 +73,7 @@ export const suite = <R>(
       }))
 
     for (const outcome of ["ProviderBusy", "ProviderRejected"] as const) {
-      promises(`accepted nothing when it answers ${outcome}`, () =>
+      guarantees(`accepted nothing when it answers ${outcome}`, () =>
         Effect.gen(function*() {
           const delivery = yield* newDelivery(account.id, recipients[outcome])
           const result = yield* deliver(delivery)
@@ -82,7 +82,7 @@ export const suite = <R>(
         }))
     }
 
-    promises(
+    guarantees(
       "fails with `ProviderOutcomeUnknown` when the answer is lost, and has accepted at most one message",
       () =>
         Effect.gen(function*() {
@@ -93,13 +93,13 @@ export const suite = <R>(
         })
     )
 
-    promises(`declares how it deduplicates: ${dedup}`, () =>
+    guarantees(`declares how it deduplicates: ${dedup}`, () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* MessagingProvider.use((provider) => Effect.succeed(provider.dedup)), dedup)
       }))
 
     if (dedup === "client_ref") {
-      promises("makes one message of any number of calls with one reference", () =>
+      guarantees("makes one message of any number of calls with one reference", () =>
         Effect.gen(function*() {
           const delivery = yield* newDelivery(account.id, recipients.accepted)
           const calls = Array.from({ length: 5 }, () => deliver(delivery))
@@ -112,7 +112,7 @@ export const suite = <R>(
     }
 
     if (dedup === "callback_ref") {
-      promises("sends callbacks with the reference, also when the answer was lost", () =>
+      guarantees("sends callbacks with the reference, even when the answer was lost", () =>
         Effect.gen(function*() {
           for (const recipient of [recipients.accepted, recipients.ProviderOutcomeUnknown]) {
             const delivery = yield* newDelivery(account.id, recipient)
@@ -128,7 +128,7 @@ export const suite = <R>(
         }))
     }
 
-    promises("returns the whole catalog of a business account", () =>
+    guarantees("returns the whole catalog of a business account", () =>
       Effect.gen(function*() {
         const catalog = yield* templates(account.id)
         assert.isTrue(Schema.is(Schema.Array(Template))(catalog))
@@ -138,7 +138,7 @@ export const suite = <R>(
         }
       }))
 
-    promises("fails instead of returning a part of the catalog", () =>
+    guarantees("fails instead of returning a part of the catalog", () =>
       Effect.gen(function*() {
         yield* breakCatalog
         assert.strictEqual((yield* Effect.flip(templates(account.id)))._tag, "ProviderUnavailable")

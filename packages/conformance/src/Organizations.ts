@@ -1,4 +1,4 @@
-/** The promises of `OrganizationStore`, as tests. */
+/** Tests of the guarantees of `OrganizationStore`. */
 import { assert } from "@effect/vitest"
 import { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { type Member, MemberStore, toColumns } from "@messaging-crm/core/Members"

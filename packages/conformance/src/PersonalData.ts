@@ -1,4 +1,4 @@
-/** The promises of `PersonalDataStore`, as tests. `Journeys/PersonalData.ts` has those of the operations on it. */
+/** Tests of the guarantees of `PersonalDataStore`. `Journeys/PersonalData.ts` tests the operations on it. */
 import { assert } from "@effect/vitest"
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"

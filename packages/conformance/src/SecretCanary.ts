@@ -1,4 +1,4 @@
-/** The promises of `SecretCanaryStore`, as tests. The canary is global: a test changes what it finds. */
+/** Tests of the guarantees of `SecretCanaryStore`. The canary is global: a test changes what it finds. */
 import { assert } from "@effect/vitest"
 import { SecretCanaryStore } from "@messaging-crm/core/SecretCanary"
 import { Effect, Option } from "effect"

@@ -1,4 +1,4 @@
-/** The promises of `SendStore`, as tests. */
+/** Tests of the guarantees of `SendStore`. */
 import { assert } from "@effect/vitest"
 import { ChannelHoldRows } from "@messaging-crm/core/ChannelHolds"
 import { SendId } from "@messaging-crm/core/Ids"

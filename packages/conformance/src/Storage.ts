@@ -66,7 +66,7 @@ const ports: { readonly [Port in StoragePorts as NameOf<Port["key"]>]: (it: It, 
 }
 
 /**
- * Registers every promise of a storage, as tests, for one adapter.
+ * Registers the tests of every guarantee of a storage, for one adapter.
  *
  * Each test, and each run of a property, makes its own organization, so runs
  * cannot see one another and no adapter needs a reset. A property that fails

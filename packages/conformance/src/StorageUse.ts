@@ -1,4 +1,4 @@
-/** The promises of `StorageUseStore`, as tests. */
+/** Tests of the guarantees of `StorageUseStore`. */
 import { assert } from "@effect/vitest"
 import { StorageUseStore } from "@messaging-crm/core/StorageUse"
 import { Effect } from "effect"

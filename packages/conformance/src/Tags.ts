@@ -1,4 +1,4 @@
-/** The promises of `TagStore`, as tests. */
+/** Tests of the guarantees of `TagStore`. */
 import { assert } from "@effect/vitest"
 import { TagId } from "@messaging-crm/core/Ids"
 import type { OrganizationId } from "@messaging-crm/core/Ids"

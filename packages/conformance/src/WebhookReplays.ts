@@ -1,4 +1,4 @@
-/** The promises of `WebhookReplayStore`, as tests. */
+/** Tests of the guarantees of `WebhookReplayStore`. */
 import { assert } from "@effect/vitest"
 import { WebhookReplayId } from "@messaging-crm/core/Ids"
 import { type WebhookReplayColumns, WebhookReplayRows, WebhookReplayStore } from "@messaging-crm/core/WebhookReplays"

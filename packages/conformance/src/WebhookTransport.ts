@@ -1,4 +1,4 @@
-/** The promises of `WebhookTransport`, as tests, for any adapter. */
+/** Tests of the guarantees of `WebhookTransport`, for any adapter. */
 import { assert, describe, it } from "@effect/vitest"
 import { Text } from "@messaging-crm/core/Text"
 import { AllowedAddresses, type WebhookRequest, WebhookTransport } from "@messaging-crm/core/WebhookTransport"
@@ -50,7 +50,7 @@ const post = (request: WebhookRequest) => WebhookTransport.use((transport) => Ef
 
 const loopback = "127.0.0.1"
 
-/** Registers every promise of a transport, as tests, for one adapter. */
+/** Registers the tests of every guarantee of a transport, for one adapter. */
 export const suite = (adapter: string, { layer, receive }: Options): void => {
   const allowing = (
     allowed: ((address: string) => boolean) | null,

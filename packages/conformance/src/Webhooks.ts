@@ -1,4 +1,4 @@
-/** The promises of `WebhookStore` and `WebhookDeliveryStore`, as tests. */
+/** Tests of the guarantees of `WebhookStore` and `WebhookDeliveryStore`. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { EventId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
@@ -39,7 +39,7 @@ const webhooks = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.list(theirs, every, 9), [])
     }), { arbitrary: { runs } })
 
-  it.effect("lists the newest first, then by id descending, also of one status, and counts the active ones", () =>
+  it.effect("lists the newest first, then by id descending, including those of one status, and counts the active ones", () =>
     Effect.gen(function*() {
       const store = yield* WebhookStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]

@@ -1,4 +1,4 @@
-/** The promises of `WorkQueue`, as tests. The queue is global, so each test first empties it. */
+/** Tests of the guarantees of `WorkQueue`. The queue is global, so each test first empties it. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import * as Traces from "@messaging-crm/core/Traces"

@@ -1,4 +1,4 @@
-/** Commits that move what every message moves. */
+/** Tests of commits with activities: the columns that every message updates. */
 import { assert } from "@effect/vitest"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import { ContactRows, insert as insertContact } from "@messaging-crm/core/Contacts"

@@ -1,4 +1,4 @@
-/** Commits at the same time, and of several organizations. */
+/** Concurrent commits, and commits of several organizations. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ContactRows } from "@messaging-crm/core/Contacts"
@@ -17,7 +17,7 @@ import { activity, claimed, contactOf, conversationOf, deliveriesOf, newTag, rec
 
 /** Commits that a store may carry out in one step. */
 export const atOnce = (it: It) => {
-  /** Commits of an organization by what becomes of them, three of each and more, and what shows it afterwards. */
+  /** Commits of an organization by their expected outcome, at least three of each, and the rows that prove the outcome. */
   const mixture = Effect.fnUntraced(function*(ours: OrganizationId) {
     const contacts = yield* Effect.replicateEffect(Fixtures.contact(ours), 12)
     const rename = (from: number, version: number) =>

@@ -14,7 +14,7 @@ import { begin, crm, type Storage, work } from "./Scene.ts"
 
 const place = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
 
-/** Returns the moment so many milliseconds after `moment`, and lets that time pass: a time in the future would count as now. */
+/** Lets a second pass, and returns a function from milliseconds to a moment in it: a time in the future would be read as now. */
 const recently = Effect.gen(function*() {
   const start = yield* DateTime.now
   yield* TestClock.adjust("1 seconds")
@@ -27,7 +27,7 @@ const everyone = { cursor: null, page_size: 100 }
 
 export const suite = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("what a provider reports", (it) => {
-    it.effect("waits for its message for 30 days, and is forgotten then", () =>
+    it.effect("waits for its message for 30 days, and is then removed", () =>
       Effect.gen(function*() {
         const { messageOf, reported, start } = yield* begin
         const early = Effect.fnUntraced(function*(days: number) {

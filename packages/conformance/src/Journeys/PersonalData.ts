@@ -1,4 +1,4 @@
-/** Journeys of a person's data: exported whole, and erased until no word of the person is left. */
+/** Journeys of a person's data: exported completely, and erased until nothing about the person is left. */
 import { assert, it } from "@effect/vitest"
 import { type AuditFilters, AuditStore } from "@messaging-crm/core/Audit"
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"

@@ -168,7 +168,7 @@ export const suite = (storage: Storage) => {
         yield* provenByCallback(scene)
       }))
 
-    it.effect("has an unknown outcome after its worker died in mid-attempt, and only a newer version knows its content", () =>
+    it.effect("has an unknown outcome after its worker died in mid-attempt, and only a newer version supports its content", () =>
       Effect.gen(function*() {
         const scene = yield* interrupted
         const { id, organization_id } = scene

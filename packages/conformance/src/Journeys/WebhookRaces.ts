@@ -12,7 +12,7 @@ import { ok, type Outcome, ScriptedEndpoints } from "../Endpoints.ts"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./Scene.ts"
 
-/** Raises so many events, as closing conversations does. */
+/** Raises `count` events, as closing conversations does. */
 const raised = Effect.fnUntraced(function*(count: number) {
   const { next: uuid } = yield* Ids
   const now = yield* DateTime.now
@@ -23,7 +23,7 @@ const raised = Effect.fnUntraced(function*(count: number) {
   )
 })
 
-/** A new webhook with so many deliveries that are due. */
+/** A new webhook with `count` deliveries that are due. */
 const subscribe = Effect.fnUntraced(function*(count: number) {
   const { as, organization_id } = yield* Scene.begin
   const url = `https://${yield* Fixtures.uuid}.shop.example/crm`

@@ -9,7 +9,7 @@ import { answered, begin, refused } from "./WebhookScene.ts"
 
 const { work } = Scene
 
-/** A scene with a webhook, and so many events in the past that it was subscribed to. */
+/** A scene with a webhook, and `count` events in the past that it was subscribed to. */
 const past = Effect.fnUntraced(function*(count: number) {
   const scene = yield* begin
   const webhook = yield* scene.subscribe("conversation.closed")
@@ -48,7 +48,7 @@ export const suite = (storage: Scene.Storage) => {
         assert.lengthOf(yield* again, 5)
       }))
 
-    it.effect("also posts events of before the webhook, and none that it does not subscribe to", () =>
+    it.effect("posts even events from before the webhook, and none that it does not subscribe to", () =>
       Effect.gen(function*() {
         const { as, close, ids, since, subscribe } = yield* past(2)
         const late = yield* subscribe("conversation.closed")

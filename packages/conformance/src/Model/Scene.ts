@@ -212,7 +212,7 @@ export const choose = <A extends { readonly id: Name | string }>(
   return { id, thing: whose === "ours" ? thing : undefined }
 }
 
-/** Chooses a row of ours in place of theirs: a provider reports to the organization that owns the row, so theirs would not come to us. */
+/** Chooses a row of ours instead of theirs: a provider reports to the organization that owns the row, so theirs would not come to us. */
 export const notTheirs = ({ index, whose }: Choice): Choice => ({ index, whose: whose === "theirs" ? "ours" : whose })
 
 export const chooseMember = (scene: Scene, choice: Choice | null) =>

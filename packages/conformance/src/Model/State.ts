@@ -3,7 +3,7 @@
  * lines that they can be checked by eye. Plain lists, changed in place; no
  * storage, no concurrency.
  *
- * Ids that the service chooses are `Name`s here. `undefined` in place of a row
+ * Ids that the service chooses are `Name`s here. `undefined` instead of a row
  * means that the organization has no such row.
  */
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
@@ -104,7 +104,7 @@ export interface Send {
   readonly created_at: DateTime.Utc
   readonly reports: Array<Report>
   status: "queued" | "sent" | "failed" | "unknown"
-  /** Set also for a send that failed with an unknown outcome, and turned out to be sent. */
+  /** Set even for a send that failed with an unknown outcome, and turned out to be sent. */
   message: Message | null
   failure_reason: string | null
   attempts: number
