@@ -1,14 +1,24 @@
 import { assert, it } from "@effect/vitest"
+import { SearchConnections } from "@messaging-crm/adapter-postgres/SearchConnections"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { Commit } from "@messaging-crm/core/Commit"
 import { findOrCreateByIdentity, networkIdsOf } from "@messaging-crm/core/ContactIdentities"
 import { unmatched } from "@messaging-crm/core/ContactMatches"
-import { type Contact, ContactStore, type Person, searchText } from "@messaging-crm/core/Contacts"
-import type { OrganizationId } from "@messaging-crm/core/Ids"
+import {
+  type Contact,
+  type ContactMatch,
+  ContactStore,
+  type Person,
+  searchText,
+  SearchTimeout
+} from "@messaging-crm/core/Contacts"
+import { MemberId, type OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { foldCase } from "@messaging-crm/core/Text"
-import { Arbitrary, DateTime, Effect, Fiber, Latch, Schema } from "effect"
+import { Arbitrary, Context, DateTime, Effect, Fiber, Latch, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
+import { TestClock } from "effect/testing"
+import * as PostgresContacts from "../src/contacts/Contacts.ts"
 import * as Plans from "./Plans.ts"
 import * as Processes from "./Processes.ts"
 
@@ -139,6 +149,42 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       const read = plans.at(-1)?.reads.find(({ relation }) => relation === "contacts")
       assert.isBelow(read?.by_index ?? Number.MAX_SAFE_INTEGER, 300)
     }))
+
+  it.effect("searches on the connections for searches only, and reads pages and exact matches on none of them", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const { sql } = yield* SearchConnections
+      const full = Layer.succeed(SearchConnections, { sql, statements: 0 })
+      const store = Context.get(
+        yield* Layer.build(Layer.fresh(PostgresContacts.layer).pipe(Layer.provide(full))),
+        ContactStore
+      )
+      const list = (match: Partial<ContactMatch>) =>
+        store.list(ours, { ...Fixtures.everyone, ...match }, { after: null, size: 9 })
+      const owner_user_id = MemberId.make(yield* Fixtures.uuid)
+      const searches: ReadonlyArray<Partial<ContactMatch>> = [
+        { search_terms: ["kim"] },
+        { tag_id: TagId.make(yield* Fixtures.uuid) },
+        { channel: "page_messaging" },
+        { owner_user_id, lifecycle_stage: "lead" },
+        { phone, search_terms: ["kim"] }
+      ]
+      for (const match of searches) {
+        const searching = yield* Effect.forkChild(Effect.flip(list(match)), { startImmediately: true })
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(yield* Fiber.join(searching), new SearchTimeout(), JSON.stringify(match))
+      }
+      const reads: ReadonlyArray<Partial<ContactMatch>> = [
+        {},
+        { phone },
+        { email_key: "kim@acme.example" },
+        { external_id: "kim" },
+        { owner_user_id },
+        { lifecycle_stage: "lead" },
+        { updated_since: Fixtures.noon }
+      ]
+      for (const match of reads) assert.deepStrictEqual(yield* list(match), [], JSON.stringify(match))
+    }).pipe(Effect.provide(TestClock.layer())))
 
   it.effect("compares texts that are made to be compared slowly within the time of a search", () =>
     Effect.gen(function*() {

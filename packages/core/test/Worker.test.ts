@@ -44,15 +44,27 @@ const queued = Effect.gen(function*() {
   return { as, get, start }
 })
 
+/**
+ * The worker, which is stopped at the end of the test. It waits for its items in progress by the test's clock, so without this
+ * a test that fails would not end.
+ */
+const background = Effect.acquireRelease(
+  Effect.forkDetach(Worker.use((worker) => worker.run)),
+  Effect.fnUntraced(function*(fiber) {
+    const stopping = yield* Effect.forkDetach(Fiber.interrupt(fiber))
+    yield* TestClock.adjust("31 seconds")
+    yield* Fiber.join(stopping)
+  })
+)
+
 it.effect("carries out work that is enqueued while it runs", () =>
   Effect.gen(function*() {
     const { get, start } = yield* queued
-    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    yield* background
     const { id } = yield* start("+4915112345678")
     yield* TestClock.adjust("1 seconds")
     assert.strictEqual((yield* get(id)).status, "sent")
-    yield* Fiber.interrupt(fiber)
-  }).pipe(Effect.provide(world)))
+  }).pipe(Effect.scoped, Effect.provide(world)))
 
 /** A store in which so many commits that give a send a status are defects. */
 const failing = (left: Record<string, number>) => {
@@ -101,15 +113,12 @@ it.effect("posts events while the maximum of sends waits for the provider", () =
     )
     const { conversation_id } = yield* start("+4915112345678")
     for (let index = 0; index < 300; index++) yield* start(`+491512${100_000 + index}`)
-    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    yield* background
     yield* Deferred.await(full)
     yield* as(Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}))))
     yield* Deferred.await(posted)
     assert.lengthOf(yield* provider.received, 128)
-    const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
-    yield* TestClock.adjust("21 seconds")
-    yield* Fiber.join(stopping)
-  }).pipe(Effect.provide(world)))
+  }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("sends while the maximum of deliveries waits for endpoints that do not respond", () =>
   Effect.gen(function*() {
@@ -133,7 +142,7 @@ it.effect("sends while the maximum of deliveries waits for endpoints that do not
       const { conversation_id } = yield* start(`+491512${100_000 + index}`)
       yield* as(Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}))))
     }
-    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    yield* background
     yield* Deferred.await(full)
     yield* provider.answer(({ reference }) =>
       Effect.as(Deferred.succeed(called, undefined), { provider_message_id: `p.${reference}` })
@@ -141,10 +150,7 @@ it.effect("sends while the maximum of deliveries waits for endpoints that do not
     yield* start("+4915112345678")
     yield* Deferred.await(called)
     assert.strictEqual(yield* Ref.get(waiting), 128)
-    const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
-    yield* TestClock.adjust("31 seconds")
-    yield* Fiber.join(stopping)
-  }).pipe(Effect.provide(world)))
+  }).pipe(Effect.scoped, Effect.provide(world)))
 
 const subscribe = ({ as }: Effect.Success<typeof queued>, url: string) =>
   as(Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] }))))
@@ -176,7 +182,7 @@ it.effect("delivers within 5 s while a hundred webhooks of another organization 
     yield* endpoints.answer(url, () => Effect.as(Ref.update(arrived, (count) => count + 1), ok))
     yield* subscribe(other, url)
     yield* raise(slow, 9)
-    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    yield* background
     for (const seconds of [1, 9, 30]) {
       yield* TestClock.adjust(`${seconds} seconds`)
       const before = yield* Ref.get(arrived)
@@ -185,10 +191,7 @@ it.effect("delivers within 5 s while a hundred webhooks of another organization 
       // Signatures take real time, in which the test's clock stands still.
       while ((yield* Ref.get(arrived)) - before < 11) yield* Effect.yieldNow
     }
-    const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
-    yield* TestClock.adjust("21 seconds")
-    yield* Fiber.join(stopping)
-  }).pipe(Effect.provide(world)))
+  }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("sends while the network does not answer the sends of three other organizations", () =>
   Effect.gen(function*() {
@@ -202,15 +205,12 @@ it.effect("sends while the network does not answer the sends of three other orga
     for (const { start } of silent) {
       for (let index = 0; index < 300; index++) yield* start(`+491512${100_000 + index}`)
     }
-    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    yield* background
     yield* TestClock.adjust("5 seconds")
     yield* other.start("+4915112345678")
     yield* TestClock.adjust("5 seconds")
     yield* Deferred.await(called)
-    const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
-    yield* TestClock.adjust("21 seconds")
-    yield* Fiber.join(stopping)
-  }).pipe(Effect.provide(world)))
+  }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("makes at most 32 attempts to one host at once, of one organization half, and fails none that waits", () =>
   Effect.gen(function*() {
@@ -234,7 +234,7 @@ it.effect("makes at most 32 attempts to one host at once, of one organization ha
     yield* endpoints.answer(url, () => Effect.as(Ref.update(arrived, (count) => count + 1), ok))
     yield* subscribe(other, url)
     yield* raise(slow, 2)
-    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    yield* background
     yield* TestClock.adjust("10 seconds")
     yield* raise(other, 3)
     yield* TestClock.adjust("2 seconds")
@@ -251,8 +251,7 @@ it.effect("makes at most 32 attempts to one host at once, of one organization ha
     const posted = yield* endpoints.posted("https://victim.example:2000/webhook")
     assert.lengthOf(posted, 2)
     assert.strictEqual(yield* Ref.get(most), 16)
-    yield* Fiber.interrupt(fiber)
-  }).pipe(Effect.provide(world)))
+  }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("posts eight events to a webhook at a time, and each next one once another has ended", () =>
   Effect.gen(function*() {
@@ -277,11 +276,10 @@ it.effect("posts eight events to a webhook at a time, and each next one once ano
       const { conversation_id } = yield* start(`+491512${100_000 + index}`)
       yield* as(Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}))))
     }
-    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    yield* background
     yield* Deferred.await(done)
     assert.strictEqual(yield* Ref.get(most), 8)
-    yield* Fiber.interrupt(fiber)
-  }).pipe(Effect.provide(world)))
+  }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("finishes the items in progress when it is stopped, and claims no more", () =>
   Effect.gen(function*() {
@@ -295,7 +293,7 @@ it.effect("finishes the items in progress when it is stopped, and claims no more
         )
       )
     )
-    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    const fiber = yield* background
     const first = yield* start("+4915112345678")
     yield* Effect.andThen(TestClock.adjust("1 seconds"), Deferred.await(called))
     const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
@@ -305,7 +303,7 @@ it.effect("finishes the items in progress when it is stopped, and claims no more
     yield* Fiber.join(stopping)
     assert.strictEqual((yield* get(first.id)).status, "sent")
     assert.strictEqual((yield* get(second.id)).status, "queued")
-  }).pipe(Effect.provide(world)))
+  }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("treats an attempt without an answer within 20 seconds as unknown, also while it stops", () =>
   Effect.gen(function*() {
@@ -314,14 +312,14 @@ it.effect("treats an attempt without an answer within 20 seconds as unknown, als
     yield* ScriptedProvider.use((provider) =>
       provider.answer(() => Effect.andThen(Deferred.succeed(called, undefined), Effect.never))
     )
-    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    const fiber = yield* background
     const { id } = yield* start("+4915112345678")
     yield* Effect.andThen(TestClock.adjust("1 seconds"), Deferred.await(called))
     const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
     yield* TestClock.adjust("21 seconds")
     yield* Fiber.join(stopping)
     assert.strictEqual((yield* get(id)).status, "unknown")
-  }).pipe(Effect.provide(world)))
+  }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("releases the claims of items that it does not finish in time", () =>
   Effect.gen(function*() {

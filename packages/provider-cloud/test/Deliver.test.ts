@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import { MessagingProvider, type OutboundMessage } from "@messaging-crm/core/MessagingProvider"
+import { SecretUnreadable } from "@messaging-crm/core/Secrets"
 import * as Cloud from "@messaging-crm/provider-cloud"
 import { AccountsUnreadable, CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
 import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
@@ -222,6 +223,18 @@ describe("accounts from JSON", () => {
     }).pipe(
       Effect.provide(
         Layer.provide(Cloud.layer, [CloudAccounts.layer({ apps: [], channels: [] }), FetchHttpClient.layer])
+      )
+    ))
+
+  it.effect("a channel whose token no key decrypts is held, and none of its sends fails for good", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderHeld provider_auth")
+    }).pipe(
+      Effect.provide(
+        Layer.provide(Cloud.layer, [
+          Layer.mock(CloudAccounts, { find: () => Effect.fail(new SecretUnreadable()) }),
+          FetchHttpClient.layer
+        ])
       )
     ))
 

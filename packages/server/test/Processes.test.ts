@@ -3,8 +3,10 @@ import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { connect } from "node:net"
 import { freePort } from "../src/dev/FreePort.ts"
 import * as Processes from "../testing/Processes.ts"
+import { host, request } from "./RawHttp.ts"
 
 const idOf = (text: string) =>
   Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ id: Schema.String }) })))(text)
@@ -128,3 +130,43 @@ it.live(
       assert.include(docs.headers.get("content-security-policy"), "connect-src 'none'", "keys are for servers")
     }).pipe(Effect.scoped)
 )
+
+/** Sends the beginning of a text to a port, and resets the connection. */
+const sendAndReset = (port: number, text: string) =>
+  Effect.callback<void>((resume) => {
+    const socket = connect(port, "127.0.0.1").on("error", () => {})
+    socket.once("close", () => resume(Effect.void))
+    socket.once("connect", () => void socket.write(text, () => void socket.resetAndDestroy()))
+  })
+
+it.live("`serve` outlives 1,000 clients that reset their connections after any byte of a request, on both ports", () =>
+  Effect.gen(function*() {
+    const { environment, servers: [server] } = yield* Processes.cluster({ servers: 1, environment: {} })
+    if (server === undefined) return assert.fail("There is a server.")
+    const metrics_port = yield* freePort
+    const { exited } = yield* Processes.serveApi({ ...environment, METRICS_PORT: String(metrics_port) }, server)
+    const texts = [
+      request("CONNECT x:1 HTTP/1.1", host),
+      request("GET /health/live HTTP/1.1", host),
+      `${request("POST /v1/tags HTTP/1.1", host, "Content-Length: 5")}hello`
+    ]
+    const beginnings = texts.flatMap((text) => Array.from(text, (_, index) => text.slice(0, index + 1)))
+    // The server has an answer to a whole request only, so each second client sends one.
+    const sent = Array.from({ length: 500 }, (_, index) => [
+      beginnings[index % beginnings.length] ?? "",
+      texts[index % texts.length] ?? ""
+    ]).flat()
+    yield* Effect.forEach(
+      sent.entries(),
+      ([index, text]) => sendAndReset(Math.floor(index / 2) % 2 === 0 ? server.port : metrics_port, text),
+      { concurrency: 8, discard: true }
+    )
+    yield* Effect.forEach(
+      [`${server.url}/health/live`, `http://127.0.0.1:${metrics_port}/metrics`],
+      (url) =>
+        Effect.raceFirst(
+          Processes.untilUp(url),
+          Effect.flatMap(exited, (code) => Effect.die(new Error(`The server ended with ${code}.`)))
+        )
+    )
+  }).pipe(Effect.scoped))

@@ -1,7 +1,13 @@
 import { assert, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
+import type { Event } from "@messaging-crm/core/Events"
+import { ConfigProvider, Console, DateTime, Effect } from "effect"
+import { globSync, readFileSync } from "node:fs"
+import { stripVTControlCharacters } from "node:util"
 import * as Print from "../src/cli/Print.ts"
 import { oneLine, visible } from "../src/cli/Visible.ts"
+import { wordsOf } from "../src/cli/WebhookListener.ts"
+import * as Logging from "../src/Logging.ts"
 
 /** Characters that control a terminal: escape sequences start with some of these, and bidirectional marks reorder the text. */
 const dangerous = ["\u001b[2J", "\u009b31m", "\r", "\u0007", "\u007f", "\u202e", "\u2066", "\u200f", "\u2028", "\t"]
@@ -29,3 +35,40 @@ it("a cell of a table takes one line, whatever is in it", () => {
   assert.strictEqual(table.split("\n").length, 2)
   assert.isFalse(isObeyed(table.replaceAll("\n", "")))
 })
+
+it("the line of a received event has no character of its values that a terminal obeys", () => {
+  const data = { conversation_id: `${dangerous.join("x")}\n` }
+  // Values of an event are ids, as far as the service sends it.
+  const event = { id: "1", type: "conversation.closed", timestamp: DateTime.makeUnsafe(0), data } as unknown as Event
+  assert.isFalse(isObeyed(stripVTControlCharacters(wordsOf(event, true))))
+  assert.include(wordsOf(event, true), "\\u202e")
+})
+
+it("no command writes to the terminal what is not escaped, except Print's own styles and progress bar", () => {
+  const unescaped = globSync("packages/server/src/**/*.ts").flatMap((file) => {
+    const text = readFileSync(file, "utf8")
+    const writes = text.matchAll(
+      /\bstd(?:out|err)\.write\((?!(?:`\$\{)?visible\()|\bconsole\.(?:error|info|log|table|warn)\(/g
+    )
+    return Array.from(writes, ([write]) => `${file}: ${write}`)
+  })
+  const own = "packages/server/src/cli/Print.ts"
+  assert.deepStrictEqual(unescaped, [`${own}: stdout.write(`, `${own}: stderr.write(`])
+})
+
+for (const format of ["json", "pretty"]) {
+  it.effect(`an entry of the ${format} log obeys no text of others`, () =>
+    Effect.gen(function*() {
+      const entries: Array<string> = []
+      const error = (...words: ReadonlyArray<unknown>) => void entries.push(words.join(" "))
+      const text = dangerous.join("x")
+      yield* Effect.logError(text).pipe(
+        Effect.annotateLogs({ path: text }),
+        Effect.provideService(Console.Console, { ...globalThis.console, error }),
+        Effect.provide(Logging.layer),
+        Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ LOG_FORMAT: format })))
+      )
+      assert.lengthOf(entries, 1)
+      assert.isFalse(isObeyed(entries.join("").replaceAll("\n", "")), JSON.stringify(entries))
+    }))
+}

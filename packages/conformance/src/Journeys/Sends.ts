@@ -8,7 +8,7 @@ import { type Send, type SendRow, SendRows, SendStore } from "@messaging-crm/cor
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { write } from "../Fixtures.ts"
+import { storedEvents, write } from "../Fixtures.ts"
 import { ScriptedProvider } from "../Provider.ts"
 import { begin, crm, type Storage, work, workAgain } from "./Scene.ts"
 
@@ -110,7 +110,7 @@ export const suite = (storage: Storage) => {
 
     it.effect("whose answer was lost fails after 15 minutes without a callback", () =>
       Effect.gen(function*() {
-        const { as, get, provider, reported, start } = yield* begin
+        const { as, get, organization_id, provider, reported, start } = yield* begin
         const messages = ({ conversation_id }: Send) =>
           Effect.map(Messages.use((all) => all.list(conversation_id, null)).pipe(as), ({ data }) => data)
         yield* provider.answer(() => Effect.fail(new ProviderOutcomeUnknown()))
@@ -134,6 +134,17 @@ export const suite = (storage: Storage) => {
         assert.lengthOf(more, 0)
         const proven: Send = { ...send, status: "sent", failure_reason: null, message_id: late?.id ?? null }
         assert.deepStrictEqual(yield* get(id), proven)
+        const raised = yield* Effect.forEach(
+          ["send.failed", "message.sent"] as const,
+          (type) => storedEvents(organization_id, type)
+        )
+        assert.deepStrictEqual(
+          raised.map((events) => events.map(({ body }) => JSON.parse(body).data)),
+          [
+            [{ conversation_id: send.conversation_id, send_id: id, failure_reason: "outcome_unknown" }],
+            [{ conversation_id: send.conversation_id, message_id: late?.id }]
+          ]
+        )
         yield* TestClock.adjust("1 hour")
         yield* work
         assert.deepStrictEqual(yield* get(id), proven)

@@ -53,7 +53,8 @@ const default_types = EventType.literals.slice(0, limits.webhook_event_types_max
 
 const type_width = Math.max(...EventType.literals.map((type) => type.length))
 
-const wordsOf = ({ data, timestamp, type }: Event, isRepeat: boolean): string =>
+/** Returns the line that shows an event, on one line whatever its values are. */
+export const wordsOf = ({ data, timestamp, type }: Event, isRepeat: boolean): string =>
   [
     styleText("dim", DateTime.formatIso(timestamp)),
     styleText(colours[type], type.padEnd(type_width)),
