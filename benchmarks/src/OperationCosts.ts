@@ -113,7 +113,7 @@ export const cases: Readonly<Record<string, Case>> = {
   "list sent sends": sendsOf({ status: "sent" }),
   "list failed sends": sendsOf({ status: "failed" }),
   "list queued sends": sendsOf({ status: "queued" }),
-  "list sends of an unknown outcome": sendsOf({ status: "unknown" }),
+  "list sends with the status `unknown`": sendsOf({ status: "unknown" }),
   "list sends since a time": sendsOf({ created_since: recently }),
   "list a conversation's sends": sendsOf({ conversation_id: thread }),
   "list events": eventsOf(AnyEventType.literals),

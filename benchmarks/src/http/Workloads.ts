@@ -43,7 +43,7 @@ export const workloads: ReadonlyArray<Workload> = [
   },
   {
     name: "search",
-    title: "search a text, 20 found",
+    title: "search for a text, 20 matches",
     requests: () => reads(200, (index) => `/contacts?query=${Population.words[index % Population.words.length]}`)
   },
   {

@@ -111,7 +111,7 @@ const beyond = new RegExp(
     "The template (cannot be sent|has no)",
     "no template with this template.id",
     "The (header|body|button \\d+) (requires|is listed more than once)",
-    "since must be a time of the last 30 days",
+    "since must be a time within the last 30 days",
     "A contact must have",
     "contains no ID of add_tag_ids",
     "absent (if|unless)",

@@ -441,7 +441,7 @@ export interface Identity {
   readonly username: string | null
 }
 
-/** The organization used up its storage for idempotency records and webhook deliveries. Reads and replays still work. */
+/** The organization used up its storage for idempotency records, events, and webhook deliveries. Reads and replays still work. */
 export interface InsufficientStorage {
   readonly error: {
     readonly code: "storage_exhausted"
@@ -919,7 +919,7 @@ export interface TooManyRequests {
   }
 }
 
-/** The API key is missing, invalid, expired, or revoked, or its creator lost the role that it requires. */
+/** The API key is missing, invalid, expired, or revoked, or the member for whom it was created is no longer an owner or admin. */
 export interface Unauthorized {
   readonly error: {
     readonly code: "unauthorized"
@@ -1103,9 +1103,9 @@ export interface UpsertedContacts {
   /** The outcome of each contact, in the order of the request. */
   readonly results: ReadonlyArray<{
     readonly outcome: "created" | "updated" | "unchanged" | "failed"
-    /** Null exactly when it failed. */
+    /** Null if and only if it failed. */
     readonly contact_id: string | null
-    /** Set exactly when it failed. */
+    /** Set if and only if it failed. */
     readonly error: {
       readonly code: "conflict" | "invalid_input" | "not_found"
       readonly message: string
@@ -1243,11 +1243,11 @@ export interface Operations {
       readonly cursor?: string
       /** Maximum number of items on the page. */
       readonly page_size?: number
-      /** Contacts whose name, phone, email, company, or network name contains this text, regardless of case. */
+      /** Contacts whose name, phone, email, company, or display name or username on a network contains this text, regardless of case. */
       readonly query?: string
       /** Contacts with this tag. */
       readonly tag_id?: string
-      /** Contacts of this member. */
+      /** Contacts that this member owns. */
       readonly owner_user_id?: string
       /** Contacts at this stage. */
       readonly lifecycle_stage?:
@@ -1259,13 +1259,13 @@ export interface Operations {
         | "customer"
         | "evangelist"
         | "other"
-      /** Contacts with an identity on this type of channel; for `phone_messaging` also those with a primary phone. */
+      /** Contacts with an identity on this type of channel; for `phone_messaging`, also contacts with a primary phone. */
       readonly channel?: "phone_messaging" | "photo_social" | "page_messaging"
       /** Contacts with this primary phone, in any spelling of a number with its country code. */
       readonly phone?: string
       /** Contacts with this primary email, regardless of case. */
       readonly email?: string
-      /** Contacts with an identity of this ID in a network, on the type `channel` if that is given. */
+      /** Contacts that have an identity with this network ID. With `channel`, only identities on that type of channel. */
       readonly external_id?: string
       /** Contacts whose `updated_at` is at this time or later. ISO 8601 in UTC. */
       readonly updated_since?: string

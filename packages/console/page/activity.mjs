@@ -18,9 +18,7 @@ export const chart = (kind, label) => {
   })
   return html`<figure class="chart"><figcaption>${label}<b>${values.at(-1)}</b></figcaption>
     <svg viewBox="0 0 178 28" preserveAspectRatio="none" role="img"
-      aria-label="${label} a minute, the last ${minutes} minutes: at most ${
-    Math.max(...values)
-  }">${bars}</svg></figure>`
+      aria-label="${label}, the last ${minutes} minutes: at most ${Math.max(...values)}">${bars}</svg></figure>`
 }
 
 const kindOf = (status) => status >= 500 ? "bad" : status >= 400 ? "warn" : "good"
@@ -40,7 +38,7 @@ export const section = (title, about, content) =>
 export const requests = () =>
   section(
     "Requests",
-    "Calls of the API as they arrive. Reads of this console are left out.",
+    "API requests as they arrive, without those of this console.",
     table(
       "Requests",
       ["Time", "Method", "Path", "Status", "Code", "Duration"],
@@ -63,14 +61,14 @@ const reasonOf = ({ failure_reason, next_attempt_at, status, waits_for }) => {
   return waits_for
     ? `${spaced(waits_for)}${until}`
     : status === "unknown"
-    ? "waits for a callback of the network"
+    ? "waiting for a callback from the network"
     : until.slice(2)
 }
 
 export const sends = () =>
   section(
     "Sends",
-    "Orders to send a message, and why they wait or failed.",
+    "Accepted requests to send a message, and the reason if a send is waiting or has failed.",
     table(
       "Sends",
       ["Created", "Recipient", "Text", "Status", "Reason"],
@@ -112,7 +110,7 @@ const eventRow = (event) =>
 export const events = () =>
   section(
     "Events",
-    "What the service posts to webhooks that subscribe to it.",
+    "Events, which the service posts to the webhooks that subscribe to them.",
     table(
       "Events",
       ["Time", "Type", "Resource", "Detail"],

@@ -15,7 +15,7 @@ const partsOf = ({ components }) =>
   }).map((part) => ({ ...part, names: Array.from(new Set(placeholders(part.text))) }))
     .filter(({ names }) => names.length > 0)
 
-/** Returns the values of a form as the API takes them. */
+/** Returns the values of a form as the API expects them. */
 const choiceOf = (template, valueOf) => ({
   id: template.id,
   components: partsOf(template).map(({ index, names, type }, part) => ({
@@ -133,7 +133,7 @@ export const customerDialog = () => {
     <label>Customer’s number or ID<input name="from" required value="+4915112345678" autocomplete="off"></label>
     <label>Name<input name="name" value="Kim Example" autocomplete="off"></label>
     <label>Message<textarea name="text" rows="3" required></textarea></label>`
-  dialog("Message from a customer", "Receive", fields, (valueOf) =>
+  dialog("Message from a customer", "Send as the customer", fields, (valueOf) =>
     call("write", {
       channel_id: valueOf("channel_id"),
       from: valueOf("from"),
@@ -143,7 +143,7 @@ export const customerDialog = () => {
 }
 
 /**
- * Whether the dialog selects a type, of which a webhook can have five.
+ * Whether the dialog preselects an event type. A webhook can have at most five types.
  *
  * @type {Readonly<Record<import("@messaging-crm/client").WebhookEventType, boolean>>}
  */

@@ -12,10 +12,10 @@ const latestFirst = (a, b) => b.last_activity_at.localeCompare(a.last_activity_a
 
 const isShown = ({ status }) => state.filter === "all" || status === state.filter
 
-/** Puts conversations in, or replaces them, in the order of their activity. */
+/** Inserts or replaces conversations, in the order of their activity. */
 const merge = (some) => {
   const ids = new Set(some.map(({ id }) => id))
-  // What is older than the last page that was read comes with a later one.
+  // Conversations older than the last loaded page arrive with a later page.
   const last = state.cursor === null ? undefined : state.conversations.at(-1)
   const fresh = some.filter((one) => isShown(one) && (last === undefined || latestFirst(one, last) <= 0))
   const conversations = [...state.conversations.filter(({ id }) => !ids.has(id)), ...fresh].toSorted(latestFirst)
@@ -49,7 +49,7 @@ const refresh = attempt(async () => {
   const ids = Array.from(touched)
   touched.clear()
   const isOpen = ids.includes(state.conversation?.id ?? "")
-  // Many at once are at the top of the list.
+  // If many conversations changed, they are all at the top of the list, so one page contains them.
   if (ids.length > 5) merge((await call("conversations", { status: state.filter })).data)
   const single = ids.length > 5 ? (isOpen ? [state.conversation?.id] : []) : ids
   const read = await Promise.all(single.map((id) => call("conversation", { id })))
@@ -73,7 +73,7 @@ export const open = attempt(async (conversation) => {
   await openThread(conversation)
 })
 
-/** Moves the selection, and opens what it is on. */
+/** Moves the selection, and opens the selected conversation. */
 export const move = (step) => {
   const at = state.conversations.findIndex(({ id }) => id === state.conversation?.id)
   const next = state.conversations[Math.max(0, at + step)]

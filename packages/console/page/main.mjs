@@ -13,10 +13,10 @@ const newMessage = () =>
   html`<span class="new">
   ${
     place.canWrite
-      ? html`<button @click=${customerDialog} title="A message in a customer’s name">As a customer</button>`
+      ? html`<button @click=${customerDialog} title="Send a message as a customer">As a customer</button>`
       : ""
   }
-  <button @click=${startDialog} title="A template to a phone number">New</button></span>`
+  <button @click=${startDialog} title="Send a template to a phone number">New</button></span>`
 
 /** The views in the order of their keys, 1 to 5. */
 const views = {
@@ -49,7 +49,7 @@ const navigation = () =>
       }</a>`
     )
   }
-  <div class="charts" role="group" aria-label="A minute">
+  <div class="charts" role="group" aria-label="Per minute">
     ${activity.chart("requests", "Requests/min")}${activity.chart("deliveries", "Deliveries/min")}${
     activity.chart("messages", "Messages/min")
   }
@@ -70,7 +70,7 @@ onUpdate(() => {
   render(app(), document.body)
 })
 
-/** Shows what the address names. */
+/** Shows the view that the address names. */
 const route = attempt(async () => {
   const [, name = "", id] = location.hash.split("/")
   update({ view: name in views ? name : "inbox" })
@@ -121,12 +121,12 @@ const onChange = attempt(async ({ contact_id, conversation_id }) => {
   }
 })
 
-/** What each message of the stream changes. */
+/** The change for each message of the stream. */
 const receivers = {
   snapshot: (snapshot) => {
     const sends = new Map((snapshot?.sends ?? []).map((send) => [send.id, send]))
     update({ ...snapshot, sends, isLive: true })
-    // What happened while the stream was not connected is read again.
+    // Read again what changed while the stream was not connected.
     void inbox.loadConversations()
     if (state.conversation !== null) inbox.touch(state.conversation.id)
   },

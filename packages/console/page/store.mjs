@@ -6,7 +6,7 @@ const { development, path = "", write } = document.body.dataset
 /** Where the console is, and what it may do. */
 export const place = { path, isDevelopment: development === "true", canWrite: write === "true" }
 
-/** All that is shown. A change goes through `update`. */
+/** Everything that the page shows. Changes go through `update`. */
 export const state = {
   view: "inbox",
   isLive: false,
@@ -78,7 +78,7 @@ export const update = (change = {}) => {
   })
 }
 
-/** Asks the server for an operation. A refusal is an error with its message. */
+/** Requests an operation from the server. A rejection throws an error with its message. */
 export const call = async (name, input = {}) => {
   const response = await fetch(`${place.path}/call/${name}`, {
     method: "POST",
@@ -92,7 +92,7 @@ export const call = async (name, input = {}) => {
 
 export const messageOf = (error) => error instanceof Error ? error.message : String(error)
 
-/** Wraps what a button or a key starts: its error is shown. */
+/** Wraps the action of a button or a key, so that the page shows its error. */
 export const attempt = (run) => async (...values) => {
   try {
     return await run(...values)
@@ -104,7 +104,7 @@ export const attempt = (run) => async (...values) => {
   }
 }
 
-/** Makes a function that calls another soon after it is called, and then at most once a second: a burst takes few requests. */
+/** Returns a function that calls another one shortly after it is called, and at most once per second: a burst causes few requests. */
 export const throttled = (run) => {
   let isScheduled = false
   let isCalledAgain = false
@@ -138,7 +138,7 @@ const time = new Intl.DateTimeFormat(undefined, { timeStyle: "short" })
 const seconds = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCycle: "h23" })
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" })
 
-/** A time of today as a time, any other as a day. */
+/** Formats a time of the current day as a time, and any other time as a date. */
 export const when = (at) => {
   const date = new Date(at)
   return date.toDateString() === new Date().toDateString() ? time.format(date) : day.format(date)
@@ -149,5 +149,5 @@ export const exactly = (at) => seconds.format(new Date(at))
 /** `provider_unavailable` as people read it. */
 export const spaced = (word) => word.replaceAll("_", " ")
 
-export const channelName = { phone_messaging: "Phone", photo_social: "Photo", page_messaging: "Page" }
+export const channelName = { phone_messaging: "WhatsApp", photo_social: "Instagram", page_messaging: "Messenger" }
 export const nameOf = ({ display_name, external_id, username }) => display_name ?? username ?? external_id ?? "Unknown"

@@ -20,7 +20,7 @@ export const avatar = (name) =>
 const messagesElement = () => document.querySelector(".messages")
 const composer = () => /** @type {HTMLTextAreaElement | null} */ (document.querySelector(".composer textarea"))
 
-/** Keeps the end in view, once what changed is drawn. */
+/** Scrolls to the end after the changes are drawn. */
 const scrollToEnd = () => requestAnimationFrame(() => requestAnimationFrame(() => messagesElement()?.scrollTo(0, 1e9)))
 
 const isAtEnd = () => {
@@ -56,7 +56,7 @@ const settlePending = async (id) => {
 
 const isPicture = ({ kind }) => kind === "image" || kind === "sticker"
 
-/** Keeps the link of a picture that is shown: each read makes a new one, with which it would be loaded again. */
+/** Keeps the link of a shown picture: each read returns a new link, and the browser would load the picture again. */
 const withLink = (message, before) =>
   before?.media?.url && isPicture(before.media) ? { ...message, media: before.media } : message
 
@@ -93,7 +93,7 @@ const order = ["sent", "delivered", "read"]
 const follows = (status, before) =>
   status === "failed" ? before === "sent" : order.indexOf(status) > order.indexOf(before)
 
-/** Moves the ticks of a message, without reading it again. */
+/** Updates the check marks of a message, without reading it again. */
 export const applyStatus = ({ message_id, status }) =>
   update({
     messages: state.messages.map((message) =>
@@ -101,7 +101,7 @@ export const applyStatus = ({ message_id, status }) =>
     )
   })
 
-/** Sends a message, and shows it until the service has it as one. */
+/** Sends a message, and shows its send until the message exists. */
 const send = async (message, text) => {
   if (state.conversation === null) return
   const { id } = state.conversation
@@ -132,8 +132,8 @@ const submit = attempt(async (event) => {
 
 const icons = { queued: "◷", sending: "◷", unknown: "?", sent: "✓", delivered: "✓✓", read: "✓✓", failed: "!" }
 
-const ticks = (status) =>
-  html`<span class="ticks ${status}" role="img" aria-label=${status} title=${status}>${icons[status]}</span>`
+const checks = (status) =>
+  html`<span class="checks ${status}" role="img" aria-label=${status} title=${status}>${icons[status]}</span>`
 
 const media = ({ filename, kind, url }) => {
   const name = filename ?? kind
@@ -155,14 +155,14 @@ const bubble = (message) => {
   }
     <footer>${direction === "outbound" && sender.name ? html`<span>${sender.name}</span>` : ""}
       ${edited_at === null ? "" : html`<span>edited</span>`}
-      <time>${clock(created_at)}</time>${direction === "outbound" ? ticks(status) : ""}</footer>
+      <time>${clock(created_at)}</time>${direction === "outbound" ? checks(status) : ""}</footer>
   </li>`
 }
 
 const pendingBubble = ({ failure_reason, status, text }) =>
   html`<li class="bubble outbound pending ${status}">
   <p>${text}</p><footer><span>${failure_reason === null ? status : `Failed: ${spaced(failure_reason)}`}</span>${
-    ticks(status)
+    checks(status)
   }</footer>
 </li>`
 
@@ -210,7 +210,7 @@ export const focusComposer = (isCustomer) => {
   composer()?.focus()
 }
 
-/** As whom a message is written: the label, and whether it is the customer. */
+/** The senders of a message: the label, and whether it is the customer. */
 const writers = [["Reply", false, "Key: r"], ["As the customer", true, "Key: c"]]
 
 const compose = (conversation) =>

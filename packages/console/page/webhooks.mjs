@@ -63,7 +63,9 @@ const bodies = ({ event_id, response_body, response_status }) => {
   const event = state.events.find(({ id }) => id === event_id)
   return html`<tr class="more"><td colspan="7"><div class="bodies">
     <div><h3>Request</h3><pre>${
-    event === undefined ? "The event is older than this start." : JSON.stringify(event, null, 2)
+    event === undefined
+      ? "This event was raised before the service started, so its body is not available here."
+      : JSON.stringify(event, null, 2)
   }</pre></div>
     <div><h3>Response${response_status === null ? "" : ` ${response_status}`}</h3>
       <pre>${response_body === null ? "No response." : pretty(response_body) || "(empty)"}</pre></div>
@@ -96,7 +98,7 @@ const deliveryRow = (delivery) => {
 export const webhooks = () =>
   section(
     "Webhooks",
-    "Subscriptions, and the deliveries of the one that is selected.",
+    "Subscriptions, and the deliveries of the selected one.",
     html`<p class="toolbar"><button @click=${create}>New webhook</button>${
       state.webhooks.some(({ id, status }) => id === state.webhook && status === "active")
         ? html`<button @click=${test} title="Post one signed webhook.test event">Test</button>`

@@ -1,6 +1,6 @@
 /** Server-sent events: what changes, to every page that is open. */
 
-/** A stream without events sends a comment this often, so that neither side takes the connection for dead. */
+/** A stream without events sends a comment this often, so that neither side considers the connection closed. */
 const heartbeat_millis = 15_000
 /** How many messages a page may leave unread before its stream is closed. The browser then connects again. */
 const unread_max = 2000
@@ -35,7 +35,7 @@ export class Feed {
     }, { highWaterMark: unread_max })
   }
 
-  /** Ends every stream, and all that are opened later. */
+  /** Ends every open stream, and every stream that is opened later. */
   close(): void {
     this.isClosed = true
     clearInterval(this.timer)

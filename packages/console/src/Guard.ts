@@ -22,8 +22,8 @@ const hostNameOf = (url: string): string | null => URL.canParse(url) ? new URL(u
 /**
  * Returns why a request is refused, or null.
  *
- * The host name must be one of `hosts`: a foreign name that resolves to this address is DNS rebinding. A request that
- * a page of another origin sends is refused, by `Origin` and by what browsers say in `Sec-Fetch-Site`. Navigation to
+ * The host name must be one of `hosts`: any other name that resolves to this address is DNS rebinding. A request that
+ * a page of another origin sends is refused, by its `Origin` and `Sec-Fetch-Site` headers. Navigation to
  * the page itself is allowed from anywhere.
  */
 export const refusalOf = (request: Request, hosts: ReadonlyArray<string>): string | null => {
@@ -33,10 +33,10 @@ export const refusalOf = (request: Request, hosts: ReadonlyArray<string>): strin
     return `The host name is not allowed. Use one of: ${hosts.join(", ")}.`
   }
   const origin = request.headers.get("origin")
-  const isForeign = origin !== null && (!URL.canParse(origin) || new URL(origin).host !== host)
+  const isCrossOrigin = origin !== null && (!URL.canParse(origin) || new URL(origin).host !== host)
   const isNavigation = request.method === "GET" && request.headers.get("sec-fetch-mode") === "navigate"
   const site = request.headers.get("sec-fetch-site") ?? "none"
-  if (isForeign || (!isNavigation && site !== "none" && site !== "same-origin")) {
+  if (isCrossOrigin || (!isNavigation && site !== "none" && site !== "same-origin")) {
     return "Requests from other origins are not allowed."
   }
   // Every browser sends the header with a write.

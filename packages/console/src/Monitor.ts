@@ -20,7 +20,7 @@ export interface SendReport {
   readonly text?: string
   readonly status?: string
   readonly failure_reason?: string | null
-  /** Why the last attempt did not succeed, as the provider's error code. */
+  /** Why the last attempt did not succeed: a failure reason such as `provider_unavailable`, or null. */
   readonly waits_for?: string | null
   readonly next_attempt_at?: string | null
   readonly created_at?: string
@@ -34,7 +34,7 @@ const minutes_max = 30
 
 const isMessage = ({ type }: WebhookEvent) => type === "message.received" || type === "message.sent"
 
-/** Takes reports of a process, keeps the newest, and passes them on to every page. */
+/** Receives reports of a process, keeps the newest, and sends them to every page. */
 export class Monitor {
   readonly feed = new Feed()
   private readonly requests: Array<AnsweredRequest & { readonly at: string }> = []

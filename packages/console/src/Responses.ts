@@ -20,7 +20,7 @@ const assets: Readonly<Record<string, { readonly file: URL; readonly type: strin
   return {
     ...Object.fromEntries(scripts.map((name) => [name, { file: new URL(name, page), type: script }])),
     "style.css": { file: new URL("style.css", page), type: "text/css; charset=utf-8" },
-    // Node resolves to the variant for servers, next to which the one for browsers lies.
+    // Node resolves to the variant for servers; the variant for browsers is in the same directory.
     "lit-html.js": { file: new URL("../lit-html.js", import.meta.resolve("lit-html")), type: script }
   }
 })()
@@ -56,7 +56,7 @@ interface PageOptions {
   readonly canWrite: boolean
 }
 
-/** Returns the page, which loads everything from below the console's path, with its content security policy. */
+/** Returns the page, which loads everything from the console's path, with its content security policy. */
 export const pageOf = ({ baseUrl, canWrite, isDevelopment, path, title }: PageOptions): Response => {
   const map = JSON.stringify({ imports: { "lit-html": `${path}/page/lit-html.js` } })
   const hash = createHash("sha256").update(map).digest("base64")

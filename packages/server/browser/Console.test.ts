@@ -65,7 +65,7 @@ const picture = async (page: Page, name: string) => {
 }
 
 it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => {
-  it.effect("shows what a customer writes without a reload, and the ticks of the answer", () =>
+  it.effect("shows what a customer writes without a reload, and the check marks of the answer", () =>
     using(async ({ page }) => {
       await page.getByRole("option", { name: /Amélie Dubois/ }).click()
       await page.getByRole("button", { name: "As the customer", exact: true }).click()
@@ -86,11 +86,11 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
   it.effect("shows a message from a new customer on another channel, and marks it as unread", () =>
     using(async ({ page }) => {
       await page.getByRole("button", { name: "As a customer", exact: true }).click()
-      await page.getByLabel("Channel").selectOption({ label: "Page (Page)" })
+      await page.getByLabel("Channel").selectOption({ label: "Page (Messenger)" })
       await page.getByLabel("Customer’s number or ID").fill("page-user-2")
       await page.getByLabel("Name").fill("Rosa Marín")
       await page.getByLabel("Message", { exact: true }).last().fill("Is the red one available?")
-      await page.getByRole("button", { name: "Receive" }).click()
+      await page.getByRole("button", { name: "Send as the customer" }).click()
       const row = page.getByRole("option", { name: /Rosa Marín/ })
       await row.getByTitle("New message").waitFor()
       await row.click()

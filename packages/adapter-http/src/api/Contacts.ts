@@ -19,13 +19,13 @@ const filters = {
   query: Schema.optionalKey(
     text({ min: 0, max: limits.query_chars_max }).annotate({
       description:
-        "Contacts whose name, phone, email, company, or network name contains this text, regardless of case.",
+        "Contacts whose name, phone, email, company, or display name or username on a network contains this text, regardless of case.",
       examples: ["berg"]
     })
   ),
   tag_id: Schema.optionalKey(TagId.pipe(Schema.annotateEncoded({ description: "Contacts with this tag." }))),
   owner_user_id: Schema.optionalKey(
-    MemberId.pipe(Schema.annotateEncoded({ description: "Contacts of this member." }))
+    MemberId.pipe(Schema.annotateEncoded({ description: "Contacts that this member owns." }))
   ),
   lifecycle_stage: Schema.optionalKey(
     LifecycleStage.annotate({ description: "Contacts at this stage.", examples: ["customer"] })
@@ -33,7 +33,7 @@ const filters = {
   channel: Schema.optionalKey(
     ChannelType.annotate({
       description:
-        "Contacts with an identity on this type of channel; for `phone_messaging` also those with a primary phone.",
+        "Contacts with an identity on this type of channel; for `phone_messaging`, also contacts with a primary phone.",
       examples: ["phone_messaging"]
     })
   ),
@@ -51,7 +51,8 @@ const filters = {
   ),
   external_id: Schema.optionalKey(
     text({ min: 1, max: limits.external_id_chars_max }).annotate({
-      description: "Contacts with an identity of this ID in a network, on the type `channel` if that is given.",
+      description:
+        "Contacts that have an identity with this network ID. With `channel`, only identities on that type of channel.",
       examples: ["+4915112345678"]
     })
   ),
@@ -68,14 +69,14 @@ export const UpsertedContacts = Schema.Struct({
   results: Schema.Array(
     Schema.Struct({
       outcome: Schema.Literals([...UpsertOutcome.literals, "failed"]),
-      contact_id: Schema.NullOr(ContactId).annotate({ description: "Null exactly when it failed." }),
+      contact_id: Schema.NullOr(ContactId).annotate({ description: "Null if and only if it failed." }),
       error: Schema.NullOr(
         Schema.Struct({
           code: Schema.Literals(["conflict", "invalid_input", "not_found"]),
           message: Schema.String,
           param: Schema.NullOr(Schema.String).annotate({ description: "The field of the contact that is wrong." })
         })
-      ).annotate({ description: "Set exactly when it failed." })
+      ).annotate({ description: "Set if and only if it failed." })
     })
   ).annotate({ description: "The outcome of each contact, in the order of the request." })
 }).annotate({ identifier: "UpsertedContacts" })
@@ -125,7 +126,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
           identifier: "upsertContacts",
           summary: "Upsert contacts",
           description:
-            "Updates each contact that has the value of `match`, or creates it. Each is written on its own, and a retry with the same key continues where the first request ended."
+            "For each contact in the request, updates the existing contact with the same value in the field that `match` names, or creates one. Each is written on its own, and a retry with the same key continues where the first request ended."
         })
       )
       .annotate(Examples.Example, {

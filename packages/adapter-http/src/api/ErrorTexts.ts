@@ -70,7 +70,7 @@ export const rateLimited = (limit: number, retry_after_seconds: number) =>
 export const storageExhausted = (limit: number) =>
   text(
     "storage_exhausted",
-    `The organization reached its limit of ${limit} bytes for idempotency records (kept 72 hours) and deliveries (kept 30 days). Retry later.`
+    `The organization reached its limit of ${limit} bytes for idempotency records (kept 72 hours), events, and deliveries (kept 30 days). Retry later.`
   )
 
 export const internalError = text(
@@ -80,7 +80,7 @@ export const internalError = text(
 
 export const searchTimeout = text(
   "search_timeout",
-  "The search took too long. Use a longer query or fewer filters, or retry after 1 s."
+  "The search took too long. Use a longer query or more selective filters, or retry after 1 s."
 )
 
 export const providerUnavailable = text(
@@ -119,7 +119,7 @@ export const tooManyWebhooks = (limit: number) =>
 export const tooManySecrets = (limit: number) =>
   text(
     "conflict",
-    `The webhook has reached its limit of ${limit} active signing secrets. A secret expires 24 hours after its rotation.`
+    `The webhook has reached its limit of ${limit} active signing secrets. A former secret expires 24 hours after it was replaced. Wait until one expires.`
   )
 
 export const webhookNotChanged = text(

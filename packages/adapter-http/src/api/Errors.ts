@@ -49,7 +49,7 @@ export const Unauthorized = body(
   "Unauthorized",
   401,
   ["unauthorized"],
-  "The API key is missing, invalid, expired, or revoked, or its creator lost the role that it requires."
+  "The API key is missing, invalid, expired, or revoked, or the member for whom it was created is no longer an owner or admin."
 )
 export const Forbidden = body("Forbidden", 403, ["insufficient_scope"], "The API key lacks the operation's scope.")
 export const NotFound = body("NotFound", 404, ["not_found"], "The organization has no resource with this ID.")
@@ -81,7 +81,7 @@ export const InsufficientStorage = HttpApiSchema.WithHeaders(
     "InsufficientStorage",
     507,
     ["storage_exhausted"],
-    "The organization used up its storage for idempotency records and webhook deliveries. Reads and replays still work."
+    "The organization used up its storage for idempotency records, events, and webhook deliveries. Reads and replays still work."
   ),
   retryAfter
 )

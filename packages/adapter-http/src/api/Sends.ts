@@ -58,7 +58,7 @@ export class SendsGroup extends HttpApiGroup.make("sends")
   .annotateMerge(
     OpenApi.annotations({
       title: "Sends",
-      description: "Accepted orders to send a message, with their status and outcome."
+      description: "Accepted requests to send a message, with their status and outcome."
     })
   )
 {}

@@ -34,7 +34,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
           identifier: "listWebhooks",
           summary: "List webhooks",
           description:
-            `Returns the ${limits.webhook_list_size} most recent webhooks, newest first, without their secrets. All active ones are among those with \`status=active\`.`
+            `Returns the ${limits.webhook_list_size} most recent webhooks, newest first, without their secrets. With \`status=active\`, returns every active webhook.`
         })
       )
       .annotate(Examples.Example, { response: Examples.all(WebhookExamples.webhook) }),

@@ -47,7 +47,7 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             ReplayInProgress: () => Errors.failWith(Texts.replayInProgress),
-            SinceOutOfRange: () => Errors.invalid("since", "since must be a time of the last 30 days."),
+            SinceOutOfRange: () => Errors.invalid("since", "since must be a time within the last 30 days."),
             WebhookDisabled: disabled,
             WebhookNotFound: Errors.absent("webhook")
           })

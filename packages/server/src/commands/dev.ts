@@ -9,7 +9,7 @@ export const dev = Command.make("dev", {
   port: Flags.forSetting("port", settings.port),
   host: Flags.forSetting("host", { ...settings.host, otherwise: "127.0.0.1" }),
   storage: Flag.Literals("storage", ["embedded", "memory"]).pipe(
-    Flags.withDefault("embedded", "PostgreSQL from npm, or memory, which is lost on exit")
+    Flags.withDefault("embedded", "embedded: PostgreSQL from npm; memory: in memory, data is lost on exit")
   ),
   data_dir: Flag.String("data-dir").pipe(
     Flags.withDefault(".data", "Directory for the database and the secrets")

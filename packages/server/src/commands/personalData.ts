@@ -90,7 +90,7 @@ export const eraseContact = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Permanently erase a person: fields, network IDs, texts, and files; messages remain as [erased] placeholders"
+    "Permanently erase a person's data: fields, network IDs, texts, and files; messages remain as [erased] placeholders"
   ),
   Command.withExamples([
     { command: "messaging-crm contacts erase --organization $ORGANIZATION_ID --contact $CONTACT_ID" },

@@ -88,7 +88,7 @@ const disable = Command.make(
     yield* Print.result(json, toJson(disabled), `Webhook ${disabled.id} (${disabled.url}) is disabled.`)
   })
 ).pipe(
-  Command.withDescription("Disable a webhook; its pending deliveries are canceled"),
+  Command.withDescription("Disable a webhook; its pending deliveries fail with `webhook_disabled`"),
   Command.withExamples([
     { command: "messaging-crm webhooks disable --organization $ORGANIZATION_ID --webhook $WEBHOOK_ID" },
     { command: "messaging-crm webhooks disable --organization $ORGANIZATION_ID --webhook $WEBHOOK_ID --json" }

@@ -139,7 +139,7 @@ export const settings = {
     name: "SECRET_KEY",
     group: "Database and secrets",
     meaning:
-      "Key that signs cursors, media links, and callbacks, and encrypts webhook secrets and channel tokens; a list allows rotation, newest first",
+      "Key that signs cursors, media links, and the mock provider's callbacks, and encrypts webhook secrets and channel tokens; a list allows rotation, newest first",
     otherwise: "required; dev keeps one in its data directory",
     expected: "32 bytes in base64, or a comma-separated list of such keys; create one with `openssl rand -base64 32`",
     parse: rootKeys,
@@ -197,7 +197,7 @@ export const settings = {
   rate_limit_per_minute: setting({
     name: "RATE_LIMIT_PER_MINUTE",
     group: "Limits and retention",
-    meaning: "Requests per key and minute; further requests receive 429",
+    meaning: "Requests per key per minute; further requests receive 429",
     otherwise: "120",
     expected: "a number from 1 to 1000000",
     parse: integer(1, 1_000_000)
@@ -205,7 +205,7 @@ export const settings = {
   requests_at_once: setting({
     name: "REQUESTS_AT_ONCE",
     group: "Limits and retention",
-    meaning: "Concurrent requests per key and process; further requests wait for a slot",
+    meaning: "Concurrent requests per key in each process; further requests wait for a slot",
     otherwise: "32",
     expected: "a number from 1 to 10000",
     parse: integer(1, 10_000)
@@ -213,7 +213,7 @@ export const settings = {
   storage_budget_mb: setting({
     name: "STORAGE_BUDGET_MB",
     group: "Limits and retention",
-    meaning: "Megabytes of idempotency records and webhook deliveries per organization",
+    meaning: "Megabytes of idempotency records, events, and webhook deliveries per organization",
     otherwise: "10000",
     expected: "a number from 1 to 100000000",
     parse: integer(1, 100_000_000)

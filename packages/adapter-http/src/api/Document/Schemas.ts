@@ -7,7 +7,7 @@ const isObject = (value: unknown): value is Json => typeof value === "object" &&
 
 const isNull = (schema: unknown): boolean => isObject(schema) && schema.type === "null"
 
-/** Writes an open enumeration as a string, with its present values in the description. */
+/** Writes an open enumeration as a string, with its current values in the description. */
 const open = ({ enum: words, format: _format, ...schema }: Json): Json => {
   const known = Array.isArray(words) ? words.map((word) => `\`${word}\``).join(", ") : ""
   const more = `Values: ${known}. New values can appear within a version.`

@@ -23,12 +23,12 @@ const parameters = [
   ),
   header(
     "webhook-timestamp",
-    "The time of the attempt, in Unix seconds. Reject a time that differs by more than five minutes.",
+    "The time of the attempt, in Unix seconds. Reject a time that differs from your clock by more than five minutes.",
     "1795168800"
   ),
   header(
     "webhook-signature",
-    "`v1,` and the HMAC-SHA256, in base64, of id, timestamp and body, joined by full stops. Verify it with the webhook's `signing_secret` and a Standard Webhooks library.",
+    "`v1,` and the HMAC-SHA256, in base64, of id, timestamp, and body, joined by periods. Verify it with the webhook's `signing_secret` and a Standard Webhooks library.",
     "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="
   )
 ]
@@ -78,7 +78,7 @@ const components: Readonly<Record<EventResourceName, string>> = {
   contact: "Contact"
 }
 
-/** Adds the resource to `data` of the events that have one: core declares events below the resources. */
+/** Adds the resource to `data` of the events that have one: in core, the events' layer cannot import the resources. */
 export const withResources = (schemas: Readonly<Record<string, JsonSchema.JsonSchema>>) => {
   const resources = new Map(declarations.map(({ name, resource }) => [name, resource]))
   return Record.map(schemas, (schema, name) => {
