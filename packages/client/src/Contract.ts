@@ -123,7 +123,7 @@ export interface Contact {
     | null
   /** Values of the fields that the organization has defined, by contact field ID. */
   readonly custom_values: Readonly<Record<string, string>>
-  /** The contact's accounts on the types of channels. */
+  /** The contact's network accounts, by channel type. */
   readonly identities: ReadonlyArray<Identity>
   readonly tags: ReadonlyArray<Tag>
   readonly last_activity_at: string | null
@@ -134,7 +134,7 @@ export interface Contact {
   readonly updated_at: string
 }
 
-/** A contact was created, except by an import. */
+/** A contact was created, except by an import without `--update`. */
 export interface ContactCreatedEvent {
   /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
@@ -206,11 +206,11 @@ export interface Conversation {
   readonly last_activity_at: string
   /** The beginning of the last message. */
   readonly last_activity_preview: string | null
-  /** Until when a text can be sent: 24 hours after the contact's last message; null before the first. */
+  /** When the reply window closes: 24 hours after the contact's last message; null before the first message. */
   readonly reply_window_expires_at: string | null
 }
 
-/** A conversation was assigned to another member, or to none. */
+/** A conversation was assigned to a member, or unassigned. */
 export interface ConversationAssignedEvent {
   /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
@@ -654,7 +654,7 @@ export interface MessageReceivedEvent {
   }
 }
 
-/** The messaging provider accepted an outbound message. */
+/** The messaging provider accepted an outbound message, or the business wrote one in the network's own app. */
 export interface MessageSentEvent {
   /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
@@ -699,11 +699,11 @@ export interface NotFound {
 }
 
 export interface ReplayWebhook {
-  /** The events of this time and later are posted again: at most 30 days ago, and not in the future. */
+  /** Events raised at this time or later are posted again. The time must be within the last 30 days. */
   readonly since: string
 }
 
-/** An accepted order to send a message, which a worker passes to the messaging provider. */
+/** An accepted request to send a message, which a worker passes to the messaging provider. */
 export interface Send {
   readonly id: string
   readonly conversation_id: string
@@ -902,7 +902,7 @@ export type TemplateParameter = {
   }
 } | {
   readonly type: "payload"
-  /** The message of a recipient who chooses the quick reply returns it. */
+  /** If the recipient chooses the quick reply, `details.choice` of their message contains this payload. */
   readonly payload: string
 }
 
@@ -1035,7 +1035,7 @@ export interface UpdateWebhook {
   readonly include_resource?: boolean
 }
 
-/** The value of `match`, and the fields to set. An absent field keeps its value; `null` clears it. */
+/** The field that `match` names, and the fields to set. An absent field keeps its value; `null` clears it. */
 export interface UpsertContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
@@ -1087,14 +1087,14 @@ export interface UpsertContact {
   readonly custom_values?: Readonly<Record<string, string | null>> | null
   /** Replaces the whole set of tags; `null` removes all. */
   readonly tag_ids?: ReadonlyArray<string> | null
-  /** The network's ID of the person. Only where `match` is `external_id`. */
+  /** The network's ID of the person. Required if `match` is `external_id`; otherwise not allowed. */
   readonly external_id?: string
 }
 
 export interface UpsertContacts {
   /** The field by which each contact is found. */
   readonly match: "primary_phone" | "primary_email" | "external_id"
-  /** The type of channel of each `external_id`. Only with that match. */
+  /** The type of channel of each `external_id`. Required if `match` is `external_id`; otherwise not allowed. */
   readonly channel_type?: "phone_messaging" | "photo_social" | "page_messaging"
   readonly contacts: ReadonlyArray<UpsertContact>
 }
@@ -1202,9 +1202,9 @@ export interface WebhookDisabledEvent {
 export interface WebhookReplay {
   readonly id: string
   readonly webhook_id: string
-  /** Events of this time and later are posted again. */
+  /** Events raised at this time or later are posted again. */
   readonly since: string
-  /** Events of this time and later are not. */
+  /** The time of the request. Events raised at this time or later are not part of the replay. */
   readonly created_at: string
 }
 

@@ -86,7 +86,7 @@ export const Contact = Schema.Struct({
   custom_values: Schema.Record(Schema.String, Schema.String).annotate({
     description: "Values of the fields that the organization has defined, by contact field ID."
   }),
-  identities: Schema.Array(Identity).annotate({ description: "The contact's accounts on the types of channels." }),
+  identities: Schema.Array(Identity).annotate({ description: "The contact's network accounts, by channel type." }),
   tags: Schema.Array(Tag),
   last_activity_at: Schema.NullOr(Timestamp),
   last_activity_preview: OptionalText.annotate({ description: "The beginning of the last message." }),
@@ -100,7 +100,7 @@ export const Contact = Schema.Struct({
 }).annotate({ identifier: "Contact", description: "A person in the CRM." })
 export interface Contact extends Schema.Schema.Type<typeof Contact> {}
 
-/** The fields of a contact that nothing is known of. */
+/** The fields of a contact about whom nothing is known. */
 export const emptyContact = {
   first_name: null,
   last_name: null,
@@ -135,7 +135,7 @@ const email = lineOf(
   text({ min: 1, max: limits.email_chars_max }).check(
     Schema.makeFilter((value: string) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/u.test(value), {
       expected: "an email address",
-      // No format: those of JSON Schema know neither white space around it nor letters beyond ASCII.
+      // No `format`: JSON Schema's formats accept neither surrounding white space nor non-ASCII letters.
       toJsonSchema: () => ({ pattern: "^\\s*(?:[^\\s@]+@[^\\s@.]+(?:\\.[^\\s@.]+)+)?\\s*$" })
     })
   )
@@ -203,7 +203,10 @@ export interface WritableContact extends Schema.Schema.Type<typeof WritableConta
 
 const visible = { type: "string", pattern: "\\S" }
 
-/** JSON Schemas for the names of a contact, of which a new one must match at least one. The decision rejects a contact without any. */
+/**
+ * JSON Schemas, at least one of which a new contact must match: each requires a name, phone, or email. The decision rejects
+ * a contact without any.
+ */
 const named = ["first_name", "last_name", "primary_phone", "primary_email"].map((field) => ({
   required: [field],
   properties: { [field]: visible }
@@ -238,7 +241,10 @@ export interface TagChanges extends Pick<WritableContact, "tag_ids"> {
   readonly remove_tag_ids?: ReadonlyArray<TagId>
 }
 
-/** Returns why the tags of a request contradict each other: it replaces the set and edits it, or adds and removes one tag. */
+/**
+ * Returns why the tags of a request contradict each other: it replaces the set and also edits it, or adds and removes the
+ * same tag.
+ */
 const contradiction = ({ add_tag_ids, remove_tag_ids, tag_ids }: TagChanges): Schema.FilterOutput => {
   if (tag_ids !== undefined && (add_tag_ids ?? remove_tag_ids) !== undefined) {
     const param = add_tag_ids === undefined ? "remove_tag_ids" : "add_tag_ids"

@@ -14,19 +14,22 @@ export const UpsertContact = Schema.Struct({
   ...WritableContact.fields,
   external_id: Schema.optionalKey(
     text({ min: 1, max: limits.external_id_chars_max }).annotate({
-      description: "The network's ID of the person. Only where `match` is `external_id`."
+      description: "The network's ID of the person. Required if `match` is `external_id`; otherwise not allowed."
     })
   )
 }).annotate({
   identifier: "UpsertContact",
-  description: "The value of `match`, and the fields to set. An absent field keeps its value; `null` clears it."
+  description: "The field that `match` names, and the fields to set. An absent field keeps its value; `null` clears it."
 })
 export interface UpsertContact extends Schema.Schema.Type<typeof UpsertContact> {}
 
 const Body = Schema.Struct({
   match: UpsertMatch.annotate({ description: "The field by which each contact is found." }),
   channel_type: Schema.optionalKey(
-    ChannelType.annotate({ description: "The type of channel of each `external_id`. Only with that match." })
+    ChannelType.annotate({
+      description:
+        "The type of channel of each `external_id`. Required if `match` is `external_id`; otherwise not allowed."
+    })
   ),
   contacts: Schema.Array(UpsertContact).check(Schema.isBetweenLength(1, limits.upsert_contacts_max))
 })
@@ -39,7 +42,7 @@ const contradiction = ({ channel_type, contacts, match }: typeof Body.Type): Sch
   }
   for (const [index, contact] of contacts.entries()) {
     if ((contact[match] ?? null) === null) {
-      return { path: ["contacts", index, match], issue: "present, because it is the match" }
+      return { path: ["contacts", index, match], issue: "present, because match names this field" }
     }
     if (!isExternal && contact.external_id !== undefined) {
       return { path: ["contacts", index, "external_id"], issue: "absent unless match is external_id" }

@@ -19,7 +19,7 @@ export interface ExportedMessage extends Schema.Schema.Type<typeof ExportedMessa
 
 export const ExportedSend = Schema.Struct({ ...Send.fields, recipient: Schema.String, content: Content }).annotate({
   identifier: "ExportedSend",
-  description: "An order to send a message to the person."
+  description: "A request to send a message to the person."
 })
 export interface ExportedSend extends Schema.Schema.Type<typeof ExportedSend> {}
 

@@ -36,7 +36,8 @@ export const Conversation = Schema.Struct({
   last_activity_at: Timestamp,
   last_activity_preview: Schema.NullOr(Schema.String).annotate({ description: "The beginning of the last message." }),
   reply_window_expires_at: Schema.NullOr(Timestamp).annotate({
-    description: "Until when a text can be sent: 24 hours after the contact's last message; null before the first."
+    description:
+      "When the reply window closes: 24 hours after the contact's last message; null before the first message."
   })
 }).annotate({
   identifier: "Conversation",

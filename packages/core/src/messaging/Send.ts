@@ -37,7 +37,7 @@ export const Send = Schema.Struct({
   created_at: Timestamp
 }).annotate({
   identifier: "Send",
-  description: "An accepted order to send a message, which a worker passes to the messaging provider."
+  description: "An accepted request to send a message, which a worker passes to the messaging provider."
 })
 export interface Send extends Schema.Schema.Type<typeof Send> {}
 

@@ -100,7 +100,9 @@ export const TemplateParameter = Schema.Union([
   }).annotate({ title: "Document" }),
   Schema.Struct({
     type: Schema.Literal("payload"),
-    payload: value.annotate({ description: "The message of a recipient who chooses the quick reply returns it." })
+    payload: value.annotate({
+      description: "If the recipient chooses the quick reply, `details.choice` of their message contains this payload."
+    })
   }).annotate({ title: "Payload" })
 ]).annotate({ identifier: "TemplateParameter" })
 export type TemplateParameter = typeof TemplateParameter.Type

@@ -2,9 +2,9 @@
  * Events: the changes that the service reports in a list and to webhooks (contract §13).
  *
  * An event is one of the changes of the operation that it reports, so it exists
- * exactly when that operation is committed. Its bytes are fixed there, and every
+ * if and only if that operation is committed. Its bytes are fixed there, and every
  * attempt posts the same bytes. The commit adds one delivery for each active
- * webhook that subscribes to it. Every event is kept for 30 days, also without one.
+ * webhook that subscribes to it. Every event is kept for 30 days, even without a delivery.
  */
 import { Context, DateTime, Effect, Layer, Schema, String } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
@@ -81,7 +81,8 @@ export const declarations = [
     resource: "message"
   }),
   declare("message.sent", {
-    description: "The messaging provider accepted an outbound message.",
+    description:
+      "The messaging provider accepted an outbound message, or the business wrote one in the network's own app.",
     data: of_message,
     resource: "message"
   }),
@@ -106,12 +107,12 @@ export const declarations = [
     resource: "conversation"
   }),
   declare("conversation.assigned", {
-    description: "A conversation was assigned to another member, or to none.",
+    description: "A conversation was assigned to a member, or unassigned.",
     data: { ...of_conversation, assigned_user_id: Schema.NullOr(MemberId) },
     resource: "conversation"
   }),
   declare("contact.created", {
-    description: "A contact was created, except by an import.",
+    description: "A contact was created, except by an import without `--update`.",
     data: { contact_id: ContactId },
     resource: "contact"
   }),
@@ -165,7 +166,7 @@ const Body = Schema.fromJsonString(Event)
 /** An event with its bytes, without the resource. */
 export type ListedEvent = Omit<RaisedEvent, "resource">
 
-/** An event as it is stored. `full_body` are its bytes with the resource; null where none is stored. */
+/** An event as it is stored. `full_body` contains its bytes with the resource; null if no resource is stored. */
 export interface StoredEvent extends ListedEvent {
   readonly full_body: string | null
 }
@@ -269,7 +270,6 @@ export class Events extends Context.Service<Events, {
           fetch: (request) => store.list(organization_id, { types, since }, request),
           position: ({ created_at: at, id }) => ({ at, id })
         })
-        // The service has written every body.
         const data = yield* Effect.forEach(page.data, ({ body }) => decode(Body)(body))
         return { ...page, data }
       })

@@ -35,19 +35,25 @@ import {
 export const WebhookReplay = Schema.Struct({
   id: WebhookReplayId,
   webhook_id: WebhookId,
-  since: Timestamp.pipe(Schema.annotateEncoded({ description: "Events of this time and later are posted again." })),
-  created_at: Timestamp.pipe(Schema.annotateEncoded({ description: "Events of this time and later are not." }))
+  since: Timestamp.pipe(
+    Schema.annotateEncoded({ description: "Events raised at this time or later are posted again." })
+  ),
+  created_at: Timestamp.pipe(
+    Schema.annotateEncoded({
+      description: "The time of the request. Events raised at this time or later are not part of the replay."
+    })
+  )
 }).annotate({ identifier: "WebhookReplay", description: "Stored events that are posted to a webhook again." })
 export interface WebhookReplay extends Schema.Schema.Type<typeof WebhookReplay> {}
 
 export const ReplayWebhook = Schema.Struct({
   since: SinceTime.pipe(Schema.annotateEncoded({
-    description: "The events of this time and later are posted again: at most 30 days ago, and not in the future."
+    description: "Events raised at this time or later are posted again. The time must be within the last 30 days."
   }))
 }).annotate({ identifier: "ReplayWebhook" }).pipe(Schema.brand("ReplayWebhook"))
 export interface ReplayWebhook extends Schema.Schema.Type<typeof ReplayWebhook> {}
 
-/** The columns of a replay. After the event at the position, the next one is posted. */
+/** The columns of a replay, which continues with the event after the position. */
 export interface WebhookReplayColumns extends WebhookReplay {
   readonly position_at: Timestamp
   readonly position_id: string
@@ -73,7 +79,7 @@ export const WebhookReplayRows = Changes.rows<WebhookReplayColumns>()({
 
 // -------------------------------------------------------------- errors
 
-/** `since` is in the future, or so long ago that events of that time are deleted. */
+/** `since` is in the future, or so long ago that events raised at that time have been deleted. */
 export class SinceOutOfRange extends Schema.TaggedError<SinceOutOfRange>()("SinceOutOfRange", {}) {}
 
 /** A replay of the webhook has not ended. */
@@ -229,7 +235,7 @@ export class WebhookReplayStore extends Context.Service<WebhookReplayStore, {
 
 /** Operations on the replays of the current actor's webhooks. */
 export class WebhookReplays extends Context.Service<WebhookReplays, {
-  /** Posts stored events to a webhook again that it subscribes to: those since a time, the oldest first. */
+  /** Posts again the stored events that the webhook subscribes to, starting at `since`, oldest first. */
   readonly start: Write<
     [webhook_id: WebhookId, input: ReplayWebhook],
     WebhookReplay,
