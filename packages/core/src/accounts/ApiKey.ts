@@ -72,7 +72,7 @@ export interface Metered {
  * **Contract** (checked by `conformance/ApiKeys.ts`)
  *
  * - `authenticate` returns none unless the digest belongs to a key that is neither
- *   revoked nor expired, whose creator is currently a present owner or admin.
+ *   revoked nor expired, and the member for whom it was created is currently an owner or admin.
  *   Otherwise it counts the request atomically: concurrent calls in one window each
  *   get a different count, up to `limit` + 1.
  * - A window begins with the key's first request and lasts 60 s. Requests above

@@ -13,7 +13,7 @@ import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 import { type ApiKey, type ApiKeyRow, ApiKeyRows, ApiKeyStore, Expiry, type Metered, Scope } from "./ApiKey.ts"
-import { mayHoldKeys, MemberNotFound, type MemberRow, MemberRows, MemberStore, present } from "./Members.ts"
+import { mayHoldKeys, MemberNotFound, type MemberRow, MemberRows, MemberStore, unlessLeft } from "./Members.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -92,7 +92,7 @@ const create = (
   digest: string,
   { now, uuid }: DecisionContext
 ): Result.Result<Changes.Decision<ApiKey>, MemberNotFound | MemberMayNotHoldKeys> => {
-  const member = Option.getOrNull(present(found))
+  const member = Option.getOrNull(unlessLeft(found))
   if (member === null) return Result.fail(new MemberNotFound())
   if (!mayHoldKeys(member.role)) return Result.fail(new MemberMayNotHoldKeys())
   const api_key: ApiKey = {
@@ -105,7 +105,8 @@ const create = (
   }
   return Result.succeed({
     result: api_key,
-    // The member is written, so that a concurrent change of role, which revokes the member's keys, does not miss this one.
+    // Updates the member's row, so that this commit conflicts with a concurrent change of role, which revokes the member's
+    // keys.
     changes: Changes.all(ApiKeyRows.insert({ ...api_key, digest }), MemberRows.update(member, {}))
   })
 }

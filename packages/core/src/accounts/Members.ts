@@ -83,7 +83,7 @@ export class LastOwner extends Schema.TaggedError<LastOwner>()("LastOwner", {}) 
 export const toMember = (row: MemberRow): Member => Struct.omit(row, ["left_at", "version"])
 
 /** Returns the member, unless they have left. */
-export const present = (found: Option.Option<MemberRow>): Option.Option<MemberRow> =>
+export const unlessLeft = (found: Option.Option<MemberRow>): Option.Option<MemberRow> =>
   Option.filter(found, ({ left_at }) => left_at === null)
 
 /** Returns whether a member of this role may create and hold keys (contract §4.2). */
@@ -122,7 +122,7 @@ export const change = (
   now: Timestamp
 ): Result.Result<Changes.Decision<Member>, LastOwner | MemberNotFound> =>
   Result.gen(function*() {
-    const row = yield* Result.fromOption(present(found), () => new MemberNotFound())
+    const row = yield* Result.fromOption(unlessLeft(found), () => new MemberNotFound())
     const changed = { ...row, ...set }
     const result = toMember(changed)
     const mayKeep = changed.left_at === null && mayHoldKeys(changed.role)
@@ -143,7 +143,7 @@ export const change = (
  *
  * **Contract** (checked by `conformance/Members.ts`)
  *
- * - `find` returns a member of the organization, also one who has left, because
+ * - `find` returns a member of the organization, including one who has left, because
  *   other rows still refer to them.
  * - `list` returns the members who have not left, oldest first, then by id.
  */
@@ -183,7 +183,7 @@ export class Members extends Context.Service<Members, {
       const get = operation("members.get")(function*(id: MemberId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, id)
-        return toMember(yield* Effect.fromOption(present(found), () => new MemberNotFound()))
+        return toMember(yield* Effect.fromOption(unlessLeft(found), () => new MemberNotFound()))
       })
 
       const addMember = operation("members.add")(function*(input: AddMember) {
@@ -196,7 +196,7 @@ export class Members extends Context.Service<Members, {
 
       /**
        * Loads a member, and then their keys: a key that is created in between makes the
-       * commit fail. For an owner also another owner.
+       * commit fail. If the member is an owner, also loads another owner.
        */
       const loadForChange = Effect.fnUntraced(function*(organization_id: OrganizationId, id: MemberId) {
         const found = yield* store.find(organization_id, id)

@@ -30,7 +30,8 @@ export interface OrganizationRow extends Organization {
 
 /**
  * Updating an organization without changing a column serves as a lock on a count, such as the number of its tags: of
- * two concurrent commits that both add the last allowed row, one finds another version and is decided again.
+ * two concurrent commits that both add the last allowed row, the second one conflicts, because the version has changed,
+ * and is decided again.
  */
 export const OrganizationRows = Changes.rows<Organization>()({
   name: "organizations",
@@ -62,8 +63,8 @@ export class OrganizationNotFound extends Schema.TaggedError<OrganizationNotFoun
  *
  * **Contract** (checked by `conformance/Organizations.ts`)
  *
- * - `insert` stores an organization with its first member and the record of the
- *   audit, all or none.
+ * - `insert` stores an organization with its first member and the audit record,
+ *   all or none.
  * - `find` returns what `insert` was given, and none for any other id.
  * - `list` returns every organization, oldest first, then by id.
  */

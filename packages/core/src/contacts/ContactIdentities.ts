@@ -161,7 +161,7 @@ export const findOrCreateByIdentity = (
   const stored = new Set(known.map(({ network_id }) => network_id))
   const aliases = networkIdsOf(person).filter((id) => !stored.has(id))
   const set = newProfile(found.identity, person)
-  // The identity is written, so that a concurrent erasure, which removes its network IDs, does not miss these.
+  // Updates the identity's row, so that this commit conflicts with a concurrent erasure, which removes its network IDs.
   const written = aliases.length > 0 ? IdentityRows.update(found.identity, {}) : Changes.none
   return {
     result: shownAs({ ...found.identity, ...set }, found.contact),
@@ -178,23 +178,23 @@ export const findOrCreateByIdentity = (
 /**
  * Returns the network IDs that a person loses, when `former` ids become those of `person`.
  *
- * A number is also lost if the event names another number, which is then the one of the person.
+ * The `external_id` is also lost if it is a number and the event names another number, which then replaces it.
  */
 const lostIds = (
   former: ReadonlyArray<string>,
   person: Person,
   { external_id }: Identity
 ): ReadonlySet<string> => {
-  const present = networkIdsOf(person)
+  const current = networkIdsOf(person)
   const isReplaced = person.phone !== null && Option.isSome(canonical(external_id))
-  return new Set((isReplaced ? [...former, external_id] : former).filter((id) => !present.includes(id)))
+  return new Set((isReplaced ? [...former, external_id] : former).filter((id) => !current.includes(id)))
 }
 
 /**
  * Replaces network IDs of an identity by others, after a person has changed their number or user id.
  *
  * A `primary_phone` of the contact that equals a former ID is replaced too.
- * An event with the same former and present ID only reports a new profile.
+ * An event with the same former and current ID only reports a new profile.
  * Changes nothing if no former ID is known, or if the new `external_id`
  * belongs to another identity: people are never merged.
  */
@@ -223,7 +223,7 @@ export const changeIdentity = (
     ...Array.from(lost)
       .filter((name) => own.has(name) || name === identity.external_id)
       .map((name) => IdentityNetworkIdRows.remove({ channel_type, name })),
-    // Of two people who get this ID at the same time, one commit conflicts. An alias stays with the first.
+    // If two commits assign this ID to two people at the same time, one of them conflicts. An alias stays with the first.
     taken === undefined
       ? IdentityNetworkIdRows.insert({ channel_type, name: person.external_id, identity_id: identity.id })
       : Changes.none,

@@ -40,9 +40,9 @@ export interface References {
 type Referring = TagChanges & Pick<WritableContact, "custom_values" | "owner_user_id">
 
 /** The current references of a contact. An update accepts them unchanged, even if they could not be set anymore. */
-type Present = Pick<Contact, "custom_values" | "owner_user_id" | "tags">
+type Current = Pick<Contact, "custom_values" | "owner_user_id" | "tags">
 
-const nothing: Present = { custom_values: {}, owner_user_id: null, tags: [] }
+const nothing: Current = { custom_values: {}, owner_user_id: null, tags: [] }
 
 const tagParams = ["tag_ids", "add_tag_ids", "remove_tag_ids"] as const
 
@@ -53,11 +53,11 @@ export const editsTags = (input: TagChanges): boolean => tagParams.some((param) 
 const retagged = (
   tags: References["tags"],
   { add_tag_ids = [], remove_tag_ids = [], tag_ids }: TagChanges,
-  present: Present
+  current: Current
 ): ReadonlyArray<Tag> => {
-  const wanted = new Set(tag_ids === undefined ? present.tags.map(({ id }) => id).concat(add_tag_ids) : tag_ids)
+  const wanted = new Set(tag_ids === undefined ? current.tags.map(({ id }) => id).concat(add_tag_ids) : tag_ids)
   for (const id of remove_tag_ids) wanted.delete(id)
-  const known = new Map([...present.tags, ...tags].map((tag) => [tag.id, tag]))
+  const known = new Map([...current.tags, ...tags].map((tag) => [tag.id, tag]))
   return Array.from(wanted, (id) => known.get(id) ?? [])
     .flat()
     .toSorted((a, b) => byCodePoint(foldCase(a.name), foldCase(b.name)))
@@ -67,14 +67,14 @@ const retagged = (
 export const resolve = (
   { fields, owners, tags }: References,
   input: Referring,
-  present: Present = nothing
+  current: Current = nothing
 ): Result.Result<ReadonlyArray<Tag>, ReferenceUnknown | CustomValueInvalid> => {
   const { custom_values, owner_user_id } = input
-  if (owner_user_id && owner_user_id !== present.owner_user_id && !owners.has(owner_user_id)) {
+  if (owner_user_id && owner_user_id !== current.owner_user_id && !owners.has(owner_user_id)) {
     return Result.fail(new ReferenceUnknown({ param: "owner_user_id", value: owner_user_id }))
   }
   for (const [key, value] of Object.entries(custom_values ?? {})) {
-    if (value !== null && value === present.custom_values[key]) continue
+    if (value !== null && value === current.custom_values[key]) continue
     const param = `custom_values.${key}`
     const field = fields.get(key)
     if (field === undefined) return Result.fail(new ReferenceUnknown({ param, value: key }))
@@ -87,10 +87,10 @@ export const resolve = (
     const value = input[param]?.find((id) => !known.has(id))
     if (value !== undefined) return Result.fail(new ReferenceUnknown({ param, value }))
   }
-  return Result.succeed(editsTags(input) ? retagged(tags, input, present) : present.tags)
+  return Result.succeed(editsTags(input) ? retagged(tags, input, current) : current.tags)
 }
 
-/** Fails where the tags are more than a contact may have. */
+/** Fails if a contact would have too many tags. */
 export const bounded = (tags: ReadonlyArray<Tag>): Result.Result<ReadonlyArray<Tag>, TagsTooMany> =>
   tags.length > limits.tag_ids_max
     ? Result.fail(new TagsTooMany({ limit: limits.tag_ids_max }))

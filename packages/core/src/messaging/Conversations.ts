@@ -11,7 +11,7 @@
  * Closing a closed conversation and reopening an open one change nothing.
  */
 import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
-import { type MemberRow, MemberRows, MemberStore, present } from "../accounts/Members.ts"
+import { type MemberRow, MemberRows, MemberStore, unlessLeft } from "../accounts/Members.ts"
 import { type Channel } from "../catalog/Channels.ts"
 import { IdentityRows } from "../contacts/ContactIdentities.ts"
 import {
@@ -63,7 +63,7 @@ export class ConversationNotFound extends Schema.TaggedError<ConversationNotFoun
 /** How long a text may be sent after the contact's last message (contract §10.7). */
 export const reply_window = Duration.hours(24)
 
-/** Returns until when a text may be sent, or null if the contact has sent no message. */
+/** Returns when the reply window closes, or null if the contact has sent no message. */
 const replyWindowEnd = ({ last_inbound_at }: Pick<ConversationRow, "last_inbound_at">): Timestamp | null =>
   last_inbound_at === null ? null : DateTime.addDuration(last_inbound_at, reply_window)
 
@@ -133,18 +133,18 @@ const change = (
   }
 }
 
-/** Assigns a conversation to a member, by default with its contact, or unassigns it, which leaves the contact's owner. */
+/** Assigns a conversation to a member, by default with its contact, or unassigns it, which does not change the contact's owner. */
 export const assign = (
   { contact, conversation, member }: {
     readonly conversation: Option.Option<ConversationRow>
     readonly member: Option.Option<MemberRow>
-    /** The contact of the conversation; none where its owner stays. */
+    /** The contact of the conversation; none if its owner does not change. */
     readonly contact: Option.Option<LoadedContact>
   },
   { assigned_user_id }: AssignConversation,
   context: DecisionContext
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound | ReferenceUnknown> => {
-  const assignee = Option.getOrNull(present(member))
+  const assignee = Option.getOrNull(unlessLeft(member))
   const isKept = Option.exists(conversation, (row) => row.assigned_user_id === assigned_user_id)
   if (assigned_user_id !== null && assignee === null && !isKept) {
     return Result.fail(new ReferenceUnknown({ param: "assigned_user_id", value: assigned_user_id }))
