@@ -109,7 +109,7 @@ const foundation = Layer.mergeAll(Cursors.layer, Decide.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Ids.layer, Secrets.layer, StorageUse.layer))
 )
 
-/** Layer for the accounts of channels alone, for a provider, which is built before all else. */
+/** Layer with the channel accounts only. The provider, which is built first, needs it. */
 export const channelAccounts: Layer.Layer<ChannelAccounts, never, StoragePorts> = ChannelAccounts.layer.pipe(
   Layer.provide(foundation)
 )

@@ -30,13 +30,13 @@ import {
 } from "./work/WorkQueue.ts"
 
 /**
- * The maximum of items of a kind that one worker executes at once.
+ * The maximum number of items of a kind that one worker executes at once.
  *
- * Of one organization it executes at most as many as there are free slots. So one organization gets half of the slots,
- * two get a third each, and there are always some for another.
+ * It executes at most as many items of one organization as there are free slots. So a single organization gets half of the
+ * slots, two get a third each, and some are always free for another.
  */
 const in_progress_max = 256
-/** The maximum of items of one claim. */
+/** The maximum number of items of one claim. */
 const batch_max = 64
 /** How long a stopping worker waits for the items in progress. */
 export const shutdown_time_max = Duration.seconds(20)
@@ -44,7 +44,7 @@ export const shutdown_time_max = Duration.seconds(20)
 /**
  * For how many seconds an item is postponed after each defect. After the last it is abandoned: its send or delivery fails.
  *
- * Together they are less than 90 seconds, for which the next send of the conversation waits.
+ * Their sum is less than 90 seconds: that is how long the next send of the conversation waits.
  */
 const defect_pauses = [2, 5, 10, 20, 40]
 
@@ -84,7 +84,7 @@ interface InProgress {
 
 const noneInProgress = Effect.fnUntraced(function*(kind: WorkKind) {
   const items = yield* FiberSet.make<void>()
-  // An item that another one starts does not inherit its context.
+  // Items run in the context that is captured here, not in that of the fiber that starts them.
   const run = yield* FiberSet.runtime(items)<never>()
   const inProgress: InProgress = { kind, items, run, leased: new Map() }
   return inProgress
@@ -192,14 +192,14 @@ export class Worker extends Context.Service<Worker, {
       /**
        * Ends the send, delivery, or replay of an item that keeps causing defects.
        *
-       * If that cannot be written either, it is tried as often again. Only then is the item dropped.
+       * If that write fails, too, it is retried the same number of times. Then the item is dropped.
        */
       const abandon = (claimed: ClaimedWork) =>
         abandonOf(claimed).pipe(
           Effect.catchDefect((defect) =>
             claimed.defects < 2 * defect_pauses.length
               ? recover(claimed, defect)
-              : Effect.logError("Work item dropped: its failure cannot be written", defect).pipe(
+              : Effect.logError("Work item dropped: its failure could not be recorded", defect).pipe(
                 Effect.andThen(settle({ claimed, outcome: "finish" }))
               )
           )
@@ -297,7 +297,7 @@ export class Worker extends Context.Service<Worker, {
       const measure = Effect.gen(function*() {
         const now = yield* DateTime.now
         const found = yield* queue.backlog(now)
-        // Work of a kind that only a newer version knows is left to it, and is counted here.
+        // Work of a kind that this version does not support is left to a newer one, and counted here.
         for (const kind of new Set([...WorkKind.literals, ...found.map(({ kind }) => kind)])) {
           const backlog = found.find((each) => each.kind === kind) ?? { ...emptyBacklog, kind }
           for (const state of ["due", "later", "leased"] as const) {

@@ -86,7 +86,7 @@ const failing = (left: Record<string, number>) => {
 }
 
 for (const failed of [0, 1, 4]) {
-  it.effect(`fails a send after five defects, also if its failure cannot be written ${failed} times`, () =>
+  it.effect(`fails a send after five defects, even if its failure cannot be recorded ${failed} times`, () =>
     Effect.gen(function*() {
       const { get, start } = yield* queued
       const { id } = yield* start("+4915112345678")

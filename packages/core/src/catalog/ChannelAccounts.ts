@@ -92,7 +92,7 @@ export const ChannelAccountRows = Changes.rows<ChannelAccountColumns>()({
   activity: null
 })
 
-/** An encrypted token under its context, a key of the cache. Equal by value. */
+/** Cache key: an encrypted token with its context. Keys are compared by value. */
 class SealedToken extends Data.Class<{ readonly context: string; readonly sealed: string }> {}
 
 // -------------------------------------------------------------- errors
@@ -165,7 +165,7 @@ export const setToken = (
  *
  * - `find` returns what was committed last, and none for another organization's channel.
  * - `locate`, `locateByAccount` and `locateByBusinessAccount` return an account of any
- *   organization; the last one the account whose token was set most recently.
+ *   organization; the last one returns the account whose token was set most recently.
  * - At most one channel of a type has an account of one `account_id`.
  * - `sealedOtherwise` and `reseal` are as for secrets of webhooks; the id is the channel's.
  */
@@ -184,7 +184,10 @@ export class ChannelAccountStore extends Context.Service<
 
 // ---------------------------------------------------------- operations
 
-/** Operations on accounts: the current actor's where they write, those of any organization where a provider reads. */
+/**
+ * Operations on accounts. Those that write use the current actor's organization; those for providers read the accounts of
+ * any organization.
+ */
 export class ChannelAccounts extends Context.Service<ChannelAccounts, {
   /** Connects a channel together with its account. */
   readonly connect: (input: ConnectChannel, account_ids: AccountIds, token: ChannelToken) => Effect.Effect<
@@ -290,9 +293,9 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
         const context = tokenContext(organization_id, account.channel_id)
         const token = yield* Cache.get(tokens, new SealedToken({ context, sealed }))
         if (Option.isSome(token)) return Option.some<OpenedAccount>({ ...account, token: token.value })
-        yield* Effect.logError("No key of SECRET_KEY decrypts the token of a channel: set it again").pipe(
-          Effect.annotateLogs({ channel_id: account.channel_id })
-        )
+        yield* Effect.logError(
+          "No key in SECRET_KEY decrypts the token of a channel. Restore the key, or set the token again with `channels set-token`."
+        ).pipe(Effect.annotateLogs({ channel_id: account.channel_id }))
         return yield* new SecretUnreadable()
       })
 

@@ -3,7 +3,7 @@
  *
  * | State | Trigger | Next state |
  * | --- | --- | --- |
- * | free | the network refuses the channel itself, as its token | paused |
+ * | free | the network refuses the channel itself, for example its token | paused |
  * | free | the network accepts no more messages of the channel for now | throttled |
  * | throttled | the network refuses the channel itself | paused |
  * | throttled | its time is over | free |
@@ -56,7 +56,7 @@ export const ChannelHoldRows = Changes.rows<ChannelHold>()({
 
 /** A throttle for which the network names no time lasts 1, 2, 4, then 8 seconds. */
 const throttle_seconds_max = 8
-/** The longest time that a network may ask for: as long as a send waits at most. */
+/** The longest time that a network may ask for: the same as the maximum wait of a send. */
 const asked_seconds_max = 86_400
 /** After a throttle, the waiting sends are spread over 4 seconds, or twice as long with each throttle that follows closely: 256 at most. */
 const spread_seconds_min = 4
@@ -78,8 +78,8 @@ export const active = <Hold extends ChannelHold>(found: Option.Option<Hold>, now
 /**
  * Returns when a waiting send checks its channel again.
  *
- * After a throttle each send has a place of its own within the spread, which follows
- * from its id, so that they do not all meet the limit at once.
+ * After a throttle, each send gets its own time within the spread, derived from its
+ * id, so that the sends do not all reach the limit at once.
  */
 export const nextCheck = (
   hold: Pick<ChannelHold, "held_at" | "level" | "until">,

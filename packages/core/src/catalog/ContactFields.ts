@@ -172,7 +172,7 @@ export class ContactFields extends Context.Service<ContactFields, {
       const createContactField = operation("contact_fields.create")(function*(input: CreateContactField) {
         const { organization_id } = yield* CurrentActor
         return yield* runAudited("contact_fields.create", {
-          // The organization first: its version must be no newer than what it guards.
+          // Loads the organization first: its version must not be newer than the count that it protects.
           load: Effect.all({
             organization: organizations.find(organization_id),
             fields: store.list(organization_id)

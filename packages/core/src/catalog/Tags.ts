@@ -135,7 +135,7 @@ export class Tags extends Context.Service<Tags, {
       const createTag = operation("tags.create")(function*<Out>(input: CreateTag, respond?: Respond<Tag, Out>) {
         const { organization_id } = yield* CurrentActor
         return yield* runAudited("tags.create", {
-          // The organization first: its version must be no newer than what it guards.
+          // Loads the organization first: its version must not be newer than the count that it protects.
           load: Effect.all({
             organization: organizations.find(organization_id),
             tags: store.list(organization_id)

@@ -57,7 +57,8 @@ export const finder = Effect.gen(function*() {
         else free = middle
       }
       const free_id = yield* idOf(free)
-      // A concurrent operation may have taken an earlier id since. What comes later conflicts at the free id.
+      // A concurrent operation may have taken an earlier id since. A contact that is created after this read gets the free id,
+      // so that one of the commits conflicts.
       const meanwhile = free === 0 ? Option.none() : yield* find
       return Option.getOrElse(meanwhile, () => ({ ...unmatched, free_id }))
     }

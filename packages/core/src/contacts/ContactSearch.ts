@@ -72,7 +72,11 @@ export const searched_fields = [
 /** The fields of a contact that `query` is searched in. */
 export type Searched = Pick<Contact, typeof searched_fields[number]>
 
-/** Returns the names that a contact has on the networks. A network limits no name, and its first part is enough to find it. */
+/**
+ * Returns the beginning of each name that a contact has on the networks.
+ *
+ * Networks do not limit the length of names. The beginning of a name is enough to find it.
+ */
 const networkNames = ({ identities }: Searched): ReadonlyArray<string> =>
   identities.flatMap(({ display_name, username }) =>
     [display_name, username].flatMap((name) =>
@@ -93,8 +97,10 @@ export const searchText = (contact: Searched): string =>
     .join(separator)
 
 /**
- * Returns the terms to search for, or null for a blank query. A phone number is also searched without its separators,
- * and only so where that finds all that the query does.
+ * Returns the terms to search for, or null for a blank query.
+ *
+ * A phone number is also searched for without its separators. If the query contains those digits in one piece, only the
+ * digits are searched for.
  */
 export const searchTerms = (query: string | null): SearchTerms | null => {
   if (query === null || query.trim() === "") return null

@@ -2,8 +2,8 @@
  * Upserts: contacts that are found by a value and updated, or else created (contract §8.11).
  *
  * Each contact is an operation of its own, with its own commit and outcome. Under an idempotency key each has a record
- * of its own, so a retry repeats what was done and continues with the rest. The key's record has no response: that has
- * a record of its own too.
+ * of its own, so a retry repeats what was done and continues with the rest. The key's record has no response: the
+ * response has a record of its own.
  */
 import { Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
 import type { ChannelType } from "../catalog/Channels.ts"
@@ -235,7 +235,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
           const key = partKey(organization_id, request.key, String(index))
           const upserted = upsertedOf(yield* idempotency.once({ ...request, key }, (record) => run(wanted, record)))
           if (upserted.outcome !== "unchanged") return upserted
-          // Nothing was committed, so that the record of an earlier or concurrent run was not noticed.
+          // Nothing was committed, so a record of an earlier or concurrent run could not be detected.
           const earlier = yield* records.find(organization_id, key)
           return Option.match(earlier, {
             onNone: () => upserted,
@@ -257,7 +257,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
       /** Upserts the contacts of a request, and returns the outcome of each in the given order. */
       const runAll = Effect.fnUntraced(function*(input: UpsertContacts, request: Recording | null) {
         const places = input.contacts.map((contact, index): Place => ({ index, wanted: wantedOf(input, contact) }))
-        // Contacts with one value are one person, who is written in the given order.
+        // Contacts with the same value are one person; they are written in the given order.
         const people = Array.from(Map.groupBy(places, ({ wanted }) => wanted.value).values())
         const results = yield* Effect.forEach(
           people,

@@ -60,7 +60,7 @@ export class ContactNotFound extends Schema.TaggedError<ContactNotFound>()("Cont
 /** A contact needs at least a name, a phone or an email. */
 export class ContactUnnamed extends Schema.TaggedError<ContactUnnamed>()("ContactUnnamed", {}) {}
 
-/** A list with filters took longer than a search may. Nothing is wrong with the request; a narrower one takes less. */
+/** A list with filters took longer than a search may. The request is valid; a narrower one takes less time. */
 export class SearchTimeout extends Schema.TaggedError<SearchTimeout>()("SearchTimeout", {}) {}
 
 /** The contact has so many notes that no more of this length can be added. */
@@ -95,7 +95,7 @@ export const compose = (
   }))
 }
 
-/** Expects the owners to be unchanged at the commit, so that none of them has left meanwhile. */
+/** Expects the owners to be unchanged at the commit, which ensures that none of them has left. */
 export const ownersExpected = ({ owners }: References): Changes.Changes =>
   Changes.all(...Array.from(owners.values(), (owner) => MemberRows.expect(owner)))
 
@@ -116,7 +116,7 @@ export const add = (contact: Contact, context: DecisionContext): Changes.Changes
     Changes.raise(Events.make("contact.created", { contact_id: contact.id }, context, subjectOf(contact)))
   )
 
-/** Raises an event about fields of a contact, given as they leave it, if there are any. */
+/** Raises `contact.updated` with the names of the changed fields, if there are any. `contact` is the contact after the change. */
 export const raiseUpdated = (
   contact: Contact & Partial<LoadedContact>,
   changed_fields: ReadonlyArray<string>,
@@ -146,7 +146,7 @@ export const change = (
   const updated_at = DateTime.max(contact.updated_at, context.now)
   const result: Contact = { ...contact, ...set, updated_at }
   const derived = searched_fields.some((field) => field in set) ? { updated_at, ...keysOf(result) } : { updated_at }
-  // An erasure sets the preview, which every activity changes without an event.
+  // The preview is excluded: every activity changes it without an event, and here only an erasure sets it.
   const changed = Struct.keys(set).filter((field) =>
     field !== "last_activity_preview" && !isSame(result[field], contact[field])
   )
@@ -251,8 +251,9 @@ const chars = ({ custom_values, notes }: Contact): number => {
  * - `match` returns the most recently updated contact with a phone or folded email, and whether there are others.
  * - `insertNew` inserts the contacts whose ids the organization does not have,
  *   and returns the inserted ids. The ids given are distinct. Existing contacts
- *   stay as they are. Of the audit's records it stores those of inserted contacts. Of any number of concurrent calls exactly one inserts a
- *   contact, and none fails. It is for imports; every other write is a commit.
+ *   stay as they are. Of the audit records it stores those of inserted contacts.
+ *   Of any number of concurrent calls exactly one inserts a contact, and none fails.
+ *   It is for imports; every other write is a commit.
  */
 export class ContactStore extends Context.Service<ContactStore, {
   readonly find: (organization_id: OrganizationId, id: ContactId) => Effect.Effect<Option.Option<Contact>>

@@ -21,7 +21,7 @@ export interface Converters {
    * objects have to be decoded by the names of their fields.
    */
   readonly decodeValues: <S extends OwnStruct>(schema: S) => ((values: ReadonlyArray<unknown>) => S["Type"]) | null
-  /** Returns the time that is so many milliseconds after 1970. */
+  /** Returns the time that is the given number of milliseconds after the Unix epoch. */
   readonly time: (millis: number) => DateTime.Utc
 }
 
@@ -44,7 +44,7 @@ export const Codecs = Context.Reference<Converters>("@messaging-crm/core/Codecs"
 
 const normalizers = new WeakSet<object>()
 
-/** Makes the getter of a decoding that only normalizes, such as trimming: it returns unchanged what it returned before. */
+/** Makes the getter of a decoding that only normalizes, such as trimming, and is idempotent. */
 export const normalizing = <A>(normalize: (value: A) => A): SchemaGetter.Getter<A, A> => {
   const getter = SchemaGetter.transform(normalize)
   normalizers.add(getter)

@@ -74,7 +74,12 @@ export const uuidOf = (organization_id: OrganizationId, text: string): string =>
 
 const random_bytes = 16
 
-/** Returns a function that draws bytes for one id. It requests many at once, which takes longer than all other steps of making an id. */
+/**
+ * Returns a function that draws bytes for one id.
+ *
+ * It requests the bytes of many ids at once, because each request for random bytes takes longer than all other steps of
+ * making an id.
+ */
 const drawer = (fill: Randomness) => {
   const pool = new Uint8Array(random_bytes * 256)
   let drawn = pool.length
@@ -108,7 +113,7 @@ export const generator = (millis: () => number, fill: Randomness): () => string 
 
 /** The function that makes the ids. A reference, so that a simulation can repeat them. */
 export const NextId = Context.Reference<() => string>("@messaging-crm/core/Ids/NextId", {
-  // All ids of a process are of one generator, so that they sort.
+  // One generator makes all ids of a process, so that they sort by creation.
   defaultValue: () => generator(Date.now, system)
 })
 

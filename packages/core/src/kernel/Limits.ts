@@ -1,5 +1,5 @@
 /**
- * Every number in the service's contract, in one table (contract §17.1).
+ * The limits of contract §17.1, in one table.
  *
  * These are part of the published contract, so they are constants: schemas, the
  * OpenAPI document and the database's checks repeat them. Numbers an operator

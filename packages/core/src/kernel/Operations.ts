@@ -15,7 +15,7 @@ export interface Rules {
   readonly scope: Scope | null
   /** Whether a request must carry an idempotency key, or may; null for an operation that writes nothing. */
   readonly idempotency: "required" | "optional" | null
-  /** Whether a change leaves a record of the audit. */
+  /** Whether a change leaves an audit record. */
   readonly isAudited: boolean
   /** Whether the result holds a secret, so that a recorded response is stored encrypted. */
   readonly isSecret: boolean
@@ -96,7 +96,7 @@ export type KeyedOperation = { [O in Operation]: Table[O]["scope"] extends Scope
 /** The operations that an API key may run and that write. */
 export type KeyedWrite = { [O in KeyedOperation]: Table[O]["idempotency"] extends string ? O : never }[KeyedOperation]
 
-/** The operations that leave a record of the audit. */
+/** The operations that leave an audit record. */
 export type AuditedOperation = { [O in Operation]: Table[O]["isAudited"] extends true ? O : never }[Operation]
 
 /** The rules of an operation, in one type for all of them. */

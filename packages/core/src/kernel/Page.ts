@@ -54,7 +54,7 @@ export class CursorInvalid extends Schema.TaggedError<CursorInvalid>()("CursorIn
 
 // ----------------------------------------------------------- decisions
 
-/** Returns the first rows whose texts fit a page together, and one at least. */
+/** Returns as many of the first rows as fit on one page, but at least one. */
 const fitting = <A>(rows: ReadonlyArray<A>, charsOf: (row: A) => number): ReadonlyArray<A> => {
   let chars = 0
   const end = rows.findIndex((row, index) => (chars += charsOf(row)) > limits.page_chars_max && index > 0)
@@ -77,7 +77,7 @@ export class Cursors extends Context.Service<Cursors, {
     readonly size: number
     readonly fetch: (request: PageRequest) => Effect.Effect<ReadonlyArray<A>, E, R>
     readonly position: (row: A) => Position
-    /** How many characters the texts of a row are as JSON. Needed where they may be many. */
+    /** The length of a row's texts as JSON, in characters. Required for rows with long texts. */
     readonly chars?: (row: A) => number
   }) => Effect.Effect<Page<A>, E | CursorInvalid, R | CurrentActor>
 }>()("@messaging-crm/core/Page/Cursors") {

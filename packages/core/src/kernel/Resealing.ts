@@ -1,4 +1,4 @@
-/** Resealing: encrypts stored secrets again after a new root key, so that the old key can be dropped. */
+/** Resealing: re-encrypts stored secrets after a new root key was added, so that the old key can be removed. */
 import { Effect, Option } from "effect"
 import type { OrganizationId } from "./Ids.ts"
 import type { Secrets } from "./Secrets.ts"

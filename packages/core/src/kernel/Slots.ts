@@ -8,7 +8,8 @@ interface Waiter<Key> {
 }
 
 /**
- * Makes slots. A key can hold at most as many as are free: a single key gets half of them, and another key always gets some.
+ * Makes slots. A key can hold at most as many slots as are still free. So a single key gets half of them, and other keys
+ * always get some.
  *
  * Waiting requests are served in the order of their arrival, except those of a key that holds too many.
  */

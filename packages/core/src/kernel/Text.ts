@@ -90,8 +90,8 @@ const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, normalize
  * The key of a text contains the keys of the texts in it, and no upper-case letter.
  *
  * Three conversions, because `toLowerCase` alone keeps `Straße` and `STRASSE` apart.
- * It also writes a sigma at the end of a word as `ς`: the only letter that it converts
- * by its neighbors. Folding happens here and the key is stored: an adapter never calls
+ * It also writes a sigma at the end of a word as `ς`: the only letter whose conversion
+ * depends on its neighbors. Folding happens here and the key is stored: an adapter never calls
  * `lower()`, whose result depends on the database's locale.
  */
 export const foldCase = (value: string): string =>
@@ -110,5 +110,5 @@ export const byCodePoint: Order.Order<string> = Order.mapInput(
 /** Returns the beginning of a text, at most as long as a preview, cut between two characters. */
 export const preview = (value: string): string => Array.from(value).slice(0, limits.preview_chars_max).join("")
 
-/** The text that replaces texts about an erased person. */
+/** The text that replaces texts about a person whose data was erased. */
 export const erased = "[erased]"

@@ -6,7 +6,7 @@
  * changes nothing: if a lease ends first, two processes can do it.
  *
  * A body is not a kind of work: `Commit` enqueues work for one organization, and
- * a body can be of none whose channel is connected.
+ * a body can belong to no organization, because its channel is not connected.
  */
 import { Array, Context, DateTime, Duration, Effect, FiberSet, Latch, Layer, Metric } from "effect"
 import { type ChannelId, Ids } from "../kernel/Ids.ts"
@@ -18,11 +18,11 @@ import { LeaseTime } from "../work/WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
 
-/** A body about the same people on one channel. A provider splits what a network posts together. */
+/** A body that concerns one group of people on one channel. The provider's adapter splits combined callbacks. */
 export interface CallbackPart {
   /** The channel; null where the body belongs to none that is connected. */
   readonly channel_id: ChannelId | null
-  /** The ids of its senders and recipients, without a plus sign. An erasure goes by them. */
+  /** The ids of its senders and recipients, without a plus sign. An erasure finds the body by them. */
   readonly people: ReadonlyArray<string>
   readonly body: Uint8Array
 }
@@ -54,7 +54,10 @@ export interface CallbackBacklog {
 
 const pause_max = Duration.minutes(10)
 
-/** Returns the pause after a failed attempt to process a body: one second, then twice as long each time, up to ten minutes. It never expires. */
+/**
+ * Returns the pause after a failed attempt to process a body: one second, then twice as long each time, up to ten minutes.
+ * The body never expires.
+ */
 export const pauseAfter = (attempt: number): Duration.Duration =>
   Duration.min(Duration.seconds(2 ** Math.min(attempt - 1, 20)), pause_max)
 
@@ -88,7 +91,7 @@ export class CallbackStore extends Context.Service<CallbackStore, {
 
 // ---------------------------------------------------------- operations
 
-/** The maximum of bodies that one process has in progress: each can be of 4 MB. */
+/** The maximum number of bodies that one process has in progress. Each can have 4 MB. */
 const in_progress_max = 16
 const poll_time = Duration.millis(250)
 

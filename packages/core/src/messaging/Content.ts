@@ -6,8 +6,8 @@ import { TemplateValues } from "./Template.ts"
 /**
  * Schema for the complete content of a send, so that the worker has to load nothing else to send it.
  *
- * It is stored as JSON, so cases may be added and must not be renamed. A worker of the version before leaves a send of
- * a case that it does not know, but ignores an unknown field: what changes the message is a new case.
+ * It is stored as JSON, so cases may be added and must not be renamed. A worker of the previous version leaves a send of
+ * an unknown case to a newer worker, but ignores an unknown field. So anything that changes the message must be a new case.
  */
 export const Content = Schema.Union([
   Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
@@ -41,6 +41,6 @@ export class TextTooLong extends Schema.TaggedError<TextTooLong>()("TextTooLong"
   chars_max: Schema.Int
 }) {}
 
-/** Returns whether a text has at most so many code points. */
+/** Returns whether a text has at most the given number of code points. */
 export const isAtMost = (text: string, chars_max: number): boolean =>
   text.length <= chars_max || Array.from(text).length <= chars_max

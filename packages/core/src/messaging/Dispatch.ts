@@ -127,12 +127,15 @@ const wait = (unsettled: Unsettled, { due_at, reason }: Wait, context: DecisionC
   return stop({ ...unsettled, send: { ...send, may_be_sent } }, reason, context)
 }
 
-/** Returns until when a send waits: for a worker of a newer version, if only that knows its content, or for its channel. */
+/**
+ * Returns when a waiting send is due again, or null if it does not wait. It waits for a worker of a newer version if this one
+ * does not support its content, or for its channel.
+ */
 const waitOf = ({ hold, send }: OutgoingSend, now: Timestamp): Wait | null => {
   if (!isKnownContent(send.content)) {
     return { due_at: DateTime.add(now, { seconds: 30 }), reason: "provider_unavailable" }
   }
-  // A send that is `sending` lost its worker during an attempt. It must not wait, so that its unknown outcome shows.
+  // A send that is `sending` lost its worker during an attempt. It must not wait, so that its unknown outcome is reported.
   const held = Option.filter(Holds.active(Option.fromNullOr(hold), now), () => send.status === "queued")
   const waitFor = (found: Holds.ChannelHold) => ({ due_at: Holds.nextCheck(found, send.id, now), reason: found.reason })
   return Option.getOrNull(Option.map(held, waitFor))
@@ -258,7 +261,7 @@ export class Dispatch extends Context.Service<Dispatch, {
       /**
        * Records that the provider accepted the send.
        *
-       * Only this process has that fact, so it retries for almost the whole lease.
+       * Only this process knows that the message was accepted, so it retries for almost the whole lease.
        */
       const completeNow = (claimed: ClaimedWork, outgoing: OutgoingSend, accepted: Accepted) => {
         const { channel_id, id: send_id } = outgoing.send

@@ -20,9 +20,9 @@ export interface Download {
  * **Contract** (checked by `adapter-http/test/Downloads.test.ts`)
  *
  * - Nothing is ever sent to an address that is neither public nor allowed: that is
- *   `FileAbsent`, and so is a URL of another protocol than https. The address that is
+ *   `FileAbsent`, and so is a URL with a protocol other than https. The address that is
  *   connected to is the one that was checked.
- * - Every response with a status is returned, also a redirect, which is not followed.
+ * - Every response with a status is returned, even a redirect, which is not followed.
  * - The host receives the given headers, and no header with this service's traces.
  * - A host that cannot be reached, and a response that breaks off, is `FileUnavailable`.
  * - The caller bounds the time: the request ends with its scope.

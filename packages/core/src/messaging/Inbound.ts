@@ -133,7 +133,7 @@ export const statusReported = (
     : completed
 }
 
-/** The maximum number of pages of a conversation that one report of all messages before a time reads. */
+/** The maximum number of pages that are read for one report about all messages before a time. */
 const covered_pages_max = 20
 
 // ---------------------------------------------------------- operations
@@ -155,7 +155,7 @@ export class Inbound extends Context.Service<Inbound, {
       const media = yield* Media.Media
       const messages = yield* MessageStore
 
-      /** Commits the changes that an event causes. Such a decision has no result and cannot refuse. */
+      /** Commits the changes that an event causes. Such a decision returns no result and no error. */
       const commit = <Loaded>(
         organization_id: OrganizationId,
         load: Effect.Effect<Loaded>,

@@ -150,7 +150,7 @@ export class MediaNotFound extends Schema.TaggedError<MediaNotFound>()("MediaNot
 
 // ----------------------------------------------------------- decisions
 
-/** Makes the file of a message appear, in the message's commit. Its bytes are stored already. */
+/** Publishes the file of a message in the message's commit. Its bytes are stored already. */
 export const publish = ({ byte_size, filename, id, mime_type }: MessageMedia): Changes.Changes =>
   id === null || byte_size === null ? Changes.none : MediaRows.insert({ id, mime_type, filename, byte_size })
 
@@ -205,7 +205,7 @@ class TooLarge extends Schema.TaggedError<TooLarge>()("TooLarge", {}) {}
 export interface OpenedFile {
   readonly organization_id: OrganizationId
   readonly file: MediaFile
-  /** The bytes from `start` up to and without `end`. It dies if the file is removed meanwhile. */
+  /** The bytes from `start` up to, but not including, `end`. The stream dies if the file is removed while it is read. */
   readonly read: (start: number, end: number) => Stream.Stream<Uint8Array>
   readonly expires_in: Duration.Duration
 }

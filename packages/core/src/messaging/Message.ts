@@ -157,9 +157,9 @@ const advance = <M extends Message>(message: M, update: StatusUpdate): M => {
  *
  * Each time is the earliest that was reported, the text is that of the latest
  * edit, and the status of an outbound message follows from the times. So any
- * order and any repetition of updates ends in the same message; only of two edits
- * with one time the first stays. `delivered` and `read` replace `failed`; a
- * deletion wins over every edit. An update without effect returns the same object,
+ * order and any repetition of updates ends in the same message. The only exception:
+ * of two edits with the same time, the first one is kept. `delivered` and `read`
+ * replace `failed`; a deletion wins over every edit. An update without effect returns the same object,
  * so that a repeated report writes nothing. So does one that a newer version has
  * stored, with a status that is unknown here.
  */

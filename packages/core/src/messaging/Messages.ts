@@ -21,8 +21,8 @@ export * from "./Message.ts"
 // ---------------------------------------------------------------- data
 
 /**
- * A message as it is stored. Its `delivered_at` is what the provider reported; of
- * a message that was read without a report of delivery, callers see `read_at` there.
+ * A message as it is stored. Its `delivered_at` is what the provider reported; if
+ * a message was read without a delivery report, callers see `read_at` there.
  */
 export interface MessageRow extends Message {
   readonly version: Changes.Version
@@ -275,7 +275,7 @@ export class Messages extends Context.Service<Messages, {
           Effect.fromOption(() => new ConversationNotFound())
         )
         const fetch = (page: PageRequest) => store.list(organization_id, conversation_id, page)
-        // A message or a cursor shows that there is a conversation, so it is looked for only without both.
+        // A message or a valid cursor proves that the conversation exists, so it is looked up only if there is neither.
         const rows = { list: "messages", filters: { conversation_id }, fetch, position: positionOf }
         const { data, next_cursor } = yield* cursors.page({ ...rows, cursor, size: limits.page_size_default }).pipe(
           Effect.tapErrorTag("CursorInvalid", () => conversation)

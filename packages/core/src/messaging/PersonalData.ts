@@ -2,7 +2,7 @@
  * Personal data: everything about one person, exported or erased (contract §20).
  *
  * An erasure keeps the rows that others refer to, with `[erased]` in place of what
- * they said of the person, so that conversations keep their shape. It runs in
+ * they contained about the person, so that conversations keep their shape. It runs in
  * steps, each of which can be repeated: to finish an interrupted erasure, run it again.
  */
 import { Context, DateTime, Effect, Equal, Layer, Option, Result, Stream, Struct } from "effect"
@@ -25,7 +25,7 @@ export { ContactExport, export_schema } from "./ContactExport.ts"
 
 // ----------------------------------------------------------- decisions
 
-/** The number of messages of one page of an export, and the maximum of rows that one commit of an erasure writes. */
+/** The number of messages on one page of an export, and the maximum number of rows that one commit of an erasure writes. */
 const page_size = 100
 
 /** Returns whether a row has these values already. */
@@ -126,12 +126,12 @@ export interface LoadedNetworkId extends IdentityNetworkId {
  *
  * **Contract** (checked by `conformance/PersonalData.ts`)
  *
- * - `networkIds` returns every network ID of the contact's identities, `conversations` its
- *   conversations and `sends` the sends of one, each in any order. `messages` returns
- *   a page of the messages of one, the newest first, then by the greatest id.
- * - `eraseCopies` deletes the idempotency records whose body contains the contact's id, and the others with their
- *   fingerprints, and removes the resources of events about it, its conversations, and its messages, and the
- *   endpoints' responses to such events. None has a version, so no decision can name them.
+ * - `networkIds` returns every network ID of the contact's identities, `conversations` returns
+ *   its conversations, and `sends` the sends of a conversation, each in any order. `messages`
+ *   returns a page of the messages of a conversation, the newest first, then by the greatest id.
+ * - `eraseCopies` deletes the idempotency records whose body contains the contact's id, and all other records with
+ *   the same fingerprints. It removes the resources of events about the contact, its conversations, and its messages,
+ *   and the endpoints' responses to such events. None has a version, so no decision can name them.
  * - `eraseCallbacks` deletes the stored callbacks of the organization's channels
  *   that are about one of the people.
  * - Nothing of another contact or organization is changed. Each may be repeated.
@@ -291,7 +291,8 @@ export class PersonalData extends Context.Service<PersonalData, {
         yield* store.eraseCallbacks(organization_id, people)
         yield* eraseStored(organization_id, id)
         yield* runAudited("contacts.erase", { load, decide: erase })
-        // Concurrent commits can add data until the network IDs are removed, and the sends that they create even later.
+        // Concurrent commits can add data until the network IDs are removed, and a send that such a commit created can add
+        // data even later. So erase once more.
         yield* eraseStored(organization_id, id)
         yield* runAudited("contacts.erase", { load, decide: erase })
       })

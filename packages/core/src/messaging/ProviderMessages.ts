@@ -50,7 +50,7 @@ interface Loaded {
 
 const isStored = ({ found }: Loaded) => Option.isSome(Option.flatMap(found, ({ message }) => message))
 
-/** Returns what a message is in its conversation, by its author. */
+/** Returns the direction, sender, and status of a message, which depend on its author. */
 const authoredBy = (event: Unread<NetworkMessage>): Pick<Message, "direction" | "sender" | "status"> =>
   event.event === "message_received"
     ? { direction: "inbound", sender: { type: "contact", name: event.from.display_name }, status: "received" }
@@ -88,7 +88,7 @@ const messageOf = (
 }
 
 /**
- * Inserts a message into the conversation with its partner, which is created if needed.
+ * Inserts a message into the contact's conversation, and creates the conversation if needed.
  *
  * The contact's message reopens a closed conversation. A message that the business sent in the network's own app leaves it
  * closed, like a message that the API sends.
@@ -121,10 +121,13 @@ export const storeMessage = (
   )
 }
 
-/** The effect on one message of a report about all messages before a time. */
+/** The effect of a report about all messages before a time on one message. */
 export type Coverage = "moves" | "has" | "none"
 
-/** Returns whether a report of all messages before a time moves a message, or the message has that status already. */
+/**
+ * Returns whether a report about all messages before a time advances the status of a message, or the message already has
+ * that status.
+ */
 export const coverageOf = (
   { delivered_at, direction, failed_at, provider_message_id, read_at, sent_at }: Message,
   { status, until }: Pick<MessagesReported, "status" | "until">

@@ -81,8 +81,10 @@ export const fail = (send: SendRow, failure_reason: FailureReason, context: Deci
 }
 
 /**
- * Returns whether a stored message is the send's. One with the provider message id and other contents is not: the id was
- * reused. One that the network reported as written in its own app, before it responded, is.
+ * Returns whether the stored message with a send's provider message id is the message of that send.
+ *
+ * If the contents differ, it is not: the provider reused the id. If the network reported it as written in its own app
+ * before it responded, it is.
  */
 const isMessageOf = ({ content, conversation_id }: SendRow, message: Message): boolean =>
   message.direction === "outbound" && message.conversation_id === conversation_id &&
@@ -102,7 +104,7 @@ export const complete = (
 ): Changes.Changes => {
   if (Option.isNone(outgoing)) return Changes.none
   const { channel, contact_id, identity_id, send: row } = outgoing.value
-  // What the provider says of a person who was erased is not stored.
+  // What the provider reports about a person whose data was erased is not stored.
   if (row.recipient === erased) return Changes.none
   const aliases = addAliases(channel.type, identity_id, recipient_aliases)
   // A concurrent erasure of the person writes the send, and so makes this commit fail.
@@ -113,7 +115,7 @@ export const complete = (
     return Changes.all(
       aliases,
       SendRows.update(row, State.accept(row, known.id)),
-      // A caller with updates writes the message itself, and a commit writes a row once.
+      // A caller that has updates writes the message itself; a commit must not write a row twice.
       known.sender.type === "business_app" && updates.length === 0
         ? MessageRows.update(known, { sender: senderOf(outgoing.value) })
         : Changes.none

@@ -1,5 +1,5 @@
 /**
- * Sends: orders to send one message, from the 202 until the provider has accepted
+ * Sends: requests to send one message, from the 202 until the provider has accepted
  * or refused it (contract §12).
  *
  * | State | Event | Next state |
@@ -66,7 +66,10 @@ export class ReplyWindowClosed extends Schema.TaggedError<ReplyWindowClosed>()("
 /** Returns whether the send is neither `sent` nor `failed`. */
 export const isOpen = ({ status }: Pick<Send, "status">): boolean => status !== "sent" && status !== "failed"
 
-/** Returns whether the send becomes `sent` once the provider is known to have accepted it: no other failure is a guess. */
+/**
+ * Returns whether the send becomes `sent` once the provider is known to have accepted it. `outcome_unknown` is the only
+ * failure that is not certain.
+ */
 export const isUnproven = (send: Pick<Send, "failure_reason" | "status">): boolean =>
   isOpen(send) || send.failure_reason === "outcome_unknown"
 

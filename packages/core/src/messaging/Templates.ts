@@ -221,7 +221,7 @@ export class Templates extends Context.Service<Templates, {
         return templates
       })
 
-      // Concurrent readers share one call, because providers limit the rate of calls. Nothing of it stays.
+      // Concurrent readers share one call, because providers limit the rate of calls. The result is not cached.
       const live = yield* Cache.make({ lookup: load, capacity: accounts_max, timeToLive: Duration.zero })
 
       const copied = (account: string) =>

@@ -129,8 +129,8 @@ export class WebhookUrlRefused extends Schema.TaggedError<WebhookUrlRefused>()("
 /** Nothing is posted to a disabled webhook, and it does not change. */
 export class WebhookDisabled extends Schema.TaggedError<WebhookDisabled>()("WebhookDisabled", {}) {}
 
-/** The webhook already has the maximum of secrets that sign. */
+/** The webhook already has the maximum number of secrets that sign. */
 export class TooManySecrets extends Schema.TaggedError<TooManySecrets>()("TooManySecrets", { limit: Schema.Int }) {}
 
-/** The organization already has the maximum of active webhooks. */
+/** The organization already has the maximum number of active webhooks. */
 export class TooManyWebhooks extends Schema.TaggedError<TooManyWebhooks>()("TooManyWebhooks", { limit: Schema.Int }) {}

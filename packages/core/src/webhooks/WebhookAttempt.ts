@@ -61,7 +61,7 @@ export interface Posted {
 /** The process has reached its limit of concurrent attempts to the host. Nothing was posted. */
 export class HostBusy extends Schema.TaggedError<HostBusy>()("HostBusy", {}) {}
 
-/** The key of a decrypted signing secret in the cache. Equal by value. */
+/** Cache key: an encrypted signing secret with its context. Keys are compared by value. */
 class SealedSecret extends Data.Class<{ readonly context: string; readonly sealed: string }> {}
 
 // ----------------------------------------------------------- decisions
@@ -70,7 +70,7 @@ class SealedSecret extends Data.Class<{ readonly context: string; readonly seale
 const attempt_time_max = Duration.seconds(25)
 
 /**
- * The maximum of concurrent attempts of a process to one host, and how long another one waits for a slot.
+ * The maximum number of concurrent attempts of a process to one host, and how long a further attempt waits for a slot.
  *
  * A host can be a third party's, and webhooks of several organizations can have the same host: one organization gets at
  * most half of the slots.

@@ -89,7 +89,7 @@ export const retry = (
     })
   })
 
-/** Raises an event for one webhook alone, to which none can subscribe. */
+/** Raises an event, to which no webhook can subscribe, for one webhook. */
 const test = (
   webhook: WebhookRow,
   context: DecisionContext

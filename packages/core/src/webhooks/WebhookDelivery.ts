@@ -15,7 +15,7 @@ import { UnansweredCode } from "./WebhookTransport.ts"
 export const WebhookDeliveryStatus = Schema.Literals(["pending", "succeeded", "failed"])
 export type WebhookDeliveryStatus = typeof WebhookDeliveryStatus.Type
 
-/** Why the last attempt failed: a stable word of the API. */
+/** Why the last attempt failed: a stable code of the API. */
 export const FailureCode = Schema.Literals([...UnansweredCode.literals, "http_status", "webhook_disabled"])
 export type FailureCode = typeof FailureCode.Type
 
@@ -89,7 +89,7 @@ export const newDelivery = (
   id: Changes.deliveryIdOf(event_id, webhook_id),
   webhook_id,
   event_id,
-  // Only `Events.make` makes events.
+  // The cast is safe, because only `Events.make` creates events.
   event_type: type as AnyEventType,
   status: "pending",
   attempt_count: 0,

@@ -8,7 +8,7 @@ export interface Health {
   readonly first_failure_at: Timestamp | null
 }
 
-/** A webhook is disabled after this time without a success, if at least so many attempts failed. */
+/** A webhook is disabled after this time without a success, if at least this number of attempts failed. */
 export const disable_after = { time: Duration.days(5), failures_min: 10 } as const
 
 /** After `failures_min` consecutive failures, the webhook is paused between attempts, which are made one at a time. */

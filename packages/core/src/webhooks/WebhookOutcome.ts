@@ -23,9 +23,9 @@ import { nextAttempt } from "./WebhookSchedule.ts"
 export const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "finish" })
 
 /**
- * Returns how many attempts at once an endpoint gets that took so long to respond: eight, divided by the seconds.
+ * Returns how many concurrent attempts an endpoint gets, given its response time: eight divided by the seconds.
  *
- * So an endpoint that takes seconds leaves the organization's places in the workers to its other webhooks.
+ * So a slow endpoint leaves the organization's slots in the workers to its other webhooks.
  */
 export const attemptsAtOnce = ({ duration_ms }: Pick<Attempt, "duration_ms">): number =>
   Math.max(1, Math.floor(lanes.webhook_delivery.cap / Math.max(1, duration_ms / 1000)))
@@ -73,10 +73,10 @@ const applyBackoff = ({ id: lane }: WebhookRow, health: Health, now: Timestamp):
     : Changes.throttle({ kind: "webhook_delivery", lane, until: DateTime.addDuration(now, pause), cap: 1 })
 }
 
-/** For how long a webhook waits whose signing secret no key decrypts. */
+/** How long a webhook waits if no key decrypts its signing secret. */
 const unreadable_pause = Duration.minutes(1)
 
-/** Keeps a delivery pending that could not be signed. One delivery of the webhook is tried again each minute. */
+/** Keeps a delivery that could not be signed pending. One delivery of the webhook is tried again each minute. */
 export const hold = (claimed: ClaimedWork, { id: lane }: WebhookRow, now: Timestamp): Changes.Changes => {
   const until = DateTime.addDuration(now, unreadable_pause)
   return Changes.all(
@@ -87,15 +87,18 @@ export const hold = (claimed: ClaimedWork, { id: lane }: WebhookRow, now: Timest
 
 export const reportUnreadable = ({ id: webhook_id }: WebhookRow) =>
   Effect.annotateLogs(
-    Effect.logError("No key of SECRET_KEY decrypts the signing secret of a webhook: its deliveries wait"),
+    Effect.logError("No key in SECRET_KEY decrypts the signing secret of a webhook: its deliveries wait"),
     { webhook_id }
   )
 
-/** Makes a delivery due in 5 to 15 seconds whose host has as many attempts in progress as it gets. */
+/** Reschedules a delivery for 5 to 15 seconds later, because its host has the maximum number of attempts in progress. */
 export const yieldHost = (claimed: ClaimedWork, now: Timestamp, random: number): Changes.Changes =>
   Changes.settle({ claimed, outcome: "postpone", due_at: DateTime.add(now, { seconds: 5 + Math.floor(random * 10) }) })
 
-/** Makes a delivery due now that was not attempted, or failed at a URL that its webhook no longer has, which does not count. */
+/**
+ * Makes a delivery due now if it was not attempted, or if the attempt failed at a URL that the webhook no longer has. Such a
+ * failure does not count.
+ */
 export const postAgain = (claimed: ClaimedWork, due_at: Timestamp): Changes.Changes =>
   Changes.settle({ claimed, outcome: "postpone", due_at })
 
@@ -145,7 +148,7 @@ export const failed = (
   return { result: disabling, changes }
 }
 
-/** Tells the operator of a webhook that was disabled because of its endpoint. */
+/** Logs and counts that a webhook was disabled because of its endpoint. */
 export const reportDisabled = ({ id: webhook_id }: WebhookRow, reason: Exclude<Disabling, null>) =>
   Effect.andThen(
     Metric.update(Metric.withAttributes(webhooks_disabled, { reason }), 1),

@@ -1,5 +1,5 @@
 /**
- * The secrets that sign for a webhook: the newest, and former ones for a day after a rotation (contract §14.17).
+ * The secrets that sign for a webhook: the newest, and former ones for a day after a rotation (contract §14.16).
  *
  * They are stored as one encrypted text, so that all are replaced and encrypted anew together.
  */

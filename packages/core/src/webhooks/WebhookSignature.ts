@@ -7,7 +7,7 @@ import { traced } from "../kernel/Traces.ts"
 
 /** The signed parts of an attempt. */
 export interface Signed {
-  /** The event's id, the same on every attempt. It must not contain a full stop, which is the separator of the signed text. */
+  /** The event's id, the same on every attempt. It must not contain a period, which is the separator of the signed text. */
   readonly id: string
   /** The time of the attempt. An endpoint refuses a signature older than five minutes. */
   readonly timestamp: DateTime.Utc

@@ -54,7 +54,7 @@ export class WebhookRequestFailed extends Schema.TaggedError<WebhookRequestFaile
  * **Contract** (checked by `conformance/WebhookTransport.ts`)
  *
  * - The endpoint receives the exact bytes of the body, and every given header.
- * - Every response with a status is returned, also a redirect, which is not followed.
+ * - Every response with a status is returned, even a redirect, which is not followed.
  * - `post` ends within 15 seconds, with `timeout` if no status was received by then.
  *   The rest of a longer body is not read.
  * - Nothing is ever sent to an address that is neither public nor allowed: that is

@@ -59,7 +59,7 @@ export * from "./WebhookHealth.ts"
  */
 export const abandoned_max = 200
 
-/** The scopes of a key that sends resources to a URL: it could read them with these scopes. */
+/** The scopes that a key needs for a webhook with resources, because the endpoint receives what these scopes can read. */
 const resource_scopes = ["contacts:read", "conversations:read"] as const
 
 /** Returns the encryption context of a webhook's secret, so that the ciphertext cannot be decrypted for another webhook. */
@@ -211,7 +211,7 @@ export class Webhooks extends Context.Service<Webhooks, {
     Webhook,
     WebhookNotFound | WebhookDisabled | WebhookUrlRefused | InsufficientScope
   >
-  /** Replaces the signing secret. Attempts are signed with both for 24 hours (contract §14.17). */
+  /** Replaces the signing secret. Attempts are signed with both for 24 hours (contract §14.16). */
   readonly rotateSecret: Write<[id: WebhookId], CreatedWebhook, WebhookNotFound | WebhookDisabled | TooManySecrets>
   /** Disables a webhook permanently, and fails its pending deliveries. Disabling it again changes nothing. */
   readonly disable: Write<[id: WebhookId], Webhook, WebhookNotFound>
@@ -251,7 +251,7 @@ export class Webhooks extends Context.Service<Webhooks, {
         const signing_secret = Redacted.value(yield* newSecret)
         const sealed_secret = yield* secrets.seal(secretContext(organization_id, id), signing_secret)
         return yield* runAudited("webhooks.create", {
-          // The organization first: its version must be no newer than what it guards.
+          // Loads the organization first: its version must not be newer than the count that it protects.
           load: Effect.all({
             organization: organizations.find(organization_id),
             active: store.countActive(organization_id)

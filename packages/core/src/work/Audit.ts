@@ -2,7 +2,7 @@
  * Audit: who changed what, and when (contract §19).
  *
  * A record is one of the changes of the operation that it is about, so it exists
- * exactly when that operation is committed. It holds ids and no content. Records
+ * if and only if that operation is committed. It holds ids and no content. Records
  * are never changed, and deleted only by age.
  */
 import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"

@@ -80,7 +80,7 @@ export interface EventResource {
   /** The resource as callers see it. Its times become text as `Timestamp` encodes them. */
   readonly value: object
   readonly contact_id: ContactId
-  /** Null where the resource is no message. */
+  /** Null if the resource is not a message. */
   readonly message_id: MessageId | null
 }
 

@@ -12,8 +12,8 @@ export class KeyUsed extends Data.TaggedError("KeyUsed") {}
 export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 
 /**
- * The database did not confirm a commit with an idempotency record, which was applied or was not. A commit with the same
- * record finds out: it is `KeyUsed`, or takes effect.
+ * The database did not confirm a commit with an idempotency record, which was applied or was not. To find out, commit again
+ * with the same record: that commit fails with `KeyUsed`, or takes effect.
  */
 export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
 
@@ -28,7 +28,7 @@ export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
  *   until the changes are applied. Otherwise: `Conflict`. Of concurrent commits
  *   that update one version of a row, exactly one succeeds.
  * - A duplicate unique key is a `Conflict`: an id, a tag's `name_key`, a
- *   present member's `email_key`, a channel's type and address, a contact
+ *   current member's `email_key`, a channel's type and address, a contact
  *   field's `key`, a name on a type of channel, a channel and identity, a
  *   channel and provider message id. A duplicate idempotency key is `KeyUsed`,
  *   which takes precedence over `Conflict`.
@@ -43,9 +43,9 @@ export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
  *   the event's time and has work in its webhook's lane. The event's resource is
  *   stored if one of them asks for it, and the commit returns the ids of these events.
  * - Work is inserted unless an item of its kind exists for its `ref`. It carries
- *   the trace that the commit runs in. In a fifo lane, work of a commit that began
- *   after another had returned comes after that one's work.
- * - A record of the audit is stored with the other changes.
+ *   the trace that the commit runs in. In a fifo lane, if a commit begins after
+ *   another one has returned, its work is queued after that commit's work.
+ * - An audit record is stored with the other changes.
  * - `abandon` fails pending deliveries, except those that the same commit updates.
  * - A settlement by a claim that no longer holds its item is `LeaseLost`.
  * - A row is written once: two updates of one row in one commit are a defect.

@@ -6,7 +6,7 @@
 import { Context, Duration, Effect, Random, Semaphore } from "effect"
 import type { Changes } from "./Changes.ts"
 
-/** The maximum of attempts of one operation, about two seconds of conflicts. After that it fails. */
+/** The maximum number of attempts of one operation, about two seconds of conflicts. After that it fails. */
 export const tries_max = 50
 
 /** The number of semaphores. Operations that had a conflict on the same row share one. */
@@ -41,7 +41,7 @@ export const make = Effect.gen(function*() {
       const semaphore = semaphores[stripeOf(changes)]
       return semaphore === undefined ? retries : Semaphore.withPermit(semaphore, retries)
     },
-    /** Pauses after so many attempts. */
+    /** Pauses after the given number of attempts. */
     pause: Effect.fnUntraced(function*(tries: number) {
       const millis = backoff(tries, longest, yield* Random.next)
       yield* millis > 0 ? Effect.sleep(millis) : Effect.yieldNow

@@ -31,7 +31,7 @@ export interface DecisionContext {
 
 /** An operation: its load and its decision. */
 export interface Operation<Loaded, A, Refusal, R> {
-  /** Never fails: a row that does not exist is loaded as none, so that `decide` alone orders the refusals. */
+  /** Never fails: a row that does not exist is loaded as none, so that only `decide` determines which error is returned first. */
   readonly load: Effect.Effect<Loaded, never, R>
   readonly decide: (loaded: Loaded, context: DecisionContext) => Result.Result<Changes.Decision<A>, Refusal>
   /**
@@ -72,7 +72,7 @@ export const zipConcurrently = <A, B, R1, R2>(
     (fiber) => Effect.flatMap(other, (b) => Effect.map(Fiber.join(fiber), (a) => [a, b] as const))
   )
 
-/** The records that are committed with a decision: of the audit, and of the response. */
+/** The records that are committed with a decision: the audit record, and the recorded response. */
 type Records = Pick<Changes.Changes, "audit" | "response">
 
 /** Makes the result of a run from a decision, and the records that are committed with it. */
@@ -92,7 +92,7 @@ interface Call {
   readonly isQuiet: true | undefined
 }
 
-/** Returns the record of the audit for a call. A call that changes nothing has none if it is quiet, or an operator's. */
+/** Returns the audit record of a call. A call that changes nothing has none if it is quiet, or an operator's. */
 const auditOf = <A extends { readonly id: string }>(
   { actor, isQuiet, name, request_id }: Call,
   { changes, result }: Changes.Decision<A>,
@@ -103,7 +103,7 @@ const auditOf = <A extends { readonly id: string }>(
     ? Changes.none
     : { audit: Audit.make(name, result.id, actor, request_id, context) }
 
-/** Returns the result of a call itself, and commits the record of the audit. */
+/** Returns the result of a call itself, and commits the audit record. */
 const returnResult =
   (call: Call) => <A extends { readonly id: string }>(decision: Changes.Decision<A>, context: DecisionContext) =>
     Effect.succeed([decision.result, auditOf(call, decision, context)] as const)
@@ -141,7 +141,7 @@ const kindsOf = ({ enqueue = [], raise = [], throttle = [] }: Changes.Changes): 
 export class Decide extends Context.Service<Decide, {
   /**
    * Runs one operation of the current actor, and returns its result once it is
-   * committed. The commit includes a record of the audit about the resource with
+   * committed. The commit includes an audit record about the resource with
    * the result's id, unless an operator's command changes nothing. After `tries_max`
    * conflicts it fails with `ConcurrentChanges`.
    *
@@ -213,7 +213,7 @@ export class Decide extends Context.Service<Decide, {
         unconfirmed: Unconfirmed | null
       ): Effect.fn.Return<Attempt<Out>, Refusal | ConcurrentChanges | LeaseLost, R> {
         if (failure._tag === "LeaseLost") return yield* failure
-        // No error of the operation: `Idempotency` replays the record of a used key.
+        // Not an error of the operation: `Idempotency` replays the record of a used key.
         if (failure._tag === "KeyUsed") return yield* Effect.die(failure)
         const lost = failure._tag === "Unconfirmed" ? failure : unconfirmed
         if (tries === ConflictRetries.tries_max) {

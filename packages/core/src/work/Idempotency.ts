@@ -65,7 +65,7 @@ export class RequestProcessing extends Schema.TaggedError<RequestProcessing>()("
 
 // ----------------------------------------------------------- decisions
 
-/** Returns the key that a header's value is, or none for a malformed one. HTTP removes white space around the value. */
+/** Parses a header value as an idempotency key; none if it is malformed. HTTP removes white space around the value. */
 export const parseKey: (header: string) => Option.Option<IdempotencyKey> = Schema.decodeUnknownOption(IdempotencyKey)
 
 /**

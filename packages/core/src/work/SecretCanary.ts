@@ -11,7 +11,7 @@ import { Secrets } from "../kernel/Secrets.ts"
 /** The encryption context of the canary. */
 const context = "canary"
 
-/** For how many milliseconds the result of a check counts. */
+/** How long the result of a check is cached, in milliseconds. */
 const checked_millis = 5000
 
 // ---------------------------------------------------------------- port
@@ -21,7 +21,7 @@ const checked_millis = 5000
  *
  * **Contract** (checked by `conformance/SecretCanary.ts`)
  *
- * - `insert` stores it, unless there is one: of concurrent ones the first.
+ * - `insert` stores it, unless there is one. Of concurrent inserts, the first one wins.
  * - `replace` replaces it if it is still `before`.
  */
 export class SecretCanaryStore extends Context.Service<SecretCanaryStore, {
@@ -35,7 +35,7 @@ export class SecretCanaryStore extends Context.Service<SecretCanaryStore, {
 export class SecretCanary extends Context.Service<SecretCanary, {
   /** Returns whether a key of this process decrypts the canary, which it stores if there is none. Checks every 5 seconds. */
   readonly isOpened: Effect.Effect<boolean>
-  /** Re-encrypts the canary under the newest key, after the other secrets, so that the older key can be dropped. */
+  /** Re-encrypts the canary under the newest key, after the other secrets, so that the older key can be removed. */
   readonly reseal: Effect.Effect<void>
 }>()("@messaging-crm/core/SecretCanary") {
   static readonly layer = Layer.effect(
@@ -62,7 +62,7 @@ export class SecretCanary extends Context.Service<SecretCanary, {
         const isOpened = sealed === last?.sealed ? last.isOpened : yield* opens(sealed)
         if (!isOpened && last?.isOpened !== false) {
           yield* Effect.logError(
-            "No key of SECRET_KEY decrypts the database's secrets; the process is not ready and claims no work"
+            "No key in SECRET_KEY decrypts the database's secrets; the process is not ready and claims no work"
           )
         }
         last = { at, sealed, isOpened }

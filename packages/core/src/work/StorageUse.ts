@@ -1,5 +1,5 @@
 /**
- * Storage use: the bytes that an organization's requests store for a time, within a budget (contract §16.1).
+ * Storage use: the bytes that an organization's requests store for a time, within a budget (contract §16).
  *
  * Each process counts what it stores, and adds it to the database's sum one megabyte at a time. So no request waits for
  * the count, and the sum is exact to a megabyte for each process. Bytes are counted under the hour in which they expire.
@@ -21,7 +21,7 @@ const added_at_once = 1_000_000
 
 const hour_millis = Duration.toMillis("1 hour")
 
-/** The maximum of organizations whose sums a process keeps. */
+/** The maximum number of organizations whose sums a process keeps. */
 const known_max = 10_000
 
 // -------------------------------------------------------------- errors

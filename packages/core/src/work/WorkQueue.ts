@@ -1,7 +1,7 @@
 /**
  * The work queue, an outbox: what has to be done after a commit.
  *
- * Work is one of the changes of a commit, so it is enqueued exactly when the
+ * Work is one of the changes of a commit, so it is enqueued if and only if the
  * effect is committed. Each item is in a lane of its organization. The items of a `fifo`
  * lane are claimed one by one, in the order of insertion. Every lane has a cap on how many
  * of its items are claimed at once. A worker claims items for the time of a lease and
@@ -92,8 +92,8 @@ export interface Claim {
  *
  * **Contract** (checked by `conformance/WorkQueue.ts`)
  *
- * - `claim` returns at most `limit` due items of a kind, and at most as many of an organization
- *   that the caller has claimed `organization_max` of them. Of each lane it claims
+ * - `claim` returns at most `limit` due items of a kind, and stops at an organization once
+ *   the caller holds `organization_max` of its items. Of each lane it claims
  *   no more than the cap allows, counting the items already claimed. Of a fifo lane
  *   it claims only the first item, and nothing while that one is claimed or not
  *   due. It returns no items only if none can be claimed, or if concurrent
