@@ -13,7 +13,6 @@ import {
   operations,
   outcomeOf,
   type Scene,
-  scene,
   unlessSerial
 } from "@messaging-crm/conformance/Races"
 import { CurrentActor } from "@messaging-crm/core/Actor"
@@ -28,6 +27,7 @@ import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import * as Scenes from "../testing/Scenes.ts"
 
 /** The number of the effect whose fiber waits for its turn at each step. */
 const InTurn = Context.Reference<number | null>("Interleavings/InTurn", { defaultValue: () => null })
@@ -124,43 +124,57 @@ const inTurns = Effect.fnUntraced(function*<A, R>(
   return { answers: yield* Effect.forEach(fibers, Fiber.join), steps }
 })
 
-/** Interleaves operations on a new scene. */
-const together = (storage: Storage, names: ReadonlyArray<string>, schedule: Schedule) =>
+/** Starts the operations over a store, each time with the same scene. */
+const stage = Effect.fnUntraced(function*(storage: Storage) {
+  const context = yield* Layer.build(Layer.fresh(layer(storage)))
+  return { context, begin: yield* Effect.provideContext(Scenes.repeatable, context) }
+})
+
+type Stage = Effect.Success<ReturnType<typeof stage>>
+
+/** Interleaves operations on a scene. */
+const together = ({ begin, context }: Stage, names: ReadonlyArray<string>, schedule: Schedule) =>
   Effect.gen(function*() {
-    const set = yield* scene
+    const set = yield* begin
     const { answers, steps } = yield* inTurns(names.map((name) => outcomeOf(name, set)), schedule)
     return { outcome: JSON.stringify(yield* observe(set, answers)), steps }
-  }).pipe(Effect.provide(layer(storage), { local: true }))
+  }).pipe(Effect.provideContext(context))
+
+/** The store under test, and the one whose serial outcomes are right. */
+interface Stages {
+  readonly tested: Stage
+  readonly serial: Stage
+}
 
 /** Returns the outcome if no serial order of the operations has it. */
 const strange = Effect.fnUntraced(function*(
-  storage: Storage,
+  { serial, tested }: Stages,
   names: ReadonlyArray<string>,
   schedule: Schedule
 ) {
-  const { outcome, steps } = yield* together(storage, names, schedule)
-  const expected = yield* unlessSerial(names, outcome).pipe(Effect.provide(layer(stores), { local: true }))
+  const { outcome, steps } = yield* together(tested, names, schedule)
+  const expected = yield* Effect.provideContext(unlessSerial(serial.begin, names, outcome), serial.context)
   return expected === null ? null : { names, steps, outcome, expected }
 })
 
 type Failure = Effect.Success<ReturnType<typeof strange>>
 
 /** Shrinks a failure to the fewest operations and the shortest schedule that still fail. */
-const shrink = Effect.fnUntraced(function*(storage: Storage, failure: NonNullable<Failure>) {
+const shrink = Effect.fnUntraced(function*(stages: Stages, failure: NonNullable<Failure>) {
   let least = failure
   for (let position = 0; position < least.names.length;) {
     const names = least.names.toSpliced(position, 1)
     let found: Failure = null
     for (let seed = 0; names.length > 1 && seed < 50 && found === null; seed++) {
       const next = random(seed)
-      found = yield* strange(storage, names, () => Math.floor(next() * 100))
+      found = yield* strange(stages, names, () => Math.floor(next() * 100))
     }
     if (found === null) position++
     else least = found
   }
   for (let length = 0; length < least.steps.length; length++) {
     const prefix = least.steps.slice(0, length)
-    const found = yield* strange(storage, least.names, (step) => prefix[step] ?? 0)
+    const found = yield* strange(stages, least.names, (step) => prefix[step] ?? 0)
     if (found !== null) return { ...found, steps: prefix }
   }
   return least
@@ -170,11 +184,12 @@ const names = Object.keys(operations)
 
 /** Runs two or three operations for each seed, and returns the first failure, shrunk. */
 const search = Effect.fnUntraced(function*(storage: Storage, seeds: ReadonlyArray<number>, among = names) {
+  const stages = { tested: yield* stage(storage), serial: yield* stage(stores) }
   for (const seed of seeds) {
     const next = random(seed)
     const chosen = Array.from({ length: next() < 0.7 ? 2 : 3 }, () => among[Math.floor(next() * among.length)] ?? "")
-    const failure = yield* strange(storage, chosen, () => Math.floor(next() * 100))
-    if (failure !== null) return { seed, ...yield* shrink(storage, failure) }
+    const failure = yield* strange(stages, chosen, () => Math.floor(next() * 100))
+    if (failure !== null) return { seed, ...yield* shrink(stages, failure) }
   }
   return null
 })
@@ -322,14 +337,15 @@ const orders = Array.from({ length: 15 }, (_, before) => [1, 2, 3, 4, 5].map((st
 for (const [what, tell] of Object.entries(tells)) {
   it.effect(`leave an erased contact without the name that ${what} tells meanwhile`, () =>
     Effect.gen(function*() {
+      const { begin, context } = yield* stage(stores)
       for (const [before, steps] of orders) {
         const names = yield* Effect.gen(function*() {
-          const set = yield* scene
+          const set = yield* begin
           const { id } = set.conversation.contact
           const erase = set.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
           yield* inTurns<void, Crm.Services>([erase, tell(set)], within(before, steps))
           return yield* PersonalDataStore.use((store) => store.networkIds(set.organization_id, id))
-        }).pipe(Effect.provide(layer(stores), { local: true }))
+        }).pipe(Effect.provideContext(context))
         assert.deepStrictEqual(names, [], `with ${steps} steps after ${before}`)
       }
     }))
@@ -337,9 +353,10 @@ for (const [what, tell] of Object.entries(tells)) {
 
 it.effect("leave no name of an erased contact in the event of a conversation that begins meanwhile", () =>
   Effect.gen(function*() {
+    const { begin, context } = yield* stage(stores)
     for (const [before, steps] of orders) {
       const bodies = yield* Effect.gen(function*() {
-        const set = yield* scene
+        const set = yield* begin
         const { id } = set.conversation.contact
         const channel = yield* Fixtures.channel(set.organization_id)
         const input = CreateWebhook.make({
@@ -364,7 +381,7 @@ it.effect("leave no name of an erased contact in the event of a conversation tha
         })
         yield* inTurns<unknown, Crm.Services>([erase, hello], within(before, steps))
         return yield* Fixtures.storedEvents(set.organization_id, "conversation.opened")
-      }).pipe(Effect.provide(layer(stores), { local: true }))
+      }).pipe(Effect.provideContext(context))
       assert.notInclude(
         bodies.map(({ full_body }) => full_body).join(),
         "Canaria",

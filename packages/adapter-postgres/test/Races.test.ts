@@ -1,6 +1,7 @@
 /** Runs every pair of operations concurrently, through the pools of two processes. */
 import { assert, it } from "@effect/vitest"
-import * as Memory from "@messaging-crm/adapter-memory"
+import { stores } from "@messaging-crm/adapter-memory"
+import { World } from "@messaging-crm/adapter-memory/World"
 import { layer } from "@messaging-crm/adapter-postgres"
 import {
   layer as operationsOver,
@@ -10,7 +11,8 @@ import {
   scene,
   unlessSerial
 } from "@messaging-crm/conformance/Races"
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
+import * as Scenes from "../../adapter-memory/testing/Scenes.ts"
 import * as Database from "../testing/Database.ts"
 import * as Snapshot from "../testing/Snapshot.ts"
 import { ShiftedClock } from "./ShiftedClock.ts"
@@ -22,6 +24,11 @@ const started = Layer.build(Layer.fresh(operationsOver(layer).pipe(Layer.provide
 /** The memory store may run two operations in one millisecond, unlike PostgreSQL. So this clock advances with every call. */
 let ticks = 0
 const clock = new ShiftedClock(() => ticks++)
+
+const inMemory = Effect.map(
+  Layer.build(operationsOver(stores).pipe(Layer.provideMerge(World.layer))),
+  Context.add(Clock.Clock, clock)
+)
 
 const names = Object.keys(operations)
 const pairs = names.flatMap((a, index) => names.slice(index).map((b) => [a, b] as const))
@@ -42,6 +49,8 @@ it.layer(Database.layerAlone, { excludeTestServices: true, timeout: "30 minutes"
       const [left, right] = [yield* started, yield* started]
       const set = yield* Effect.provide(scene, left)
       const restore = yield* Snapshot.save
+      const memory = yield* inMemory
+      const begin = yield* Effect.provide(Scenes.repeatable, memory)
       const strange: Array<unknown> = []
       for (const pair of pairs) {
         for (let round = 0; round < roundsOf(pair); round++) {
@@ -51,10 +60,7 @@ it.layer(Database.layerAlone, { excludeTestServices: true, timeout: "30 minutes"
             Effect.provide(outcomeOf(pair[1], set), right)
           ], { concurrency: "unbounded" })
           const outcome = JSON.stringify(yield* Effect.provide(observe(set, answers), right))
-          const expected = yield* unlessSerial(pair, outcome).pipe(
-            Effect.provide(operationsOver(Memory.layer), { local: true }),
-            Effect.provideService(Clock.Clock, clock)
-          )
+          const expected = yield* Effect.provide(unlessSerial(begin, pair, outcome), memory)
           if (expected !== null) strange.push({ pair, round, outcome, expected })
         }
       }

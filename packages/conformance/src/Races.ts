@@ -20,7 +20,7 @@ import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, Option, Result, Schema } from "effect"
-import { newPhone, phone, type Requirements, type Scene, scene } from "./Races/Scene.ts"
+import { newPhone, phone, type Requirements, type Scene } from "./Races/Scene.ts"
 
 export { layer, type Requirements, type Scene, scene } from "./Races/Scene.ts"
 
@@ -336,8 +336,12 @@ const ordersOf = <A>(items: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =
     : items.flatMap((item, index) => ordersOf(items.toSpliced(index, 1)).map((rest) => [item, ...rest]))
 
 /** Returns the outcome of operations that run one after the other, in the order of these indexes. */
-const inOrder = Effect.fnUntraced(function*(names: ReadonlyArray<string>, order: ReadonlyArray<number>) {
-  const set = yield* scene
+const inOrder = Effect.fnUntraced(function*<E, R>(
+  begin: Effect.Effect<Scene, E, R>,
+  names: ReadonlyArray<string>,
+  order: ReadonlyArray<number>
+) {
+  const set = yield* begin
   const answers: Array<unknown> = []
   for (const index of order) answers[index] = yield* outcomeOf(names[index] ?? "", set)
   return JSON.stringify(yield* observe(set, answers))
@@ -346,14 +350,21 @@ const inOrder = Effect.fnUntraced(function*(names: ReadonlyArray<string>, order:
 /** The outcomes of orders, computed when first needed. */
 const known = new Map<string, Array<string>>()
 
-/** Returns null when some order has the same outcome as the concurrent run, else the outcome of every order. */
-export const unlessSerial = Effect.fnUntraced(function*(names: ReadonlyArray<string>, outcome: string) {
+/**
+ * Returns null when some order has the same outcome as the concurrent run, else the outcome of every order. Each order begins
+ * with the scene that `begin` returns.
+ */
+export const unlessSerial = Effect.fnUntraced(function*<E, R>(
+  begin: Effect.Effect<Scene, E, R>,
+  names: ReadonlyArray<string>,
+  outcome: string
+) {
   const key = names.join("|")
   const outcomes = known.get(key) ?? []
   known.set(key, outcomes)
   if (outcomes.includes(outcome)) return null
   for (const order of ordersOf(names.map((_, index) => index)).slice(outcomes.length)) {
-    const ended = yield* inOrder(names, order)
+    const ended = yield* inOrder(begin, names, order)
     outcomes.push(ended)
     if (ended === outcome) return null
   }

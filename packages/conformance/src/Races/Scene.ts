@@ -17,7 +17,7 @@ import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
-import { type ClaimedWork, WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
+import { WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer } from "effect"
 import * as Provider from "../Provider.ts"
 
@@ -36,7 +36,7 @@ export const layer = <E, R>(storage: Layer.Layer<Crm.StoragePorts, E, R>) =>
 export const phone = "+4915112345678"
 export const newPhone = "+4915112345679"
 
-/** One organization with all the rows that the operations use. */
+/** One organization with all the rows that the operations use. It claims the work of every organization. */
 export const scene = Effect.gen(function*() {
   const { organization, owner } = yield* Organizations.use((all) =>
     all.create(CreateOrganization.make({ name: "Acme", owner_name: "Olga", owner_email: "olga@acme.example" }))
@@ -102,18 +102,18 @@ export const scene = Effect.gen(function*() {
       )
     )
     const lost = yield* text("lost")
-    const claimedFirst = yield* claims(organization.id)
+    const claimedFirst = yield* claims()
     for (const item of claimedFirst.filter(({ ref }) => ref === lost.id)) {
       yield* Dispatch.use((dispatch) => dispatch.attempt(item))
     }
-    const inDoubt = (yield* claims(organization.id, 1, ["send_outcome"])).find((
+    const inDoubt = (yield* claims(1, ["send_outcome"])).find((
       { ref }
     ) => ref === lost.id)
     if (inDoubt === undefined) return yield* Effect.die(new Error("A lost answer is waited for."))
     const first = yield* text("one")
     yield* reported("p.1", "sent", first.id)
     const queued = yield* text("two")
-    const claimed = claimedFirst.concat(yield* claims(organization.id))
+    const claimed = claimedFirst.concat(yield* claims())
     const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))
     // A claim returns items in any order.
     const deliveryOf = (type: EventType) =>
@@ -125,7 +125,7 @@ export const scene = Effect.gen(function*() {
     for (const item of claimed.filter(({ kind, ref }) => kind === "send" && ref === first.id)) {
       yield* Dispatch.use((dispatch) => dispatch.attempt(item))
     }
-    const sending = (yield* claims(organization.id)).concat(claimed).find(({ ref }) => ref === queued.id)
+    const sending = (yield* claims()).concat(claimed).find(({ ref }) => ref === queued.id)
     if (sending === undefined) return yield* Effect.die(new Error("A send is queued."))
     return {
       organization_id: organization.id,
@@ -152,23 +152,15 @@ export const scene = Effect.gen(function*() {
 })
 export type Scene = Effect.Success<typeof scene>
 
-/** Claims an organization's work that is due so many hours from now. Work of other organizations is claimed too, with a lease that ends at once. */
-const claims = Effect.fnUntraced(function*(
-  organization_id: string,
-  hours = 0,
-  kinds: ReadonlyArray<WorkKind> = WorkKind.literals
-) {
+/** Claims the work that is due so many hours from now. */
+const claims = Effect.fnUntraced(function*(hours = 0, kinds: ReadonlyArray<WorkKind> = WorkKind.literals) {
   const queue = yield* WorkQueue
   const ids = yield* Ids
   const now = DateTime.add(yield* DateTime.now, { hours })
   const lease_until = DateTime.add(now, { days: 1 })
-  const all: Array<ClaimedWork> = []
-  for (const kind of kinds) {
-    for (let size = 64; size === 64;) {
-      const some = yield* queue.claim({ kind, limit: 64, now, lease_until, token: ids.next() })
-      all.push(...some.filter((item) => item.organization_id === organization_id))
-      size = some.length
-    }
-  }
-  return all
+  const each = yield* Effect.forEach(
+    kinds,
+    (kind) => queue.claim({ kind, limit: 64, now, lease_until, token: ids.next() })
+  )
+  return each.flat()
 })
