@@ -22,8 +22,8 @@ const attempt = (niceness: () => number) =>
 export const lowerCompilerPriority = attempt(getPriority)
 
 /**
- * Lets the workers on the same machine have a processor first, and its own compilers come last. Otherwise clients that
- * never pause take it from the workers on a machine without a free one, and the deliveries of what was accepted fall ever
- * further behind.
+ * Gives the workers on the same machine a processor first, and the compilers of this process last. Otherwise, on a
+ * machine without a free processor, clients that never pause would take it from the workers, and deliveries would fall
+ * further and further behind.
  */
 export const lowerPriority = attempt(() => Math.max(getPriority(), 5))

@@ -27,7 +27,7 @@ export const mock = Effect.map(read(settings.provider_url), (url): Provider =>
     ? { outbound: RemoteMock.layer(url.value), ingress: MockIngress.layer, background: Layer.empty }
     : {
       outbound: Mock.layer,
-      // It calls back without a request, so there is nothing to answer.
+      // Its callbacks are not HTTP requests, so there is no route.
       ingress: Layer.empty,
       background: Callbacks.layer.pipe(Layer.provide(Mock.layer))
     })
@@ -88,7 +88,7 @@ export const chosen = Effect.flatMap(readRequired(settings.provider), named)
 /** The provider that `PROVIDER` names, or else another. */
 export const chosenOr = (fallback: Name) => Effect.flatMap(readOr(settings.provider, fallback), named)
 
-/** No provider: for commands that hand no message over, and so need no provider's settings. */
+/** No provider: for commands that send no messages, and so need no settings of a provider. */
 export const absent: Pick<Provider, "outbound"> = {
   outbound: Layer.succeed(MessagingProvider, {
     dedup: "none",

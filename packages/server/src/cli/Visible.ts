@@ -1,4 +1,4 @@
-/** Text of others, as a terminal or a person may read it. */
+/** Text from outside the service, in a form that is safe on a terminal. */
 
 /** Control characters, line separators, and marks that change the direction of text. */
 const controls = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu

@@ -25,7 +25,7 @@ const create = async (file: string, text: string): Promise<void> => {
 const fails = (file: string, what: string) =>
   new WrongSetting({ message: `${file} cannot be ${what}. Choose another --data-dir.` })
 
-/** Writes a file that only its owner can read, in place of an earlier one. */
+/** Writes a file that only its owner can read, and replaces an earlier one. */
 export const write = (file: string, text: string) =>
   Effect.tryPromise({
     try: async () => {
