@@ -60,7 +60,7 @@ const tried = "try-"
 
 /**
  * Gives each request of a form a key of its own, so that a form may be sent again with
- * another body. A key that the reader writes is sent as it is.
+ * another body. A key that the reader enters is sent unchanged.
  */
 const freshKeys = `<script>
   const send = window.fetch.bind(window)
@@ -78,7 +78,7 @@ const exampleOf = (name: string | undefined, example: unknown): unknown => name 
 
 /**
  * An operation with changes for the page's form, in each of its examples: an optional
- * parameter is off until it is ticked, and each operation has its own idempotency key.
+ * parameter is off until it is selected, and each operation has its own idempotency key.
  */
 const form = ({ operationId, parameters, requestBody, ...operation }: Operation) => {
   const names = Object.keys(requestBody?.content["application/json"].examples ?? {})

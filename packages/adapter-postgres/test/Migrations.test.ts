@@ -69,7 +69,7 @@ it.layer(empty)("Migrations", (it) => {
       yield* Effect.promise(() => expect(schema).toMatchFileSnapshot("../schema.sql"))
     }))
 
-  it.effect("leave no record of the audit that can be changed", () =>
+  it.effect("leave no audit record that can be changed", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const id = "00000000-0000-7000-8000-000000000000"

@@ -11,7 +11,10 @@ export const contacts = ({ list, one }: Transport) => ({
   /** Creates a contact, which needs a name, a phone or an email. No message is sent. */
   create: (contact: CreateContact, options?: RequestOptions): Promise<WithResponse<Contact>> =>
     one("POST /contacts", { body: contact }, options),
-  /** Updates each contact that has the value of `match`, or creates it. Returns the outcome of each, in order. */
+  /**
+   * Updates each contact of the request that exists, or creates it: the existing one has the same value in the field
+   * that `match` names. Returns the outcome of each, in order.
+   */
   upsert: (input: UpsertContacts, options?: RequestOptions): Promise<WithResponse<UpsertedContacts>> =>
     one("POST /contacts/upsert", { body: input }, options),
   get: (contact_id: string, options?: RequestOptions): Promise<WithResponse<Contact>> =>

@@ -102,7 +102,7 @@ export const finish = (claimed: ClaimedWork) => settle({ claimed, outcome: "fini
 export const postpone = (claimed: ClaimedWork, due_at: DateTime.Utc) => settle({ claimed, outcome: "postpone", due_at })
 export const release = (claimed: ClaimedWork) => settle({ claimed, outcome: "release" })
 
-/** A record of the audit about a resource, that is not stored yet. */
+/** An audit record about a resource, which is not stored yet. */
 export const record = Effect.fnUntraced(function*(resource_id: string, fields: Partial<AuditRecord> = {}) {
   const made = make("contacts.create", resource_id, { member_id: null }, null, yield* context)
   return { ...made, ...fields }
@@ -142,7 +142,7 @@ export const tag = Effect.fnUntraced(function*(organization_id: OrganizationId, 
   return row
 })
 
-/** Inserts so many tags in one commit: `tag 0` and so on. To create them one by one would list the previous ones for each. */
+/** Inserts the given number of tags in one commit: `tag 0` and so on. Creating them one by one would list the previous ones each time. */
 export const tags = Effect.fnUntraced(function*(organization_id: OrganizationId, count: number) {
   const ids = yield* Effect.replicateEffect(uuid, count)
   const tagOf = (id: string, index: number) =>

@@ -1,4 +1,4 @@
-/** Tests of the guarantees of `MessageRetentionStore`. `Journeys/MessageRetention.ts` has what callers see of it. */
+/** Tests of the guarantees of `MessageRetentionStore`. `Journeys/MessageRetention.ts` tests its effect on callers. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ContactStore } from "@messaging-crm/core/Contacts"

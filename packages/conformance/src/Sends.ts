@@ -92,7 +92,7 @@ export const suite = (it: It, { runs }: Options) => {
         level: 2
       } as const
       yield* Fixtures.write(ours, ChannelHoldRows.insert(held))
-      // Concurrent loads, of another organization and of no send too, each get their own.
+      // Concurrent loads each get their own result, even for a send of another organization, or one that does not exist.
       const theirs = yield* Fixtures.organization
       const nobody = SendId.make(yield* Fixtures.uuid)
       const hold = { ...held, version: 1 }

@@ -178,7 +178,7 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
         const find = (channel: Channel) =>
           orElse(Effect.map(stored.open(channel.id), Option.map(accountOf)), given.find(channel))
 
-        /** An account of the JSON does not count once another one is stored for its channel. */
+        /** An account in the JSON is ignored once another one is stored for its channel. */
         const unlessStored = Effect.fnUntraced(function*(found: Option.Option<CloudAccount>) {
           if (Option.isNone(found)) return found
           const own = yield* stored.open(found.value.channel_id)

@@ -90,7 +90,7 @@ export const call = (
   client.execute(HttpClientRequest.bearerToken(request, token)).pipe(
     Effect.mapError(errorOf),
     Effect.flatMap(jsonOf),
-    // A redirect leads to an address that no setting names.
+    // A redirect could lead to an address that is in no setting.
     Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
     // Trace headers are not sent to third parties.
     Effect.provideService(HttpClient.TracerPropagationEnabled, false)

@@ -46,7 +46,7 @@ export const idOf = (value: unknown): string | null => Option.getOrNull(decodeId
 /** Schema for a list whose items are decoded one by one, later. */
 export const Items = Schema.Array(Schema.Unknown)
 
-/** The most items of one list that are decoded. Even fewer of them are stored. */
+/** The maximum number of items of one list that are decoded. Even fewer of them are stored. */
 const items_max = 1000
 
 /** Makes a function that decodes the items of a list one by one, and leaves out those of another shape. */

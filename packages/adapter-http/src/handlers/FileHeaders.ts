@@ -51,7 +51,7 @@ interface Range {
   readonly end: number
 }
 
-/** One range, as players and resumed downloads ask for it. */
+/** One range, as players and resumed downloads request it. */
 const singleRange = /^bytes=(\d{0,12})-(\d{0,12})$/
 
 /** Returns the requested range, or null for the whole file, which RFC 9110 allows as the response to any range. */

@@ -10,7 +10,7 @@ interface Flaw {
   readonly message: string
 }
 
-/** An object or array that the scan is inside of. */
+/** An object or array that contains the current position. */
 interface Level {
   /** The names of an object so far, null for an array. */
   readonly names: Set<string> | null

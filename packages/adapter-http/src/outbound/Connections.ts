@@ -35,7 +35,7 @@ export const failureOf = (error: unknown, otherwise: UnansweredCode): Unanswered
   return new Unanswered({ failure_code: meant ?? otherwise })
 }
 
-/** Returns the host of a URL for a socket: a name without its last full stop, or an address without brackets. */
+/** Returns the host of a URL for a socket: a name without its last period, or an address without brackets. */
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$|\.$/g, "")
 
 /** Starts to connect to one of the addresses. */

@@ -11,7 +11,7 @@ const passes = ({ before, key_id, member_id, resource_id }: AuditFilters) => (re
   (member_id === null || record.member_id === member_id) &&
   (before === null || DateTime.isLessThan(record.at, before))
 
-/** Layer that keeps the records of the audit in the in-memory world. */
+/** Layer that keeps audit records in the in-memory world. */
 export const layer = Layer.effect(
   AuditStore,
   World.useSync(({ modify, read }) =>

@@ -1,5 +1,5 @@
 import type { AuditRecord } from "@messaging-crm/core/Audit"
 import * as Table from "../world/Table.ts"
 
-/** The table of the audit's records. */
+/** The table of audit records. */
 export const AuditRows = Table.own<AuditRecord>("audit_records")("id")

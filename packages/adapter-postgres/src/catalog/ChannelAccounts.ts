@@ -23,7 +23,7 @@ export const layer = Layer.effect(
 
     const ownedColumns = Object.keys(Owned.fields).map((column) => `a.${column}`).join(", ")
 
-    /** Callbacks that come at once look their accounts up together. */
+    /** Concurrent callbacks look up their accounts in one statement. */
     const locate = LookupBatcher.makeByKey(sql, {
       key: { channel_id: "uuid" },
       select: `SELECT ${ownedColumns} FROM channel_accounts a WHERE a.channel_id = k.channel_id`,

@@ -34,7 +34,7 @@ const parserOf = () => {
 
 /**
  * Schema for a `jsonb` column that is selected as its text, because many rows of a page have the same value, such as
- * the sender of a message: to parse it takes longer than to read the rest of the row.
+ * the sender of a message: parsing it takes longer than to read the rest of the row.
  */
 export const repeated = <S extends Schema.Constraint>(schema: S) => {
   const parse = parserOf()

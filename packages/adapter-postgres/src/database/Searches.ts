@@ -1,4 +1,4 @@
-/** Searches: as many at once as have connections, in turn by organization, and each for a bounded time. */
+/** Runs searches: as many concurrently as the connections allow, in turn by organization, each for a bounded time. */
 import { SearchTimeout } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Duration, Effect, Fiber, Option, PartitionedSemaphore } from "effect"

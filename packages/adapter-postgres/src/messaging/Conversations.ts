@@ -53,7 +53,7 @@ const threads = rows(Schema.Struct({
   }))
 }))
 
-/** The columns that are not of the conversation itself. */
+/** The columns that do not belong to the conversation itself. */
 const joined: Readonly<Record<string, string>> = {
   channel_type: "h.type",
   first_name: "c.first_name",

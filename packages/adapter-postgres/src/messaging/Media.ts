@@ -14,7 +14,7 @@ const file = first(Schema.Struct({
 
 const slice = first(Schema.Struct({ bytes: Schema.Uint8Array }))
 
-/** Layer that stores the files of messages in PostgreSQL. A file is in the making while its row has no size. */
+/** Layer that stores the files of messages in PostgreSQL. A file is incomplete while its row has no size. */
 export const layer = Layer.effect(
   MediaStore,
   Effect.gen(function*() {

@@ -29,7 +29,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    /** Runs statements in one transaction without a limit of their time: some read a table without an index. */
+    /** Runs statements in one transaction without a time limit: some read a table without an index. */
     const patiently = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
       sql.withTransaction(Effect.gen(function*() {
         yield* sql`SET LOCAL statement_timeout = 0`

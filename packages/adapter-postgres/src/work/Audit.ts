@@ -13,7 +13,7 @@ const columns = Object.keys(AuditRecord.fields).join(", ")
 export const insert = `INSERT INTO audit_records (organization_id, ${columns})
   SELECT organization_id, ${columns} FROM jsonb_populate_recordset`
 
-/** Layer that reads and purges the records of the audit in PostgreSQL. */
+/** Layer that reads and purges audit records in PostgreSQL. */
 export const layer = Layer.effect(
   AuditStore,
   Effect.gen(function*() {

@@ -249,7 +249,7 @@ export const suite = (storage: Storage) => {
         assert.strictEqual((yield* address).contact.external_id, b3)
         const { data } = yield* Messages.use(({ list }) => list(conversation_id, null)).pipe(as)
         assert.lengthOf(data, 4)
-        // What the person no longer has belongs to others.
+        // A network ID that the person no longer has can belong to another person.
         for (const name of [number, second, third]) yield* says(name, [])
         assert.lengthOf((yield* Messages.use(({ list }) => list(conversation_id, null)).pipe(as)).data, 4)
       }))

@@ -63,7 +63,7 @@ const storedCallbacks = Effect.gen(function*() {
   return claimed.map(({ id }) => id)
 })
 
-/** A person with something in every place that can hold a word of them, and another who must stay as they are. */
+/** A person with data in every place that can contain personal data, and another who must stay as they are. */
 export const person = Effect.gen(function*() {
   const scene = yield* begin
   const { as, channel, number, organization_id, received, start, written } = scene
@@ -193,7 +193,7 @@ export const suite = (storage: Storage) => {
         const again = yield* decode(yield* as(exported(contact_id)))
         assert.deepStrictEqual({ ...again, exported_at: null }, { ...(yield* decode(whole)), exported_at: null })
 
-        // The worker finds nothing to send, and what the provider still says of the send stays unwritten.
+        // The worker finds nothing to send, and what the provider still reports about the send is not stored.
         yield* work
         assert.deepStrictEqual((yield* as(exported(contact_id))).length, whole.length)
         assert.strictEqual(Option.getOrThrow(yield* sends.find(organization_id, sent)).recipient, "[erased]")

@@ -109,7 +109,7 @@ export interface Send {
   failure_reason: string | null
   attempts: number
   first_attempt_at: DateTime.Utc | null
-  /** When it is tried again or, with an unknown outcome, when it is given up. */
+  /** When it is tried again or, with an unknown outcome, when it fails. */
   due_at: DateTime.Utc
 }
 

@@ -1,4 +1,4 @@
-/** How a claim ends, as tests: by its settlement, or with its lease. */
+/** Tests of the end of a claim: by its settlement, or with its lease. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Fixtures from "../Fixtures.ts"

@@ -8,7 +8,7 @@
 /**
  * The meaning of a part: a message, a message of the business (`echo`), a change of a
  * message, the status of one, or a change of a person. `account` is about the
- * business's account, and `nothing` is about none of these.
+ * business's account, and `nothing` is about something else.
  */
 export type Meaning = "message" | "echo" | "change" | "status" | "person" | "account" | "nothing"
 

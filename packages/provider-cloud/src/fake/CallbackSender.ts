@@ -6,7 +6,7 @@ import { enqueue, type State } from "./State.ts"
 
 /** How a batch of callbacks is posted. */
 export interface Posting {
-  /** The most parts of one body. */
+  /** The maximum number of parts of one body. */
   readonly batch?: number
   /** How often each body is posted, with any answer. */
   readonly times?: number

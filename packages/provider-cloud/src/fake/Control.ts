@@ -59,7 +59,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   yield* router.add("POST", "/fake/write", write)
 }))
 
-/** The most notices of one body, and how many bodies of five are posted twice. */
+/** The maximum number of notices of one body, and how many bodies of five are posted twice. */
 const batch_max = 10
 const repeated_in_five = 1
 

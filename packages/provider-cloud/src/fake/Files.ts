@@ -16,7 +16,7 @@ const sha256 = (bytes: Uint8Array): Effect.Effect<string> =>
 
 const absent = (id: string) => reject(100, 400, `There is no object with the ID ${id}.`)
 
-/** Returns a link to a file, which may have expired already. */
+/** Returns a link to a file, which can already have expired. */
 export const link = Effect.fnUntraced(function*(state: State, url: string, id: string) {
   const { expired_links, files } = yield* Ref.get(state)
   yield* set(state, ({ expired_links }) => ({ expired_links: Math.max(0, expired_links - 1) }))

@@ -54,7 +54,7 @@ const chars_max = { phone: 4096, page: 2000, photo: 1000 } as const
 
 export const isUserId = (id: string) => /^[A-Z]{2}\./.test(id)
 
-/** Returns a number without what people write around its digits; any other ID as it is. */
+/** Returns the digits of a number, without separators; any other ID unchanged. */
 const normalized = (to: string): string => isUserId(to) ? to : to.replaceAll(/[\s().+-]/g, "")
 
 const wrongText = (text: string | undefined, max: number): Fault | null => {
@@ -98,7 +98,7 @@ const Parameter = Schema.Union([
 ])
 const decodeParameter = Schema.decodeUnknownOption(Parameter)
 
-/** Returns what is wrong with the parameters of a component, whose types the network knows. */
+/** Returns what is wrong with the parameters of a component, whose types the network supports. */
 const wrongParameter = (
   found: FakeTemplate,
   { parameters = [], type }: { readonly type: string; readonly parameters?: ReadonlyArray<unknown> }

@@ -3,7 +3,7 @@ import { Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type FakeTemplate, type Memory, reject, type State } from "./State.ts"
 
-/** The most templates of a page, whatever limit is requested, so that three templates make two pages. */
+/** The maximum number of templates of a page, whatever limit is requested, so that three templates make two pages. */
 const page_size_max = 2
 
 const hello = { type: "BODY", text: "Hello {{1}}, this is about {{2}}.", example: { body_text: [["Kim", "4711"]] } }

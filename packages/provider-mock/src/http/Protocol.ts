@@ -51,7 +51,7 @@ export const Down = Schema.Struct({ down: Schema.Boolean })
 export const Callback = Schema.Struct({ events: Schema.Array(ProviderEvent) })
 
 /**
- * The header with the SHA-256 digest of a callback's exact bytes, a point, and the signature of that digest, so that an unsigned
+ * The header with the SHA-256 digest of a callback's exact bytes, a period, and the signature of that digest, so that an unsigned
  * callback is rejected before its body is read.
  */
 export const signatureHeader = "x-mock-signature"

@@ -28,7 +28,7 @@ const refusesSettings = ({ reason: { cause } }: SqlError.SqlError): boolean =>
 const isTooOld = ({ reason: { cause } }: SqlError.SqlError): boolean =>
   cause instanceof Error && cause.message.includes("unrecognized configuration parameter \"transaction_timeout\"")
 
-/** Names the reason why a connection was refused, where PostgreSQL's own words do not. */
+/** Names the reason why a connection was refused, unless PostgreSQL's own message does. */
 export const explain = (host: Host) => (error: SqlError.SqlError): SqlError.SqlError =>
   refusesSettings(error)
     ? unusable(host, pooler)
@@ -44,7 +44,7 @@ const state = `
 
 /**
  * Fails with a `ConnectionError` unless the server at the other end accepts writes, and is the one that was connected
- * to. A pooler presents a number of its own in place of the number of the server's process.
+ * to. A pooler presents a number of its own instead of the number of the server's process.
  */
 export const check = Effect.fnUntraced(
   function*(connection: SqlConnection.Connection, process_id: number, host: Host) {

@@ -1,6 +1,6 @@
 import { exactly, type Owned, type Part, type Values } from "./Statement.ts"
 
-/** Makes files appear whose bytes are stored already. */
+/** Completes files whose bytes are already stored: from then on, they are visible. */
 export const inserted = ({ json, parameter }: Values, rows: ReadonlyArray<Owned<object>>): Part => ({
   name: "media_inserted",
   body: `

@@ -119,8 +119,8 @@ const writtenRows = (
 }
 
 /**
- * Returns the expressions that apply an activity to the columns of a row `r`, by column. `next` is the row as the
- * update leaves it.
+ * Returns the expressions that apply an activity to the columns of a row `r`, by column. `next` is the row
+ * after the update.
  */
 const activityOf = ({ activity, columns }: Table, next: string): Readonly<Record<string, string>> => {
   if (activity === null) return {}

@@ -1,4 +1,4 @@
--- Keeps the records of the audit as they were written.
+-- Prevents changes of audit records.
 CREATE OR REPLACE FUNCTION refuse_update() RETURNS trigger
 LANGUAGE plpgsql
 AS $$

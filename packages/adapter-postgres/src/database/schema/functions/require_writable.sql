@@ -1,6 +1,6 @@
--- Fails where the database takes no writes: it is read-only, or less than a megabyte of its disk is free.
+-- Fails if the database accepts no writes: it is read-only, or less than a megabyte of its disk is free.
 --
--- A full disk still takes a row that fits into a page. So the function also writes a temporary file of a megabyte, which
+-- A full disk still accepts a row that fits into a page. So the function also writes a temporary file of a megabyte, which
 -- PostgreSQL makes of a result that exceeds `work_mem`, and removes afterwards. `local`: the check concerns only this
 -- server's disk, and does not wait for a standby.
 CREATE OR REPLACE FUNCTION require_writable() RETURNS void

@@ -33,5 +33,5 @@ $$;
 CREATE INDEX IF NOT EXISTS contact_texts_keys ON contact_texts
 USING gin (text_keys(organization_id, contact_id, search_text))
 WITH (gin_pending_list_limit = 256);
--- To analyze the keys would take seconds, and no plan depends on them.
+-- Analyzing the keys would take seconds, and no plan depends on them.
 ALTER INDEX contact_texts_keys ALTER COLUMN 1 SET STATISTICS 0;

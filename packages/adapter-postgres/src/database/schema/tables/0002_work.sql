@@ -1,4 +1,4 @@
--- The work queue, idempotency records, records of the audit, storage use, and the secret canary.
+-- The work queue, idempotency records, audit records, storage use, and the secret canary.
 --
 -- Here and in all other tables: a table that many concurrent commits write has no foreign key to rows that core has
 -- already read and that are never deleted. Each check would lock the same row, which costs more than the statement itself.
@@ -45,7 +45,7 @@ WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_
 CREATE INDEX work_lanes_due ON work_lanes (kind, organization_id, next_due) WHERE next_due < 'infinity';
 CREATE INDEX work_lanes_empty ON work_lanes (emptied_at) WHERE emptied_at IS NOT NULL;
 
--- A record without status and body is of a write that changed nothing: its retry is answered with the resource.
+-- A record without status and body belongs to a write that changed nothing: its retry returns the resource.
 CREATE TABLE idempotency_keys (
   organization_id uuid NOT NULL,
   key text COLLATE "C" NOT NULL CHECK (char_length(key) BETWEEN 8 AND 200),

@@ -41,7 +41,7 @@ CREATE TABLE api_keys (
   FOREIGN KEY (organization_id, created_by) REFERENCES members
 );
 
--- Unlogged saves a disk write for each request. After a crash of the database the table is empty and windows begin anew.
+-- This table is unlogged, which saves a disk write for each request. After a crash of the database the table is empty and windows begin anew.
 CREATE UNLOGGED TABLE api_key_windows (
   key_id uuid PRIMARY KEY,
   opened_at timestamptz NOT NULL,

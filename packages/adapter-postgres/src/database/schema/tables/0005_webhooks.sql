@@ -20,7 +20,7 @@ CREATE TABLE webhooks (
 CREATE INDEX webhooks_recent ON webhooks (organization_id, created_at DESC, id DESC);
 CREATE INDEX webhooks_active ON webhooks (organization_id, id) WHERE status = 'active';
 
--- An event has a full body, and whom it is about, only if a webhook asked for the resource.
+-- An event has a full body and the contact that it is about only if a webhook with `include_resource` subscribed to it.
 CREATE TABLE webhook_events (
   organization_id uuid NOT NULL,
   id uuid NOT NULL,

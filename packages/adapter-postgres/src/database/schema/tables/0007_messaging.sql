@@ -141,7 +141,7 @@ CREATE TABLE provider_callbacks (
   attempt integer NOT NULL DEFAULT 0,
   token uuid,
   channel_id uuid,
-  -- Whose turn a claim is: zeros for a body without a connected channel.
+  -- The organization whose turn in claims the body uses: zeros for a body without a connected channel.
   organization_id uuid NOT NULL,
   people jsonb NOT NULL DEFAULT '[]' CHECK (jsonb_typeof(people) = 'array')
 );
