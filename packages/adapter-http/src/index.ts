@@ -58,7 +58,7 @@ export const LogPaths = RequestLifecycle.LogPaths
 /** Reference for the time limit of a read. */
 export const ReadDeadline = RequestLifecycle.ReadDeadline
 
-/** Reference for the maximum number of concurrent requests per key per process. */
+/** Reference for the maximum number of concurrent requests per key in each process. */
 export const RequestsAtOnce = ConcurrencyLimiter.RequestsAtOnce
 
 /** Makes the router match paths exactly. Pass it to the server of the router. */
