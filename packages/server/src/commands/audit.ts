@@ -18,7 +18,7 @@ const list = Command.make(
     organization: Admin.organization,
     resource: filter("resource", Schema.String.check(Schema.isUUID()), "Only writes to the resource with this ID"),
     key_id: filter("key-id", ApiKeyId, "Only writes with this key"),
-    member: filter("member", MemberId, "Only writes for this member"),
+    member: filter("member", MemberId, "Only writes on behalf of this member"),
     before: filter("before", Timestamp, "Only writes before this time, such as 2026-11-20T12:00:00Z"),
     limit: Flag.Int("limit").pipe(
       Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))),

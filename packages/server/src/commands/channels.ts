@@ -63,9 +63,9 @@ const connect = Command.make(
       )
     ),
     name: Flag.String("name").pipe(Flag.withDescription("Display name of the channel")),
-    address: Flag.String("address").pipe(Flag.withDescription("Its phone number, account, or page")),
+    address: Flag.String("address").pipe(Flag.withDescription("Phone number, account, or page of the channel")),
     business_account: Flag.String("business-account").pipe(
-      Flags.optional("Business account of a phone_messaging channel, required for it", "none")
+      Flags.optional("ID of the business account; required for a phone_messaging channel", "none")
     ),
     ...AccountFlags.names,
     token_file: Flag.String("token-file").pipe(

@@ -13,7 +13,7 @@ const create = Command.make(
     organization: Admin.organization,
     key: Flag.String("key").pipe(Flag.withDescription("Slug of the field, unique in the organization")),
     name: Flag.String("name").pipe(Flag.withDescription("Display name of the field")),
-    type: Flag.Literals("type", ContactFieldType.literals).pipe(Flag.withDescription("Type of its values")),
+    type: Flag.Literals("type", ContactFieldType.literals).pipe(Flag.withDescription("Type of the values")),
     options: Flag.String("option").pipe(Flags.repeated("Option of a select field", "none")),
     json: Print.json
   },

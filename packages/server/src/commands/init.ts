@@ -31,13 +31,13 @@ export const init = Command.make(
   "init",
   {
     name: Flag.String("name").pipe(Flag.withDescription("Name of the organization")),
-    owner_name: Flag.String("owner-name").pipe(Flag.withDescription("Name of its owner")),
-    owner_email: Flag.String("owner-email").pipe(Flag.withDescription("Email address of its owner")),
-    type: Flag.Literals("type", ChannelType.literals).pipe(Flags.withDefault("page_messaging", "Type of its channel")),
-    channel_name: Flag.String("channel-name").pipe(Flags.withDefault("Support", "Display name of its channel")),
-    address: Flag.String("address").pipe(Flags.withDefault("support", "Phone number, account, or page of its channel")),
+    owner_name: Flag.String("owner-name").pipe(Flag.withDescription("Name of the owner")),
+    owner_email: Flag.String("owner-email").pipe(Flag.withDescription("Email address of the owner")),
+    type: Flag.Literals("type", ChannelType.literals).pipe(Flags.withDefault("page_messaging", "Type of the channel")),
+    channel_name: Flag.String("channel-name").pipe(Flags.withDefault("Support", "Display name of the channel")),
+    address: Flag.String("address").pipe(Flags.withDefault("support", "Phone number, account, or page of the channel")),
     business_account: Flag.String("business-account").pipe(
-      Flags.optional("Business account of a phone_messaging channel, required for it", "none")
+      Flags.optional("ID of the business account; required for a phone_messaging channel", "none")
     ),
     expires: Flag.Literals("expires", Expiry.literals).pipe(Flags.withDefault("1y", "Lifetime of the API key")),
     json: Print.json

@@ -31,7 +31,7 @@ export const mockProvider = Command.make("mock-provider", {
     )
     yield* Layer.launch(network.pipe(Layer.provide(Layers.tuning)))
   }).pipe(Effect.provide(Logging.layer))).pipe(
-    Command.withDescription("Run the mock provider in its own process; servers reach it with PROVIDER_URL"),
+    Command.withDescription("Run the mock provider in its own process; to use it, set PROVIDER_URL in the service"),
     Command.withExamples([
       { command: "messaging-crm mock-provider --callback-url http://127.0.0.1:3000/ingress/mock" },
       { command: "messaging-crm mock-provider --port 4011 --callback-url http://127.0.0.1:3000/ingress/mock --json" }

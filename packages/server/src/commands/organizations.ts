@@ -11,8 +11,8 @@ const create = Command.make(
   "create",
   {
     name: Flag.String("name").pipe(Flag.withDescription("Name of the organization")),
-    owner_name: Flag.String("owner-name").pipe(Flag.withDescription("Name of its first owner")),
-    owner_email: Flag.String("owner-email").pipe(Flag.withDescription("Email address of its first owner")),
+    owner_name: Flag.String("owner-name").pipe(Flag.withDescription("Name of the first owner")),
+    owner_email: Flag.String("owner-email").pipe(Flag.withDescription("Email address of the first owner")),
     json: Print.json
   },
   Effect.fnUntraced(function*({ json, ...flags }) {

@@ -78,7 +78,7 @@ export const eraseContact = Command.make(
   {
     organization: Admin.organization,
     contact,
-    yes: Flag.Boolean("yes").pipe(Flags.withDefault(false, "Erase without asking")),
+    yes: Flag.Boolean("yes").pipe(Flags.withDefault(false, "Erase without a confirmation prompt")),
     json: Print.json
   },
   Effect.fnUntraced(function*({ contact, json, organization, yes }) {

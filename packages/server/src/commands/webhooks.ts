@@ -16,7 +16,7 @@ const listen = Command.make(
     api_key: Flags.forSetting("api-key", settings.api_key),
     port: Flag.Int("port").pipe(Flags.withDefault(0, "Port to listen on at 127.0.0.1; 0 selects a free port")),
     receive_at: Flag.String("receive-at").pipe(
-      Flags.optional("URL at which the service reaches this port, such as that of a tunnel", "the port at 127.0.0.1")
+      Flags.optional("URL to which the service posts events, such as the address of a tunnel", "the port at 127.0.0.1")
     ),
     forward_to: Flag.String("forward-to").pipe(
       Flags.optional(
