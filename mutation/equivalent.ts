@@ -45,7 +45,7 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     file: "core/src/work/Idempotency.ts",
     original: "Option.isSome(replayed)",
     replacement: "false",
-    reason: "The commit of the refusal then finds the key used, and replays the same record."
+    reason: "The commit of the rejection then finds the key used, and replays the same record."
   },
   {
     file: "core/src/kernel/Slots.ts",

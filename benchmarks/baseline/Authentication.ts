@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify"
 import { hash } from "node:crypto"
 import type { Query, Row } from "./Database.ts"
-import { Refused } from "./Errors.ts"
+import { Rejected } from "./Errors.ts"
 
 /** The organization and the member of a request. */
 export interface Key {
@@ -67,7 +67,7 @@ export const hook = (query: Query, limit: number) => {
     const presented = bearer.exec(request.headers.authorization ?? "")?.[1]
     const { scope = "" } = request.routeOptions.config
     const row = presented === undefined ? undefined : await find(hash("sha256", presented, "buffer"), scope)
-    if (row === undefined) throw new Refused(401, "unauthorized", "There is no such API key, or it works no longer.")
+    if (row === undefined) throw new Rejected(401, "unauthorized", "There is no such API key, or it works no longer.")
     const [organization_id, member_id, isAllowed, used, reset] = row
     reply.headers({
       "x-request-id": request.id,
@@ -79,9 +79,9 @@ export const hook = (query: Query, limit: number) => {
     })
     if (used > limit) {
       const seconds = Math.min(60, Math.max(1, reset - Math.floor(Date.now() / 1000)))
-      throw new Refused(429, "rate_limited", "Too many requests.", null, { "retry-after": String(seconds) })
+      throw new Rejected(429, "rate_limited", "Too many requests.", null, { "retry-after": String(seconds) })
     }
-    if (!isAllowed) throw new Refused(403, "insufficient_scope", `The key lacks the scope ${scope}.`)
+    if (!isAllowed) throw new Rejected(403, "insufficient_scope", `The key lacks the scope ${scope}.`)
     request.key = { organization_id, member_id }
   }
 }

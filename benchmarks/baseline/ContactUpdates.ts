@@ -60,7 +60,7 @@ const trimmed = (patch: Omit<Patch, "tag_ids">): string =>
   JSON.stringify(patch, (_, value: unknown) => typeof value === "string" ? value.trim() || null : value)
 
 export const routes = (app: FastifyInstance, query: Query): void => {
-  const { refuse, write } = Idempotency.make(query)
+  const { reject, write } = Idempotency.make(query)
 
   app.patch<{ Params: { contact_id: string }; Body: Patch }>("/contacts/:contact_id", {
     config: { scope: "contacts:write" },
@@ -71,7 +71,7 @@ export const routes = (app: FastifyInstance, query: Query): void => {
       body: Patch
     }
   }, async (request, reply) => {
-    if (request.validationError) return refuse(request, reply, request.validationError)
+    if (request.validationError) return reject(request, reply, request.validationError)
     const { tag_ids, ...patch } = request.body
     const tags = tag_ids === undefined ? null : [...new Set(tag_ids.map((id) => id.toLowerCase()))]
     return write(request, reply, update, [request.params.contact_id, trimmed(patch), tags])

@@ -18,7 +18,7 @@ export const encode = (list: string, { id, time }: Place): string => {
   return `${text}.${sign(list, text).toString("base64url")}`
 }
 
-/** Returns the place of a cursor, if there is one. Refuses what is not a cursor of this list. */
+/** Returns the place of a cursor, if there is one. Rejects what is not a cursor of this list. */
 export const decode = (list: string, cursor: string | undefined): Place | undefined => {
   if (cursor === undefined) return undefined
   const end = cursor.lastIndexOf(".")

@@ -1,7 +1,7 @@
-/** Refusals, in the form that the contract gives them. */
+/** Rejections, in the form that the contract gives them. */
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify"
 
-export class Refused extends Error {
+export class Rejected extends Error {
   readonly status: number
   readonly code: string
   readonly param: string | null
@@ -22,12 +22,12 @@ export class Refused extends Error {
   }
 }
 
-export const invalid = (param: string | null, message = "The value is not valid."): Refused =>
-  new Refused(400, "invalid_input", message, param)
+export const invalid = (param: string | null, message = "The value is not valid."): Rejected =>
+  new Rejected(400, "invalid_input", message, param)
 
-export const notFound = (what: string): Refused => new Refused(404, "not_found", `There is no such ${what}.`)
+export const notFound = (what: string): Rejected => new Rejected(404, "not_found", `There is no such ${what}.`)
 
-/** The name of the field that a schema refused, as `custom_values.x`. */
+/** The name of the field that a schema rejected, as `custom_values.x`. */
 const paramOf = ({ validation = [] }: FastifyError): string | null => {
   const [first] = validation
   if (first === undefined) return null
@@ -36,27 +36,27 @@ const paramOf = ({ validation = [] }: FastifyError): string | null => {
   return path.filter((part) => typeof part === "string").join(".") || null
 }
 
-const refusedOf = (error: FastifyError | Refused): Refused => {
-  if (error instanceof Refused) return error
+const rejectedOf = (error: FastifyError | Rejected): Rejected => {
+  if (error instanceof Rejected) return error
   if (error.validation !== undefined) return invalid(paramOf(error), error.message)
   // The class of data that PostgreSQL cannot store, such as NUL in a text.
   if (error.code?.startsWith("22")) return invalid(null)
   switch (error.statusCode) {
     case 400:
-      return new Refused(400, "invalid_json", "The body is not valid JSON.")
+      return new Rejected(400, "invalid_json", "The body is not valid JSON.")
     case 413:
-      return new Refused(413, "body_too_large", "The body is too large.")
+      return new Rejected(413, "body_too_large", "The body is too large.")
     case 415:
-      return new Refused(415, "unsupported_media_type", "The body must be application/json.")
+      return new Rejected(415, "unsupported_media_type", "The body must be application/json.")
     default:
       console.error(error)
-      return new Refused(500, "internal_error", "Something went wrong.")
+      return new Rejected(500, "internal_error", "Something went wrong.")
   }
 }
 
 /** Answers a request that failed. */
-export const answer = (error: FastifyError | Refused, request: FastifyRequest, reply: FastifyReply): void => {
-  const { code, headers, message, param, status } = refusedOf(error)
+export const answer = (error: FastifyError | Rejected, request: FastifyRequest, reply: FastifyReply): void => {
+  const { code, headers, message, param, status } = rejectedOf(error)
   void reply.code(status).headers(headers).header("x-request-id", request.id)
     .send({ error: { code, message, param, request_id: request.id } })
 }

@@ -6,7 +6,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify"
 import { hash } from "node:crypto"
 import type { Query, Row, Statement } from "../baseline/Database.ts"
-import { invalid, Refused } from "../baseline/Errors.ts"
+import { invalid, Rejected } from "../baseline/Errors.ts"
 
 const record = {
   name: "idempotency_record",
@@ -16,7 +16,7 @@ const record = {
 const keyOf = ({ headers }: FastifyRequest): string => {
   const key = headers["idempotency-key"]
   if (typeof key === "string" && /^[\x20-\x7e]{8,200}$/.test(key)) return key
-  throw new Refused(400, "missing_idempotency_key", "An Idempotency-Key is required.", "Idempotency-Key")
+  throw new Rejected(400, "missing_idempotency_key", "An Idempotency-Key is required.", "Idempotency-Key")
 }
 
 const fingerprintOf = ({ body, method, url }: FastifyRequest): Buffer =>
@@ -32,7 +32,7 @@ export const make = (query: Query) => {
     if (row === undefined) return undefined
     const [fingerprint, status, body] = row
     if (!fingerprintOf(request).equals(fingerprint)) {
-      throw new Refused(409, "idempotency_conflict", "The key was used for another request.", "Idempotency-Key")
+      throw new Rejected(409, "idempotency_conflict", "The key was used for another request.", "Idempotency-Key")
     }
     return send(reply.header("idempotent-replayed", "true"), status, body)
   }
@@ -62,13 +62,13 @@ export const make = (query: Query) => {
   }
 
   /** Replays the response of an accepted request, because a body that the schema rejects can still be its retry. */
-  const refuse = async (request: FastifyRequest, reply: FastifyReply, error: Error): Promise<string> => {
+  const reject = async (request: FastifyRequest, reply: FastifyReply, error: Error): Promise<string> => {
     const replayed = await replay(request, reply, keyOf(request))
     if (replayed === undefined) throw error
     return replayed
   }
 
-  return { write, refuse }
+  return { write, reject }
 }
 
 const send = (reply: FastifyReply, status: number, body: string): string => {

@@ -122,14 +122,14 @@ export const routes = (app: FastifyInstance, query: Query): void => {
     }
   })
 
-  const { refuse, write } = Idempotency.make(query)
+  const { reject, write } = Idempotency.make(query)
 
   app.post<{ Params: Params; Body: { text: string } }>("/conversations/:conversation_id/messages", {
     config: { scope: "messages:send" },
     attachValidation: true,
     schema: { params, querystring: Schemas.request({}), body: SendText }
   }, async (request, reply) => {
-    if (request.validationError) return refuse(request, reply, request.validationError)
+    if (request.validationError) return reject(request, reply, request.validationError)
     const id = uuid()
     const conversation_id = request.params.conversation_id.toLowerCase()
     const created_at = new Date().toISOString()

@@ -56,7 +56,7 @@ const lostUpdates = Effect.fnUntraced(function*(cluster: Service.Cluster) {
     Processes.request(next(), method, path, { key, ...(json === undefined ? {} : { json, idempotency_key: name }) })
   const tag = yield* Effect.flatMap(request("POST", "/tags", "tag-of-all", { name: "a", color: "red" }), shown)
   const lost = yield* Ref.make(0)
-  const refused = yield* Ref.make(0)
+  const rejected = yield* Ref.make(0)
   const round = Effect.fnUntraced(function*(number: number) {
     const { id } = yield* Effect.flatMap(
       request("POST", "/contacts", `the-contact-${number}`, { first_name: "A" }),
@@ -67,7 +67,7 @@ const lostUpdates = Effect.fnUntraced(function*(cluster: Service.Cluster) {
       request("PATCH", `/contacts/${id}`, `the-edit-${number}`, { company: "Brick" }),
       request("POST", `/contacts/${id}/notes`, `the-note-${number}`, { text: "called" })
     ], { concurrency: "unbounded" })
-    yield* Ref.update(refused, (count) => count + answers.filter(({ status }) => status >= 400).length)
+    yield* Ref.update(rejected, (count) => count + answers.filter(({ status }) => status >= 400).length)
     const contact = yield* Effect.flatMap(request("GET", `/contacts/${id}`, ""), shown)
     const isWhole = contact.tags?.length === 1 && contact.company === "Brick" && contact.notes === "called"
     if (!isWhole) yield* Ref.update(lost, (count) => count + 1)
@@ -76,7 +76,7 @@ const lostUpdates = Effect.fnUntraced(function*(cluster: Service.Cluster) {
     concurrency: 8,
     discard: true
   })
-  return { rounds, lost: yield* Ref.get(lost), refused: yield* Ref.get(refused) }
+  return { rounds, lost: yield* Ref.get(lost), rejected: yield* Ref.get(rejected) }
 })
 
 const deadlocks = Effect.gen(function*() {

@@ -110,7 +110,7 @@ const compare = Effect.fnUntraced(function*(contacts: number) {
       targets.map((target, index) => [target, requests(contacts, cursors[index] ?? "")] as const)
 
     for (const workload of measured) yield* Responses.compare(workload.name, requestsOf(workload))
-    yield* Responses.compareRefusals(targets)
+    yield* Responses.compareRejections(targets)
     if (check) return { contacts, filled_seconds, rows: [] }
 
     yield* Statements.track("top")

@@ -69,8 +69,8 @@ const contact = `/contacts/${Population.id("contact", Population.step(1000))}`
 const nobody = `/contacts/${Population.id("contact", 0)}`
 const nowhere = `/conversations/${Population.id("conversation", 0)}/messages`
 
-/** Requests that are refused, each by another check. */
-const refused: ReadonlyArray<Request> = [
+/** Requests that are rejected, each by another check. */
+const rejected: ReadonlyArray<Request> = [
   { method: "GET", path: contact, key: Population.key(0) },
   { method: "GET", path: nobody, key },
   { method: "GET", path: nowhere, key },
@@ -88,10 +88,10 @@ const refused: ReadonlyArray<Request> = [
   { method: "PATCH", path: contact, key, body: [`{"job_title":"Another `, `"}`] }
 ]
 
-/** Sends the targets requests that they must refuse alike. */
-export const compareRefusals = Effect.fnUntraced(function*(targets: ReadonlyArray<Target>) {
-  for (const [index, request] of refused.entries()) {
-    const idempotency_key = index === refused.length - 1 ? "check-update-0" : `check-refused-${index}`
+/** Sends the targets requests that they must reject alike. */
+export const compareRejections = Effect.fnUntraced(function*(targets: ReadonlyArray<Target>) {
+  for (const [index, request] of rejected.entries()) {
+    const idempotency_key = index === rejected.length - 1 ? "check-update-0" : `check-rejected-${index}`
     const answers = yield* Effect.forEach(
       targets,
       (target) =>
@@ -105,7 +105,7 @@ export const compareRefusals = Effect.fnUntraced(function*(targets: ReadonlyArra
       deepStrictEqual(
         answer,
         answers[0],
-        `The refusals differ: ${request.method} ${request.path} ${request.body?.join("")}`
+        `The rejections differ: ${request.method} ${request.path} ${request.body?.join("")}`
       )
     }
   }

@@ -18,7 +18,7 @@ import { HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 
 // The bodies of Courier's responses.
 const Taken = Schema.Struct({ id: Schema.String })
-const Refused = Schema.Struct({ error: Schema.String })
+const Rejected = Schema.Struct({ error: Schema.String })
 const CourierTemplate = Schema.Struct({
   id: Schema.String,
   title: Schema.String,
@@ -49,7 +49,7 @@ const understand = Effect.fnUntraced(function*(response: HttpClientResponse.Http
     case 202:
       return yield* HttpClientResponse.schemaBodyJson(Taken)(response)
     case 422: {
-      const { error } = yield* HttpClientResponse.schemaBodyJson(Refused)(response)
+      const { error } = yield* HttpClientResponse.schemaBodyJson(Rejected)(response)
       return yield* new ProviderRejected({ reason: reasons[error] ?? "provider_rejected" })
     }
     case 429:

@@ -59,10 +59,10 @@ describe("a key", () => {
     await run(ApiKeys.use((keys) => keys.revoke(revoked.api_key.id)))
     await run(Members.use((members) => members.setRole(demoted.id, "member")))
     await run(Members.use((members) => members.remove(gone.id)))
-    const refusals = await Promise.all([...working, Redacted.value(expired.key), "svc_live_unknown"].map(tags))
-    for (const { body, status } of refusals) {
+    const rejections = await Promise.all([...working, Redacted.value(expired.key), "svc_live_unknown"].map(tags))
+    for (const { body, status } of rejections) {
       assert.strictEqual(status, 401)
-      assert.deepStrictEqual({ ...body.error, request_id: "" }, { ...refusals[0]?.body.error, request_id: "" })
+      assert.deepStrictEqual({ ...body.error, request_id: "" }, { ...rejections[0]?.body.error, request_id: "" })
     }
     await run(Members.use((members) => members.setRole(demoted.id, "admin")))
     assert.strictEqual((await tags(working[1] ?? "")).status, 401)
@@ -71,7 +71,7 @@ describe("a key", () => {
     assert.isTrue(keys.every(({ id, revoked_at }) => (revoked_at !== null) === ids.has(id)))
   })
 
-  it("counts what is refused and what is replayed, and at its limit is told so before its scope", async () => {
+  it("counts what is rejected and what is replayed, and at its limit is told so before its scope", async () => {
     const { actor } = await make()
     const key = await service.keyWith(actor, ["contacts:write"])
     const remaining = ({ headers }: { readonly headers: Headers }) => headers.get("x-ratelimit-remaining")

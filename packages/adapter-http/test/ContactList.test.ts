@@ -8,7 +8,7 @@ afterAll(() => service.stop())
 
 const absent = "01990000-0000-7000-8000-000000000000"
 
-it("refuses a cursor of another organization or list", async () => {
+it("rejects a cursor of another organization or list", async () => {
   const [ours, theirs] = [await service.organization(), await service.organization()]
   for (const name of ["a", "b"]) {
     await service.request("POST", "/v1/contacts", { key: ours.key, json: { first_name: name }, ...idempotency() })

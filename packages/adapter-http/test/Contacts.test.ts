@@ -69,7 +69,7 @@ describe("create", () => {
     assert.strictEqual((await service.request("GET", `/v1/contacts/${data.id.toUpperCase()}`, { key })).status, 200)
   })
 
-  it("refuses what does not fit, and names the field", async () => {
+  it("rejects what does not fit, and names the field", async () => {
     const { key } = await service.organization()
     const foreign = await service.organization()
     const foreignTag = await service.request("POST", "/v1/tags", {
@@ -139,9 +139,9 @@ describe("create", () => {
         })
       assert.deepStrictEqual((await create(good)).body.data.custom_values, { [id]: good })
       assert.deepStrictEqual((await create(null)).body.data.custom_values, {})
-      const refused = await create(bad)
-      assert.strictEqual(refused.status, 400)
-      assert.strictEqual(refused.body.error.param, `custom_values.${id}`)
+      const rejected = await create(bad)
+      assert.strictEqual(rejected.status, 400)
+      assert.strictEqual(rejected.body.error.param, `custom_values.${id}`)
     }
   })
 })
@@ -158,7 +158,7 @@ describe("update", () => {
     return { ...ours, contact: data, note, patch }
   }
 
-  it("refuses what does not fit, and changes nothing", async () => {
+  it("rejects what does not fit, and changes nothing", async () => {
     const { contact, key, patch } = await make()
     for (
       const [json, param] of [
@@ -212,9 +212,9 @@ describe("update", () => {
       assert.strictEqual(answer.body.error.param, param)
     }
     assert.lengthOf(await named({ tag_ids: [a, b, ...more.slice(0, 28)] }), 30)
-    const refused = await patch({ add_tag_ids: [c] })
-    assert.strictEqual(refused.status, 409)
-    assert.deepInclude(refused.body.error, { code: "conflict", param: "add_tag_ids" })
+    const rejected = await patch({ add_tag_ids: [c] })
+    assert.strictEqual(rejected.status, 409)
+    assert.deepInclude(rejected.body.error, { code: "conflict", param: "add_tag_ids" })
     assert.lengthOf(await named({ add_tag_ids: [c], remove_tag_ids: [a] }), 30)
     const created = await service.request("POST", "/v1/contacts", {
       key,
@@ -244,11 +244,11 @@ describe("update", () => {
     const { length } = Array.from((await note("\u{1F600}".repeat(4900))).body.data.notes)
     assert.strictEqual(length, 15_000 + 36 * 5002 + 4902)
     assert.strictEqual((await note("x".repeat(200_000 - length - 2))).status, 200)
-    const refused = await note("1")
-    assert.strictEqual(refused.status, 409)
-    assert.strictEqual(refused.body.error.code, "conflict")
-    assert.strictEqual(refused.body.error.param, "text")
-    assert.include(refused.body.error.message, "update the contact with `notes`")
+    const rejected = await note("1")
+    assert.strictEqual(rejected.status, 409)
+    assert.strictEqual(rejected.body.error.code, "conflict")
+    assert.strictEqual(rejected.body.error.param, "text")
+    assert.include(rejected.body.error.message, "update the contact with `notes`")
     await patch({ notes: "short" })
     assert.strictEqual((await note("1")).status, 200)
   })

@@ -34,10 +34,10 @@ describe("every operation", () => {
     for (const { method, path, scope } of operations) {
       const others = await service.keyWith(actor, Scope.literals.filter((each) => each !== scope))
       const own = await service.keyWith(actor, [scope])
-      const refused = await service.request(method, concrete(path), { key: others })
-      assert.strictEqual(refused.status, 403, `${method} ${path}`)
-      assert.strictEqual(refused.body.error.code, "insufficient_scope")
-      assert.include(refused.body.error.message, scope)
+      const rejected = await service.request(method, concrete(path), { key: others })
+      assert.strictEqual(rejected.status, 403, `${method} ${path}`)
+      assert.strictEqual(rejected.body.error.code, "insufficient_scope")
+      assert.include(rejected.body.error.message, scope)
       assert.notStrictEqual(
         (await service.request(method, concrete(path), { key: own })).status,
         403,
@@ -46,7 +46,7 @@ describe("every operation", () => {
     }
   })
 
-  it("documents the very words with which it refuses an unknown id", async () => {
+  it("documents the very words with which it rejects an unknown id", async () => {
     const { key } = await service.organization()
     // Of two unknown ids the first may be told of; the example tells of the last.
     const named = operations.filter(({ path }) => path.includes(":") && !path.includes(":delivery_id"))
@@ -72,7 +72,7 @@ describe("every operation", () => {
     }
   })
 
-  it("refuses a field that it does not know", async () => {
+  it("rejects a field that it does not know", async () => {
     const { key } = await service.organization()
     for (const { method, path } of operations.filter(({ method }) => method !== "GET")) {
       const json = { ...bodyFor({ method, path }).json as object, no_such_field: 1 }
@@ -83,7 +83,7 @@ describe("every operation", () => {
     }
   })
 
-  it("refuses a query parameter that it does not know", async () => {
+  it("rejects a query parameter that it does not know", async () => {
     const { key } = await service.organization()
     for (const { method, path } of operations) {
       const options = { key, ...(method === "GET" ? {} : { json: {}, ...bodyFor({ method, path }), ...idempotency() }) }
@@ -122,7 +122,7 @@ describe("the OpenAPI document", () => {
     assert.deepStrictEqual(JSON.parse(JSON.stringify(Http.openApi)), committed)
   })
 
-  it("says of each operation its scope, its key, and only the refusals that it can answer with", () => {
+  it("says of each operation its scope, its key, and only the rejections that it can answer with", () => {
     const { paths } = JSON.parse(JSON.stringify(Http.openApi))
     for (const { method, path, policy, scope } of operations) {
       const operation = paths[path.slice("/v1".length).replace(/:(\w+)/g, "{$1}")][method.toLowerCase()]

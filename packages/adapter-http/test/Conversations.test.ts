@@ -73,7 +73,7 @@ describe("start", () => {
     assert.lengthOf(contact.identities, 1)
   })
 
-  it("refuses what does not fit, names the field, and leaves nothing behind", async () => {
+  it("rejects what does not fit, names the field, and leaves nothing behind", async () => {
     const ours = await service.organization()
     const foreign = await service.organization()
     const template = (change: (template: ReturnType<typeof greeting>) => unknown) => ({
@@ -160,7 +160,7 @@ describe("send", () => {
       )
     }))
 
-  it("takes a text inside the reply window, and refuses one outside it", async () => {
+  it("takes a text inside the reply window, and rejects one outside it", async () => {
     const ours = await service.organization()
     const { conversation_id } = (await startWith(ours)).body.data
     const send = (json: unknown) =>
@@ -169,10 +169,10 @@ describe("send", () => {
         json,
         ...idempotency()
       })
-    const refused = await send(text("Hi"))
-    assert.strictEqual(refused.status, 409)
-    assert.strictEqual(refused.body.error.code, "conflict")
-    assert.strictEqual(refused.body.error.param, "type")
+    const rejected = await send(text("Hi"))
+    assert.strictEqual(rejected.status, 409)
+    assert.strictEqual(rejected.body.error.code, "conflict")
+    assert.strictEqual(rejected.body.error.param, "type")
     const window = async () =>
       (await service.request("GET", `/v1/conversations/${conversation_id}`, { key: ours.key })).body.data
         .reply_window_expires_at
@@ -218,21 +218,21 @@ describe("send", () => {
     }
   })
 
-  it("refuses a text that the network of the channel does not accept, with its limit", async () => {
+  it("rejects a text that the network of the channel does not accept, with its limit", async () => {
     const ours = await service.organization()
     await wroteTo(ours, ours.social.id, "photo-user-8")
     const [contact] = (await service.request("GET", "/v1/contacts", { key: ours.key })).body.data
     const path = `/v1/conversations/${contact.last_conversation_id}/messages`
     const send = (text: string) =>
       service.request("POST", path, { key: ours.key, json: { type: "text", text }, ...idempotency() })
-    const refused = await send("x".repeat(1001))
-    assert.strictEqual(refused.status, 400)
-    assert.strictEqual(refused.body.error.param, "text")
-    assert.include(refused.body.error.message, "1000")
+    const rejected = await send("x".repeat(1001))
+    assert.strictEqual(rejected.status, 400)
+    assert.strictEqual(rejected.body.error.param, "text")
+    assert.include(rejected.body.error.message, "1000")
     assert.strictEqual((await send("😀".repeat(1000))).status, 202)
   })
 
-  it("refuses a template on a channel of another type", async () => {
+  it("rejects a template on a channel of another type", async () => {
     const ours = await service.organization()
     await wroteTo(ours, ours.social.id, "photo-user-9")
     const [contact] = (await service.request("GET", "/v1/contacts", { key: ours.key })).body.data

@@ -99,7 +99,7 @@ describe("every example", () => {
     }
   })
 
-  it("is valid by the document, and every code that a refusal may have has one", () => {
+  it("is valid by the document, and every code that a rejection may have has one", () => {
     for (const { operation } of documented) {
       const answers = Object.entries(operation.responses).map(([status, response]) =>
         [status, resolve<Response>(response).content["application/json"]] as const

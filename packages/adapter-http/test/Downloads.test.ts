@@ -56,7 +56,7 @@ describe("a download", () => {
       }).pipe(local, Effect.scoped))
   }
 
-  it.live("that breaks off, says something else or is refused is unavailable now", () =>
+  it.live("that breaks off, says something else or is rejected is unavailable now", () =>
     Effect.gen(function*() {
       const broken = yield* saying("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf")
       const nonsense = yield* saying("HTTP/1.1 nonsense\r\n\r\n")
@@ -92,7 +92,7 @@ describe("a download", () => {
 })
 
 describe("a hostile address", () => {
-  it.live("is refused when it is written out", () =>
+  it.live("is rejected when it is written out", () =>
     Effect.forEach(
       hostile_urls,
       (url) => Effect.map(failureOf(url), (tag) => assert.strictEqual(tag, "FileAbsent", url))

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { afterAll } from "vitest"
 import type { Answer } from "./Service.ts"
-import { refused, startWithWebhooks } from "./WebhookScene.ts"
+import { rejected, startWithWebhooks } from "./WebhookScene.ts"
 
 const { begin, service } = startWithWebhooks()
 afterAll(() => service.stop())
@@ -53,7 +53,7 @@ describe("events", () => {
         ["cursor=x", "cursor"]
       ] as const
     ) {
-      refused(await get(`/events?${query}`), param)
+      rejected(await get(`/events?${query}`), param)
     }
   })
 })

@@ -172,15 +172,15 @@ it("answers 507 with a time to come back where the organization's storage is use
         ...idempotency(`storage-${index}`)
       })
     const answers = [await post(0), await post(1), await post(2), await post(3), await post(4), await post(5)]
-    const refused = answers.filter(({ status }) => status !== 201)
-    assert.isAbove(refused.length, 0)
-    for (const { body, headers, status } of refused) {
+    const rejected = answers.filter(({ status }) => status !== 201)
+    assert.isAbove(rejected.length, 0)
+    for (const { body, headers, status } of rejected) {
       assert.strictEqual(status, 507)
       assert.deepInclude(body.error, { code: "storage_exhausted", param: null })
       assert.strictEqual(headers.get("retry-after"), "3600")
     }
     const contacts = await service.request("GET", "/v1/contacts", { key })
-    assert.lengthOf(contacts.body.data, answers.length - refused.length)
+    assert.lengthOf(contacts.body.data, answers.length - rejected.length)
     const again = await post(0)
     assert.strictEqual(again.text, answers[0]?.text)
     assert.isTrue(again.headers.has("idempotent-replayed"))
@@ -220,7 +220,7 @@ it("stores no more resources of events where the organization's storage is used 
     const asks = { url: "https://shop.example/crm", event_types: ["contact.updated"], include_resource: true }
     const webhook = (await post("/webhooks", asks)).body.data.id
     const { id } = (await post("/contacts", { first_name: "Kim", notes: "\u4e00".repeat(20_000) })).body.data
-    // A note needs no idempotency key, so it is not refused.
+    // A note needs no idempotency key, so it is not rejected.
     for (let note = 0; note < 10; note++) {
       assert.strictEqual((await post(`/contacts/${id}/notes`, { text: "n".repeat(1000) }, {})).status, 200)
     }

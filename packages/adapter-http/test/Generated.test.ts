@@ -192,7 +192,7 @@ describe("every operation agrees with its document", () => {
         if (answer.status === 413) continue
         if (answer.status === 400) {
           const isBeyond = beyond.test(answer.body.error.message)
-          assert.isTrue(flaw !== null || isBeyond, `refused, though the document allows it: ${asked}`)
+          assert.isTrue(flaw !== null || isBeyond, `rejected, though the document allows it: ${asked}`)
         } else {
           const isFlawed = flaw !== null && (flaw !== bodyFlaw || flawOf(body, trimmed(json)) !== null)
           assert.isFalse(isFlawed, `taken, though the document does not allow it: ${flaw}: ${asked}`)

@@ -42,7 +42,7 @@ beforeAll(async () => {
 })
 
 describe("an id", () => {
-  it("of another organization is refused in every body, by the name of its field", async () => {
+  it("of another organization is rejected in every body, by the name of its field", async () => {
     const { contact, conversation, phone, template } = ours
     const cases = [
       ["POST", "/contacts", { first_name: "A", owner_user_id: theirs.owner.id }, "owner_user_id"],
@@ -168,9 +168,9 @@ describe("a text", () => {
     for (const [method, path, status, json, param, max] of cases) {
       const fits = await ours.write(method, path, json(long(max)))
       assert.strictEqual(fits.status, status, `${path} ${param}`)
-      const refused = await ours.write(method, path, json(long(max + 1)))
-      assert.strictEqual(refused.status, 400, `${path} ${param}`)
-      assert.strictEqual(refused.body.error.param, param)
+      const rejected = await ours.write(method, path, json(long(max + 1)))
+      assert.strictEqual(rejected.status, 400, `${path} ${param}`)
+      assert.strictEqual(rejected.body.error.param, param)
     }
     const found = (length: number) =>
       service.request("GET", `/v1/contacts?${new URLSearchParams({ query: long(length) })}`, { key: ours.key })
@@ -190,7 +190,7 @@ describe("a text", () => {
     }
   })
 
-  it("of a contact that is too long for its kind is refused", async () => {
+  it("of a contact that is too long for its kind is rejected", async () => {
     for (
       const [field, text] of [
         ["primary_email", `${"x".repeat(310)}@acme.example`],
@@ -289,7 +289,7 @@ it("parameters of templates are checked on both sides of each bound", async () =
   }
 })
 
-it("a refusal names what, where and what to do", async () => {
+it("a rejection names what, where and what to do", async () => {
   const nobody = "01990000-0000-7000-8000-00000000c0de"
   const { template } = ours
   const [header, body, button] = template.components

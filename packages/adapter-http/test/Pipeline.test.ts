@@ -114,7 +114,7 @@ describe("admission", () => {
     assert.strictEqual(bodies.size, 1)
   })
 
-  it("puts the rate on every authenticated answer, and refuses the 121st request until the window ends", async () => {
+  it("puts the rate on every authenticated answer, and rejects the 121st request until the window ends", async () => {
     const other = await service.organization()
     for (let number = 1; number <= 120; number++) {
       const answer = await service.request("GET", number % 2 === 0 ? "/v1/tags" : "/v1/sends/x", { key: other.key })
@@ -127,11 +127,11 @@ describe("admission", () => {
       assert.strictEqual(left, String(120 - number))
       assert.isAtMost(Number(rest), 60)
     }
-    const refused = await service.request("GET", "/v1/tags", { key: other.key })
-    assert.strictEqual(refused.status, 429)
-    assert.strictEqual(code(refused), "rate_limited")
-    assert.strictEqual(refused.headers.get("x-ratelimit-remaining"), "0")
-    assert.match(refused.headers.get("retry-after") ?? "", /^([1-9]|[1-5][0-9]|60)$/)
+    const rejected = await service.request("GET", "/v1/tags", { key: other.key })
+    assert.strictEqual(rejected.status, 429)
+    assert.strictEqual(code(rejected), "rate_limited")
+    assert.strictEqual(rejected.headers.get("x-ratelimit-remaining"), "0")
+    assert.match(rejected.headers.get("retry-after") ?? "", /^([1-9]|[1-5][0-9]|60)$/)
     assert.strictEqual((await service.request("GET", "/v1/tags", { key })).status, 200)
   })
 
@@ -211,7 +211,7 @@ describe("the body", () => {
     }
   })
 
-  it("may have 65,536 bytes, and is refused beyond, declared or streamed", async () => {
+  it("may have 65,536 bytes, and is rejected beyond, declared or streamed", async () => {
     const padded = (bytes: number) => `${JSON.stringify(tag("padded"))}${" ".repeat(bytes)}`.slice(0, bytes)
     assert.strictEqual((await post({ text: padded(65_536) })).status, 200)
     const streamed = new Blob([padded(65_537)]).stream()
@@ -268,7 +268,7 @@ describe("the body", () => {
 })
 
 describe("queries", () => {
-  it("refuses a parameter that is unknown, repeated or empty", async () => {
+  it("rejects a parameter that is unknown, repeated or empty", async () => {
     for (
       const [path, where] of [
         ["/v1/tags?page_size=1", "page_size"],
@@ -300,7 +300,7 @@ describe("idempotency", () => {
       ...(header === undefined ? {} : { headers: { "idempotency-key": header } })
     })
 
-  it("requires a key of 8 to 200 printable ASCII characters, and refuses a bad one where it is optional", async () => {
+  it("requires a key of 8 to 200 printable ASCII characters, and rejects a bad one where it is optional", async () => {
     for (const header of [undefined, "", "short", "x".repeat(201), "with\ttab-key", "ümlaut-key"]) {
       const answer = await contact({ first_name: "A" }, header)
       assert.strictEqual(answer.status, 400, header)

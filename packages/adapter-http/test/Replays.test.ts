@@ -145,7 +145,7 @@ describe("every write", () => {
   })
 })
 
-describe("a refusal", () => {
+describe("a rejection", () => {
   it("that was 404 stays so under its key, though the resource exists by then", async () => {
     const { ask, organization } = await begin()
     const patch = (header: string) => ask("PATCH", `/contacts/${absent}`, { first_name: "Kim" }, header)

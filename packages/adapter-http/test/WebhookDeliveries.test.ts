@@ -6,7 +6,7 @@ import { Webhook as StandardWebhook } from "standardwebhooks"
 import { Webhook as SvixWebhook } from "svix"
 import { afterAll } from "vitest"
 import { idempotency } from "./Service.ts"
-import { absent, refused, startWithWebhooks } from "./WebhookScene.ts"
+import { absent, rejected, startWithWebhooks } from "./WebhookScene.ts"
 
 const { begin, service } = startWithWebhooks()
 afterAll(() => service.stop())
@@ -19,7 +19,7 @@ interface Delivery {
 const ok = { status: 200, body: "", retry_after: null }
 
 describe("test", () => {
-  it("answers with the delivery of one event, which is posted, and is refused for an unknown and a disabled webhook", async () => {
+  it("answers with the delivery of one event, which is posted, and is rejected for an unknown and a disabled webhook", async () => {
     const { create, deliveries, disable, post, posted, settled } = await begin()
     const { id } = await create()
     const tested = await post(`/webhooks/${id}/test`)
@@ -29,10 +29,10 @@ describe("test", () => {
       ["webhook.test", "succeeded"]
     ])
     assert.lengthOf(await posted(), 1)
-    refused(await post(`/webhooks/${absent}/test`), null, "not_found", 404)
+    rejected(await post(`/webhooks/${absent}/test`), null, "not_found", 404)
     await disable(id)
-    refused(await post(`/webhooks/${id}/test`), null, "conflict", 409)
-    refused(await post("/webhooks", { url: "https://shop.example/crm", event_types: ["webhook.test"] }), "event_types")
+    rejected(await post(`/webhooks/${id}/test`), null, "conflict", 409)
+    rejected(await post("/webhooks", { url: "https://shop.example/crm", event_types: ["webhook.test"] }), "event_types")
   })
 })
 
@@ -51,7 +51,7 @@ describe("replay", () => {
     assert.deepStrictEqual(rest, { webhook_id: id, since: timestamp })
     assert.isString(replay_id)
     assert.isAtLeast(Date.parse(created_at), Date.parse(timestamp))
-    refused(await replay(timestamp), null, "conflict", 409)
+    rejected(await replay(timestamp), null, "conflict", 409)
     await service.until(async () => (await posted()).length === 2)
     const [first, second] = await posted()
     assert.strictEqual(second?.body, first?.body)
@@ -59,11 +59,11 @@ describe("replay", () => {
     const other = await create()
     assert.strictEqual((await replay(days(29.9999), other.id)).status, 202)
     for (const since of [days(30.0001), days(-0.001), "2026-11-20", "now", null, 1]) {
-      refused(await replay(since, other.id), "since")
+      rejected(await replay(since, other.id), "since")
     }
-    refused(await replay(timestamp, absent), null, "not_found", 404)
+    rejected(await replay(timestamp, absent), null, "not_found", 404)
     await disable(other.id)
-    refused(await replay(timestamp, other.id), null, "conflict", 409)
+    rejected(await replay(timestamp, other.id), null, "conflict", 409)
   })
 })
 
@@ -171,9 +171,9 @@ describe("retry", () => {
     const [one, other] = [await create(), await create({ event_types: ["send.failed"] })]
     await close()
     const [delivery] = await settled(one.id)
-    refused(await post(`/webhooks/${other.id}/deliveries/${delivery.id}/retry`), null, "not_found", 404)
-    refused(await post(`/webhooks/${one.id}/deliveries/${absent}/retry`), null, "not_found", 404)
-    refused(await post(`/webhooks/${one.id}/deliveries/x/retry`), "delivery_id")
-    refused(await post(`/webhooks/${one.id}/deliveries/${delivery.id}/retry`, { now: true }), "now")
+    rejected(await post(`/webhooks/${other.id}/deliveries/${delivery.id}/retry`), null, "not_found", 404)
+    rejected(await post(`/webhooks/${one.id}/deliveries/${absent}/retry`), null, "not_found", 404)
+    rejected(await post(`/webhooks/${one.id}/deliveries/x/retry`), "delivery_id")
+    rejected(await post(`/webhooks/${one.id}/deliveries/${delivery.id}/retry`, { now: true }), "now")
   })
 })

@@ -72,7 +72,7 @@ export const startWithWebhooks = () => {
   return { begin, service }
 }
 
-export const refused = (answer: Answer, param: string | null, code = "invalid_input", status = 400) => {
+export const rejected = (answer: Answer, param: string | null, code = "invalid_input", status = 400) => {
   assert.strictEqual(answer.status, status, answer.text)
   assert.strictEqual(answer.body.error.code, code)
   assert.strictEqual(answer.body.error.param, param)

@@ -36,13 +36,13 @@ const accepting = (handle: (socket: Socket) => void) =>
 const saying = (text: string) => accepting((socket) => socket.once("data", () => socket.end(text)))
 
 describe("a hostile address", () => {
-  it.live("is refused when it is written out", () =>
+  it.live("is rejected when it is written out", () =>
     Effect.forEach(
       hostile_urls,
       (url) => Effect.map(codeOf(url), (code) => assert.strictEqual(code, "blocked_address", url))
     ).pipe(Effect.provide(layer())))
 
-  it.live("is refused behind a name that leads elsewhere every other time, a thousand times", () =>
+  it.live("is rejected behind a name that leads elsewhere every other time, a thousand times", () =>
     Effect.gen(function*() {
       const receiver = yield* receive(ok)
       const url = receiver.url.replace(loopback, "hooks.example")
@@ -105,7 +105,7 @@ describe("TLS", () => {
       })
     }).pipe(local(), Effect.scoped))
 
-  it.live("is refused with whoever has a certificate of his own, or of the past", () =>
+  it.live("is rejected with whoever has a certificate of his own, or of the past", () =>
     Effect.gen(function*() {
       for (const certificate of [selfSigned(name), selfSigned(name, 2021)]) {
         const { received, url } = yield* receiveSecurely(ok, name, certificate)
@@ -114,7 +114,7 @@ describe("TLS", () => {
       }
     }).pipe(local(), Effect.scoped))
 
-  it.live("is refused with who does not speak it", () =>
+  it.live("is rejected with who does not speak it", () =>
     Effect.gen(function*() {
       const port = yield* saying("HTTP/1.1 400 Bad Request\r\n\r\n")
       assert.strictEqual(yield* codeOf(`https://${name}:${port}/`), "tls_error")

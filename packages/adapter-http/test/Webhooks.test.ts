@@ -5,7 +5,7 @@ import { Webhook as StandardWebhook } from "standardwebhooks"
 import { Webhook as SvixWebhook } from "svix"
 import { afterAll } from "vitest"
 import { idempotency } from "./Service.ts"
-import { absent, refused, startWithWebhooks } from "./WebhookScene.ts"
+import { absent, rejected, startWithWebhooks } from "./WebhookScene.ts"
 
 const { begin, service } = startWithWebhooks()
 afterAll(() => service.stop())
@@ -40,10 +40,10 @@ describe("include_resource", () => {
       const ask = async (method: "PATCH" | "POST", path: string, json: object, by = key) =>
         service.request(method, `/v1/webhooks${path}`, { key: by, json, ...idempotency() })
       const create_body = { url, event_types, include_resource: true }
-      refused(await ask("POST", "", create_body), null, "insufficient_scope", 403)
-      refused(await ask("PATCH", `/${plain.id}`, { include_resource: true }), null, "insufficient_scope", 403)
-      refused(await ask("PATCH", `/${asked.id}`, { url: `${url}/2` }), null, "insufficient_scope", 403)
-      refused(await ask("PATCH", `/${asked.id}`, { event_types }), null, "insufficient_scope", 403)
+      rejected(await ask("POST", "", create_body), null, "insufficient_scope", 403)
+      rejected(await ask("PATCH", `/${plain.id}`, { include_resource: true }), null, "insufficient_scope", 403)
+      rejected(await ask("PATCH", `/${asked.id}`, { url: `${url}/2` }), null, "insufficient_scope", 403)
+      rejected(await ask("PATCH", `/${asked.id}`, { event_types }), null, "insufficient_scope", 403)
       assert.strictEqual((await ask("POST", "", { ...create_body, include_resource: false })).status, 200)
       assert.strictEqual((await ask("PATCH", `/${plain.id}`, { url: `${url}/3` })).status, 200)
       assert.strictEqual((await ask("PATCH", `/${asked.id}`, { include_resource: false })).status, 200)
@@ -93,7 +93,7 @@ describe("create", () => {
     assert.strictEqual((await get("/webhooks")).body.data[0].url, created.url)
   })
 
-  it("refuses what is no public https URL, naming it", async () => {
+  it("rejects what is no public https URL, naming it", async () => {
     const { get, post } = await begin()
     for (
       const url of [
@@ -116,7 +116,7 @@ describe("create", () => {
         null
       ]
     ) {
-      refused(await post("/webhooks", { url, event_types }), "url")
+      rejected(await post("/webhooks", { url, event_types }), "url")
     }
     assert.lengthOf((await get("/webhooks")).body.data, 0)
   })
@@ -137,12 +137,12 @@ describe("create", () => {
       ]
     ) {
       const answer = await post("/webhooks", { url, event_types: types })
-      refused(answer, Array.isArray(types) && types[0] === null ? "event_types.0" : "event_types")
+      rejected(answer, Array.isArray(types) && types[0] === null ? "event_types.0" : "event_types")
     }
-    refused(await post("/webhooks", { event_types }), "url")
-    refused(await post("/webhooks", { url }), "event_types")
-    refused(await post("/webhooks", { url, event_types, secret: "mine" }), "secret")
-    refused(await post("/webhooks", { url, event_types, include_resource: 1 }), "include_resource")
+    rejected(await post("/webhooks", { event_types }), "url")
+    rejected(await post("/webhooks", { url }), "event_types")
+    rejected(await post("/webhooks", { url, event_types, secret: "mine" }), "secret")
+    rejected(await post("/webhooks", { url, event_types, include_resource: 1 }), "include_resource")
     assert.isTrue((await create({ include_resource: true })).include_resource)
     for (const type of all_types) assert.deepStrictEqual((await create({ event_types: [type] })).event_types, [type])
   })
@@ -161,7 +161,7 @@ describe("list", () => {
     assert.deepStrictEqual(await listed(), all.toReversed())
 
     const one_more = await post("/webhooks", { url, event_types })
-    refused(one_more, null, "conflict", 409)
+    rejected(one_more, null, "conflict", 409)
     assert.include(one_more.body.error.message, "100 active webhooks")
     const [oldest = "", , middle = ""] = all
     await disable(middle)
@@ -172,7 +172,7 @@ describe("list", () => {
     assert.notInclude(await listed(), oldest)
     assert.deepStrictEqual(await listed(), all.slice(1).toReversed())
     assert.deepStrictEqual(await listed("?status=active"), all.filter((id) => id !== middle).toReversed())
-    refused(await get("/webhooks?status=paused"), "status")
+    rejected(await get("/webhooks?status=paused"), "status")
   })
 })
 
@@ -198,7 +198,7 @@ describe("update", () => {
     assert.deepStrictEqual((await get("/webhooks")).body.data, [{ ...other, event_types }])
   })
 
-  it("refuses what a creation refuses, an unknown webhook, and a change of a disabled one", async () => {
+  it("rejects what a creation rejects, an unknown webhook, and a change of a disabled one", async () => {
     const { create, disable, get, update, url } = await begin()
     const { id } = await create()
     for (
@@ -213,13 +213,13 @@ describe("update", () => {
         [{ status: "disabled" }, "status"]
       ] as const
     ) {
-      refused(await update(id, json), param)
+      rejected(await update(id, json), param)
     }
-    refused(await update(absent, {}), null, "not_found", 404)
-    refused(await get(`/webhooks/${absent}`), null, "not_found", 404)
+    rejected(await update(absent, {}), null, "not_found", 404)
+    rejected(await get(`/webhooks/${absent}`), null, "not_found", 404)
     const { body } = await disable(id)
     assert.deepStrictEqual((await get(`/webhooks/${id}`)).body, body)
-    refused(await update(id, { url: `${url}/2` }), null, "conflict", 409)
+    rejected(await update(id, { url: `${url}/2` }), null, "conflict", 409)
     assert.deepStrictEqual((await update(id, { url })).body, body)
   })
 })
@@ -243,16 +243,16 @@ describe("rotate the secret", () => {
     }
   })
 
-  it("is refused for an unknown and a disabled webhook, and for a sixth secret", async () => {
+  it("is rejected for an unknown and a disabled webhook, and for a sixth secret", async () => {
     const { create, disable, post } = await begin()
     const { id } = await create()
     for (let count = 1; count < 5; count++) {
       assert.strictEqual((await post(`/webhooks/${id}/rotate_secret`)).status, 200)
     }
-    refused(await post(`/webhooks/${id}/rotate_secret`), null, "conflict", 409)
-    refused(await post(`/webhooks/${absent}/rotate_secret`), null, "not_found", 404)
+    rejected(await post(`/webhooks/${id}/rotate_secret`), null, "conflict", 409)
+    rejected(await post(`/webhooks/${absent}/rotate_secret`), null, "not_found", 404)
     const other = await create()
     await disable(other.id)
-    refused(await post(`/webhooks/${other.id}/rotate_secret`), null, "conflict", 409)
+    rejected(await post(`/webhooks/${other.id}/rotate_secret`), null, "conflict", 409)
   })
 })

@@ -274,8 +274,8 @@ const limited: Readonly<Record<string, Limited>> = {
   }
 }
 
-for (const [refusal, { create, fill }] of Object.entries(limited)) {
-  it.effect(`let one of two take the last place, and refuse the other: ${refusal}`, () =>
+for (const [rejection, { create, fill }] of Object.entries(limited)) {
+  it.effect(`let one of two take the last place, and reject the other: ${rejection}`, () =>
     Effect.gen(function*() {
       for (let seed = 0; seed < 10; seed++) {
         const next = random(seed)
@@ -286,7 +286,7 @@ for (const [refusal, { create, fill }] of Object.entries(limited)) {
           const outcome = as(Effect.match(create, { onFailure: ({ _tag }) => _tag, onSuccess: () => "created" }))
           return (yield* inTurns([outcome, outcome], () => Math.floor(next() * 100))).answers
         }).pipe(Effect.provide(layer(stores), { local: true }))
-        assert.sameMembers(answers, ["created", refusal], `with seed ${seed}`)
+        assert.sameMembers(answers, ["created", rejection], `with seed ${seed}`)
       }
     }))
 }

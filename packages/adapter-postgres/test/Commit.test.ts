@@ -161,7 +161,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
           ),
           unbounded
         ))
-        // The second tag would have the name of the first: the requests are refused, and leave no record.
+        // The second tag would have the name of the first: the requests are rejected, and leave no record.
         if (name === "create the tag again") {
           assert.isTrue(outcomes.every(Exit.isFailure))
           continue
@@ -356,12 +356,12 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.deepInclude(yield* loadContact(ours, id), { city: "Bonn", version: 2 })
     }))
 
-  it.effect("fails with a defect when the database refuses a value, and its connections stay usable", () =>
+  it.effect("fails with a defect when the database rejects a value, and its connections stay usable", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.contact(ours)
-      const refused = Fixtures.commit(ours, ContactRows.update({ id, version: 1 }, { city: "" }))
-      const exits = yield* Effect.all(Array.makeBy(40, () => Effect.exit(refused)), unbounded)
+      const rejected = Fixtures.commit(ours, ContactRows.update({ id, version: 1 }, { city: "" }))
+      const exits = yield* Effect.all(Array.makeBy(40, () => Effect.exit(rejected)), unbounded)
       assert.isTrue(exits.every(Exit.hasDies))
       const found = yield* Effect.all(Array.makeBy(40, () => loadContact(ours, id)), unbounded)
       assert.isTrue(found.every(({ version }) => version === 1))

@@ -19,7 +19,7 @@ const failing = (sql: SqlClient.SqlClient) =>
     ["a time", sql`SELECT ${canary}::text::timestamptz`],
     [
       "a raised error",
-      sql.unsafe(`DO $$ BEGIN RAISE EXCEPTION 'refused' USING DETAIL = '${canary}', HINT = '${canary}'; END $$`)
+      sql.unsafe(`DO $$ BEGIN RAISE EXCEPTION 'rejected' USING DETAIL = '${canary}', HINT = '${canary}'; END $$`)
     ],
     [
       "a raised message",

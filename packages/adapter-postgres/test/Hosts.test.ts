@@ -45,7 +45,7 @@ describe("The hosts of a URL", () => {
     ])
   })
 
-  it("are refused when they are none, or shall be read-only", () => {
+  it("are rejected when they are none, or shall be read-only", () => {
     for (
       const url of [
         "",
@@ -142,7 +142,7 @@ it.layer(Database.layerAlone, { excludeTestServices: true })("A client of severa
       }).pipe(Effect.provide(Client.layer({ url: Redacted.make(text), connections: 2 })))
     }))
 
-  it.effect("leaves a server that was made read-only, and repeats the statement that it refused", () =>
+  it.effect("leaves a server that was made read-only, and repeats the statement that it rejected", () =>
     Effect.gen(function*() {
       const { url } = yield* Database.Database
       yield* Effect.gen(function*() {
@@ -154,8 +154,8 @@ it.layer(Database.layerAlone, { excludeTestServices: true })("A client of severa
         assert.notStrictEqual(yield* Backends.pid(sql), before)
 
         yield* sql`SELECT set_config('default_transaction_read_only', 'on', false)`
-        const refused = yield* Effect.flip(sql.withTransaction(write(sql)))
-        assert.include(String(refused.reason.cause), "read-only transaction")
+        const rejected = yield* Effect.flip(sql.withTransaction(write(sql)))
+        assert.include(String(rejected.reason.cause), "read-only transaction")
         assert.lengthOf(yield* sql.withTransaction(write(sql)), 1)
       }).pipe(Effect.provide(Client.layer({ url, connections: 1 })))
     }))

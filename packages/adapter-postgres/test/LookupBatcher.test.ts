@@ -61,7 +61,7 @@ it.layer(Database.layer)("Requests that share a statement", (it) => {
       assert.deepStrictEqual(statements, [2])
     }))
 
-  it.effect("fail alone where the database refuses the statement because of one of them", () =>
+  it.effect("fail alone where the database rejects the statement because of one of them", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const ask = LookupBatcher.make(sql, (texts: LookupBatcher.Some<string>) =>

@@ -136,7 +136,7 @@ const operationOf = (method: string, path: string, operation: Operation): string
 
 const errorCodesOf = ({ components }: Document): string => {
   const codes = Object.values(components.schemas).flatMap(({ properties }) => properties?.error?.properties?.code ?? [])
-  return `/** Why a request was refused. */\nexport type ErrorCode = ${typeOf({ anyOf: codes }, "")}\n`
+  return `/** Why a request was rejected. */\nexport type ErrorCode = ${typeOf({ anyOf: codes }, "")}\n`
 }
 
 const read = (path: string) => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"))

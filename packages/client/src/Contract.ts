@@ -1220,7 +1220,7 @@ export interface WebhookTestEvent {
   }
 }
 
-/** Why a request was refused. */
+/** Why a request was rejected. */
 export type ErrorCode =
   | "invalid_json" | "invalid_input" | "missing_idempotency_key"
   | "body_too_large"

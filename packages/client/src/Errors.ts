@@ -7,7 +7,7 @@ interface Circumstances {
   readonly cause?: unknown
 }
 
-/** The service refused the request, or failed. `code` is the reason. */
+/** The service rejected the request, or failed. `code` is the reason. */
 export class MessagingCrmError extends Error {
   override readonly name = "MessagingCrmError"
   readonly status: number
@@ -22,14 +22,14 @@ export class MessagingCrmError extends Error {
 
   constructor(
     message: string,
-    refusal: Circumstances & Pick<MessagingCrmError, "code" | "param" | "retryAfter" | "status">
+    rejection: Circumstances & Pick<MessagingCrmError, "code" | "param" | "retryAfter" | "status">
   ) {
-    super(message, refusal)
-    this.status = refusal.status
-    this.code = refusal.code
-    this.param = refusal.param
-    this.requestId = refusal.requestId
-    this.retryAfter = refusal.retryAfter
+    super(message, rejection)
+    this.status = rejection.status
+    this.code = rejection.code
+    this.param = rejection.param
+    this.requestId = rejection.requestId
+    this.retryAfter = rejection.retryAfter
   }
 }
 

@@ -7,7 +7,7 @@ import type { RequestOptions, Transport } from "./Transport.ts"
 export const tags = ({ list, one }: Transport) => ({
   /** Lists the tags, ordered by name. */
   list: (options?: RequestOptions): Pages<Tag> => list("GET /tags", {}, options),
-  /** Creates a tag. A name that exists already, regardless of case, is refused with `conflict`. */
+  /** Creates a tag. A name that exists already, regardless of case, is rejected with `conflict`. */
   create: (tag: CreateTag, options?: RequestOptions): Promise<WithResponse<Tag>> =>
     one("POST /tags", { body: tag }, options)
 })

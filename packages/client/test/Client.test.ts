@@ -25,7 +25,7 @@ const connect = async () => {
   return { ...organization, crm }
 }
 
-const refusal = async (call: Promise<unknown>): Promise<MessagingCrmError> => {
+const rejection = async (call: Promise<unknown>): Promise<MessagingCrmError> => {
   const error = await call.then(() => undefined, (error: unknown) => error)
   assert.instanceOf(error, MessagingCrmError)
   return error
@@ -187,24 +187,24 @@ it("lists the catalogs", async () => {
   assert.deepStrictEqual(await crm.tags.list().toArray({ limit: 10 }), [{ ...tag }])
 })
 
-describe("a refusal", () => {
+describe("a rejection", () => {
   it("has its code, field and request ID", async () => {
     const { crm } = await connect()
     await crm.tags.create({ name: "VIP", color: "amber" })
-    const taken = await refusal(crm.tags.create({ name: "vip", color: "red" }))
+    const taken = await rejection(crm.tags.create({ name: "vip", color: "red" }))
     assert.strictEqual(taken.status, 409)
     assert.strictEqual(taken.code, "conflict")
     assert.strictEqual(taken.param, "name")
     assert.isNull(taken.retryAfter)
     assert.match(taken.requestId, /^[0-9a-f-]{36}$/)
     assert.include(taken.message, "vip")
-    assert.strictEqual((await refusal(crm.contacts.get(unknown))).code, "not_found")
+    assert.strictEqual((await rejection(crm.contacts.get(unknown))).code, "not_found")
   })
 
   it("of a key shows the key nowhere", async () => {
     const apiKey = `svc_live_${"A".repeat(43)}`
     const crm = new MessagingCrm({ apiKey, baseUrl: "http://localhost/v1", fetch: service.fetch })
-    const error = await refusal(crm.tags.list().page())
+    const error = await rejection(crm.tags.list().page())
     assert.strictEqual(error.code, "unauthorized")
     assert.notInclude(JSON.stringify([error, crm, error.stack, String(error)]), apiKey)
   })
@@ -220,7 +220,7 @@ it("gives every result its request ID, and leaves that out of JSON", async () =>
   const again = await crm.tags.create({ name: "VIP", color: "amber" }, { idempotencyKey: "tag-vip-0001" })
   assert.isTrue(again.lastResponse.isReplayed)
   assert.deepStrictEqual(again, tag)
-  const reused = await refusal(crm.tags.create({ name: "X", color: "red" }, { idempotencyKey: "tag-vip-0001" }))
+  const reused = await rejection(crm.tags.create({ name: "X", color: "red" }, { idempotencyKey: "tag-vip-0001" }))
   assert.strictEqual(reused.code, "idempotency_conflict")
 })
 

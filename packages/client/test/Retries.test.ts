@@ -41,7 +41,7 @@ const failure = async (promise: Promise<unknown>): Promise<unknown> => {
   return error
 }
 
-const refusal = async (promise: Promise<unknown>): Promise<MessagingCrmError> => {
+const rejection = async (promise: Promise<unknown>): Promise<MessagingCrmError> => {
   const error = await failure(promise)
   assert.instanceOf(error, MessagingCrmError)
   return error
@@ -54,7 +54,7 @@ const untilAborted = (signal: AbortSignal | null | undefined): Promise<never> =>
     else signal?.addEventListener("abort", end)
   })
 
-const refused = (status: number, code: string, headers: Record<string, string> = {}): Fetch => async () =>
+const rejected = (status: number, code: string, headers: Record<string, string> = {}): Fetch => async () =>
   Response.json({ error: { code, message: "No.", param: null, request_id: "r1" } }, { status, headers })
 
 /** The faults of one attempt. The service executes each request that it receives, even if its response is lost. */
@@ -76,11 +76,11 @@ const faults: Readonly<Record<string, Fetch>> = {
     await ask(url, init)
     return untilAborted(init.signal)
   },
-  "failed": refused(500, "internal_error"),
+  "failed": rejected(500, "internal_error"),
   "proxy's 502": async () => new Response("<html>Bad Gateway</html>", { status: 502 }),
-  "too many": refused(429, "rate_limited", { "retry-after": "7" }),
-  "still running": refused(409, "request_processing", { "retry-after": "1" }),
-  "contended": refused(409, "conflict", { "retry-after": "1" })
+  "too many": rejected(429, "rate_limited", { "retry-after": "7" }),
+  "still running": rejected(409, "request_processing", { "retry-after": "1" }),
+  "contended": rejected(409, "conflict", { "retry-after": "1" })
 }
 
 interface Attempt {
@@ -170,7 +170,7 @@ describe("an attempt is repeated", () => {
     assert.lengthOf(attempts, 3)
   })
 
-  it("not when the service refused it for good", async () => {
+  it("not when the service rejected it for good", async () => {
     for (
       const [status, code] of [
         [400, "invalid_input"],
@@ -183,8 +183,8 @@ describe("an attempt is repeated", () => {
         [415, "unsupported_media_type"]
       ] as const
     ) {
-      const { attempts, crm } = await connect([refused(status, code)])
-      const error = await refusal(crm.contacts.create({ first_name: "Kim" }))
+      const { attempts, crm } = await connect([rejected(status, code)])
+      const error = await rejection(crm.contacts.create({ first_name: "Kim" }))
       assert.deepStrictEqual([error.status, error.code], [status, code])
       assert.lengthOf(attempts, 1)
     }
@@ -195,7 +195,7 @@ describe("an attempt is repeated", () => {
       const answer of [Response.json([], { status: 404 }), new Response("hello"), Response.redirect("http://x", 307)]
     ) {
       const { attempts, crm } = await connect([async () => answer])
-      assert.strictEqual((await refusal(crm.tags.list().page())).code, "unexpected_response")
+      assert.strictEqual((await rejection(crm.tags.list().page())).code, "unexpected_response")
       assert.lengthOf(attempts, 1)
     }
   })
@@ -231,8 +231,8 @@ describe("the pause before a repetition", () => {
   })
 
   it("is left to the caller when it would be longer than a minute", async () => {
-    const { attempts, crm } = await connect([refused(503, "provider_unavailable", { "retry-after": "61" })])
-    const error = await refusal(crm.templates.list().page())
+    const { attempts, crm } = await connect([rejected(503, "provider_unavailable", { "retry-after": "61" })])
+    const error = await rejection(crm.templates.list().page())
     assert.strictEqual(error.retryAfter, 61)
     assert.strictEqual(error.requestId, attempts[0]?.headers.get("x-request-id"))
     assert.lengthOf(attempts, 1)

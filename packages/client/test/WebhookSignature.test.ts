@@ -9,7 +9,7 @@ const secretOf = (fill: number) => `whsec_${Buffer.alloc(32, fill).toString("bas
 const secret = secretOf(7)
 const payload = "{\"id\":\"e1\",\"type\":\"conversation.closed\",\"data\":{\"conversation_id\":\"c1\"}}"
 
-const refused = async (request: Partial<Parameters<typeof verifyWebhook>[0]>): Promise<string> => {
+const rejected = async (request: Partial<Parameters<typeof verifyWebhook>[0]>): Promise<string> => {
   const headers = await signWebhook({ payload, secret })
   const error = await verifyWebhook({ payload, headers, secret, ...request }).then(() => undefined, (error) => error)
   assert.instanceOf(error, WebhookVerificationError)
@@ -66,33 +66,33 @@ describe("a signature", () => {
   })
 })
 
-describe("is refused", () => {
+describe("is rejected", () => {
   it("what was changed on the way", async () => {
-    assert.strictEqual(await refused({ payload: payload.replace("c1", "c2") }), "wrong_signature")
-    assert.strictEqual(await refused({ payload: `${payload} ` }), "wrong_signature")
+    assert.strictEqual(await rejected({ payload: payload.replace("c1", "c2") }), "wrong_signature")
+    assert.strictEqual(await rejected({ payload: `${payload} ` }), "wrong_signature")
     const headers = await signWebhook({ payload, secret })
-    assert.strictEqual(await refused({ headers: { ...headers, "webhook-id": "e2" } }), "wrong_signature")
-    assert.strictEqual(await refused({ headers: { ...headers, "webhook-signature": "v1," } }), "wrong_signature")
+    assert.strictEqual(await rejected({ headers: { ...headers, "webhook-id": "e2" } }), "wrong_signature")
+    assert.strictEqual(await rejected({ headers: { ...headers, "webhook-signature": "v1," } }), "wrong_signature")
   })
 
   it("what another secret signed", async () => {
-    assert.strictEqual(await refused({ secret: secretOf(8) }), "wrong_signature")
-    assert.strictEqual(await refused({ secret: [] }), "wrong_signature")
-    assert.strictEqual(await refused({ secret: "whsec_%" }), "wrong_secret_format")
-    assert.strictEqual(await refused({ secret: "" }), "wrong_secret_format")
+    assert.strictEqual(await rejected({ secret: secretOf(8) }), "wrong_signature")
+    assert.strictEqual(await rejected({ secret: [] }), "wrong_signature")
+    assert.strictEqual(await rejected({ secret: "whsec_%" }), "wrong_secret_format")
+    assert.strictEqual(await rejected({ secret: "" }), "wrong_secret_format")
   })
 
   it("what is too old or too new, or has no time", async () => {
     const at = async (seconds: number) => ({
       headers: await signWebhook({ payload, secret, timestamp: new Date(Date.now() + seconds * 1000) })
     })
-    assert.strictEqual(await refused(await at(-400)), "too_old")
-    assert.strictEqual(await refused(await at(400)), "too_new")
-    assert.strictEqual(await refused({ ...await at(-40), tolerance: 20 }), "too_old")
+    assert.strictEqual(await rejected(await at(-400)), "too_old")
+    assert.strictEqual(await rejected(await at(400)), "too_new")
+    assert.strictEqual(await rejected({ ...await at(-40), tolerance: 20 }), "too_old")
     const headers = await signWebhook({ payload, secret })
     const { "webhook-timestamp": time } = headers
     for (const other of ["now", ` ${time}`, `${time} `, `+${time}`, `${time}.0`]) {
-      assert.strictEqual(await refused({ headers: { ...headers, "webhook-timestamp": other } }), "too_old", other)
+      assert.strictEqual(await rejected({ headers: { ...headers, "webhook-timestamp": other } }), "too_old", other)
     }
   })
 
@@ -105,11 +105,11 @@ describe("is refused", () => {
         const headers = await signWebhook({ payload, secret, timestamp })
         assert.strictEqual((await verifyWebhook({ payload, headers, secret })).id, "e1")
         const late = await signWebhook({ payload, secret, timestamp: new Date(beyond) })
-        assert.strictEqual(await refused({ headers: late }), reason)
+        assert.strictEqual(await rejected({ headers: late }), reason)
       }
       const now = await signWebhook({ payload, secret })
       vi.setSystemTime(Date.now() + 1000)
-      assert.strictEqual(await refused({ headers: now, tolerance: 0 }), "too_old")
+      assert.strictEqual(await rejected({ headers: now, tolerance: 0 }), "too_old")
     } finally {
       vi.useRealTimers()
     }
@@ -119,12 +119,12 @@ describe("is refused", () => {
     const headers = await signWebhook({ payload, secret })
     for (const name of Object.keys(headers)) {
       const others = Object.entries(headers).filter(([key]) => key !== name)
-      assert.strictEqual(await refused({ headers: Object.fromEntries(others) }), "missing_header")
-      assert.strictEqual(await refused({ headers: { ...headers, [name]: "" } }), "missing_header")
-      assert.strictEqual(await refused({ headers: { ...headers, [name]: undefined } }), "missing_header")
+      assert.strictEqual(await rejected({ headers: Object.fromEntries(others) }), "missing_header")
+      assert.strictEqual(await rejected({ headers: { ...headers, [name]: "" } }), "missing_header")
+      assert.strictEqual(await rejected({ headers: { ...headers, [name]: undefined } }), "missing_header")
     }
     assert.strictEqual(
-      await refused({ payload: "no", headers: await signWebhook({ payload: "no", secret }) }),
+      await rejected({ payload: "no", headers: await signWebhook({ payload: "no", secret }) }),
       "not_json"
     )
   })

@@ -20,13 +20,13 @@ export const policyOf = (api: string, importMapHash: string): string =>
 const hostNameOf = (url: string): string | null => URL.canParse(url) ? new URL(url).hostname : null
 
 /**
- * Returns why a request is refused, or null.
+ * Returns why a request is rejected, or null.
  *
  * The host name must be one of `hosts`: any other name that resolves to this address is DNS rebinding. A request that
- * a page of another origin sends is refused, by its `Origin` and `Sec-Fetch-Site` headers. Navigation to
+ * a page of another origin sends is rejected, by its `Origin` and `Sec-Fetch-Site` headers. Navigation to
  * the page itself is allowed from anywhere.
  */
-export const refusalOf = (request: Request, hosts: ReadonlyArray<string>): string | null => {
+export const rejectionOf = (request: Request, hosts: ReadonlyArray<string>): string | null => {
   const host = request.headers.get("host") ?? new URL(request.url).host
   const name = hostNameOf(`http://${host}`)
   if (name === null || !hosts.includes(name)) {

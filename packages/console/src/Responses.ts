@@ -44,7 +44,7 @@ export const answer = (
 
 export const json = (value: unknown, status = 200) => answer(JSON.stringify(value), status, "application/json")
 
-export const refuse = (status: number, code: string, message: string) => json({ error: { code, message } }, status)
+export const reject = (status: number, code: string, message: string) => json({ error: { code, message } }, status)
 
 interface PageOptions {
   readonly baseUrl: string
@@ -87,13 +87,13 @@ export const failure = (error: unknown): Response => {
     return json({ error: { code: error.code, message: error.message, param: error.param } }, error.status)
   }
   return error instanceof ConnectionError
-    ? refuse(502, "unreachable", "The service did not respond. Check that it is running.")
-    : refuse(400, "invalid_input", "The request is not valid. Check its fields.")
+    ? reject(502, "unreachable", "The service did not respond. Check that it is running.")
+    : reject(400, "invalid_input", "The request is not valid. Check its fields.")
 }
 
 /** Returns a file of the page. */
 export const fileOf = async (name: string): Promise<Response> => {
   const found = Object.hasOwn(assets, name) ? assets[name] : undefined
-  if (found === undefined) return refuse(404, "not_found", "The console has no file at this path.")
+  if (found === undefined) return reject(404, "not_found", "The console has no file at this path.")
   return answer(await readFile(found.file, "utf8"), 200, found.type)
 }

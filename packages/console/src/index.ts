@@ -6,10 +6,10 @@
  */
 import { type Fetch, MessagingCrm, type WebhookEvent } from "@messaging-crm/client"
 import { Feed } from "./Feed.ts"
-import { refusalOf } from "./Guard.ts"
+import { rejectionOf } from "./Guard.ts"
 import type { Monitor } from "./Monitor.ts"
 import * as Operations from "./Operations.ts"
-import { answer, failure, fileOf, json, pageOf, refuse } from "./Responses.ts"
+import { answer, failure, fileOf, json, pageOf, reject } from "./Responses.ts"
 
 export type { Feed } from "./Feed.ts"
 export { type AnsweredRequest, Monitor, type SendReport } from "./Monitor.ts"
@@ -67,7 +67,7 @@ export const makeConsole = (options: ConsoleOptions): Console => {
 
   const call = async (name: string, request: Request): Promise<Response> => {
     const operation = Object.hasOwn(operations, name) ? operations[name] : undefined
-    if (operation === undefined) return refuse(404, "not_found", "The console does not support this operation.")
+    if (operation === undefined) return reject(404, "not_found", "The console does not support this operation.")
     try {
       // The service validates the input, which the client passes on.
       return json(await operation(crm, await request.json() as never))
@@ -77,14 +77,14 @@ export const makeConsole = (options: ConsoleOptions): Console => {
   }
 
   const handle = async (request: Request): Promise<Response> => {
-    const refusal = refusalOf(request, hosts)
-    if (refusal !== null) return refuse(403, "forbidden", refusal)
+    const rejection = rejectionOf(request, hosts)
+    if (rejection !== null) return reject(403, "forbidden", rejection)
     const [, place = "", name = ""] = new URL(request.url).pathname.slice(path.length).split("/")
     if (request.method === "POST" && place === "call") return call(name, request)
-    if (request.method !== "GET") return refuse(405, "method_not_allowed", "The method is not allowed here.")
+    if (request.method !== "GET") return reject(405, "method_not_allowed", "The method is not allowed here.")
     if (place === "") return pageOf(page)
     if (place === "page") return fileOf(name)
-    if (place !== "stream") return refuse(404, "not_found", "The console has no page at this path.")
+    if (place !== "stream") return reject(404, "not_found", "The console has no page at this path.")
     const stream = feed.connect("snapshot", development?.monitor.snapshot() ?? null)
     return answer(stream, 200, "text/event-stream", { "x-accel-buffering": "no" })
   }

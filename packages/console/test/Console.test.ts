@@ -64,7 +64,7 @@ describe("the check of Host and Origin", () => {
       " "
     ]
   ) {
-    it(`refuses the host ${JSON.stringify(host)}`, async () => {
+    it(`rejects the host ${JSON.stringify(host)}`, async () => {
       for (const path of ["/console", "/console/stream", "/console/page/main.mjs"]) {
         assert.strictEqual((await consoleOf().get(path, { host })).status, 403)
       }
@@ -72,7 +72,7 @@ describe("the check of Host and Origin", () => {
   }
 
   for (const origin of ["https://evil.example", "null", "http://127.0.0.1:3001", "http://localhost:3000", "nonsense"]) {
-    it(`refuses a call and the stream for the origin ${origin}`, async () => {
+    it(`rejects a call and the stream for the origin ${origin}`, async () => {
       const { call, calls, get } = consoleOf()
       assert.strictEqual((await call("conversations", {}, { origin })).status, 403)
       assert.strictEqual((await get("/console/stream", { origin })).status, 403)
@@ -80,7 +80,7 @@ describe("the check of Host and Origin", () => {
     })
   }
 
-  it("refuses a call without an origin", async () => {
+  it("rejects a call without an origin", async () => {
     const { console } = consoleOf()
     const request = new Request("http://127.0.0.1:3000/console/call/conversations", { method: "POST", body: "{}" })
     assert.strictEqual((await console.handle(request)).status, 403)
@@ -138,7 +138,7 @@ describe("the operations", () => {
     }
   })
 
-  it("refuse what is not valid, and say when the service does not respond", async () => {
+  it("reject what is not valid, and say when the service does not respond", async () => {
     const { call, console } = consoleOf()
     assert.strictEqual((await call("send", null)).status, 400)
     const headers = { origin: "http://127.0.0.1:3000" }

@@ -244,7 +244,7 @@ describe("phone messaging", () => {
     for (const field of [undefined, null]) assert.lengthOf(parse({ ...part, change: { ...change, field } }).notices, 1)
   })
 
-  it("text that no store keeps is mended, not refused", () => {
+  it("text that no store keeps is mended, not rejected", () => {
     assert.deepInclude(said({ type: "text", text: { body: "a\u0000b\ud800" } }), { text: "a\uFFFDb\uFFFD" })
   })
 

@@ -216,7 +216,7 @@ describe("a phone message", () => {
     })
   })
 
-  it("that failed says why, and pauses the channel if the whole number is refused", () => {
+  it("that failed says why, and pauses the channel if the whole number is rejected", () => {
     const failed = (...errors: ReadonlyArray<unknown>) =>
       eventOf(
         parse(phonePart(number, {

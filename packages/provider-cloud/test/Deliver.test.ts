@@ -73,7 +73,7 @@ describe("deliver", () => {
       }
     }).pipe(Effect.provide(over(recorder))))
 
-  it.effect("a text of white space alone is refused, as the networks refuse it", () =>
+  it.effect("a text of white space alone is rejected, as the networks reject it", () =>
     Effect.gen(function*() {
       for (const type of ["phone_messaging", "page_messaging"] as const) {
         for (const text of [" ", "\n\t\u3000"]) {
@@ -96,17 +96,17 @@ describe("deliver", () => {
       assert.strictEqual(yield* Fiber.join(waiting), "unknown")
     }))
 
-  it.effect("a refusal of each kind is what the table says", () =>
+  it.effect("a rejection of each kind is what the table says", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
-      const refuse = (code: number, more: object = {}) => fake.scriptNext(always({ answer: "reject", code, ...more }))
-      yield* refuse(190, { status: 401 })
+      const reject = (code: number, more: object = {}) => fake.scriptNext(always({ answer: "reject", code, ...more }))
+      yield* reject(190, { status: 401 })
       assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderRejected provider_auth")
-      yield* refuse(131047)
+      yield* reject(131047)
       assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderRejected reply_window_closed")
-      yield* refuse(131000, { status: 500 })
+      yield* reject(131000, { status: 500 })
       assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderBusy provider_unavailable")
-      yield* refuse(80007, { status: 400, retry_after_seconds: 9 })
+      yield* reject(80007, { status: 400, retry_after_seconds: 9 })
       const throttled = yield* MessagingProvider.use(({ deliver }) => Effect.flip(deliver(delivery("+4915112345678"))))
       assert.deepInclude(throttled, { _tag: "ProviderBusy", reason: "rate_limited", retry_after_seconds: 9 })
       assert.deepStrictEqual(yield* fake.accepted, [])

@@ -21,17 +21,17 @@ const bodyOf = async (request: IncomingMessage) => {
   return Uint8Array.from(Buffer.concat(slices))
 }
 
-/** Listens for callbacks, and refuses the first one. */
+/** Listens for callbacks, and rejects the first one. */
 const listen = (received: (callback: Callback) => void) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
-      let refused = 0
+      let rejected = 0
       const server = createServer(async (request, response) => {
         const bytes = await bodyOf(request)
         const header = String(request.headers[signatureHeader])
         const isSigned = await Effect.runPromise(verify(app_secret, bytes, header))
-        response.writeHead(refused++ === 0 ? 500 : 200).end()
-        if (refused > 1) received({ body: new TextDecoder().decode(bytes), isSigned })
+        response.writeHead(rejected++ === 0 ? 500 : 200).end()
+        if (rejected > 1) received({ body: new TextDecoder().decode(bytes), isSigned })
       })
       server.listen(0, "127.0.0.1", () => {
         const address = server.address()

@@ -55,7 +55,7 @@ layer(over(recorder))("Ingress", (it) => {
       assert.strictEqual((yield* ask({})).status, 403)
     }))
 
-  it.effect("a body without the right signature is refused before it is parsed", () =>
+  it.effect("a body without the right signature is rejected before it is parsed", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const body = bytes(bodyOf([text("forged")]))
@@ -67,7 +67,7 @@ layer(over(recorder))("Ingress", (it) => {
       assert.deepStrictEqual(yield* texts, [])
     }))
 
-  it.effect("a body without a signature is refused before a byte of it is there", () =>
+  it.effect("a body without a signature is rejected before a byte of it is there", () =>
     Effect.gen(function*() {
       const { url } = yield* FakeGraph
       const status = yield* Effect.callback<number | undefined>((resume) => {
@@ -83,14 +83,14 @@ layer(over(recorder))("Ingress", (it) => {
       assert.strictEqual(status, 401)
     }))
 
-  it.effect("a body that is signed and no callback is refused", () =>
+  it.effect("a body that is signed and no callback is rejected", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       assert.strictEqual(yield* fake.postRaw(bytes("not JSON")), 400)
       assert.strictEqual(yield* fake.postRaw(bytes("{}")), 200)
     }))
 
-  it.effect("a body of 4 MB is accepted, a larger one refused", () =>
+  it.effect("a body of 4 MB is accepted, a larger one rejected", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const body = bodyOf([text("large")])

@@ -17,7 +17,7 @@ const page: CloudAccount = { type: "page_messaging", ...of, page_id: "1784" }
 const photo: CloudAccount = { type: "photo_social", ...of, account_id: "1785", page_id: null }
 const number: CloudAccount = { type: "phone_messaging", ...of, phone_number_id: "1", business_account_id: "2" }
 
-const refused = (code: number) => Response.json({ error: { code, message: "Refused" } }, { status: 400 })
+const rejected = (code: number) => Response.json({ error: { code, message: "Rejected" } }, { status: 400 })
 
 /** Runs a test with the answers of the network, in order, the last one for all that follow. */
 const scene = <E>(
@@ -34,7 +34,7 @@ const scene = <E>(
     Effect.sync(() => {
       asked.push(`${url.href} ${request.headers["authorization"]}`)
       const answer = answers[asked.length - 1] ?? answers.at(-1)
-      return HttpClientResponse.fromWeb(request, answer?.() ?? refused(100))
+      return HttpClientResponse.fromWeb(request, answer?.() ?? rejected(100))
     })
   )
   const settle = Effect.replicateEffect(Effect.yieldNow, 50)
@@ -98,7 +98,7 @@ describe("profiles", () => {
 
   it.effect("that a person hides, or that say nothing, change nothing", () =>
     scene(
-      [() => refused(230), () => Response.json({ name: 7, id: "1" })],
+      [() => rejected(230), () => Response.json({ name: 7, id: "1" })],
       ({ asked, told, write }) =>
         Effect.gen(function*() {
           yield* write(page)

@@ -7,14 +7,14 @@ interface Network {
   readonly number: string
 }
 
-/** What both clients can do. A refused call gives the code of the network's error. */
+/** What both clients can do. A rejected call gives the code of the network's error. */
 interface PublishedClient {
   readonly sendText: (to: string, body: string) => Promise<
     { readonly id: string; readonly input: string; readonly wa_id: string }
   >
   readonly sendTemplate: (name: string, ...texts: ReadonlyArray<string>) => Promise<string>
-  readonly refusedTemplate: (name: string, ...texts: ReadonlyArray<string>) => Promise<number | null>
-  readonly refusedText: (body: string) => Promise<number | null>
+  readonly rejectedTemplate: (name: string, ...texts: ReadonlyArray<string>) => Promise<number | null>
+  readonly rejectedText: (body: string) => Promise<number | null>
   readonly markRead: (message_id: string) => Promise<boolean>
   readonly templates: (filters: Readonly<Record<string, string | number>>) => Promise<ReadonlyArray<string>>
   readonly template: (id: string) => Promise<string>
@@ -24,7 +24,7 @@ interface PublishedClient {
   >
   readonly download: (id: string) => Promise<Uint8Array>
   readonly remove: (id: string) => Promise<boolean>
-  readonly refusedMedia: (id: string) => Promise<number | null>
+  readonly rejectedMedia: (id: string) => Promise<number | null>
   readonly profile: () => Promise<Readonly<Record<string, unknown>>>
   readonly setProfile: (about: string) => Promise<boolean>
 }

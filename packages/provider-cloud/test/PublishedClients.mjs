@@ -8,7 +8,7 @@ import { WhatsAppClient } from "@kapso/whatsapp-cloud-api"
 /** The code of the error body that a client passes on in one of its own errors. */
 const codeOf = async (error) => error.code ?? (await error.response.json()).error.code
 
-const refusal = (promise) => promise.then(() => null, codeOf)
+const rejection = (promise) => promise.then(() => null, codeOf)
 
 export const kapso = ({ account, number, token, url }) => {
   const client = new WhatsAppClient({ accessToken: token, baseUrl: url, graphVersion: "v25.0" })
@@ -28,9 +28,9 @@ export const kapso = ({ account, number, token, url }) => {
     },
     sendTemplate: async (name, ...texts) =>
       (await client.messages.sendTemplate(template(name, ...texts))).messages[0].id,
-    refusedTemplate: (name, ...texts) => refusal(client.messages.sendTemplate(template(name, ...texts))),
-    refusedText: (body) =>
-      refusal(client.messages.sendRaw({
+    rejectedTemplate: (name, ...texts) => rejection(client.messages.sendTemplate(template(name, ...texts))),
+    rejectedText: (body) =>
+      rejection(client.messages.sendRaw({
         phoneNumberId: number,
         payload: { messaging_product: "whatsapp", to: "4915112345678", type: "text", text: { body } }
       })),
@@ -48,7 +48,7 @@ export const kapso = ({ account, number, token, url }) => {
     },
     download: async (mediaId) => new Uint8Array(await client.media.download({ mediaId, auth: "always" })),
     remove: async (mediaId) => (await client.media.delete({ mediaId })).success,
-    refusedMedia: (mediaId) => refusal(client.media.get({ mediaId })),
+    rejectedMedia: (mediaId) => rejection(client.media.get({ mediaId })),
     profile: async () => {
       const fields = "about,email"
       return (await client.phoneNumbers.businessProfile.get({ phoneNumberId: number, fields })).data[0]
@@ -80,8 +80,8 @@ export const greatDetail = ({ account, number, token, url }) => {
     },
     sendTemplate: async (name, ...texts) =>
       (await sdk.message.createMessage(template(name, ...texts)).json()).messages[0].id,
-    refusedTemplate: (name, ...texts) => refusal(sdk.message.createMessage(template(name, ...texts)).json()),
-    refusedText: (body) => refusal(sdk.message.createMessage(text("4915112345678", body)).json()),
+    rejectedTemplate: (name, ...texts) => rejection(sdk.message.createMessage(template(name, ...texts)).json()),
+    rejectedText: (body) => rejection(sdk.message.createMessage(text("4915112345678", body)).json()),
     markRead: async (message_id) =>
       (await sdk.message.createStatus({ phoneNumberID, message_id, status: "read" }).json()).success,
     templates: async (filters) => {
@@ -105,7 +105,7 @@ export const greatDetail = ({ account, number, token, url }) => {
       return new Uint8Array(await sdk.media.download({ mediaURL, request }).arrayBuffer())
     },
     remove: async (mediaID) => (await sdk.media.delete({ mediaID }).json()).success,
-    refusedMedia: (mediaID) => refusal(sdk.media.getURL({ mediaID }).json()),
+    rejectedMedia: (mediaID) => rejection(sdk.media.getURL({ mediaID }).json()),
     profile: async () =>
       (await sdk.businessProfile.getBusinessProfile({ phoneNumberID, fields: { about: true, email: true } }).json())
         .data[0],

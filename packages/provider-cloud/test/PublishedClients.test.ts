@@ -25,7 +25,7 @@ for (const [name, clientOf] of Object.entries({ kapso, greatDetail })) {
       client: clientOf({ url: fake.url, token, account: "acme", number: "106540352242922" })
     }))
 
-    it.effect("sends texts and templates, and gets the refusals of the network", () =>
+    it.effect("sends texts and templates, and gets the rejections of the network", () =>
       Effect.gen(function*() {
         const { client, fake } = yield* connected
         const before = (yield* fake.accepted).length
@@ -34,10 +34,10 @@ for (const [name, clientOf] of Object.entries({ kapso, greatDetail })) {
         yield* Effect.promise(() => client.sendTemplate("appointment_reminder", "Kim", "4711"))
         const accepted = (yield* fake.accepted).slice(before)
         assert.deepStrictEqual(accepted.map(({ recipient }) => recipient), ["4915112345678", "4915112345678"])
-        assert.strictEqual(yield* Effect.promise(() => client.refusedTemplate("unknown")), 132001)
-        assert.strictEqual(yield* Effect.promise(() => client.refusedTemplate("appointment_reminder", "Kim")), 132000)
-        assert.strictEqual(yield* Effect.promise(() => client.refusedText("")), 100)
-        assert.strictEqual(yield* Effect.promise(() => client.refusedText("x".repeat(4097))), 100)
+        assert.strictEqual(yield* Effect.promise(() => client.rejectedTemplate("unknown")), 132001)
+        assert.strictEqual(yield* Effect.promise(() => client.rejectedTemplate("appointment_reminder", "Kim")), 132000)
+        assert.strictEqual(yield* Effect.promise(() => client.rejectedText("")), 100)
+        assert.strictEqual(yield* Effect.promise(() => client.rejectedText("x".repeat(4097))), 100)
         assert.lengthOf((yield* fake.accepted).slice(before), 2)
       }))
 
@@ -70,7 +70,7 @@ for (const [name, clientOf] of Object.entries({ kapso, greatDetail })) {
         assert.deepInclude(link, { file_size: 8, sha256: png_sha256 })
         assert.deepStrictEqual(yield* Effect.promise(() => client.download(id)), png)
         assert.isTrue(yield* Effect.promise(() => client.remove(id)))
-        assert.strictEqual(yield* Effect.promise(() => client.refusedMedia(id)), 100)
+        assert.strictEqual(yield* Effect.promise(() => client.rejectedMedia(id)), 100)
       }))
 
     it.effect("reads and writes the business profile", () =>

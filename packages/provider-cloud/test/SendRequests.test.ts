@@ -51,7 +51,7 @@ const template: OutboundMessage = {
   }
 }
 
-const refusal = (fields: Partial<GraphError>): GraphError => ({
+const rejection = (fields: Partial<GraphError>): GraphError => ({
   code: 0,
   error_subcode: null,
   is_transient: false,
@@ -60,9 +60,9 @@ const refusal = (fields: Partial<GraphError>): GraphError => ({
   ...fields
 })
 
-/** A refusal in one word. */
+/** A rejection in one word. */
 const word = (fields: Partial<GraphError>) => {
-  const meaning = outcomeOf(refusal(fields))
+  const meaning = outcomeOf(rejection(fields))
   return `${meaning._tag === "ProviderBusy" ? "busy" : "reject"} ${meaning.reason}`
 }
 
@@ -174,7 +174,7 @@ describe("the meaning of error codes", () => {
     assert.isEmpty(single.filter((code) => code >= 200 && code <= 299))
   })
 
-  it("each kind of refusal", () => {
+  it("each kind of rejection", () => {
     assert.strictEqual(word({ code: 190 }), "reject provider_auth")
     assert.strictEqual(word({ code: 230 }), "reject provider_auth")
     assert.strictEqual(word({ code: 130429 }), "busy rate_limited")
@@ -202,7 +202,7 @@ describe("the meaning of error codes", () => {
 
   it("a broken token or a blocked account pauses the channel, and what is about one person or one country does not", () => {
     const isPause = (fields: Partial<GraphError>) => {
-      const meaning = outcomeOf(refusal(fields))
+      const meaning = outcomeOf(rejection(fields))
       return meaning._tag === "ProviderRejected" && meaning.pauses_channel === true
     }
     for (const code of [0, 3, 10, 33, 190, 200, 230, 299, 368, 131005, 131031, 131037, 131042, 131045, 133010]) {
@@ -220,7 +220,7 @@ describe("the meaning of error codes", () => {
 
   it("calls of the app, the account or the number slow the channel, the pair rate its recipient alone", () => {
     const slowed = (fields: Partial<GraphError>) => {
-      const meaning = outcomeOf(refusal(fields))
+      const meaning = outcomeOf(rejection(fields))
       return meaning._tag === "ProviderBusy" ? meaning.throttles : "rejected"
     }
     for (const code of [4, 613, 80007, 80008, 130429, 131048, 131064]) assert.strictEqual(slowed({ code }), "channel")
@@ -230,7 +230,7 @@ describe("the meaning of error codes", () => {
   })
 
   it("the network's own word on when to come back is passed on", () => {
-    const meaning = outcomeOf(refusal({ code: 130429, retry_after_seconds: 7 }))
+    const meaning = outcomeOf(rejection({ code: 130429, retry_after_seconds: 7 }))
     assert.deepInclude(meaning, { retry_after_seconds: 7 })
   })
 })

@@ -62,13 +62,13 @@ const acceptedOf = ({ reference }: OutboundMessage) =>
 
 it.effect("0004 is busy twice and then takes the message, 0009 throttles once", () =>
   Effect.gen(function*() {
-    for (const [digits, refusals] of [["0004", 2], ["0009", 1]] as const) {
+    for (const [digits, rejections] of [["0004", 2], ["0009", 1]] as const) {
       const to = delivery(`+4915112${digits}`)
-      for (let call = 0; call < refusals; call++) {
-        const refused = yield* deliver(to)
-        assert.isTrue(Result.isFailure(refused) && refused.failure._tag === "ProviderBusy")
-        if (Result.isFailure(refused) && refused.failure._tag === "ProviderBusy") {
-          assert.strictEqual(refused.failure.retry_after_seconds, digits === "0009" ? 2 : null)
+      for (let call = 0; call < rejections; call++) {
+        const rejected = yield* deliver(to)
+        assert.isTrue(Result.isFailure(rejected) && rejected.failure._tag === "ProviderBusy")
+        if (Result.isFailure(rejected) && rejected.failure._tag === "ProviderBusy") {
+          assert.strictEqual(rejected.failure.retry_after_seconds, digits === "0009" ? 2 : null)
         }
       }
       assert.isTrue(Result.isSuccess(yield* deliver(to)))
@@ -101,8 +101,8 @@ it.effect("follows a script, accepts nothing while it is down, and has templates
       reports: [],
       reply: null
     })
-    const refused = yield* deliver(delivery(number))
-    assert.isTrue(Result.isFailure(refused) && refused.failure._tag === "ProviderRejected")
+    const rejected = yield* deliver(delivery(number))
+    assert.isTrue(Result.isFailure(rejected) && rejected.failure._tag === "ProviderRejected")
     yield* mock.setDown(true)
     const down = yield* deliver(delivery("+49151125679"))
     assert.isTrue(Result.isFailure(down) && down.failure._tag === "ProviderBusy")

@@ -180,7 +180,7 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
       assert.notInclude(new TextDecoder().decode(value), "svc_live_")
     }))
 
-  it.effect("refuses another name of its address, and requests of another site", () =>
+  it.effect("rejects another name of its address, and requests of another site", () =>
     using(async ({ chrome, ready }) => {
       const { port } = new URL(ready.console_url)
       const page = await chrome.newPage()
@@ -189,9 +189,9 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
       await page.goto(`http://evil.example:${port}/v1/openapi.json`)
       const ask = (options: string) =>
         page.evaluate(`fetch("${ready.console_url}/call/setup", { method: "POST", body: "{}", ${options} })
-          .then(({ status }) => status, () => "refused")`)
-      assert.strictEqual(await ask("mode: 'no-cors'"), "refused")
-      assert.strictEqual(await ask("headers: { 'content-type': 'application/json' }"), "refused")
+          .then(({ status }) => status, () => "rejected")`)
+      assert.strictEqual(await ask("mode: 'no-cors'"), "rejected")
+      assert.strictEqual(await ask("headers: { 'content-type': 'application/json' }"), "rejected")
       const headers = { "origin": `http://evil.example:${port}`, "content-type": "application/json" }
       const direct = await fetch(`${ready.console_url}/call/setup`, { method: "POST", headers, body: "{}" })
       assert.strictEqual(direct.status, 403)

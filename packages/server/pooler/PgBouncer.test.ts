@@ -1,4 +1,4 @@
-/** The service behind PgBouncer, which it refuses: `PGBOUNCER`, else `/usr/sbin/pgbouncer`. */
+/** The service behind PgBouncer, which it rejects: `PGBOUNCER`, else `/usr/sbin/pgbouncer`. */
 import { assert, it } from "@effect/vitest"
 import { Config, Effect, Schedule } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
@@ -81,7 +81,7 @@ const ignored = [
   "max_parallel_workers_per_gather"
 ]
 
-const refusal = (url: string) =>
+const rejection = (url: string) =>
   `The database at DATABASE_URL cannot be used: ${
     new URL(url).host
   } is a connection pooler such as PgBouncer, which does not preserve `
@@ -89,7 +89,7 @@ const refusal = (url: string) =>
 
 for (const mode of ["transaction", "session"]) {
   for (const [name, settings] of Object.entries({ default: [], lenient: [`ignore_startup_parameters = ${ignored}`] })) {
-    it.live(`every command refuses PgBouncer in ${mode} mode with ${name} settings, and says what to set`, () =>
+    it.live(`every command rejects PgBouncer in ${mode} mode with ${name} settings, and says what to set`, () =>
       Effect.gen(function*() {
         const database_url = yield* Config.String("TEST_DATABASE_URL")
         const url = yield* pooled(database_url, [`pool_mode = ${mode}`, ...settings])
@@ -101,7 +101,7 @@ for (const mode of ["transaction", "session"]) {
         }
         for (const command of ["serve", "worker", "migrate"]) {
           const { code, stderr } = yield* Processes.run([command], environment)
-          assert.deepStrictEqual({ command, code, stderr }, { command, code: 1, stderr: refusal(url) })
+          assert.deepStrictEqual({ command, code, stderr }, { command, code: 1, stderr: rejection(url) })
         }
       }))
   }

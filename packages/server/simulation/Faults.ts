@@ -22,7 +22,7 @@ export interface Faults {
   readonly busy_provider: number
   readonly throttling: number
   readonly rejection: number
-  readonly channel_refusal: number
+  readonly channel_rejection: number
   /** The adapter of the provider throws, before or after the acceptance. */
   readonly provider_defect: number
   /** The network repeats a callback. */
@@ -51,7 +51,7 @@ const severest: Faults = {
   busy_provider: 0.3,
   throttling: 0.15,
   rejection: 0.15,
-  channel_refusal: 0.02,
+  channel_rejection: 0.02,
   provider_defect: 0.15,
   repeated_callback: 0.4,
   late_callback: 0.4,

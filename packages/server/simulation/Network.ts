@@ -117,7 +117,7 @@ export const make = (scene: Scene, target: () => Process | null): Network => {
     return one
   })
 
-  const refuse = (host: Host, message: OutboundMessage) => {
+  const reject = (host: Host, message: OutboundMessage) => {
     const reason = "provider_rejected" as const
     if (hits("lost_message")) return new ProviderOutcomeUnknown()
     if (hits("busy_provider")) {
@@ -128,7 +128,7 @@ export const make = (scene: Scene, target: () => Process | null): Network => {
       return new ProviderBusy({ reason: "rate_limited", retry_after_seconds: random.pick([null, 30, 600]), throttles })
     }
     if (hits("rejection")) return new ProviderRejected({ reason })
-    if (hits("channel_refusal")) {
+    if (hits("channel_rejection")) {
       return random.chance(0.5) ? new ProviderHeld({ reason }) : new ProviderRejected({ reason, pauses_channel: true })
     }
     if (hits("provider_defect")) return "defect"
@@ -139,11 +139,11 @@ export const make = (scene: Scene, target: () => Process | null): Network => {
   const deliver = (host: Host) =>
     Effect.fnUntraced(function*(message: OutboundMessage) {
       yield* wait(hits("slow_provider") ? random.between(5, 40) * second : random.between(20, 400))
-      const refusal = refuse(host, message)
-      if (refusal === "defect") return yield* Effect.die(new Error("Simulated defect before the acceptance"))
-      if (refusal !== null) {
-        trace.add("network", `${refusal._tag} for ${message.reference} of ${host.name}`)
-        return yield* refusal
+      const rejection = reject(host, message)
+      if (rejection === "defect") return yield* Effect.die(new Error("Simulated defect before the acceptance"))
+      if (rejection !== null) {
+        trace.add("network", `${rejection._tag} for ${message.reference} of ${host.name}`)
+        return yield* rejection
       }
       const { provider_message_id } = yield* accept(host, message)
       if (!host.isAlive) return yield* Effect.never

@@ -115,7 +115,7 @@ export const layer = (
           yield* mayFail("failed_statement", "a commit")
           const before = truth.rows()
           const exit = yield* Effect.exit(commit(organization_id, changes))
-          trace.add(host.name, Exit.isSuccess(exit) ? describe(changes) : `refused ${describe(changes)}`)
+          trace.add(host.name, Exit.isSuccess(exit) ? describe(changes) : `rejected ${describe(changes)}`)
           if (Exit.isFailure(exit)) return yield* exit
           onCommit({ organization_id, changes, before, after: truth.rows() })
           if (hits("lost_result")) {

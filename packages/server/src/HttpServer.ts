@@ -7,13 +7,13 @@ import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { Connection, type Exchange } from "./HttpServer/Connection.ts"
 import { type ConnectionLimits, OpenConnections } from "./HttpServer/OpenConnections.ts"
-import * as Refusals from "./HttpServer/Refusals.ts"
+import * as Rejections from "./HttpServer/Rejections.ts"
 
-export type { Refused } from "./HttpServer/Refusals.ts"
+export type { Rejected } from "./HttpServer/Rejections.ts"
 
 /** An HTTP server whose routes get only the requests that the edge accepts. */
 class EdgeServer extends Server {
-  private readonly logRefused: (refused: Refusals.Refused) => void
+  private readonly logRejected: (rejected: Rejections.Rejected) => void
   /** Requests that arrived in this turn of the event loop, or before the server had a listener: Node would drop those. */
   private arrived: Array<Exchange> = []
 
@@ -22,7 +22,7 @@ class EdgeServer extends Server {
   private readonly known = new WeakMap<Duplex, Connection>()
   private isStopping = false
 
-  constructor(logRefused: (refused: Refusals.Refused) => void, limits: Limits) {
+  constructor(logRejected: (rejected: Rejections.Rejected) => void, limits: Limits) {
     super({
       headersTimeout: 10_000,
       requestTimeout: 20_000,
@@ -31,13 +31,13 @@ class EdgeServer extends Server {
       maxHeaderSize: 16_384,
       // Node buffers one chunk of a body that no route reads, instead of two.
       highWaterMark: 16_384,
-      // `Refusals.check` rejects a missing header, with a message.
+      // `Rejections.check` rejects a missing header, with a message.
       requireHostHeader: false,
       // An upgraded socket would have none of these limits, and no route needs one. RFC 9110 allows a server to ignore
       // the header.
       shouldUpgradeCallback: () => false
     })
-    this.logRefused = logRefused
+    this.logRejected = logRejected
     this.requests_max = limits.requests_max
     this.openConnections = new OpenConnections(limits)
     this.maxHeadersCount = 100
@@ -48,12 +48,12 @@ class EdgeServer extends Server {
     this.timeout = limits.stall_millis
     // Other limits apply while a response is being prepared. A response that the client does not read is aborted.
     this.on("timeout", (socket) => this.connectionOf(socket).isPreparing ? undefined : socket.destroy())
-    this.on("clientError", (error, socket) => this.refuseUnparsed(error, this.connectionOf(socket)))
-    this.on("checkExpectation", (request, response) => this.refuse(Refusals.unexpected, request, response))
+    this.on("clientError", (error, socket) => this.rejectUnparsed(error, this.connectionOf(socket)))
+    this.on("checkExpectation", (request, response) => this.reject(Rejections.unexpected, request, response))
     this.on("connect", (request, tunnel) => {
       // If the request announced a body, `tunnel` is not the socket but a stream of it, which fails when the socket fails.
       tunnel.on("error", () => {})
-      this.refuseRest(Refusals.noTunnel, this.connectionOf(request.socket), Refusals.idOf(request))
+      this.rejectRest(Rejections.noTunnel, this.connectionOf(request.socket), Rejections.idOf(request))
     })
     this.on("newListener", (event) => {
       if (event === "request") setImmediate(() => this.begin())
@@ -109,7 +109,7 @@ class EdgeServer extends Server {
     if (this.isStopping) return void socket.destroySoon()
     const next = waiting.shift()
     if (next !== undefined) return this.start(connection, next)
-    if (last !== null) return this.writeRefusal(last.refusal, socket, last.request_id)
+    if (last !== null) return this.writeRejection(last.rejection, socket, last.request_id)
     this.openConnections.wait(connection, request)
   }
 
@@ -121,9 +121,9 @@ class EdgeServer extends Server {
     let places = this.placesFor(exchanges)
     for (const { event, request, response } of exchanges) {
       if (request.destroyed) continue
-      const refusal = places-- > 0 ? Refusals.check(request) : Refusals.overloaded
-      if (refusal === null) super.emit(event, request, response)
-      else this.refuse(refusal, request, response)
+      const rejection = places-- > 0 ? Rejections.check(request) : Rejections.overloaded
+      if (rejection === null) super.emit(event, request, response)
+      else this.reject(rejection, request, response)
     }
   }
 
@@ -138,15 +138,15 @@ class EdgeServer extends Server {
       : requests_max - (openConnections.countPreparing() - exchanges.length)
   }
 
-  private refuse(refusal: Refusals.Refusal, request: IncomingMessage, response: ServerResponse): void {
-    const request_id = Refusals.idOf(request)
-    const { body, headers } = Refusals.encode(refusal, request_id)
-    response.writeHead(refusal.status, headers).end(body)
-    this.logRefused({ code: refusal.code, status: refusal.status, request_id })
+  private reject(rejection: Rejections.Rejection, request: IncomingMessage, response: ServerResponse): void {
+    const request_id = Rejections.idOf(request)
+    const { body, headers } = Rejections.encode(rejection, request_id)
+    response.writeHead(rejection.status, headers).end(body)
+    this.logRejected({ code: rejection.code, status: rejection.status, request_id })
   }
 
   /** Rejects bytes that are not a request. */
-  private refuseUnparsed(error: NodeJS.ErrnoException, connection: Connection): void {
+  private rejectUnparsed(error: NodeJS.ErrnoException, connection: Connection): void {
     const { current, isAnswering, isBusy, last, socket, waiting } = connection
     if (last !== null) return
     if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy()
@@ -155,18 +155,18 @@ class EdgeServer extends Server {
     // The error is in the body of this request.
     if (current !== null && !isBusy && isAnswering) return void socket.destroy()
     if (waiting.at(-1)?.request.complete === false) waiting.pop()
-    this.refuseRest(Refusals.refusalOf(error), connection, Refusals.idOf(null))
+    this.rejectRest(Rejections.rejectionOf(error), connection, Rejections.idOf(null))
   }
 
   /** Rejects what follows the requests that have arrived, after their responses, and closes the connection. */
-  private refuseRest(refusal: Refusals.Refusal, connection: Connection, request_id: string): void {
-    connection.last = { refusal, request_id }
-    if (!connection.isBusy) this.writeRefusal(refusal, connection.socket, request_id)
+  private rejectRest(rejection: Rejections.Rejection, connection: Connection, request_id: string): void {
+    connection.last = { rejection, request_id }
+    if (!connection.isBusy) this.writeRejection(rejection, connection.socket, request_id)
   }
 
-  private writeRefusal(refusal: Refusals.Refusal, socket: Socket, request_id: string): void {
-    socket.end(Refusals.toText(refusal, request_id), () => socket.destroy())
-    this.logRefused({ code: refusal.code, status: refusal.status, request_id })
+  private writeRejection(rejection: Rejections.Rejection, socket: Socket, request_id: string): void {
+    socket.end(Rejections.toText(rejection, request_id), () => socket.destroy())
+    this.logRejected({ code: rejection.code, status: rejection.status, request_id })
   }
 }
 
@@ -188,7 +188,7 @@ const defaults: Limits = {
 /**
  * Creates an HTTP server with limits of our own; Node's defaults suit trusted networks.
  *
- * `logRefused` is called with each refusal. A connection has one request in progress at a time, and
+ * `logRejected` is called with each rejection. A connection has one request in progress at a time, and
  * is not read beyond it. If the client reads nothing of a response for `stall_millis`, the server
  * closes the connection.
  *
@@ -197,10 +197,10 @@ const defaults: Limits = {
  * yet, above `connections_max`. Above 125 % of it, it accepts no connections.
  *
  * While `requests_max` responses are being prepared, it
- * refuses further requests with 503. After the response, up to `unread_max` requests can still send
+ * rejects further requests with 503. After the response, up to `unread_max` requests can still send
  * their body.
  */
 export const createHttpServer = (
-  logRefused: (refused: Refusals.Refused) => void = () => {},
+  logRejected: (rejected: Rejections.Rejected) => void = () => {},
   limits: Partial<Limits> = {}
-): Server => new EdgeServer(logRefused, { ...defaults, ...limits })
+): Server => new EdgeServer(logRejected, { ...defaults, ...limits })

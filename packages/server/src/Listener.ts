@@ -1,15 +1,15 @@
 /** The listening socket of the API, of `/metrics`, and of simulated networks. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
-import { createHttpServer, type Refused } from "./HttpServer.ts"
+import { createHttpServer, type Rejected } from "./HttpServer.ts"
 
 /** Layer for a listening socket. Once it is closed, requests have 20 s to be answered. */
 export const layer = (options: { readonly host: string; readonly port: number }) =>
   Layer.unwrap(Effect.map(Effect.context(), (context) => {
     const run = Effect.runForkWith(context)
-    const logRefused = (refused: Refused) =>
-      void run(Effect.logDebug("Request rejected").pipe(Effect.annotateLogs({ ...refused })))
-    const server = createHttpServer(logRefused)
+    const logRejected = (rejected: Rejected) =>
+      void run(Effect.logDebug("Request rejected").pipe(Effect.annotateLogs({ ...rejected })))
+    const server = createHttpServer(logRejected)
     const socket = NodeHttpServer.layer(() => server, {
       ...options,
       // A queue of the system's usual maximum, so that a burst of connections does not delay others by a second.

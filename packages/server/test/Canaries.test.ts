@@ -82,7 +82,7 @@ const DataOf = Schema.fromJsonString(Schema.Struct({
 }))
 const ListOf = Schema.fromJsonString(Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) }))
 
-/** Two servers, one that logs JSON and one that logs for people, and what tests do to them. Refusals are recorded. */
+/** Two servers, one that logs JSON and one that logs for people, and what tests do to them. Rejections are recorded. */
 const begin = Effect.fnUntraced(function*(records: Records) {
   const elsewhere = yield* outside
   const cluster = yield* Processes.cluster({

@@ -20,7 +20,7 @@ const States = Schema.fromJsonString(Schema.Array(Schema.Struct({
   state: Schema.String,
   reason: Schema.NullOr(Schema.String)
 })))
-const Refusal = Schema.fromJsonString(Schema.Struct({ error: Schema.Struct({ message: Schema.String }) }))
+const Rejection = Schema.fromJsonString(Schema.Struct({ error: Schema.Struct({ message: Schema.String }) }))
 const Health = Schema.fromJsonString(Schema.Struct({
   status: Schema.String,
   paused_channels: Schema.optionalKey(Schema.Int)
@@ -31,8 +31,8 @@ const decode = <A, I>(schema: Schema.Codec<A, I>, text: string) =>
 
 const textAt = (url: string) => Effect.promise(async () => (await fetch(url)).text())
 
-/** Makes the network refuse the token with the next message. */
-const refuseNext = (network_url: string) =>
+/** Makes the network reject the token with the next message. */
+const rejectNext = (network_url: string) =>
   Effect.promise(async () => {
     const behavior = { answers: [{ answer: "reject", code: 190, status: 401 }], statuses: ["sent"], reply: null }
     const body = JSON.stringify({ next_calls: 1, behavior })
@@ -50,7 +50,7 @@ const stored = (database_url: string) =>
 const often = { schedule: Schedule.spaced("100 millis"), times: 600 }
 
 it.live(
-  "a token is stored, pauses its channel when the network refuses it, and resumes it when it is replaced",
+  "a token is stored, pauses its channel when the network rejects it, and resumes it when it is replaced",
   () =>
     Effect.gen(function*() {
       const { acme, database_url, environment: given, network_url, servers: [server], template_id } = yield* Processes
@@ -67,23 +67,23 @@ it.live(
         Processes.run(["channels", ...args, ...of, "--json"], env, stdin).pipe(
           Effect.tap(({ stderr, stdout }) => Effect.sync(() => outputs.push(stdout, stderr)))
         )
-      const refused = (args: ReadonlyArray<string>, stdin = "", env: Processes.Environment = environment) =>
+      const rejected = (args: ReadonlyArray<string>, stdin = "", env: Processes.Environment = environment) =>
         Effect.flatMap(run(args, stdin, env), ({ code, stderr }) => {
           assert.strictEqual(code, 1)
-          return Effect.map(decode(Refusal, stderr.trim().split("\n").at(-1) ?? ""), ({ error }) => error.message)
+          return Effect.map(decode(Rejection, stderr.trim().split("\n").at(-1) ?? ""), ({ error }) => error.message)
         })
       const setToken = ["set-token", "--channel", acme.channel_id, "--token-file", "-"]
       const states = Effect.flatMap(run(["list"]), ({ stdout }) => decode(States, stdout))
 
-      assert.include(yield* refused(setToken, token), "Add --account and --app")
-      assert.include(yield* refused([...setToken, "--app", app_id], token), "must be given together")
-      assert.include(yield* refused([...setToken, ...names], "an old token"), "visible ASCII")
+      assert.include(yield* rejected(setToken, token), "Add --account and --app")
+      assert.include(yield* rejected([...setToken, "--app", app_id], token), "must be given together")
+      assert.include(yield* rejected([...setToken, ...names], "an old token"), "visible ASCII")
       assert.include(
-        yield* refused([...setToken, ...names], "swordfish"),
+        yield* rejected([...setToken, ...names], "swordfish"),
         "The network rejected this account (provider_auth)"
       )
       const { SECRET_KEY: _, ...keyless }: Processes.Environment = environment
-      assert.include(yield* refused([...setToken, ...names], token, keyless), "SECRET_KEY is required")
+      assert.include(yield* rejected([...setToken, ...names], token, keyless), "SECRET_KEY is required")
       const elsewhere = { ...environment, GRAPH_URL: "http://127.0.0.1:9" }
       const unchecked = yield* run([...setToken, ...names], "swordfish", elsewhere)
       assert.strictEqual(unchecked.code, 0)
@@ -113,7 +113,7 @@ it.live(
       assert.deepStrictEqual(yield* states, [{ state: "open", reason: null }])
       assert.deepStrictEqual(yield* health, { status: "ok" })
 
-      yield* refuseNext(network_url)
+      yield* rejectNext(network_url)
       yield* until(yield* start("+4915112345602"), "provider_auth")
       const waiting = yield* start("+4915112345603")
       assert.deepStrictEqual(yield* states, [{ state: "paused", reason: "provider_auth" }])
@@ -121,14 +121,14 @@ it.live(
       const metrics = yield* textAt(`${server.url}/metrics`)
       assert.match(metrics, /messaging_crm_channels_paused\{[^}]*reason="provider_auth"[^}]*\} 1/)
       assert.strictEqual(yield* read(waiting), "queued")
-      assert.include(yield* refused(setToken, "swordfish"), "The network rejected this account")
+      assert.include(yield* rejected(setToken, "swordfish"), "The network rejected this account")
       assert.deepStrictEqual(yield* states, [{ state: "paused", reason: "provider_auth" }])
       const replaced = yield* run(setToken, token)
       assert.deepStrictEqual(JSON.parse(replaced.stdout), { id: acme.channel_id, resumed: true })
       yield* until(waiting, "sent")
       assert.deepStrictEqual(yield* states, [{ state: "open", reason: null }])
 
-      yield* refuseNext(network_url)
+      yield* rejectNext(network_url)
       yield* until(yield* start("+4915112345604"), "provider_auth")
       const checked = yield* run(["check"])
       assert.strictEqual(checked.code, 0, checked.stderr)

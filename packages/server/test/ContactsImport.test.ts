@@ -160,7 +160,7 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts i
   )
 
   it.effect(
-    "takes the longest notes, refuses longer ones, and stops at a quote that is not closed",
+    "takes the longest notes, rejects longer ones, and stops at a quote that is not closed",
     () =>
       Effect.gen(function*() {
         const { id, run, summarize } = yield* begin

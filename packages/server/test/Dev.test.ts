@@ -179,7 +179,7 @@ describe("dev", () => {
       const simple = (members as ReadonlyArray<{ readonly id: string; readonly role: string }>).find(({ role }) =>
         role === "member"
       )
-      const refused = yield* Processes.run(
+      const rejected = yield* Processes.run(
         [
           "keys",
           "create",
@@ -195,7 +195,7 @@ describe("dev", () => {
         ],
         environment
       )
-      assert.deepStrictEqual(refused, {
+      assert.deepStrictEqual(rejected, {
         code: 1,
         stdout: "",
         stderr: "Only owners and admins can have keys. Choose another --member.\n"

@@ -1,7 +1,7 @@
 /** A database that takes no writes; `npm run disk-test` fills a real file system, which only root can mount. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { drill, environment, refusing } from "../testing/FullDisk.ts"
+import { drill, environment, rejecting } from "../testing/FullDisk.ts"
 import * as Processes from "../testing/Processes.ts"
 
 it.live(
@@ -9,7 +9,7 @@ it.live(
   () =>
     Effect.gen(function*() {
       const cluster = yield* Processes.cluster({ servers: 1, environment })
-      const { live, reads, ready, sent, violations } = yield* drill(cluster, refusing(cluster.database_url), {
+      const { live, reads, ready, sent, violations } = yield* drill(cluster, rejecting(cluster.database_url), {
         clients: 3,
         reads: 100
       })

@@ -15,7 +15,7 @@ import { Duration, Effect } from "effect"
 import { existsSync, globSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import * as Reference from "../scripts/Reference.ts"
-import * as Refusals from "../src/HttpServer/Refusals.ts"
+import * as Rejections from "../src/HttpServer/Rejections.ts"
 
 const contract = readFileSync("docs/contract.md", "utf8")
 const webhooks = readFileSync("docs/webhooks.md", "utf8")
@@ -178,11 +178,11 @@ describe("the guides name what the code has", () => {
       )
     )
     const atTheEdge = [
-      Refusals.noTunnel,
-      Refusals.unexpected,
-      Refusals.overloaded,
+      Rejections.noTunnel,
+      Rejections.unexpected,
+      Rejections.overloaded,
       ...["ERR_HTTP_REQUEST_TIMEOUT", "HPE_HEADER_OVERFLOW", ""].map((code) =>
-        Refusals.refusalOf(Object.assign(new Error(), { code }))
+        Rejections.rejectionOf(Object.assign(new Error(), { code }))
       )
     ].map(({ code, status }) => `${status} ${code}`)
     assert.sameMembers([...inTable], [...new Set([...inDocument, ...atTheEdge])])

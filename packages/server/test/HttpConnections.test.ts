@@ -157,7 +157,7 @@ describe("pipelined requests", () => {
       }
     }).pipe(Effect.scoped))
 
-  it.live("that are not HTTP are refused after those before them are answered", () =>
+  it.live("that are not HTTP are rejected after those before them are answered", () =>
     Effect.gen(function*() {
       for (const rest of ["garbage\r\n\r\n", request("CONNECT x:1 HTTP/1.1", host)]) {
         const { arrived, open, routes } = gated()
@@ -220,7 +220,7 @@ describe("the rest of a body that is not valid", () => {
       assert.deepStrictEqual(statusesOf(answered), [200])
     }).pipe(Effect.scoped))
 
-  it.live("is refused when nothing has been sent", () =>
+  it.live("is rejected when nothing has been sent", () =>
     Effect.gen(function*() {
       const { routes } = gated()
       const { ask } = yield* serve(routes)
@@ -254,9 +254,9 @@ describe("requests beyond the number that may be in progress", () => {
       const wait = request("GET /wait HTTP/1.1", host, close)
       const first = yield* Effect.forkChild(Effect.replicateEffect(ask(wait), places, { concurrency: "unbounded" }))
       yield* arrived
-      const refused = yield* ask(wait)
-      assert.match(refused, /^HTTP\/1\.1 503 [^]*\r\nretry-after: 1\r\n/i)
-      assert.include(refused, "\"code\":\"overloaded\"")
+      const rejected = yield* ask(wait)
+      assert.match(rejected, /^HTTP\/1\.1 503 [^]*\r\nretry-after: 1\r\n/i)
+      assert.include(rejected, "\"code\":\"overloaded\"")
       yield* open
       assert.deepStrictEqual((yield* Fiber.join(first)).flatMap(statusesOf), Array(places).fill(200))
       assert.deepStrictEqual(statusesOf(yield* ask(wait)), [200])

@@ -99,8 +99,8 @@ describe("a provider over HTTP", () => {
   it.live("is busy when the connection is refused, and has an unknown outcome when the answer proves nothing", () =>
     Effect.gen(function*() {
       const nobody = `http://127.0.0.1:${yield* freePort}`
-      const refused = yield* Effect.provide(outcome(delivery(1, "+49151")), RemoteMock.layer(nobody))
-      assert.strictEqual(refused, "busy: provider_unavailable, null")
+      const rejected = yield* Effect.provide(outcome(delivery(1, "+49151")), RemoteMock.layer(nobody))
+      assert.strictEqual(rejected, "busy: provider_unavailable, null")
       for (
         const [listener, expected] of [
           [(_request, response) => response.writeHead(404).end("no"), "busy: provider_unavailable, null"],
@@ -118,7 +118,7 @@ describe("a provider over HTTP", () => {
 
 it.live("the network repeats a callback, signed, until it is answered with a 200", () =>
   Effect.gen(function*() {
-    const refusals = yield* Ref.make(0)
+    const rejections = yield* Ref.make(0)
     const answered = yield* Ref.make<ReadonlyArray<{ readonly body: string; readonly signature: string }>>([])
     const run = Effect.runForkWith(yield* Effect.context())
     const url = yield* answering((request, response) => {
@@ -126,11 +126,11 @@ it.live("the network repeats a callback, signed, until it is answered with a 200
       request.on("data", (chunk: Buffer) => chunks.push(chunk))
       request.on("end", () =>
         run(Effect.gen(function*() {
-          const refused = (yield* Ref.getAndUpdate(refusals, (count) => count + 1)) < 5
+          const rejected = (yield* Ref.getAndUpdate(rejections, (count) => count + 1)) < 5
           const signature = String(request.headers[Protocol.signatureHeader])
           const body = Buffer.concat(chunks).toString()
-          if (!refused) yield* Ref.update(answered, (all) => [...all, { body, signature }])
-          response.writeHead(refused ? 503 : 200).end()
+          if (!rejected) yield* Ref.update(answered, (all) => [...all, { body, signature }])
+          response.writeHead(rejected ? 503 : 200).end()
         })))
     })
     const statuses = Effect.gen(function*() {
@@ -155,7 +155,7 @@ it.live("the network repeats a callback, signed, until it is answered with a 200
         Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: ({ size }) => size === 4, times: 6000 })
       )
       assert.deepStrictEqual(Array.from(yield* statuses).toSorted(), ["delivered", "read", "sent", "text"])
-      assert.isAbove(yield* Ref.get(refusals), 5)
+      assert.isAbove(yield* Ref.get(rejections), 5)
     }).pipe(Effect.provide(network(url)))
   }).pipe(Effect.scoped))
 
@@ -248,7 +248,7 @@ describe("the ingress", () => {
       return Effect.sync(() => asked.destroy())
     })
 
-  it.live("refuses who did not sign, and who sends too much, before a byte of the body", () =>
+  it.live("rejects who did not sign, and who sends too much, before a byte of the body", () =>
     ingress((url) =>
       Effect.gen(function*() {
         const signature = yield* Protocol.sign("{}")
@@ -310,7 +310,7 @@ describe("the ingress", () => {
       })
     ))
 
-  it.live("refuses what is not signed for it, byte for byte, and what it cannot read", () =>
+  it.live("rejects what is not signed for it, byte for byte, and what it cannot read", () =>
     ingress((url, received) =>
       Effect.gen(function*() {
         const secrets = yield* Secrets

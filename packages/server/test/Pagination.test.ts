@@ -88,7 +88,7 @@ it.live(
       })
       const others = yield* Effect.forkScoped(Effect.replicateEffect(Effect.forever(updateOne), 4, { concurrency: 4 }))
       const { pages, rows } = yield* walk(page_size)
-      assert.isUndefined(others.pollUnsafe(), "an update was refused")
+      assert.isUndefined(others.pollUnsafe(), "an update was rejected")
       yield* Fiber.interrupt(others)
 
       const seen = new Map<string, number>()

@@ -94,14 +94,14 @@ it.live("one key on three processes gets exactly 120 answers a minute", () =>
     const accepted = answers.filter(({ status }) =>
       status === 200
     )
-    const refused = answers.filter(({ status }) => status === 429)
+    const rejected = answers.filter(({ status }) => status === 429)
     assert.strictEqual(accepted.length, 120)
-    assert.strictEqual(refused.length, 1380)
+    assert.strictEqual(rejected.length, 1380)
     const remaining = accepted.map(({ headers }) => Number(headers.get("x-ratelimit-remaining"))).toSorted((a, b) =>
       a - b
     )
     assert.deepStrictEqual(remaining, Array.from({ length: 120 }, (_, index) => index))
-    for (const { headers } of refused) {
+    for (const { headers } of rejected) {
       const wait = Number(headers.get("retry-after"))
       assert.isTrue(Number.isInteger(wait) && wait >= 1 && wait <= 60, headers.get("retry-after") ?? "none")
     }

@@ -82,7 +82,7 @@ it.live(
     })
 )
 
-it.live("serve refuses a database that is behind", () =>
+it.live("serve rejects a database that is behind", () =>
   Effect.gen(function*() {
     const environment = { DATABASE_URL: yield* Processes.database, SECRET_KEY: secret, PROVIDER: "mock" }
     const { code, stderr } = yield* Processes.run(["serve", "--port", "0"], environment)

@@ -130,7 +130,7 @@ describe.concurrent("the network", () => {
         assert.deepStrictEqual(seen, numbers)
         const of = (digits: string) => stories.find((one) => one.digits === digits)?.told
 
-        // What was delivered but not read stays so, and a message that was refused or lost does not exist.
+        // What was delivered but not read stays so, and a message that was rejected or lost does not exist.
         assert.strictEqual(of("0001")?.sent?.status, "delivered")
         assert.strictEqual(of("0003")?.sent?.status, "failed")
         assert.strictEqual(of("0004")?.sent?.status, "read")

@@ -71,7 +71,7 @@ const sound: Readonly<Record<string, History>> = {
     reopen({ from: 4, to: 5 }),
     close(open(later), { from: 6, to: 7, replays: 1 })
   ], { conversations: [open(later)] }),
-  "a tag that another spelling of its name refuses": history([
+  "a tag that another spelling of its name rejects": history([
     tag("VIP", { from: 0, to: 1 }),
     tag("vip", { from: 2, to: 3, status: 409, error: { code: "conflict", param: "name" } }),
     tags(["VIP"], { from: 4, to: 5 })

@@ -30,7 +30,7 @@ const talking = Effect.fnUntraced(function*(args: ReadonlyArray<string>, environ
 })
 
 it.live(
-  "prints what the service sends, refuses what others send, and unsubscribes when it stops",
+  "prints what the service sends, rejects what others send, and unsubscribes when it stops",
   () =>
     Effect.gen(function*() {
       const service = yield* talking(["dev", "--json", "--port", "0", "--storage", "memory"], {

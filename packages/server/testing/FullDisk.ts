@@ -62,7 +62,7 @@ export const mounted = Effect.fnUntraced(function*(directory: string) {
 })
 
 /** A disk that seems full: each statement that writes fails as it would on a full one. For those who are not root. */
-export const refusing = (database_url: string): Disk => {
+export const rejecting = (database_url: string): Disk => {
   const inDatabase = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
     effect.pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 })), Effect.orDie)
   /** Runs a statement for each table by itself, because a statement that locks them all would be in a deadlock with writers. */

@@ -88,7 +88,7 @@ const copy = async (from: string, to: string): Promise<void> => {
   for (const path of await readdir(from, { recursive: true })) await copyOne(path)
 }
 
-/** Runs statements on one server, also on a standby, which the service's own client refuses. */
+/** Runs statements on one server, also on a standby, which the service's own client rejects. */
 const on = <A, E>(
   url: string,
   use: (query: (sql: string) => Effect.Effect<ReadonlyArray<PgConnection.Row>, never>) => Effect.Effect<A, E>

@@ -6,7 +6,7 @@ import { connect, createServer, type Server, type Socket } from "node:net"
 export type Condition =
   | { readonly kind: "open" }
   /** Open connections are closed, and each new one at once. */
-  | { readonly kind: "refused" }
+  | { readonly kind: "rejected" }
   /** Everything is dropped in both directions. */
   | { readonly kind: "silent" }
   /** Requests arrive, and every response is dropped. */
@@ -76,7 +76,7 @@ class Connection {
   }
 
   impose(condition: Condition): void {
-    if (condition.kind === "refused" || this.has_lost) this.close()
+    if (condition.kind === "rejected" || this.has_lost) this.close()
     this.condition = condition
   }
 
@@ -95,7 +95,7 @@ export const make = Effect.fnUntraced(function*(port: number) {
   const connections = new Set<Connection>()
   let condition: Condition = { kind: "open" }
   const take = (client: Socket) => {
-    if (condition.kind === "refused") return void client.destroy()
+    if (condition.kind === "rejected") return void client.destroy()
     const upstream = connect({ host: "127.0.0.1", port, allowHalfOpen: true })
     const connection = new Connection(client, upstream, condition, () => connections.delete(connection))
     connections.add(connection)

@@ -170,7 +170,7 @@ export const drill = Effect.fnUntraced(function*(options: {
     compareEvents(subscriber),
     Client.layer({ url: Redacted.make(cluster.database_url), connections: 1 })
   )
-  const refused = Array.from(
+  const rejected = Array.from(
     pages,
     ([status, count]) => status === 200 ? null : `${count} pages were answered with ${status}`
   )
@@ -181,6 +181,6 @@ export const drill = Effect.fnUntraced(function*(options: {
     pages: pages.get(200) ?? 0,
     events: events.events,
     repeated_events: events.repeated_events,
-    violations: [...violations, ...events.violations, ...refused, ...failed]
+    violations: [...violations, ...events.violations, ...rejected, ...failed]
   }
 })

@@ -5,7 +5,7 @@
 import { limits } from "@messaging-crm/core/Limits"
 import { Context, type JsonSchema, Option, Record } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, type OpenApi } from "effect/http-api"
-import { canRefuse, refusals, refusalsOf } from "./Document/ErrorExamples.ts"
+import { canReject, rejections, rejectionsOf } from "./Document/ErrorExamples.ts"
 import { headers, headersOf, parameters } from "./Document/Headers.ts"
 import { plain, referredBy, tolerant } from "./Document/Schemas.ts"
 import { webhooks, withResources } from "./Document/Webhooks.ts"
@@ -77,14 +77,14 @@ const responsesOf = (endpoint: HttpApiEndpoint.Top, responses: OpenApi.OpenAPISp
   const { response, responses: others = {} } = Context.get(endpoint.annotations, Example)
   const done = Record.map({ response, ...others }, (value) => ({ value }))
   return Record.map(
-    Record.filter(responses, (_, status) => canRefuse(String(status), isWrite)),
+    Record.filter(responses, (_, status) => canReject(String(status), isWrite)),
     ({ content, description }, status) => ({
       description: success[String(status)] ?? description,
       headers: headersOf(String(status), isWrite),
       content: tolerant(
         withExamples(
           content,
-          String(status).startsWith("2") ? done : refusalsOf(endpoint, String(status))
+          String(status).startsWith("2") ? done : rejectionsOf(endpoint, String(status))
         )
       )
     })
@@ -184,7 +184,7 @@ export const completeFor =
         parameters,
         headers,
         responses: factored.responses,
-        examples: refusals,
+        examples: rejections,
         schemas: schemasOf(paths, withResources(document.components.schemas))
       }
     }) as Readonly<Record<string, unknown>>

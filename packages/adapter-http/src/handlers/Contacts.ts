@@ -16,7 +16,7 @@ import { requiring } from "./Requirements.ts"
 const toResult = (result: UpsertResult): Effect.Effect<typeof UpsertedContacts.Type["results"][number]> =>
   Result.isSuccess(result)
     ? Effect.succeed({ outcome: result.success.outcome, contact_id: result.success.id, error: null })
-    : Effect.map(Effect.flip(ErrorMapping.contactRefused(result.failure)), ({ error: { code, message, param } }) => ({
+    : Effect.map(Effect.flip(ErrorMapping.contactRejected(result.failure)), ({ error: { code, message, param } }) => ({
       outcome: "failed",
       contact_id: null,
       error: { code, message, param }

@@ -55,7 +55,7 @@ export const customValueInvalid = ({ param, type }: CustomValueInvalid) =>
 export const tagsTooMany = ({ limit }: TagsTooMany) => Errors.failWith(Texts.tagsTooMany(limit))
 
 /** The rejection of one contact of an upsert. */
-interface Refused {
+interface Rejected {
   readonly error: {
     readonly code: "conflict" | "invalid_input" | "not_found"
     readonly message: string
@@ -64,21 +64,21 @@ interface Refused {
 }
 
 /** Fails with what is wrong with one of many contacts. */
-export const contactRefused = (refused: UpsertRefusal): Effect.Effect<never, Refused> => {
-  switch (refused._tag) {
+export const contactRejected = (rejected: UpsertRefusal): Effect.Effect<never, Rejected> => {
+  switch (rejected._tag) {
     case "ContactUnnamed":
       return contactUnnamed()
     case "CustomValueInvalid":
-      return customValueInvalid(refused)
+      return customValueInvalid(rejected)
     case "ReferenceUnknown":
-      return referenceUnknown(refused)
+      return referenceUnknown(rejected)
     case "TagsTooMany":
-      return tagsTooMany(refused)
+      return tagsTooMany(rejected)
     case "ContactAmbiguous":
       return Errors.fail(
         "conflict",
-        `More than one contact has this ${refused.match}. Make the value unique, or match by another field.`,
-        refused.match
+        `More than one contact has this ${rejected.match}. Make the value unique, or match by another field.`,
+        rejected.match
       )
     case "ConcurrentChanges":
       return Errors.fail(

@@ -17,7 +17,7 @@ import { requiring } from "./Requirements.ts"
 const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
   Option.match(HttpServerRequest.toURL(request), { onNone: () => "", onSome: ({ origin }) => origin })
 
-const refusals = {
+const rejections = {
   ...ErrorMapping.template,
   ConcurrentChanges: ErrorMapping.concurrentChanges,
   ChannelTypeUnsuited: () =>
@@ -59,7 +59,7 @@ export const layer = HttpApiBuilder.group(
         ),
       send: ({ endpoint, params, payload }) =>
         Responses.written(endpoint)((respond) => sends.send(params.conversation_id, payload, respond)).pipe(
-          Effect.catchTags(refusals)
+          Effect.catchTags(rejections)
         )
     })
   })

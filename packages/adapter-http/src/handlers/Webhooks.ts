@@ -8,7 +8,7 @@ import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
-const urlRefused = ({ reason }: WebhookUrlRefused) => Errors.invalid("url", reason)
+const urlRejected = ({ reason }: WebhookUrlRefused) => Errors.invalid("url", reason)
 
 const disabled = () => Errors.failWith(Texts.webhookNotChanged)
 
@@ -30,7 +30,7 @@ export const layer = HttpApiBuilder.group(
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             InsufficientScope: Errors.insufficientScope,
             TooManyWebhooks: ({ limit }) => Errors.failWith(Texts.tooManyWebhooks(limit)),
-            WebhookUrlRefused: urlRefused
+            WebhookUrlRefused: urlRejected
           })
         ),
       get: ({ endpoint, params }) =>
@@ -45,7 +45,7 @@ export const layer = HttpApiBuilder.group(
             InsufficientScope: Errors.insufficientScope,
             WebhookDisabled: disabled,
             WebhookNotFound: Errors.absent("webhook"),
-            WebhookUrlRefused: urlRefused
+            WebhookUrlRefused: urlRejected
           })
         ),
       rotateSecret: ({ endpoint, params }) =>

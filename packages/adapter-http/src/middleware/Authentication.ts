@@ -30,7 +30,7 @@ const rateHeaders = ({ limit, remaining, reset_seconds }: Quota, now_millis: num
 const announce = (quota: Quota) =>
   Effect.flatMap(Clock.currentTimeMillis, (now_millis) => addResponseHeaders(rateHeaders(quota, now_millis)))
 
-const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited) {
+const reject = Effect.fnUntraced(function*(error: Unauthorized | RateLimited) {
   if (error._tag === "Unauthorized") {
     yield* addResponseHeaders({ "www-authenticate": "Bearer" })
     return yield* Errors.failWith(Texts.unauthorized)
@@ -57,7 +57,7 @@ export const layer = Layer.effect(
           { digest, address: clientAddress },
           apiKeys.authenticate(credential)
         )
-        const { actor, key_id, quota } = yield* Effect.catch(lookedUp, refuse)
+        const { actor, key_id, quota } = yield* Effect.catch(lookedUp, reject)
         yield* identify(actor)
         yield* announce(quota)
         const authorized = authorize(Context.getUnsafe(endpoint.annotations, Runs)).pipe(

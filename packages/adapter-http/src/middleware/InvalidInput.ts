@@ -7,7 +7,7 @@ import { explain, shown } from "./SchemaIssues.ts"
 
 const isObject = (json: unknown): boolean => typeof json === "object" && json !== null && !Array.isArray(json)
 
-const refuse = Effect.fnUntraced(function*(error: HttpApiError.HttpApiSchemaError) {
+const reject = Effect.fnUntraced(function*(error: HttpApiError.HttpApiSchemaError) {
   // A defect of the service: the response does not match the contract.
   if (error.kind === "Body" || error.kind === "ResponseHeaders") return yield* Effect.die(error)
   const { message, param } = explain(error.cause.issue)
@@ -44,6 +44,6 @@ export const layer = Layer.succeed(InvalidInput, (httpEffect, { endpoint }) => {
   const given = endpoint.method === "GET" ? query : Effect.andThen(query, checkBody(endpoint))
   return given.pipe(
     Effect.andThen(httpEffect),
-    Effect.catch((error) => HttpApiError.HttpApiSchemaError.is(error) ? refuse(error) : Effect.fail(error))
+    Effect.catch((error) => HttpApiError.HttpApiSchemaError.is(error) ? reject(error) : Effect.fail(error))
   )
 })

@@ -14,7 +14,7 @@ import type { SqlClient, Statement } from "effect/sql"
 import { At } from "../database/Columns.ts"
 import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { rows } from "../database/Rows.ts"
-import { isRefusal } from "../database/Writable.ts"
+import { isRejection } from "../database/Writable.ts"
 
 const MeteredRow = Schema.Struct({
   place: Schema.Int,
@@ -120,14 +120,14 @@ export const make = (sql: SqlClient.SqlClient) => {
 
   const windows = new Map<ApiKeyId, { readonly ends_at: Timestamp; count: number }>()
   const countHere = countLocally(windows)
-  let isRefused = false
+  let isRejected = false
   /** When the database counts again; null until its clock is known. */
   let tries_at: Timestamp | null = null
 
   const schedule = ({ now }: MeteredRow) => {
     tries_at ??= DateTime.add(now, { seconds: pause_seconds })
     if (DateTime.isLessThan(now, tries_at)) return
-    isRefused = false
+    isRejected = false
     tries_at = null
   }
 
@@ -142,11 +142,11 @@ export const make = (sql: SqlClient.SqlClient) => {
 
   return (presented: Presented): Effect.Effect<Option.Option<MeteredRow>> =>
     Effect.suspend(() =>
-      isRefused
+      isRejected
         ? findAndCount(presented)
         : Effect.catchCause(count(presented), (cause) => {
-          if (!isRefusal(Cause.squash(cause))) return Effect.failCause(cause)
-          isRefused = true
+          if (!isRejection(Cause.squash(cause))) return Effect.failCause(cause)
+          isRejected = true
           return findAndCount(presented)
         })
     )

@@ -3,7 +3,7 @@ import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, OptionalAt } from "../database/Columns.ts"
 import { first, rows } from "../database/Rows.ts"
-import { isRefusal } from "../database/Writable.ts"
+import { isRejection } from "../database/Writable.ts"
 import * as ApiKeyWindows from "./ApiKeyWindows.ts"
 
 const Row = Schema.Struct({
@@ -37,7 +37,7 @@ export const layer = Layer.effect(
         UPDATE api_keys SET last_used_at = ${date(now)} WHERE organization_id = ${organization_id} AND id = ${key_id}
       `.pipe(
         // If the disk is full, the request still continues.
-        Effect.catchIf(isRefusal, () => Effect.void),
+        Effect.catchIf(isRejection, () => Effect.void),
         Effect.orDie
       )
 

@@ -7,7 +7,7 @@ import { Commit } from "@messaging-crm/core/Commit"
 import type { EventId } from "@messaging-crm/core/Ids"
 import { Effect, Exit, Layer } from "effect"
 import * as CommitBatcher from "../database/CommitBatcher.ts"
-import { makeWith, type Refusal, refused, runStatement } from "./Commit.ts"
+import { makeWith, rejected, type Rejection, runStatement } from "./Commit.ts"
 import { exclusiveKeysOf, shapeOf, sharedKeysOf, statementOf } from "./Commit/Batch.ts"
 import type { Commission } from "./Commit/Statement.ts"
 
@@ -21,7 +21,7 @@ const shared_lock_timeout = "100ms"
 export const layer = Layer.effect(
   Commit,
   makeWith((one, client) =>
-    CommitBatcher.make<Commission, ReadonlyArray<EventId>, Refusal, never>({
+    CommitBatcher.make<Commission, ReadonlyArray<EventId>, Rejection, never>({
       concurrency: statements_max,
       size: commits_max,
       groupOf: shapeOf,
@@ -31,7 +31,7 @@ export const layer = Layer.effect(
       runBatch: (commissions) =>
         Effect.try(() => statementOf(commissions, shared_lock_timeout)).pipe(
           Effect.flatMap((statement) => runStatement(client, statement)),
-          Effect.map((full): ReadonlyArray<Exit.Exit<ReadonlyArray<EventId>, Refusal>> =>
+          Effect.map((full): ReadonlyArray<Exit.Exit<ReadonlyArray<EventId>, Rejection>> =>
             commissions.map(({ changes: { raise = [] } }) =>
               Exit.succeed(full.filter((id) => raise.some((event) => event.id === id)))
             )
@@ -41,7 +41,7 @@ export const layer = Layer.effect(
             error._tag === "SqlError" && error.reason._tag === "ConnectionError"
               ? Effect.forEach(
                 commissions,
-                ({ changes }) => Effect.exit(refused(error, changes.response !== undefined))
+                ({ changes }) => Effect.exit(rejected(error, changes.response !== undefined))
               )
               : Effect.succeed(null)
           )

@@ -29,10 +29,10 @@ import type { Commission } from "./Commit/Statement.ts"
 import * as Subscriptions from "./Commit/Subscriptions.ts"
 
 /** Why a commit was not applied, or may not have been. */
-export type Refusal = Conflict | KeyUsed | LeaseLost | Unconfirmed
+export type Rejection = Conflict | KeyUsed | LeaseLost | Unconfirmed
 
 /** Translates a failure of the statement. After a lost connection the outcome is unknown. */
-export const refused = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never, Refusal> => {
+export const rejected = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never, Rejection> => {
   const { reason } = error
   switch (reason._tag) {
     case "UniqueViolation":
@@ -49,7 +49,7 @@ export const refused = (error: SqlError.SqlError, hasKey: boolean): Effect.Effec
 }
 
 /** Commits the changes of one operation. */
-type CommitOne = (commission: Commission) => Effect.Effect<ReadonlyArray<EventId>, Refusal>
+type CommitOne = (commission: Commission) => Effect.Effect<ReadonlyArray<EventId>, Rejection>
 
 /** The row that the statement returns, with `full_ids` if its commits raise events. */
 interface Returned {
@@ -78,7 +78,7 @@ export const makeWith = (wrap: (one: CommitOne, client: SqlClient.SqlClient) => 
       Effect.suspend(() => runStatement(client, statementOf([commission], null))).pipe(
         Effect.catch((error) => {
           const { changes, organization_id } = commission
-          if (codeOf(error) !== "MC002") return refused(error, changes.response !== undefined)
+          if (codeOf(error) !== "MC002") return rejected(error, changes.response !== undefined)
           subscriptions.add(organization_id, changes)
           return commitOn(client)({ ...commission, isSubscribed: true })
         })

@@ -1,7 +1,7 @@
 /** A connection: it has one request in progress at a time, and reads no further until its response is sent. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import type { Refusal } from "./Refusals.ts"
+import type { Rejection } from "./Rejections.ts"
 
 /** A request, its response, and the event by which Node announced it. */
 export interface Exchange {
@@ -22,7 +22,7 @@ export class Connection {
   /** The requests that were parsed together with the current one, in their order. */
   readonly waiting: Array<Exchange> = []
   /** The rejection of what follows the requests above. From then on nothing is read. */
-  last: { readonly refusal: Refusal; readonly request_id: string } | null = null
+  last: { readonly rejection: Rejection; readonly request_id: string } | null = null
 
   constructor(socket: Socket) {
     this.socket = socket

@@ -35,7 +35,7 @@ type GivenIds = { readonly [Name in keyof typeof names]: Option.Option<string> }
 export const readAccountIds = Effect.fnUntraced(function*({ account, app, page }: GivenIds) {
   if ([account, app, page].every(Option.isNone)) return Option.none<AccountIds>()
   if (Option.isNone(account) || Option.isNone(app)) {
-    return yield* Admin.refuse("--account and --app must be given together.")()
+    return yield* Admin.reject("--account and --app must be given together.")()
   }
   const input = { account_id: account.value, app_id: app.value, page_id: Option.getOrNull(page) }
   return Option.some(yield* Admin.typed(AccountIds, input))
@@ -52,17 +52,17 @@ export const readToken = Effect.fnUntraced(function*(file: string) {
   const token = decodeToken(text.trim())
   return Option.isSome(token)
     ? token.value
-    : yield* Admin.refuse("The token file must contain only the token: 1 to 4096 visible ASCII characters.")()
+    : yield* Admin.reject("The token file must contain only the token: 1 to 4096 visible ASCII characters.")()
 })
 
-/** Refuses an account that the network refuses. If the network does not respond, the account is accepted with a note. */
+/** Rejects an account that the network rejects. If the network does not respond, the account is accepted with a note. */
 export const requireGood = Effect.fnUntraced(function*(account: CloudAccount) {
   const verdict = yield* AccountCheck.use(({ checkAccount }) => checkAccount(account))
   if (verdict === "unreachable") {
     return yield* Print.note("The network does not respond, so the token was not verified.")
   }
   if (verdict !== "ok") {
-    yield* Admin.refuse(
+    yield* Admin.reject(
       `The network rejected this account (${verdict}). Nothing was changed. Check the token and the IDs.`
     )()
   }

@@ -10,11 +10,11 @@ import { check } from "../settings/Config.ts"
 import * as Flags from "./Flags.ts"
 import * as Print from "./Print.ts"
 
-/** The command was refused. The message is shown to the user. */
-export class Refused extends Data.TaggedError("Refused")<{ readonly message: string }> {}
+/** The command was rejected. The message is shown to the user. */
+export class Rejected extends Data.TaggedError("Rejected")<{ readonly message: string }> {}
 
 /** Fails with a message for the user. */
-export const refuse = (message: string) => () => Effect.fail(new Refused({ message }))
+export const reject = (message: string) => () => Effect.fail(new Rejected({ message }))
 
 /** The flag for the organization. */
 export const organization = Flags.id("organization", OrganizationId, "ID of the organization")
@@ -32,12 +32,12 @@ export const asOperator = <A, E, R>(organization_id: OrganizationId, effect: Eff
   Organizations.use((organizations) => organizations.get(organization_id)).pipe(
     Effect.catchTag(
       "OrganizationNotFound",
-      refuse("No organization has this ID. Find the ID with: messaging-crm organizations list.")
+      reject("No organization has this ID. Find the ID with: messaging-crm organizations list.")
     ),
     Effect.andThen(Effect.provideService(effect, CurrentActor, { organization_id, member_id: null })),
     Effect.catchIf(
       (error) => error instanceof ConcurrentChanges,
-      refuse("Concurrent requests changed the same data. Nothing was changed. Run the command again.")
+      reject("Concurrent requests changed the same data. Nothing was changed. Run the command again.")
     ),
     withOperations
   )
@@ -48,7 +48,7 @@ const flagOf = (param: string): string => `--${param.replaceAll("_", "-")}`
 const explained = Effect.fnUntraced(function*({ issue }: Schema.SchemaError) {
   const { explain } = yield* Effect.promise(() => import("@messaging-crm/adapter-http/middleware/SchemaIssues"))
   const { message, param } = explain(issue)
-  return yield* new Refused({ message: param === null ? message : message.replace(param, flagOf(param)) })
+  return yield* new Rejected({ message: param === null ? message : message.replace(param, flagOf(param)) })
 })
 
 /** Validates flags with the schema of the operation. */

@@ -24,32 +24,32 @@ export interface BatchOutcome {
 export class FileEmpty extends Data.TaggedError("FileEmpty")<{}> {}
 
 /** Returns the explanation that the API would answer with. */
-const asAnswered = (refusal: Effect.Effect<never, { readonly error: Explanation }>) =>
-  Effect.map(Effect.flip(refusal), ({ error: { message, param } }): Explanation => ({ message, param }))
+const asAnswered = (rejection: Effect.Effect<never, { readonly error: Explanation }>) =>
+  Effect.map(Effect.flip(rejection), ({ error: { message, param } }): Explanation => ({ message, param }))
 
-const explainRefusal = (refused: RowRefused): Effect.Effect<Explanation> => {
-  switch (refused._tag) {
+const explainRejection = (rejected: RowRefused): Effect.Effect<Explanation> => {
+  switch (rejected._tag) {
     case "SchemaError":
-      return Effect.succeed(explain(refused.issue))
+      return Effect.succeed(explain(rejected.issue))
     case "TagUnknown":
-      return Effect.succeed({ param: "tags", message: `tags: No tag has the name "${refused.name}".` })
+      return Effect.succeed({ param: "tags", message: `tags: No tag has the name "${rejected.name}".` })
     case "KeyMissing":
-      return Effect.succeed({ param: refused.column, message: `${refused.column} is required: it is the key.` })
+      return Effect.succeed({ param: rejected.column, message: `${rejected.column} is required: it is the key.` })
     case "TextBroken":
-      return Effect.succeed({ param: refused.column, message: `${refused.column} is not text in UTF-8.` })
+      return Effect.succeed({ param: rejected.column, message: `${rejected.column} is not text in UTF-8.` })
     case "CellsMismatch":
       return Effect.succeed({
         param: null,
-        message: `The line has ${refused.cells} cells, but the file has ${refused.columns} columns.`
+        message: `The line has ${rejected.cells} cells, but the file has ${rejected.columns} columns.`
       })
     default:
-      return asAnswered(ErrorMapping.contactRefused(refused))
+      return asAnswered(ErrorMapping.contactRejected(rejected))
   }
 }
 
 /** Explains a bad line with the file's own column names. */
-const explainLine = (table: Table, line: number, refused: RowRefused) =>
-  Effect.map(explainRefusal(refused), ({ message, param }): BadLine => {
+const explainLine = (table: Table, line: number, rejected: RowRefused) =>
+  Effect.map(explainRejection(rejected), ({ message, param }): BadLine => {
     const column = table.columns.find((one) => one.param === param)
     return param === null || column === undefined
       ? { line, param, message }

@@ -79,7 +79,7 @@ const subscribed = Effect.fnUntraced(function*(input: CreateWebhook, base_url: s
   const { webhooks } = yield* Client
   const create = Effect.mapError(
     webhooks.create({ headers: {}, payload: input }),
-    (error) => new Admin.Refused({ message: reasonOf(error, base_url) })
+    (error) => new Admin.Rejected({ message: reasonOf(error, base_url) })
   )
   const disable = Effect.fnUntraced(function*(webhook_id: WebhookId) {
     yield* Effect.ignore(webhooks.disable({ headers: yield* idempotencyKey, params: { webhook_id } }))

@@ -14,14 +14,14 @@ import { readRequired, settings } from "../settings/Config.ts"
 
 const toJson = Print.encoded(Channel)
 
-const refusals = {
-  AccountTaken: Admin.refuse("Another channel is already connected to this account."),
-  AccountUnknown: Admin.refuse("The channel has no account yet. Add --account and --app."),
-  BusinessAccountMismatch: Admin.refuse(
+const rejections = {
+  AccountTaken: Admin.reject("Another channel is already connected to this account."),
+  AccountUnknown: Admin.reject("The channel has no account yet. Add --account and --app."),
+  BusinessAccountMismatch: Admin.reject(
     "A phone_messaging channel requires --business-account. Other channels do not support it."
   ),
-  ChannelAddressTaken: Admin.refuse("A channel with this type and address is already connected."),
-  ChannelNotFound: Admin.refuse(
+  ChannelAddressTaken: Admin.reject("A channel with this type and address is already connected."),
+  ChannelNotFound: Admin.reject(
     "No channel of this organization has this ID. Find the ID with: messaging-crm channels list."
   )
 }
@@ -41,13 +41,13 @@ const candidate = (
     token
   })
 
-/** Connects a channel together with its account, once the network has not refused it. */
+/** Connects a channel together with its account, once the network has not rejected it. */
 const connectAccount = Effect.fnUntraced(function*(
   input: ConnectChannel,
   account_ids: Option.Option<AccountIds>,
   token_file: string
 ) {
-  if (Option.isNone(account_ids)) return yield* refusals.AccountUnknown()
+  if (Option.isNone(account_ids)) return yield* rejections.AccountUnknown()
   const token = yield* AccountFlags.readToken(token_file)
   yield* AccountFlags.requireGood(candidate(input, account_ids.value, token))
   return yield* ChannelAccounts.use((accounts) => accounts.connect(input, account_ids.value, token))
@@ -80,7 +80,7 @@ const connect = Command.make(
     })
     const account_ids = yield* AccountFlags.readAccountIds(flags)
     if (Option.isSome(account_ids) && Option.isNone(token_file)) {
-      yield* Admin.refuse("--account requires --token-file. Add a file with the token of the account.")()
+      yield* Admin.reject("--account requires --token-file. Add a file with the token of the account.")()
     }
     const connecting = Effect.gen(function*() {
       return Option.isNone(token_file)
@@ -88,7 +88,7 @@ const connect = Command.make(
         : yield* connectAccount(input, account_ids, token_file.value)
     })
     const channel = yield* Admin.asOperator(organization, connecting).pipe(
-      Effect.catchTags(Struct.pick(refusals, ["AccountTaken", "BusinessAccountMismatch", "ChannelAddressTaken"]))
+      Effect.catchTags(Struct.pick(rejections, ["AccountTaken", "BusinessAccountMismatch", "ChannelAddressTaken"]))
     )
     yield* Print.result(json, toJson(channel), `Channel ${channel.id} (${channel.type}, ${channel.address}).`)
   })
@@ -106,14 +106,14 @@ const connect = Command.make(
   ])
 )
 
-/** Replaces the token of a channel, once the network has not refused it. Returns whether the channel was paused. */
+/** Replaces the token of a channel, once the network has not rejected it. Returns whether the channel was paused. */
 const replaceToken = Effect.fnUntraced(function*(
   id: ChannelId,
   account_ids: Option.Option<AccountIds>,
   token: ChannelToken
 ) {
   const channel = (yield* Channels.use((channels) => channels.list)).find((each) => each.id === id)
-  if (channel === undefined) return yield* refusals.ChannelNotFound()
+  if (channel === undefined) return yield* rejections.ChannelNotFound()
   const known = yield* CloudAccounts.use((accounts) => accounts.find(channel))
   // An account of CLOUD_ACCOUNTS is stored from now on, with the ids that it has there.
   const kept = Option.orElse(account_ids, () => Option.map(known, accountIdsOf))
@@ -138,7 +138,7 @@ const setToken = Command.make(
     const account_ids = yield* AccountFlags.readAccountIds(flags)
     const token = yield* AccountFlags.readToken(token_file)
     const resumed = yield* Admin.asOperator(organization, replaceToken(channel, account_ids, token)).pipe(
-      Effect.catchTags(Struct.pick(refusals, ["AccountTaken", "AccountUnknown", "ChannelNotFound"]))
+      Effect.catchTags(Struct.pick(rejections, ["AccountTaken", "AccountUnknown", "ChannelNotFound"]))
     )
     const more = resumed ? " It is resumed; its queued sends follow within two minutes." : ""
     yield* Print.result(json, { id: channel, resumed }, `Channel ${channel} has a new token.${more}`)
@@ -212,7 +212,7 @@ const check = Command.make(
     const rows = yield* Admin.asOperator(organization, checkAll)
     yield* Print.result(json, rows, Print.table(rows))
     const bad = rows.filter(({ account }) => account !== "ok")
-    if (bad.length > 0) yield* Admin.refuse(`${bad.length} of ${rows.length} channels cannot send.`)()
+    if (bad.length > 0) yield* Admin.reject(`${bad.length} of ${rows.length} channels cannot send.`)()
   })
 ).pipe(
   Command.withDescription(

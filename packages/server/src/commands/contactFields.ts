@@ -21,10 +21,10 @@ const create = Command.make(
     const input = yield* Admin.typed(CreateContactField, { ...flags, options: options.length === 0 ? null : options })
     const field = yield* Admin.asOperator(organization, ContactFields.use((fields) => fields.create(input))).pipe(
       Effect.catchTags({
-        ContactFieldKeyTaken: Admin.refuse("A contact field with this key already exists. Choose another --key."),
-        ContactFieldOptionsMismatch: Admin.refuse("A select field requires --option. Other types have no options."),
+        ContactFieldKeyTaken: Admin.reject("A contact field with this key already exists. Choose another --key."),
+        ContactFieldOptionsMismatch: Admin.reject("A select field requires --option. Other types have no options."),
         TooManyContactFields: ({ limit }) =>
-          new Admin.Refused({ message: `The organization has reached its limit of ${limit} contact fields.` })
+          new Admin.Rejected({ message: `The organization has reached its limit of ${limit} contact fields.` })
       })
     )
     yield* Print.result(json, toJson(field), `Contact field ${field.id} (${field.key}, ${field.type}).`)

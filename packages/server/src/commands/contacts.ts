@@ -57,7 +57,7 @@ const open = Effect.fnUntraced(function*(file: string) {
   if (file === "-") return { bytes: (yield* Stdio.Stdio).stdin, size: null }
   const files = yield* FileSystem.FileSystem
   const { size, type } = yield* files.stat(file)
-  if (type === "Directory") return yield* Admin.refuse(`${file} is a directory. Give the path of a CSV file.`)()
+  if (type === "Directory") return yield* Admin.reject(`${file} is a directory. Give the path of a CSV file.`)()
   return { bytes: files.stream(file), size: Number(size) }
 })
 
@@ -93,7 +93,7 @@ const importContacts = Command.make(
     const given = Option.getOrNull(key)
     const updatedBy = given === "primary_phone" || given === "primary_email" ? given : null
     if (update && updatedBy === null) {
-      return yield* Admin.refuse("--update requires --key primary_phone or --key primary_email.")()
+      return yield* Admin.reject("--update requires --key primary_phone or --key primary_email.")()
     }
     const { bytes, size } = yield* open(file)
     const writeBadLines = yield* badLinesWriter(bad_lines)
@@ -119,21 +119,21 @@ const importContacts = Command.make(
       (importing) => Admin.asOperator(organization, importing),
       Effect.catchTags({
         ColumnRepeated: ({ column }) =>
-          Admin.refuse(`Two columns set the same field: ${column}. Remove one of them.`)(),
+          Admin.reject(`Two columns set the same field: ${column}. Remove one of them.`)(),
         ColumnUnknown: ({ column }) =>
-          Admin.refuse(`Unknown column: "${column}". Nothing was imported. Rename or remove the column.`)(),
-        FileEmpty: Admin.refuse("The file is empty. Its first line must name the columns."),
+          Admin.reject(`Unknown column: "${column}". Nothing was imported. Rename or remove the column.`)(),
+        FileEmpty: Admin.reject("The file is empty. Its first line must name the columns."),
         KeyUnsuitable: ({ column }) =>
-          Admin.refuse(`--key must be the name of a column with a single value, not "${column}".`)(),
+          Admin.reject(`--key must be the name of a column with a single value, not "${column}".`)(),
         RowEndless: ({ line }) =>
-          Admin.refuse(
+          Admin.reject(
             `line ${line}: The row is unterminated, probably because of an unclosed quote. Rows already imported are kept.`
           )()
       })
     )
     yield* Effect.forEach(summary.errors, (error) => Print.note(wordsOf(error)), { discard: true })
     yield* Print.result(json, summary, `${counts(summary)}.`)
-    if (summary.failed > 0) yield* Admin.refuse(`${summary.failed} lines were not imported.`)()
+    if (summary.failed > 0) yield* Admin.reject(`${summary.failed} lines were not imported.`)()
   })
 ).pipe(
   Command.withShortDescription("Import contacts from a CSV file"),

@@ -45,7 +45,7 @@ export const init = Command.make(
   Effect.fnUntraced(function*({ address, business_account, channel_name, expires, json, type, ...flags }) {
     const organization = yield* Admin.typed(CreateOrganization, flags)
     if ((type === "phone_messaging") !== (business_account._tag === "Some")) {
-      yield* Admin.refuse("A phone_messaging channel requires --business-account. Other channels do not support it.")()
+      yield* Admin.reject("A phone_messaging channel requires --business-account. Other channels do not support it.")()
     }
     const channel = yield* Admin.typed(ConnectChannel, {
       type,

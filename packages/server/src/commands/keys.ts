@@ -27,10 +27,10 @@ const create = Command.make(
     const input = yield* Admin.typed(CreateApiKey, { ...flags, created_by: member })
     const { api_key, key } = yield* Admin.asOperator(organization, ApiKeys.use((keys) => keys.create(input))).pipe(
       Effect.catchTags({
-        MemberNotFound: Admin.refuse(
+        MemberNotFound: Admin.reject(
           "No member of this organization has this ID. Find the ID with: messaging-crm members list."
         ),
-        MemberMayNotHoldKeys: Admin.refuse("Only owners and admins can have keys. Choose another --member.")
+        MemberMayNotHoldKeys: Admin.reject("Only owners and admins can have keys. Choose another --member.")
       })
     )
     const shown = Redacted.value(key)
@@ -72,7 +72,7 @@ const revoke = Command.make(
     yield* Admin.asOperator(organization, ApiKeys.use((keys) => keys.revoke(key_id))).pipe(
       Effect.catchTag(
         "ApiKeyNotFound",
-        Admin.refuse("No key of this organization has this ID. Find the ID with: messaging-crm keys list.")
+        Admin.reject("No key of this organization has this ID. Find the ID with: messaging-crm keys list.")
       )
     )
     yield* Print.result(json, { id: key_id }, `Key ${key_id} is revoked.`)

@@ -12,11 +12,11 @@ const role = Flag.Literals("role", Role.literals).pipe(Flag.withDescription("Rol
 
 const member = Flags.id("member", MemberId, "ID of the member")
 
-const refusals = {
-  MemberNotFound: Admin.refuse(
+const rejections = {
+  MemberNotFound: Admin.reject(
     "No member of this organization has this ID. Find the ID with: messaging-crm members list."
   ),
-  LastOwner: Admin.refuse("An organization must have an owner. Give another member the role owner first.")
+  LastOwner: Admin.reject("An organization must have an owner. Give another member the role owner first.")
 }
 
 const add = Command.make(
@@ -33,7 +33,7 @@ const add = Command.make(
     const added = yield* Admin.asOperator(organization, Members.use((members) => members.add(input))).pipe(
       Effect.catchTag(
         "MemberEmailTaken",
-        ({ email }) => Admin.refuse(`${email} is already a member of the organization.`)()
+        ({ email }) => Admin.reject(`${email} is already a member of the organization.`)()
       )
     )
     yield* Print.result(json, toJson(added), `Member ${added.id} (${added.email}, ${added.role}).`)
@@ -64,7 +64,7 @@ const setRole = Command.make(
   },
   Effect.fnUntraced(function*({ json, member, organization, role }) {
     const changed = yield* Admin.asOperator(organization, Members.use((members) => members.setRole(member, role))).pipe(
-      Effect.catchTags(refusals)
+      Effect.catchTags(rejections)
     )
     yield* Print.result(json, toJson(changed), `Member ${changed.id} now has the role ${changed.role}.`)
   })
@@ -87,7 +87,7 @@ const remove = Command.make(
   },
   Effect.fnUntraced(function*({ json, member, organization }) {
     yield* Admin.asOperator(organization, Members.use((members) => members.remove(member))).pipe(
-      Effect.catchTags(refusals)
+      Effect.catchTags(rejections)
     )
     yield* Print.result(json, { id: member }, `Member ${member} is removed.`)
   })

@@ -10,7 +10,7 @@ import { visible } from "../cli/Visible.ts"
 
 const contact = Flags.id("contact", ContactId, "ID of the contact")
 
-const absent = Admin.refuse("No contact of this organization has this ID. Find the ID with GET /contacts?query=.")
+const absent = Admin.reject("No contact of this organization has this ID. Find the ID with GET /contacts?query=.")
 
 /** Makes a function that writes pieces of text to a new file that only its owner may read, or to stdout. */
 const writer = Effect.fnUntraced(function*(output: Option.Option<string>) {
@@ -67,10 +67,10 @@ export const exportSchema = Command.make(
 /** Asks on the terminal. Without a terminal, fails. */
 const confirm = Effect.fnUntraced(function*(id: ContactId) {
   if (!process.stdin.isTTY || !process.stdout.isTTY) {
-    return yield* Admin.refuse("The erasure requires a confirmation. Add --yes to erase without a terminal.")()
+    return yield* Admin.reject("The erasure requires a confirmation. Add --yes to erase without a terminal.")()
   }
   const message = `Permanently erase contact ${id} with all messages and files?`
-  if (!(yield* Prompt.run(Prompt.Confirm({ message })))) yield* Admin.refuse("Nothing was erased.")()
+  if (!(yield* Prompt.run(Prompt.Confirm({ message })))) yield* Admin.reject("Nothing was erased.")()
 })
 
 export const eraseContact = Command.make(

@@ -82,7 +82,7 @@ const disable = Command.make(
     const disabled = yield* Admin.asOperator(organization, Webhooks.use((webhooks) => webhooks.disable(webhook))).pipe(
       Effect.catchTag(
         "WebhookNotFound",
-        Admin.refuse("No webhook of this organization has this ID. Find the ID with: messaging-crm webhooks list.")
+        Admin.reject("No webhook of this organization has this ID. Find the ID with: messaging-crm webhooks list.")
       )
     )
     yield* Print.result(json, toJson(disabled), `Webhook ${disabled.id} (${disabled.url}) is disabled.`)

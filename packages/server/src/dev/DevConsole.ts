@@ -68,10 +68,10 @@ const observe = (monitor: Monitor, { insert = [], raise = [], settle, update = [
 /** Reads the error code of a response. */
 const codeOf = ({ body, status }: HttpServerResponse.HttpServerResponse): string | null => {
   if (status < 400 || body._tag !== "Uint8Array") return null
-  const decoded = decodeRefusal(new TextDecoder().decode(body.body))
+  const decoded = decodeRejection(new TextDecoder().decode(body.body))
   return Option.getOrNull(Option.map(decoded, ({ error }) => error.code))
 }
-const decodeRefusal = Schema.decodeUnknownOption(
+const decodeRejection = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ error: Schema.Struct({ code: Schema.String }) }))
 )
 
@@ -143,7 +143,7 @@ export const make = Effect.gen(function*() {
         }))
     ).pipe(Layer.provideMerge(ports))
 
-  /** A provider whose refusals are reported, with their reasons. */
+  /** A provider whose rejections are reported, with their reasons. */
   const outbound = (provider: Provider["outbound"]): Provider["outbound"] =>
     Layer.effect(
       MessagingProvider,

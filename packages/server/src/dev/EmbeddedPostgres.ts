@@ -202,7 +202,7 @@ const isAlive = (pid: number): boolean => {
 }
 
 /** Fails if the process that started the cluster's server still runs: then the cluster is in use. */
-const refuseIfOwned = (directory: string) =>
+const rejectIfOwned = (directory: string) =>
   Effect.tryPromise(() => readFile(ownerIn(directory), "utf8")).pipe(
     Effect.orElseSucceed(() => ""),
     Effect.flatMap((text) => {
@@ -242,7 +242,7 @@ export const start = Effect.fnUntraced(function*(
   const cluster = yield* initialize({ initdb, run }, home, password)
   const stop = run(pg_ctl, ["stop", "-D", cluster, "-m", "fast", "-w"])
   if (yield* isLeftRunning(cluster)) {
-    yield* refuseIfOwned(home)
+    yield* rejectIfOwned(home)
     yield* stop
   }
   yield* attempt("The data directory cannot be written", () => writeFile(ownerIn(home), String(process.pid)))

@@ -92,7 +92,7 @@ const addNote = (state: Known, text: string): Known => {
 const isTooLong = ({ plain: { notes } }: Known): boolean =>
   typeof notes === "string" && Array.from(notes).length > limits.notes_chars_max
 
-/** Returns what a write makes of a contact; null if the contract refuses it in this state. */
+/** Returns what a write makes of a contact; null if the contract rejects it in this state. */
 const written = (state: Known, { body, name }: Action): Known | null => {
   switch (name) {
     case "contacts.add_note": {

@@ -66,7 +66,7 @@ const database: Readonly<Record<string, (targets: Targets) => Effect.Effect<Plan
 
 // ------------------------------------------------------------- network
 
-const cuts: ReadonlyArray<Condition> = [{ kind: "refused" }, { kind: "silent" }, { kind: "answers_lost" }]
+const cuts: ReadonlyArray<Condition> = [{ kind: "rejected" }, { kind: "silent" }, { kind: "answers_lost" }]
 
 const delay = Effect.map(Random.nextIntBetween(50, 1500), (millis): Condition => ({ kind: "delayed", millis }))
 

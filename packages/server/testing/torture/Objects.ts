@@ -167,7 +167,7 @@ class Objects {
     return [plain({ call: request.call.index, name, body, outcome }, span)]
   }
 
-  /** A request that returns another object, and that this one may refuse. */
+  /** A request that returns another object, and that this one may reject. */
   readonly #refusable = (request: Request): ReadonlyArray<RepeatableStep> =>
     stepsOf(request).map((step) => {
       const { action } = step.action

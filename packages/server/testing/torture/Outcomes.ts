@@ -6,7 +6,7 @@ import { codeOf, fieldOf, isSuccess, textOf } from "./Requests.ts"
 /** The result of a call about one object: the object, or a rejection. */
 export interface Outcome {
   readonly status: number
-  /** Null of a refusal. */
+  /** Null of a rejection. */
   readonly resource: Resource | null
   readonly param: string | null
 }

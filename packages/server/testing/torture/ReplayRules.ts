@@ -11,7 +11,7 @@ interface Replay {
   readonly since: string
   readonly created_at: string
   readonly started_at: number
-  /** When its webhook got another replay, which is refused until this one has ended. */
+  /** When its webhook got another replay, which is rejected until this one has ended. */
   readonly until: number
 }
 

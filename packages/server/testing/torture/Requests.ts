@@ -22,9 +22,9 @@ export interface Request {
 
 /** The fate of an attempt. */
 export type Fate =
-  /** It was answered with the outcome of its request: a success, or a refusal that is recorded (contract §5.4). */
+  /** It was answered with the outcome of its request: a success, or a rejection that is recorded (contract §5.4). */
   | "outcome"
-  /** It was refused before it could have an effect. */
+  /** It was rejected before it could have an effect. */
   | "no effect"
   /** It may have taken effect, or may still. */
   | "unresolved"

@@ -38,7 +38,7 @@ const see = (state: WebhookState, resource: Resource): ReadonlyArray<WebhookStat
   return state === "unknown" || keyOf(found) === keyOf(state) ? [found] : []
 }
 
-/** Returns what a write makes of a webhook; null if the contract refuses it in this state. */
+/** Returns what a write makes of a webhook; null if the contract rejects it in this state. */
 const written = (state: Known, { body, name }: Action): Known | null => {
   switch (name) {
     case "webhooks.disable":

@@ -13,7 +13,7 @@ const body = ({ code, message, param }: Texts.ErrorText) => ({
 })
 
 /** The examples that all operations share. */
-export const refusals = {
+export const rejections = {
   invalid_json: body(Texts.invalidJson),
   invalid_input: body(Texts.unknownField("colour")),
   missing_idempotency_key: body(Texts.missingIdempotencyKey),
@@ -29,9 +29,9 @@ export const refusals = {
   provider_unavailable: body(Texts.providerUnavailable)
 }
 
-type Code = keyof typeof refusals
+type Code = keyof typeof rejections
 
-/** The error codes of a write, by status. A read has neither a body nor a key that could be refused. */
+/** The error codes of a write, by status. A read has neither a body nor a key that could be rejected. */
 const codes: Readonly<Record<string, ReadonlyArray<Code>>> = {
   400: ["invalid_input", "invalid_json", "missing_idempotency_key"],
   401: ["unauthorized"],
@@ -50,10 +50,10 @@ const resourceOf = ({ path }: HttpApiEndpoint.Top): string => /.*:(\w+)_id/.exec
 const statusesOfWrites = new Set(["409", "413", "415", "507"])
 
 /** Returns whether an operation can respond with a status of its middleware. */
-export const canRefuse = (status: string, isWrite: boolean): boolean => isWrite || !statusesOfWrites.has(status)
+export const canReject = (status: string, isWrite: boolean): boolean => isWrite || !statusesOfWrites.has(status)
 
 /** Returns the examples of an operation's errors with a status, by code. */
-export const refusalsOf = (endpoint: HttpApiEndpoint.Top, status: string) => {
+export const rejectionsOf = (endpoint: HttpApiEndpoint.Top, status: string) => {
   const { idempotency, scope } = rulesFor(endpoint)
   const isWrite = idempotency !== null
   const { conflict } = Context.get(endpoint.annotations, Example)

@@ -189,7 +189,7 @@ export const make = Effect.fnUntraced(function*(config: Config): Effect.fn.Retur
         )
       }))
   return {
-    // A statement that was refused has changed nothing, so it is repeated where writes are accepted.
+    // A statement that was rejected has changed nothing, so it is repeated where writes are accepted.
     borrower: (use) => Effect.catchIf(borrower(use), Server.isReadOnly, () => borrower(use)),
     reserve: Effect.gen(function*() {
       const slot = yield* Pool.get(slots)

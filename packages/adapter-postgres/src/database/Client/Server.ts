@@ -21,16 +21,16 @@ const pooler =
   "is a connection pooler such as PgBouncer, which does not preserve session settings. Point DATABASE_URL at PostgreSQL directly: the service pools its own connections"
 
 /** PgBouncer does not support the settings with which a session begins, unless it is configured to drop them. */
-const refusesSettings = ({ reason: { cause } }: SqlError.SqlError): boolean =>
+const rejectsSettings = ({ reason: { cause } }: SqlError.SqlError): boolean =>
   cause instanceof Error && cause.message.startsWith("unsupported startup parameter")
 
 /** PostgreSQL before version 17 has no `transaction_timeout`, with which each session begins. */
 const isTooOld = ({ reason: { cause } }: SqlError.SqlError): boolean =>
   cause instanceof Error && cause.message.includes("unrecognized configuration parameter \"transaction_timeout\"")
 
-/** Names the reason why a connection was refused, unless PostgreSQL's own message does. */
+/** Names the reason why a connection was rejected, unless PostgreSQL's own message does. */
 export const explain = (host: Host) => (error: SqlError.SqlError): SqlError.SqlError =>
-  refusesSettings(error)
+  rejectsSettings(error)
     ? unusable(host, pooler)
     : isTooOld(error)
     ? unusable(host, "runs a PostgreSQL version before 17. Use PostgreSQL 17 or later")

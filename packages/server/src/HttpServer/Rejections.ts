@@ -3,18 +3,18 @@ import { request_id_pattern } from "@messaging-crm/core/Actor"
 import { randomUUID } from "node:crypto"
 import { type IncomingMessage, STATUS_CODES } from "node:http"
 
-/** Why a request is refused at the edge. */
-export interface Refusal {
+/** Why a request is rejected at the edge. */
+export interface Rejection {
   readonly status: number
   readonly code: string
   readonly message: string
   readonly param: string | null
 }
 
-/** The part of a refusal that is logged. */
-export type Refused = Pick<Refusal, "code" | "status"> & { readonly request_id: string }
+/** The part of a rejection that is logged. */
+export type Rejected = Pick<Rejection, "code" | "status"> & { readonly request_id: string }
 
-const invalid = (message: string, param: string | null = null): Refusal => ({
+const invalid = (message: string, param: string | null = null): Rejection => ({
   status: 400,
   code: "invalid_input",
   message,
@@ -35,28 +35,28 @@ const noCoding = invalid(
   "Transfer-Encoding"
 )
 
-export const noTunnel: Refusal = {
+export const noTunnel: Rejection = {
   status: 405,
   code: "method_not_allowed",
   message: "The service is not a proxy and does not support CONNECT. Send the request to the service itself.",
   param: null
 }
 
-export const unexpected: Refusal = {
+export const unexpected: Rejection = {
   status: 417,
   code: "expectation_failed",
   message: "The Expect header supports 100-continue only. Remove the header.",
   param: "Expect"
 }
 
-export const overloaded: Refusal = {
+export const overloaded: Rejection = {
   status: 503,
   code: "overloaded",
   message: "The service is processing too many requests. Retry after 1 s.",
   param: null
 }
 
-const refusals: Readonly<Record<string, Refusal>> = {
+const rejections: Readonly<Record<string, Rejection>> = {
   ERR_HTTP_REQUEST_TIMEOUT: {
     status: 408,
     code: "request_timeout",
@@ -71,8 +71,8 @@ const refusals: Readonly<Record<string, Refusal>> = {
   }
 }
 
-/** Returns the refusal for an error of the parser or of its timer. */
-export const refusalOf = ({ code = "" }: NodeJS.ErrnoException): Refusal => refusals[code] ?? malformed
+/** Returns the rejection for an error of the parser or of its timer. */
+export const rejectionOf = ({ code = "" }: NodeJS.ErrnoException): Rejection => rejections[code] ?? malformed
 
 /** Headers that a proxy may read differently if they are repeated, each with a bit of its own. */
 const single: ReadonlyMap<string, number> = new Map(
@@ -111,7 +111,7 @@ const targetOf = ({ headers, method, url = "" }: IncomingMessage): string | null
 }
 
 /** Checks the parts of a request that Node and the routes leave unchecked, and rewrites an absolute target to its path. */
-export const check = (request: IncomingMessage): Refusal | null => {
+export const check = (request: IncomingMessage): Rejection | null => {
   const { headers, httpVersion } = request
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return malformed
   const repeated = repeatedOf(request)
@@ -132,8 +132,8 @@ export const idOf = (request: IncomingMessage | null): string => {
   return typeof given === "string" && request_id_pattern.test(given) ? given : randomUUID()
 }
 
-/** Returns the headers and the body of a refusal. */
-export const encode = ({ code, message, param, status }: Refusal, request_id: string) => {
+/** Returns the headers and the body of a rejection. */
+export const encode = ({ code, message, param, status }: Rejection, request_id: string) => {
   const body = JSON.stringify({ error: { code, message, param, request_id } })
   const headers: Readonly<Record<string, string>> = {
     "content-type": "application/json",
@@ -147,9 +147,9 @@ export const encode = ({ code, message, param, status }: Refusal, request_id: st
   return { headers, body }
 }
 
-/** Returns a refusal as the bytes of an HTTP response, for a socket that has no request. */
-export const toText = (refusal: Refusal, request_id: string): string => {
-  const { body, headers } = encode(refusal, request_id)
+/** Returns a rejection as the bytes of an HTTP response, for a socket that has no request. */
+export const toText = (rejection: Rejection, request_id: string): string => {
+  const { body, headers } = encode(rejection, request_id)
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-  return [`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`, ...lines, "", body].join("\r\n")
+  return [`HTTP/1.1 ${rejection.status} ${STATUS_CODES[rejection.status]}`, ...lines, "", body].join("\r\n")
 }
