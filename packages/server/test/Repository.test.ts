@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import config from "../../../vitest.config.ts"
 import { answering } from "../testing/Answering.ts"
 import { folder } from "../testing/Folder.ts"
 
@@ -24,6 +25,15 @@ it("names the Node and the npm that it needs, and says so to an older Node", () 
   assert.match(root.packageManager, /^npm@\d+\.\d+\.\d+$/)
   assert.include(text("packages/server/scripts/requireNode.mjs"), "Node 22.19 or later")
   for (const script of ["start", "bundle"]) assert.include(root.scripts[script], "requireNode.mjs")
+})
+
+it("PostgreSQL starts for tests of two packages only", () => {
+  const { projects = [] } = config.test ?? {}
+  const setups = projects.map((project) =>
+    typeof project === "object" && "test" in project ? [project.test?.name, project.test?.globalSetup ?? null] : project
+  )
+  assert.deepStrictEqual(setups, [["memory", null], ["postgres", ["packages/server/testing/Postgres.ts"]]])
+  assert.notProperty(config.test, "globalSetup")
 })
 
 it("the dev container installs, and forwards the port of `npm start`", () => {
