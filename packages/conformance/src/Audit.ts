@@ -63,7 +63,7 @@ export const suite = (it: It, { runs }: Options) => {
       for (const [filters, found] of expected) assert.deepStrictEqual<unknown>(yield* listed(ours, filters), found)
     }))
 
-  it.effect("stores no record of a commit that is refused", () =>
+  it.effect("stores no record of a commit that is rejected", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.contact(ours)

@@ -60,7 +60,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.locateByAccount("page_messaging", account_id), Option.none())
     }), { arbitrary: { runs } })
 
-  it.effect("refuses a second channel of one type and account, even of another organization", () =>
+  it.effect("rejects a second channel of one type and account, even of another organization", () =>
     Effect.gen(function*() {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const first = yield* newAccount(ours)

@@ -42,7 +42,7 @@ export const suite = (it: It) => {
       assert.deepStrictEqual(yield* store.find(ours, channel_id), Option.none())
     }))
 
-  it.effect("refuses a second hold of a channel", () =>
+  it.effect("rejects a second hold of a channel", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const hold = yield* newPause(ours)

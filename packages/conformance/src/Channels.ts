@@ -33,7 +33,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.locate(channel.id), Option.some({ organization_id: ours, channel }))
     }), { arbitrary: { runs } })
 
-  it.effect("refuses a second channel of one type and address, and writes nothing", () =>
+  it.effect("rejects a second channel of one type and address, and writes nothing", () =>
     Effect.gen(function*() {
       const store = yield* ChannelStore
       const ours = yield* Fixtures.organization

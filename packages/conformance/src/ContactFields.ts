@@ -47,7 +47,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(found, [[mine], [], [yours], [mine], []])
     }))
 
-  it.effect("refuses a key that the organization has, and writes nothing", () =>
+  it.effect("rejects a key that the organization has, and writes nothing", () =>
     Effect.gen(function*() {
       const store = yield* ContactFieldStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]

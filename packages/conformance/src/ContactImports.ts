@@ -93,7 +93,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
         assert.deepStrictEqual(outcomes(yield* add([said, again, other])), ["created", "unchanged", "created"])
       }))
 
-    it.effect("refuses what cannot be created, and creates the rest", () =>
+    it.effect("rejects what cannot be created, and creates the rest", () =>
       Effect.gen(function*() {
         const { add, contacts, vip, visits } = yield* begin
         const { vip: foreign } = yield* begin
@@ -138,7 +138,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
         })
       }))
 
-    it.effect("refuses rows, and imports those around them", () =>
+    it.effect("rejects rows, and imports those around them", () =>
       Effect.gen(function*() {
         const { contacts, importTable } = yield* begin
         const answers = yield* importTable(["first_name", "primary_phone", "tags"], [
@@ -151,8 +151,8 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
           ["Bob", "", ""],
           ["Ada", " ", ""]
         ])
-        const refused = ["CellsMismatch", "SchemaError", "TagUnknown", "TextBroken", "ContactUnnamed"]
-        assert.deepStrictEqual(outcomes(answers), ["created", ...refused, "created", "unchanged"])
+        const rejected = ["CellsMismatch", "SchemaError", "TagUnknown", "TextBroken", "ContactUnnamed"]
+        assert.deepStrictEqual(outcomes(answers), ["created", ...rejected, "created", "unchanged"])
         assert.lengthOf(yield* contacts, 2)
       }))
 

@@ -146,7 +146,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         ])
       }))
 
-    it.effect("refuses one contact and upserts the others", () =>
+    it.effect("rejects one contact and upserts the others", () =>
       Effect.gen(function*() {
         const { as, create, everyone, upsert } = yield* begin
         const field = yield* as(ContactFields.use((fields) =>
@@ -261,8 +261,8 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         yield* Effect.exit(request("upsert-3", contacts))
         life.left = Infinity
         const other = [{ primary_email: "c@acme.example" }]
-        const refused = yield* Effect.flip(request("upsert-3", other, "e".repeat(64)))
-        assert.strictEqual(refused._tag, "IdempotencyConflict")
+        const rejected = yield* Effect.flip(request("upsert-3", other, "e".repeat(64)))
+        assert.strictEqual(rejected._tag, "IdempotencyConflict")
         assert.deepStrictEqual(yield* everyone, [])
         assert.strictEqual((yield* request("upsert-3", contacts)).outcomes, "created,created")
       }))
@@ -275,7 +275,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         yield* Effect.exit(request("upsert-4", contacts))
         life.left = Infinity
         const other = { key: IdempotencyKey.make("upsert-4"), fingerprint: "e".repeat(64), request_id: "r" }
-        const refused = yield* Effect.flip(as(Idempotency.use((idempotency) =>
+        const rejected = yield* Effect.flip(as(Idempotency.use((idempotency) =>
           idempotency.once(other, (record) =>
             Contacts.use((all) =>
               all.create(CreateContact.make({ first_name: "Kim" }), {
@@ -285,7 +285,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
               })
             ))
         )))
-        assert.strictEqual(refused._tag, "IdempotencyConflict")
+        assert.strictEqual(rejected._tag, "IdempotencyConflict")
         assert.deepStrictEqual(yield* everyone, [])
         assert.strictEqual((yield* request("upsert-4", contacts)).outcomes, "created,created")
       }))

@@ -87,7 +87,7 @@ export const commit = (organization_id: OrganizationId, ...changes: ReadonlyArra
 export const write = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
   Effect.orDie(commit(organization_id, ...changes))
 
-/** Commits changes, and returns `committed` or the tag of the refusal. */
+/** Commits changes, and returns `committed` or the tag of the rejection. */
 export const outcome = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
   Effect.match(commit(organization_id, ...changes), {
     onFailure: ({ _tag }) => _tag,

@@ -104,7 +104,7 @@ const request = <E, R>(operation: Responding<E, R>, fields: Partial<KeyedRequest
   )
 
 /** Responds with an error of an operation, so that it is recorded. */
-const refused =
+const rejected =
   (status: number) =>
   <E extends { readonly _tag: string }, R>(operation: Responding<E, R>): Responding<never, R> =>
   (respond) => Effect.catch(operation(respond), ({ _tag }) => Effect.succeed(answer(status, { code: _tag })))
@@ -140,8 +140,8 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.deepStrictEqual(first, { ...answer(201, tag), request_id: "r-1", replayed: false })
         const stored = Option.getOrThrow(yield* found)
         assert.deepStrictEqual([text(stored.body), stored.status, stored.sealed], [text(first.body), 201, false])
-        // The name is in use by now, but a replay is not refused for that.
-        for (const again of [createTag(), refused(409)(createTag())]) {
+        // The name is in use by now, but a replay is not rejected for that.
+        for (const again of [createTag(), rejected(409)(createTag())]) {
           const second = yield* as(request(again, { request_id: "r-2" }))
           assert.deepStrictEqual({ ...second, body: text(second.body) }, {
             status: 201,
@@ -194,7 +194,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.strictEqual((yield* get).status, "open")
       }))
 
-    it.effect("that others' changes prevent is refused, leaves its key free, and runs when it is repeated", () =>
+    it.effect("that others' changes prevent is rejected, leaves its key free, and runs when it is repeated", () =>
       Effect.gen(function*() {
         const { as, found, get, rename } = yield* begin
         const port = yield* Commit
@@ -235,11 +235,11 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.deepStrictEqual(yield* found, Option.none())
       }).pipe(Effect.scoped))
 
-    it.effect("that is refused is refused again, though nothing stands in its way any more", () =>
+    it.effect("that is rejected is rejected again, though nothing stands in its way any more", () =>
       Effect.gen(function*() {
         const { addNote, as, found, get, organization_id } = yield* begin
         const stranger: Contact = yield* Fixtures.stranger
-        const note = refused(404)(addNote(stranger.id))
+        const note = rejected(404)(addNote(stranger.id))
         const first = yield* as(request(note))
         assert.deepStrictEqual(first, {
           ...answer(404, { code: "ContactNotFound" }),
@@ -257,11 +257,11 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.strictEqual((yield* get(stranger.id)).notes, "Called")
       }))
 
-    it.effect("is refused for a conflict of its own as often as it is repeated", () =>
+    it.effect("is rejected for a conflict of its own as often as it is repeated", () =>
       Effect.gen(function*() {
         const { as, tags } = yield* begin
         yield* as(createTag()(keyless))
-        const create = refused(409)(createTag("VIP"))
+        const create = rejected(409)(createTag("VIP"))
         const [first, second] = [yield* as(request(create)), yield* as(request(create))]
         assert.deepStrictEqual([first.status, first.replayed], [409, false])
         assert.deepStrictEqual([second.status, second.replayed], [409, true])
@@ -313,14 +313,14 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
       Effect.gen(function*() {
         const { as, tags } = yield* begin
         yield* as(request(createTag()))
-        for (const other of [createTag("new"), refused(409)(createTag("VIP"))]) {
+        for (const other of [createTag("new"), rejected(409)(createTag("VIP"))]) {
           const conflict = yield* as(Effect.flip(request(other, { fingerprint: "e".repeat(64) })))
           assert.strictEqual(conflict._tag, "IdempotencyConflict")
         }
         assert.lengthOf(yield* tags, 1)
       }))
 
-    it.effect("is refused when the organization's storage is used up, until it expires; replays and others go on", () =>
+    it.effect("is rejected when the organization's storage is used up, until it expires; replays and others go on", () =>
       Effect.gen(function*() {
         const [ours, theirs] = [yield* begin, yield* begin]
         const crm = yield* Layer.build(
@@ -333,12 +333,12 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
           Array.from({ length: 12 }, (_, index) => index),
           (index) => Effect.result(post(index))
         )
-        const refused = outcomes.flatMap((outcome) => Result.isFailure(outcome) ? [outcome.failure._tag] : [])
-        assert.deepStrictEqual(new Set(refused), new Set(["StorageExhausted"]))
+        const rejected = outcomes.flatMap((outcome) => Result.isFailure(outcome) ? [outcome.failure._tag] : [])
+        assert.deepStrictEqual(new Set(rejected), new Set(["StorageExhausted"]))
         const { length } = yield* ours.tags
         // Each takes 500 bytes and its answer. What is being added to the sum may be missing from it for a moment.
         assert.isTrue(length >= 8 && length <= 10, `${length}`)
-        assert.lengthOf(refused, 12 - length)
+        assert.lengthOf(rejected, 12 - length)
         assert.isTrue((yield* post(0)).replayed)
         assert.isFalse((yield* post(0, theirs)).replayed)
         yield* TestClock.adjust("74 hours")

@@ -33,7 +33,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.list(ours), [owner, member])
     }), { arbitrary: { runs } })
 
-  it.effect.prop("refuses the address of a current member in upper or lower case, and writes nothing", {
+  it.effect.prop("rejects the address of a current member in upper or lower case, and writes nothing", {
     email: hardText({ min: 3, max: 100 })
   }, ({ email }) =>
     Effect.gen(function*() {

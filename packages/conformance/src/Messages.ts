@@ -89,7 +89,7 @@ export const suite = (it: It, { runs }: Options) => {
       )
     }), { arbitrary: { runs } })
 
-  it.effect("refuses a provider id that the channel has, and writes nothing", () =>
+  it.effect("rejects a provider id that the channel has, and writes nothing", () =>
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization

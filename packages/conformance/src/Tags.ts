@@ -32,7 +32,7 @@ export const suite = (it: It, { runs }: Options) => {
     }), { arbitrary: { runs } })
 
   it.effect.prop(
-    "refuses a name that differs only in case, and writes nothing",
+    "rejects a name that differs only in case, and writes nothing",
     { input: createTag },
     ({ input }) =>
       Effect.gen(function*() {

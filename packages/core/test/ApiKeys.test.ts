@@ -65,12 +65,12 @@ describe("an API key", () => {
     Effect.gen(function*() {
       const { as, organization_id } = yield* founded
       const member = yield* Fixtures.member(organization_id, "member")
-      const refused = (id: MemberId) => Effect.map(Effect.flip(as(create(id))), ({ _tag }) => _tag)
-      assert.strictEqual(yield* refused(member.id), "MemberMayNotHoldKeys")
-      assert.strictEqual(yield* refused(MemberId.make(yield* Fixtures.uuid)), "MemberNotFound")
+      const rejected = (id: MemberId) => Effect.map(Effect.flip(as(create(id))), ({ _tag }) => _tag)
+      assert.strictEqual(yield* rejected(member.id), "MemberMayNotHoldKeys")
+      assert.strictEqual(yield* rejected(MemberId.make(yield* Fixtures.uuid)), "MemberNotFound")
     }).pipe(Effect.provide(crm)))
 
-  it.effect("that is no key is refused, without a look-up if it has another form", () =>
+  it.effect("that is no key is rejected, without a look-up if it has another form", () =>
     Effect.gen(function*() {
       const { as, owner } = yield* founded
       const key = Redacted.value((yield* as(create(owner.id))).key)
@@ -83,7 +83,7 @@ describe("an API key", () => {
       assert.strictEqual(lookups, 1)
     }).pipe(Effect.provide(crm)))
 
-  it.effect("is refused once it is revoked, which a repetition leaves as it is", () =>
+  it.effect("is rejected once it is revoked, which a repetition leaves as it is", () =>
     Effect.gen(function*() {
       const { as, owner } = yield* founded
       const { api_key, key } = yield* as(create(owner.id))
@@ -111,15 +111,15 @@ describe("an API key", () => {
         const { quota } = yield* authenticate(key)
         assert.deepStrictEqual(quota, { limit: 120, remaining, reset_seconds: 61 })
       }
-      const refused = Effect.flatMap(Effect.flip(authenticate(key)), (error) =>
+      const rejected = Effect.flatMap(Effect.flip(authenticate(key)), (error) =>
         error._tag === "RateLimited" ? Effect.succeed(error) : Effect.die(error))
-      const { quota, retry_after_seconds } = yield* refused
+      const { quota, retry_after_seconds } = yield* rejected
       assert.deepStrictEqual(quota, { limit: 120, remaining: 0, reset_seconds: 61 })
       assert.strictEqual(retry_after_seconds, 60)
       yield* TestClock.setTime(30_000)
-      assert.strictEqual((yield* refused).retry_after_seconds, 31)
+      assert.strictEqual((yield* rejected).retry_after_seconds, 31)
       yield* TestClock.setTime(60_499)
-      assert.strictEqual((yield* refused).retry_after_seconds, 1)
+      assert.strictEqual((yield* rejected).retry_after_seconds, 1)
       yield* TestClock.setTime(60_500)
       assert.strictEqual((yield* authenticate(key)).quota.remaining, 119)
     }).pipe(Effect.provide(crm)))

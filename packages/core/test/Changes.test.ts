@@ -27,7 +27,7 @@ describe("Changes.all", () => {
     })
   })
 
-  it("refuses a second part that a commit has once", () => {
+  it("rejects a second part that a commit has once", () => {
     assert.throws(
       () => Changes.all(activity, throttle("one"), activity),
       "Two changes of one commit have `touch`. A commit can have it only once."

@@ -93,11 +93,11 @@ it.effect("a new token takes the place of the old one, and resumes the channel",
     yield* connect("2").pipe(theirs.as)
     const pause = { reason: "provider_auth", held_at: Fixtures.noon, until: null, level: 0 } as const
     yield* Fixtures.write(ours.organization_id, ChannelHoldRows.insert({ channel_id: id, ...pause }))
-    const refused = (effect: ReturnType<typeof setToken>, as = ours.as) =>
+    const rejected = (effect: ReturnType<typeof setToken>, as = ours.as) =>
       Effect.map(Effect.flip(as(effect)), ({ _tag }) => _tag)
-    assert.strictEqual(yield* refused(setToken(id, "new"), theirs.as), "ChannelNotFound")
-    assert.strictEqual(yield* refused(setToken(ChannelId.make(yield* Fixtures.uuid), "new")), "ChannelNotFound")
-    assert.strictEqual(yield* refused(setToken(id, "new", Option.some("2"))), "AccountTaken")
+    assert.strictEqual(yield* rejected(setToken(id, "new"), theirs.as), "ChannelNotFound")
+    assert.strictEqual(yield* rejected(setToken(ChannelId.make(yield* Fixtures.uuid), "new")), "ChannelNotFound")
+    assert.strictEqual(yield* rejected(setToken(id, "new", Option.some("2"))), "AccountTaken")
     assert.strictEqual(yield* open(id), "swordfish")
     assert.lengthOf(yield* ChannelHolds.use(({ list }) => list).pipe(ours.as), 1)
     yield* setToken(id, "new").pipe(ours.as)

@@ -35,12 +35,12 @@ describe("the columns of a table", () => {
     })
   })
 
-  it("are refused by name when a contact has no such field", () => {
+  it("are rejected by name when a contact has no such field", () => {
     const unknown = ["", "name", "First_Name", "custom_values", "custom_values.", "custom_values.colour", "toString"]
     for (const name of unknown) assert.strictEqual(read(["first_name", name, "nor this"]), `ColumnUnknown ${name}`)
   })
 
-  it("are refused by name when two columns have the same meaning", () => {
+  it("are rejected by name when two columns have the same meaning", () => {
     assert.strictEqual(read(["source", "city", "source"]), "ColumnRepeated source")
     assert.strictEqual(
       read(["custom_values.plan", `custom_values.${id}`]),

@@ -1,4 +1,4 @@
-/** Operations take decoded input: the compiler refuses what was not decoded, and `make` what decoding would have changed. */
+/** Operations take decoded input: the compiler rejects what was not decoded, and `make` what decoding would have changed. */
 import { assert, describe, it } from "@effect/vitest"
 import { type ApiKeys, CreateApiKey } from "@messaging-crm/core/ApiKeys"
 import { type Channels, ConnectChannel } from "@messaging-crm/core/Channels"
@@ -30,7 +30,7 @@ interface Operations {
 }
 
 /** For the compiler, which requires an error after each of these comments. Never called. */
-export const refused = ({ contacts, conversations, ...rest }: Operations) => {
+export const rejected = ({ contacts, conversations, ...rest }: Operations) => {
   const { channels, fields, keys, members, organizations, sends, tags, webhooks } = rest
   const contact_id = ContactId.make(id)
   const conversation_id = ConversationId.make(id)
@@ -69,7 +69,7 @@ export const refused = ({ contacts, conversations, ...rest }: Operations) => {
   ]
 }
 
-describe("make refuses what decoding would have refused or changed", () => {
+describe("make rejects what decoding would have rejected or changed", () => {
   const template = { id: "acme.order", components: [] }
   for (
     const [name, make] of [

@@ -62,7 +62,7 @@ describe("an idempotency key", () => {
     assert.strictEqual(Option.isSome(parseKey(header)), fits)
   })
 
-  it("of any length is refused at once", () => {
+  it("of any length is rejected at once", () => {
     for (const text of [`a${" ".repeat(16_000)}a`, `a${" ".repeat(16_000)}`, `"${"\\\\".repeat(8000)}`]) {
       for (let times = 0; times < 1000; times++) assert.isTrue(Option.isNone(parseKey(text)))
     }
@@ -99,7 +99,7 @@ const theirs = OrganizationId.make("01990000-0000-7000-8000-000000000002")
 const key = IdempotencyKey.make("order-4711")
 const request = { key, fingerprint: "f".repeat(64), request_id: "r-1" }
 const bytes = (text: string) => new TextEncoder().encode(text)
-const refusal: EncodedResponse = { status: 400, body: bytes("{\"error\":{}}") }
+const rejection: EncodedResponse = { status: 400, body: bytes("{\"error\":{}}") }
 
 /** Returns an idempotency service over scripted commits and records, and the lists of its commits, counts, and purges. */
 const scene = (commits: "apply" | "find the key used", ...found: ReadonlyArray<RecordedResponse>) => {
@@ -136,14 +136,14 @@ const scene = (commits: "apply" | "find the key used", ...found: ReadonlyArray<R
 
 const asOurs = Effect.provideService(CurrentActor, { organization_id: ours, member_id: null })
 
-const refuse = Effect.suspend(() =>
-  Idempotency.use((idempotency) => idempotency.once(request, () => Effect.succeed(refusal)))
+const reject = Effect.suspend(() =>
+  Idempotency.use((idempotency) => idempotency.once(request, () => Effect.succeed(rejection)))
 ).pipe(asOurs)
 
 const record: RecordedResponse = {
   ...request,
   status: 400,
-  body: refusal.body,
+  body: rejection.body,
   sealed: false,
   created_at: DateTime.makeUnsafe(7)
 }
@@ -153,9 +153,9 @@ describe("a response of 400 or above", () => {
     const { committed, counted, layer } = scene("apply")
     return Effect.gen(function*() {
       yield* TestClock.setTime(7)
-      assert.deepStrictEqual(yield* refuse, { ...refusal, request_id: "r-1", replayed: false })
+      assert.deepStrictEqual(yield* reject, { ...rejection, request_id: "r-1", replayed: false })
       assert.deepStrictEqual(committed, [{ response: record }])
-      assert.deepStrictEqual(counted, [[ours, 500 + refusal.body.byteLength, 72]])
+      assert.deepStrictEqual(counted, [[ours, 500 + rejection.body.byteLength, 72]])
     }).pipe(Effect.provide(layer))
   })
 
@@ -163,14 +163,14 @@ describe("a response of 400 or above", () => {
     const other = { ...record, request_id: "r-0", status: 404, body: bytes("{}") }
     const { counted, layer } = scene("find the key used", other)
     return Effect.gen(function*() {
-      assert.deepStrictEqual(yield* refuse, { status: 404, body: other.body, request_id: "r-0", replayed: true })
+      assert.deepStrictEqual(yield* reject, { status: 404, body: other.body, request_id: "r-0", replayed: true })
       assert.deepStrictEqual(counted, [])
     }).pipe(Effect.provide(layer))
   })
 
   it.effect("is not told while nothing is known of another request with its key", () =>
     Effect.gen(function*() {
-      const exit = yield* Effect.flip(refuse)
+      const exit = yield* Effect.flip(reject)
       assert.strictEqual(exit._tag, "RequestProcessing")
     }).pipe(Effect.provide(scene("find the key used").layer)))
 })

@@ -29,11 +29,11 @@ it.effect("a cursor of a conversation's messages is valid for this conversation 
     const rest = yield* list(one.conversation_id, first.next_cursor)
     assert.deepStrictEqual([rest.data.length, rest.next_cursor], [1, null])
     assert.deepStrictEqual(yield* list(other.conversation_id, null), { data: [], next_cursor: null })
-    const refused = (conversation_id: ConversationId, cursor: string | null) =>
+    const rejected = (conversation_id: ConversationId, cursor: string | null) =>
       Effect.map(Effect.flip(list(conversation_id, cursor)), ({ _tag }) => _tag)
-    assert.strictEqual(yield* refused(other.conversation_id, first.next_cursor), "CursorInvalid")
+    assert.strictEqual(yield* rejected(other.conversation_id, first.next_cursor), "CursorInvalid")
     const unknown = ConversationId.make(yield* Fixtures.uuid)
     for (const cursor of [null, first.next_cursor]) {
-      assert.strictEqual(yield* refused(unknown, cursor), "ConversationNotFound")
+      assert.strictEqual(yield* rejected(unknown, cursor), "ConversationNotFound")
     }
   }).pipe(Effect.provide(crm)))

@@ -49,7 +49,7 @@ const after = (...given: ReadonlyArray<MessageUpdate>): Message => given.reduce(
 const failed = (millis: number, code?: number): StatusUpdate => ({
   status: "failed",
   at: at(millis),
-  ...(code === undefined ? {} : { failure: { code, title: "Refused", description: null } })
+  ...(code === undefined ? {} : { failure: { code, title: "Rejected", description: null } })
 })
 
 const millis = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 }))
@@ -203,7 +203,7 @@ describe("two updates", () => {
     ...updates,
     failed(4, 131026),
     failed(4, 131042),
-    { status: "failed", at: at(4), failure: { code: 131026, title: "Refused", description: "Blocked" } },
+    { status: "failed", at: at(4), failure: { code: 131026, title: "Rejected", description: "Blocked" } },
     { status: "sent", at: at(2) },
     { status: "edited", text: "Hello", at: at(4) },
     { status: "deleted", at: at(4) }

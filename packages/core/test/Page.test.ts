@@ -48,7 +48,7 @@ const cursorOf = Effect.fnUntraced(function*(request: Omit<Request, "cursor"> = 
   return next_cursor ?? assert.fail("The first page is the last.")
 })
 
-const isRefused = (request: Request) =>
+const isRejected = (request: Request) =>
   Effect.match(page(request), { onFailure: (error) => error._tag === "CursorInvalid", onSuccess: () => false })
 
 it.effect("a page ends early where its texts become too long, but holds one row; the walk misses none", () =>
@@ -108,13 +108,13 @@ describe("a cursor", () => {
       assert.deepStrictEqual(data, rows.slice(4, 6))
     }).pipe(as(ours), Effect.provide(cursors)))
 
-  it.effect("is refused for another list, organization or filter", () =>
+  it.effect("is rejected for another list, organization or filter", () =>
     Effect.gen(function*() {
       const cursor = yield* cursorOf()
-      assert.isTrue(yield* isRefused({ cursor, list: "others" }))
-      assert.isTrue(yield* as(theirs)(isRefused({ cursor })))
+      assert.isTrue(yield* isRejected({ cursor, list: "others" }))
+      assert.isTrue(yield* as(theirs)(isRejected({ cursor })))
       for (const filters of [{}, { status: "open", query: "" }, { status: "closed", query: null }]) {
-        assert.isTrue(yield* isRefused({ cursor, filters }))
+        assert.isTrue(yield* isRejected({ cursor, filters }))
       }
     }).pipe(as(ours), Effect.provide(cursors)))
 
@@ -122,11 +122,11 @@ describe("a cursor", () => {
     Effect.gen(function*() {
       const cursor = yield* cursorOf()
       for (const filters of [{ status: "open" }, { status: "open", query: null, owner: null }]) {
-        assert.isFalse(yield* isRefused({ cursor, filters }))
+        assert.isFalse(yield* isRejected({ cursor, filters }))
       }
     }).pipe(as(ours), Effect.provide(cursors)))
 
-  it.effect.prop("is refused when any of its characters is changed", {
+  it.effect.prop("is rejected when any of its characters is changed", {
     index: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 })),
     character: Arbitrary.schema(Schema.Literals(["A", "b", "0", "-", "_", ".", "=", "\u00E9"]))
   }, ({ character, index }) =>
@@ -134,15 +134,15 @@ describe("a cursor", () => {
       const cursor = yield* cursorOf()
       const position = index % cursor.length
       const forged = `${cursor.slice(0, position)}${character}${cursor.slice(position + 1)}`
-      if (forged !== cursor) assert.isTrue(yield* isRefused({ cursor: forged }))
-      assert.isFalse(yield* isRefused({ cursor }))
+      if (forged !== cursor) assert.isTrue(yield* isRejected({ cursor: forged }))
+      assert.isFalse(yield* isRejected({ cursor }))
     }).pipe(as(ours), Effect.provide(cursors)))
 
-  it.effect("is refused when it is malformed", () =>
+  it.effect("is rejected when it is malformed", () =>
     Effect.gen(function*() {
       const cursor = yield* cursorOf()
       for (const nonsense of ["", ".", "..", "null", "\u0000", cursor.slice(1), `${cursor}.`, `${cursor}${cursor}`]) {
-        assert.isTrue(yield* isRefused({ cursor: nonsense }), nonsense)
+        assert.isTrue(yield* isRejected({ cursor: nonsense }), nonsense)
       }
     }).pipe(as(ours), Effect.provide(cursors)))
 
@@ -157,8 +157,8 @@ describe("a cursor", () => {
           )
         )
       const cursor = yield* under([old])(cursorOf())
-      assert.isFalse(yield* under([young, old])(isRefused({ cursor })))
-      assert.isTrue(yield* under([young])(isRefused({ cursor })))
+      assert.isFalse(yield* under([young, old])(isRejected({ cursor })))
+      assert.isTrue(yield* under([young])(isRejected({ cursor })))
     }).pipe(as(ours)))
 })
 

@@ -49,7 +49,7 @@ describe("schemas", () => {
   const decode = <A, I>(schema: Schema.Codec<A, I>, value: unknown) =>
     Option.getOrNull(Schema.decodeUnknownOption(schema)(value))
 
-  it("count code points, and refuse what cannot be stored", () => {
+  it("count code points, and reject what cannot be stored", () => {
     const two = text({ min: 1, max: 2 })
     assert.strictEqual(decode(two, "😀😀"), "😀😀")
     for (const value of ["", "abc", "a\u0000", "\uD800", 1, null]) assert.isNull(decode(two, value))
@@ -78,7 +78,7 @@ describe("a phone number", () => {
     })
   }
 
-  const refused = [
+  const rejected = [
     "015112345678",
     "(0151) 12345678",
     "+0 123456",
@@ -95,7 +95,7 @@ describe("a phone number", () => {
     "999123456789",
     "٤٩١٥١١٢٣٤٥٦٧٨"
   ]
-  for (const written of refused) {
+  for (const written of rejected) {
     it(`has none without a country code, or if no country has such a number: ${written}`, () => {
       assert.deepStrictEqual(canonical(written), Option.none())
     })

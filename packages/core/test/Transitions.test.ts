@@ -152,7 +152,7 @@ describe("a template", () => {
   ]
 
   const rendered = (one: Template, values: ReadonlyArray<TemplateValues>) => Result.getOrThrow(render(one, values))
-  const refusal = (one: Template, values: ReadonlyArray<TemplateValues>) =>
+  const rejection = (one: Template, values: ReadonlyArray<TemplateValues>) =>
     Result.match(render(one, values), { onFailure: ({ _tag }) => _tag, onSuccess: (text) => text })
 
   it("fills placeholders by number, in one pass", () => {
@@ -203,10 +203,10 @@ describe("a template", () => {
       parameters: [{ ...date_time, parameter_name: "day" }, { ...currency, parameter_name: "sum" }]
     }
     assert.strictEqual(rendered(named, [values as TemplateValues]), "12.50 € on 20 November")
-    assert.strictEqual(refusal(named, [amounts]), "TemplateValuesMismatch")
+    assert.strictEqual(rejection(named, [amounts]), "TemplateValuesMismatch")
   })
 
-  it("refuses a parameter where its type does not fit, and one too few or too many", () => {
+  it("rejects a parameter where its type does not fit, and one too few or too many", () => {
     const { DOCUMENT, IMAGE, VIDEO } = files
     for (
       const values of [
@@ -222,14 +222,14 @@ describe("a template", () => {
         [header(IMAGE), amounts, button(currency)]
       ]
     ) {
-      assert.strictEqual(refusal(rich(), values), "TemplateValuesMismatch", JSON.stringify(values))
+      assert.strictEqual(rejection(rich(), values), "TemplateValuesMismatch", JSON.stringify(values))
     }
-    assert.strictEqual(refusal(rich("URL"), [header(IMAGE), amounts, button(payload)]), "TemplateValuesMismatch")
+    assert.strictEqual(rejection(rich("URL"), [header(IMAGE), amounts, button(payload)]), "TemplateValuesMismatch")
   })
 
-  it("refuses a status that may not be sent, and values that do not fit", () => {
+  it("rejects a status that may not be sent, and values that do not fit", () => {
     for (const status of ["PENDING", "REJECTED", "PAUSED", "DISABLED", "SOMETHING_NEW"]) {
-      assert.strictEqual(refusal(template({ status }), body("a", "b")), "TemplateNotApproved")
+      assert.strictEqual(rejection(template({ status }), body("a", "b")), "TemplateNotApproved")
     }
     for (
       const values of [[], body("a"), body("a", "b", "c"), [...body("a", "b"), ...body("a", "b")], [
@@ -237,7 +237,7 @@ describe("a template", () => {
         { type: "header" as const, parameters: [] }
       ]]
     ) {
-      assert.strictEqual(refusal(template({}), values), "TemplateValuesMismatch")
+      assert.strictEqual(rejection(template({}), values), "TemplateValuesMismatch")
     }
   })
 })

@@ -68,7 +68,7 @@ it.effect("carries out work that is enqueued while it runs", () =>
 
 /** A store in which so many commits that give a send a status are defects. */
 const failing = (left: Record<string, number>) => {
-  const isRefused = ({ update = [] }: Changes): boolean =>
+  const isRejected = ({ update = [] }: Changes): boolean =>
     update.some(({ set }) => {
       const status = String(set["status"])
       left[status] = (left[status] ?? 0) - 1
@@ -79,7 +79,7 @@ const failing = (left: Record<string, number>) => {
     Effect.map(Commit, ({ commit }) =>
       Commit.of({
         commit: (organization_id, changes) =>
-          isRefused(changes) ? Effect.die("disk full") : commit(organization_id, changes)
+          isRejected(changes) ? Effect.die("disk full") : commit(organization_id, changes)
       }))
   ).pipe(Layer.provideMerge(Memory.layer))
   return Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(commits, Provider.layer("callback_ref"), Ids.layer)))

@@ -1,6 +1,6 @@
 /** Translates domain errors that several operations share into API errors. */
 import type { CustomValueInvalid, ReferenceUnknown, TagsTooMany } from "@messaging-crm/core/Contacts"
-import type { UpsertRefusal } from "@messaging-crm/core/ContactUpserts"
+import type { UpsertRejection } from "@messaging-crm/core/ContactUpserts"
 import type { TemplateNotApproved, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
 import { Effect } from "effect"
 import * as Errors from "../api/Errors.ts"
@@ -64,7 +64,7 @@ interface Rejected {
 }
 
 /** Fails with what is wrong with one of many contacts. */
-export const contactRejected = (rejected: UpsertRefusal): Effect.Effect<never, Rejected> => {
+export const contactRejected = (rejected: UpsertRejection): Effect.Effect<never, Rejected> => {
   switch (rejected._tag) {
     case "ContactUnnamed":
       return contactUnnamed()

@@ -1,4 +1,4 @@
-import { Webhooks, type WebhookUrlRefused } from "@messaging-crm/core/Webhooks"
+import { Webhooks, type WebhookUrlRejected } from "@messaging-crm/core/Webhooks"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
@@ -8,7 +8,7 @@ import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
-const urlRejected = ({ reason }: WebhookUrlRefused) => Errors.invalid("url", reason)
+const urlRejected = ({ reason }: WebhookUrlRejected) => Errors.invalid("url", reason)
 
 const disabled = () => Errors.failWith(Texts.webhookNotChanged)
 
@@ -30,7 +30,7 @@ export const layer = HttpApiBuilder.group(
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             InsufficientScope: Errors.insufficientScope,
             TooManyWebhooks: ({ limit }) => Errors.failWith(Texts.tooManyWebhooks(limit)),
-            WebhookUrlRefused: urlRejected
+            WebhookUrlRejected: urlRejected
           })
         ),
       get: ({ endpoint, params }) =>
@@ -45,7 +45,7 @@ export const layer = HttpApiBuilder.group(
             InsufficientScope: Errors.insufficientScope,
             WebhookDisabled: disabled,
             WebhookNotFound: Errors.absent("webhook"),
-            WebhookUrlRefused: urlRejected
+            WebhookUrlRejected: urlRejected
           })
         ),
       rotateSecret: ({ endpoint, params }) =>

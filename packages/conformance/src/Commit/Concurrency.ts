@@ -48,7 +48,7 @@ export const atOnce = (it: It) => {
     return { ours, commits, shown }
   })
 
-  it.effect("applies or refuses each of many commits at once as if it were alone", () =>
+  it.effect("applies or rejects each of many commits at once as if it were alone", () =>
     Effect.gen(function*() {
       const mixtures = [
         yield* Effect.flatMap(Fixtures.organization, mixture),

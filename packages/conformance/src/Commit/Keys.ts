@@ -16,7 +16,7 @@ import { after, type It, outcome } from "../Fixtures.ts"
 import { conflicts, contactOf, conversationOf, newTag, tagNames } from "./Fixtures.ts"
 
 export const keys = (it: It) => {
-  it.effect("refuses a key that another row has", () =>
+  it.effect("rejects a key that another row has", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)
@@ -78,7 +78,7 @@ export const keys = (it: It) => {
       assert.strictEqual((yield* conversationOf(ours, { conversation_id })).version, 1)
     }))
 
-  it.effect("refuses an update that gives a row another one's key", () =>
+  it.effect("rejects an update that gives a row another one's key", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       yield* Fixtures.tag(ours, "a")
@@ -102,7 +102,7 @@ export const keys = (it: It) => {
       )
     }))
 
-  it.effect("refuses the identity of a person whose name appeared meanwhile", () =>
+  it.effect("rejects the identity of a person whose name appeared meanwhile", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
@@ -165,7 +165,7 @@ export const keys = (it: It) => {
         (all) => all.map(({ network_id }) => network_id)
       )
       assert.deepStrictEqual(yield* known, ["now"])
-      // It is deleted already: nothing changes, and the commit is not refused.
+      // It is deleted already: nothing changes, and the commit is not rejected.
       const tag = yield* newTag("a")
       assert.strictEqual(yield* outcome(ours, IdentityNetworkIdRows.remove(name), TagRows.insert(tag)), "committed")
       assert.deepStrictEqual([yield* known, yield* tagNames(ours)], [["now"], ["a"]])

@@ -132,7 +132,7 @@ export const versions = (it: It, { runs }: Options) => {
       assert.strictEqual(yield* outcome(ours, OrganizationRows.expect({ ...row, version: 2 })), "committed")
     }))
 
-  it.effect("refuses a row that is at another version, vanished or never was", () =>
+  it.effect("rejects a row that is at another version, vanished or never was", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)

@@ -1,4 +1,4 @@
-/** Sends of channels that their network refuses or throttles. */
+/** Sends of channels that their network rejects or throttles. */
 import { assert, it } from "@effect/vitest"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import type { ChannelId, SendId } from "@messaging-crm/core/Ids"
@@ -33,7 +33,7 @@ const attemptsOn = Effect.fnUntraced(function*(channel_id: ChannelId) {
 
 const accept = (reference: SendId): Outcome => Effect.succeed({ provider_message_id: `p.${reference}` })
 
-const refused = new ProviderRejected({ reason: "provider_auth", pauses_channel: true })
+const rejected = new ProviderRejected({ reason: "provider_auth", pauses_channel: true })
 
 /** Lets time pass, and the worker work, every few seconds. */
 const pass = Effect.fnUntraced(function*(seconds: number, step = 5) {
@@ -44,12 +44,12 @@ const pass = Effect.fnUntraced(function*(seconds: number, step = 5) {
 })
 
 export const suite = (storage: Storage) => {
-  it.layer(crm(storage), { timeout: "5 minutes" })("a channel that its network refuses", (it) => {
+  it.layer(crm(storage), { timeout: "5 minutes" })("a channel that its network rejects", (it) => {
     it.effect("is paused: the send that met it fails, the others wait, and are sent once it is resumed", () =>
       Effect.gen(function*() {
         const { as, channel, provider, start, startWith, stateOf } = yield* scene
         const other = yield* scene
-        yield* provider.answer((message) => message.channel.id === channel.id ? refused : accept(message.reference))
+        yield* provider.answer((message) => message.channel.id === channel.id ? rejected : accept(message.reference))
         const met = yield* start()
         yield* work
         const waiting = [yield* start("b"), yield* startWith("01"), yield* startWith("02")]
@@ -98,7 +98,7 @@ export const suite = (storage: Storage) => {
         const together = yield* Latch.make()
         let met = 0
         yield* provider.answer(() =>
-          Effect.suspend(() => ++met === 4 ? together.open : together.await).pipe(Effect.andThen(refused))
+          Effect.suspend(() => ++met === 4 ? together.open : together.await).pipe(Effect.andThen(rejected))
         )
         const before = yield* ChannelHolds.use(({ countPaused }) => countPaused)
         const sends = yield* Effect.forEach(["01", "02", "03", "04"], startWith)
@@ -111,7 +111,7 @@ export const suite = (storage: Storage) => {
     it.effect("fails its sends after a day, with the reason", () =>
       Effect.gen(function*() {
         const { as, channel, provider, startWith, stateOf } = yield* scene
-        yield* provider.answer(() => refused)
+        yield* provider.answer(() => rejected)
         yield* startWith("01")
         yield* work
         const { id } = yield* startWith("02")
@@ -123,7 +123,7 @@ export const suite = (storage: Storage) => {
         yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as)
       }))
 
-    it.effect("is not paused by a refusal of one message", () =>
+    it.effect("is not paused by a rejection of one message", () =>
       Effect.gen(function*() {
         const { as, provider, startWith, stateOf } = yield* scene
         yield* provider.answer(() => Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" })))

@@ -187,8 +187,8 @@ export const suite = (storage: Scene.Storage) => {
         const results = yield* Effect.all(Array.from({ length: 5 }, () => Effect.result(create)), {
           concurrency: "unbounded"
         })
-        const refusals = results.filter(Result.isFailure)
-        assert.deepStrictEqual(refusals.map(({ failure }) => failure._tag), Array<string>(4).fill("TooManyWebhooks"))
+        const rejections = results.filter(Result.isFailure)
+        assert.deepStrictEqual(rejections.map(({ failure }) => failure._tag), Array<string>(4).fill("TooManyWebhooks"))
         const active = as(Webhooks.use((webhooks) => webhooks.list({ status: "active" })))
         assert.lengthOf(yield* active, limits.webhooks_active_max)
         yield* Webhooks.use((webhooks) => webhooks.disable(first.id)).pipe(as)

@@ -14,13 +14,13 @@ import {
   newestFirst,
   ok,
   type Organization,
-  refused,
+  rejected,
   showContact,
   type Tag
 } from "./State.ts"
 
 export const createTag = (at: Moment, organization: Organization, name: string, color: TagColor): Answer => {
-  if (organization.tags.some((tag) => foldCase(tag.name) === foldCase(name))) return refused("TagNameTaken")
+  if (organization.tags.some((tag) => foldCase(tag.name) === foldCase(name))) return rejected("TagNameTaken")
   const tag = { id: at.name(), name, color }
   organization.tags.push(tag)
   organization.tags.sort((a, b) => byCodePoint(foldCase(a.name), foldCase(b.name)))
@@ -41,14 +41,14 @@ const fits = (field: ContactField, value: string): boolean =>
 const objection = (organization: Organization, { custom_values, plain, tags }: Wish): Answer | null => {
   const owner = plain["owner_user_id"] ?? null
   if (owner !== null && !organization.members.some(({ id }) => id === owner)) {
-    return refused("ReferenceUnknown", "owner_user_id")
+    return rejected("ReferenceUnknown", "owner_user_id")
   }
   for (const [id, value] of Object.entries(custom_values ?? {})) {
     const field = organization.fields.find((candidate) => candidate.id === id)
-    if (field === undefined) return refused("ReferenceUnknown", `custom_values.${id}`)
-    if (value !== null && !fits(field, value)) return refused("CustomValueInvalid", `custom_values.${id}`)
+    if (field === undefined) return rejected("ReferenceUnknown", `custom_values.${id}`)
+    if (value !== null && !fits(field, value)) return rejected("CustomValueInvalid", `custom_values.${id}`)
   }
-  return tags?.includes(undefined) ? refused("ReferenceUnknown", "tag_ids") : null
+  return tags?.includes(undefined) ? rejected("ReferenceUnknown", "tag_ids") : null
 }
 
 const grant = (organization: Organization, contact: Contact, { custom_values, plain, tags }: Wish) => {
@@ -99,7 +99,7 @@ export const newContact = (at: Moment, organization: Organization): Contact => {
 /** Returns why a contact cannot be created, if there is a reason. */
 const objectionToNew = (organization: Organization, wish: Wish): Answer | null => {
   const naming = ["first_name", "last_name", "primary_phone", "primary_email"]
-  if (naming.every((field) => (wish.plain[field] ?? null) === null)) return refused("ContactUnnamed")
+  if (naming.every((field) => (wish.plain[field] ?? null) === null)) return rejected("ContactUnnamed")
   return objection(organization, wish)
 }
 
@@ -125,7 +125,7 @@ const isMatch = ({ identities, plain }: Contact, match: Match): boolean =>
 
 export const upsertContact = (at: Moment, organization: Organization, match: Match, wish: Wish): Answer => {
   const [contact, ...others] = organization.contacts.filter((one) => isMatch(one, match))
-  if (others.length > 0) return refused("ContactAmbiguous")
+  if (others.length > 0) return rejected("ContactAmbiguous")
   const objected = contact === undefined ? objectionToNew(organization, wish) : objection(organization, wish)
   if (objected !== null) return objected
   if (contact !== undefined) {
@@ -150,7 +150,7 @@ export const updateContact = (
 ): Answer => {
   const objected = objection(organization, wish)
   if (objected !== null) return objected
-  if (contact === undefined) return refused("ContactNotFound")
+  if (contact === undefined) return rejected("ContactNotFound")
   const is_empty = Object.keys(wish.plain).length === 0 && wish.custom_values === undefined && wish.tags === undefined
   if (is_empty) return ok(showContact(contact))
   edit(organization, contact, () => grant(organization, contact, wish))
@@ -164,9 +164,9 @@ export const editTags = (
   contact: Contact | undefined,
   { add, remove }: Readonly<Record<"add" | "remove", ReadonlyArray<Tag | undefined>>>
 ): Answer => {
-  if (add.includes(undefined)) return refused("ReferenceUnknown", "add_tag_ids")
-  if (remove.includes(undefined)) return refused("ReferenceUnknown", "remove_tag_ids")
-  if (contact === undefined) return refused("ContactNotFound")
+  if (add.includes(undefined)) return rejected("ReferenceUnknown", "add_tag_ids")
+  if (remove.includes(undefined)) return rejected("ReferenceUnknown", "remove_tag_ids")
+  if (contact === undefined) return rejected("ContactNotFound")
   const wanted = new Set([...contact.tags.filter((tag) => !remove.includes(tag)), ...add])
   edit(organization, contact, () => {
     contact.tags = organization.tags.filter((tag) => wanted.has(tag))
@@ -181,10 +181,10 @@ export const addNote = (
   contact: Contact | undefined,
   text: string
 ): Answer => {
-  if (contact === undefined) return refused("ContactNotFound")
+  if (contact === undefined) return rejected("ContactNotFound")
   const before = contact.plain["notes"] ?? null
   const notes = before === null ? text : `${before}\n\n${text}`
-  if (Array.from(notes).length > 200_000) return refused("NotesTooLong")
+  if (Array.from(notes).length > 200_000) return rejected("NotesTooLong")
   edit(organization, contact, () => {
     contact.plain = { ...contact.plain, notes }
   })

@@ -11,7 +11,7 @@ import {
   newestFirst,
   ok,
   type Organization,
-  refused,
+  rejected,
   showConversation
 } from "./State.ts"
 
@@ -61,7 +61,7 @@ export const changeIdentity = (
   former: string,
   now: { readonly external_id: string; readonly display_name: string | null }
 ): Answer => {
-  if (channel === undefined) return refused("ChannelUnknown")
+  if (channel === undefined) return rejected("ChannelUnknown")
   const who = whoIs(organization, channel, former)
   const other = whoIs(organization, channel, now.external_id)
   if (who === undefined || (other !== undefined && other.identity !== who.identity)) return ok(undefined)
@@ -149,9 +149,9 @@ export const assign = (
   sync_contact_owner: boolean
 ): Answer => {
   if (assigned_user_id !== null && !organization.members.some(({ id }) => id === assigned_user_id)) {
-    return refused("ReferenceUnknown", "assigned_user_id")
+    return rejected("ReferenceUnknown", "assigned_user_id")
   }
-  if (conversation === undefined) return refused("ConversationNotFound")
+  if (conversation === undefined) return rejected("ConversationNotFound")
   if (conversation.assigned_user_id !== assigned_user_id) {
     raise(organization, "conversation.assigned", { conversation_id: conversation.id, assigned_user_id })
   }
@@ -173,7 +173,7 @@ export const close = (
   conversation: Conversation | undefined,
   category: string | null
 ): Answer => {
-  if (conversation === undefined) return refused("ConversationNotFound")
+  if (conversation === undefined) return rejected("ConversationNotFound")
   if (conversation.status === "open") {
     conversation.status = "closed"
     conversation.close_category = category
@@ -188,7 +188,7 @@ export const reopen = (
   organization: Organization,
   conversation: Conversation | undefined
 ): Answer => {
-  if (conversation === undefined) return refused("ConversationNotFound")
+  if (conversation === undefined) return rejected("ConversationNotFound")
   if (conversation.status === "closed") {
     conversation.status = "open"
     conversation.close_category = null

@@ -10,7 +10,7 @@ import {
   ok,
   type Organization,
   type Post,
-  refused,
+  rejected,
   showWebhook,
   type Webhook
 } from "./State.ts"
@@ -65,11 +65,11 @@ export const updateWebhook = (
   webhook: Webhook | undefined,
   set: Partial<Pick<Webhook, "event_types" | "include_resource" | "url">>
 ): Answer => {
-  if (webhook === undefined) return refused("WebhookNotFound")
+  if (webhook === undefined) return rejected("WebhookNotFound")
   const { event_types = webhook.event_types, include_resource = webhook.include_resource, url = webhook.url } = set
   const isSame = url === webhook.url && event_types.join() === webhook.event_types.join() &&
     include_resource === webhook.include_resource
-  if (webhook.disabled_at !== null && !isSame) return refused("WebhookDisabled")
+  if (webhook.disabled_at !== null && !isSame) return rejected("WebhookDisabled")
   if (url !== webhook.url) webhook.former_urls.push(webhook.url)
   Object.assign(webhook, { event_types, include_resource, url })
   return ok(showWebhook(webhook))
@@ -80,7 +80,7 @@ export const disableWebhook = (
   organization: Organization,
   webhook: Webhook | undefined
 ): Answer => {
-  if (webhook === undefined) return refused("WebhookNotFound")
+  if (webhook === undefined) return rejected("WebhookNotFound")
   if (webhook.disabled_at !== null) return ok(showWebhook(webhook))
   webhook.disabled_at = at.now
   raise(organization, "webhook.disabled", { webhook_id: webhook.id, reason: "request" })
@@ -91,18 +91,18 @@ export const disableWebhook = (
 
 /** Replaces the secret. A former one signs for a day, and five sign at most. */
 export const rotateSecret = ({ now }: Moment, webhook: Webhook | undefined): Answer => {
-  if (webhook === undefined) return refused("WebhookNotFound")
-  if (webhook.disabled_at !== null) return refused("WebhookDisabled")
+  if (webhook === undefined) return rejected("WebhookNotFound")
+  if (webhook.disabled_at !== null) return rejected("WebhookDisabled")
   const former = webhook.rotations.filter((at) => DateTime.isGreaterThan(DateTime.add(at, { hours: 24 }), now))
-  if (former.length + 1 >= limits.webhook_secrets_max) return refused("TooManySecrets")
+  if (former.length + 1 >= limits.webhook_secrets_max) return rejected("TooManySecrets")
   webhook.rotations.push(now)
   return ok(showWebhook(webhook))
 }
 
 /** Raises an event for one webhook alone. */
 export const testWebhook = (organization: Organization, webhook: Webhook | undefined): Answer => {
-  if (webhook === undefined) return refused("WebhookNotFound")
-  if (webhook.disabled_at !== null) return refused("WebhookDisabled")
+  if (webhook === undefined) return rejected("WebhookNotFound")
+  if (webhook.disabled_at !== null) return rejected("WebhookDisabled")
   const event: Event = {
     type: "webhook.test",
     data: { webhook_id: webhook.id },
@@ -116,11 +116,11 @@ export const testWebhook = (organization: Organization, webhook: Webhook | undef
 
 /** Begins to post the events from `since` until now again. */
 export const replayWebhook = (at: Moment, webhook: Webhook | undefined, since: DateTime.Utc): Answer => {
-  if (webhook === undefined) return refused("WebhookNotFound")
-  if (webhook.disabled_at !== null) return refused("WebhookDisabled")
+  if (webhook === undefined) return rejected("WebhookNotFound")
+  if (webhook.disabled_at !== null) return rejected("WebhookDisabled")
   const oldest = DateTime.subtract(at.now, { days: 30 })
-  if (DateTime.isLessThan(since, oldest) || DateTime.isGreaterThan(since, at.now)) return refused("SinceOutOfRange")
-  if (webhook.replay !== null) return refused("ReplayInProgress")
+  if (DateTime.isLessThan(since, oldest) || DateTime.isGreaterThan(since, at.now)) return rejected("SinceOutOfRange")
+  if (webhook.replay !== null) return rejected("ReplayInProgress")
   webhook.replay = { since, until: at.now }
   return ok({ id: at.name(), webhook_id: webhook.id, since, created_at: at.now })
 }

@@ -11,7 +11,7 @@ import {
   newestFirst,
   ok,
   type Organization,
-  refused,
+  rejected,
   type Report,
   type Revision,
   showMessage
@@ -74,7 +74,7 @@ export const receive = (
   channel: Channel | undefined,
   { details, display_name, from, provider_message_id, sent_at, text, type }: Inbound
 ): Answer => {
-  if (channel === undefined) return refused("ChannelUnknown")
+  if (channel === undefined) return rejected("ChannelUnknown")
   if (byProvider(organization, channel, provider_message_id) !== undefined) return ok(undefined)
   const conversation = open(at, organization, channel, from, display_name)
   const sender = { type: "contact", name: display_name }
@@ -105,7 +105,7 @@ export const send = (
   channel: Channel | undefined,
   { display_name, from: to, ...said }: Inbound
 ): Answer => {
-  if (channel === undefined) return refused("ChannelUnknown")
+  if (channel === undefined) return rejected("ChannelUnknown")
   if (byProvider(organization, channel, said.provider_message_id) !== undefined) return ok(undefined)
   const conversation = open(at, organization, channel, to, display_name, true)
   const message: Message = {
@@ -130,7 +130,7 @@ export const reportAll = (
   report: Report,
   until: DateTime.Utc
 ): Answer => {
-  if (channel === undefined) return refused("ChannelUnknown")
+  if (channel === undefined) return rejected("ChannelUnknown")
   const conversation = conversationWith(organization, channel, to)
   const all = newestFirst(
     organization.messages.filter((message) => message.conversation === conversation),
@@ -157,7 +157,7 @@ export const revise = (
   provider_message_id: string,
   revision: Revision
 ): Answer => {
-  if (channel === undefined) return refused("ChannelUnknown")
+  if (channel === undefined) return rejected("ChannelUnknown")
   const revisions = revisionsOf(organization, channel, provider_message_id)
   const message = byProvider(organization, channel, provider_message_id)
   if (message === undefined) {

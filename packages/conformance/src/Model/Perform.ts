@@ -41,12 +41,12 @@ import {
   chooseContact,
   chooseConversation,
   chooseMember,
-  refusal,
+  rejection,
   type Scene,
   unknownId
 } from "./Scene.ts"
 import * as Sends from "./Sends.ts"
-import { ok, refused, showContact, showConversation, showMessage, showSend } from "./State.ts"
+import { ok, rejected, showContact, showConversation, showMessage, showSend } from "./State.ts"
 
 /** Returns the input of the service's operation, and the same input for the model. */
 const chooseFields = (scene: Scene, { custom_values, owner, plain = {}, tags }: ContactInput) => {
@@ -152,7 +152,7 @@ const perform: Perform = {
       const input = UpsertContacts.make({ match: by, contacts, ...(by === "external_id" ? { channel_type } : {}) })
       const upsert = Effect.map(
         ContactUpserts.use((all) => all.upsert(input)),
-        (results) => results.map(Result.match({ onFailure: refusal, onSuccess: ok }))
+        (results) => results.map(Result.match({ onFailure: rejection, onSuccess: ok }))
       )
       yield* agree(scene, ok(asked.map(({ answer }) => answer)), upsert)
       yield* agreeOnLists(scene, [])
@@ -160,7 +160,7 @@ const perform: Perform = {
 
   getContact: (scene, command) => {
     const { contact, id } = chooseContact(scene, command.id)
-    const expected = contact === undefined ? refused("ContactNotFound") : ok(showContact(contact))
+    const expected = contact === undefined ? rejected("ContactNotFound") : ok(showContact(contact))
     return agree(scene, expected, ContactOperations.use(({ get }) => get(id)))
   },
 
@@ -246,7 +246,7 @@ const perform: Perform = {
 
   getSend: (scene, command) => {
     const { id, thing } = choose(scene, command.id, ({ sends }) => sends)
-    const expected = thing === undefined ? refused("SendNotFound") : ok(showSend(thing))
+    const expected = thing === undefined ? rejected("SendNotFound") : ok(showSend(thing))
     return agree(scene, expected, SendOperations.use(({ get }) => get(SendId.make(id))))
   },
 
@@ -269,7 +269,7 @@ const perform: Perform = {
 
   getConversation: (scene, command) => {
     const { conversation, id } = chooseConversation(scene, command.id)
-    const expected = conversation === undefined ? refused("ConversationNotFound") : ok(showConversation(conversation))
+    const expected = conversation === undefined ? rejected("ConversationNotFound") : ok(showConversation(conversation))
     return agree(scene, expected, ConversationOperations.use(({ get }) => get(id)))
   },
 
@@ -320,7 +320,7 @@ const perform: Perform = {
   listMessages: (scene, command) => {
     const { conversation, id } = chooseConversation(scene, command.id)
     const expected = conversation === undefined
-      ? refused("ConversationNotFound")
+      ? rejected("ConversationNotFound")
       : ok({ data: Messages.messagesOf(scene.ours, conversation), next_cursor: null })
     return agree(scene, expected, MessageOperations.use(({ list }) => list(id, null)))
   },
@@ -333,7 +333,7 @@ const perform: Perform = {
       conversation === undefined ? unknownId : scene.names.idOf(conversation.id)
     )
     const is_there = thing !== undefined && thing.conversation === conversation
-    const expected = is_there ? ok(showMessage(thing)) : refused("MessageNotFound")
+    const expected = is_there ? ok(showMessage(thing)) : rejected("MessageNotFound")
     return agree(scene, expected, MessageOperations.use(({ get }) => get(conversation_id, MessageId.make(id))))
   },
 

@@ -7,7 +7,7 @@ import * as Conversations from "./Conversations.ts"
 import * as Messages from "./Messages.ts"
 import { agree, agreeOnLists, type Asked, choose, notTheirs, type Scene, unknownId } from "./Scene.ts"
 import * as Sends from "./Sends.ts"
-import { type Moment, ok, refused } from "./State.ts"
+import { type Moment, ok, rejected } from "./State.ts"
 
 /** How each command is carried out on the service and on the model. */
 export type Perform = {
@@ -36,11 +36,11 @@ export const inbound: Pick<Perform, Reports> = {
       const report = { status, at: known(scene.at, at), code }
       const failure = code === null || status !== "failed"
         ? {}
-        : { failure: { code, title: "Refused", description: null } }
+        : { failure: { code, title: "Rejected", description: null } }
       if (through === "ours") Sends.applyStatus(scene.at, scene.ours, thing, report, with_reference)
       yield* agree(
         scene,
-        through === "nobody's" ? refused("ChannelUnknown") : ok(undefined),
+        through === "nobody's" ? rejected("ChannelUnknown") : ok(undefined),
         Inbound.use(({ receive }) =>
           receive({ event, channel_id, provider_message_id, reference, status, at, ...failure })
         )

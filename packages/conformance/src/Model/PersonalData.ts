@@ -2,7 +2,7 @@
 import { edit, nothingKnown } from "./Contacts.ts"
 import { eraseResources } from "./Events.ts"
 import type { Name } from "./Names.ts"
-import { type Answer, type Contact, type Moment, ok, type Organization, refused } from "./State.ts"
+import { type Answer, type Contact, type Moment, ok, type Organization, rejected } from "./State.ts"
 
 const erased = "[erased]"
 
@@ -18,7 +18,7 @@ export const erase = (
   contact: Contact | undefined,
   idOf: (name: Name) => string
 ): Answer => {
-  if (contact === undefined) return refused("ContactNotFound")
+  if (contact === undefined) return rejected("ContactNotFound")
   const ours = <A extends { readonly conversation: { readonly contact: Contact } }>(all: ReadonlyArray<A>) =>
     all.filter(({ conversation }) => conversation.contact === contact)
   for (const message of ours(organization.messages)) {

@@ -35,7 +35,7 @@ import {
   newestFirst,
   ok,
   type Organization,
-  refused,
+  rejected,
   showSend,
   showWebhook
 } from "./State.ts"
@@ -61,8 +61,8 @@ const as = (organization: Organization) =>
   })
 
 /** Returns the answer that an error is. */
-export const refusal = (error: { readonly _tag: string }): Answer =>
-  refused(error._tag, "param" in error ? error.param : undefined)
+export const rejection = (error: { readonly _tag: string }): Answer =>
+  rejected(error._tag, "param" in error ? error.param : undefined)
 
 /** Runs an operation for our organization, and compares its result with the model's. */
 export const agree = Effect.fnUntraced(function*<A, E extends { readonly _tag: string }, R>(
@@ -72,7 +72,7 @@ export const agree = Effect.fnUntraced(function*<A, E extends { readonly _tag: s
 ) {
   const found: Answer = yield* Effect.match(as(ours)(operation), {
     onSuccess: ok,
-    onFailure: refusal
+    onFailure: rejection
   })
   assert.deepStrictEqual(shown(found), names.resolve(expected, found))
 })
@@ -91,7 +91,7 @@ export const agreeOnPages = Effect.fnUntraced(function*<A, E extends { readonly 
     assert.strictEqual(next_cursor === null, start + size >= expected.length)
     if (next_cursor !== null) {
       const { ours: theirs, theirs: ours } = scene
-      yield* agree({ ...scene, ours, theirs }, refused("CursorInvalid"), list(next_cursor))
+      yield* agree({ ...scene, ours, theirs }, rejected("CursorInvalid"), list(next_cursor))
     }
     cursor = next_cursor
   }

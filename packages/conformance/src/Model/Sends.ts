@@ -12,7 +12,7 @@ import {
   newestFirst,
   ok,
   type Organization,
-  refused,
+  rejected,
   type Report,
   type Send,
   showMessage,
@@ -21,9 +21,9 @@ import {
 
 /** Returns the error of sending this template on the channel, if any. */
 const objection = (channel: Channel, template: string): Answer | null => {
-  if (channel.type !== "phone_messaging") return refused("ChannelTypeUnsuited")
-  if (template === "unknown") return refused("TemplateNotFound")
-  return template === "greeting" ? null : refused("TemplateValuesMismatch")
+  if (channel.type !== "phone_messaging") return rejected("ChannelTypeUnsuited")
+  if (template === "unknown") return rejected("TemplateNotFound")
+  return template === "greeting" ? null : rejected("TemplateValuesMismatch")
 }
 
 const queue = (at: Moment, organization: Organization, conversation: Conversation, content: Send["content"]) => {
@@ -52,7 +52,7 @@ export const start = (
   channel: Channel | undefined,
   { phone, template, value }: { readonly phone: string; readonly template: string; readonly value: string }
 ): Answer => {
-  if (channel === undefined) return refused("ReferenceUnknown", "channel_id")
+  if (channel === undefined) return rejected("ReferenceUnknown", "channel_id")
   const objected = objection(channel, template)
   if (objected !== null) return objected
   const conversation = open(at, organization, channel, phone, null)
@@ -65,7 +65,7 @@ export const sendTemplate = (
   conversation: Conversation | undefined,
   { template, value }: { readonly template: string; readonly value: string }
 ): Answer => {
-  if (conversation === undefined) return refused("ConversationNotFound")
+  if (conversation === undefined) return rejected("ConversationNotFound")
   return objection(conversation.channel, template) ??
     queue(at, organization, conversation, { type: "template", text: `Hello ${value}` })
 }
@@ -76,10 +76,10 @@ export const sendText = (
   conversation: Conversation | undefined,
   text: string
 ): Answer => {
-  if (conversation === undefined) return refused("ConversationNotFound")
+  if (conversation === undefined) return rejected("ConversationNotFound")
   const { last_inbound_at } = conversation
   const is_open = last_inbound_at !== null && DateTime.isLessThan(at.now, DateTime.add(last_inbound_at, { hours: 24 }))
-  return is_open ? queue(at, organization, conversation, { type: "text", text }) : refused("ReplyWindowClosed")
+  return is_open ? queue(at, organization, conversation, { type: "text", text }) : rejected("ReplyWindowClosed")
 }
 
 const complete = (at: Moment, organization: Organization, send: Send) => {

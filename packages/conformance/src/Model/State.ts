@@ -17,7 +17,7 @@ import { byId, type Name } from "./Names.ts"
 // ---------------------------------------------------------------- data
 
 /** The result of an operation. */
-export type Answer = { readonly ok: unknown } | { readonly refused: string; readonly param: unknown }
+export type Answer = { readonly ok: unknown } | { readonly rejected: string; readonly param: unknown }
 
 /** The time of a command, and the names for the rows that it creates. */
 export interface Moment {
@@ -166,7 +166,7 @@ export interface Organization {
 // --------------------------------------------------------------- shape
 
 export const ok = (value: unknown): Answer => ({ ok: value })
-export const refused = (tag: string, param: unknown = undefined): Answer => ({ refused: tag, param })
+export const rejected = (tag: string, param: unknown = undefined): Answer => ({ rejected: tag, param })
 
 /** Latest first; of two with the same time, the one with the greater id comes first. */
 export const newestFirst = <A extends { readonly id: Name }>(all: ReadonlyArray<A>, at: (one: A) => DateTime.Utc) =>
@@ -239,7 +239,7 @@ const revised = (revisions: ReadonlyArray<Revision>) => {
 
 const earlier = (a: DateTime.Utc | null, b: DateTime.Utc) => a === null || DateTime.isLessThan(b, a) ? b : a
 
-const failureOf = (code: number) => ({ code, title: "Refused", description: null })
+const failureOf = (code: number) => ({ code, title: "Rejected", description: null })
 
 /** The failure of the earliest report that the message failed. Of several at the same time, the one with the lowest code. */
 const explained = (reports: ReadonlyArray<Report>) => {

@@ -47,7 +47,7 @@ export const RequestsPerMinute = Context.Reference<number>("@messaging-crm/core/
   defaultValue: () => limits.requests_per_minute
 })
 
-/** The format of a key: `svc_live_` and 43 characters. Any other text is refused without a query. */
+/** The format of a key: `svc_live_` and 43 characters. Any other text is rejected without a query. */
 const keyPattern = /^svc_live_[A-Za-z0-9_-]{43}$/
 
 // -------------------------------------------------------------- errors

@@ -3,9 +3,9 @@
  *
  * | State | Trigger | Next state |
  * | --- | --- | --- |
- * | free | the network refuses the channel itself, for example its token | paused |
+ * | free | the network rejects the channel itself, for example its token | paused |
  * | free | the network accepts no more messages of the channel for now | throttled |
- * | throttled | the network refuses the channel itself | paused |
+ * | throttled | the network rejects the channel itself | paused |
  * | throttled | its time is over | free |
  * | paused | an operator resumes it: a new token, or a check that passes | free |
  *

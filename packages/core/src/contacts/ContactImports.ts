@@ -42,7 +42,7 @@ import {
   UpsertContacts,
   type Upserted,
   type UpsertMatch,
-  type UpsertRefusal
+  type UpsertRejection
 } from "./ContactUpserts.ts"
 
 // ---------------------------------------------------------------- data
@@ -51,12 +51,12 @@ import {
 export type Outcome = "created" | "unchanged"
 
 /** Why a contact cannot be imported. */
-export type ContactRefused = ContactUnnamed | ReferenceUnknown | CustomValueInvalid
+export type ContactRejected = ContactUnnamed | ReferenceUnknown | CustomValueInvalid
 
 /** Why a row of a table cannot be imported. */
-export type RowRefused =
-  | ContactRefused
-  | UpsertRefusal
+export type RowRejected =
+  | ContactRejected
+  | UpsertRejection
   | CellsMismatch
   | KeyMissing
   | TagUnknown
@@ -104,7 +104,7 @@ export class ContactImports extends Context.Service<ContactImports, {
   /** Inserts the contacts that are missing, in one statement. Returns the outcome of each, in order. */
   readonly add: (
     inputs: ReadonlyArray<CreateContact>
-  ) => Effect.Effect<ReadonlyArray<Result.Result<Outcome, ContactRefused>>, never, CurrentActor>
+  ) => Effect.Effect<ReadonlyArray<Result.Result<Outcome, ContactRejected>>, never, CurrentActor>
   /** Reads the header of a table. `key` is the column that identifies a contact, or null for all columns. Writes nothing. */
   readonly open: (
     columns: ReadonlyArray<string>,
@@ -114,7 +114,7 @@ export class ContactImports extends Context.Service<ContactImports, {
   readonly addRows: (
     table: Table,
     rows: ReadonlyArray<ReadonlyArray<string>>
-  ) => Effect.Effect<ReadonlyArray<Result.Result<Outcome, RowRefused>>, never, CurrentActor>
+  ) => Effect.Effect<ReadonlyArray<Result.Result<Outcome, RowRejected>>, never, CurrentActor>
   /**
    * Updates or creates the rows' contacts, at most 100, which the key column identifies. An empty cell changes nothing.
    * Returns the outcome of each row, in order.
@@ -123,7 +123,7 @@ export class ContactImports extends Context.Service<ContactImports, {
     table: Table,
     key: UpsertKey,
     rows: ReadonlyArray<ReadonlyArray<string>>
-  ) => Effect.Effect<ReadonlyArray<Result.Result<Upserted["outcome"], RowRefused>>, never, CurrentActor>
+  ) => Effect.Effect<ReadonlyArray<Result.Result<Upserted["outcome"], RowRejected>>, never, CurrentActor>
 }>()("@messaging-crm/core/ContactImports") {
   static readonly layer = Layer.effect(
     ContactImports,
@@ -187,8 +187,8 @@ export class ContactImports extends Context.Service<ContactImports, {
             ? []
             : yield* Effect.orDie(upserts.upsert(UpsertContacts.make({ match: key, contacts })))
           const left = [...results]
-          return read.map(Result.flatMap((): Result.Result<Upserted["outcome"], RowRefused> => {
-            const next: Result.Result<Upserted, RowRefused> = left.shift() ??
+          return read.map(Result.flatMap((): Result.Result<Upserted["outcome"], RowRejected> => {
+            const next: Result.Result<Upserted, RowRejected> = left.shift() ??
               Result.fail(new KeyMissing({ column: key }))
             return Result.map(next, ({ outcome }) => outcome)
           }))

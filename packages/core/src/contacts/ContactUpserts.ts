@@ -36,7 +36,7 @@ import {
   add,
   compose,
   type Contact,
-  type ContactRefusal,
+  type ContactRejection,
   ContactStore,
   type ContactUnnamed,
   emailKey,
@@ -55,9 +55,9 @@ export class ContactAmbiguous extends Schema.TaggedError<ContactAmbiguous>()("Co
 }) {}
 
 /** Why a contact is not upserted. */
-export type UpsertRefusal = ContactAmbiguous | ContactRefusal | ContactUnnamed | ConcurrentChanges
+export type UpsertRejection = ContactAmbiguous | ContactRejection | ContactUnnamed | ConcurrentChanges
 
-export type UpsertResult = Result.Result<Upserted, UpsertRefusal>
+export type UpsertResult = Result.Result<Upserted, UpsertRejection>
 
 // ----------------------------------------------------------- decisions
 
@@ -117,7 +117,7 @@ const create = (
   { channel_type, create: input, match, value }: Wanted,
   { free_id, references }: Loaded,
   context: DecisionContext
-): Result.Result<Changes.Decision<Upserted>, UpsertRefusal> =>
+): Result.Result<Changes.Decision<Upserted>, UpsertRejection> =>
   Result.map(compose(references, input), (described) => {
     const { now, uuid } = context
     const id = free_id ?? ContactId.make(uuid())
@@ -146,7 +146,7 @@ export const upsert = (
   wanted: Wanted,
   loaded: Loaded,
   context: DecisionContext
-): Result.Result<Changes.Decision<Upserted>, UpsertRefusal> => {
+): Result.Result<Changes.Decision<Upserted>, UpsertRejection> => {
   const { found, isAmbiguous, references } = loaded
   if (isAmbiguous) return Result.fail(new ContactAmbiguous({ match: wanted.match }))
   if (Option.isNone(found)) return create(wanted, loaded, context)
@@ -179,7 +179,7 @@ const recorded = (result: Upserted): Effect.Effect<EncodedResponse> =>
 /** Why the rest of a request is not processed. A retry continues it. */
 type Interrupted = IdempotencyConflict | RequestProcessing | StorageExhausted
 
-const isInterrupted = (error: Interrupted | UpsertRefusal): error is Interrupted =>
+const isInterrupted = (error: Interrupted | UpsertRejection): error is Interrupted =>
   error._tag === "IdempotencyConflict" || error._tag === "RequestProcessing" || error._tag === "StorageExhausted"
 
 /** Operations that find or create contacts of the current actor's organization. */
@@ -244,7 +244,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         }
       )
 
-      /** Returns the outcome of one contact, refused or not. */
+      /** Returns the outcome of one contact, rejected or not. */
       const resultOf = (
         place: Place,
         request: Recording | null

@@ -67,7 +67,7 @@ export class SearchTimeout extends Schema.TaggedError<SearchTimeout>()("SearchTi
 export class NotesTooLong extends Schema.TaggedError<NotesTooLong>()("NotesTooLong", { limit: Schema.Int }) {}
 
 /** Why a contact is not updated. */
-export type ContactRefusal = ContactNotFound | ReferenceUnknown | CustomValueInvalid | TagsTooMany
+export type ContactRejection = ContactNotFound | ReferenceUnknown | CustomValueInvalid | TagsTooMany
 
 // ----------------------------------------------------------- decisions
 
@@ -179,7 +179,7 @@ export const update = (
   references: References,
   input: UpdateContact,
   context: DecisionContext
-): Result.Result<Changes.Decision<Contact>, ContactRefusal> =>
+): Result.Result<Changes.Decision<Contact>, ContactRejection> =>
   Result.gen(function*() {
     const resolved = yield* resolve(references, input, Option.getOrUndefined(found))
     const loaded = yield* Result.fromOption(found, () => new ContactNotFound())
@@ -288,7 +288,7 @@ export class Contacts extends Context.Service<Contacts, {
   readonly create: Write<[input: CreateContact], Contact, ContactUnnamed | ReferenceUnknown | CustomValueInvalid>
   readonly get: (id: ContactId) => Effect.Effect<Contact, ContactNotFound, CurrentActor>
   /** Changes the given fields (contract §8.4). */
-  readonly update: Write<[id: ContactId, input: UpdateContact], Contact, ContactRefusal>
+  readonly update: Write<[id: ContactId, input: UpdateContact], Contact, ContactRejection>
   /** Appends to the notes (contract §8.7). */
   readonly addNote: Write<[id: ContactId, input: AddNote], Contact, ContactNotFound | NotesTooLong>
   /** Returns a page of contacts, most recently updated first (contract §8.8). */

@@ -21,7 +21,7 @@ export const RootKeys = Context.Reference<ReadonlyArray<Redacted.Redacted<Uint8A
   { defaultValue: () => [Redacted.make(system(new Uint8Array(32)))] }
 )
 
-/** No key of this process decrypts a stored secret. Work that needs the secret waits; it is not refused. */
+/** No key of this process decrypts a stored secret. Work that needs the secret waits; it is not rejected. */
 export class SecretUnreadable extends Schema.TaggedError<SecretUnreadable>()("SecretUnreadable", {}) {}
 
 /** Compares two texts in constant time: the time does not depend on where they differ. */

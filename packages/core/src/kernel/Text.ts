@@ -12,7 +12,7 @@ export const toStorable = (text: string): string => text.toWellFormed().replaceA
  * Schema for text that every store can keep and return unchanged.
  *
  * PostgreSQL rejects U+0000 and unpaired surrogates in `text`, a JavaScript
- * `Map` does not. Refusing both here keeps the two adapters in agreement.
+ * `Map` does not. Rejecting both here keeps the two adapters in agreement.
  */
 export const Text = Schema.String.check(
   Schema.makeFilter(isStorable, { expected: storable, toJsonSchema: () => ({}) })

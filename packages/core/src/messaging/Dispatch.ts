@@ -5,14 +5,14 @@
  * network IDs from which the recipient can reply. The next step depends on the outcome:
  *
  * - Accepted: the message and the completed send commit together.
- * - Rejected: the send fails. If the channel itself is refused, its other sends wait
+ * - Rejected: the send fails. If the channel itself is rejected, its other sends wait
  *   until it is resumed (`ChannelHolds`), for a day at most.
  * - Busy, and certainly not sent: the send is retried with a backoff, for two minutes.
  *   If the channel is throttled, its other sends wait as long as the network asks for.
  * - Unknown: a retry could send the message twice. If the provider deduplicates by
  *   reference, the send is retried for two minutes. After that, and immediately for
  *   any other provider, the send is `unknown` until a callback reports its outcome.
- *   Without one it fails after 15 minutes. A later refusal does not fail it sooner,
+ *   Without one it fails after 15 minutes. A later rejection does not fail it sooner,
  *   because it does not prove that the earlier attempt sent nothing.
  */
 import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Result, Schedule } from "effect"
@@ -248,7 +248,7 @@ export class Dispatch extends Context.Service<Dispatch, {
         })
       })
 
-      /** Fails a send. If its channel itself was refused, the other sends of the channel wait from now on. */
+      /** Fails a send. If its channel itself was rejected, the other sends of the channel wait from now on. */
       const reject = Effect.fnUntraced(function*(
         claimed: ClaimedWork,
         send: SendRow,

@@ -91,7 +91,7 @@ const updateOf = ({ at, failure, status }: MessageStatusReported): StatusUpdate 
   failure === undefined ? { status, at } : { status, at, failure: boundedFailure(failure) }
 
 /**
- * Pauses the channel if a report says that the network refuses it. A repeated report changes no message, so it does not
+ * Pauses the channel if a report says that the network rejects it. A repeated report changes no message, so it does not
  * pause a channel that was resumed after the first.
  */
 const withPause = (

@@ -192,7 +192,7 @@ export class MediaStore extends Context.Service<MediaStore, {
 
 // ---------------------------------------------------------- operations
 
-/** The purpose of these signatures, so that a signature made for another purpose with the same key is refused. */
+/** The purpose of these signatures, so that a signature made for another purpose with the same key is rejected. */
 const purpose = "media"
 
 /** The fields of a media description whose file is not stored. */

@@ -28,10 +28,10 @@ export interface Accepted {
 
 // -------------------------------------------------------------- errors
 
-/** The provider refused the message permanently. Nothing was sent. */
+/** The provider rejected the message permanently. Nothing was sent. */
 export class ProviderRejected extends Schema.TaggedError<ProviderRejected>()("ProviderRejected", {
   reason: FailureReason,
-  /** Whether the channel itself is refused, as with an invalid token: its other sends then wait until an operator resumes it. */
+  /** Whether the channel itself is rejected, as with an invalid token: its other sends then wait until an operator resumes it. */
   pauses_channel: Schema.optionalKey(Schema.Boolean)
 }) {}
 
@@ -60,7 +60,7 @@ export class ProviderOutcomeUnknown
 /** The provider's template catalog cannot be read at the moment. */
 export class ProviderUnavailable extends Schema.TaggedError<ProviderUnavailable>()("ProviderUnavailable", {}) {}
 
-/** Error codes of connections that were never established: DNS, routing, refused, or TLS. */
+/** Error codes of connections that were never established: DNS, routing, rejected, or TLS. */
 const unconnected = new Set([
   "CERT_HAS_EXPIRED",
   "CERT_NOT_YET_VALID",

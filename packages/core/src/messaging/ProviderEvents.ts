@@ -35,7 +35,7 @@ export const MessageStatusReported = Schema.Struct({
   /** Other ids of the recipient, if the network reports them. */
   recipient_aliases: Schema.optionalKey(Schema.Array(ProviderId)),
   ...StatusUpdate.fields,
-  /** Set if the network refuses the channel itself: its other sends then wait until an operator resumes it. */
+  /** Set if the network rejects the channel itself: its other sends then wait until an operator resumes it. */
   pauses_channel: Schema.optionalKey(FailureReason)
 })
 export interface MessageStatusReported extends Schema.Schema.Type<typeof MessageStatusReported> {}

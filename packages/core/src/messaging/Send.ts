@@ -50,7 +50,7 @@ export interface SendColumns extends Send {
   readonly content: Content
   /** The time of the first attempt. No attempt begins more than two minutes later. */
   readonly first_attempt_at: Timestamp | null
-  /** Whether the response to an attempt was lost. From then on a refusal no longer proves that nothing was sent. */
+  /** Whether the response to an attempt was lost. From then on a rejection no longer proves that nothing was sent. */
   readonly may_be_sent: boolean
 }
 

@@ -1,13 +1,13 @@
 /**
  * Sends: requests to send one message, from the 202 until the provider has accepted
- * or refused it (contract §12).
+ * or rejected it (contract §12).
  *
  * | State | Event | Next state |
  * | --- | --- | --- |
  * | queued | an attempt begins | sending |
  * | sending | the provider certainly sent nothing | queued |
  * | queued, sending, unknown | the provider accepted the message | sent |
- * | queued, sending | the provider refused permanently, or time is up | failed |
+ * | queued, sending | the provider rejected permanently, or time is up | failed |
  * | sending | the response was lost | unknown |
  * | unknown | 15 minutes without a callback | failed |
  */
@@ -47,7 +47,7 @@ import {
   type StartConversation
 } from "./Send.ts"
 import type { TemplateChoice } from "./Templates.ts"
-import { type FoundTemplate, noTemplate, render, type TemplateRefused, Templates } from "./Templates.ts"
+import { type FoundTemplate, noTemplate, render, type TemplateRejected, Templates } from "./Templates.ts"
 
 export * from "./Send.ts"
 
@@ -133,7 +133,7 @@ const templateContent = (
   channel: Channel,
   found: FoundTemplate,
   { components }: TemplateChoice
-): Result.Result<Content, ChannelTypeUnsuited | TemplateRefused> =>
+): Result.Result<Content, ChannelTypeUnsuited | TemplateRejected> =>
   Result.gen(function*() {
     if (channel.type !== "phone_messaging") return yield* Result.fail(new ChannelTypeUnsuited())
     const template = yield* found
@@ -156,7 +156,7 @@ export const start = (
   member_id: MemberId | null,
   input: StartConversation,
   context: DecisionContext
-): Result.Result<Changes.Decision<Send>, ReferenceUnknown | ChannelTypeUnsuited | TemplateRefused> =>
+): Result.Result<Changes.Decision<Send>, ReferenceUnknown | ChannelTypeUnsuited | TemplateRejected> =>
   Result.gen(function*() {
     if (Option.isNone(channel)) {
       return yield* Result.fail(new ReferenceUnknown({ param: "channel_id", value: input.channel_id }))
@@ -196,7 +196,7 @@ export const send = (
   context: DecisionContext
 ): Result.Result<
   Changes.Decision<Send>,
-  ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused | TextTooLong
+  ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRejected | TextTooLong
 > => {
   if (Option.isNone(conversation)) return Result.fail(new ConversationNotFound())
   const { channel_id, channel_type, external_id: recipient, id: conversation_id } = conversation.value
@@ -240,12 +240,12 @@ export class SendStore extends Context.Service<SendStore, {
 /** Operations on the current actor's sends. */
 export class Sends extends Context.Service<Sends, {
   /** Finds or creates the contact and its conversation on the channel, and queues a template (contract §10.3). */
-  readonly start: Write<[input: StartConversation], Send, ReferenceUnknown | ChannelTypeUnsuited | TemplateRefused>
+  readonly start: Write<[input: StartConversation], Send, ReferenceUnknown | ChannelTypeUnsuited | TemplateRejected>
   /** Queues a text inside the reply window, or a template at any time (contract §12.2, §12.3). */
   readonly send: Write<
     [conversation_id: ConversationId, input: SendMessage],
     Send,
-    ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused | TextTooLong
+    ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRejected | TextTooLong
   >
   readonly get: (id: SendId) => Effect.Effect<Send, SendNotFound, CurrentActor>
   /** Returns a page of sends, newest first (contract §12.11). */

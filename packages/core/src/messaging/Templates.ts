@@ -30,7 +30,7 @@ export class TemplateValuesMismatch extends Schema.TaggedError<TemplateValuesMis
 }) {}
 
 /** Why a template cannot be sent. */
-export type TemplateRefused = TemplateNotFound | TemplateNotApproved | TemplateValuesMismatch | ProviderUnavailable
+export type TemplateRejected = TemplateNotFound | TemplateNotApproved | TemplateValuesMismatch | ProviderUnavailable
 
 // ----------------------------------------------------------- decisions
 

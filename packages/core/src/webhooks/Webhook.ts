@@ -122,7 +122,7 @@ export const WebhookRows = Changes.rows<WebhookColumns>()({
 export class WebhookNotFound extends Schema.TaggedError<WebhookNotFound>()("WebhookNotFound", {}) {}
 
 /** A webhook may not have this URL. `reason` is a sentence for the API's client. */
-export class WebhookUrlRefused extends Schema.TaggedError<WebhookUrlRefused>()("WebhookUrlRefused", {
+export class WebhookUrlRejected extends Schema.TaggedError<WebhookUrlRejected>()("WebhookUrlRejected", {
   reason: Schema.String
 }) {}
 

@@ -9,7 +9,7 @@ import { traced } from "../kernel/Traces.ts"
 export interface Signed {
   /** The event's id, the same on every attempt. It must not contain a period, which is the separator of the signed text. */
   readonly id: string
-  /** The time of the attempt. An endpoint refuses a signature older than five minutes. */
+  /** The time of the attempt. An endpoint rejects a signature older than five minutes. */
   readonly timestamp: DateTime.Utc
   readonly body: string
 }

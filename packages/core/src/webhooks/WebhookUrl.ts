@@ -34,13 +34,13 @@ export const accepted = (
   text: string,
   allowed: ((address: string) => boolean) | null
 ): Result.Result<string, string> => {
-  const reason = refusalOf(text, allowed)
+  const reason = rejectionOf(text, allowed)
   if (reason !== null) return Result.fail(reason)
   const { href } = new URL(text)
   return href.length > limits.url_chars_max ? Result.fail(tooLong) : Result.succeed(href)
 }
 
-const refusalOf = (text: string, allowed: ((address: string) => boolean) | null): string | null => {
+const rejectionOf = (text: string, allowed: ((address: string) => boolean) | null): string | null => {
   if (Array.from(text).length > limits.url_chars_max) return tooLong
   // These checks use the text, because the parser drops white space, repairs slashes, and removes an empty user or fragment.
   const url = invisible.test(text) || !web.test(text) ? null : URL.parse(text)

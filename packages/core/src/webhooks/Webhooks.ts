@@ -37,7 +37,7 @@ import {
   WebhookNotFound,
   type WebhookRow,
   WebhookRows,
-  WebhookUrlRefused
+  WebhookUrlRejected
 } from "./Webhook.ts"
 import { type Health, healthy } from "./WebhookHealth.ts"
 import { rotated } from "./WebhookSecrets.ts"
@@ -197,7 +197,7 @@ export class Webhooks extends Context.Service<Webhooks, {
   readonly create: Write<
     [input: CreateWebhook],
     CreatedWebhook,
-    WebhookUrlRefused | TooManyWebhooks | InsufficientScope
+    WebhookUrlRejected | TooManyWebhooks | InsufficientScope
   >
   /** Returns the 100 most recent webhooks that pass the filters, newest first. */
   readonly list: (filters: WebhookFilters) => Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
@@ -209,7 +209,7 @@ export class Webhooks extends Context.Service<Webhooks, {
   readonly update: Write<
     [id: WebhookId, input: UpdateWebhook],
     Webhook,
-    WebhookNotFound | WebhookDisabled | WebhookUrlRefused | InsufficientScope
+    WebhookNotFound | WebhookDisabled | WebhookUrlRejected | InsufficientScope
   >
   /** Replaces the signing secret. Attempts are signed with both for 24 hours (contract §14.16). */
   readonly rotateSecret: Write<[id: WebhookId], CreatedWebhook, WebhookNotFound | WebhookDisabled | TooManySecrets>
@@ -233,7 +233,7 @@ export class Webhooks extends Context.Service<Webhooks, {
       const store = yield* WebhookStore
 
       const acceptUrl = (given: string) =>
-        Effect.mapError(Effect.fromResult(accepted(given, allowed)), (reason) => new WebhookUrlRefused({ reason }))
+        Effect.mapError(Effect.fromResult(accepted(given, allowed)), (reason) => new WebhookUrlRejected({ reason }))
 
       /** Returns the webhook that a decision is about. */
       const found = (row: Option.Option<WebhookRow>) => Result.fromOption(row, () => new WebhookNotFound())

@@ -50,7 +50,7 @@ export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
  * - A settlement by a claim that no longer holds its item is `LeaseLost`.
  * - A row is written once: two updates of one row in one commit are a defect.
  * - Each of several concurrent commits, of any organizations, is applied or
- *   refused independently of the others.
+ *   rejected independently of the others.
  * - No row of another organization is read or written.
  * - A commit whose outcome is not known is `Unconfirmed` if it has an idempotency
  *   record, and otherwise a defect. Every other failure has written nothing.

@@ -3,7 +3,7 @@
  *
  * 1. `load` reads what the decision needs, without a transaction or locks.
  * 2. `decide` is a pure function of what was loaded, the time and new ids. It
- *    returns the result and the changes, or a refusal.
+ *    returns the result and the changes, or a rejection.
  * 3. `Commit` applies the changes atomically if no row that they depend on has
  *    changed. Otherwise it fails with `Conflict`, and all three steps run again.
  */
@@ -30,26 +30,26 @@ export interface DecisionContext {
 }
 
 /** An operation: its load and its decision. */
-export interface Operation<Loaded, A, Refusal, R> {
+export interface Operation<Loaded, A, Rejection, R> {
   /** Never fails: a row that does not exist is loaded as none, so that only `decide` determines which error is returned first. */
   readonly load: Effect.Effect<Loaded, never, R>
-  readonly decide: (loaded: Loaded, context: DecisionContext) => Result.Result<Changes.Decision<A>, Refusal>
+  readonly decide: (loaded: Loaded, context: DecisionContext) => Result.Result<Changes.Decision<A>, Rejection>
   /**
    * Returns the resource as it was loaded. Every operation that may change nothing has it: the response to such a call is
    * not stored, and its retry returns the resource.
    */
-  readonly current?: (loaded: Loaded) => Result.Result<A, Refusal>
+  readonly current?: (loaded: Loaded) => Result.Result<A, Rejection>
   /** Whether a call that changes nothing leaves no record at all, because its result shows no resource. */
   readonly isQuiet?: true
 }
 
 /** An operation of an actor that writes. */
-export interface Write<Input extends ReadonlyArray<unknown>, Result, Refusal> {
-  (...input: Input): Effect.Effect<Result, Refusal | ConcurrentChanges, CurrentActor>
+export interface Write<Input extends ReadonlyArray<unknown>, Result, Rejection> {
+  (...input: Input): Effect.Effect<Result, Rejection | ConcurrentChanges, CurrentActor>
   /** Returns the response to a request, which is committed under the request's idempotency key. */
   <Out>(
     ...input: readonly [...Input, respond: Respond<Result, Out> | undefined]
-  ): Effect.Effect<Out, Refusal | ConcurrentChanges, CurrentActor>
+  ): Effect.Effect<Out, Rejection | ConcurrentChanges, CurrentActor>
 }
 
 // -------------------------------------------------------------- errors
@@ -119,9 +119,9 @@ interface Attempt<Out> {
 }
 
 /** Returns the operation that returns the resource as it was loaded. */
-const rereading = <Loaded, A, Refusal, R>(
-  { current, load }: Operation<Loaded, A, Refusal, R>
-): Operation<Loaded, A, Refusal, R> => ({
+const rereading = <Loaded, A, Rejection, R>(
+  { current, load }: Operation<Loaded, A, Rejection, R>
+): Operation<Loaded, A, Rejection, R> => ({
   load,
   decide: (loaded) => {
     if (current === undefined) throw new Error("An operation without `current` has a record without a response.")
@@ -148,21 +148,21 @@ export class Decide extends Context.Service<Decide, {
    * With `respond` it returns the response instead. The response is encoded once, and
    * committed under the request's idempotency key if it has one.
    */
-  readonly runAudited: <Loaded, A extends { readonly id: string }, Refusal, R, Out = A>(
+  readonly runAudited: <Loaded, A extends { readonly id: string }, Rejection, R, Out = A>(
     name: AuditedOperation,
-    operation: Operation<Loaded, A, Refusal, R>,
+    operation: Operation<Loaded, A, Rejection, R>,
     respond?: Respond<A, Out>
-  ) => Effect.Effect<Out, Refusal | ConcurrentChanges, R | CurrentActor>
+  ) => Effect.Effect<Out, Rejection | ConcurrentChanges, R | CurrentActor>
   /**
    * Runs one operation in an organization that no actor requested, such as storing an inbound message. Conflicts
    * without end are a defect.
    */
-  readonly run: <Loaded, A, Refusal, R>(
+  readonly run: <Loaded, A, Rejection, R>(
     organization_id: OrganizationId,
-    operation: Operation<Loaded, A, Refusal, R>
-  ) => Effect.Effect<A, Refusal, R>
+    operation: Operation<Loaded, A, Rejection, R>
+  ) => Effect.Effect<A, Rejection, R>
   /**
-   * The same for claimed work, whose decision cannot refuse. Returns null when the lease was lost. `initial` is the
+   * The same for claimed work, whose decision cannot reject. Returns null when the lease was lost. `initial` is the
    * load of the first attempt, if the caller has loaded some of it before.
    */
   readonly settle: <Loaded, A, R>(
@@ -185,10 +185,10 @@ export class Decide extends Context.Service<Decide, {
       const signal = yield* WorkSignal
 
       /** Loads, decides and commits once. */
-      const attempt = Effect.fnUntraced(function*<Loaded, A, Refusal, R, Out>(
+      const attempt = Effect.fnUntraced(function*<Loaded, A, Rejection, R, Out>(
         organization_id: OrganizationId,
         load: Effect.Effect<Loaded, never, R>,
-        decide: Operation<Loaded, A, Refusal, R>["decide"],
+        decide: Operation<Loaded, A, Rejection, R>["decide"],
         complete: Complete<A, Out>
       ) {
         const loaded = yield* load
@@ -206,12 +206,12 @@ export class Decide extends Context.Service<Decide, {
       })
 
       /** Repeats an attempt after a failure of its commit. `unconfirmed` is an earlier commit that may be applied. */
-      const retry = Effect.fnUntraced(function*<Refusal, R, Out>(
-        again: Effect.Effect<Attempt<Out>, Refusal, R>,
+      const retry = Effect.fnUntraced(function*<Rejection, R, Out>(
+        again: Effect.Effect<Attempt<Out>, Rejection, R>,
         failure: Failure,
         tries: number,
         unconfirmed: Unconfirmed | null
-      ): Effect.fn.Return<Attempt<Out>, Refusal | ConcurrentChanges | LeaseLost, R> {
+      ): Effect.fn.Return<Attempt<Out>, Rejection | ConcurrentChanges | LeaseLost, R> {
         if (failure._tag === "LeaseLost") return yield* failure
         // Not an error of the operation: `Idempotency` replays the record of a used key.
         if (failure._tag === "KeyUsed") return yield* Effect.die(failure)
@@ -225,9 +225,9 @@ export class Decide extends Context.Service<Decide, {
         return Result.isFailure(next.committed) ? yield* retry(again, next.committed.failure, tries + 1, lost) : next
       })
 
-      const run = Effect.fnUntraced(function*<Loaded, A, Refusal, R, Out>(
+      const run = Effect.fnUntraced(function*<Loaded, A, Rejection, R, Out>(
         organization_id: OrganizationId,
-        operation: Operation<Loaded, A, Refusal, R>,
+        operation: Operation<Loaded, A, Rejection, R>,
         complete: Complete<A, Out>,
         initial = operation.load
       ) {
@@ -247,20 +247,20 @@ export class Decide extends Context.Service<Decide, {
         return out
       })
 
-      const runFor = <Loaded, A, Refusal, R, Out>(
+      const runFor = <Loaded, A, Rejection, R, Out>(
         organization_id: OrganizationId,
-        operation: Operation<Loaded, A, Refusal, R>,
+        operation: Operation<Loaded, A, Rejection, R>,
         complete: Complete<A, Out>
-      ): Effect.Effect<Out, Refusal | ConcurrentChanges, R> =>
+      ): Effect.Effect<Out, Rejection | ConcurrentChanges, R> =>
         run(organization_id, operation, complete).pipe(
           // Only work has a lease, and only `settle` runs for work.
           Effect.catch((error) => error instanceof LeaseLost ? Effect.die(error) : Effect.fail(error))
         )
 
       /** Makes the response to a call from its result, and commits the record of it under the call's idempotency key. */
-      const returnResponse = <Loaded, A extends { readonly id: string }, Refusal, R, Out>(
+      const returnResponse = <Loaded, A extends { readonly id: string }, Rejection, R, Out>(
         call: Call,
-        { current, isQuiet }: Operation<Loaded, A, Refusal, R>,
+        { current, isQuiet }: Operation<Loaded, A, Rejection, R>,
         { encode, record }: Respond<A, Out>
       ): Complete<A, Out> =>
         Effect.fnUntraced(function*(decision, context) {
@@ -276,9 +276,9 @@ export class Decide extends Context.Service<Decide, {
           return [response, { ...audit, response: recorded }] as const
         })
 
-      const runAudited = Effect.fnUntraced(function*<Loaded, A extends { readonly id: string }, Refusal, R, Out>(
+      const runAudited = Effect.fnUntraced(function*<Loaded, A extends { readonly id: string }, Rejection, R, Out>(
         name: AuditedOperation,
-        operation: Operation<Loaded, A, Refusal, R>,
+        operation: Operation<Loaded, A, Rejection, R>,
         respond?: Respond<A, Out>
       ) {
         const actor = yield* CurrentActor

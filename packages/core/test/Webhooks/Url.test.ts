@@ -3,7 +3,7 @@ import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { Arbitrary, Result, Schema } from "effect"
 import { accepted } from "../../src/webhooks/WebhookUrl.ts"
 
-const refusalOf = (text: string, allowed: ((address: string) => boolean) | null): string | null =>
+const rejectionOf = (text: string, allowed: ((address: string) => boolean) | null): string | null =>
   Result.getOrNull(Result.flip(accepted(text, allowed)))
 
 const loopback = (address: string) => address === "127.0.0.1" || address === "::1"
@@ -110,7 +110,7 @@ const bad = [
 
 describe("a webhook's URL", () => {
   it("may be any public https URL", () => {
-    for (const url of good) assert.isNull(refusalOf(url, null), url)
+    for (const url of good) assert.isNull(rejectionOf(url, null), url)
   })
 
   it("is kept in ASCII, as it goes into a request", () => {
@@ -128,8 +128,8 @@ describe("a webhook's URL", () => {
     assert.isTrue(Result.isFailure(accepted(grows, null)))
   })
 
-  it("is refused with a sentence that states the reason", () => {
-    for (const [url, reason] of bad) assert.include(refusalOf(url, null) ?? "allowed", reason, url)
+  it("is rejected with a sentence that states the reason", () => {
+    for (const [url, reason] of bad) assert.include(rejectionOf(url, null) ?? "allowed", reason, url)
   })
 
   it("may be private and http only if such addresses are allowed", () => {
@@ -144,17 +144,17 @@ describe("a webhook's URL", () => {
         "http://example.com/"
       ]
     ) {
-      assert.isNull(refusalOf(url, loopback), url)
+      assert.isNull(rejectionOf(url, loopback), url)
     }
     const also_private = new Set(["https", "IP address", "public domain"])
     for (const [url, reason] of bad) {
-      if (!also_private.has(reason)) assert.include(refusalOf(url, loopback) ?? "allowed", reason, url)
+      if (!also_private.has(reason)) assert.include(rejectionOf(url, loopback) ?? "allowed", reason, url)
     }
     for (const url of ["http://user@example.com/", "http://:@localhost/"]) {
-      assert.include(refusalOf(url, loopback) ?? "allowed", "user name", url)
+      assert.include(rejectionOf(url, loopback) ?? "allowed", "user name", url)
     }
     for (const url of ["http://10.0.0.1/", "https://169。254。169。254/", "https://8.8.8.8/", "https://[::2]/"]) {
-      assert.include(refusalOf(url, loopback) ?? "allowed", "IP address", url)
+      assert.include(rejectionOf(url, loopback) ?? "allowed", "IP address", url)
     }
   })
 
@@ -168,7 +168,7 @@ describe("a webhook's URL", () => {
     rest: hardText({ min: 0, max: 4 })
   }, ({ end, host, rest, scheme }) => {
     const text = `${scheme}${host.join("")}${end}${rest}`
-    if (refusalOf(text, null) !== null) return
+    if (rejectionOf(text, null) !== null) return
     const kept = Result.getOrThrow(accepted(text, null))
     const { hash, hostname, href, password, protocol, username } = new URL(text)
     // What is kept is what is connected to, in the ASCII of a URI.
@@ -183,6 +183,6 @@ describe("a webhook's URL", () => {
     })
     assert.match(hostname, /^[a-z0-9_-]+(\.[a-z0-9_-]+)+\.?$/)
     assert.notMatch(hostname, /^[0-9.]+$/)
-    assert.isNull(refusalOf(href, null))
+    assert.isNull(rejectionOf(href, null))
   }, { arbitrary: { runs: 5000 } })
 })

@@ -4,7 +4,7 @@ import * as Changes from "@messaging-crm/core/Changes"
 import * as Contacts from "@messaging-crm/core/Contacts"
 import { limits } from "@messaging-crm/core/Limits"
 import { Option, Result } from "effect"
-import { contact, context, refusal } from "./Fixtures.ts"
+import { contact, context, rejection } from "./Fixtures.ts"
 
 describe("a note", () => {
   const noted = (notes: string | null, text: string) =>
@@ -16,17 +16,17 @@ describe("a note", () => {
     assert.strictEqual(notesOf("Called", "Called again"), "Called\n\nCalled again")
   })
 
-  it("is refused if all notes were longer than their limit, in code points", () => {
+  it("is rejected if all notes were longer than their limit, in code points", () => {
     // The blank line has two characters, and an emoji is one character of two units.
     const notes = "\u{1F600}".repeat(limits.notes_chars_max - 3)
-    assert.isNull(refusal(noted(notes, "a")))
-    const refused = Option.getOrNull(Result.getFailure(noted(notes, "ab")))
-    assert.deepInclude(refused, { _tag: "NotesTooLong", limit: limits.notes_chars_max })
+    assert.isNull(rejection(noted(notes, "a")))
+    const rejected = Option.getOrNull(Result.getFailure(noted(notes, "ab")))
+    assert.deepInclude(rejected, { _tag: "NotesTooLong", limit: limits.notes_chars_max })
   })
 
-  it("for no contact is refused", () => {
+  it("for no contact is rejected", () => {
     const text = Contacts.AddNote.make({ text: "Called" })
-    assert.strictEqual(refusal(Contacts.addNote(Option.none(), text, context())), "ContactNotFound")
+    assert.strictEqual(rejection(Contacts.addNote(Option.none(), text, context())), "ContactNotFound")
   })
 })
 

@@ -3,7 +3,7 @@ import * as Changes from "@messaging-crm/core/Changes"
 import { assign, AssignConversation } from "@messaging-crm/core/Conversations"
 import { MemberId } from "@messaging-crm/core/Ids"
 import { Option, Result } from "effect"
-import { ada, after, context, conversation, id, refusal } from "./Fixtures.ts"
+import { ada, after, context, conversation, id, rejection } from "./Fixtures.ts"
 
 it("a conversation can be assigned again to its member who has left, and to no other who has", () => {
   const left = { ...ada, left_at: after(1) }
@@ -18,5 +18,5 @@ it("a conversation can be assigned again to its member who has left, and to no o
       context()
     )
   assert.deepStrictEqual(Result.getOrThrow(assigned(ada.id)).changes, Changes.none)
-  assert.strictEqual(refusal(assigned(MemberId.make(id(6)))), "ReferenceUnknown")
+  assert.strictEqual(rejection(assigned(MemberId.make(id(6)))), "ReferenceUnknown")
 })

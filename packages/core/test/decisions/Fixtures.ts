@@ -31,7 +31,7 @@ export const context = (now = after(9), first = 100): DecisionContext => {
   return { now, uuid: () => id(next++) }
 }
 
-export const refusal = (result: Result.Result<unknown, { readonly _tag: string }>) =>
+export const rejection = (result: Result.Result<unknown, { readonly _tag: string }>) =>
   Result.match(result, { onFailure: ({ _tag }) => _tag, onSuccess: () => null })
 
 export const phone = "+4915112345678"

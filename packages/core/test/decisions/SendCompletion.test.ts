@@ -1,4 +1,4 @@
-/** The records of a send that the provider has accepted or refused (contract §12.4, §12.8). */
+/** The records of a send that the provider has accepted or rejected (contract §12.4, §12.8). */
 import { assert, describe, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ConversationId, MessageId } from "@messaging-crm/core/Ids"

@@ -4,7 +4,7 @@ import { SendId } from "@messaging-crm/core/Ids"
 import * as Sends from "@messaging-crm/core/Sends"
 import type { Template } from "@messaging-crm/core/Templates"
 import { DateTime, Option, Result } from "effect"
-import { ada, after, channel, context, conversation, id, phone, refusal } from "./Fixtures.ts"
+import { ada, after, channel, context, conversation, id, phone, rejection } from "./Fixtures.ts"
 
 describe("a send", () => {
   const template: Template = {
@@ -61,9 +61,9 @@ describe("a send", () => {
     assert.deepStrictEqual(changes, Changes.all(Sends.SendRows.insert(queued(100)), enqueued(queued(100))))
     for (const last_inbound_at of [null, DateTime.subtract(after(9), { hours: 24 })]) {
       const silent = Option.some({ ...conversation, last_inbound_at })
-      assert.strictEqual(refusal(send({ conversation: silent }, Sends.SendMessage.make(text))), "ReplyWindowClosed")
+      assert.strictEqual(rejection(send({ conversation: silent }, Sends.SendMessage.make(text))), "ReplyWindowClosed")
       assert.isNull(
-        refusal(
+        rejection(
           send(
             { conversation: silent },
             Sends.SendMessage.make({ type: "template", template: { id: "greeting", components } })
@@ -72,12 +72,12 @@ describe("a send", () => {
       )
     }
     assert.strictEqual(
-      refusal(send({ conversation: Option.none() }, Sends.SendMessage.make(text))),
+      rejection(send({ conversation: Option.none() }, Sends.SendMessage.make(text))),
       "ConversationNotFound"
     )
   })
 
-  it("with a text that the network does not accept is refused with its limit, in code points", () => {
+  it("with a text that the network does not accept is rejected with its limit, in code points", () => {
     const limit = { phone_messaging: 4096, page_messaging: 2000, photo_social: 1000 } as const
     for (const channel_type of ["phone_messaging", "page_messaging", "photo_social"] as const) {
       const on = Option.some({ ...conversation, channel_type, last_inbound_at: null })
@@ -100,11 +100,11 @@ describe("a send", () => {
       Changes.all(Sends.SendRows.insert(expected), enqueued(expected))
     )
     const social = Option.some({ ...channel, type: "photo_social" } as const)
-    assert.strictEqual(refusal(send({ channel: social }, Sends.SendMessage.make(input))), "ChannelTypeUnsuited")
+    assert.strictEqual(rejection(send({ channel: social }, Sends.SendMessage.make(input))), "ChannelTypeUnsuited")
     const paused = Result.succeed({ ...template, status: "PAUSED" })
-    assert.strictEqual(refusal(send({ template: paused }, Sends.SendMessage.make(input))), "TemplateNotApproved")
+    assert.strictEqual(rejection(send({ template: paused }, Sends.SendMessage.make(input))), "TemplateNotApproved")
     const bare = { type: "template", template: { id: "greeting", components: [] } } as const
-    assert.strictEqual(refusal(send({}, Sends.SendMessage.make(bare))), "TemplateValuesMismatch")
+    assert.strictEqual(rejection(send({}, Sends.SendMessage.make(bare))), "TemplateValuesMismatch")
   })
 
   it("is queued again by an attempt that sent nothing, unless its outcome is unknown or known", () => {

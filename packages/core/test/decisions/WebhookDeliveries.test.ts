@@ -4,7 +4,7 @@ import { EventId, WebhookDeliveryId, WebhookId } from "@messaging-crm/core/Ids"
 import * as WebhookDeliveries from "@messaging-crm/core/WebhookDeliveries"
 import * as Webhooks from "@messaging-crm/core/Webhooks"
 import { Option, Result } from "effect"
-import { after, context, id, noon, refusal, webhook } from "./Fixtures.ts"
+import { after, context, id, noon, rejection, webhook } from "./Fixtures.ts"
 
 describe("a webhook delivery", () => {
   const delivery: WebhookDeliveries.WebhookDeliveryRow = {
@@ -50,11 +50,11 @@ describe("a webhook delivery", () => {
 
   it("that is pending does not change, and it is not retried for a disabled or another webhook", () => {
     assert.deepStrictEqual(Result.getOrThrow(retry({ status: "pending" })).changes, Changes.none)
-    assert.strictEqual(refusal(retry({}, null)), "WebhookNotFound")
-    assert.strictEqual(refusal(retry({ webhook_id: WebhookId.make(id(99)) })), "WebhookDeliveryNotFound")
-    assert.strictEqual(refusal(retry({}, { ...webhook, status: "disabled", disabled_at: noon })), "WebhookDisabled")
+    assert.strictEqual(rejection(retry({}, null)), "WebhookNotFound")
+    assert.strictEqual(rejection(retry({ webhook_id: WebhookId.make(id(99)) })), "WebhookDeliveryNotFound")
+    assert.strictEqual(rejection(retry({}, { ...webhook, status: "disabled", disabled_at: noon })), "WebhookDisabled")
     assert.strictEqual(
-      refusal(WebhookDeliveries.retry(Option.none(), Option.some(webhook), context())),
+      rejection(WebhookDeliveries.retry(Option.none(), Option.some(webhook), context())),
       "WebhookDeliveryNotFound"
     )
   })

@@ -57,7 +57,7 @@ const accepted: Attempt = {
   response_body: "ok",
   failure_code: null
 }
-const refused: Attempt = { ...accepted, response_status: 500, failure_code: "http_status" }
+const rejected: Attempt = { ...accepted, response_status: 500, failure_code: "http_status" }
 
 const finished = Changes.settle({ claimed, outcome: "finish" })
 const throttled = (cap: number, until: DateTime.Utc | null = null) =>
@@ -106,7 +106,7 @@ describe("a success", () => {
 })
 
 describe("a failure", () => {
-  const outcome = (to: WebhookRow, attempt = refused, attempt_count = 1) =>
+  const outcome = (to: WebhookRow, attempt = rejected, attempt_count = 1) =>
     failed(
       claimed,
       { delivery: { ...delivery, attempt_count }, body: "{}", full_body: null, webhook: to },
@@ -122,7 +122,7 @@ describe("a failure", () => {
     assert.deepStrictEqual(outcome(webhook), {
       result: null,
       changes: Changes.all(
-        recorded(refused, due_at, "pending"),
+        recorded(rejected, due_at, "pending"),
         counted(4),
         Changes.settle({ claimed, outcome: "postpone", due_at })
       )
@@ -130,14 +130,14 @@ describe("a failure", () => {
   })
 
   it("is the last of the delivery after ten attempts", () => {
-    const { changes } = outcome(webhook, refused, 9)
+    const { changes } = outcome(webhook, rejected, 9)
     assert.deepStrictEqual(changes.settle, finished.settle)
     assert.deepInclude(changes.update?.[0]?.set, { status: "failed", next_attempt_at: null, attempt_count: 10 })
   })
 
   it("pauses its webhook from the fifth on, for one attempt at a time", () => {
     const failing = { ...webhook, consecutive_failures: 4 }
-    assert.deepStrictEqual(failedEndpoint(failing, refused, context()), {
+    assert.deepStrictEqual(failedEndpoint(failing, rejected, context()), {
       result: null,
       changes: Changes.all(counted(5), throttled(1, DateTime.add(after(9), { seconds: 30 })))
     })
@@ -147,8 +147,8 @@ describe("a failure", () => {
     const long = { ...webhook, consecutive_failures: 9, first_failure_at: DateTime.subtract(after(9), { days: 5 }) }
     for (
       const [to, attempt, reason] of [
-        [webhook, { ...refused, response_status: 410 }, "gone"],
-        [long, refused, "failing"]
+        [webhook, { ...rejected, response_status: 410 }, "gone"],
+        [long, rejected, "failing"]
       ] as const
     ) {
       const { changes, result } = outcome(to, attempt)
@@ -163,7 +163,7 @@ describe("a failure", () => {
   })
 
   it("at a disabled webhook ends its delivery, and changes nothing else", () => {
-    for (const attempt of [refused, { ...refused, response_status: 410 }]) {
+    for (const attempt of [rejected, { ...rejected, response_status: 410 }]) {
       assert.deepStrictEqual(outcome(disabled, attempt), {
         result: null,
         changes: Changes.all(recorded(attempt, null, "failed"), finished)

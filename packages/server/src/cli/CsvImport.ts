@@ -1,7 +1,7 @@
 /** Imports contacts from a CSV file, and explains the lines that cannot be imported. */
 import * as ErrorMapping from "@messaging-crm/adapter-http/handlers/ErrorMapping"
 import { explain, type Explanation } from "@messaging-crm/adapter-http/middleware/SchemaIssues"
-import { batch_size, ContactImports, type RowRefused, type UpsertKey } from "@messaging-crm/core/ContactImports"
+import { batch_size, ContactImports, type RowRejected, type UpsertKey } from "@messaging-crm/core/ContactImports"
 import type { Table } from "@messaging-crm/core/ContactTable"
 import { limits } from "@messaging-crm/core/Limits"
 import { Data, Effect, Option, Result, Sink, Stream } from "effect"
@@ -27,7 +27,7 @@ export class FileEmpty extends Data.TaggedError("FileEmpty")<{}> {}
 const asAnswered = (rejection: Effect.Effect<never, { readonly error: Explanation }>) =>
   Effect.map(Effect.flip(rejection), ({ error: { message, param } }): Explanation => ({ message, param }))
 
-const explainRejection = (rejected: RowRefused): Effect.Effect<Explanation> => {
+const explainRejection = (rejected: RowRejected): Effect.Effect<Explanation> => {
   switch (rejected._tag) {
     case "SchemaError":
       return Effect.succeed(explain(rejected.issue))
@@ -48,7 +48,7 @@ const explainRejection = (rejected: RowRefused): Effect.Effect<Explanation> => {
 }
 
 /** Explains a bad line with the file's own column names. */
-const explainLine = (table: Table, line: number, rejected: RowRefused) =>
+const explainLine = (table: Table, line: number, rejected: RowRejected) =>
   Effect.map(explainRejection(rejected), ({ message, param }): BadLine => {
     const column = table.columns.find((one) => one.param === param)
     return param === null || column === undefined
@@ -58,7 +58,7 @@ const explainLine = (table: Table, line: number, rejected: RowRefused) =>
 
 const importBatch = Effect.fnUntraced(function*(table: Table, update: UpsertKey | null, rows: ReadonlyArray<Csv.Row>) {
   const all = rows.map(({ cells }) => cells)
-  const results: ReadonlyArray<Result.Result<string, RowRefused>> = yield* ContactImports.use((imports) =>
+  const results: ReadonlyArray<Result.Result<string, RowRejected>> = yield* ContactImports.use((imports) =>
     update === null ? imports.addRows(table, all) : imports.upsertRows(table, update, all)
   )
   const counted = (wanted: string) =>
