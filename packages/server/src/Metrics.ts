@@ -29,7 +29,7 @@ const heap_used = Metric.gauge("nodejs_heap_size_used_bytes", {
   description: "Used part of V8's heap."
 })
 const heap_limit = Metric.gauge("nodejs_heap_size_limit_bytes", {
-  description: "Maximum size of V8's heap; the process exits beyond it."
+  description: "Maximum size of V8's heap; the process exits if it needs more."
 })
 const build = Metric.withAttributes(
   Metric.gauge("messaging_crm_build_info", {

@@ -241,7 +241,23 @@ const avoided: ReadonlyArray<RegExp> = [
   /\b(?:is|are|be) none\b/i,
   // A question in a table may ask what a thing is.
   /\bwhat (?:is|was|are|were|waits|came|comes)\b(?![^|.]*\?)/i,
-  /At the end of this page/i
+  /At the end of this page/i,
+  /\bexactly when\b/i,
+  /\buntil before\b/i,
+  /\bover all (?:\w+ )?(?:workers|processes|lanes)\b/i,
+  /\berased (?:person|persons|people)\b|\b(?:person|people|contact) (?:was|is|were|are|has(?: since)? been) erased\b/i,
+  /\brecords of the audit\b/i,
+  /\bpaths are below\b/i,
+  /\bstorages\b|\ba storage\b(?! (?:adapter|budget))/i,
+  /\bper \w+ and (?:minute|window|process)\b/i,
+  /\ba time of the last\b/i,
+  /\bfull stops?\b/i,
+  /\bthe maximum of\b/i,
+  /\bpresent (?:members?|numbers?|values?|one)\b/i,
+  /\bwithout end\b/i,
+  /\bmeanwhile\b/i,
+  /\bbeyond (?:its|a|the) (?:limit|maximum)s?\b/i,
+  /\bforeign (?:hosts?|origins?|names?)\b/i
 ]
 
 describe("texts avoid phrases that must be decoded", () => {

@@ -69,7 +69,7 @@ const confirm = Effect.fnUntraced(function*(id: ContactId) {
   if (!process.stdin.isTTY || !process.stdout.isTTY) {
     return yield* Admin.reject("The erasure requires a confirmation. Add --yes to erase without a terminal.")()
   }
-  const message = `Permanently erase contact ${id} with all messages and files?`
+  const message = `Permanently erase the data of contact ${id}, with the texts and files of all messages?`
   if (!(yield* Prompt.run(Prompt.Confirm({ message })))) yield* Admin.reject("Nothing was erased.")()
 })
 
@@ -86,7 +86,7 @@ export const eraseContact = Command.make(
     yield* Admin.asOperator(organization, PersonalData.use((data) => data.erase(contact))).pipe(
       Effect.catchTag("ContactNotFound", absent)
     )
-    yield* Print.result(json, { id: contact }, `Contact ${contact} is erased.`)
+    yield* Print.result(json, { id: contact }, `The data of contact ${contact} is erased.`)
   })
 ).pipe(
   Command.withDescription(
