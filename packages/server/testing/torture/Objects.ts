@@ -145,7 +145,7 @@ class Objects {
         return this.#add("webhooks", idIn(path), ...stepsOf(request))
       case "webhooks.replay":
       case "webhooks.test":
-        return this.#add("webhooks", idIn(path), ...this.#refusable(request))
+        return this.#add("webhooks", idIn(path), ...this.#rejectable(request))
       case "sends.start":
         return this.#start(request)
     }
@@ -168,7 +168,7 @@ class Objects {
   }
 
   /** A request that returns another object, and that this one may reject. */
-  readonly #refusable = (request: Request): ReadonlyArray<RepeatableStep> =>
+  readonly #rejectable = (request: Request): ReadonlyArray<RepeatableStep> =>
     stepsOf(request).map((step) => {
       const { action } = step.action
       const outcome = action.outcome && { ...action.outcome, resource: null }
