@@ -24,6 +24,7 @@ import * as Media from "./Media.ts"
 import { boundedFailure } from "./MessageDetails.ts"
 import {
   applyUpdate,
+  arrived,
   clamped,
   type Message,
   MessageStore,
@@ -79,7 +80,7 @@ export const updateMessage = (
   context: DecisionContext
 ): Changes.Changes => {
   const applied = { ...update, at: clamped(update.at, context.now) }
-  const known = Option.getOrNull(Option.flatMap(found, ({ message }) => message))
+  const known = Option.getOrNull(arrived(found))
   if (known === null) return storeEarlyUpdate({ channel_id, provider_message_id }, found, applied, context.now)
   const after = applyUpdate(known, applied)
   if (after === known) return Changes.none
@@ -175,8 +176,7 @@ export class Inbound extends Context.Service<Inbound, {
         const hold = event.pauses_channel === undefined
           ? Option.none()
           : yield* holds.find(organization_id, channel_id)
-        const isKnown = Option.isSome(Option.flatMap(found, ({ message }) => message))
-        if (isKnown || send_id === null) return { found, hold, completion: null }
+        if (Option.isSome(arrived(found)) || send_id === null) return { found, hold, completion: null }
         const completion = yield* loadCompletion(organization_id, { channel_id, provider_message_id, send_id })
         return { found, hold, completion }
       })
@@ -238,7 +238,7 @@ export class Inbound extends Context.Service<Inbound, {
         if (event.media === null) return yield* commitMessage(organization_id, channel, event, null)
         // The file of a repeated event is not read again.
         const found = yield* findMessage(organization_id, event)
-        if (Option.isSome(Option.flatMap(found, ({ message }) => message))) return
+        if (Option.isSome(arrived(found))) return
         yield* media.receive(
           organization_id,
           event.media,

@@ -105,6 +105,13 @@ export class MessageNotFound extends Schema.TaggedError<MessageNotFound>()("Mess
 /** How long an update is stored without its message. Providers repeat their reports for days, not for weeks. */
 export const early_update_age_max = Duration.days(30)
 
+/** Returns the message of a provider message id, if it has arrived. */
+export const arrived = (found: Option.Option<ProviderMessage>) => Option.flatMap(found, ({ message }) => message)
+
+/** Returns the updates that arrived before the message of a provider message id. */
+export const earlyUpdates = (found: Option.Option<ProviderMessage>): ReadonlyArray<MessageUpdate> =>
+  Option.match(found, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
+
 /** Stores an update that arrived before its message. A repeated one changes nothing. */
 export const storeEarlyUpdate = (
   key: Pick<ProviderMessageColumns, "channel_id" | "provider_message_id">,

@@ -16,7 +16,16 @@ import type { DecisionContext } from "../work/Decide.ts"
 import { type KnownThread, open } from "./Conversations.ts"
 import * as Media from "./Media.ts"
 import { bounded } from "./MessageDetails.ts"
-import { applyUpdate, clamped, insert, type Message, type ProviderMessage, subjectOf } from "./Messages.ts"
+import {
+  applyUpdate,
+  arrived,
+  clamped,
+  earlyUpdates,
+  insert,
+  type Message,
+  type ProviderMessage,
+  subjectOf
+} from "./Messages.ts"
 import type { MessagesReported, ProviderMessageReceived, ProviderMessageSent, Sender } from "./ProviderEvents.ts"
 import { messageEvents } from "./SendCompletion.ts"
 
@@ -47,8 +56,6 @@ interface Loaded {
   readonly threads: ReadonlyArray<KnownThread>
   readonly contact: Matched
 }
-
-const isStored = ({ found }: Loaded) => Option.isSome(Option.flatMap(found, ({ message }) => message))
 
 /** Returns the direction, sender, and status of a message, which depend on its author. */
 const authoredBy = (event: Unread<NetworkMessage>): Pick<Message, "direction" | "sender" | "status"> =>
@@ -81,8 +88,7 @@ const messageOf = (
     edited_at: null,
     deleted_at: null
   }
-  const early = Option.match(found, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
-  const revised = early.reduce(applyUpdate, first)
+  const revised = earlyUpdates(found).reduce(applyUpdate, first)
   // The file of a message whose deletion arrived before it is not stored.
   return { ...revised, media: revised.deleted_at === null ? file : null }
 }
@@ -100,8 +106,8 @@ export const storeMessage = (
   file: Media.MessageMedia | null,
   context: DecisionContext
 ): Changes.Changes => {
-  if (isStored(loaded)) return Changes.none
   const { contact, found, threads } = loaded
+  if (Option.isSome(arrived(found))) return Changes.none
   const who = findOrCreateByIdentity(partnerOf(channel, event), threads, contact, context)
   const known = threads[0]?.conversation ?? null
   const conversation = event.event === "message_sent" && known !== null

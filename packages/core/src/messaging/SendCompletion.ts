@@ -10,6 +10,8 @@ import * as Changes from "../work/Changes.ts"
 import { concurrently, type DecisionContext } from "../work/Decide.ts"
 import {
   applyUpdate,
+  arrived,
+  earlyUpdates,
   insert,
   type Message,
   MessageRows,
@@ -110,7 +112,7 @@ export const complete = (
   // A concurrent erasure of the person writes the send, and so makes this commit fail.
   const aliasesOnly = recipient_aliases.length === 0 ? Changes.none : Changes.all(aliases, SendRows.expect(row))
   if (!isUnproven(row)) return aliasesOnly
-  const known = Option.getOrNull(Option.flatMap(provider_message, ({ message }) => message))
+  const known = Option.getOrNull(arrived(provider_message))
   if (known !== null && isMessageOf(row, known)) {
     return Changes.all(
       aliases,
@@ -121,9 +123,8 @@ export const complete = (
         : Changes.none
     )
   }
-  const early = Option.match(provider_message, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
   const accepted = messageOf(outgoing.value, known === null ? provider_message_id : null, context)
-  const message = [...early, ...updates].reduce(applyUpdate, accepted)
+  const message = [...earlyUpdates(provider_message), ...updates].reduce(applyUpdate, accepted)
   return Changes.all(
     aliases,
     insert(row.channel_id, contact_id, provider_message, message),
@@ -157,7 +158,6 @@ export const loader = Effect.gen(function*() {
     const found = messages.findByProviderId(organization_id, channel_id, provider_message_id)
     if (begun === undefined) return yield* Effect.all({ outgoing: load, provider_message: found }, concurrently)
     const provider_message = yield* found
-    const isStored = Option.isSome(Option.flatMap(provider_message, ({ message }) => message))
-    return { outgoing: isStored ? yield* load : Option.some(begun), provider_message }
+    return { outgoing: Option.isSome(arrived(provider_message)) ? yield* load : Option.some(begun), provider_message }
   })
 })
