@@ -23,7 +23,7 @@ export const now = DateTime.makeUnsafe(Crowd.now)
 export const channel = ChannelId.make(Crowd.id("channel", 3))
 export const contact = ContactId.make(Crowd.id("contact", 1))
 export const conversation = ConversationId.make(Crowd.id("conversation", 1))
-export const message = MessageId.make(Crowd.id("message", 4))
+export const message = MessageId.make(Crowd.id("message", 2))
 export const webhook = WebhookId.make(Crowd.id("webhook", 2))
 export const delivery = WebhookDeliveryId.make(Crowd.id("work", 9))
 export const eventPage = {
@@ -192,21 +192,28 @@ export const matching = Effect.fnUntraced(function*(
   return (row?.ids ?? []).map((ids) => ids ?? [])
 })
 
-/** Filters that name a few contacts, and the time since which contacts were updated. */
+/** Filters that name one contact of the crowd. */
 const exact: Matches = {
-  "a phone": { phone: "+4915112345678" },
-  "an email": { email_key: "alba1@crowd.example" },
-  "an external id": { external_id: "person-10" },
-  "an external id on a channel": { external_id: "person-10", channel: "photo_social" },
+  "a phone": { phone: "+4915561335771" },
+  "an email": { email_key: "gunbastein10058@crowd.example" },
+  "an external id": { external_id: "person-10058" },
+  "an external id on a channel": { external_id: "person-10058", channel: "photo_social" }
+}
+
+/** The names of these filters. */
+export const named: ReadonlySet<string> = new Set(Object.keys(exact))
+
+const combined: Matches = {
+  ...exact,
   "contacts updated since": { updated_since: DateTime.makeUnsafe("2026-11-01T00:00:00.000Z") },
   "contacts updated in the future": { updated_since: DateTime.makeUnsafe("2999-01-01T00:00:00.000Z") }
 }
 
 export const searches = Object.entries<Partial<ContactMatch>>({
   everyone: {},
-  ...exact,
+  ...combined,
   ...Object.fromEntries(
-    Object.entries(exact).map(([name, match]) => [
+    Object.entries(combined).map(([name, match]) => [
       `${name} and other filters`,
       { search_terms: ["an"], ...tag(0), ...owner(0), lifecycle_stage: "lead", ...match }
     ])

@@ -201,6 +201,9 @@ const complaint = (
   return null
 }
 
+/** Returns whether the statement finds a row. */
+export const findsRows = ({ steps: [result] }: Plan): boolean => result !== undefined && result.rows > 0
+
 /** Returns the violations of these limits. */
 export const complaints = (plans: ReadonlyArray<Plan>): ReadonlyArray<string> =>
   plans.flatMap(({ reads, statement, steps }) => {

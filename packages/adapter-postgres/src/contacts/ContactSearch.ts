@@ -17,21 +17,36 @@ export const isSearch = (match: ContactMatch): boolean => {
     (owner_user_id !== null && lifecycle_stage !== null)
 }
 
-/** Returns the condition that a contact `c` passes the filters, except `updated_since`. */
-const passes = (sql: SqlClient.SqlClient, organization_id: OrganizationId, match: ContactMatch): Statement.Fragment => {
+/**
+ * Returns the contacts of an organization that pass the filter for an external ID, or all of them.
+ *
+ * `OFFSET 0` keeps the order of the page out of the subquery. Otherwise, PostgreSQL reads the whole index of that order.
+ */
+const candidates = (
+  sql: SqlClient.SqlClient,
+  organization_id: OrganizationId,
+  { channel, external_id }: ContactMatch
+): Statement.Fragment =>
+  external_id === null ? sql`contacts` : sql`(
+    SELECT *
+    FROM contacts
+    WHERE organization_id = ${organization_id} AND id = ANY(ARRAY(
+      SELECT i.contact_id
+      FROM identity_names n
+      JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
+      WHERE n.organization_id = ${organization_id} AND n.name = ${external_id}
+        AND n.channel_type = ANY(${channel === null ? ChannelType.literals : [channel]}::text[])
+    ))
+    OFFSET 0
+  )`
+
+/** Returns the condition that a contact `c` passes the filters, except `updated_since` and that for an external ID. */
+const passes = (sql: SqlClient.SqlClient, match: ContactMatch): Statement.Fragment => {
   const { channel, email_key, external_id, lifecycle_stage, owner_user_id, phone, search_terms, tag_id } = match
   const conditions: Array<Statement.Fragment> = []
   if (phone !== null) conditions.push(sql`c.primary_phone = ${phone}`)
   if (email_key !== null) conditions.push(sql`c.email_key = ${email_key}`)
-  if (external_id !== null) {
-    const types = channel === null ? ChannelType.literals : [channel]
-    conditions.push(sql`c.id = ANY(ARRAY(
-      SELECT i.contact_id
-      FROM identity_names n
-      JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
-      WHERE n.organization_id = ${organization_id} AND n.channel_type = ANY(${types}::text[]) AND n.name = ${external_id}
-    ))`)
-  } else if (channel !== null) {
+  if (channel !== null && external_id === null) {
     const known = sql`c.identities @> ${json([{ channel_type: channel }])}::jsonb`
     conditions.push(
       channel === "phone_messaging" ? sql`(${known} OR c.primary_phone IS NOT NULL)` : known
@@ -66,9 +81,9 @@ export const pageOf = (
         ${search_terms}::text[]
       ) c
       WHERE ${isUpdatedSince}`
-    : sql`contacts c
+    : sql`${candidates(sql, organization_id, match)} c
         WHERE c.organization_id = ${organization_id}
-          AND ${passes(sql, organization_id, match)}
+          AND ${passes(sql, match)}
           AND ${isUpdatedSince}
           AND (c.updated_at, c.id) < (${at}::timestamptz, ${id}::uuid)`
   return sql`
