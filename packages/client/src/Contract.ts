@@ -1208,7 +1208,7 @@ export interface WebhookReplay {
   readonly created_at: string
 }
 
-/** A request tests the webhook. */
+/** A client tested the webhook. */
 export interface WebhookTestEvent {
   /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
@@ -1531,7 +1531,7 @@ export interface Operations {
         | "contact.updated"
         | "webhook.disabled"
         | "webhook.test"
-      /** Events of this time and later. */
+      /** Events raised at this time or later. */
       readonly since?: string
     }
     readonly response: {

@@ -13,7 +13,7 @@ const filters = {
     AnyEventType.annotate({ description: "Events of this type.", examples: ["message.received"] })
   ),
   since: Schema.optionalKey(SinceTime.pipe(Schema.annotateEncoded({
-    description: "Events of this time and later.",
+    description: "Events raised at this time or later.",
     examples: ["2026-11-20T09:00:00Z"]
   })))
 }

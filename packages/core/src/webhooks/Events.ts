@@ -135,7 +135,7 @@ export const declarations = [
     resource: null
   }),
   declare("webhook.test", {
-    description: "A request tests the webhook.",
+    description: "A client tested the webhook.",
     data: { webhook_id: WebhookId },
     resource: null
   })

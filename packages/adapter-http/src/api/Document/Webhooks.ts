@@ -36,7 +36,10 @@ const parameters = [
 const responses = {
   "2XX": { description: "Delivered. Respond within 15 seconds; the response body is ignored." },
   410: { description: "Disables the webhook." },
-  default: { description: "Not delivered. The same event is posted again, at most ten times within 76 hours." }
+  default: {
+    description:
+      "Not delivered. The service makes up to ten attempts with the same event, over about three days. `Retry-After` can lengthen the pauses."
+  }
 }
 
 const operation = (name: string, summary: string, example: unknown) => ({
