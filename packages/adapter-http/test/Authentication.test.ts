@@ -5,7 +5,10 @@ import { ApiKeys, CreateApiKey } from "@messaging-crm/core/ApiKeys"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { AddMember, Members } from "@messaging-crm/core/Members"
+import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Tags } from "@messaging-crm/core/Tags"
+import { Templates } from "@messaging-crm/core/Templates"
+import * as Mock from "@messaging-crm/provider-mock"
 import { Deferred, Duration, Effect, Layer, Queue, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll } from "vitest"
@@ -170,7 +173,48 @@ describe("requests of one key at once", () => {
     }))
 })
 
-it("100 reads of a key at once that take a second each are all answered in the time of a read", () => {
-  const waves = Math.ceil(100 / limits.requests_at_once)
-  assert.isBelow(waves, Duration.toSeconds(ReadDeadline.defaultValue()))
+it("100 reads of a key at once are all answered where the provider takes a second for each call", async () => {
+  const calls = Effect.runSync(Queue.unbounded<Deferred.Deferred<void>>())
+  const provider = Layer.effect(
+    MessagingProvider,
+    Effect.map(MessagingProvider, (mock) =>
+      MessagingProvider.of({
+        ...mock,
+        templates: (account) =>
+          Effect.suspend(() => {
+            const gate = Deferred.makeUnsafe<void>()
+            Queue.offerUnsafe(calls, gate)
+            return Effect.andThen(Deferred.await(gate), mock.templates(account))
+          })
+      }))
+  ).pipe(Layer.provideMerge(Mock.layer))
+  const begun = Effect.runSync(Queue.unbounded<void>())
+  const templates = Layer.effect(
+    Templates,
+    Effect.map(Templates, (templates) =>
+      Templates.of({
+        ...templates,
+        list: Effect.suspend(() => {
+          Queue.offerUnsafe(begun, undefined)
+          return templates.list
+        })
+      }))
+  )
+  const service = start({ instead: templates, provider })
+  try {
+    const { key } = await service.organization()
+    const answers = Array.from({ length: 100 }, () => service.request("GET", "/v1/templates", { key }))
+    let seconds = 0
+    for (let left = 100; left > 0; left -= limits.requests_at_once) {
+      await Effect.runPromise(Queue.takeN(begun, Math.min(left, limits.requests_at_once)))
+      // The reads in progress share a call.
+      Deferred.doneUnsafe(await Effect.runPromise(Queue.take(calls)), Effect.void)
+      seconds++
+    }
+    assert.deepStrictEqual((await Promise.all(answers)).map(({ status }) => status), Array(100).fill(200))
+    assert.strictEqual(Effect.runSync(Queue.size(calls)), 0)
+    assert.isBelow(seconds, Duration.toSeconds(ReadDeadline.defaultValue()))
+  } finally {
+    await service.stop()
+  }
 })
