@@ -113,30 +113,6 @@ const contactsOf = (contacts: number) => [
   `UPDATE people SET first_name = '漢字' WHERE n % 9973 = 3`,
   `UPDATE people SET company = 'Vergessen' WHERE age > 300 AND n % 2 = 1`,
   `UPDATE people SET company = 'Elsewhere' WHERE organization = 2`,
-  `INSERT INTO contacts
-     (organization_id, id, first_name, last_name, primary_email, email_key, primary_phone, company, owner_user_id,
-      lifecycle_stage, custom_values, search_text, updated_at)
-   SELECT ${idOf("organization", "organization")}, ${idOf("contact", "n")}, first_name, last_name,
-     CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END,
-     CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END, phone, company,
-     -- Member 0 owns a fifth, member 19 some ten, and nobody owns a half.
-     CASE
-       WHEN n % 9001 = 1 THEN ${idOf("member", "20 * organization - 1")}
-       WHEN ${spread("n", 12, 10)} < 2 THEN ${idOf("member", "20 * (organization - 1)")}
-       WHEN ${spread("n", 12, 10)} < 5 THEN ${idOf("member", `20 * (organization - 1) + 1 + ${spread("n", 13, 18)}`)}
-     END,
-     CASE
-       WHEN n % 9001 = 2 THEN 'evangelist'
-       ELSE (ARRAY['lead', 'lead', 'lead', 'customer', 'customer', 'subscriber', NULL])[1 + ${spread("n", 14, 7)}]
-     END,
-     '{}',
-     concat_ws('X', lower(first_name || ' ' || last_name), phone,
-       CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END, lower(company)),
-     updated_at
-   FROM people`,
-  `INSERT INTO contact_texts (organization_id, contact_id, search_text)
-   SELECT organization_id, id, search_text
-   FROM contacts`,
   // Tag 0 is on two fifths, 1 on a twentieth, 2 on some fifty, 3 on half of those older than 300 days, 9 on none, and each
   // other on a quarter.
   `INSERT INTO contact_tags (organization_id, contact_id, tag_id)
@@ -168,10 +144,28 @@ const contactsOf = (contacts: number) => [
   `INSERT INTO identity_names (organization_id, channel_type, name, identity_id)
    SELECT organization_id, channel_type, external_id, id
    FROM identities`,
-  // The copies that a contact's own row has.
-  `UPDATE contacts c
-   SET
-     identities = coalesce((
+  `INSERT INTO contacts
+     (organization_id, id, first_name, last_name, primary_email, email_key, primary_phone, company, owner_user_id,
+      lifecycle_stage, custom_values, search_text, updated_at, identities, tags)
+   SELECT ${idOf("organization", "organization")}, ${idOf("contact", "n")}, first_name, last_name,
+     CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END,
+     CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END, phone, company,
+     -- Member 0 owns a fifth, member 19 some ten, and nobody owns a half.
+     CASE
+       WHEN n % 9001 = 1 THEN ${idOf("member", "20 * organization - 1")}
+       WHEN ${spread("n", 12, 10)} < 2 THEN ${idOf("member", "20 * (organization - 1)")}
+       WHEN ${spread("n", 12, 10)} < 5 THEN ${idOf("member", `20 * (organization - 1) + 1 + ${spread("n", 13, 18)}`)}
+     END,
+     CASE
+       WHEN n % 9001 = 2 THEN 'evangelist'
+       ELSE (ARRAY['lead', 'lead', 'lead', 'customer', 'customer', 'subscriber', NULL])[1 + ${spread("n", 14, 7)}]
+     END,
+     '{}',
+     concat_ws('X', lower(first_name || ' ' || last_name), phone,
+       CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END, lower(company)),
+     updated_at,
+     -- The copies that a contact's own row has.
+     coalesce((
        SELECT jsonb_agg(
          jsonb_build_object(
            'id', id, 'channel_type', channel_type, 'external_id', external_id, 'display_name', display_name,
@@ -180,14 +174,18 @@ const contactsOf = (contacts: number) => [
          ORDER BY id
        )
        FROM identities
-       WHERE organization_id = c.organization_id AND contact_id = c.id
+       WHERE organization_id = ${idOf("organization", "organization")} AND contact_id = ${idOf("contact", "n")}
      ), '[]'),
-     tags = coalesce((
+     coalesce((
        SELECT jsonb_agg(jsonb_build_object('id', t.id, 'name', t.name, 'color', t.color) ORDER BY t.name_key)
        FROM contact_tags ct
        JOIN tags t ON t.organization_id = ct.organization_id AND t.id = ct.tag_id
-       WHERE ct.organization_id = c.organization_id AND ct.contact_id = c.id
-     ), '[]')`
+       WHERE ct.organization_id = ${idOf("organization", "organization")} AND ct.contact_id = ${idOf("contact", "n")}
+     ), '[]')
+   FROM people`,
+  `INSERT INTO contact_texts (organization_id, contact_id, search_text)
+   SELECT organization_id, id, search_text
+   FROM contacts`
 ]
 
 const conversationsOf = (conversations: number) => [
