@@ -73,13 +73,13 @@ export const routerConfig = {
 /** Layer that names the spans of requests. Pass it to the server of the router. */
 export const tracing = Tracing.layer
 
-/** The OpenAPI 3.1 document, made of the contract that validates every request. */
-export const openApi = OpenApi.fromApi(Api)
+/** Returns the OpenAPI 3.1 document, made of the contract that validates every request. It is not made at each start of a process. */
+export const openApi = () => OpenApi.fromApi(Api)
 
 /** Layer for the route of the document, which is prepared at its first request. */
 const layerDocument = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const prepared = yield* Kept.make(
-    Effect.suspend(() => StaticResponse.prepare({ content_type: "application/json", text: JSON.stringify(openApi) }))
+    Effect.suspend(() => StaticResponse.prepare({ content_type: "application/json", text: JSON.stringify(openApi()) }))
   )
   yield* router.add("GET", "/v1/openapi.json", Effect.flatten(prepared))
 }))

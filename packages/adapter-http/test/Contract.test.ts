@@ -119,11 +119,11 @@ describe("the OpenAPI document", () => {
     assert.match(JSON.parse(served.text).openapi, /^3\.1\./)
     const committed = JSON.parse(readFileSync(new URL("../openapi.json", import.meta.url), "utf8"))
     assert.deepStrictEqual(served.body, committed)
-    assert.deepStrictEqual(JSON.parse(JSON.stringify(Http.openApi)), committed)
+    assert.deepStrictEqual(JSON.parse(JSON.stringify(Http.openApi())), committed)
   })
 
   it("says of each operation its scope, its key, and only the rejections that it can answer with", () => {
-    const { paths } = JSON.parse(JSON.stringify(Http.openApi))
+    const { paths } = JSON.parse(JSON.stringify(Http.openApi()))
     for (const { method, path, policy, scope } of operations) {
       const operation = paths[path.slice("/v1".length).replace(/:(\w+)/g, "{$1}")][method.toLowerCase()]
       const key = operation.parameters.find(({ name }: { readonly name: string }) => name === "Idempotency-Key")

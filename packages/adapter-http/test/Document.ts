@@ -34,7 +34,7 @@ export const document: {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly webhooks: Readonly<Record<string, { readonly post: Pick<Required<Operation>, "requestBody"> }>>
   readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>
-} = JSON.parse(JSON.stringify(openApi))
+} = JSON.parse(JSON.stringify(openApi()))
 
 /** Every operation of the document, by method and path. */
 export const documented = Object.entries(document.paths).flatMap(([path, item]) =>

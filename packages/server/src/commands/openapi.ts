@@ -8,7 +8,7 @@ export const openapi = Command.make(
   // The output is always JSON. The flag exists because every command has it.
   Effect.fnUntraced(function*() {
     const { openApi } = yield* Effect.promise(() => import("@messaging-crm/adapter-http"))
-    yield* Print.line(JSON.stringify(openApi, null, 2))
+    yield* Print.line(JSON.stringify(openApi(), null, 2))
   })
 ).pipe(
   Command.withDescription("Print the OpenAPI 3.1 document"),
