@@ -1,24 +1,18 @@
 /**
  * The worker: claims work from the queue and executes it.
  */
-import { Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random, Schedule } from "effect"
-import { ChannelAccounts } from "./catalog/ChannelAccounts.ts"
+import { Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random } from "effect"
+import * as Housekeeping from "./Housekeeping.ts"
 import { Ids, type OrganizationId } from "./kernel/Ids.ts"
+import { logAndPause } from "./kernel/Loops.ts"
 import { work_age, work_items } from "./kernel/Metrics.ts"
 import * as Traces from "./kernel/Traces.ts"
 import { Dispatch } from "./messaging/Dispatch.ts"
-import { Media } from "./messaging/Media.ts"
-import { MessageRetention } from "./messaging/MessageRetention.ts"
-import { Messages } from "./messaging/Messages.ts"
 import { WebhookDeliveries, WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
 import { WebhookReplays } from "./webhooks/WebhookReplays.ts"
-import { Webhooks } from "./webhooks/Webhooks.ts"
-import { Audit } from "./work/Audit.ts"
 import * as Changes from "./work/Changes.ts"
 import { Decide } from "./work/Decide.ts"
-import { Idempotency } from "./work/Idempotency.ts"
 import { SecretCanary } from "./work/SecretCanary.ts"
-import { StorageUse } from "./work/StorageUse.ts"
 import {
   type Backlog,
   type Claim,
@@ -49,18 +43,6 @@ export const shutdown_time_max = Duration.seconds(20)
 const defect_pauses = [2, 5, 10, 20, 40]
 
 const poll_millis = 250
-const sweep_interval = Duration.seconds(15)
-const purge_interval = Duration.hours(1)
-
-/**
- * Logs a failure and pauses for a second, so that an unreachable database does not end
- * the loop, and is not flooded with retries.
- */
-const logAndPause = (what: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.catchCause(
-    effect,
-    (cause) => Effect.andThen(Effect.logError(`${what} failed`, cause), Effect.sleep("1 second"))
-  )
 
 /** A claimed item, and its execution. */
 interface Item {
@@ -107,9 +89,6 @@ const emptyBacklog = { due: 0, later: 0, leased: 0, oldest_due_at: null }
 const ageOf = ({ oldest_due_at }: Backlog, now: DateTime.Utc): number =>
   oldest_due_at === null ? 0 : Duration.toSeconds(DateTime.distance(oldest_due_at, now))
 
-/** Repeats a purge of one batch until it deletes nothing. */
-const untilNone = (purge: Effect.Effect<number>) => Effect.repeat(purge, { until: (removed) => removed === 0 })
-
 export class Worker extends Context.Service<Worker, {
   /** Claims one batch of due work of each kind, executes it, and returns the number of items. */
   readonly runOnce: Effect.Effect<number>
@@ -124,24 +103,17 @@ export class Worker extends Context.Service<Worker, {
   static readonly layer = Layer.effect(
     Worker,
     Effect.gen(function*() {
-      const accounts = yield* ChannelAccounts
-      const audit = yield* Audit
       const canary = yield* SecretCanary
-      const storage = yield* StorageUse
       const decide = yield* Decide
       const deliveries = yield* WebhookDeliveries
       const deliveryStore = yield* WebhookDeliveryStore
       const dispatch = yield* Dispatch
-      const idempotency = yield* Idempotency
+      const housekeeping = yield* Housekeeping.make
       const ids = yield* Ids
       const lease = yield* LeaseTime
-      const media = yield* Media
-      const messages = yield* Messages
-      const retention = yield* MessageRetention
       const queue = yield* WorkQueue
       const replays = yield* WebhookReplays
       const signal = yield* WorkSignal
-      const webhooks = yield* Webhooks
 
       const claim = Effect.fnUntraced(function*(
         kind: WorkKind,
@@ -266,24 +238,6 @@ export class Worker extends Context.Service<Worker, {
           logAndPause("The worker"),
           Effect.forever
         )
-
-      const housekeeping = Effect.all([
-        Effect.flatMap(DateTime.now, queue.sweep).pipe(
-          logAndPause("The sweep"),
-          Effect.repeat(Schedule.spaced(sweep_interval))
-        ),
-        // A purge that fails does not prevent the others.
-        Effect.forEach(
-          [
-            ...[idempotency, deliveries, messages, retention, media, audit, storage].map(({ purge }) =>
-              untilNone(purge)
-            ),
-            Effect.andThen(Effect.all([webhooks.reseal, accounts.reseal], { discard: true }), canary.reseal)
-          ],
-          logAndPause("The purge"),
-          { discard: true }
-        ).pipe(Effect.repeat(Schedule.spaced(purge_interval)))
-      ], { concurrency: "unbounded", discard: true }).pipe(Effect.withTracerEnabled(false))
 
       const run = Effect.gen(function*() {
         const all = yield* Effect.forEach(WorkKind.literals, noneInProgress)

@@ -10,6 +10,7 @@
  */
 import { Array, Context, DateTime, Duration, Effect, FiberSet, Latch, Layer, Metric } from "effect"
 import { type ChannelId, Ids } from "../kernel/Ids.ts"
+import { logAndPause } from "../kernel/Loops.ts"
 import { callbacks_age, callbacks_waiting } from "../kernel/Metrics.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
@@ -196,9 +197,7 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
             isMoreDue
               ? Effect.timeoutOption(freed.await, claim_interval_max)
               : Effect.timeoutOption(arrived.await, poll_time))
-          const recovering = Effect.catchCause(fillAndWait, (cause) =>
-            Effect.andThen(Effect.logError("The callback inbox failed", cause), Effect.sleep("1 second")))
-          return yield* Effect.forever(recovering)
+          return yield* fillAndWait.pipe(logAndPause("The callback inbox"), Effect.forever)
         }).pipe(Effect.scoped)
 
       const measure = Effect.gen(function*() {

@@ -1,0 +1,53 @@
+/**
+ * Housekeeping: the tasks that every worker repeats alongside its work.
+ *
+ * It sweeps the queue, deletes expired data, and encrypts stored secrets with the newest key.
+ */
+import { DateTime, Duration, Effect, Schedule } from "effect"
+import { ChannelAccounts } from "./catalog/ChannelAccounts.ts"
+import { logAndPause } from "./kernel/Loops.ts"
+import { Media } from "./messaging/Media.ts"
+import { MessageRetention } from "./messaging/MessageRetention.ts"
+import { Messages } from "./messaging/Messages.ts"
+import { WebhookDeliveries } from "./webhooks/WebhookDeliveries.ts"
+import { Webhooks } from "./webhooks/Webhooks.ts"
+import { Audit } from "./work/Audit.ts"
+import { Idempotency } from "./work/Idempotency.ts"
+import { SecretCanary } from "./work/SecretCanary.ts"
+import { StorageUse } from "./work/StorageUse.ts"
+import { WorkQueue } from "./work/WorkQueue.ts"
+
+const sweep_interval = Duration.seconds(15)
+const purge_interval = Duration.hours(1)
+
+/** Repeats a purge of one batch until it deletes nothing. */
+const untilNone = (purge: Effect.Effect<number>) => Effect.repeat(purge, { until: (removed) => removed === 0 })
+
+/** Makes the loop of all tasks, which ends only if it is interrupted. */
+export const make = Effect.gen(function*() {
+  const accounts = yield* ChannelAccounts
+  const canary = yield* SecretCanary
+  const queue = yield* WorkQueue
+  const webhooks = yield* Webhooks
+  const purged = [
+    yield* Idempotency,
+    yield* WebhookDeliveries,
+    yield* Messages,
+    yield* MessageRetention,
+    yield* Media,
+    yield* Audit,
+    yield* StorageUse
+  ]
+
+  const sweep = Effect.flatMap(DateTime.now, queue.sweep)
+  const reseal = Effect.andThen(Effect.all([webhooks.reseal, accounts.reseal], { discard: true }), canary.reseal)
+  const purges = [...purged.map(({ purge }) => untilNone(purge)), reseal]
+
+  return Effect.all([
+    sweep.pipe(logAndPause("The sweep"), Effect.repeat(Schedule.spaced(sweep_interval))),
+    // A purge that fails does not prevent the others.
+    Effect.forEach(purges, logAndPause("The purge"), { discard: true }).pipe(
+      Effect.repeat(Schedule.spaced(purge_interval))
+    )
+  ], { concurrency: "unbounded", discard: true }).pipe(Effect.withTracerEnabled(false))
+})
