@@ -201,8 +201,12 @@ const lostIds = (
 export const changeIdentity = (
   former: ReadonlyArray<string>,
   person: Person,
-  known: ReadonlyArray<KnownIdentity>,
-  contact: Option.Option<LoadedContact>,
+  { contact, known }: {
+    /** The identities with a former or a current network ID. */
+    readonly known: ReadonlyArray<KnownIdentity>
+    /** The contact of the identity with a former ID. */
+    readonly contact: Option.Option<LoadedContact>
+  },
   context: DecisionContext
 ): Changes.Changes => {
   const found = known.find(({ network_id }) => former.includes(network_id))

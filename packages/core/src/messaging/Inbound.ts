@@ -325,7 +325,7 @@ export class Inbound extends Context.Service<Inbound, {
             return commit(
               organization_id,
               loadIdentity(organization_id, former, person),
-              ({ contact, known }, context) => changeIdentity(former, person, known, contact, context)
+              (loaded, context) => changeIdentity(former, person, loaded, context)
             )
           }
         }

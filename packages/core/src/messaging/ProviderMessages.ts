@@ -108,16 +108,16 @@ export const storeMessage = (
 ): Changes.Changes => {
   const { contact, found, threads } = loaded
   if (Option.isSome(arrived(found))) return Changes.none
-  const who = findOrCreateByIdentity(partnerOf(channel, event), threads, contact, context)
+  const identity = findOrCreateByIdentity(partnerOf(channel, event), threads, contact, context)
   const known = threads[0]?.conversation ?? null
   const conversation = event.event === "message_sent" && known !== null
     ? { result: known.id, changes: Changes.none }
-    : open(channel, who.result, threads[0], context)
+    : open(channel, identity.result, threads[0], context)
   const message = messageOf(loaded, event, file, conversation.result, context)
-  const { contact_id } = who.result
+  const { contact_id } = identity.result
   const data = { conversation_id: message.conversation_id, message_id: message.id }
   return Changes.all(
-    who.changes,
+    identity.changes,
     conversation.changes,
     message.media === null ? Changes.none : Media.publish(message.media),
     insert(channel.id, contact_id, found, message),

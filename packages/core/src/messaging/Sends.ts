@@ -162,11 +162,11 @@ export const start = (
       return yield* Result.fail(new ReferenceUnknown({ param: "channel_id", value: input.channel_id }))
     }
     const content = yield* templateContent(channel.value, template, input.template)
-    const who = findOrCreateByIdentity(personOf(input), threads, withPhone, context)
-    const conversation = open(channel.value, who.result, threads[0], context)
+    const identity = findOrCreateByIdentity(personOf(input), threads, withPhone, context)
+    const conversation = open(channel.value, identity.result, threads[0], context)
     const to = { conversation_id: conversation.result, channel_id: channel.value.id, recipient: input.phone, member_id }
     const { result, changes } = queue(to, content, context)
-    return { result, changes: Changes.all(who.changes, conversation.changes, changes) }
+    return { result, changes: Changes.all(identity.changes, conversation.changes, changes) }
   })
 
 const personOf = ({ phone }: StartConversation): Person => ({

@@ -55,7 +55,7 @@ describe("a changed identity", () => {
     to: Partial<Person>,
     found: ReadonlyArray<KnownIdentity>,
     of: Option.Option<LoadedContact> = Option.some(owner)
-  ) => changeIdentity(former, person(to), found, of, context())
+  ) => changeIdentity(former, person(to), { known: found, contact: of }, context())
   const newNumber = { external_id: present, phone: present }
 
   it("replaces a former number, and the contact's phone that equals it", () => {
