@@ -17,6 +17,7 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import { type OrganizationId, WebhookDeliveryId, type WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
+import type { SecretUnreadable } from "../kernel/Secrets.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { concurrently, Decide, type DecisionContext, type Write } from "../work/Decide.ts"
@@ -24,7 +25,7 @@ import type { Respond } from "../work/RecordedResponses.ts"
 import { StorageUse } from "../work/StorageUse.ts"
 import type { Claim, ClaimedWork } from "../work/WorkQueue.ts"
 import * as Events from "./Events.ts"
-import { type Attempt, WebhookPosts } from "./WebhookAttempt.ts"
+import { type Attempt, type HostBusy, WebhookPosts } from "./WebhookAttempt.ts"
 import {
   type ClaimedDelivery,
   type FailureCode,
@@ -253,6 +254,20 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
                 : Outcome.finish(claimed)
             }).pipe(Effect.asVoid)
 
+      /** Settles a claim whose event was not posted. It is due later. */
+      const settleUnposted = Effect.fnUntraced(
+        function*(claimed: ClaimedWork, webhook: WebhookRow, { _tag }: HostBusy | SecretUnreadable) {
+          if (_tag === "SecretUnreadable") yield* Outcome.reportUnreadable(webhook)
+          const random = yield* Random.next
+          yield* settleDelivery(claimed, (_, { now }) => ({
+            result: null,
+            changes: _tag === "SecretUnreadable"
+              ? Outcome.hold(claimed, webhook, now)
+              : Outcome.yieldHost(claimed, now, random)
+          }))
+        }
+      )
+
       /** Counts the stored bytes of an attempt. If the budget is used up, the endpoint's response is not stored. */
       const withinBudget = Effect.fnUntraced(function*(
         organization_id: OrganizationId,
@@ -277,27 +292,13 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         const { organization_id } = claimed
         const body = Events.bodyFor(webhook, outgoing)
         const posted = yield* Effect.result(post({ organization_id, webhook, event_id, body }))
-        if (Result.isFailure(posted)) {
-          const isUnreadable = posted.failure._tag === "SecretUnreadable"
-          if (isUnreadable) yield* Outcome.reportUnreadable(webhook)
-          const random = yield* Random.next
-          yield* settleDelivery(claimed, (_, { now }) => ({
-            result: null,
-            changes: isUnreadable ? Outcome.hold(claimed, webhook, now) : Outcome.yieldHost(claimed, now, random)
-          }))
-          return
-        }
+        if (Result.isFailure(posted)) return yield* settleUnposted(claimed, webhook, posted.failure)
         const { attempt: whole, retry_after } = posted.success
         const attempt = yield* withinBudget(organization_id, outgoing, whole)
-        const random = yield* Random.next
+        const after = { attempt, retry_after, url: webhook.url, random: yield* Random.next }
         const disabling = yield* settleDelivery(
           claimed,
-          (current, context) =>
-            attempt.failure_code === null
-              ? { result: null, changes: Outcome.succeeded(claimed, current, attempt) }
-              : current.webhook.url !== webhook.url
-              ? { result: null, changes: Outcome.postAgain(claimed, context.now) }
-              : Outcome.failed(claimed, current, { attempt, retry_after }, random, context),
+          (current, context) => Outcome.attempted(claimed, current, after, context),
           // After a success, what was loaded before the attempt is loaded again only after a conflict.
           attempt.failure_code === null ? Effect.succeed(found) : undefined
         )

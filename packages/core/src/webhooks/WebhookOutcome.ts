@@ -148,6 +148,21 @@ export const failed = (
   return { result: disabling, changes }
 }
 
+/** The changes after an attempt at a URL. A failure does not count if the webhook no longer has that URL. */
+export const attempted = (
+  claimed: ClaimedWork,
+  current: Outgoing,
+  posted: Posted & { readonly url: string; readonly random: number },
+  context: DecisionContext
+): Changes.Decision<Disabling> => {
+  if (posted.attempt.failure_code === null) {
+    return { result: null, changes: succeeded(claimed, current, posted.attempt) }
+  }
+  return current.webhook.url === posted.url
+    ? failed(claimed, current, posted, posted.random, context)
+    : { result: null, changes: postAgain(claimed, context.now) }
+}
+
 /** Logs and counts that a webhook was disabled because of its endpoint. */
 export const reportDisabled = ({ id: webhook_id }: WebhookRow, reason: Exclude<Disabling, null>) =>
   Effect.andThen(
