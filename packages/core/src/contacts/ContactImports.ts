@@ -186,12 +186,13 @@ export class ContactImports extends Context.Service<ContactImports, {
           const results = contacts.length === 0
             ? []
             : yield* Effect.orDie(upserts.upsert(UpsertContacts.make({ match: key, contacts })))
-          const left = [...results]
-          return read.map(Result.flatMap((): Result.Result<Upserted["outcome"], RowRejected> => {
-            const next: Result.Result<Upserted, RowRejected> = left.shift() ??
-              Result.fail(new KeyMissing({ column: key }))
-            return Result.map(next, ({ outcome }) => outcome)
-          }))
+          // There is a result for each row that was read, in order.
+          let next = 0
+          return read.map(
+            Result.flatMap((): Result.Result<Upserted["outcome"], RowRejected> =>
+              Result.map(Array.getUnsafe(results, next++), ({ outcome }) => outcome)
+            )
+          )
         }
       )
 
