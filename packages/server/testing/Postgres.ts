@@ -38,7 +38,7 @@ const bundlePrograms = async (folder: string) => {
 
 /** How long the tests take, and what to do about it. AGENTS.md has the same. */
 export const announcement =
-  "Starting PostgreSQL. All tests take about 4 minutes on 2 processors; `npm test -- packages/core` runs a part of them.\n"
+  "Starting PostgreSQL. All tests take about 3 minutes on 2 processors; `npm test -- packages/core` runs a part of them.\n"
 
 export const setup = async (): Promise<() => Promise<void>> => {
   process.stdout.write(announcement)
