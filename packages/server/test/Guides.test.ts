@@ -232,7 +232,9 @@ const avoidedInComments: ReadonlyArray<RegExp> = [
   /\bholds? up\b/i,
   /\bfor good\b/i,
   /\bblindly\b/i,
-  /\bbegins? anew\b/i
+  /\bbegins? anew\b/i,
+  // A request is rejected. Only a connection is refused, and a program can refuse to do something.
+  /(?<!\bconnection )\brefus(?:es?|ed|ing|als?)\b(?! (?:to|connections?)\b)/i
 ]
 
 /** In texts for users also relative clauses in place of a noun, and phrases that describe a page instead of its subject. */
