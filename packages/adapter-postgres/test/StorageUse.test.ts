@@ -9,7 +9,7 @@ import { Context, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
 
-const requests = Number(process.env["STORAGE_REQUESTS"] ?? 500)
+const requests = Number(process.env["STORAGE_REQUESTS"] ?? 100)
 
 /** The limit for a request that changes nothing: 20 MB for 10,000 of them. */
 const request_bytes_max = 2000
@@ -54,6 +54,6 @@ it.layer(Processes.database, { excludeTestServices: true })("What requests store
       assert.isAbove(outcomes[0]?.body.byteLength ?? 0, 4 * limits.notes_chars_max)
       const grown = (yield* size) - before
       assert.isBelow(grown, request_bytes_max * requests)
-      if (requests > 500) yield* Effect.logInfo(`${requests} requests: ${grown} bytes`)
+      if (requests > 100) yield* Effect.logInfo(`${requests} requests: ${grown} bytes`)
     }), 600_000)
 })
