@@ -48,7 +48,7 @@ export const workloads: ReadonlyArray<Workload> = [
   },
   {
     name: "filter",
-    title: "filter by tag and stage, 1 of 80",
+    title: "filter by tag and stage (1 in 80 contacts matches)",
     requests: () =>
       reads(64, (index) => {
         const stage = Population.stages[index % Population.stages.length]

@@ -20,8 +20,8 @@ export const contacts = ({ list, one }: Transport) => ({
   get: (contact_id: string, options?: RequestOptions): Promise<WithResponse<Contact>> =>
     one("GET /contacts/{contact_id}", { path: { contact_id } }, options),
   /**
-   * Changes the given fields. `null` clears a field, `custom_values` is merged by key, `tag_ids` replaces all tags,
-   * `add_tag_ids` and `remove_tag_ids` change single ones.
+   * Changes the given fields. `null` clears a field, `custom_values` changes only the custom fields that it
+   * contains, `tag_ids` replaces all tags, `add_tag_ids` and `remove_tag_ids` change single ones.
    */
   update: (contact_id: string, changes: UpdateContact, options?: RequestOptions): Promise<WithResponse<Contact>> =>
     one("PATCH /contacts/{contact_id}", { path: { contact_id }, body: changes }, options),

@@ -134,7 +134,7 @@ export interface Contact {
   readonly updated_at: string
 }
 
-/** A contact was created, except by an import without `--update`. */
+/** A contact was created. Imports without `--update` do not raise this event. */
 export interface ContactCreatedEvent {
   /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
@@ -301,7 +301,7 @@ export interface CreateContact {
     | "evangelist"
     | "other"
     | null
-  /** Values by contact field ID. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all. */
+  /** Values by contact field ID. Only the fields that you send change: an absent field keeps its value, `null` removes its value, and `null` for the whole object removes all. */
   readonly custom_values?: Readonly<Record<string, string | null>> | null
   /** Replaces the whole set of tags; `null` removes all. */
   readonly tag_ids?: ReadonlyArray<string> | null
@@ -441,7 +441,7 @@ export interface Identity {
   readonly username: string | null
 }
 
-/** The organization used up its storage for idempotency records, events, and webhook deliveries. Reads and replays still work. */
+/** The organization used up its storage for idempotency records, events, and webhook deliveries. Reads still work, and so do retries whose response is already recorded. */
 export interface InsufficientStorage {
   readonly error: {
     readonly code: "storage_exhausted"
@@ -454,7 +454,7 @@ export interface InsufficientStorage {
   }
 }
 
-/** An internal error occurred. You can safely retry a read. Retry a write only with the same Idempotency-Key. Before you retry a write without a key, read the resource. */
+/** An internal error occurred. You can safely retry a read. Retry a write only with the same Idempotency-Key. Before you retry a write without an Idempotency-Key, read the resource. */
 export interface InternalError {
   readonly error: {
     readonly code: "internal_error"
@@ -475,7 +475,7 @@ export interface Media {
   readonly byte_size: number | null
   /** The transcript of an audio or video file, if the provider transcribes it. */
   readonly transcript: string | null
-  /** A link to the file, valid for one hour without a key. Each read of the message returns a new link. An organization can have 8 downloads in progress; further ones get 503 with `Retry-After`. Null if the file is not stored because it exceeds 16 MB or the provider did not deliver it. */
+  /** A link to the file. It is valid for one hour and needs no API key. Each read of the message returns a new link. An organization can have 8 downloads in progress; further ones get 503 with `Retry-After`. Null if the file is not stored because it exceeds 16 MB or the provider did not deliver it. */
   readonly url: string | null
 }
 
@@ -1006,7 +1006,7 @@ export interface UpdateContact {
     | "evangelist"
     | "other"
     | null
-  /** Values by contact field ID. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all. */
+  /** Values by contact field ID. Only the fields that you send change: an absent field keeps its value, `null` removes its value, and `null` for the whole object removes all. */
   readonly custom_values?: Readonly<Record<string, string | null>> | null
   /** Replaces the whole set of tags; `null` removes all. */
   readonly tag_ids?: ReadonlyArray<string> | null
@@ -1083,7 +1083,7 @@ export interface UpsertContact {
     | "evangelist"
     | "other"
     | null
-  /** Values by contact field ID. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all. */
+  /** Values by contact field ID. Only the fields that you send change: an absent field keeps its value, `null` removes its value, and `null` for the whole object removes all. */
   readonly custom_values?: Readonly<Record<string, string | null>> | null
   /** Replaces the whole set of tags; `null` removes all. */
   readonly tag_ids?: ReadonlyArray<string> | null

@@ -46,7 +46,7 @@ export const webhooks = ({ list, one }: Transport) => ({
   /** Posts one signed `webhook.test` event. The result is its delivery, which is pending. */
   test: (webhook_id: string, options?: RequestOptions): Promise<WithResponse<WebhookDelivery>> =>
     one("POST /webhooks/{webhook_id}/test", { path: { webhook_id } }, options),
-  /** Posts again the stored events since a time, at most 30 days ago: oldest first, one at a time. */
+  /** Reposts the stored events since a time, at most 30 days ago: oldest first, one at a time. */
   replay: (webhook_id: string, since: string, options?: RequestOptions): Promise<WithResponse<WebhookReplay>> =>
     one("POST /webhooks/{webhook_id}/replay", { path: { webhook_id }, body: { since } }, options),
   /** Makes a delivery due now: its event is posted again. */

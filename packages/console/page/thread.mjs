@@ -231,7 +231,7 @@ const compose = (conversation) =>
           onSend: (template, text) => send({ type: "template", template }, text)
         })}>Template</button>`
   }
-    <span class="hint faint">Enter sends, Shift+Enter starts a line</span>
+    <span class="hint faint">Enter to send, Shift+Enter for a new line</span>
     <button class="primary">Send</button>
   </div>
 </form>`
@@ -241,8 +241,8 @@ export const thread = () => {
   const { contact, conversation } = state
   if (conversation === null) {
     return html`<section class="thread none"><p class="empty">Select a conversation.<br>
-      <kbd>j</kbd> <kbd>k</kbd> move, <kbd>r</kbd> replies${
-      place.canWrite ? html`, <kbd>c</kbd> writes as the customer` : ""
+      <kbd>j</kbd>/<kbd>k</kbd>: move, <kbd>r</kbd>: reply${
+      place.canWrite ? html`, <kbd>c</kbd>: write as the customer` : ""
     }</p></section>`
   }
   const pending = state.pending.filter(({ conversation_id }) => conversation_id === conversation.id)

@@ -74,14 +74,14 @@ export const InternalError = body(
   "InternalError",
   500,
   ["internal_error"],
-  "An internal error occurred. You can safely retry a read. Retry a write only with the same Idempotency-Key. Before you retry a write without a key, read the resource."
+  "An internal error occurred. You can safely retry a read. Retry a write only with the same Idempotency-Key. Before you retry a write without an Idempotency-Key, read the resource."
 )
 export const InsufficientStorage = HttpApiSchema.WithHeaders(
   body(
     "InsufficientStorage",
     507,
     ["storage_exhausted"],
-    "The organization used up its storage for idempotency records, events, and webhook deliveries. Reads and replays still work."
+    "The organization used up its storage for idempotency records, events, and webhook deliveries. Reads still work, and so do retries whose response is already recorded."
   ),
   retryAfter
 )

@@ -50,7 +50,8 @@ export class SendsGroup extends HttpApiGroup.make("sends")
         OpenApi.annotations({
           identifier: "getSend",
           summary: "Get a send",
-          description: "Returns a send. Its status changes until it is `sent` or `failed`."
+          description:
+            "Returns a send. Its status changes until it is `sent` or `failed`. A send that failed with `outcome_unknown` can still become `sent`."
         })
       )
       .annotate(Examples.Example, { response: Examples.one(Examples.sent) })

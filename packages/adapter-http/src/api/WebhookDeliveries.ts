@@ -77,7 +77,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
           identifier: "replayWebhook",
           summary: "Replay events",
           description:
-            "Posts again the stored events that the webhook subscribes to, starting at `since`: oldest first, one at a time, with the same ids and bodies. Live events are not delayed. A failed attempt is repeated before the next event."
+            "Reposts the stored events that the webhook subscribes to, starting at `since`: oldest first, one at a time, with the same ids and bodies. Live events are not delayed. A failed attempt is repeated before the next event."
         })
       )
       .annotate(Examples.Example, {

@@ -50,7 +50,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
           identifier: "createWebhook",
           summary: "Create a webhook",
           description:
-            `Subscribes a public https endpoint to events. Store \`signing_secret\`: it is not shown again. A retry without an \`Idempotency-Key\` creates a second webhook. An organization has at most ${limits.webhooks_active_max} active webhooks; a further one fails with \`conflict\`.`
+            `Subscribes a public https endpoint to events. Store \`signing_secret\`: it is not shown again. A retry without an \`Idempotency-Key\` creates a second webhook. An organization has at most ${limits.webhooks_active_max} active webhooks; creating another one fails with \`conflict\`.`
         })
       )
       .annotate(Examples.Example, {
@@ -101,7 +101,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
           identifier: "rotateWebhookSecret",
           summary: "Rotate the signing secret",
           description:
-            `Replaces the signing secret. Store \`signing_secret\`: it is not shown again. For 24 hours, each request has signatures of the new and of the old secret, separated by a space. At most ${limits.webhook_secrets_max} secrets sign at a time; a further rotation fails with \`conflict\`.`
+            `Replaces the signing secret. Store \`signing_secret\`: it is not shown again. For 24 hours, each request has signatures of the new and of the old secret, separated by a space. At most ${limits.webhook_secrets_max} secrets sign at a time; another rotation fails with \`conflict\`.`
         })
       )
       .annotate(Examples.Example, {

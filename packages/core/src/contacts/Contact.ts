@@ -190,7 +190,7 @@ export const WritableContact = Schema.Struct({
   custom_values: Schema.optionalKey(
     Schema.NullOr(Schema.Record(FieldKey, Schema.NullOr(CustomValue))).annotate({
       description:
-        "Values by contact field ID. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all."
+        "Values by contact field ID. Only the fields that you send change: an absent field keeps its value, `null` removes its value, and `null` for the whole object removes all."
     })
   ),
   tag_ids: Schema.optionalKey(

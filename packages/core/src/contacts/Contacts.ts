@@ -173,7 +173,7 @@ export const create = (
 export const current = (found: Option.Option<LoadedContact>): Result.Result<Contact, ContactNotFound> =>
   Result.map(Result.fromOption(found, () => new ContactNotFound()), withoutVersion)
 
-/** Sets the given fields of a contact. Custom values are merged by key; tags are replaced, or added and removed. */
+/** Sets the given fields of a contact. Custom fields that are not given keep their values; tags are replaced, or added and removed. */
 export const update = (
   found: Option.Option<LoadedContact>,
   references: References,

@@ -10,8 +10,8 @@ const decodeBase64Url = Schema.decodeUnknownOption(Schema.Uint8ArrayFromBase64Ur
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 /**
- * The root keys, 32 bytes each, newest first. The first signs and encrypts; all
- * verify and decrypt.
+ * The root keys, 32 bytes each. The first signs and encrypts; all verify and
+ * decrypt.
  *
  * The default is a random key of this process, so its signatures are not valid
  * after a restart. A server sets the keys from `SECRET_KEY`.

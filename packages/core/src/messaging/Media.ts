@@ -102,7 +102,7 @@ export const LinkedMedia = Schema.Struct({
   }),
   url: Schema.NullOr(Schema.String.annotate({ format: "uri" })).annotate({
     description:
-      "A link to the file, valid for one hour without a key. Each read of the message returns a new link. An organization can have 8 downloads in progress; further ones get 503 with `Retry-After`. Null if the file is not stored because it exceeds 16 MB or the provider did not deliver it."
+      "A link to the file. It is valid for one hour and needs no API key. Each read of the message returns a new link. An organization can have 8 downloads in progress; further ones get 503 with `Retry-After`. Null if the file is not stored because it exceeds 16 MB or the provider did not deliver it."
   })
 }).annotate({ identifier: "Media", description: "The file of a message." })
 export interface LinkedMedia extends Schema.Schema.Type<typeof LinkedMedia> {}

@@ -112,7 +112,7 @@ export const declarations = [
     resource: "conversation"
   }),
   declare("contact.created", {
-    description: "A contact was created, except by an import without `--update`.",
+    description: "A contact was created. Imports without `--update` do not raise this event.",
     data: { contact_id: ContactId },
     resource: "contact"
   }),

@@ -235,7 +235,7 @@ export class WebhookReplayStore extends Context.Service<WebhookReplayStore, {
 
 /** Operations on the replays of the current actor's webhooks. */
 export class WebhookReplays extends Context.Service<WebhookReplays, {
-  /** Posts again the stored events that the webhook subscribes to, starting at `since`, oldest first. */
+  /** Reposts the stored events that the webhook subscribes to, starting at `since`, oldest first. */
   readonly start: Write<
     [webhook_id: WebhookId, input: ReplayWebhook],
     WebhookReplay,

@@ -9,14 +9,24 @@ import * as Admin from "./Admin.ts"
 import * as Flags from "./Flags.ts"
 import * as Print from "./Print.ts"
 
-export const names = {
-  account: Flag.String("account").pipe(
-    Flags.optional("ID of the number, page, or account at the network", "the stored account")
-  ),
-  app: Flag.String("app").pipe(Flags.optional("ID of the Meta app that receives the callbacks", "the stored app")),
-  page: Flag.String("page").pipe(
-    Flags.optional("ID of the page to which a photo_social account is connected", "none")
-  )
+const account = "ID of the number, page, or account at the network"
+const app = "ID of the Meta app that receives the callbacks"
+const page = Flag.String("page").pipe(
+  Flags.optional("ID of the page to which a photo_social account is connected", "none")
+)
+
+/** The IDs of a new channel's account. */
+export const newIds = {
+  account: Flag.String("account").pipe(Flags.optional(`${account}; required with --token-file`, "none")),
+  app: Flag.String("app").pipe(Flags.optional(`${app}; required with --token-file`, "none")),
+  page
+}
+
+/** The IDs of the account of a channel that can have one already. */
+export const ids = {
+  account: Flag.String("account").pipe(Flags.optional(account, "the stored account")),
+  app: Flag.String("app").pipe(Flags.optional(app, "the stored app")),
+  page
 }
 
 /** Layer for accounts and for checks of them at their networks. It is loaded when a command needs it. */
@@ -29,7 +39,7 @@ export const token_file = Flag.String("token-file").pipe(
   Flag.withDescription("File with the token of the account, or - for stdin")
 )
 
-type GivenIds = { readonly [Name in keyof typeof names]: Option.Option<string> }
+type GivenIds = { readonly [Name in keyof typeof ids]: Option.Option<string> }
 
 /** Returns the account ids, or `Option.none()` if no flag is set. */
 export const readAccountIds = Effect.fnUntraced(function*({ account, app, page }: GivenIds) {

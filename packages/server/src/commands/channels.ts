@@ -67,7 +67,7 @@ const connect = Command.make(
     business_account: Flag.String("business-account").pipe(
       Flags.optional("ID of the business account; required for a phone_messaging channel", "none")
     ),
-    ...AccountFlags.names,
+    ...AccountFlags.newIds,
     token_file: Flag.String("token-file").pipe(
       Flags.optional("File with the token of the account, or - for stdin", "no account is connected")
     ),
@@ -130,7 +130,7 @@ const setToken = Command.make(
   {
     organization: Admin.organization,
     channel: Flags.id("channel", ChannelId, "ID of the channel"),
-    ...AccountFlags.names,
+    ...AccountFlags.ids,
     token_file: AccountFlags.token_file,
     json: Print.json
   },

@@ -37,7 +37,7 @@ const counts = ({ created, failed, unchanged, updated }: Summary): string =>
 const help = `Import contacts from a CSV file
 
   The first line names the columns: contact fields (first_name, primary_phone, owner_user_id, notes ...),
-  custom_values.KEY for a custom field, tags for names of tags, and tag_ids for their IDs. Separate several tags by
+  custom_values.KEY for a custom field, tags for names of tags, and tag_ids for their IDs. Separate multiple tags with
   semicolons. An empty cell sets nothing. If a column is unknown, nothing is imported.
 
   Without --update, an import only creates contacts. To continue an interrupted import, import the same file again.
@@ -124,7 +124,9 @@ const importContacts = Command.make(
           Admin.reject(`Unknown column: "${column}". Nothing was imported. Rename or remove the column.`)(),
         FileEmpty: Admin.reject("The file is empty. Its first line must name the columns."),
         KeyUnsuitable: ({ column }) =>
-          Admin.reject(`--key must be the name of a column with a single value, not "${column}".`)(),
+          Admin.reject(
+            `--key must name a column of the file whose cells contain one value each, not a list such as "tags". No such column: "${column}".`
+          )(),
         RowEndless: ({ line }) =>
           Admin.reject(
             `line ${line}: The row is unterminated, probably because of an unclosed quote. Rows already imported are kept.`

@@ -80,7 +80,7 @@ export const settings = {
     name: "METRICS_PORT",
     group: "Network",
     meaning: "Separate port for /metrics, in workers too",
-    otherwise: "/metrics is served on PORT; a worker serves none",
+    otherwise: "serve uses PORT; a worker serves no metrics",
     expected: "a port number from 1 to 65535",
     parse: integer(1, 65_535)
   }),
@@ -139,7 +139,7 @@ export const settings = {
     name: "SECRET_KEY",
     group: "Database and secrets",
     meaning:
-      "Key that signs cursors, media links, and the mock provider's callbacks, and encrypts webhook secrets and channel tokens; a list allows rotation, newest first",
+      "Key that signs cursors, media links, and the mock provider's callbacks, and encrypts webhook secrets and channel tokens; in a list, the first key signs and encrypts, and every key verifies and decrypts (see operating.md)",
     otherwise: "required; dev keeps one in its data directory",
     expected: "32 bytes in base64, or a comma-separated list of such keys; create one with `openssl rand -base64 32`",
     parse: rootKeys,

@@ -27,8 +27,8 @@ filters, until \`next_cursor\` is null. A page can have fewer items than \`page_
 
 Every error has the form \`{"error": {"code", "message", "param", "request_id"}}\`. Use \`code\` in programs; \`message\` is
 for people. \`param\` identifies the invalid field or parameter, if there is one, and \`request_id\` equals \`X-Request-Id\`.
-After a 500, retry a read, or a write with the same \`Idempotency-Key\`. Before you retry a write without a key, read the
-resource.
+After a 500, retry a read, or a write with the same \`Idempotency-Key\`. Before you retry a write
+without an \`Idempotency-Key\`, read the resource.
 
 A known path with an unsupported method returns 405 \`method_not_allowed\` and lists the supported methods in \`Allow\`. An
 unknown path returns 404 \`not_found\`. Invalid HTTP returns 400 \`invalid_input\`, a slow request 408 \`request_timeout\`, an
