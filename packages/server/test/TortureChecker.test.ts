@@ -2,6 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { check } from "../testing/torture/Checker.ts"
 import { defects } from "../testing/torture/Defects.ts"
+import * as EventRules from "../testing/torture/EventRules.ts"
+import { gather } from "../testing/torture/Evidence.ts"
 import { judge, type Specification, type Step } from "../testing/torture/Linearizability.ts"
 import * as MemoryRun from "../testing/torture/MemoryRun.ts"
 import { shrink } from "../testing/torture/Shrink.ts"
@@ -113,7 +115,9 @@ describe("the checker", () => {
       assert.isTrue(webhooks.some(({ status }) => status === "disabled"))
       for (const { event_id } of webhooks) {
         const received = history.received.filter((delivery) => delivery.event_id !== event_id)
-        assert.isNotEmpty(check({ ...history, received }), `The loss of ${String(event_id)} was not found.`)
+        // Only the rules of events: the search for an order, which `check` adds, takes most of its time.
+        const violations = EventRules.check(gather({ ...history, received }))
+        assert.isNotEmpty(violations, `The loss of ${String(event_id)} was not found.`)
       }
     }))
 
