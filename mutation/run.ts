@@ -48,7 +48,7 @@ const run = async (name: string, module: Module): Promise<boolean> => {
   const killed = mutants.length - survivors.length
   const share = 100 * killed / mutants.length
   console.log(
-    `| ${name} | ${mutants.length} | ${killed} | ${share.toFixed(1)} % | ${explained.length} |`
+    `| ${name} | ${mutants.length} | ${killed} | ${share.toFixed(1)}% | ${explained.length} |`
   )
   return share >= killed_min
 }

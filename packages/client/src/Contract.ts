@@ -49,7 +49,7 @@ export interface Channel {
   readonly name: string
   /** The phone number, or the name of the account or page. */
   readonly address: string
-  /** The account whose templates can be sent on the channel. Null on the two social channel types. */
+  /** The account whose templates can be sent on the channel. Null for `photo_social` and `page_messaging` channels. */
   readonly phone_messaging_business_account_id: string | null
   readonly connected_at: string
 }
@@ -188,7 +188,7 @@ export interface Conversation {
   readonly contact: {
     readonly id: string
     readonly display_name: string | null
-    /** The network's ID of the contact on this channel; on phone messaging, the number. */
+    /** The network's ID for the contact on this channel; on `phone_messaging`, the number if the network provides it. */
     readonly external_id: string | null
     readonly username: string | null
   }
@@ -406,7 +406,7 @@ export interface EventMessage {
   readonly status: "received" | "sent" | "delivered" | "read" | "failed"
   readonly media: EventMedia | null
   readonly details: MessageDetails | null
-  /** The messaging provider's ID of the message. */
+  /** The messaging provider's ID for the message. */
   readonly provider_message_id: string | null
   readonly created_at: string
   readonly sent_at: string | null
@@ -435,7 +435,7 @@ export interface Identity {
   readonly id: string
   /** `phone_messaging` is WhatsApp, `photo_social` is Instagram, `page_messaging` is Messenger. */
   readonly channel_type: "phone_messaging" | "photo_social" | "page_messaging"
-  /** The network's ID of the person; on phone messaging, the number. */
+  /** The network's ID for the person; on `phone_messaging`, the number if the network provides it. */
   readonly external_id: string
   readonly display_name: string | null
   readonly username: string | null
@@ -504,7 +504,7 @@ export interface Message {
   readonly status: "received" | "sent" | "delivered" | "read" | "failed"
   readonly media: Media | null
   readonly details: MessageDetails | null
-  /** The messaging provider's ID of the message. */
+  /** The messaging provider's ID for the message. */
   readonly provider_message_id: string | null
   readonly created_at: string
   readonly sent_at: string | null
@@ -654,7 +654,7 @@ export interface MessageReceivedEvent {
   }
 }
 
-/** The messaging provider accepted an outbound message, or the business wrote one in the network's own app. */
+/** The messaging provider accepted an outbound message, or someone in the organization wrote one in the network's own app, such as the WhatsApp Business app. */
 export interface MessageSentEvent {
   /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
@@ -765,7 +765,7 @@ export type SendMessage = {
 
 /** The author of a message. */
 export interface Sender {
-  /** A message sent through the API has the member of the API key as its sender; `business_app` means the network's own app. */
+  /** The sender of a message sent through the API is the member for whom the API key was created. `business_app` means that the message was written in the network's own app. */
   readonly type: "contact" | "member" | "agent" | "system" | "business_app"
   readonly name: string | null
 }
@@ -802,13 +802,13 @@ export interface Template {
   readonly id: string
   readonly name: string
   readonly language: string
-  /** An open enumeration of the provider: `MARKETING`, `UTILITY`, `AUTHENTICATION` and others. */
+  /** Set by the provider: `MARKETING`, `UTILITY`, or `AUTHENTICATION`. New values can appear. */
   readonly category: string
-  /** An open enumeration of the provider: `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`, `DISABLED` and more. Only an `APPROVED` template can be sent. */
+  /** Set by the provider: `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`, `DISABLED`, or another value. New values can appear. Only an `APPROVED` template can be sent. */
   readonly status: string
   /** The template can be sent on the channels of this account. */
   readonly phone_messaging_business_account_id: string
-  /** An open enumeration of the provider: `POSITIONAL`, `NAMED` and others. */
+  /** Set by the provider: `POSITIONAL` or `NAMED`. New values can appear. */
   readonly parameter_format: string
   readonly components: ReadonlyArray<TemplateComponent>
 }
@@ -850,11 +850,11 @@ export interface TemplateChoice {
 }
 
 export interface TemplateComponent {
-  /** Upper case. An open enumeration: `HEADER`, `BODY`, `FOOTER`, `BUTTONS` and others. */
+  /** Upper case: `HEADER`, `BODY`, `FOOTER`, or `BUTTONS`. New values can appear. */
   readonly type: string
   /** With placeholders, numbered as in `{{1}}` or named as in `{{first_name}}`. */
   readonly text: string | null
-  /** The format of a header: `TEXT`, `IMAGE` and others. */
+  /** The format of a header: `TEXT`, `IMAGE`, `VIDEO`, `DOCUMENT`, or another value. New values can appear. */
   readonly format: string | null
   readonly buttons: ReadonlyArray<TemplateButton> | null
 }
@@ -1087,7 +1087,7 @@ export interface UpsertContact {
   readonly custom_values?: Readonly<Record<string, string | null>> | null
   /** Replaces the whole set of tags; `null` removes all. */
   readonly tag_ids?: ReadonlyArray<string> | null
-  /** The network's ID of the person. Required if `match` is `external_id`; otherwise not allowed. */
+  /** The network's ID for the person. Required if `match` is `external_id`; otherwise not allowed. */
   readonly external_id?: string
 }
 
@@ -1176,7 +1176,7 @@ export interface WebhookDelivery {
     | "http_status"
     | "webhook_disabled"
     | null
-  /** Of the last attempt. */
+  /** Duration of the last attempt, in milliseconds. */
   readonly duration_ms: number | null
   readonly last_attempt_at: string | null
   /** Null once the delivery has ended. */
@@ -1261,7 +1261,7 @@ export interface Operations {
         | "other"
       /** Contacts with an identity on this type of channel; for `phone_messaging`, also contacts with a primary phone. */
       readonly channel?: "phone_messaging" | "photo_social" | "page_messaging"
-      /** Contacts with this primary phone, in any spelling of a number with its country code. */
+      /** Contacts with this primary phone. Send the number with its country code, in any format that `primary_phone` accepts. */
       readonly phone?: string
       /** Contacts with this primary email, regardless of case. */
       readonly email?: string

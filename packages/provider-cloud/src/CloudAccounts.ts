@@ -122,7 +122,7 @@ export class AccountsUnreadable extends Schema.TaggedError<AccountsUnreadable>()
 const decodeSetting = Schema.decodeEffect(Schema.fromJsonString(CloudAccountsSetting))
 
 const unreadable =
-  "The accounts must be JSON with `apps` (id, secret, verify_token) and, unless they are stored, `channels` (channel_id, type, app_id, token and the ids of the type)."
+  "The accounts must be JSON with `apps` (id, secret, verify_token). For channels whose accounts are not stored in the database, add `channels` (channel_id, type, app_id, token, and the IDs that this type of channel requires)."
 
 const readSetting = (json: Redacted.Redacted) =>
   Effect.mapError(decodeSetting(Redacted.value(json)), () => new AccountsUnreadable({ message: unreadable }))

@@ -302,6 +302,6 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("a person's
       }
       const unasked = yield* contacts("erase", ...of)
       assert.deepStrictEqual([unasked.code, unasked.stdout], [1, ""])
-      assert.include(unasked.stderr, "Add --yes")
+      assert.include(unasked.stderr, "add --yes")
     }))
 })

@@ -39,7 +39,8 @@ const filters = {
   ),
   phone: Schema.optionalKey(
     Phone.pipe(Schema.annotateEncoded({
-      description: "Contacts with this primary phone, in any spelling of a number with its country code.",
+      description:
+        "Contacts with this primary phone. Send the number with its country code, in any format that `primary_phone` accepts.",
       examples: ["+49 151 12345678"]
     }))
   ),
@@ -126,7 +127,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
           identifier: "upsertContacts",
           summary: "Upsert contacts",
           description:
-            "For each contact in the request, updates the existing contact with the same value in the field that `match` names, or creates one. Each is written on its own, and a retry with the same key continues where the first request ended."
+            "For each contact in the request, updates the existing contact with the same value in the field that `match` names, or creates one. Each contact is written separately, so a retry with the same key continues where the first request stopped."
         })
       )
       .annotate(Examples.Example, {

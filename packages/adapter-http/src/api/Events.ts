@@ -36,7 +36,7 @@ export class EventsGroup extends HttpApiGroup.make("events")
   .annotateMerge(
     OpenApi.annotations({
       title: "Events",
-      description: "Events of the last 30 days, in the form that webhooks get."
+      description: "Events of the last 30 days, in the same form as in webhook requests."
     })
   )
 {}

@@ -99,8 +99,8 @@ export const member: typeof Member.Encoded = {
 
 export const contactField: typeof ContactField.Encoded = {
   id: contact_field_id,
-  key: "favourite_colour",
-  name: "Favourite colour",
+  key: "favorite_color",
+  name: "Favorite color",
   type: "select",
   options: ["red", "green", "blue"],
   created_at: "2026-10-01T08:00:00.000Z"

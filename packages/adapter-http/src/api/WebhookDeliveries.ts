@@ -38,7 +38,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
           identifier: "retryWebhookDelivery",
           summary: "Retry a delivery",
           description:
-            "Makes the delivery due now. The event is posted again with the same ID and body. A pending delivery does not change."
+            "Schedules the delivery for now. The event is posted again with the same ID and body. A pending delivery does not change."
         })
       )
       .annotate(Examples.Example, {
@@ -77,7 +77,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
           identifier: "replayWebhook",
           summary: "Replay events",
           description:
-            "Reposts the stored events that the webhook subscribes to, starting at `since`: oldest first, one at a time, with the same ids and bodies. Live events are not delayed. A failed attempt is repeated before the next event."
+            "Reposts the stored events that the webhook subscribes to, starting at `since`: oldest first, one at a time, with the same IDs and bodies. Live events are not delayed. A failed attempt is repeated before the next event."
         })
       )
       .annotate(Examples.Example, {

@@ -50,7 +50,7 @@ export const referenceUnknown = ({ param, value }: ReferenceUnknown) =>
   )
 
 export const customValueInvalid = ({ param, type }: CustomValueInvalid) =>
-  Errors.invalid(param, `${param} must be a valid value of a ${type} field.`)
+  Errors.invalid(param, `${param} must be a valid value for a ${type} field.`)
 
 export const tagsTooMany = ({ limit }: TagsTooMany) => Errors.failWith(Texts.tagsTooMany(limit))
 

@@ -26,7 +26,8 @@ export const Channel = Schema.Struct({
     description: "The phone number, or the name of the account or page."
   }),
   phone_messaging_business_account_id: Schema.NullOr(Schema.String).annotate({
-    description: "The account whose templates can be sent on the channel. Null on the two social channel types."
+    description:
+      "The account whose templates can be sent on the channel. Null for `photo_social` and `page_messaging` channels."
   }),
   connected_at: Timestamp
 }).annotate({

@@ -41,7 +41,7 @@ export const Identity = Schema.Struct({
   id: IdentityId,
   channel_type: ChannelType,
   external_id: Schema.String.annotate({
-    description: "The network's ID of the person; on phone messaging, the number."
+    description: "The network's ID for the person; on `phone_messaging`, the number if the network provides it."
   }),
   display_name: Schema.NullOr(Schema.String),
   username: Schema.NullOr(Schema.String)

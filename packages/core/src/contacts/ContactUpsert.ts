@@ -14,7 +14,7 @@ export const UpsertContact = Schema.Struct({
   ...WritableContact.fields,
   external_id: Schema.optionalKey(
     text({ min: 1, max: limits.external_id_chars_max }).annotate({
-      description: "The network's ID of the person. Required if `match` is `external_id`; otherwise not allowed."
+      description: "The network's ID for the person. Required if `match` is `external_id`; otherwise not allowed."
     })
   )
 }).annotate({

@@ -20,7 +20,8 @@ export const Conversation = Schema.Struct({
     id: ContactId,
     display_name: Schema.NullOr(Schema.String),
     external_id: Schema.NullOr(Schema.String).annotate({
-      description: "The network's ID of the contact on this channel; on phone messaging, the number."
+      description:
+        "The network's ID for the contact on this channel; on `phone_messaging`, the number if the network provides it."
     }),
     username: Schema.NullOr(Schema.String)
   }),

@@ -33,7 +33,7 @@ export type MessageType = typeof MessageType.Type
 export const Sender = Schema.Struct({
   type: Schema.Literals(["contact", "member", "agent", "system", "business_app"]).annotate({
     description:
-      "A message sent through the API has the member of the API key as its sender; `business_app` means the network's own app."
+      "The sender of a message sent through the API is the member for whom the API key was created. `business_app` means that the message was written in the network's own app."
   }),
   name: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "Sender", description: "The author of a message." })
@@ -60,7 +60,7 @@ export const Message = Schema.Struct({
   media: Schema.NullOr(MessageMedia),
   details: Schema.NullOr(MessageDetails),
   provider_message_id: Schema.NullOr(Schema.String).annotate({
-    description: "The messaging provider's ID of the message."
+    description: "The messaging provider's ID for the message."
   }),
   created_at: Timestamp,
   sent_at: OptionalTimestamp,

@@ -12,12 +12,15 @@ export interface TemplateButton extends Schema.Schema.Type<typeof TemplateButton
 
 export const TemplateComponent = Schema.Struct({
   type: Schema.String.annotate({
-    description: "Upper case. An open enumeration: `HEADER`, `BODY`, `FOOTER`, `BUTTONS` and others."
+    description: "Upper case: `HEADER`, `BODY`, `FOOTER`, or `BUTTONS`. New values can appear."
   }),
   text: Schema.NullOr(Schema.String).annotate({
     description: "With placeholders, numbered as in `{{1}}` or named as in `{{first_name}}`."
   }),
-  format: Schema.NullOr(Schema.String).annotate({ description: "The format of a header: `TEXT`, `IMAGE` and others." }),
+  format: Schema.NullOr(Schema.String).annotate({
+    description:
+      "The format of a header: `TEXT`, `IMAGE`, `VIDEO`, `DOCUMENT`, or another value. New values can appear."
+  }),
   buttons: Schema.NullOr(Schema.Array(TemplateButton))
 }).annotate({ identifier: "TemplateComponent" })
 export interface TemplateComponent extends Schema.Schema.Type<typeof TemplateComponent> {}
@@ -28,17 +31,17 @@ export const Template = Schema.Struct({
   name: Schema.String,
   language: Schema.String,
   category: Schema.String.annotate({
-    description: "An open enumeration of the provider: `MARKETING`, `UTILITY`, `AUTHENTICATION` and others."
+    description: "Set by the provider: `MARKETING`, `UTILITY`, or `AUTHENTICATION`. New values can appear."
   }),
   status: Schema.String.annotate({
     description:
-      "An open enumeration of the provider: `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`, `DISABLED` and more. Only an `APPROVED` template can be sent."
+      "Set by the provider: `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`, `DISABLED`, or another value. New values can appear. Only an `APPROVED` template can be sent."
   }),
   phone_messaging_business_account_id: Schema.String.annotate({
     description: "The template can be sent on the channels of this account."
   }),
   parameter_format: Schema.String.annotate({
-    description: "An open enumeration of the provider: `POSITIONAL`, `NAMED` and others."
+    description: "Set by the provider: `POSITIONAL` or `NAMED`. New values can appear."
   }),
   components: Schema.Array(TemplateComponent)
 }).annotate({

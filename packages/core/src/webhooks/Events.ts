@@ -82,7 +82,7 @@ export const declarations = [
   }),
   declare("message.sent", {
     description:
-      "The messaging provider accepted an outbound message, or the business wrote one in the network's own app.",
+      "The messaging provider accepted an outbound message, or someone in the organization wrote one in the network's own app, such as the WhatsApp Business app.",
     data: of_message,
     resource: "message"
   }),

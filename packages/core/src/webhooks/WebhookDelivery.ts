@@ -31,7 +31,7 @@ export const WebhookDelivery = Schema.Struct({
   }),
   response_body: Schema.NullOr(Schema.String).annotate({ description: "First 4 KiB of the last attempt's response." }),
   failure_code: Schema.NullOr(FailureCode).annotate({ description: "Why the last attempt failed." }),
-  duration_ms: Schema.NullOr(Schema.Int).annotate({ description: "Of the last attempt." }),
+  duration_ms: Schema.NullOr(Schema.Int).annotate({ description: "Duration of the last attempt, in milliseconds." }),
   last_attempt_at: Schema.NullOr(Timestamp),
   next_attempt_at: Schema.NullOr(Timestamp).annotate({ description: "Null once the delivery has ended." }),
   created_at: Timestamp

@@ -48,7 +48,7 @@ const rejectionOf = (text: string, allowed: ((address: string) => boolean) | nul
   if (url.protocol !== "https:" && allowed === null) return "The URL must begin with https://."
   if (userinfo.test(text)) return "The URL must not contain a user name or password."
   if (text.includes("#")) return "The URL must not have a fragment."
-  if (url.port !== "" && Number(url.port) < 1024) return "The port of the URL must be 443, or 1024 and above."
+  if (url.port !== "" && Number(url.port) < 1024) return "The port of the URL must be 443, or 1024 or higher."
   const address = literal(url.hostname)
   if (address !== null) {
     return allowed?.(address) === true ? null : "The URL must name a host, not an IP address."

@@ -45,7 +45,7 @@ export const noTunnel: Rejection = {
 export const unexpected: Rejection = {
   status: 417,
   code: "expectation_failed",
-  message: "The Expect header supports 100-continue only. Remove the header.",
+  message: "The only supported value of the Expect header is 100-continue. Remove the header.",
   param: "Expect"
 }
 

@@ -9,7 +9,7 @@ import * as Admin from "./Admin.ts"
 import * as Flags from "./Flags.ts"
 import * as Print from "./Print.ts"
 
-const account = "ID of the number, page, or account at the network"
+const account = "The network's ID of the phone number, page, or account"
 const app = "ID of the Meta app that receives the callbacks"
 const page = Flag.String("page").pipe(
   Flags.optional("ID of the page to which a photo_social account is connected", "none")

@@ -34,7 +34,7 @@ export interface Options {
 
 const decode = Schema.decodeEffect(Schema.fromJsonString(Event))
 
-const colours = {
+const colors = {
   "message.received": "cyan",
   "message.sent": "green",
   "message.updated": "blue",
@@ -57,7 +57,7 @@ const type_width = Math.max(...EventType.literals.map((type) => type.length))
 export const wordsOf = ({ data, timestamp, type }: Event, isRepeat: boolean): string =>
   [
     styleText("dim", DateTime.formatIso(timestamp)),
-    styleText(colours[type], type.padEnd(type_width)),
+    styleText(colors[type], type.padEnd(type_width)),
     Object.entries(data).map(([name, value]) => `${styleText("dim", `${name}=`)}${oneLine(String(value))}`).join(" "),
     ...(isRepeat ? [styleText("yellow", "(again)")] : [])
   ].join("  ")

@@ -93,7 +93,7 @@ const connect = Command.make(
     yield* Print.result(json, toJson(channel), `Channel ${channel.id} (${channel.type}, ${channel.address}).`)
   })
 ).pipe(
-  Command.withDescription("Connect a channel; with --token-file, also connect its account at the network"),
+  Command.withDescription("Add a channel; with --token-file, also verify and store its network account"),
   Command.withExamples([
     {
       command:
@@ -144,7 +144,7 @@ const setToken = Command.make(
     yield* Print.result(json, { id: channel, resumed }, `Channel ${channel} has a new token.${more}`)
   })
 ).pipe(
-  Command.withDescription("Replace the token of a channel's account at its network"),
+  Command.withDescription("Replace the token of a channel's network account"),
   Command.withExamples([
     {
       command:

@@ -67,7 +67,9 @@ export const exportSchema = Command.make(
 /** Asks on the terminal. Without a terminal, fails. */
 const confirm = Effect.fnUntraced(function*(id: ContactId) {
   if (!process.stdin.isTTY || !process.stdout.isTTY) {
-    return yield* Admin.reject("The erasure requires a confirmation. Add --yes to erase without a terminal.")()
+    return yield* Admin.reject(
+      "The erasure requires confirmation. Run the command in a terminal, or add --yes to skip the confirmation."
+    )()
   }
   const message = `Permanently erase the data of contact ${id}, with the texts and files of all messages?`
   if (!(yield* Prompt.run(Prompt.Confirm({ message })))) yield* Admin.reject("Nothing was erased.")()

@@ -192,7 +192,7 @@ const conversations = Effect.fnUntraced(function*(channels: ReadonlyArray<Channe
       })))
   yield* receive(phone.id, "+33612345601", "Amélie", 1, words("Merci ! Until when are you open today?"))
   yield* receive(phone.id, "+34612345605", "Mateo", 2, words("¿Tenéis la bici azul en talla M?"))
-  yield* receive(photo.id, "photo-user-1", "lena.m", 3, words("Love the new colour! Is it in stock?"))
+  yield* receive(photo.id, "photo-user-1", "lena.m", 3, words("Love the new color! Is it in stock?"))
   yield* receive(photo.id, "photo-user-1", "lena.m", 4, snapshot)
   yield* receive(page.id, "page-user-1", "Tom Becker", 5, words("My order has not arrived yet."))
   yield* receive(page.id, "page-user-1", "Tom Becker", 6, order)

@@ -121,7 +121,7 @@ interface Options {
 type Handle = (request: Request) => Promise<Response>
 
 const absent: Handle = async () =>
-  new Response("The console requires the demo organization. Start without --no-demo.", { status: 404 })
+  new Response("The console requires the demo organization. Restart without the flag --no-demo.", { status: 404 })
 
 /** Makes the taps and the routes. The routes answer once `start` has run. */
 export const make = Effect.gen(function*() {

@@ -35,7 +35,7 @@ export const environment = (ready: Ready, key_file: string, provider: string | n
 
 const missingKey = ({ database_url }: Ready): string =>
   database_url === null
-    ? "none: in-memory storage starts empty. Start without --no-demo, or without --storage memory"
+    ? "none: in-memory storage starts empty. Remove --no-demo to create demo data, or remove --storage memory."
     : "none: no organization exists yet"
 
 const commands = (ready: Ready): ReadonlyArray<string> => {

@@ -47,7 +47,7 @@ const operation = (name: string, summary: string, example: unknown) => ({
     operationId: name,
     summary,
     description:
-      "Respond immediately and process the event afterwards. Events can arrive in any order and more than once.",
+      "Respond immediately and process the event afterward. Events can arrive in any order and more than once.",
     tags: ["Webhooks"],
     security: [],
     parameters,
