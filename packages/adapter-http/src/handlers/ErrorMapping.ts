@@ -11,7 +11,10 @@ import { addResponseHeaders } from "../middleware/Headers.ts"
 export const concurrentChanges = () =>
   Effect.andThen(
     addResponseHeaders({ "retry-after": "1" }),
-    Errors.fail("conflict", "Concurrent requests kept changing the resource. Nothing was changed. Retry the request.")
+    Errors.fail(
+      "conflict",
+      "Other requests kept changing the resource at the same time, so this request changed nothing. Retry it."
+    )
   )
 
 export const cursorInvalid = () =>

@@ -63,7 +63,9 @@ const connect = Command.make(
       )
     ),
     name: Flag.String("name").pipe(Flag.withDescription("Display name of the channel")),
-    address: Flag.String("address").pipe(Flag.withDescription("Phone number, account, or page of the channel")),
+    address: Flag.String("address").pipe(
+      Flag.withDescription("The channel's phone number, or the name of its account or page (not the network's ID)")
+    ),
     business_account: Flag.String("business-account").pipe(
       Flags.optional("ID of the business account; required for a phone_messaging channel", "none")
     ),

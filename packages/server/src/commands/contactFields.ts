@@ -30,7 +30,7 @@ const create = Command.make(
     yield* Print.result(json, toJson(field), `Contact field ${field.id} (${field.key}, ${field.type}).`)
   })
 ).pipe(
-  Command.withDescription("Create a contact field"),
+  Command.withDescription("Create a contact field: a custom field of the organization's contacts"),
   Command.withExamples([
     {
       command:

@@ -36,7 +36,7 @@ const counts = ({ created, failed, unchanged, updated }: Summary): string =>
 
 const help = `Import contacts from a CSV file
 
-  The first line names the columns: contact fields (first_name, primary_phone, owner_user_id, notes ...),
+  The first line names the columns: built-in fields of contacts (first_name, primary_phone, owner_user_id, notes ...),
   custom_values.KEY for a custom field, tags for names of tags, and tag_ids for their IDs. Separate multiple tags with
   semicolons. An empty cell sets nothing. If a column is unknown, nothing is imported.
 

@@ -35,7 +35,12 @@ export const init = Command.make(
     owner_email: Flag.String("owner-email").pipe(Flag.withDescription("Email address of the owner")),
     type: Flag.Literals("type", ChannelType.literals).pipe(Flags.withDefault("page_messaging", "Type of the channel")),
     channel_name: Flag.String("channel-name").pipe(Flags.withDefault("Support", "Display name of the channel")),
-    address: Flag.String("address").pipe(Flags.withDefault("support", "Phone number, account, or page of the channel")),
+    address: Flag.String("address").pipe(
+      Flags.withDefault(
+        "support",
+        "The channel's phone number, or the name of its account or page (not the network's ID)"
+      )
+    ),
     business_account: Flag.String("business-account").pipe(
       Flags.optional("ID of the business account; required for a phone_messaging channel", "none")
     ),
