@@ -85,7 +85,7 @@ const counted = (leased: InProgress["leased"], { organization_id }: ClaimedWork,
 
 const emptyBacklog = { due: 0, later: 0, leased: 0, oldest_due_at: null }
 
-/** Returns the age of the oldest due item, in seconds. */
+/** Returns how long ago the longest-waiting item became due, in seconds. */
 const ageOf = ({ oldest_due_at }: Backlog, now: DateTime.Utc): number =>
   oldest_due_at === null ? 0 : Duration.toSeconds(DateTime.distance(oldest_due_at, now))
 

@@ -32,7 +32,7 @@ export const work_items = Metric.gauge("messaging_crm_work_items", {
 
 /** `kind` as in `WorkKind`. */
 export const work_age = Metric.gauge("messaging_crm_work_oldest_due_seconds", {
-  description: "Age of the oldest due item that no worker has claimed; 0 if no item is due."
+  description: "Seconds since the longest-waiting item that no worker has claimed became due; 0 if no item is due."
 })
 
 export const callbacks_waiting = Metric.gauge("messaging_crm_callbacks_waiting", {

@@ -174,7 +174,8 @@ export const settings = {
     name: "GRAPH_URL",
     group: "Provider",
     meaning: "Base URL of the Graph API",
-    otherwise: "https://graph.facebook.com; https://graph.instagram.com for accounts with an Instagram login",
+    otherwise:
+      "https://graph.facebook.com; https://graph.instagram.com for Instagram accounts that are connected without a page",
     expected: "a URL such as http://127.0.0.1:4020",
     parse: url("http:", "https:")
   }),
