@@ -124,8 +124,11 @@ it("ends a read that takes too long with 500", async () => {
 })
 
 it("answers `request_processing` at once, with a time to come back, while the first request runs", async () => {
-  const busy = { once: () => Effect.fail(new RequestProcessing()), purge: Effect.succeed(0) }
-  await serving({ instead: Layer.succeed(Idempotency, busy) }, async (service) => {
+  const instead = Layer.effect(
+    Idempotency,
+    Effect.map(Idempotency, (real) => ({ ...real, once: () => Effect.fail(new RequestProcessing()) }))
+  )
+  await serving({ instead }, async (service) => {
     const { key } = await service.organization()
     const json = { first_name: "A" }
     const answer = await service.request("POST", "/v1/contacts", { key, json, ...idempotency() })

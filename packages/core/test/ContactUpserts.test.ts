@@ -22,11 +22,11 @@ const failingAt = (interruption: Interruption | null) => {
   let keys = 0
   const idempotency = Layer.effect(
     Idempotency,
-    Effect.map(Idempotency, ({ once, purge }) => ({
-      purge,
+    Effect.map(Idempotency, (idempotency) => ({
+      ...idempotency,
       once: (request, work) => {
         keys += 1
-        return keys === 3 && interruption !== null ? Effect.fail(interruption) : once(request, work)
+        return keys === 2 && interruption !== null ? Effect.fail(interruption) : idempotency.once(request, work)
       }
     }))
   )

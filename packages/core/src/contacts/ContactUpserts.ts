@@ -5,14 +5,13 @@
  * of its own, so a retry repeats what was done and continues with the rest. The key's record has no response: the
  * response has a record of its own.
  */
-import { Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
+import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { ChannelType } from "../catalog/Channels.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { ContactId, IdentityId, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import { canonical } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
-import { Commit, KeyUsed } from "../work/Commit.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 import {
   canonicalJson,
@@ -20,13 +19,10 @@ import {
   Idempotency,
   type IdempotencyConflict,
   type IdempotencyKey,
-  IdempotencyStore,
-  type KeyedRequest,
   type Recording,
   type RequestProcessing,
   type Respond
 } from "../work/Idempotency.ts"
-import * as RecordedResponses from "../work/RecordedResponses.ts"
 import type { StorageExhausted } from "../work/StorageUse.ts"
 import { CreateContact, type Identity, type LoadedContact, UpdateContact } from "./Contact.ts"
 import { IdentityNetworkIdRows, IdentityRows } from "./ContactIdentities.ts"
@@ -160,10 +156,13 @@ export const upsert = (
   )
 }
 
-/** Returns the key of a part of a request. No client can send it, because it begins with a space. */
-const partKey = (organization_id: OrganizationId, key: string, part: string): IdempotencyKey =>
-  // Made here, and not given by a client.
-  ` ${uuidOf(organization_id, canonicalJson([key, part]))}` as IdempotencyKey
+/** Returns a part of a request, which has a record of its own. No client can send its key, because it begins with a space. */
+const partOf = (request: Recording, part: string): Effect.Effect<Recording, never, CurrentActor> =>
+  Effect.map(CurrentActor, ({ organization_id }) => ({
+    ...request,
+    // Made here, and not given by a client.
+    key: ` ${uuidOf(organization_id, canonicalJson([request.key, part]))}` as IdempotencyKey
+  }))
 
 // ---------------------------------------------------------- operations
 
@@ -193,12 +192,9 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
   static readonly layer = Layer.effect(
     ContactUpserts,
     Effect.gen(function*() {
-      const { commit } = yield* Commit
       const find = yield* finder
       const idempotency = yield* Idempotency
       const read = yield* reader
-      const records = yield* IdempotencyStore
-      const responses = yield* RecordedResponses.make
       const { runAudited } = yield* Decide
       const store = yield* ContactStore
 
@@ -230,17 +226,13 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
       /** Upserts one contact of a request, at most once for the request's key. */
       const runOnce = Effect.fnUntraced(
         function*({ index, wanted }: Place, request: Recording | null) {
-          const { organization_id } = yield* CurrentActor
           if (request === null) return yield* Effect.map(run(wanted, null), upsertedOf)
-          const key = partKey(organization_id, request.key, String(index))
-          const upserted = upsertedOf(yield* idempotency.once({ ...request, key }, (record) => run(wanted, record)))
+          const part = yield* partOf(request, String(index))
+          const upserted = upsertedOf(yield* idempotency.once(part, (record) => run(wanted, record)))
           if (upserted.outcome !== "unchanged") return upserted
           // Nothing was committed, so a record of an earlier or concurrent run could not be detected.
-          const earlier = yield* records.find(organization_id, key)
-          return Option.match(earlier, {
-            onNone: () => upserted,
-            onSome: ({ body }) => body === null ? upserted : upsertedOf({ body })
-          })
+          const earlier = yield* idempotency.replay(part)
+          return Option.match(earlier, { onNone: () => upserted, onSome: upsertedOf })
         }
       )
 
@@ -267,31 +259,17 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         return results.flat().toSorted((a, b) => a.index - b.index).map(({ result }) => result)
       })
 
-      /** Commits the record of a response, or of the beginning of a request. Dies with `KeyUsed` if the key has a record. */
-      const commitRecord = Effect.fnUntraced(function*(request: KeyedRequest, response: EncodedResponse | null) {
-        const { organization_id } = yield* CurrentActor
-        const record = yield* responses.make(organization_id, request, response, {
-          is_secret: false,
-          created_at: yield* DateTime.now
-        })
-        yield* Effect.orDie(commit(organization_id, { response: record }))
-        yield* responses.count(organization_id, { response: record })
-      })
-
       /**
        * Responds to a request, unless it has ended before. Its key has a record from its beginning, so that no other request
        * with the key takes effect. Its response has a record of its own.
        */
       const respondOnce = Effect.fnUntraced(
         function*<E, R>(request: Recording, respond: Effect.Effect<EncodedResponse, E, R>) {
-          const { organization_id } = yield* CurrentActor
-          if (!request.is_retry) yield* commitRecord(request, null)
-          const end = { ...request, key: partKey(organization_id, request.key, "end") }
-          const hasEnded = request.is_retry && Option.isSome(yield* records.find(organization_id, end.key))
-          return yield* idempotency.once(
-            end,
-            () => hasEnded ? Effect.die(new KeyUsed()) : Effect.tap(respond, (response) => commitRecord(end, response))
-          )
+          const end = yield* partOf(request, "end")
+          const ended = request.is_retry ? yield* idempotency.replay(end) : Option.none()
+          if (Option.isSome(ended)) return ended.value
+          yield* idempotency.begin(request)
+          return yield* idempotency.record(end, respond)
         }
       )
 

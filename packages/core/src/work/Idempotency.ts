@@ -6,7 +6,7 @@
  * without the other, so no recovery is needed. No lock is needed either: of two
  * equal requests, the second violates the unique key of the record.
  */
-import { Cause, Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
+import { Cause, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { OrganizationId } from "../kernel/Ids.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
@@ -129,6 +129,24 @@ export class Idempotency extends Context.Service<Idempotency, {
     request: KeyedRequest,
     work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
   ) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing | StorageExhausted, R | CurrentActor>
+  /**
+   * Commits a record without a response, for `work` of `once` that consists of several commits: from then on no other
+   * request with the key takes effect, and a retry continues this one.
+   *
+   * A retry has its record, and only requires storage for the rest. If a concurrent call has a record under the key, this
+   * one ends as an operation whose key was used, and `once` replays that record.
+   */
+  readonly begin: (request: Recording) => Effect.Effect<void, StorageExhausted, CurrentActor>
+  /** Returns the recorded response of a key; none without a record, and for a record without a response. */
+  readonly replay: (request: KeyedRequest) => Effect.Effect<Option.Option<Outcome>, IdempotencyConflict, CurrentActor>
+  /**
+   * Runs `work`, which commits nothing under the key, and then commits its response as the record of the key. If `work` or
+   * the commit fails, the record of a concurrent call is replayed if there is one. The response contains no secret.
+   */
+  readonly record: <E, R>(
+    request: KeyedRequest,
+    work: Effect.Effect<EncodedResponse, E, R>
+  ) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R | CurrentActor>
   /** Deletes one batch of records older than 72 hours, and returns their number. */
   readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/Idempotency") {
@@ -140,37 +158,56 @@ export class Idempotency extends Context.Service<Idempotency, {
       const store = yield* IdempotencyStore
       const storage = yield* StorageUse
 
+      /** Returns the record of the key, if there is one, with its response. */
+      const find = Effect.fnUntraced(
+        function*(organization_id: OrganizationId, { fingerprint, key }: KeyedRequest) {
+          const found = yield* store.find(organization_id, key)
+          if (Option.isNone(found)) return Option.none()
+          if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
+          const { body, request_id, sealed, status } = found.value
+          const response: EncodedResponse | null = body === null || status === null
+            ? null
+            : { status, body: yield* responses.open(organization_id, key, { body, sealed }) }
+          return Option.some({ request_id, response })
+        }
+      )
+
       /** Replays the record of the key, if there is one. */
       const replay = Effect.fnUntraced(function*<E, R>({ organization_id, request, work }: KeyUse<E, R>) {
-        const { fingerprint, key } = request
-        const found = yield* store.find(organization_id, key)
+        const found = yield* find(organization_id, request)
         if (Option.isNone(found)) return Option.none<Outcome>()
-        if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
-        const { body, request_id, sealed, status } = found.value
-        const response: EncodedResponse = body === null || status === null
-          ? yield* work({ ...request, is_retry: true })
-          : { status, body: yield* responses.open(organization_id, key, { body, sealed }) }
-        return Option.some<Outcome>({ ...response, request_id, replayed: true })
+        const { request_id, response } = found.value
+        const repeated = response ?? (yield* work({ ...request, is_retry: true }))
+        return Option.some<Outcome>({ ...repeated, request_id, replayed: true })
       })
 
       /** Replays the record of the key, or fails if there is none. */
       const replayOrFail = <E, R, E2>(use: KeyUse<E, R>, error: () => E2) =>
         Effect.flatMap(replay(use), (outcome) => Effect.fromOption(outcome, error))
 
-      /** Commits the record of a rejection alone, or replays the record if the key has one by now. */
-      const reject = Effect.fnUntraced(function*<E, R>(use: KeyUse<E, R>, response: EncodedResponse) {
-        const { organization_id, request } = use
-        const replayed = yield* replay(use)
-        if (Option.isSome(replayed)) return replayed.value
-        // An error contains no secret.
-        const record = yield* responses.make(organization_id, request, response, {
-          is_secret: false,
-          created_at: yield* DateTime.now
+      /** Commits a record alone, without a secret. */
+      const commitRecord = Effect.fnUntraced(
+        function*(organization_id: OrganizationId, request: KeyedRequest, response: EncodedResponse | null) {
+          const record = yield* responses.make(organization_id, request, response, {
+            is_secret: false,
+            created_at: yield* DateTime.now
+          })
+          yield* commit(organization_id, { response: record })
+          yield* responses.count(organization_id, { response: record })
+        }
+      )
+
+      /** Commits the record of a response alone, or replays the record if the key has one by now. */
+      const commitResponse = <E, R>(use: KeyUse<E, R>, response: EncodedResponse) =>
+        Effect.matchEffect(commitRecord(use.organization_id, use.request, response), {
+          onFailure: () => replayOrFail(use, () => new RequestProcessing()),
+          onSuccess: () => Effect.succeed(firstOutcome(use.request, response))
         })
-        const committed = yield* Effect.result(commit(organization_id, { response: record }))
-        if (Result.isFailure(committed)) return yield* replayOrFail(use, () => new RequestProcessing())
-        yield* responses.count(organization_id, { response: record })
-        return firstOutcome(request, response)
+
+      /** Replays the record of the key, or commits that of a rejection, which contains no secret. */
+      const reject = Effect.fnUntraced(function*<E, R>(use: KeyUse<E, R>, response: EncodedResponse) {
+        const replayed = yield* replay(use)
+        return Option.isSome(replayed) ? replayed.value : yield* commitResponse(use, response)
       })
 
       /** Runs the operation, which commits the record of its success. */
@@ -204,12 +241,42 @@ export class Idempotency extends Context.Service<Idempotency, {
         })
       }, Effect.uninterruptible)
 
+      const begin = traced("Idempotency.begin")(function*(request: Recording) {
+        const { organization_id } = yield* CurrentActor
+        yield* storage.require(organization_id)
+        if (!request.is_retry) yield* Effect.orDie(commitRecord(organization_id, request, null))
+      })
+
+      const replayResponse = traced("Idempotency.replay")(function*(request: KeyedRequest) {
+        const { organization_id } = yield* CurrentActor
+        const found = yield* find(organization_id, request)
+        return Option.flatMap(
+          found,
+          ({ request_id, response }) =>
+            response === null
+              ? Option.none<Outcome>()
+              : Option.some<Outcome>({ ...response, request_id, replayed: true })
+        )
+      })
+
+      const record = traced("Idempotency.record")(function*<E, R>(
+        request: KeyedRequest,
+        work: Effect.Effect<EncodedResponse, E, R>
+      ) {
+        const { organization_id } = yield* CurrentActor
+        const use = { organization_id, request, work: () => work }
+        return yield* work.pipe(
+          Effect.flatMap((response) => commitResponse(use, response)),
+          Effect.catchCause((cause) => recover(use, cause))
+        )
+      })
+
       const purge = Effect.flatMap(
         DateTime.now,
         (now) => store.purge(DateTime.subtractDuration(now, record_age_max), 5000)
       )
 
-      return Idempotency.of({ once, purge })
+      return Idempotency.of({ once, begin, replay: replayResponse, record, purge })
     })
   )
 }
