@@ -7,7 +7,7 @@ import type { UpsertedContacts } from "../api/Contacts.ts"
 import { paging } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
-import { keyErrors } from "../middleware/IdempotentWrites.ts"
+import * as KeyErrors from "../middleware/KeyErrors.ts"
 import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
@@ -52,7 +52,7 @@ export const layer = HttpApiBuilder.group(
               Effect.flatMap(Effect.forEach(results, toResult), (shown) => encode({ results: shown })),
             record
           })
-        ).pipe(Effect.catchTags(keyErrors)),
+        ).pipe(KeyErrors.translated),
       get: ({ endpoint, params }) =>
         contacts.get(params.contact_id).pipe(
           Effect.flatMap(Responses.single(endpoint)),

@@ -6,14 +6,14 @@ import {
   parseKey
 } from "@messaging-crm/core/Idempotency"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { StorageExhausted } from "@messaging-crm/core/StorageUse"
 import { Effect, Layer, Option, Schema } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { IdempotentWrites, RequestBody, rulesFor } from "../api/Pipeline.ts"
-import { addResponseHeaders, ResponseHeaders } from "./Headers.ts"
+import { ResponseHeaders } from "./Headers.ts"
+import * as KeyErrors from "./KeyErrors.ts"
 import { CurrentRecording, toResponse } from "./Responses.ts"
 import { pathOf } from "./Routes.ts"
 
@@ -51,24 +51,6 @@ const asRecorded = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServe
 
 const respond = ({ replayed, request_id, ...response }: Outcome) =>
   toResponse(response, replayed ? { "idempotent-replayed": "true", "original-request-id": request_id } : {})
-
-/** Responses to errors of the idempotency key and of its record. */
-export const keyErrors = {
-  IdempotencyConflict: () => conflict(),
-  RequestProcessing: () => processing(),
-  StorageExhausted: (exhausted: StorageExhausted) => storageExhausted(exhausted)
-}
-
-const conflict = () => Errors.failWith(Texts.idempotencyConflict)
-
-const processing = () =>
-  Effect.andThen(
-    addResponseHeaders({ "retry-after": "1" }),
-    Errors.failWith(Texts.requestProcessing)
-  )
-
-/** Records are removed hourly. */
-const storageExhausted = ({ limit }: StorageExhausted) => Errors.failUntil(Texts.storageExhausted(limit), 3600)
 
 /** Returns the normalized query. It does not use `new URL`, which throws at some targets that reach a route. */
 const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): string => {
@@ -131,11 +113,7 @@ export const layer = Layer.effect(
           request_id: yield* Errors.requestId
         },
         (recording) => asRecorded(Effect.provideService(httpEffect, CurrentRecording, recording))
-      ).pipe(
-        Effect.catchTag("IdempotencyConflict", conflict),
-        Effect.catchTag("RequestProcessing", processing),
-        Effect.catchIf((error) => error instanceof StorageExhausted, storageExhausted)
-      )
+      ).pipe(KeyErrors.translated)
       return respond(outcome)
     })
 
