@@ -300,6 +300,19 @@ describe("what each package exports", () => {
   }
 })
 
+/** Returns the files that a text names: each with its folder, or after the name of its folder and a colon. */
+const filesNamedIn = (text: string): ReadonlySet<string> =>
+  new Set(
+    text.split("\n").flatMap((line) => {
+      let folder: string | null = null
+      return Array.from(line.matchAll(/`([\w/-]+)`:|`([\w/.-]+\.ts)`/g), ([, named, file = ""]) => {
+        if (named !== undefined) folder = named
+        if (file.includes("/")) return [file]
+        return folder === null || file === "" ? [] : [`${folder}/${file}`]
+      }).flat()
+    })
+  )
+
 describe("what the documents cite", () => {
   for (const file of [...globSync("docs/*.md"), "README.md", "AGENTS.md", "CONTRIBUTING.md", "SECURITY.md"]) {
     it(`${file}: files that are there`, () => {
@@ -318,5 +331,24 @@ describe("what the documents cite", () => {
         else if (folder !== null) assert.isTrue(existsSync(join("packages", folder, file ?? "")), `${folder}/${file}`)
       }
     }
+  })
+
+  it("docs/architecture.md: as many files on each path as it says, and not too many", () => {
+    const most: Readonly<Record<string, number>> = {
+      "POST /conversations with a template, until its commit": 40,
+      "GET /contacts?query=": 25,
+      "From a provider's callback to the delivery of a webhook event": 50
+    }
+    const counted = readFileSync("docs/architecture.md", "utf8").split(/^#+ /m).flatMap((section) => {
+      const [title = ""] = section.split("\n")
+      const [, named = "", count] = /^([^]*?)^These are (\d+) /m.exec(section) ?? []
+      return count === undefined ? [] : [{ title, count: Number(count), files: filesNamedIn(named) }]
+    })
+    assert.lengthOf(counted, 6)
+    for (const { count, files, title } of counted) {
+      assert.strictEqual(files.size, count, title)
+      assert.isAtMost(count, most[title] ?? count, title)
+    }
+    assert.includeMembers(counted.map(({ title }) => title), Object.keys(most))
   })
 })
