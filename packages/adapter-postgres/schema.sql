@@ -633,6 +633,71 @@ CREATE TABLE write_probes (
 )
 WITH (fillfactor=50);
 
+CREATE OR REPLACE FUNCTION claim_callbacks(served_before uuid, most integer, at timestamp with time zone, lease_end timestamp with time zone, claim uuid)
+ RETURNS TABLE(id uuid, source text, channel_id uuid, body bytea, received_at timestamp with time zone, attempt integer, token uuid, served uuid)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+  -- `ring` walks from the organization served last to the next one with bodies, and from the last to the first. It ends
+  -- where it began, or as soon as `turns` has enough. Each step passes the dead index entries of finished bodies, so
+  -- `first` is read once for a claim.
+  WITH RECURSIVE first AS MATERIALIZED (
+    SELECT organization_id AS id, due_at
+    FROM provider_callbacks
+    ORDER BY organization_id, due_at, id
+    LIMIT 1
+  ), ring (id, due_at) AS (
+    SELECT served_before, NULL::timestamptz
+    UNION
+    SELECT next.id, next.due_at
+    FROM ring
+    CROSS JOIN LATERAL (
+      (
+        SELECT organization_id AS id, due_at
+        FROM provider_callbacks
+        WHERE organization_id > ring.id
+        ORDER BY organization_id, due_at, id
+        LIMIT 1
+      )
+      UNION ALL
+      SELECT id, due_at FROM first
+      LIMIT 1
+    ) next
+  ), turns AS (
+    SELECT id, row_number() OVER () AS place
+    FROM ring
+    WHERE due_at <= at
+    LIMIT most
+  ), due AS (
+    SELECT c.id, c.due_at, row_number() OVER (PARTITION BY t.id ORDER BY c.due_at, c.id) AS turn
+    FROM turns t
+    CROSS JOIN LATERAL (
+      SELECT id, due_at
+      FROM provider_callbacks
+      WHERE organization_id = t.id AND due_at <= at
+      ORDER BY due_at, id
+      LIMIT most
+      FOR UPDATE SKIP LOCKED
+    ) c
+    ORDER BY turn, c.due_at, c.id
+    LIMIT most
+  ), taken AS (
+    UPDATE provider_callbacks c
+    SET due_at = lease_end, attempt = c.attempt + 1, token = claim
+    FROM due
+    WHERE c.id = due.id
+    RETURNING c.id, c.source, c.channel_id, c.body, c.received_at, c.attempt, c.token, due.turn,
+      due.due_at AS was_due_at
+  )
+  SELECT id, source, channel_id, body, received_at, attempt, token,
+    (SELECT id FROM turns ORDER BY place DESC LIMIT 1) AS served
+  FROM taken
+  ORDER BY turn, was_due_at, id;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION claim_work(wanted text, most integer, at timestamp with time zone, lease_end timestamp with time zone, claim uuid, holders uuid[], held integer[], organization_most integer)
  RETURNS TABLE(organization_id uuid, kind text, lane uuid, lane_cap integer, ref uuid, attempt integer, defects integer, token uuid, trace text)
  LANGUAGE plpgsql

@@ -76,75 +76,17 @@ export const layer = Layer.effect(
       return callbacks.length === 1 ? insertLarge(callbacks[0]) : insertAll(callbacks)
     }
 
-    /**
-     * The last organization of the latest claim. The next claim continues after it, in the order of the ids, so it looks
-     * at `limit` organizations with due bodies, however many have a backlog.
-     */
+    /** The last organization of the latest claim, after which the next one begins. */
     let served = no_organization
 
-    // `ring` walks from the organization served last to the next one with bodies, and from the last to the first. It ends
-    // where it began, or as soon as `turns` has enough. Each step passes the dead index entries of finished bodies, so
-    // `first` is read once for a claim.
     const claim: CallbackStore["Service"]["claim"] = Effect.fnUntraced(function*({ lease_until, limit, now, token }) {
       const client = yield* claiming
       const found = yield* claimed(client`
-        WITH RECURSIVE first AS MATERIALIZED (
-          SELECT organization_id AS id, due_at
-          FROM provider_callbacks
-          ORDER BY organization_id, due_at, id
-          LIMIT 1
-        ), ring (id, due_at) AS (
-          SELECT ${served}::uuid, NULL::timestamptz
-          UNION
-          SELECT next.id, next.due_at
-          FROM ring
-          CROSS JOIN LATERAL (
-            (
-              SELECT organization_id AS id, due_at
-              FROM provider_callbacks
-              WHERE organization_id > ring.id
-              ORDER BY organization_id, due_at, id
-              LIMIT 1
-            )
-            UNION ALL
-            SELECT id, due_at FROM first
-            LIMIT 1
-          ) next
-        ), turns AS (
-          SELECT id, row_number() OVER () AS place
-          FROM ring
-          WHERE due_at <= ${date(now)}
-          LIMIT ${limit}
-        ), due AS (
-          SELECT c.id, c.due_at, row_number() OVER (PARTITION BY t.id ORDER BY c.due_at, c.id) AS turn
-          FROM turns t
-          CROSS JOIN LATERAL (
-            SELECT id, due_at
-            FROM provider_callbacks
-            WHERE organization_id = t.id AND due_at <= ${date(now)}
-            ORDER BY due_at, id
-            LIMIT ${limit}
-            FOR UPDATE SKIP LOCKED
-          ) c
-          ORDER BY turn, c.due_at, c.id
-          LIMIT ${limit}
-        ), taken AS (
-          UPDATE provider_callbacks c
-          SET due_at = ${date(lease_until)}, attempt = c.attempt + 1, token = ${token}
-          FROM due
-          WHERE c.id = due.id
-          RETURNING c.id, c.source, c.channel_id, c.body, c.received_at, c.attempt, c.token, due.turn,
-            due.due_at AS was_due_at
-        )
-        SELECT id, source, channel_id, body, received_at, attempt, token,
-          (SELECT id FROM turns ORDER BY place DESC LIMIT 1) AS served
-        FROM taken
-        ORDER BY turn, was_due_at, id
+        SELECT id, source, channel_id, body, received_at, attempt, token, served
+        FROM claim_callbacks(${served}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token})
       `)
-      return found.map(({ served: last, ...callback }) => {
-        served = last
-        return callback
-      })
+      served = found.at(-1)?.served ?? served
+      return found.map(({ served: _served, ...callback }) => callback)
     })
 
     const finish = LookupBatcher.make(sql, (ids: LookupBatcher.Some<string>) =>
