@@ -52,7 +52,7 @@ export interface Removal {
   readonly key: Key
 }
 
-/** Another name of an identity. It is not added when the name already belongs to an identity. */
+/** Another network ID of an identity. It is not added when the network ID already belongs to an identity. */
 export interface Alias {
   readonly channel_type: string
   readonly name: string
