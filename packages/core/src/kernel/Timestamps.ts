@@ -14,15 +14,17 @@ export const Timestamp = Schema.DateTimeUtcFromString.from.pipe(
 export type Timestamp = typeof Timestamp.Type
 
 /**
- * Returns a record with its times as text, as `JSON.stringify` writes them.
+ * Returns a record with its times as text, as `JSON.stringify` writes them; the record itself if it has none.
  *
  * One object with `toJSON` makes V8 write everything in its slow path, which takes several times as long.
  */
-export const withTextTimes = (record: object): Readonly<Record<string, unknown>> =>
-  Record.map(
-    record as Readonly<Record<string, unknown>>,
-    (value) => DateTime.isDateTime(value) ? DateTime.formatIso(value) : value
-  )
+export const withTextTimes = (record: object): object =>
+  Object.values(record).some(DateTime.isDateTime)
+    ? Record.map(
+      record as Readonly<Record<string, unknown>>,
+      (value) => DateTime.isDateTime(value) ? DateTime.formatIso(value) : value
+    )
+    : record
 
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/
 

@@ -20,7 +20,9 @@ const active = Object.values(tables).filter(({ activity }) => activity !== null)
 // -------------------------------------------------------- sharing
 
 const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =>
-  Array.from(new Set(rows.map(({ table }) => table.name))).toSorted().join()
+  rows.length < 2
+    ? rows[0]?.table.name ?? ""
+    : Array.from(new Set(rows.map(({ table }) => table.name))).toSorted().join()
 
 /**
  * Returns the shape of some changes. Commits of one shape can share a statement,

@@ -41,16 +41,16 @@ const isNamed = ({ parameter }: Values, table: Table, rows: ReadonlyArray<Owned<
 /** Returns a text that identifies a row among those of all tables. */
 export const rowKey = (row: Owned<Keyed & { readonly table: Table }>): string => `${row.table.name}|${keyText(row)}`
 
-/** Sorts rows, so that all statements lock them in the same order. Throws if one occurs twice. */
-const inOrder = <Row extends Owned<Keyed>>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
-  const sorted = rows.toSorted((a, b) => keyText(a) < keyText(b) ? -1 : 1)
-  if (
-    sorted.some((row, index) => sorted[index + 1] !== undefined && keyText(row) === keyText(sorted[index + 1] ?? row))
-  ) {
-    throw new Error("A row is changed twice in one commit.")
-  }
-  return sorted
+/** Returns rows by the text of their keys. Throws if one occurs twice. */
+const byKey = <Row extends Owned<Keyed>>(rows: ReadonlyArray<Row>): Map<string, Row> => {
+  const keyed = new Map(rows.map((row) => [keyText(row), row]))
+  if (keyed.size < rows.length) throw new Error("A row is changed twice in one commit.")
+  return keyed
 }
+
+/** Sorts rows, so that all statements lock them in the same order. */
+const inOrder = <Row>(keyed: ReadonlyMap<string, Row>): ReadonlyArray<Row> =>
+  Array.from(keyed).toSorted(([a], [b]) => a < b ? -1 : 1).map(([, row]) => row)
 
 export const byTable = <Row extends { readonly table: Table }>(
   rows: ReadonlyArray<Row>
@@ -70,7 +70,7 @@ export const expected = (
     body: `
       SELECT 1
       FROM ${table.name} r, jsonb_to_recordset(${
-      json(inOrder(each).map(({ key, organization_id, version }) => ({ organization_id, ...key, version })))
+      json(inOrder(byKey(each)).map(({ key, organization_id, version }) => ({ organization_id, ...key, version })))
     }) AS w (${keyTypes(table)}, version integer)
       WHERE ${isNamed(values, table, each)} AND r.version = w.version
       FOR SHARE OF r`,
@@ -86,7 +86,7 @@ export const removed = (values: Values, [table, rows]: [Table, ReadonlyArray<Own
     body: `
       DELETE FROM ${table.name} r
       USING jsonb_to_recordset(${
-      json(inOrder(rows).map(({ key, organization_id }) => ({ organization_id, ...key })))
+      json(inOrder(byKey(rows)).map(({ key, organization_id }) => ({ organization_id, ...key })))
     }) AS w (${keyTypes(table)})
       WHERE ${isNamed(values, table, rows)}
       RETURNING 1`,
@@ -108,14 +108,21 @@ const writtenRows = (
   updates: ReadonlyArray<Owned<Update>>,
   touches: ReadonlyArray<Owned<Activity>>
 ): ReadonlyArray<Owned<Written>> => {
-  const rows = new Map(inOrder(updates).map((row): [string, Owned<Written>] => [keyText(row), { ...row, touch: null }]))
+  const rows = new Map(
+    Array.from(
+      byKey(updates),
+      (
+        [text, { key, organization_id, set, version }]
+      ): [string, Owned<Written>] => [text, { organization_id, key, version, set, touch: null }]
+    )
+  )
   for (const { organization_id, ...touch } of touches) {
     const id = touchedId(table, touch)
     if (id === null) continue
     const row = { organization_id, key: { id } }
     rows.set(keyText(row), { version: null, set: null, ...rows.get(keyText(row)), ...row, touch })
   }
-  return inOrder(Array.from(rows.values()))
+  return inOrder(rows)
 }
 
 /**
