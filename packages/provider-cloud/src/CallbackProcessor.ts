@@ -6,7 +6,7 @@
  */
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { inLanes } from "@messaging-crm/core/EventLanes"
-import { type ChannelUnknown, Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
+import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { FileUnavailable } from "@messaging-crm/core/Media"
 import * as Slots from "@messaging-crm/core/Slots"
 import { traced } from "@messaging-crm/core/Traces"
@@ -18,8 +18,12 @@ import { countUnconnected, report } from "./IgnoredParts.ts"
 import { MediaLoader } from "./MediaLoader.ts"
 import { Profiles } from "./Profiles.ts"
 
-/** How long a message may wait for its file. After that it is stored without it. */
+/** How long a message may wait for its file, from the time at which its callback was received. */
 const file_wait_max = Duration.hours(1)
+
+/** Returns whether a message whose file cannot be downloaded now is stored without it, instead of being retried. */
+const mayStoreWithoutFile = (received_at: DateTime.Utc, now: DateTime.Utc): boolean =>
+  DateTime.isGreaterThan(now, DateTime.addDuration(received_at, file_wait_max))
 
 /** The maximum number of files that are downloaded at once. One channel gets half at most. */
 const files_max = 8
@@ -36,10 +40,11 @@ const lanes_max = 8
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
 
-const hasFile = (event: ProviderEvent): boolean =>
-  "media" in event && event.media !== null && event.media.bytes !== null
+type WithMedia = Extract<ProviderEvent, { readonly media: unknown }>
+type WithFile = WithMedia & { readonly media: NonNullable<WithMedia["media"]> }
 
-type Store = (event: ProviderEvent) => Effect.Effect<unknown, ChannelUnknown | FileUnavailable>
+const hasFile = (event: ProviderEvent): event is WithFile =>
+  "media" in event && event.media !== null && event.media.bytes !== null
 
 /** Service that stores the events of callbacks. */
 export class CallbackProcessor extends Context.Service<CallbackProcessor, {
@@ -47,7 +52,7 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
    * Stores every event of a callback that an app signed. If one cannot be stored,
    * it dies after the others are stored; repeating the callback is harmless.
    *
-   * An event without a time gets `received_at`.
+   * An event without a time gets `received_at`. From then on, a message waits for its file.
    */
   readonly receive: (app_id: string, body: Uint8Array, received_at: DateTime.Utc) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/CallbackProcessor") {
@@ -82,58 +87,54 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
           }).pipe(Effect.ignore))
       }
 
-      /** Stores an event whose file cannot be loaded now, without the file, if it has waited long enough. */
-      const storeWithoutFile = Effect.fnUntraced(function*(event: ProviderEvent) {
-        if (!("media" in event) || event.media === null) return yield* new FileUnavailable()
-        const until = DateTime.addDuration(event.sent_at, file_wait_max)
-        if (!DateTime.isGreaterThan(yield* DateTime.now, until)) return yield* new FileUnavailable()
-        yield* inbound.receive({ ...event, media: { ...event.media, bytes: null } })
-      })
-
-      const storeWhole: Store = (event) => {
-        const stored = Effect.catchTag(inbound.receive(event), "FileUnavailable", () => storeWithoutFile(event))
-        return hasFile(event) ? downloads.withSlot(event.channel_id, Duration.infinity, stored) : stored
-      }
-
-      const processEvent = (account: CloudAccount, store: Store) => (event: ProviderEvent) =>
-        Effect.andThen(store(event), lookUpNames(account, event)).pipe(
-          Effect.catchTag("ChannelUnknown", () => countUnconnected),
-          Effect.exit
+      /** Stores an event with its file, or without it if the download fails after the message has waited long enough. */
+      const storeWithFile = (event: WithFile, received_at: DateTime.Utc) =>
+        Effect.catchTag(
+          inbound.receive(event),
+          "FileUnavailable",
+          (unavailable) =>
+            Effect.flatMap(DateTime.now, (now) =>
+              mayStoreWithoutFile(received_at, now)
+                ? inbound.receive({ ...event, media: { ...event.media, bytes: null } })
+                : unavailable)
         )
 
+      const store = (event: ProviderEvent, received_at: DateTime.Utc) =>
+        hasFile(event)
+          ? downloads.withSlot(event.channel_id, Duration.infinity, storeWithFile(event, received_at))
+          : inbound.receive(event)
+
       /** Processes events in lanes. A lane starts after the lanes with the same name in earlier callbacks have ended. */
-      const processAll = (account: CloudAccount, events: ReadonlyArray<ProviderEvent>) =>
+      const processEvents = (account: CloudAccount, events: ReadonlyArray<ProviderEvent>, received_at: DateTime.Utc) =>
         inLanes(events, {
           concurrency: lanes_max,
           within: (name, lane) => Effect.scoped(Effect.flatMap(RcMap.get(lanes, name), (turn) => turn.withPermit(lane)))
-        }, processEvent(account, storeWhole))
-
-      /** Processes what needs no file now: every event without one, and those that have waited long enough for theirs. */
-      const processWithoutFiles = Effect.fnUntraced(function*(
-        account: CloudAccount,
-        events: ReadonlyArray<ProviderEvent>
-      ) {
-        const stored = yield* processAll(account, events.filter((event) => !hasFile(event)))
-        const late = yield* Effect.forEach(events.filter(hasFile), processEvent(account, storeWithoutFile))
-        return [...stored, ...late]
-      })
+        }, (event) =>
+          Effect.andThen(store(event, received_at), lookUpNames(account, event)).pipe(
+            Effect.catchTag("ChannelUnknown", () => countUnconnected),
+            Effect.exit
+          ))
 
       /** Processes the notices of one account. One that cannot be opened now fails, and is retried until it can. */
-      const processAccount = Effect.fnUntraced(function*(app_id: string, notices: ReadonlyArray<Notice>) {
-        const [first] = notices
-        if (first === undefined) return []
-        const found = yield* Effect.orDie(accounts.locate(app_id, first.account))
-        if (Option.isNone(found)) return yield* Effect.replicateEffect(Effect.exit(countUnconnected), notices.length)
-        const account = found.value
-        const events = notices.map(eventOf(account))
-        if (!events.some(hasFile)) return yield* processAll(account, events)
-        const processed = yield* callbacksWithFiles.withSlot(
-          account.channel_id,
-          with_files_wait_max,
-          processAll(account, events)
-        )
-        return Option.isSome(processed) ? processed.value : yield* processWithoutFiles(account, events)
-      })
+      const processAccount = Effect.fnUntraced(
+        function*(app_id: string, notices: ReadonlyArray<Notice>, received_at: DateTime.Utc) {
+          const [first] = notices
+          if (first === undefined) return []
+          const found = yield* Effect.orDie(accounts.locate(app_id, first.account))
+          if (Option.isNone(found)) return yield* Effect.replicateEffect(Effect.exit(countUnconnected), notices.length)
+          const account = found.value
+          const events = notices.map(eventOf(account))
+          if (!events.some(hasFile)) return yield* processEvents(account, events, received_at)
+          const processed = yield* callbacksWithFiles.withSlot(
+            account.channel_id,
+            with_files_wait_max,
+            processEvents(account, events, received_at)
+          )
+          if (Option.isSome(processed)) return processed.value
+          const withoutFiles = events.filter((event) => !hasFile(event))
+          return [...yield* processEvents(account, withoutFiles, received_at), Exit.fail(new FileUnavailable())]
+        }
+      )
 
       const receive = traced("CallbackProcessor.receive")(
         function*(app_id: string, body: Uint8Array, received_at: DateTime.Utc) {
@@ -143,7 +144,7 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
           // A stored part of a callback is about one account. Only a body that was not split has several.
           const processed = yield* Effect.forEach(
             Map.groupBy(notices, ({ account }) => JSON.stringify([account.type, account.id])).values(),
-            (alike) => Effect.exit(processAccount(app_id, alike))
+            (alike) => Effect.exit(processAccount(app_id, alike, received_at))
           )
           yield* Effect.orDie(Exit.asVoidAll(processed.flatMap((exit) => Exit.isSuccess(exit) ? exit.value : [exit])))
         }

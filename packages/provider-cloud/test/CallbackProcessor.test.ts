@@ -1,7 +1,8 @@
 /** Accounts of callbacks: each is found once, and the files of none hold back those of another. */
 import { assert, it } from "@effect/vitest"
 import { ChannelId } from "@messaging-crm/core/Ids"
-import { Inbound } from "@messaging-crm/core/Inbound"
+import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
+import { type FileStream, FileUnavailable } from "@messaging-crm/core/Media"
 import { DateTime, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { CallbackProcessor } from "../src/CallbackProcessor.ts"
@@ -21,11 +22,13 @@ const account = (phone_number_id: string, digit: number) => ({
 
 const apps = [{ id: "app", secret: Redacted.make("secret"), verify_token: Redacted.make("verify") }]
 
-const image = (phone_number_id: string, number: number) =>
+const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
+
+const image = (phone_number_id: string, number: number, sent_at = noon) =>
   new TextEncoder().encode(bodyOf([
     messagePart(phone_number_id, { wa_id: `49151123456${10 + number}` }, {
       id: `wamid.${phone_number_id}.${number}`,
-      timestamp: "1767225600",
+      timestamp: String(sent_at.epochMilliseconds / 1000),
       type: "image",
       image: { id: `file-${number}`, mime_type: "image/png" }
     })
@@ -107,3 +110,92 @@ it.effect("the account of a callback is found once, and one that cannot be found
     assert.deepStrictEqual(yield* Ref.get(located), ["one", "none", "two"])
     assert.strictEqual(yield* Ref.get(received), 4)
   }))
+
+/** A processor of one channel whose files are `files`, and the messages that it stored: `"file"`, or `null` without their file. */
+const withFiles = <E>(
+  files: Readonly<Record<string, FileStream>>,
+  test: (
+    receive: (number: number, sent_at: DateTime.Utc, received_at: DateTime.Utc) => Effect.Effect<void>,
+    stored: Effect.Effect<ReadonlyArray<"file" | null>>
+  ) => Effect.Effect<void, E>
+) =>
+  Effect.gen(function*() {
+    yield* TestClock.setTime(noon.epochMilliseconds)
+    const stored = yield* Ref.make<ReadonlyArray<"file" | null>>([])
+    const inbound = Layer.mock(Inbound, {
+      receive: Effect.fnUntraced(function*(event: ProviderEvent) {
+        if (!("media" in event) || event.media === null) return
+        const { bytes } = event.media
+        if (Stream.isStream(bytes)) yield* Effect.catchTag(Stream.runDrain(bytes), "FileAbsent", Effect.die)
+        yield* Ref.update(stored, (all) => [...all, bytes === null ? null : "file" as const])
+      })
+    })
+    const loader = Layer.succeed(MediaLoader, {
+      load: (_, file) => ("media_id" in file ? files[file.media_id] : undefined) ?? Stream.die("There is no such file.")
+    })
+    const layer = CallbackProcessor.layer.pipe(Layer.provide([
+      CloudAccounts.layer({ apps, channels: [account("one", 1)] }),
+      loader,
+      inbound,
+      Layer.mock(Profiles, { lookUp: () => Effect.void })
+    ]))
+    yield* CallbackProcessor.use(({ receive }) =>
+      test(
+        (number, sent_at, received_at) => receive("app", image("one", number, sent_at), received_at),
+        Ref.get(stored)
+      )
+    ).pipe(Effect.provide(layer))
+  })
+
+const unavailable: FileStream = Stream.fail(new FileUnavailable())
+
+for (
+  const [kind, received_at] of [
+    ["sent", noon],
+    ["received", DateTime.subtract(noon, { hours: 2 })]
+  ] as const
+) {
+  it.effect(`a message that was ${kind} hours ago is not stored without its file while others of its channel load`, () => {
+    const begun = Ref.makeUnsafe(0)
+    const slow: FileStream = Stream.unwrap(Effect.as(Ref.update(begun, (count) => count + 1), Stream.never))
+    const good: FileStream = Stream.make(new Uint8Array([1]))
+    return withFiles(
+      { "file-0": slow, "file-1": slow, "file-2": slow, "file-3": slow, "file-4": good },
+      (receive, stored) =>
+        Effect.gen(function*() {
+          const sent_at = DateTime.subtract(noon, { hours: 2 })
+          const slowOnes = yield* Effect.forEach(
+            [0, 1, 2, 3],
+            (number) => Effect.forkChild(receive(number, sent_at, received_at))
+          )
+          while ((yield* Ref.get(begun)) < 4) yield* Effect.yieldNow
+          const fifth = yield* Effect.forkChild(Effect.exit(receive(4, sent_at, received_at)))
+          yield* TestClock.adjust("1 second")
+          assert.isTrue(Exit.isFailure(yield* Fiber.join(fifth)))
+          assert.deepStrictEqual(yield* stored, [])
+          yield* Fiber.interruptAll(slowOnes)
+          yield* receive(4, sent_at, received_at)
+          assert.deepStrictEqual(yield* stored, ["file"])
+        })
+    )
+  })
+}
+
+for (
+  const [when, sent_at] of [
+    ["two hours ago", DateTime.subtract(noon, { hours: 2 })],
+    ["in ten years, by a wrong clock,", DateTime.add(noon, { years: 10 })]
+  ] as const
+) {
+  it.effect(`a message sent ${when} waits for its file for an hour from its receipt, then is stored without it`, () =>
+    withFiles({ "file-0": unavailable }, (receive, stored) =>
+      Effect.gen(function*() {
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(receive(0, sent_at, noon))))
+        yield* TestClock.adjust("1 hour")
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(receive(0, sent_at, noon))))
+        assert.deepStrictEqual(yield* stored, [])
+        yield* TestClock.adjust("1 second")
+        yield* receive(0, sent_at, noon)
+        assert.deepStrictEqual(yield* stored, [null])
+      })))
+}

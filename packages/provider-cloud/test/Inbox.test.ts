@@ -8,7 +8,7 @@ import { Secrets } from "@messaging-crm/core/Secrets"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
 import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { messagePart } from "../src/fake/CallbackBodies.ts"
+import { messagePart, socialPart } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { overInbox, Received, recorder } from "./Network.ts"
 
@@ -186,6 +186,27 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
         assert.lengthOf(yield* texts, 20)
       }))
   }
+
+  it.effect("a file that cannot be had now keeps its message back for an hour at most, and nothing else", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const about = { account: channel_id, timestamp: 1_767_225_600_000 }
+      const attachments = [{ type: "image", payload: { url: "http://127.0.0.1:40009/file" } }]
+      yield* fake.enqueue(
+        socialPart("page", { ...about, person: "24601", item: { message: { mid: "m_2", attachments } } }),
+        socialPart("page", { ...about, person: "24602", item: { read: { mid: "m" } } })
+      )
+      assert.deepStrictEqual(yield* fake.post({ batch: 2 }), [200])
+      assert.strictEqual(yield* runOnce, 2)
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(yield* runOnce, 1)
+      assert.deepStrictEqual(yield* texts, ["message_status_reported"])
+      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual(yield* runOnce, 1)
+      assert.strictEqual(yield* waiting, 0)
+      const events = yield* Received.use(({ clear }) => clear)
+      assert.deepStrictEqual(events.map((event) => "media" in event ? event.media?.bytes : event), [null])
+    }))
 
   it.effect("pauses grow from a second to ten minutes", () =>
     Effect.sync(() => {

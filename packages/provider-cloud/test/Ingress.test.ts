@@ -212,29 +212,6 @@ layer(over(recorder))("Ingress", (it) => {
       )
     }))
 
-  it.effect("a file that cannot be had now keeps its message back for an hour at most", () =>
-    Effect.gen(function*() {
-      yield* TestClock.setTime(noon.epochMilliseconds)
-      const fake = yield* FakeGraph
-      const attachments = [{ type: "image", payload: { url: "http://127.0.0.1:40009/file" } }]
-      const item = { message: { mid: "m_2", attachments } }
-      yield* fake.enqueue(
-        socialPart("page", { account: channel_id, person: "24601", timestamp: seconds * 1000, item }),
-        socialPart("page", {
-          account: channel_id,
-          person: "24602",
-          timestamp: seconds * 1000,
-          item: { read: { mid: "m" } }
-        })
-      )
-      assert.deepStrictEqual(yield* fake.post({ batch: 2 }), [500])
-      assert.deepStrictEqual(yield* texts, ["message_status_reported"])
-      yield* TestClock.adjust("61 minutes")
-      assert.deepStrictEqual(yield* fake.post({ batch: 2 }), [200])
-      const events = yield* Received.use(({ clear }) => clear)
-      assert.sameMembers(events.map(({ event }) => event), ["message_received", "message_status_reported"])
-    }))
-
   it.effect("a body with an event that fails is answered with 500, after all others were accepted", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
