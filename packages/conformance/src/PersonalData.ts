@@ -8,9 +8,10 @@ import { insert } from "@messaging-crm/core/Messages"
 import type { Position } from "@messaging-crm/core/Page"
 import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { SendRows } from "@messaging-crm/core/Sends"
+import { TagRows } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { DateTime, Effect, Option } from "effect"
-import { deliveriesOf, record } from "./Commit/Fixtures.ts"
+import { DateTime, Effect, Fiber, Option } from "effect"
+import { deliveriesOf, newTag, record, tagNames } from "./Commit/Fixtures.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It } from "./Fixtures.ts"
 
@@ -148,5 +149,46 @@ export const suite = (it: It) => {
       const left = yield* storedCallbacks
       for (const id of erased) assert.notInclude(left, id)
       for (const id of kept) assert.include(left, id)
+    }))
+
+  it.effect("lets no commit take effect that comes from a deleted callback", () =>
+    Effect.gen(function*() {
+      const store = yield* PersonalDataStore
+      const ours = yield* Fixtures.organization
+      const channel = yield* Fixtures.channel(ours)
+      const person = yield* Fixtures.uuid
+      const [erased, kept] = [yield* storedCallback(channel.id, person), yield* storedCallback(channel.id, "another")]
+      const commitFrom = Effect.fnUntraced(function*(callback: string) {
+        const tag = yield* newTag(yield* Fixtures.uuid)
+        return yield* Fixtures.outcome(ours, TagRows.insert(tag), { callback })
+      })
+      assert.deepStrictEqual(yield* Effect.forEach([erased, kept], commitFrom), ["committed", "committed"])
+      yield* store.eraseCallbacks(ours, [person])
+      assert.deepStrictEqual(
+        yield* Effect.forEach([kept, erased, kept, kept], commitFrom, { concurrency: "unbounded" }),
+        ["committed", "LeaseLost", "committed", "committed"]
+      )
+      yield* CallbackStore.use((callbacks) => callbacks.finish(kept))
+      assert.strictEqual(yield* commitFrom(kept), "LeaseLost")
+    }))
+
+  it.effect("deletes a callback only after the commits that come from it", () =>
+    Effect.gen(function*() {
+      const store = yield* PersonalDataStore
+      const ours = yield* Fixtures.organization
+      const channel = yield* Fixtures.channel(ours)
+      for (let round = 0; round < 10; round++) {
+        const person = yield* Fixtures.uuid
+        const callback = yield* storedCallback(channel.id, person)
+        const commits = yield* Effect.forkChild(Effect.forEach(
+          yield* Effect.replicateEffect(Effect.flatMap(Fixtures.uuid, newTag), 8),
+          (tag) => Fixtures.outcome(ours, TagRows.insert(tag), { callback }),
+          { concurrency: "unbounded" }
+        ))
+        yield* store.eraseCallbacks(ours, [person])
+        const then = yield* tagNames(ours)
+        yield* Fiber.join(commits)
+        assert.deepStrictEqual(yield* tagNames(ours), then)
+      }
     }))
 }

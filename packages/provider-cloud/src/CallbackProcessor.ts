@@ -4,7 +4,7 @@
  * Each event is processed independently. If one fails, the others are stored all
  * the same, and the callback is retried.
  */
-import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
+import { CallbackInbox, type ClaimedCallback } from "@messaging-crm/core/CallbackInbox"
 import { inLanes } from "@messaging-crm/core/EventLanes"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { FileUnavailable } from "@messaging-crm/core/Media"
@@ -46,15 +46,21 @@ type WithFile = WithMedia & { readonly media: NonNullable<WithMedia["media"]> }
 const hasFile = (event: ProviderEvent): event is WithFile =>
   "media" in event && event.media !== null && event.media.bytes !== null
 
+/** A callback to process. `id` is null if it is not stored. */
+export interface ReceivedCallback extends Pick<ClaimedCallback, "body" | "received_at" | "source"> {
+  readonly id: string | null
+}
+
 /** Service that stores the events of callbacks. */
 export class CallbackProcessor extends Context.Service<CallbackProcessor, {
   /**
    * Stores every event of a callback that an app signed. If one cannot be stored,
    * it dies after the others are stored; repeating the callback is harmless.
+   * If the callback is deleted meanwhile, its other events are not stored.
    *
    * An event without a time gets `received_at`. From then on, a message waits for its file.
    */
-  readonly receive: (app_id: string, body: Uint8Array, received_at: DateTime.Utc) => Effect.Effect<void>
+  readonly receive: (callback: ReceivedCallback) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/CallbackProcessor") {
   static readonly layer = Layer.effect(
     CallbackProcessor,
@@ -88,63 +94,63 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
       }
 
       /** Stores an event with its file, or without it if the download fails after the message has waited long enough. */
-      const storeWithFile = (event: WithFile, received_at: DateTime.Utc) =>
+      const storeWithFile = (event: WithFile, { id, received_at }: ReceivedCallback) =>
         Effect.catchTag(
-          inbound.receive(event),
+          inbound.receive(event, id),
           "FileUnavailable",
           (unavailable) =>
             Effect.flatMap(DateTime.now, (now) =>
               mayStoreWithoutFile(received_at, now)
-                ? inbound.receive({ ...event, media: { ...event.media, bytes: null } })
+                ? inbound.receive({ ...event, media: { ...event.media, bytes: null } }, id)
                 : unavailable)
         )
 
-      const store = (event: ProviderEvent, received_at: DateTime.Utc) =>
+      const store = (event: ProviderEvent, callback: ReceivedCallback) =>
         hasFile(event)
-          ? downloads.withSlot(event.channel_id, Duration.infinity, storeWithFile(event, received_at))
-          : inbound.receive(event)
+          ? downloads.withSlot(event.channel_id, Duration.infinity, storeWithFile(event, callback))
+          : inbound.receive(event, callback.id)
 
       /** Processes events in lanes. A lane starts after the lanes with the same name in earlier callbacks have ended. */
-      const processEvents = (account: CloudAccount, events: ReadonlyArray<ProviderEvent>, received_at: DateTime.Utc) =>
+      const processEvents = (account: CloudAccount, events: ReadonlyArray<ProviderEvent>, callback: ReceivedCallback) =>
         inLanes(events, {
           concurrency: lanes_max,
           within: (name, lane) => Effect.scoped(Effect.flatMap(RcMap.get(lanes, name), (turn) => turn.withPermit(lane)))
         }, (event) =>
-          Effect.andThen(store(event, received_at), lookUpNames(account, event)).pipe(
+          Effect.andThen(store(event, callback), lookUpNames(account, event)).pipe(
             Effect.catchTag("ChannelUnknown", () => countUnconnected),
             Effect.exit
           ))
 
       /** Processes the notices of one account. One that cannot be opened now fails, and is retried until it can. */
       const processAccount = Effect.fnUntraced(
-        function*(app_id: string, notices: ReadonlyArray<Notice>, received_at: DateTime.Utc) {
+        function*(callback: ReceivedCallback, notices: ReadonlyArray<Notice>) {
           const [first] = notices
           if (first === undefined) return []
-          const found = yield* Effect.orDie(accounts.locate(app_id, first.account))
+          const found = yield* Effect.orDie(accounts.locate(callback.source, first.account))
           if (Option.isNone(found)) return yield* Effect.replicateEffect(Effect.exit(countUnconnected), notices.length)
           const account = found.value
           const events = notices.map(eventOf(account))
-          if (!events.some(hasFile)) return yield* processEvents(account, events, received_at)
+          if (!events.some(hasFile)) return yield* processEvents(account, events, callback)
           const processed = yield* callbacksWithFiles.withSlot(
             account.channel_id,
             with_files_wait_max,
-            processEvents(account, events, received_at)
+            processEvents(account, events, callback)
           )
           if (Option.isSome(processed)) return processed.value
           const withoutFiles = events.filter((event) => !hasFile(event))
-          return [...yield* processEvents(account, withoutFiles, received_at), Exit.fail(new FileUnavailable())]
+          return [...yield* processEvents(account, withoutFiles, callback), Exit.fail(new FileUnavailable())]
         }
       )
 
       const receive = traced("CallbackProcessor.receive")(
-        function*(app_id: string, body: Uint8Array, received_at: DateTime.Utc) {
-          const found = read(utf8.decode(body), received_at)
+        function*(callback: ReceivedCallback) {
+          const found = read(utf8.decode(callback.body), callback.received_at)
           const { ignored: parts, notices } = Option.getOrElse(found, () => ignored("unreadable", "body"))
           yield* report(parts)
           // A stored part of a callback is about one account. Only a body that was not split has several.
           const processed = yield* Effect.forEach(
             Map.groupBy(notices, ({ account }) => JSON.stringify([account.type, account.id])).values(),
-            (alike) => Effect.exit(processAccount(app_id, alike, received_at))
+            (alike) => Effect.exit(processAccount(callback, alike))
           )
           yield* Effect.orDie(Exit.asVoidAll(processed.flatMap((exit) => Exit.isSuccess(exit) ? exit.value : [exit])))
         }
@@ -158,6 +164,6 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
   static readonly layerLoop = Layer.effectDiscard(Effect.gen(function*() {
     const inbox = yield* CallbackInbox
     const { receive } = yield* CallbackProcessor
-    yield* Effect.forkScoped(inbox.run(({ body, received_at, source }) => receive(source, body, received_at)))
+    yield* Effect.forkScoped(inbox.run(receive))
   })).pipe(Layer.provide(CallbackProcessor.layer))
 }

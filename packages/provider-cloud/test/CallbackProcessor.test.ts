@@ -34,6 +34,8 @@ const image = (phone_number_id: string, number: number, sent_at = noon) =>
     })
   ]))
 
+const callback = (body: Uint8Array, received_at: DateTime.Utc) => ({ id: null, source: "app", body, received_at })
+
 it.effect("files of one account that do not come keep those of another waiting for no moment", () =>
   Effect.gen(function*() {
     const [begun, stored] = [yield* Ref.make(0), yield* Deferred.make<void>()]
@@ -62,12 +64,12 @@ it.effect("files of one account that do not come keep those of another waiting f
       const now = yield* DateTime.now
       const fibers = yield* Effect.forEach(
         Array.from({ length: 20 }, (_, number) => image("slow", number)),
-        (body) => Effect.forkChild(receive("app", body, now))
+        (body) => Effect.forkChild(receive(callback(body, now)))
       )
       while ((yield* Ref.get(begun)) < 4) yield* Effect.yieldNow
       yield* Effect.forEach(
         [0, 1, 2, 3, 4, 5],
-        (number) => receive("app", image("fast", number), now),
+        (number) => receive(callback(image("fast", number), now)),
         { concurrency: "unbounded" }
       )
       yield* Deferred.succeed(stored, undefined)
@@ -103,7 +105,7 @@ it.effect("the account of a callback is found once, and one that cannot be found
     )
     const now = yield* DateTime.now
     const body = new TextEncoder().encode(bodyOf(parts))
-    const exit = yield* CallbackProcessor.use(({ receive }) => Effect.exit(receive("app", body, now))).pipe(
+    const exit = yield* CallbackProcessor.use(({ receive }) => Effect.exit(receive(callback(body, now)))).pipe(
       Effect.provide(layer)
     )
     assert.isTrue(Exit.isFailure(exit))
@@ -141,7 +143,7 @@ const withFiles = <E>(
     ]))
     yield* CallbackProcessor.use(({ receive }) =>
       test(
-        (number, sent_at, received_at) => receive("app", image("one", number, sent_at), received_at),
+        (number, sent_at, received_at) => receive(callback(image("one", number, sent_at), received_at)),
         Ref.get(stored)
       )
     ).pipe(Effect.provide(layer))

@@ -12,7 +12,7 @@ import { Messages } from "@messaging-crm/core/Messages"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
-import { DateTime, Effect, Layer } from "effect"
+import { DateTime, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { messagePart, type Part, phonePart, socialPart, statusPart } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
@@ -59,7 +59,7 @@ const organization = Effect.fnUntraced(function*(name: string, type: ChannelType
 const runOnce = Effect.gen(function*() {
   const { receive } = yield* CallbackProcessor
   const inbox = yield* CallbackInbox
-  return yield* inbox.runOnce(({ body, received_at, source }) => receive(source, body, received_at))
+  return yield* inbox.runOnce(receive)
 })
 
 const post = Effect.fnUntraced(function*(parts: ReadonlyArray<Part>) {
@@ -149,6 +149,35 @@ it.effect("an erasure goes by sender and recipient: of messages and statuses in 
     yield* acme.erase
     yield* runOnce
     assert.deepStrictEqual(yield* acme.texts, [kim, "[erased]", "stays"])
+  }).pipe(Effect.provide(service)))
+
+it.effect("a callback that is claimed before an erasure stores nothing afterward, not even for a new contact", () =>
+  Effect.gen(function*() {
+    yield* TestClock.setTime(noon.epochMilliseconds)
+    const acme = yield* organization("acme", "phone_messaging")
+    yield* post([networks.phone_messaging(acme.channel_id, kim, "first")])
+    yield* runOnce
+    const [claimed, erased] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    yield* post([
+      networks.phone_messaging(acme.channel_id, kim, "erased"),
+      networks.phone_messaging(acme.channel_id, lee, "stays")
+    ])
+    const { receive } = yield* CallbackProcessor
+    const inbox = yield* CallbackInbox
+    const processing = yield* Effect.forkChild(inbox.runOnce((callback) =>
+      Deferred.succeed(claimed, undefined).pipe(
+        Effect.andThen(Deferred.await(erased)),
+        Effect.andThen(receive(callback))
+      )
+    ))
+    yield* Deferred.await(claimed)
+    yield* acme.erase
+    yield* Deferred.succeed(erased, undefined)
+    yield* Fiber.join(processing)
+    assert.deepStrictEqual(yield* acme.texts, ["[erased]", "stays"])
+    yield* post([networks.phone_messaging(acme.channel_id, kim, "later")])
+    yield* runOnce
+    assert.deepStrictEqual(yield* acme.texts, ["[erased]", "later", "stays"])
   }).pipe(Effect.provide(service)))
 
 it.effect("a body of 80 KB that is nested all the way down overflows no stack", () =>

@@ -41,7 +41,7 @@ const waiting = Effect.map(CallbackStore.use(({ backlog }) => backlog), ({ count
 const runOnce = Effect.gen(function*() {
   const { receive } = yield* CallbackProcessor
   const inbox = yield* CallbackInbox
-  return yield* inbox.runOnce(({ body, received_at, source }) => receive(source, body, received_at))
+  return yield* inbox.runOnce(receive)
 })
 
 const inbox = Layer.merge(CallbackInbox.layer, CallbackProcessor.layer).pipe(
@@ -122,7 +122,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox
       const { receive } = yield* CallbackProcessor
-      yield* Effect.forkChild(inbox.run(({ body, received_at, source }) => receive(source, body, received_at)))
+      yield* Effect.forkChild(inbox.run(receive))
       yield* fake.enqueue(...Array.from({ length: 50 }, (_, index) => text(`loop ${index}`)))
       yield* fake.post()
       yield* Effect.andThen(TestClock.adjust("250 millis"), waiting).pipe(
@@ -138,14 +138,13 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       const { receive } = yield* CallbackProcessor
       yield* fake.enqueue(...Array.from({ length: 100 }, (_, index) => text(`backlog ${index}`)))
       yield* fake.post()
-      yield* Effect.forkChild(inbox.run(({ body, received_at, source }) =>
-        Effect.andThen(Effect.replicateEffect(Effect.yieldNow, 10), receive(source, body, received_at))
-      ))
+      yield* Effect.forkChild(
+        inbox.run((callback) => Effect.andThen(Effect.replicateEffect(Effect.yieldNow, 10), receive(callback)))
+      )
       // The clock stands still.
       yield* Effect.andThen(Effect.yieldNow, waiting).pipe(
         Effect.repeat({
-          until: (left) =>
-            left === 0,
+          until: (left) => left === 0,
           times: 20_000
         })
       )
@@ -169,7 +168,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
         yield* fake.holdFiles(true)
         yield* fake.enqueue(...Array.from({ length: 20 }, (_, index) => image(file, from(index))))
         yield* fake.post()
-        yield* Effect.forkChild(inbox.run(({ body, received_at, source }) => receive(source, body, received_at)))
+        yield* Effect.forkChild(inbox.run(receive))
         yield* TestClock.adjust("1 second")
         yield* fake.enqueue(text("hello", "4915112345600"))
         yield* fake.post()

@@ -115,9 +115,9 @@ describe("notes that cost peers dearly", () => {
       // Nothing is taken in yet: what is stored is the body, byte by byte.
       assert.deepStrictEqual(yield* Received.use(({ events }) => events), [])
       const bodies: Array<string> = []
-      yield* inbox.runOnce(({ body, received_at, source }) => {
-        bodies.push(new TextDecoder().decode(body))
-        return processor.receive(source, body, received_at)
+      yield* inbox.runOnce((callback) => {
+        bodies.push(new TextDecoder().decode(callback.body))
+        return processor.receive(callback)
       })
       assert.deepStrictEqual(bodies, [bodyOf(parts), bodyOf(parts)])
       const texts = (yield* Received.use(({ events }) => events)).map((event) => "text" in event ? event.text : null)

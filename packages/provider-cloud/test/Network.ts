@@ -44,8 +44,9 @@ const noInbox = Layer.effect(
   CallbackProcessor.useSync(({ receive }) =>
     CallbackInbox.of({
       store: (source, parts) =>
-        Effect.flatMap(DateTime.now, (now) =>
-          Effect.forEach(parts, ({ body }) => Effect.exit(receive(source, body, now)))).pipe(
+        Effect.flatMap(DateTime.now, (received_at) =>
+          Effect.forEach(parts, ({ body }) =>
+            Effect.exit(receive({ id: null, source, body, received_at })))).pipe(
             Effect.flatMap(Exit.asVoidAll)
           ),
       runOnce: () =>

@@ -1,5 +1,5 @@
 import * as Changes from "@messaging-crm/core/Changes"
-import { Commit, Conflict, KeyUsed, type LeaseLost } from "@messaging-crm/core/Commit"
+import { Commit, Conflict, KeyUsed, LeaseLost } from "@messaging-crm/core/Commit"
 import { IdentityNetworkIdRows } from "@messaging-crm/core/ContactIdentities"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { MediaRows } from "@messaging-crm/core/Media"
@@ -9,7 +9,7 @@ import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import * as Traces from "@messaging-crm/core/Traces"
 import { newDelivery, State, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
-import { DateTime, Effect, Layer, Option, Record, Result } from "effect"
+import { DateTime, Effect, HashMap, Layer, Option, Record, Result } from "effect"
 import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { type Rows, World } from "../world/World.ts"
@@ -160,10 +160,11 @@ export const apply = (
   trace: string | null
 ): Result.Result<Rows, Conflict | KeyUsed | LeaseLost> =>
   Result.gen(function*() {
-    const { aliases = [], audit, raise = [], response, settle, throttle = [], touch } = changes
+    const { aliases = [], audit, callback, raise = [], response, settle, throttle = [], touch } = changes
     if (response !== undefined && Table.has(rows.tables, IdempotencyRows, owner, response.key)) {
       return yield* Result.fail(new KeyUsed())
     }
+    if (callback !== undefined && !HashMap.has(rows.callbacks, callback)) return yield* Result.fail(new LeaseLost())
     const held = settle === undefined ? rows.queue : yield* settled(rows.queue, settle)
     const whole = Changes.all(
       changes,

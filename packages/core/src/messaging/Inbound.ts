@@ -6,7 +6,7 @@
  * of the provider's message id, so concurrent ones conflict. This also holds for
  * events that arrive before their message.
  */
-import { Context, Effect, Layer, Option, Result, Schema, Stream } from "effect"
+import { Context, Effect, Layer, Option, Schema, Stream } from "effect"
 import { type ChannelHoldRow, ChannelHoldStore, pause } from "../catalog/ChannelHolds.ts"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { changeIdentity, hasNewProfile, networkIdsOf } from "../contacts/ContactIdentities.ts"
@@ -134,14 +134,32 @@ export const statusReported = (
     : completed
 }
 
+/** Where an event comes from: the organization of its channel, and its callback if that is stored. */
+interface Origin {
+  readonly organization_id: OrganizationId
+  readonly callback_id: string | null
+}
+
+/** Returns changes that are applied only while the callback that they come from is stored. */
+const fromCallback = (changes: Changes.Changes, callback_id: string | null): Changes.Changes =>
+  callback_id === null || Changes.isNone(changes) ? changes : { ...changes, callback: callback_id }
+
 /** The maximum number of pages that are read for one report about all messages before a time. */
 const covered_pages_max = 20
 
 // ---------------------------------------------------------- operations
 
 export class Inbound extends Context.Service<Inbound, {
-  /** Applies one event, and returns when it is committed. Applying it again changes nothing. */
-  readonly receive: (event: ProviderEvent) => Effect.Effect<void, ChannelUnknown | Media.FileUnavailable>
+  /**
+   * Applies one event, and returns when it is committed. Applying it again changes nothing.
+   *
+   * An event of a stored callback names it. If the callback is deleted, because it is processed or its person erased,
+   * the event is not applied.
+   */
+  readonly receive: (
+    event: ProviderEvent,
+    callback_id?: string | null
+  ) => Effect.Effect<void, ChannelUnknown | Media.FileUnavailable>
 }>()("@messaging-crm/core/Inbound") {
   static readonly layer = Layer.effect(
     Inbound,
@@ -150,7 +168,7 @@ export class Inbound extends Context.Service<Inbound, {
       const contacts = yield* ContactStore
       const conversations = yield* ConversationStore
       const findContact = yield* finder
-      const { run } = yield* Decide
+      const { settle } = yield* Decide
       const holds = yield* ChannelHoldStore
       const loadCompletion = yield* SendCompletion.loader
       const media = yield* Media.Media
@@ -158,14 +176,17 @@ export class Inbound extends Context.Service<Inbound, {
 
       /** Commits the changes that an event causes. Such a decision returns no result and no error. */
       const commit = <Loaded>(
-        organization_id: OrganizationId,
+        { callback_id, organization_id }: Origin,
         load: Effect.Effect<Loaded>,
         changesOf: (loaded: Loaded, context: DecisionContext) => Changes.Changes
       ): Effect.Effect<void> =>
-        run(organization_id, {
+        Effect.asVoid(settle({ organization_id }, {
           load,
-          decide: (loaded, context) => Result.succeed({ result: undefined, changes: changesOf(loaded, context) })
-        })
+          decide: (loaded, context) => ({
+            result: undefined,
+            changes: fromCallback(changesOf(loaded, context), callback_id)
+          })
+        }))
 
       const findMessage = (organization_id: OrganizationId, { channel_id, provider_message_id }: OfMessage) =>
         messages.findByProviderId(organization_id, channel_id, provider_message_id)
@@ -213,17 +234,17 @@ export class Inbound extends Context.Service<Inbound, {
       })
 
       const commitMessage = (
-        organization_id: OrganizationId,
+        origin: Origin,
         channel: Channel,
         event: NetworkMessage,
         file: Media.MessageMedia | null
       ) =>
         commit(
-          organization_id,
+          origin,
           Effect.map(
             Effect.all([
-              findMessage(organization_id, event),
-              loadSender(organization_id, channel, partnerOf(channel, event))
+              findMessage(origin.organization_id, event),
+              loadSender(origin.organization_id, channel, partnerOf(channel, event))
             ], concurrently),
             ([found, sender]) => ({ found, ...sender })
           ),
@@ -231,18 +252,18 @@ export class Inbound extends Context.Service<Inbound, {
         )
 
       const receiveMessage = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
+        origin: Origin,
         channel: Channel,
         event: NetworkMessage
       ) {
-        if (event.media === null) return yield* commitMessage(organization_id, channel, event, null)
+        if (event.media === null) return yield* commitMessage(origin, channel, event, null)
         // The file of a repeated event is not read again.
-        const found = yield* findMessage(organization_id, event)
+        const found = yield* findMessage(origin.organization_id, event)
         if (Option.isSome(arrived(found))) return
         yield* media.receive(
-          organization_id,
+          origin.organization_id,
           event.media,
-          (file) => commitMessage(organization_id, channel, event, file)
+          (file) => commitMessage(origin, channel, event, file)
         )
       })
 
@@ -269,21 +290,21 @@ export class Inbound extends Context.Service<Inbound, {
 
       /** Applies a report to each message that it covers, in a commit each. */
       const reportMessages = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
+        origin: Origin,
         channel: Channel,
         event: MessagesReported
       ) {
-        const [thread] = yield* conversations.findThreads(organization_id, channel, [event.external_id])
+        const [thread] = yield* conversations.findThreads(origin.organization_id, channel, [event.external_id])
         if (thread === undefined || thread.conversation === null) return
         const { at, channel_id, status } = event
         yield* Stream.runForEach(
-          covered(organization_id, thread.conversation.id, event),
+          covered(origin.organization_id, thread.conversation.id, event),
           ({ provider_message_id }) => {
             if (provider_message_id === null) return Effect.void
             const of = { channel_id, provider_message_id }
             return commit(
-              organization_id,
-              findMessage(organization_id, of),
+              origin,
+              findMessage(origin.organization_id, of),
               (found, context) => updateMessage(found, of, { status, at }, context)
             )
           }
@@ -291,20 +312,20 @@ export class Inbound extends Context.Service<Inbound, {
       })
 
       const apply = (
-        organization_id: OrganizationId,
+        origin: Origin,
         channel: Channel,
         event: ProviderEvent
       ): Effect.Effect<void, Media.FileUnavailable> => {
         switch (event.event) {
           case "message_received":
           case "message_sent":
-            return receiveMessage(organization_id, channel, event)
+            return receiveMessage(origin, channel, event)
           case "messages_reported":
-            return reportMessages(organization_id, channel, event)
+            return reportMessages(origin, channel, event)
           case "message_status_reported":
             return commit(
-              organization_id,
-              loadStatus(organization_id, event),
+              origin,
+              loadStatus(origin.organization_id, event),
               (loaded, context) => withPause(statusReported(loaded, event, context), loaded.hold, event, context)
             )
           case "message_edited":
@@ -314,8 +335,8 @@ export class Inbound extends Context.Service<Inbound, {
               ? { status: "edited", text: event.text, at }
               : { status: "deleted", at }
             return commit(
-              organization_id,
-              findMessage(organization_id, event),
+              origin,
+              findMessage(origin.organization_id, event),
               (found, context) => updateMessage(found, event, update, context)
             )
           }
@@ -323,19 +344,19 @@ export class Inbound extends Context.Service<Inbound, {
             const former = [event.former_external_id, ...event.former_aliases ?? []]
             const person = personOf(channel, event.now)
             return commit(
-              organization_id,
-              loadIdentity(organization_id, former, person),
+              origin,
+              loadIdentity(origin.organization_id, former, person),
               (loaded, context) => changeIdentity(former, person, loaded, context)
             )
           }
         }
       }
 
-      const receive = traced("Inbound.receive")(function*(event: ProviderEvent) {
+      const receive = traced("Inbound.receive")(function*(event: ProviderEvent, callback_id: string | null = null) {
         const located = yield* channels.locate(event.channel_id)
         if (Option.isNone(located)) return yield* new ChannelUnknown({ channel_id: event.channel_id })
         const { channel, organization_id } = located.value
-        yield* apply(organization_id, channel, event)
+        yield* apply({ callback_id, organization_id }, channel, event)
       })
 
       return Inbound.of({ receive })

@@ -158,6 +158,8 @@ export interface Changes {
   /** Webhooks whose pending deliveries fail with `webhook_disabled`: of each, the newest `limit`. */
   readonly abandon?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly limit: number }>
   readonly settle?: Settlement
+  /** The id of the stored callback that the changes come from. If it has been deleted, they fail with `LeaseLost`. */
+  readonly callback?: string
   readonly response?: RecordedResponse
   readonly audit?: AuditRecord
 }
@@ -178,7 +180,7 @@ export const isNone = (changes: Changes): boolean =>
 /** Returns whether the changes write nothing: at most they expect rows to be unchanged. */
 export const isWithoutEffect = ({ expect: _expect, ...changes }: Changes): boolean => isNone(changes)
 
-/** Combines changes. A second `touch`, `settle`, `response`, or `audit` is a defect. */
+/** Combines changes. A second `touch`, `settle`, `callback`, `response`, or `audit` is a defect. */
 export const all = (...parts: ReadonlyArray<Changes>): Changes => {
   const whole: Record<string, unknown> = {}
   for (const part of parts) {

@@ -8,7 +8,7 @@ export class Conflict extends Data.TaggedError("Conflict") {}
 /** The idempotency key already has a record. Nothing was written. */
 export class KeyUsed extends Data.TaggedError("KeyUsed") {}
 
-/** The lease of the claimed work has ended, and another claim may hold the item. Nothing was written. */
+/** The lease of the claimed work has ended, or the callback is deleted: another process has it, or nobody. Nothing was written. */
 export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 
 /**
@@ -47,7 +47,8 @@ export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
  *   another one has returned, its work is queued after that commit's work.
  * - An audit record is stored with the other changes.
  * - `abandon` fails pending deliveries, except those that the same commit updates.
- * - A settlement by a claim that no longer holds its item is `LeaseLost`.
+ * - A settlement by a claim that no longer holds its item is `LeaseLost`. So are changes from a stored callback that
+ *   is deleted; it is not deleted until they are applied.
  * - A row is written once: two updates of one row in one commit are a defect.
  * - Each of several concurrent commits, of any organizations, is applied or
  *   rejected independently of the others.

@@ -162,11 +162,11 @@ export class Decide extends Context.Service<Decide, {
     operation: Operation<Loaded, A, Rejection, R>
   ) => Effect.Effect<A, Rejection, R>
   /**
-   * The same for claimed work, whose decision cannot reject. Returns null when the lease was lost. `initial` is the
+   * The same for claimed work and callbacks, whose decision cannot reject. Returns null when the lease was lost. `initial` is the
    * load of the first attempt, if the caller has loaded some of it before.
    */
   readonly settle: <Loaded, A, R>(
-    claimed: ClaimedWork,
+    claimed: Pick<ClaimedWork, "organization_id">,
     operation: {
       readonly initial?: Effect.Effect<Loaded, never, R>
       readonly load: Effect.Effect<Loaded, never, R>

@@ -30,10 +30,11 @@ const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =
  */
 export const shapeOf = ({ changes, isSubscribed }: Pick<Commission, "changes" | "isSubscribed">): string | null => {
   const { abandon = [], aliases = [], enqueue = [], expect, insert = [], raise = [], remove, throttle = [] } = changes
-  const { audit, response, settle, touch, update = [] } = changes
+  const { audit, callback, response, settle, touch, update = [] } = changes
   if (abandon.length > 0) return null
   return [
     settle === undefined ? "" : `${settle.claimed.kind} ${settle.outcome}`,
+    callback !== undefined,
     response !== undefined,
     audit !== undefined,
     tablesOf(expect),
@@ -107,6 +108,18 @@ const audited = ({ json, parameter }: Values, records: ReadonlyArray<Owned<NonNu
   requires: exactly("audited", parameter(records.length))
 })
 
+/** Locks the stored callbacks that changes come from, so that none is deleted before the commit ends. */
+const stored = ({ parameter }: Values, callbacks: ReadonlyArray<string>): Part => {
+  const ids = Array.from(new Set(callbacks)).toSorted()
+  return {
+    name: "callbacks_stored",
+    body: `
+    SELECT 1 FROM provider_callbacks WHERE id = ANY(${parameter(ids)}::uuid[]) ORDER BY id FOR KEY SHARE`,
+    requires: exactly("callbacks_stored", parameter(ids.length)),
+    failure: "lease lost"
+  }
+}
+
 /** Merges the changes of several commits. */
 const merged = (commissions: Commissions) => {
   const each = <Row extends object>(rowsOf: (changes: Changes) => ReadonlyArray<Row> | undefined) =>
@@ -133,6 +146,7 @@ const merged = (commissions: Commissions) => {
     settle: commissions.flatMap(({ changes: { settle } }): ReadonlyArray<Settlement> =>
       settle === undefined ? [] : [settle]
     ),
+    callbacks: commissions.flatMap(({ changes: { callback } }) => callback ?? []),
     responses: one(({ response }) => response),
     audit: one(({ audit }) => audit)
   }
@@ -140,7 +154,21 @@ const merged = (commissions: Commissions) => {
 
 /** Returns the parts of the changes, in the order in which they lock rows. */
 const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> => {
-  const { aliases, audit, enqueue, expect, insert, raise, responses, remove, settle, throttle, touch, update } = merged(
+  const {
+    aliases,
+    audit,
+    callbacks,
+    enqueue,
+    expect,
+    insert,
+    raise,
+    responses,
+    remove,
+    settle,
+    throttle,
+    touch,
+    update
+  } = merged(
     commissions
   )
   const [first] = commissions
@@ -165,6 +193,7 @@ const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> 
     ...(first.changes.settle === undefined
       ? []
       : [Work.settled(values, { ...first.changes.settle, kind: first.changes.settle.claimed.kind }, settle)]),
+    ...(callbacks.length === 0 ? [] : [stored(values, callbacks)]),
     ...Rows.inLockOrder(locked, ([table]) => table).flatMap(([, parts]) => parts),
     ...Rows.byTable(insert).flatMap(([table, inserts]) => {
       const rows = inserts.flatMap((some) => some.rows)
