@@ -2,6 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { CurrentActor } from "@messaging-crm/core/Actor"
+import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
 import { AddNote, ContactRows, Contacts, ContactStore, UpdateContact } from "@messaging-crm/core/Contacts"
@@ -21,7 +22,7 @@ import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Array, Cause, Context, DateTime, Effect, Exit, Fiber, Metric, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
-import { breakOff, waiterFor, whileHeld } from "./Sessions.ts"
+import { breakOff, waiterFor, whileHeld, whileLocked } from "./Sessions.ts"
 
 const unbounded = { concurrency: "unbounded" } as const
 
@@ -232,6 +233,27 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.strictEqual((yield* Fiber.join(writing)).city, "Bonn")
       assert.strictEqual(yield* conflictCount, before)
       assert.deepInclude(yield* loadContact(ours, id), { city: "Bonn", version: 2 })
+    }))
+
+  it.effect("locks the callback that it comes from", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const callback = yield* Fixtures.uuid
+      const part = { channel_id: null, people: [], body: Uint8Array.of(1) }
+      yield* CallbackStore.use((store) =>
+        store.insert([{ ...part, id: callback, source: "app", received_at: Fixtures.noon }])
+      )
+      const id = TagId.make(yield* Fixtures.uuid)
+      const tag = TagRows.insert({ id, name: "new", name_key: "new", color: "red" })
+      const committing = yield* whileLocked(sql`provider_callbacks WHERE id = ${callback}`, (pid) =>
+        Effect.gen(function*() {
+          const committing = yield* Effect.forkChild(Fixtures.outcome(ours, tag, { callback }))
+          const isFirst = Effect.as(Fiber.join(committing), true)
+          assert.isFalse(yield* Effect.raceFirst(Effect.as(waiterFor(pid), false), isFirst))
+          return committing
+        }))
+      assert.strictEqual(yield* Fiber.join(committing), "committed")
     }))
 
   it.effect("is decided again after a deadlock or a failed serialization", () =>
