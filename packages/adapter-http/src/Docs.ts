@@ -9,7 +9,7 @@ import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "eff
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./api/Api.ts"
 import * as Examples from "./api/Examples.ts"
-import * as Kept from "./Kept.ts"
+import * as SharedResult from "./SharedResult.ts"
 import * as StaticResponse from "./StaticResponse.ts"
 
 /**
@@ -201,6 +201,6 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const ids = yield* ExampleIds
   const sends = yield* TryRequests
   const html = Effect.zipWith(rendered(sends), ids, withIds)
-  const page = yield* Kept.make(Effect.flatMap(html, (html) => prepared(html, sends)))
+  const page = yield* SharedResult.make(Effect.flatMap(html, (html) => prepared(html, sends)))
   yield* router.add("GET", "/docs", Effect.flatten(page))
 }))

@@ -18,7 +18,7 @@ import * as Tags from "./handlers/Tags.ts"
 import * as Templates from "./handlers/Templates.ts"
 import * as WebhookDeliveries from "./handlers/WebhookDeliveries.ts"
 import * as Webhooks from "./handlers/Webhooks.ts"
-import * as Kept from "./Kept.ts"
+import * as SharedResult from "./SharedResult.ts"
 import * as Authentication from "./middleware/Authentication.ts"
 import * as ClientAddress from "./middleware/ClientAddress.ts"
 import * as ConcurrencyLimiter from "./middleware/ConcurrencyLimiter.ts"
@@ -78,7 +78,7 @@ export const openApi = () => OpenApi.fromApi(Api)
 
 /** Layer for the route of the document, which is prepared at its first request. */
 const layerDocument = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const prepared = yield* Kept.make(
+  const prepared = yield* SharedResult.make(
     Effect.suspend(() => StaticResponse.prepare({ content_type: "application/json", text: JSON.stringify(openApi()) }))
   )
   yield* router.add("GET", "/v1/openapi.json", Effect.flatten(prepared))

@@ -1,4 +1,4 @@
-import * as Kept from "@messaging-crm/adapter-http/Kept"
+import * as SharedResult from "@messaging-crm/adapter-http/SharedResult"
 import { HostClockOffset, warningOf } from "@messaging-crm/adapter-postgres/Clock"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import { SecretCanary } from "@messaging-crm/core/SecretCanary"
@@ -21,7 +21,7 @@ export const layer = (isReady: Effect.Effect<boolean>) =>
       // If the count fails, the process is still ready.
       Effect.catchCause(() => Effect.succeed(0))
     )
-    const ready = yield* Kept.make(
+    const ready = yield* SharedResult.make(
       Effect.gen(function*() {
         if (!(yield* isReady)) return HttpServerResponse.jsonUnsafe({ status: "unavailable" }, { status: 503 })
         if (!(yield* canary.isOpened)) {

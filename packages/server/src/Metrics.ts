@@ -1,4 +1,4 @@
-import * as Kept from "@messaging-crm/adapter-http/Kept"
+import * as SharedResult from "@messaging-crm/adapter-http/SharedResult"
 import { poolUsages } from "@messaging-crm/adapter-postgres/PoolUsage"
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
@@ -95,7 +95,7 @@ const measure = Effect.gen(function*() {
 const layerHttp = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const services = yield* Effect.context<CallbackInbox | ChannelHolds | Worker>()
   // Clients that reach the port can scrape as often as they like; the text is made once per second.
-  const text = yield* Kept.make(
+  const text = yield* SharedResult.make(
     Effect.andThen(measure, PrometheusMetrics.format()).pipe(Effect.provideContext(services)),
     "1 second"
   )
