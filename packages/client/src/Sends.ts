@@ -34,7 +34,8 @@ export const sends = ({ list, one }: Transport) => {
      * minutes by default. The send itself continues: if the provider's response is
      * lost, it can be `unknown` for 15 minutes, and after `outcome_unknown` a
      * late report can still make it `sent`. To get the outcome later, subscribe to
-     * `message.sent` and `send.failed`.
+     * `message.sent` and `send.failed`. A failed call that could be retried only after
+     * `timeout` rejects with its own error.
      */
     waitFor: async (
       send_id: string,
@@ -42,14 +43,16 @@ export const sends = ({ list, one }: Transport) => {
     ): Promise<WithResponse<EndedSend>> => {
       const until = Date.now() + timeout
       for (let milliseconds = first_pause;; milliseconds = Math.min(milliseconds * 2, longest_pause)) {
-        const send = await get(send_id, signal === undefined ? {} : { signal })
+        const send = await one("GET /sends/{send_id}", { path: { send_id } }, { ...signal && { signal }, until })
         if (isEnded(send)) return send
         const left = until - Date.now()
-        if (left <= 0) {
+        // The last poll is so early that its response can arrive in time.
+        const isLast = left <= first_pause
+        await pause(isLast ? left : Math.min(jittered(milliseconds), left - first_pause), signal)
+        if (isLast) {
           const message = `The send was still ${send.status} after ${timeout} ms.`
           throw new TimeoutError(message, { requestId: send.lastResponse.requestId })
         }
-        await pause(Math.min(jittered(milliseconds), left), signal)
       }
     }
   }

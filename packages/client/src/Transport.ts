@@ -24,6 +24,12 @@ export interface RequestOptions {
   readonly signal?: AbortSignal
 }
 
+/** Options of one call of the client's own. */
+interface CallOptions extends RequestOptions {
+  /** The time at which the last attempt ends, in milliseconds since 1970; by default none. */
+  readonly until?: number
+}
+
 /** A failed attempt that the client is about to repeat. */
 export interface Retry {
   readonly method: string
@@ -51,7 +57,7 @@ export interface Transport {
   readonly one: <R extends Route>(
     route: R,
     input: Input<R>,
-    options?: RequestOptions
+    options?: CallOptions
   ) => Promise<WithResponse<Operations[R]["response"]["data"]>>
   /** Returns the pages of an operation that returns a list. */
   readonly list: <R extends Route>(
@@ -98,15 +104,16 @@ const withResponse = <A extends object>(data: A, lastResponse: LastResponse): Wi
 
 /** Makes the calls of a client. The settings stay in the closure, so that logging a client does not show its key. */
 export const transport = (settings: Settings): Transport => {
-  const send = async (route: Route, input: AnyInput, options: RequestOptions): Promise<Received> => {
+  const send = async (route: Route, input: AnyInput, options: CallOptions): Promise<Received> => {
     const call = callOf(settings, route, input, options)
     const attempts_max = 1 + (options.maxRetries ?? settings.maxRetries)
+    const { until = Infinity } = options
     for (let attempts = 1;; attempts++) {
       try {
-        return await attempt(settings.fetch, call)
+        return await attempt(settings.fetch, { ...call, timeout: Math.min(call.timeout, until - Date.now()) })
       } catch (error) {
         const milliseconds = attempts < attempts_max ? pauseAfter(error, attempts) : null
-        if (milliseconds === null) throw error
+        if (milliseconds === null || Date.now() + milliseconds >= until) throw error
         const [method = "", path = ""] = route.split(" ")
         settings.onRetry({ method, path, attempt: attempts, pause: milliseconds, error })
         await pause(milliseconds, call.signal)
@@ -115,7 +122,7 @@ export const transport = (settings: Settings): Transport => {
   }
 
   // The responses are not validated here: the service encodes them with the schemas that these types are generated from.
-  const one = async (route: Route, input: AnyInput, options: RequestOptions = {}) => {
+  const one = async (route: Route, input: AnyInput, options: CallOptions = {}) => {
     const { body, lastResponse } = await send(route, input, options)
     return withResponse((body as { readonly data: object }).data, lastResponse)
   }

@@ -287,6 +287,38 @@ describe("a caller", () => {
     caller.abort(reason)
     assert.strictEqual(await call, reason)
   })
+
+  it("waits no longer than the option says for a service that is silent or slow", async () => {
+    const silent: Fetch = (_, init) => untilAborted(init.signal)
+    const slow: Fetch = async (_, { signal }) => {
+      await Promise.race([untilAborted(signal), new Promise((resolve) => setTimeout(resolve, 400))])
+      return Response.json({ data: { id: "s1", status: "queued" } })
+    }
+    for (const fault of [silent, slow]) {
+      const { crm } = await connect(Array.from({ length: 9 }, () => fault))
+      const began = Date.now()
+      const error = await failure(crm.sends.waitFor("s1", { timeout: 1000 }))
+      assert.instanceOf(error, TimeoutError)
+      assert.notStrictEqual(error.requestId, "")
+      assert.strictEqual(Date.now() - began, 1000)
+    }
+  })
+
+  it("ends with the last failure if a retry would be too late", async () => {
+    const { crm } = await connect(Array.from({ length: 9 }, () => rejected(503, "unavailable")))
+    const began = Date.now()
+    const error = await rejection(crm.sends.waitFor("s1", { timeout: 1000 }))
+    assert.strictEqual(error.status, 503)
+    assert.isBelow(Date.now() - began, 1000)
+  })
+
+  it("sees a send that ended half a second before the time was over", async () => {
+    const began = Date.now()
+    const sent: Fetch = async () =>
+      Response.json({ data: { id: "s1", status: Date.now() - began < 9500 ? "sending" : "sent", message_id: "m1" } })
+    const { crm } = await connect(Array.from({ length: 99 }, () => sent))
+    assert.strictEqual((await settled(crm.sends.waitFor("s1", { timeout: 10_000 }))).status, "sent")
+  })
 })
 
 describe("the caller", () => {
