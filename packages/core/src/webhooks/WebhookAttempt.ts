@@ -77,6 +77,9 @@ const attempt_time_max = Duration.seconds(25)
  */
 const [host_attempts_max, host_wait_max] = [32, Duration.seconds(20)]
 
+/** The longest time of a post: until there is a slot of its host, and then of its attempt. */
+export const post_time_max = Duration.sum(host_wait_max, attempt_time_max)
+
 /** How many signing secrets a process keeps decrypted. */
 const secrets_max = 1000
 

@@ -15,9 +15,9 @@ import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { concurrently, Decide, type DecisionContext, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
-import type { ClaimedWork } from "../work/WorkQueue.ts"
+import { type ClaimedWork, LeaseTime } from "../work/WorkQueue.ts"
 import { bodyFor, EventStore } from "./Events.ts"
-import { type Attempt, WebhookPosts } from "./WebhookAttempt.ts"
+import { type Attempt, post_time_max, WebhookPosts } from "./WebhookAttempt.ts"
 import * as Outcome from "./WebhookOutcome.ts"
 import {
   healthy,
@@ -87,8 +87,12 @@ export class ReplayInProgress extends Schema.TaggedError<ReplayInProgress>()("Re
 
 // ----------------------------------------------------------- decisions
 
-/** How many events a claim posts at most, and for how long it begins another: much less than its lease. */
-const [batch_max, batch_time_max] = [100, Duration.seconds(20)]
+/** How many events a claim posts at most, and how long its reads and its commit may take. */
+const [batch_max, storage_time_max] = [100, Duration.seconds(5)]
+
+/** Returns for how long a batch begins further posts, so that the last one ends within the lease. */
+const batchTime = (lease: Duration.Duration): Duration.Duration =>
+  Duration.subtract(lease, Duration.sum(post_time_max, storage_time_max))
 
 /** How long a replay waits after a failed attempt, unless the webhook is paused for longer. */
 const pause_min = Duration.seconds(30)
@@ -251,6 +255,7 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
     Effect.gen(function*() {
       const { runAudited, settle } = yield* Decide
       const events = yield* EventStore
+      const batch_time = batchTime(yield* LeaseTime)
       const { post } = yield* WebhookPosts
       const replays = yield* WebhookReplayStore
       const webhooks = yield* WebhookStore
@@ -271,22 +276,23 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
         }
       )
 
-      /** Posts events one after the other, until one fails or the time is over. */
+      /** Posts at least one event, and others one after the other, until one fails or the time is over. */
       const postBatch = Effect.fnUntraced(function*(
         organization_id: OrganizationId,
         webhook: WebhookRow,
         { created_at: until, position_at: at, position_id: id }: WebhookReplayRow
       ) {
+        const deadline = DateTime.addDuration(yield* DateTime.now, batch_time)
         const stored = yield* events.next(
           organization_id,
           { types: webhook.event_types, until },
           { after: { at, id }, size: batch_max }
         )
-        const deadline = DateTime.addDuration(yield* DateTime.now, batch_time_max)
         const batch: Batch = { url: webhook.url, last: { at, id }, isDone: false, failed: null, isHeld: false }
         let { last } = batch
-        for (const { created_at, id, ...bodies } of stored) {
-          if (DateTime.isGreaterThan(yield* DateTime.now, deadline)) return { ...batch, last }
+        for (const [index, { created_at, id, ...bodies }] of stored.entries()) {
+          // Without the first, a lease shorter than a post may take would end no replay.
+          if (index > 0 && DateTime.isGreaterThan(yield* DateTime.now, deadline)) return { ...batch, last }
           const posted = yield* Effect.result(
             post({ organization_id, webhook, event_id: EventId.make(id), body: bodyFor(webhook, bodies) })
           )
