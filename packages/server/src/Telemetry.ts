@@ -22,10 +22,10 @@ const exportedAttributes: ReadonlySet<string> = new Set([
   "http.route",
   "key_id",
   "organization_id",
+  "ref",
   "request_id",
   "server.address",
-  "server.port",
-  "work_id"
+  "server.port"
 ])
 
 const nameOf = (error: unknown): string => {

@@ -210,7 +210,8 @@ it.live(
       const { channel_id, key } = acme
       const json = Processes.greeting(channel_id, canaries.phone, canaries.name)
       const options = { key, json, idempotency_key: "start-1234" }
-      assert.strictEqual((yield* Processes.request(server, "POST", "/conversations", options)).status, 202)
+      const accepted = yield* Processes.request(server, "POST", "/conversations", options)
+      assert.strictEqual(accepted.status, 202)
       for (const path of [`/contacts?query=${canaries.search}`, `/contacts/${canaries.path}`]) {
         yield* Processes.request(server, "GET", path, { key })
       }
@@ -235,7 +236,10 @@ it.live(
       ) {
         assert.isTrue(isBelow(trace, span, above), `${span?.name} below ${above?.name}`)
       }
-      const ids = Object.fromEntries(request?.attributes.map(({ key, value }) => [key, value["stringValue"]]) ?? [])
+      const textsOf = (span: Span | undefined) =>
+        Object.fromEntries(span?.attributes.map(({ key, value }) => [key, value["stringValue"]]) ?? [])
+      assert.strictEqual(textsOf(worker)["ref"], JSON.parse(accepted.text).data.id)
+      const ids = textsOf(request)
       assert.strictEqual(ids["organization_id"], acme.organization_id)
       assert.match(String(ids["key_id"]), /^[0-9a-f-]{36}$/)
       const statements = trace.filter(({ attributes }) => attributes.some((each) => each.key === "db.query.text"))
