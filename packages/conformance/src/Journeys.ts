@@ -4,6 +4,7 @@
  */
 import * as Holds from "./Journeys/Holds.ts"
 import * as Inbound from "./Journeys/Inbound.ts"
+import * as MessagePages from "./Journeys/MessagePages.ts"
 import * as MessageRetention from "./Journeys/MessageRetention.ts"
 import * as PersonalData from "./Journeys/PersonalData.ts"
 import type { Storage } from "./Journeys/Scene.ts"
@@ -24,5 +25,6 @@ export const suite = (storage: Storage) => {
   WebhookFailures.suite(storage)
   WebhookRaces.suite(storage)
   PersonalData.suite(storage)
+  MessagePages.suite(storage)
   MessageRetention.suite(storage)
 }

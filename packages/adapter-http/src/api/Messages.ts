@@ -24,7 +24,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
         OpenApi.annotations({
           identifier: "listMessages",
           summary: "List messages",
-          description: "Returns the messages of a conversation, newest first, 50 per page."
+          description: "Returns the messages of a conversation, newest first, up to 50 per page."
         })
       )
       .annotate(Examples.Example, { response: Examples.all(Examples.message, Examples.inboundMessage) }),

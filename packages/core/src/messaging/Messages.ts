@@ -212,6 +212,13 @@ export const subjectOf = (contact_id: ContactId, message: Message): Events.Subje
 /** Returns the place of a message in the list of its conversation. */
 export const positionOf = ({ created_at, id }: Message): Position => ({ at: created_at, id })
 
+/** Returns how many characters the texts of a message have in JSON. Texts that cannot fill a page are counted without escapes. */
+const charsOf = ({ details, media, text }: Message): number => {
+  const count = text?.length ?? 0
+  const isShort = details === null && media === null && 6 * count < limits.page_chars_max / limits.page_size_max
+  return isShort ? count : JSON.stringify([details, media, text]).length
+}
+
 // ---------------------------------------------------------------- port
 
 /**
@@ -249,7 +256,7 @@ export class MessageStore extends Context.Service<MessageStore, {
 
 /** Operations on the messages of the current actor's conversations. */
 export class Messages extends Context.Service<Messages, {
-  /** Returns a page of a conversation's messages, newest first, 50 to a page. */
+  /** Returns a page of a conversation's messages, newest first, up to 50 to a page. */
   readonly list: (
     conversation_id: ConversationId,
     cursor: string | null
@@ -283,7 +290,13 @@ export class Messages extends Context.Service<Messages, {
         )
         const fetch = (page: PageRequest) => store.list(organization_id, conversation_id, page)
         // A message or a valid cursor proves that the conversation exists, so it is looked up only if there is neither.
-        const rows = { list: "messages", filters: { conversation_id }, fetch, position: positionOf }
+        const rows = {
+          list: "messages",
+          filters: { conversation_id },
+          fetch,
+          position: positionOf,
+          chars: charsOf
+        }
         const { data, next_cursor } = yield* cursors.page({ ...rows, cursor, size: limits.page_size_default }).pipe(
           Effect.tapErrorTag("CursorInvalid", () => conversation)
         )

@@ -1,0 +1,41 @@
+/** Pages of messages with long texts. */
+import { assert, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { limits } from "@messaging-crm/core/Limits"
+import { insert, Messages } from "@messaging-crm/core/Messages"
+import { Effect, Option } from "effect"
+import * as Fixtures from "../Fixtures.ts"
+import * as Scene from "./Scene.ts"
+
+/** In JSON twice as long as in memory. */
+const long = "\n".repeat(50_000)
+
+export const suite = (storage: Scene.Storage) => {
+  it.layer(Scene.crm(storage), { timeout: "5 minutes" })("pages of messages", (it) => {
+    it.effect("end where their texts get too long, and lose or repeat no message", () =>
+      Effect.gen(function*() {
+        const organization_id = yield* Fixtures.organization
+        const { channel, contact_id, conversation_id } = yield* Fixtures.thread(organization_id)
+        const ids: Array<string> = []
+        for (let number = 0; number < 50; number++) {
+          const text = number === 7 ? long.repeat(30) : long
+          const message = yield* Fixtures.message(conversation_id, { created_at: Fixtures.after(number), text })
+          ids.unshift(message.id)
+          yield* Fixtures.write(organization_id, insert(channel.id, contact_id, Option.none(), message))
+        }
+        const list = (cursor: string | null) =>
+          Messages.use((messages) => messages.list(conversation_id, cursor)).pipe(
+            Effect.provideService(CurrentActor, { organization_id, member_id: null })
+          )
+        const pages = [yield* list(null)]
+        for (let next = pages[0]?.next_cursor ?? null; next !== null; next = pages.at(-1)?.next_cursor ?? null) {
+          pages.push(yield* list(next))
+        }
+        assert.deepStrictEqual(pages.flatMap(({ data }) => data.map(({ id }) => id)), ids)
+        for (const { data } of pages) {
+          const chars = data.reduce((sum, { text }) => sum + JSON.stringify(text).length, 0)
+          assert.isTrue(data.length === 1 || chars <= limits.page_chars_max, `${data.length} messages, ${chars}`)
+        }
+      }))
+  })
+}
