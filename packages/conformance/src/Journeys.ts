@@ -7,6 +7,7 @@ import * as Inbound from "./Journeys/Inbound.ts"
 import * as MessagePages from "./Journeys/MessagePages.ts"
 import * as MessageRetention from "./Journeys/MessageRetention.ts"
 import * as PersonalData from "./Journeys/PersonalData.ts"
+import * as PersonalDataPages from "./Journeys/PersonalDataPages.ts"
 import type { Storage } from "./Journeys/Scene.ts"
 import * as Sends from "./Journeys/Sends.ts"
 import * as WebhookFailures from "./Journeys/WebhookFailures.ts"
@@ -25,6 +26,7 @@ export const suite = (storage: Storage) => {
   WebhookFailures.suite(storage)
   WebhookRaces.suite(storage)
   PersonalData.suite(storage)
+  PersonalDataPages.suite(storage)
   MessagePages.suite(storage)
   MessageRetention.suite(storage)
 }

@@ -58,10 +58,11 @@ export const suite = (it: It) => {
       for (const { identity_version, name } of network_ids) assert.strictEqual(identity_version, 1, name)
       const [conversation, ...more] = yield* store.conversations(ours, on.contact_id)
       assert.deepStrictEqual([conversation?.id, more], [on.conversation_id, []])
-      assert.deepStrictEqual((yield* store.sends(ours, on.conversation_id)).map((found) => found.id), [send.id])
+      const sends = (by: OrganizationId) => store.sends(by, on.conversation_id, { after: null, size: 10 })
+      assert.deepStrictEqual((yield* sends(ours)).map((found) => found.id), [send.id])
       assert.deepStrictEqual(yield* store.networkIds(theirs, on.contact_id), [])
       assert.deepStrictEqual(yield* store.conversations(theirs, on.contact_id), [])
-      assert.deepStrictEqual(yield* store.sends(theirs, on.conversation_id), [])
+      assert.deepStrictEqual(yield* sends(theirs), [])
     }))
 
   it.effect("returns a conversation's messages in pages, the newest first, with their versions", () =>

@@ -60,9 +60,13 @@ export const layer = Layer.effect(
         ),
       conversations: (organization_id, contact_id) =>
         read(({ tables }) => threadsOf(tables, organization_id, contact_id).map(toRow(tables, organization_id))),
-      sends: (organization_id, conversation_id) =>
+      sends: (organization_id, conversation_id, request) =>
         read(({ tables }) =>
-          Table.all(tables, SendRows, organization_id).filter((send) => send.conversation_id === conversation_id)
+          page(
+            Table.all(tables, SendRows, organization_id).filter((send) => send.conversation_id === conversation_id),
+            request,
+            ({ created_at: at, id }) => ({ at, id })
+          )
         ),
       messages: (organization_id, conversation_id, request) =>
         read(({ tables }) =>

@@ -79,12 +79,17 @@ export const layer = Layer.effect(
           ${sql.literal(selectConversations)}
           WHERE v.organization_id = ${organization_id} AND v.id IN (${threadsOf(sql, organization_id, contact_id)})
         `),
-      sends: (organization_id, conversation_id) =>
-        patiently(sends(sql`
+      sends: (organization_id, conversation_id, page) => {
+        const { at, id } = startOf(page)
+        return sends(sql`
           SELECT ${sql.literal(sendColumns)}
           FROM sends
           WHERE organization_id = ${organization_id} AND conversation_id = ${conversation_id}
-        `)),
+            AND (created_at, id) < (${at}::timestamptz, ${id}::uuid)
+          ORDER BY created_at DESC, id DESC
+          LIMIT ${page.size}
+        `)
+      },
       messages: (organization_id, conversation_id, page) => {
         const { at, id } = startOf(page)
         return Effect.map(

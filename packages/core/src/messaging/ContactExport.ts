@@ -55,15 +55,19 @@ export const toJson = {
   message: Schema.encodeSync(ExportedMessage)
 }
 
-/** Returns the pieces of a JSON object whose last field is an array of items, each in pieces itself. */
-export const written = <E, R, E2, R2>(
+/** Returns the pieces of a JSON object whose last fields are arrays of items, each in pieces itself. */
+export const written = <E, R>(
   head: object,
-  name: string,
-  items: Stream.Stream<Stream.Stream<string, E, R>, E2, R2>
-): Stream.Stream<string, E | E2, R | R2> =>
-  Stream.concat(
-    Stream.make(`${JSON.stringify(head).slice(0, -1)},${JSON.stringify(name)}:`),
-    Stream.flatten(
-      Stream.intersperseAffixes(items, { start: Stream.make("["), middle: Stream.make(","), end: Stream.make("]}") })
-    )
+  lists: Readonly<Record<string, Stream.Stream<Stream.Stream<string, E, R>, E, R>>>
+): Stream.Stream<string, E, R> => {
+  const list = ([name, items]: readonly [string, Stream.Stream<Stream.Stream<string, E, R>, E, R>]) =>
+    Stream.flatten(Stream.intersperseAffixes(items, {
+      start: Stream.make(`,${JSON.stringify(name)}:[`),
+      middle: Stream.make(","),
+      end: Stream.make("]")
+    }))
+  return Stream.make(JSON.stringify(head).slice(0, -1)).pipe(
+    Stream.concat(Stream.flatMap(Stream.fromIterable(Object.entries(lists)), list)),
+    Stream.concat(Stream.make("}"))
   )
+}

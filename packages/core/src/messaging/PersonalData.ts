@@ -25,7 +25,7 @@ export { ContactExport, export_schema } from "./ContactExport.ts"
 
 // ----------------------------------------------------------- decisions
 
-/** The number of messages on one page of an export, and the maximum number of rows that one commit of an erasure writes. */
+/** The number of messages or sends on one page of an export, and the maximum number of rows that one commit of an erasure writes. */
 const page_size = 100
 
 /** Returns whether a row has these values already. */
@@ -53,7 +53,7 @@ export const eraseMessage = (
 
 /** Erases a send. One that has not ended fails. */
 const eraseSend = (send: SendRow): Changes.Changes =>
-  SendRows.update(send, {
+  send.recipient === erased ? Changes.none : SendRows.update(send, {
     content: { type: "text", text: erased },
     recipient: erased,
     ...State.fail(send, "recipient_opted_out")
@@ -127,8 +127,8 @@ export interface LoadedNetworkId extends IdentityNetworkId {
  * **Contract** (checked by `conformance/PersonalData.ts`)
  *
  * - `networkIds` returns every network ID of the contact's identities, `conversations` returns
- *   its conversations, and `sends` the sends of a conversation, each in any order. `messages`
- *   returns a page of the messages of a conversation, the newest first, then by the greatest id.
+ *   its conversations, each in any order. `messages` and `sends` return a page of the messages or
+ *   sends of a conversation, the newest first, then by the greatest id.
  * - `eraseCopies` deletes the idempotency records whose body contains the contact's id, and all other records with
  *   the same fingerprints. It removes the resources of events about the contact, its conversations, and its messages,
  *   and the endpoints' responses to such events. None has a version, so no decision can name them.
@@ -152,14 +152,17 @@ export class PersonalDataStore extends Context.Service<PersonalDataStore, {
   ) => Effect.Effect<ReadonlyArray<MessageRow>>
   readonly sends: (
     organization_id: OrganizationId,
-    conversation_id: ConversationRow["id"]
+    conversation_id: ConversationRow["id"],
+    page: PageRequest
   ) => Effect.Effect<ReadonlyArray<SendRow>>
   readonly eraseCopies: (organization_id: OrganizationId, contact_id: ContactId) => Effect.Effect<void>
   readonly eraseCallbacks: (organization_id: OrganizationId, people: ReadonlyArray<string>) => Effect.Effect<void>
 }>()("@messaging-crm/core/PersonalData/PersonalDataStore") {}
 
-/** Returns the messages of a conversation, in the pages that `read` returns. */
-const inPages = <R>(read: (page: PageRequest) => Effect.Effect<ReadonlyArray<MessageRow>, never, R>) =>
+/** Returns the rows of a conversation, in the pages that `read` returns. */
+const inPages = <Row extends MessageRow | SendRow, E, R>(
+  read: (page: PageRequest) => Effect.Effect<ReadonlyArray<Row>, E, R>
+) =>
   Stream.paginate(null as Position | null, (after) =>
     Effect.map(read({ after, size: page_size }), (found) => {
       const last = found.length < page_size ? undefined : found.at(-1)
@@ -213,15 +216,16 @@ export class PersonalData extends Context.Service<PersonalData, {
           Stream.mapEffect((message) => exportMessage(organization_id, message))
         )
 
-      const conversationOf = Effect.fnUntraced(function*(organization_id: OrganizationId, row: ConversationRow) {
-        const sends = yield* store.sends(organization_id, row.id)
-        const head = {
-          conversation: toJson.conversation(toConversation(row)),
-          sends: sends.map((send) => toJson.send(Struct.pick(send, Struct.keys(ExportedSend.fields))))
-        }
-        const pieces = Stream.map(messagesOf(organization_id, row), (message) => Stream.make(JSON.stringify(message)))
-        return written(head, "messages", pieces)
-      })
+      const sendsOf = (organization_id: OrganizationId, { id }: ConversationRow) =>
+        inPages((page) => store.sends(organization_id, id, page)).pipe(
+          Stream.map((send) => toJson.send(Struct.pick(send, Struct.keys(ExportedSend.fields))))
+        )
+
+      const conversationOf = (organization_id: OrganizationId, row: ConversationRow) =>
+        written({ conversation: toJson.conversation(toConversation(row)) }, {
+          sends: Stream.map(sendsOf(organization_id, row), (send) => Stream.make(JSON.stringify(send))),
+          messages: Stream.map(messagesOf(organization_id, row), (message) => Stream.make(JSON.stringify(message)))
+        })
 
       const exportContact = (id: ContactId) =>
         Stream.unwrap(
@@ -239,9 +243,9 @@ export class PersonalData extends Context.Service<PersonalData, {
               names: network_ids.map(Struct.pick(["channel_type", "name"]))
             }
             const conversations = Stream.fromIterable(rows).pipe(
-              Stream.map((row) => Stream.unwrap(conversationOf(organization_id, row)))
+              Stream.map((row) => conversationOf(organization_id, row))
             )
-            return written(head, "conversations", conversations)
+            return written(head, { conversations })
           })()
         )
 
@@ -256,15 +260,14 @@ export class PersonalData extends Context.Service<PersonalData, {
               })
           })
         )
-        const sends = run(organization_id, {
-          load: store.sends(organization_id, row.id),
-          decide: (found) => {
-            const some = found.filter(({ recipient }) => recipient !== erased).slice(0, page_size)
-            return Result.succeed({ result: some.length, changes: Changes.all(...some.map(eraseSend)) })
-          }
-        })
+        const sends = inPages((page) =>
+          run(organization_id, {
+            load: store.sends(organization_id, row.id, page),
+            decide: (found) => Result.succeed({ result: found, changes: Changes.all(...found.map(eraseSend)) })
+          })
+        )
         yield* Stream.runDrain(messages)
-        yield* Effect.repeat(sends, { until: (count) => count < page_size })
+        yield* Stream.runDrain(sends)
       })
 
       const eraseStored = Effect.fnUntraced(function*(organization_id: OrganizationId, id: ContactId) {
