@@ -1,5 +1,6 @@
 // The list of conversations: pages by cursor, of which only the visible rows are in the document.
 import { html } from "lit-html"
+import { changed } from "./changed.mjs"
 import { attempt, call, channelName, nameOf, segments, state, throttled, update, when } from "./store.mjs"
 import { avatar, openThread, refreshThread } from "./thread.mjs"
 
@@ -43,11 +44,7 @@ export const loadConversations = async (filter = state.filter) => {
   await loadMore()
 }
 
-const touched = new Set()
-
-const refresh = attempt(async () => {
-  const ids = Array.from(touched)
-  touched.clear()
+const touched = changed(async (ids) => {
   const isOpen = ids.includes(state.conversation?.id ?? "")
   // If many conversations changed, they are all at the top of the list, so one page contains them.
   if (ids.length > 5) merge((await call("conversations", { status: state.filter })).data)
@@ -59,7 +56,15 @@ const refresh = attempt(async () => {
   if (isOpen) await refreshThread()
 })
 
-const refreshSoon = throttled(refresh)
+const refreshSoon = throttled(attempt(async () => {
+  try {
+    await touched.readAll()
+  } catch (error) {
+    // Again in a second: no other event has to arrive.
+    refreshSoon()
+    throw error
+  }
+}))
 
 /** Reads a conversation that has changed. */
 export const touch = (id) => {

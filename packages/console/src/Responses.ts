@@ -10,6 +10,7 @@ const assets: Readonly<Record<string, { readonly file: URL; readonly type: strin
   const scripts = [
     "main.mjs",
     "store.mjs",
+    "changed.mjs",
     "inbox.mjs",
     "thread.mjs",
     "contact.mjs",

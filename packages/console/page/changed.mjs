@@ -1,0 +1,26 @@
+// Which conversations have changed, until they have been read.
+
+/**
+ * Returns functions that collect ids, and that pass them to `read`. If `read` fails, the ids are collected again, so that
+ * the next call passes them, too.
+ *
+ * @param {(ids: ReadonlyArray<string>) => Promise<void>} read
+ */
+export const changed = (read) => {
+  /** @type {Set<string>} */
+  const ids = new Set()
+  return {
+    /** @param {string} id */
+    add: (id) => void ids.add(id),
+    readAll: async () => {
+      const all = Array.from(ids)
+      ids.clear()
+      try {
+        await read(all)
+      } catch (error) {
+        for (const id of all) ids.add(id)
+        throw error
+      }
+    }
+  }
+}
