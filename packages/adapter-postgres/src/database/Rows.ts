@@ -8,8 +8,15 @@ import { date } from "./Columns.ts"
 /** A statement. Its database errors become defects. */
 type Statement = Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>
 
+/** The schema of every row that is read, for the test that compares the codecs of `@messaging-crm/fast` with it. */
+export const schemas = new Set<OwnSchema>()
+
+/** The schema of every row that is read by position. */
+export const selected = new Set<Schema.Struct<Readonly<Record<string, OwnSchema>>>>()
+
 /** Makes a function that runs a statement and decodes every row. */
 export const rows = <S extends OwnSchema>(schema: S) => {
+  schemas.add(schema)
   const all = Schema.Array(schema)
   return (statement: Statement): Effect.Effect<ReadonlyArray<S["Type"]>> => Effect.orDie(decoded(all, statement))
 }
@@ -33,6 +40,8 @@ export const selection = <const Fields extends Readonly<Record<string, OwnSchema
   schema: Schema.Struct<Fields>,
   expressionOf: (field: string) => string
 ): Selection<Schema.Struct<Fields>["Type"]> => {
+  selected.add(schema)
+  schemas.add(schema)
   const all = Schema.Array(schema)
   return {
     columns: Object.keys(schema.fields).map((field) => `${expressionOf(field)} AS ${field}`).join(", "),
