@@ -69,7 +69,8 @@ export const layerAlone = Migrations.layer.pipe(
 /**
  * Returns how many deadlocks there were in the database.
  *
- * A session that stays open reports its deadlocks up to a minute later, so this ends all other sessions of the database.
+ * A session that stays open reports its deadlocks up to a minute later, so this ends all other sessions of the database,
+ * and has its own session report at once.
  */
 export const deadlocks = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -79,6 +80,7 @@ export const deadlocks = Effect.gen(function*() {
     WHERE datname = current_database() AND pid <> pg_backend_pid()
   `
   yield* Effect.repeat(end, { until: (sessions) => sessions.every(({ ended }) => ended) })
+  yield* sql`SELECT pg_stat_force_next_flush()`
   const [row] = yield* sql<{ readonly deadlocks: number }>`
     SELECT deadlocks::int AS deadlocks FROM pg_stat_database WHERE datname = current_database()
   `
