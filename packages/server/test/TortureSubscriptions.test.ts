@@ -51,6 +51,12 @@ const sound: Readonly<Record<string, History>> = {
     say("1", { from: 2, to: 3 }),
     disable({ from: 2, to: 4 })
   ),
+  "an event of a webhook that was updated after it was disabled": undelivered(
+    { status: "disabled" },
+    disable({ from: 2, to: 3 }),
+    resubscribe(["message.sent"], { from: 4, to: 5 }),
+    say("1", { from: 6, to: 7 })
+  ),
   "an event of a webhook that the service disabled": undelivered({ status: "disabled" }, say("1", { from: 2, to: 3 })),
   "a replay that posts an event again": replayed([posted("message.sent", 2), posted("message.sent", 5)]),
   "a replay of a webhook that may have other types by then": replayed(

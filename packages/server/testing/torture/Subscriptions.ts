@@ -45,7 +45,8 @@ export const subscriptions = ({ history: { organizations }, requests }: Evidence
     const all = writes.get(webhook_id) ?? []
     const possible = all.filter((write) =>
       write.started_at < until &&
-      !all.some(({ ended_at, started_at }) => started_at > write.ended_at && ended_at < from)
+      // An update of a disabled webhook succeeds, and leaves it disabled.
+      (write.types === null || !all.some(({ ended_at, started_at }) => started_at > write.ended_at && ended_at < from))
     )
     // A webhook whose creation was not answered had other types, until an update.
     const isKnown = possible.some(({ ended_at }) => ended_at < from)
