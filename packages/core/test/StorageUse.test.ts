@@ -41,6 +41,15 @@ describe("the bytes of an organization", () => {
     }).pipe(Effect.provide(layer))
   })
 
+  it.effect("are added once by requests that exceed the megabyte together", () => {
+    const { bytesAdded, layer } = scene()
+    return Effect.gen(function*() {
+      yield* count(7)
+      yield* Effect.all([megabyte, 1, 2, 3].map((bytes) => count(bytes)), { concurrency: "unbounded" })
+      assert.deepStrictEqual(bytesAdded(), [7, megabyte])
+    }).pipe(Effect.provide(layer))
+  })
+
   it.effect("are counted under the hour in which all of them have expired", () => {
     const { added, layer } = scene()
     return Effect.gen(function*() {

@@ -136,7 +136,8 @@ export class StorageUse extends Context.Service<StorageUse, {
             }
             return known.bytes < known.adds_at
               ? Effect.void
-              : Effect.asVoid(Effect.forkDetach(add(organization_id, known)))
+              // It takes the pending bytes before another request counts, so that only one adds them.
+              : Effect.asVoid(Effect.forkDetach(add(organization_id, known), { startImmediately: true }))
           }),
         require: (organization_id) =>
           Effect.suspend(() => {
