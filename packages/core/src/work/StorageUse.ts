@@ -136,7 +136,7 @@ export class StorageUse extends Context.Service<StorageUse, {
             }
             return known.bytes < known.adds_at
               ? Effect.void
-              // It takes the pending bytes before another request counts, so that only one adds them.
+              // Started later, it would leave the pending bytes to the next requests of this turn, and each would start another.
               : Effect.asVoid(Effect.forkDetach(add(organization_id, known), { startImmediately: true }))
           }),
         require: (organization_id) =>
