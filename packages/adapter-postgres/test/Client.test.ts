@@ -74,6 +74,16 @@ const collectGarbage = Effect.promise(async () => {
 })
 
 it.layer(Database.layer)("Client", (it) => {
+  it.effect("keeps no complete text and its parameters for another run of the statement", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const parameters = ["x"]
+      const statement = sql.unsafe("SELECT $1::text AS text", parameters)
+      assert.deepStrictEqual(statement.compile(), ["SELECT $1::text AS text", parameters])
+      assert.notStrictEqual(statement.compile(), statement.compile())
+      assert.deepStrictEqual(yield* statement, [{ text: "x" }])
+    }))
+
   it.effect("keeps no row of a statement that was answered, while its connection waits for the next one", () =>
     Effect.gen(function*() {
       const lock = Math.trunc(Math.random() * 1e9)

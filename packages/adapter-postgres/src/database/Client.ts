@@ -2,7 +2,7 @@ import { PgClient, type PgConnection } from "@effect/sql-pg"
 import { Codecs } from "@messaging-crm/core/Codecs"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
-import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
+import { SqlClient, type SqlConnection, SqlError, type Statement } from "effect/sql"
 import * as Connections from "./Client/Connections.ts"
 import * as Hosts from "./Client/Hosts.ts"
 import * as Types from "./Client/Types.ts"
@@ -75,6 +75,27 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
       : Effect.fail(new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause, operation: "commit" }) }))
   })
 
+/**
+ * The driver's compiler, which is not used for complete texts such as those of `sql.unsafe`: it keeps each statement that
+ * it compiles, with its parameters, until a major garbage collection.
+ */
+const makeCompiler = (): Statement.Compiler => {
+  const driver = PgClient.makeCompiler()
+  return {
+    dialect: driver.dialect,
+    compile: (statement, withoutTransform) => {
+      const [first, ...others] = statement.segments
+      return first?._tag === "Literal" && others.length === 0
+        ? [first.value, first.params ?? []]
+        : driver.compile(statement, withoutTransform)
+    },
+    // Names are not transformed.
+    get withoutTransform() {
+      return this
+    }
+  }
+}
+
 type Shape = Omit<Connections.Config, "driver"> & {
   readonly settings: Readonly<Record<string, string>>
 }
@@ -90,7 +111,7 @@ const make = Effect.fnUntraced(function*({ settings, ...shape }: Shape) {
     prepareTransactionControls: true,
     commit,
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
-    compiler: PgClient.makeCompiler(),
+    compiler: makeCompiler(),
     borrower,
     acquirer: reserve,
     transactionAcquirer: reserve,

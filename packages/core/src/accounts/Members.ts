@@ -8,6 +8,7 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import { MemberId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
+import { resultFunction } from "../kernel/ResultFunction.ts"
 import { foldCase, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
@@ -116,12 +117,12 @@ interface ChangeLoaded {
 
 const isOwner = ({ left_at, role }: MemberRow): boolean => role === "owner" && left_at === null
 
-export const change = (
-  { found, keys, other }: ChangeLoaded,
-  set: Partial<Pick<MemberRow, "left_at" | "role">>,
-  now: Timestamp
-): Result.Result<Changes.Decision<Member>, LastOwner | MemberNotFound> =>
-  Result.gen(function*() {
+export const change = resultFunction(
+  function*(
+    { found, keys, other }: ChangeLoaded,
+    set: Partial<Pick<MemberRow, "left_at" | "role">>,
+    now: Timestamp
+  ) {
     const row = yield* Result.fromOption(unlessLeft(found), () => new MemberNotFound())
     const changed = { ...row, ...set }
     const result = toMember(changed)
@@ -134,7 +135,8 @@ export const change = (
     // When two owners remove each other at the same time, this makes one of the two commits fail.
     const left = yield* Result.fromOption(Option.filter(other, isOwner), () => new LastOwner())
     return { result, changes: Changes.all(changes, MemberRows.expect(left)) }
-  })
+  }
+)
 
 // ---------------------------------------------------------------- port
 

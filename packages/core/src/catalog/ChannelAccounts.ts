@@ -245,11 +245,10 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
               concurrently
             ),
             decide: ({ others, taker }, context) =>
-              Result.gen(function*() {
-                const { result, changes } = yield* connect(others, id, input, context)
-                if (Option.isSome(taker)) return yield* Result.fail(new AccountTaken())
+              Result.flatMap(connect(others, id, input, context), ({ result, changes }) => {
+                if (Option.isSome(taker)) return Result.fail(new AccountTaken())
                 const account = ChannelAccountRows.insert(columnsOf(result, account_ids, sealed_token, context))
-                return { result, changes: Changes.all(changes, account) }
+                return Result.succeed({ result, changes: Changes.all(changes, account) })
               })
           })
         }

@@ -165,11 +165,12 @@ export class ContactImports extends Context.Service<ContactImports, {
 
       const addRows = operation("contacts.import")(
         function*(table: Table, rows: ReadonlyArray<ReadonlyArray<string>>) {
+          const { key } = table
           return yield* insertMissing(rows.map((cells) =>
-            Result.gen(function*() {
-              const input = yield* readRow(table, cells)
-              return table.key === null ? byEverything(input) : yield* byKey(input, table.key)
-            })
+            Result.flatMap(
+              readRow(table, cells),
+              (input) => key === null ? Result.succeed(byEverything(input)) : byKey(input, key)
+            )
           ))
         }
       )

@@ -5,6 +5,7 @@ import { Array, Option, Result, Schema } from "effect"
 import type { ContactField } from "../catalog/ContactFields.ts"
 import type { Tag } from "../catalog/Tags.ts"
 import type { ContactFieldId, TagId } from "../kernel/Ids.ts"
+import { resultFunction } from "../kernel/ResultFunction.ts"
 import { foldCase } from "../kernel/Text.ts"
 import { CreateContact, WritableContact } from "./Contact.ts"
 
@@ -89,12 +90,8 @@ const readColumn = (name: string, { fields }: Catalogs): Result.Result<Column, C
  * the key or id of a contact field, `tag_ids`, or `tags` for tags by name. A cell
  * may hold several tags, separated by `;`.
  */
-export const readColumns = (
-  names: ReadonlyArray<string>,
-  key: string | null,
-  catalogs: Catalogs
-): Result.Result<Table, ColumnUnknown | ColumnRepeated | KeyUnsuitable> =>
-  Result.gen(function*() {
+export const readColumns = resultFunction(
+  function*(names: ReadonlyArray<string>, key: string | null, catalogs: Catalogs) {
     const columns = yield* Result.all(names.map((name) => readColumn(name.trim(), catalogs)))
     const repeated = columns.find(({ param }, index) => columns.findIndex((other) => other.param === param) < index)
     if (repeated !== undefined) return yield* Result.fail(new ColumnRepeated({ column: repeated.name }))
@@ -105,7 +102,8 @@ export const readColumns = (
       return yield* Result.fail(new KeyUnsuitable({ column: key }))
     }
     return { columns, key: keyed, tags }
-  })
+  }
+)
 
 const decode = Schema.decodeUnknownResult(CreateContact)
 
@@ -113,11 +111,8 @@ const several = (cell: string): ReadonlyArray<string> =>
   cell.split(";").map((part) => part.trim()).filter((part) => part !== "")
 
 /** Returns the contact that a row describes. Cells are trimmed; an empty cell sets no field. */
-export const readRow = (
-  { columns, tags }: Table,
-  cells: ReadonlyArray<string>
-): Result.Result<CreateContact, CellsMismatch | TextBroken | TagUnknown | Schema.SchemaError> =>
-  Result.gen(function*() {
+export const readRow = resultFunction(
+  function*({ columns, tags }: Table, cells: ReadonlyArray<string>) {
     if (cells.length !== columns.length) {
       return yield* Result.fail(new CellsMismatch({ columns: columns.length, cells: cells.length }))
     }
@@ -146,7 +141,8 @@ export const readRow = (
       }
     }
     return yield* decode({ ...plain, custom_values, tag_ids })
-  })
+  }
+)
 
 /** Returns the contact's value in a column, or null where it has none. */
 export const valueOf = ({ custom_values, ...plain }: CreateContact, { meaning }: Column): string | null => {

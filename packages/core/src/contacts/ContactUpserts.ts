@@ -211,16 +211,22 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         return { ...unmatched, found }
       })
 
+      /** Loads the contact with the value of the match, and the references of its update. */
+      const load = Effect.fnUntraced(function*(organization_id: OrganizationId, wanted: Wanted) {
+        const references = yield* read([wanted.update])
+        return { ...yield* findContact(organization_id, wanted), references }
+      })
+
       /** Upserts one contact. */
       const run = Effect.fnUntraced(function*(wanted: Wanted, record: Recording | null) {
         const { organization_id } = yield* CurrentActor
-        const load = Effect.gen(function*() {
-          const references = yield* read([wanted.update])
-          return { ...yield* findContact(organization_id, wanted), references }
-        })
         const decide = (loaded: Loaded, context: DecisionContext) => upsert(wanted, loaded, context)
         const respond: Respond<Upserted, EncodedResponse> = { encode: recorded, record }
-        return yield* runAudited("contacts.upsert", { load, decide, isQuiet: true }, respond)
+        return yield* runAudited("contacts.upsert", {
+          load: load(organization_id, wanted),
+          decide,
+          isQuiet: true
+        }, respond)
       })
 
       /** Upserts one contact of a request, at most once for the request's key. */

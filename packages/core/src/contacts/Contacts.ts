@@ -15,6 +15,7 @@ import {
   type PageRequest,
   type Position
 } from "../kernel/Page.ts"
+import { resultFunction } from "../kernel/ResultFunction.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import type { AuditRecord } from "../work/Audit.ts"
@@ -174,13 +175,13 @@ export const current = (found: Option.Option<LoadedContact>): Result.Result<Cont
   Result.map(Result.fromOption(found, () => new ContactNotFound()), withoutVersion)
 
 /** Sets the given fields of a contact. Custom fields that are not given keep their values; tags are replaced, or added and removed. */
-export const update = (
-  found: Option.Option<LoadedContact>,
-  references: References,
-  input: UpdateContact,
-  context: DecisionContext
-): Result.Result<Changes.Decision<Contact>, ContactRejection> =>
-  Result.gen(function*() {
+export const update = resultFunction(
+  function*(
+    found: Option.Option<LoadedContact>,
+    references: References,
+    input: UpdateContact,
+    context: DecisionContext
+  ) {
     const resolved = yield* resolve(references, input, Option.getOrUndefined(found))
     const loaded = yield* Result.fromOption(found, () => new ContactNotFound())
     if (Object.keys(input).length === 0) {
@@ -193,7 +194,8 @@ export const update = (
       ...(editsTags(input) ? { tags: yield* bounded(resolved) } : {})
     }, context)
     return { result, changes: Changes.all(changes, ownersExpected(references)) }
-  })
+  }
+)
 
 /** Appends a note after a blank line. */
 export const addNote = (

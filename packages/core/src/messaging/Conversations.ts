@@ -38,7 +38,7 @@ import {
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
-import { concurrently, Decide, type DecisionContext, type Write } from "../work/Decide.ts"
+import { Decide, type DecisionContext, type Write, zipConcurrently } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
 import {
   type AssignConversation,
@@ -336,22 +336,27 @@ export class Conversations extends Context.Service<Conversations, {
         return { ...page, data: page.data.map(toConversation) }
       })
 
+      /** Loads the conversation, the member that it is assigned to, and the contact whose owner follows. */
+      const loadAssigned = Effect.fnUntraced(function*(
+        organization_id: OrganizationId,
+        id: ConversationId,
+        { assigned_user_id, sync_contact_owner = true }: AssignConversation
+      ) {
+        const [conversation, member] = yield* zipConcurrently(
+          store.find(organization_id, id),
+          assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
+        )
+        const contact = Option.isNone(conversation) || assigned_user_id === null || !sync_contact_owner
+          ? Option.none()
+          : yield* contacts.load(organization_id, conversation.value.contact_id)
+        return { conversation, member, contact }
+      })
+
       const assignConversation = operation("conversations.assign")(
         function*<Out>(id: ConversationId, input: AssignConversation, respond?: Respond<Conversation, Out>) {
           const { organization_id } = yield* CurrentActor
-          const { assigned_user_id, sync_contact_owner = true } = input
-          const load = Effect.gen(function*() {
-            const { conversation, member } = yield* Effect.all({
-              conversation: store.find(organization_id, id),
-              member: assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
-            }, concurrently)
-            const contact = Option.isNone(conversation) || assigned_user_id === null || !sync_contact_owner
-              ? Option.none()
-              : yield* contacts.load(organization_id, conversation.value.contact_id)
-            return { conversation, member, contact }
-          })
           return yield* runAudited("conversations.assign", {
-            load,
+            load: loadAssigned(organization_id, id, input),
             decide: (loaded, context) => assign(loaded, input, context),
             current: ({ conversation }) => current(conversation)
           }, respond)

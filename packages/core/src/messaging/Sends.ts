@@ -17,13 +17,14 @@ import { findOrCreateByIdentity } from "../contacts/ContactIdentities.ts"
 import { finder, type Matched, unmatched } from "../contacts/ContactMatches.ts"
 import { type Person, ReferenceUnknown } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
-import type { ConversationId, MessageId } from "../kernel/Ids.ts"
+import type { ChannelId, ConversationId, MessageId } from "../kernel/Ids.ts"
 import { type MemberId, type OrganizationId, SendId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import { type CursorInvalid, Cursors, type ListOptions, type Page, type PageRequest } from "../kernel/Page.ts"
+import { resultFunction } from "../kernel/ResultFunction.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { concurrently, Decide, type DecisionContext, type Write } from "../work/Decide.ts"
+import { Decide, type DecisionContext, type Write, zipConcurrently } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
 import { type Content, isAtMost, text_chars_max, TextTooLong } from "./Content.ts"
 import {
@@ -129,18 +130,15 @@ const queue = (
   }
 }
 
-const templateContent = (
-  channel: Channel,
-  found: FoundTemplate,
-  { components }: TemplateChoice
-): Result.Result<Content, ChannelTypeUnsuited | TemplateRejected> =>
-  Result.gen(function*() {
+const templateContent = resultFunction(
+  function*(channel: Channel, found: FoundTemplate, { components }: TemplateChoice) {
     if (channel.type !== "phone_messaging") return yield* Result.fail(new ChannelTypeUnsuited())
     const template = yield* found
     const text = yield* render(template, components)
     const { id, language, name } = template
-    return { type: "template", template: { id, name, language, components }, text }
-  })
+    return { type: "template", template: { id, name, language, components }, text } satisfies Content
+  }
+)
 
 /** The rows that `start` decides on. */
 interface StartLoaded {
@@ -151,13 +149,13 @@ interface StartLoaded {
 }
 
 /** Finds or creates the contact and its conversation on the channel, and queues a template. */
-export const start = (
-  { channel, template, threads, withPhone }: StartLoaded,
-  member_id: MemberId | null,
-  input: StartConversation,
-  context: DecisionContext
-): Result.Result<Changes.Decision<Send>, ReferenceUnknown | ChannelTypeUnsuited | TemplateRejected> =>
-  Result.gen(function*() {
+export const start = resultFunction(
+  function*(
+    { channel, template, threads, withPhone }: StartLoaded,
+    member_id: MemberId | null,
+    input: StartConversation,
+    context: DecisionContext
+  ) {
     if (Option.isNone(channel)) {
       return yield* Result.fail(new ReferenceUnknown({ param: "channel_id", value: input.channel_id }))
     }
@@ -167,7 +165,8 @@ export const start = (
     const to = { conversation_id: conversation.result, channel_id: channel.value.id, recipient: input.phone, member_id }
     const { result, changes } = queue(to, content, context)
     return { result, changes: Changes.all(identity.changes, conversation.changes, changes) }
-  })
+  }
+)
 
 const personOf = ({ phone }: StartConversation): Person => ({
   channel_type: "phone_messaging",
@@ -271,28 +270,38 @@ export class Sends extends Context.Service<Sends, {
           : Effect.result(templates.find(account, choice.id))
       }
 
+      /** Loads the conversations of a phone number on the channel, or else the contact with the number. */
+      const loadPerson = Effect.fnUntraced(function*(
+        organization_id: OrganizationId,
+        channel_id: ChannelId,
+        phone: StartConversation["phone"]
+      ) {
+        const channel = { id: channel_id, type: "phone_messaging" } as const
+        const threads = yield* conversations.findThreads(organization_id, channel, [phone])
+        const withPhone = threads.length > 0 ? unmatched : yield* findContact(organization_id, "primary_phone", phone)
+        return { threads, withPhone }
+      })
+
+      /** Loads the channel, and the template that is chosen on it. */
+      const loadChoice = Effect.fnUntraced(function*(
+        organization_id: OrganizationId,
+        channel_id: ChannelId,
+        choice: TemplateChoice
+      ) {
+        const channel = yield* channels.find(organization_id, channel_id)
+        return { channel, template: yield* findTemplate(channel, choice) }
+      })
+
       const startConversation = operation("sends.start")(
         function*<Out>(input: StartConversation, respond?: Respond<Send, Out>) {
           const { member_id, organization_id } = yield* CurrentActor
           const { channel_id, phone } = input
-          const loadPerson = Effect.gen(function*() {
-            const threads = yield* conversations.findThreads(
-              organization_id,
-              { id: channel_id, type: "phone_messaging" },
-              [phone]
-            )
-            const withPhone = threads.length > 0
-              ? unmatched
-              : yield* findContact(organization_id, "primary_phone", phone)
-            return { threads, withPhone }
-          })
-          const loadTemplate = Effect.gen(function*() {
-            const channel = yield* channels.find(organization_id, channel_id)
-            return { channel, template: yield* findTemplate(channel, input.template) }
-          })
           const load: Effect.Effect<StartLoaded> = Effect.map(
-            Effect.all({ person: loadPerson, choice: loadTemplate }, concurrently),
-            ({ choice, person }) => ({ ...person, ...choice })
+            zipConcurrently(
+              loadPerson(organization_id, channel_id, phone),
+              loadChoice(organization_id, channel_id, input.template)
+            ),
+            ([person, choice]) => ({ ...person, ...choice })
           )
           return yield* runAudited("sends.start", {
             load,
@@ -310,8 +319,7 @@ export class Sends extends Context.Service<Sends, {
         if (input.type === "text" || Option.isNone(conversation)) {
           return { conversation, channel: Option.none<Channel>(), template: noTemplate }
         }
-        const channel = yield* channels.find(organization_id, conversation.value.channel_id)
-        return { conversation, channel, template: yield* findTemplate(channel, input.template) }
+        return { conversation, ...yield* loadChoice(organization_id, conversation.value.channel_id, input.template) }
       })
 
       const sendMessage = operation("sends.send")(function*<Out>(

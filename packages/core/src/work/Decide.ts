@@ -257,24 +257,25 @@ export class Decide extends Context.Service<Decide, {
           Effect.catch((error) => error instanceof LeaseLost ? Effect.die(error) : Effect.fail(error))
         )
 
-      /** Makes the response to a call from its result, and commits the record of it under the call's idempotency key. */
-      const returnResponse = <Loaded, A extends { readonly id: string }, Rejection, R, Out>(
+      /** Makes the response to a call from its result, and the record of it under the call's idempotency key. */
+      const respondTo = Effect.fnUntraced(function*<A extends { readonly id: string }, Out>(
         call: Call,
-        { current, isQuiet }: Operation<Loaded, A, Rejection, R>,
-        { encode, record }: Respond<A, Out>
-      ): Complete<A, Out> =>
-        Effect.fnUntraced(function*(decision, context) {
-          const response = yield* encode(decision.result)
-          const audit = auditOf(call, decision, context)
-          const isUnchanged = Changes.isWithoutEffect(decision.changes)
-          if (record === null || record.is_retry || (isQuiet && isUnchanged)) return [response, audit] as const
-          const stored = current !== undefined && isUnchanged ? null : response
-          const recorded = yield* responses.make(call.actor.organization_id, record, stored, {
-            is_secret: rulesOf(call.name).isSecret,
-            created_at: context.now
-          })
-          return [response, { ...audit, response: recorded }] as const
+        hasCurrent: boolean,
+        { encode, record }: Respond<A, Out>,
+        decision: Changes.Decision<A>,
+        context: DecisionContext
+      ) {
+        const response = yield* encode(decision.result)
+        const audit = auditOf(call, decision, context)
+        const isUnchanged = Changes.isWithoutEffect(decision.changes)
+        if (record === null || record.is_retry || (call.isQuiet && isUnchanged)) return [response, audit] as const
+        const stored = hasCurrent && isUnchanged ? null : response
+        const recorded = yield* responses.make(call.actor.organization_id, record, stored, {
+          is_secret: rulesOf(call.name).isSecret,
+          created_at: context.now
         })
+        return [response, { ...audit, response: recorded }] as const
+      })
 
       const runAudited = Effect.fnUntraced(function*<Loaded, A extends { readonly id: string }, Rejection, R, Out>(
         name: AuditedOperation,
@@ -288,11 +289,12 @@ export class Decide extends Context.Service<Decide, {
           const complete = returnResult(call) as unknown as Complete<A, Out>
           return yield* runFor(actor.organization_id, operation, complete)
         }
+        const hasCurrent = operation.current !== undefined
         const isRetry = respond.record?.is_retry === true
         return yield* runFor(
           actor.organization_id,
           isRetry ? rereading(operation) : operation,
-          returnResponse(call, operation, respond)
+          (decision, context) => respondTo(call, hasCurrent, respond, decision, context)
         )
       })
 

@@ -1,0 +1,15 @@
+import { Result } from "effect"
+
+/**
+ * Makes a function that returns a `Result` from a generator function, as `Effect.fnUntraced` does for effects.
+ *
+ * `Result.gen` in a function would declare a generator function for each call. V8 keeps the hidden class of each, and all
+ * that the function refers to, until the next major garbage collection.
+ */
+export const resultFunction =
+  <Arguments extends ReadonlyArray<unknown>, Yielded extends Result.Result<unknown, unknown>, A>(
+    body: (...input: Arguments) => Generator<Yielded, A, never>
+  ) =>
+  (...input: Arguments): Result.Result<A, Result.Result.Failure<Yielded>> =>
+    // `gen` infers the same type, but not where the type of what is yielded is generic.
+    Result.gen(() => body(...input)) as Result.Result<A, Result.Result.Failure<Yielded>>
