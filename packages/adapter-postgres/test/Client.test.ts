@@ -74,7 +74,7 @@ const collectGarbage = Effect.promise(async () => {
 })
 
 it.layer(Database.layer)("Client", (it) => {
-  it.effect("keeps no complete text and its parameters for another run of the statement", () =>
+  it.effect("does not keep the text of a complete statement, nor its parameters", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const parameters = ["x"]

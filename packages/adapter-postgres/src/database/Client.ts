@@ -76,8 +76,8 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
   })
 
 /**
- * The driver's compiler, which is not used for complete texts such as those of `sql.unsafe`: it keeps each statement that
- * it compiles, with its parameters, until a major garbage collection.
+ * Makes the driver's compiler, but returns complete texts such as those of `sql.unsafe` without it: it keeps each statement
+ * that it compiles, with its parameters, until a major garbage collection.
  */
 const makeCompiler = (): Statement.Compiler => {
   const driver = PgClient.makeCompiler()

@@ -11,5 +11,5 @@ export const resultFunction =
     body: (...input: Arguments) => Generator<Yielded, A, never>
   ) =>
   (...input: Arguments): Result.Result<A, Result.Result.Failure<Yielded>> =>
-    // `gen` infers the same type, but not where the type of what is yielded is generic.
+    // TypeScript does not resolve the type of `gen` where `Yielded` is generic.
     Result.gen(() => body(...input)) as Result.Result<A, Result.Result.Failure<Yielded>>
