@@ -32,9 +32,11 @@ interface Entry<Item, A, E> {
   readonly group: string | null
   readonly exclusive: ReadonlyArray<string>
   readonly shared: ReadonlyArray<string>
-  /** The outcome of the item; null for the first item of a batch, whose fiber then runs the batch. */
-  readonly outcome: Deferred.Deferred<Exit.Exit<A, E> | null>
+  readonly turn: Deferred.Deferred<Turn<A, E>>
 }
+
+/** The next step of a waiting request: the first one of a batch runs the batch, and each other one ends with its exit. */
+type Turn<A, E> = { readonly _tag: "Lead" } | { readonly _tag: "End"; readonly exit: Exit.Exit<A, E> }
 
 /** Returns a function that requests one item, which is run in a batch. A request cannot be interrupted. */
 export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
@@ -51,18 +53,19 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   }
 
   /**
-   * Removes and returns the waiting requests that match and can run now. No request
-   * overtakes an earlier one with the same exclusive key. `joined` are the shared
-   * keys of the batch that they join; null for requests that start one.
+   * Removes and returns the waiting requests that can run now and are admitted. Each is
+   * asked about once, in the order of the requests. No request overtakes an earlier one
+   * with the same exclusive key. `joined` are the shared keys of the batch that they
+   * join; null for requests that start one.
    */
-  const take = (matches: (entry: Request) => boolean, joined: Set<string> | null): ReadonlyArray<Request> => {
+  const take = (admit: (entry: Request) => boolean, joined: Set<string> | null): ReadonlyArray<Request> => {
     const taken: Array<Request> = []
     const left: Array<Request> = []
     const blocked = new Set<string>()
     for (const entry of waiting) {
       const isFree = entry.exclusive.every((key) => !busy.has(key) && !blocked.has(key)) &&
         entry.shared.every((key) => (!busy.has(key) && !blocked.has(key)) || joined?.has(key) === true)
-      if (isFree && matches(entry)) {
+      if (isFree && admit(entry)) {
         begin(entry)
         taken.push(entry)
         for (const key of entry.shared) joined?.add(key)
@@ -75,16 +78,18 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
     return taken
   }
 
+  /** Takes a slot and the group for a batch that begins with a request, if both are free. */
+  const occupy = ({ group }: Request): boolean => {
+    if (running >= options.concurrency || (group !== null && occupied.has(group))) return false
+    running++
+    if (group !== null) occupied.add(group)
+    return true
+  }
+
   /** Starts batches while there are free slots: each begins with the first waiting request of its group. */
   const next = (): void => {
     if (running >= options.concurrency) return
-    const firsts = take(({ group }) => {
-      if (running >= options.concurrency || (group !== null && occupied.has(group))) return false
-      running++
-      if (group !== null) occupied.add(group)
-      return true
-    }, null)
-    for (const { outcome } of firsts) Deferred.doneUnsafe(outcome, Exit.succeed(null))
+    for (const { turn } of take(occupy, null)) Deferred.doneUnsafe(turn, Exit.succeed({ _tag: "Lead" }))
   }
 
   /** Returns the batch that begins with a request. */
@@ -126,12 +131,12 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
     next()
     const exits = yield* run(entries)
     end(entries)
-    const outcomeAt = (index: number) => exits[index] ?? Exit.die(new Error("An item has no outcome."))
-    for (const [index, { outcome }] of entries.slice(1).entries()) {
-      Deferred.doneUnsafe(outcome, Exit.succeed(outcomeAt(index + 1)))
+    const exitAt = (index: number) => exits[index] ?? Exit.die(new Error("An item has no outcome."))
+    for (const [index, { turn }] of entries.slice(1).entries()) {
+      Deferred.doneUnsafe(turn, Exit.succeed({ _tag: "End", exit: exitAt(index + 1) }))
     }
     next()
-    return yield* outcomeAt(0)
+    return yield* exitAt(0)
   })
 
   return (item: Item): Effect.Effect<A, E, R> =>
@@ -141,10 +146,10 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
         group: options.groupOf(item),
         exclusive: options.exclusiveKeysOf(item),
         shared: options.sharedKeysOf(item),
-        outcome: Deferred.makeUnsafe()
+        turn: Deferred.makeUnsafe()
       }
       waiting.push(entry)
       if (entry.group === null || !occupied.has(entry.group)) next()
-      return Effect.flatMap(Deferred.await(entry.outcome), (outcome) => outcome ?? lead(entry))
+      return Effect.flatMap(Deferred.await(entry.turn), (turn) => turn._tag === "Lead" ? lead(entry) : turn.exit)
     }))
 }
