@@ -5,66 +5,18 @@
  */
 import { assert, it } from "@effect/vitest"
 import { stores } from "@messaging-crm/adapter-memory"
-import { World } from "@messaging-crm/adapter-memory/World"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
-import {
-  layer as operationsOver,
-  observe,
-  operations,
-  outcomeOf,
-  type Scene,
-  unlessSerial
-} from "@messaging-crm/conformance/Races"
+import { observe, operations, outcomeOf, unlessSerial } from "@messaging-crm/conformance/Races"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Commit } from "@messaging-crm/core/Commit"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
-import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import type * as Crm from "@messaging-crm/core/Crm"
 import type { Ids } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
-import { PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
-import { Context, Deferred, Effect, Fiber, Layer } from "effect"
-import { TestClock } from "effect/testing"
-import * as Scenes from "../testing/Scenes.ts"
-
-/** The number of the effect whose fiber waits for its turn at each step. */
-const InTurn = Context.Reference<number | null>("Interleavings/InTurn", { defaultValue: () => null })
-
-interface Waiting {
-  readonly effect: number
-  readonly turn: Deferred.Deferred<void>
-}
-
-class Turns extends Context.Service<Turns, { readonly waiting: Array<Waiting> }>()("Interleavings/Turns") {}
-
-/** Returns the index of the waiting effect that continues, modulo their number. */
-type Schedule = (step: number, waiting: ReadonlyArray<Waiting>) => number
-
-/** Makes each step of the world wait until the schedule selects it. */
-const scheduled = Layer.effect(
-  World,
-  Effect.gen(function*() {
-    const { modify, read } = yield* World
-    const { waiting } = yield* Turns
-    const gate = Effect.gen(function*() {
-      const effect = yield* InTurn
-      if (effect === null) return
-      const turn = yield* Deferred.make<void>()
-      waiting.push({ effect, turn })
-      yield* Deferred.await(turn)
-    })
-    return World.of({
-      read: (look) => Effect.andThen(gate, read(look)),
-      modify: (change) => Effect.andThen(gate, modify(change))
-    })
-  })
-).pipe(Layer.provide(World.layer))
-
-const turns = Layer.sync(Turns, () => ({ waiting: [] }))
-
-type Storage = Layer.Layer<Crm.StoragePorts, never, World>
+import { Effect, Layer } from "effect"
+import { inTurns, layer, random, type Schedule, type Stage, stage, type Storage } from "./Turns.ts"
 
 /** A commit that ignores versions, to test that the harness detects the lost update. */
 const careless: Storage = Layer.effect(
@@ -80,57 +32,6 @@ const careless: Storage = Layer.effect(
         ))
     }))
 ).pipe(Layer.provideMerge(stores))
-
-const layer = (storage: Storage) =>
-  operationsOver(storage).pipe(Layer.provideMerge(scheduled), Layer.provideMerge(turns))
-
-const random = (seed: number) => {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
-}
-
-const settled = Effect.forEach(Array.from({ length: 40 }), () => Effect.yieldNow, { discard: true })
-
-/**
- * Interleaves effects: at each step the schedule selects the waiting one that
- * continues, or the first one when the schedule has ended.
- */
-const inTurns = Effect.fnUntraced(function*<A, R>(
-  effects: ReadonlyArray<Effect.Effect<A, never, R>>,
-  schedule: Schedule
-) {
-  const { waiting } = yield* Turns
-  const steps: Array<number> = []
-  const fibers = yield* Effect.forEach(
-    effects,
-    (effect, index) => Effect.forkChild(Effect.provideService(effect, InTurn, index))
-  )
-  for (;;) {
-    yield* settled
-    if (fibers.every((fiber) => fiber.pollUnsafe() !== undefined)) break
-    const index = waiting.length === 0 ? 0 : schedule(steps.length, waiting) % waiting.length
-    const [next] = waiting.splice(index, 1)
-    if (next === undefined) yield* TestClock.adjust("10 millis")
-    else {
-      steps.push(index)
-      yield* Deferred.succeed(next.turn, undefined)
-    }
-  }
-  return { answers: yield* Effect.forEach(fibers, Fiber.join), steps }
-})
-
-/** Starts the operations over a store, each time with the same scene. */
-const stage = Effect.fnUntraced(function*(storage: Storage) {
-  const context = yield* Layer.build(Layer.fresh(layer(storage)))
-  return { context, begin: yield* Effect.provideContext(Scenes.repeatable, context) }
-})
-
-type Stage = Effect.Success<ReturnType<typeof stage>>
 
 /** Interleaves operations on a scene. */
 const together = ({ begin, context }: Stage, names: ReadonlyArray<string>, schedule: Schedule) =>
@@ -290,105 +191,6 @@ for (const [rejection, { create, fill }] of Object.entries(limited)) {
       }
     }))
 }
-
-/** The events with another network ID of the scene's person: a message from them, and a report about a message to them. */
-const tells = {
-  "a message": ({ channel, now, receive }: Scene) =>
-    receive({
-      event: "message_received",
-      channel_id: channel.id,
-      provider_message_id: "m.9",
-      from: { external_id: "+4915112345678", aliases: ["one more"], display_name: "Kim", username: null },
-      type: "text",
-      text: "hello",
-      media: null,
-      sent_at: now
-    }),
-  "a report": ({ channel, first, now, receive }: Scene) =>
-    receive({
-      event: "message_status_reported",
-      channel_id: channel.id,
-      provider_message_id: "p.1",
-      reference: first.id,
-      recipient_aliases: ["one more"],
-      status: "read",
-      at: now
-    })
-}
-
-/** A schedule in which the first effect makes some steps, then the second some, then the first one all of its own. */
-const within = (before: number, steps: number): Schedule => {
-  const left = [before, steps]
-  return (_, waiting) => {
-    const [first, second] = [0, 1].map((number) => waiting.findIndex(({ effect }) => effect === number))
-    const [ofFirst = 0, ofSecond = 0] = left
-    const isSecond = ofFirst === 0 && ofSecond > 0
-    const chosen = isSecond ? second : first
-    if (isSecond) left[1] = ofSecond - 1
-    else if (ofFirst > 0) left[0] = ofFirst - 1
-    return Math.max(chosen ?? 0, 0)
-  }
-}
-
-/** An erasure takes many steps, so a report that meets one of the orders in which they conflict is rare at random. */
-const orders = Array.from({ length: 15 }, (_, before) => [1, 2, 3, 4, 5].map((steps) => [before, steps] as const))
-  .flat()
-
-for (const [what, tell] of Object.entries(tells)) {
-  it.effect(`leave an erased contact without the name that ${what} tells meanwhile`, () =>
-    Effect.gen(function*() {
-      const { begin, context } = yield* stage(stores)
-      for (const [before, steps] of orders) {
-        const names = yield* Effect.gen(function*() {
-          const set = yield* begin
-          const { id } = set.conversation.contact
-          const erase = set.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
-          yield* inTurns<void, Crm.Services>([erase, tell(set)], within(before, steps))
-          return yield* PersonalDataStore.use((store) => store.networkIds(set.organization_id, id))
-        }).pipe(Effect.provideContext(context))
-        assert.deepStrictEqual(names, [], `with ${steps} steps after ${before}`)
-      }
-    }))
-}
-
-it.effect("leave no name of an erased contact in the event of a conversation that begins meanwhile", () =>
-  Effect.gen(function*() {
-    const { begin, context } = yield* stage(stores)
-    for (const [before, steps] of orders) {
-      const bodies = yield* Effect.gen(function*() {
-        const set = yield* begin
-        const { id } = set.conversation.contact
-        const channel = yield* Fixtures.channel(set.organization_id)
-        const input = CreateWebhook.make({
-          url: "https://example.com/full",
-          event_types: ["conversation.opened"],
-          include_resource: true
-        })
-        yield* set.as(Effect.orDie(Webhooks.use((all) => all.create(input))))
-        yield* set.as(
-          Effect.orDie(Contacts.use((all) => all.update(id, UpdateContact.make({ first_name: "Canaria" }))))
-        )
-        const erase = set.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
-        const hello = set.receive({
-          event: "message_received",
-          channel_id: channel.id,
-          provider_message_id: "m.9",
-          from: { external_id: "+4915112345678", display_name: "Kim", username: null },
-          type: "text",
-          text: "hello",
-          media: null,
-          sent_at: set.now
-        })
-        yield* inTurns<unknown, Crm.Services>([erase, hello], within(before, steps))
-        return yield* Fixtures.storedEvents(set.organization_id, "conversation.opened")
-      }).pipe(Effect.provideContext(context))
-      assert.notInclude(
-        bodies.map(({ full_body }) => full_body).join(),
-        "Canaria",
-        `with ${steps} steps after ${before}`
-      )
-    }
-  }))
 
 it.effect("detect a commit that overwrites a change", () =>
   Effect.gen(function*() {

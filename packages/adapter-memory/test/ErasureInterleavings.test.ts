@@ -1,0 +1,110 @@
+/** Erases a contact while events that name the person are received, in orders that conflict. */
+import { assert, it } from "@effect/vitest"
+import { stores } from "@messaging-crm/adapter-memory"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
+import type { Scene } from "@messaging-crm/conformance/Races"
+import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import type * as Crm from "@messaging-crm/core/Crm"
+import { PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
+import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
+import { Effect } from "effect"
+import { inTurns, type Schedule, stage } from "./Turns.ts"
+
+/** The events with another network ID of the scene's person: a message from them, and a report about a message to them. */
+const tells = {
+  "a message": ({ channel, now, receive }: Scene) =>
+    receive({
+      event: "message_received",
+      channel_id: channel.id,
+      provider_message_id: "m.9",
+      from: { external_id: "+4915112345678", aliases: ["one more"], display_name: "Kim", username: null },
+      type: "text",
+      text: "hello",
+      media: null,
+      sent_at: now
+    }),
+  "a report": ({ channel, first, now, receive }: Scene) =>
+    receive({
+      event: "message_status_reported",
+      channel_id: channel.id,
+      provider_message_id: "p.1",
+      reference: first.id,
+      recipient_aliases: ["one more"],
+      status: "read",
+      at: now
+    })
+}
+
+/** A schedule in which the first effect makes some steps, then the second some, then the first one all of its own. */
+const within = (before: number, steps: number): Schedule => {
+  const left = [before, steps]
+  return (_, waiting) => {
+    const [first, second] = [0, 1].map((number) => waiting.findIndex(({ effect }) => effect === number))
+    const [ofFirst = 0, ofSecond = 0] = left
+    const isSecond = ofFirst === 0 && ofSecond > 0
+    const chosen = isSecond ? second : first
+    if (isSecond) left[1] = ofSecond - 1
+    else if (ofFirst > 0) left[0] = ofFirst - 1
+    return Math.max(chosen ?? 0, 0)
+  }
+}
+
+/** An erasure takes many steps, so a report that meets one of the orders in which they conflict is rare at random. */
+const orders = Array.from({ length: 15 }, (_, before) => [1, 2, 3, 4, 5].map((steps) => [before, steps] as const))
+  .flat()
+
+for (const [what, tell] of Object.entries(tells)) {
+  it.effect(`leave an erased contact without the name that ${what} tells meanwhile`, () =>
+    Effect.gen(function*() {
+      const { begin, context } = yield* stage(stores)
+      for (const [before, steps] of orders) {
+        const names = yield* Effect.gen(function*() {
+          const set = yield* begin
+          const { id } = set.conversation.contact
+          const erase = set.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
+          yield* inTurns<void, Crm.Services>([erase, tell(set)], within(before, steps))
+          return yield* PersonalDataStore.use((store) => store.networkIds(set.organization_id, id))
+        }).pipe(Effect.provideContext(context))
+        assert.deepStrictEqual(names, [], `with ${steps} steps after ${before}`)
+      }
+    }))
+}
+
+it.effect("leave no name of an erased contact in the event of a conversation that begins meanwhile", () =>
+  Effect.gen(function*() {
+    const { begin, context } = yield* stage(stores)
+    for (const [before, steps] of orders) {
+      const bodies = yield* Effect.gen(function*() {
+        const set = yield* begin
+        const { id } = set.conversation.contact
+        const channel = yield* Fixtures.channel(set.organization_id)
+        const input = CreateWebhook.make({
+          url: "https://example.com/full",
+          event_types: ["conversation.opened"],
+          include_resource: true
+        })
+        yield* set.as(Effect.orDie(Webhooks.use((all) => all.create(input))))
+        yield* set.as(
+          Effect.orDie(Contacts.use((all) => all.update(id, UpdateContact.make({ first_name: "Canaria" }))))
+        )
+        const erase = set.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
+        const hello = set.receive({
+          event: "message_received",
+          channel_id: channel.id,
+          provider_message_id: "m.9",
+          from: { external_id: "+4915112345678", display_name: "Kim", username: null },
+          type: "text",
+          text: "hello",
+          media: null,
+          sent_at: set.now
+        })
+        yield* inTurns<unknown, Crm.Services>([erase, hello], within(before, steps))
+        return yield* Fixtures.storedEvents(set.organization_id, "conversation.opened")
+      }).pipe(Effect.provideContext(context))
+      assert.notInclude(
+        bodies.map(({ full_body }) => full_body).join(),
+        "Canaria",
+        `with ${steps} steps after ${before}`
+      )
+    }
+  }))
