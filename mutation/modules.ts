@@ -127,7 +127,7 @@ export const modules: Readonly<Record<string, Module>> = {
     ]
   },
   dispatch: {
-    files: ["core/src/messaging/Dispatch.ts"],
+    files: ["core/src/messaging/Dispatch.ts", "core/src/messaging/SendOutcomes.ts"],
     tests: [
       "core/test/Dispatch.test.ts",
       "provider-cloud/test/PausedChannels.test.ts",

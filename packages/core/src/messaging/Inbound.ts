@@ -7,19 +7,16 @@
  * events that arrive before their message.
  */
 import { Context, Effect, Layer, Option, Schema, Stream } from "effect"
-import { type ChannelHoldRow, ChannelHoldStore, pause } from "../catalog/ChannelHolds.ts"
+import { type ChannelHoldRow, pause } from "../catalog/ChannelHolds.ts"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
-import { changeIdentity, hasNewProfile, networkIdsOf } from "../contacts/ContactIdentities.ts"
-import { finder, unmatched } from "../contacts/ContactMatches.ts"
-import { ContactStore, type Person } from "../contacts/Contacts.ts"
-import { ChannelId, type ContactId, type ConversationId, type OrganizationId } from "../kernel/Ids.ts"
-import { limits } from "../kernel/Limits.ts"
-import type { Position } from "../kernel/Page.ts"
+import { changeIdentity } from "../contacts/ContactIdentities.ts"
+import { ChannelId, type ContactId, type OrganizationId } from "../kernel/Ids.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
 import { ConversationStore } from "./Conversations.ts"
+import { loader, type OfMessage } from "./InboundLoads.ts"
 import * as Media from "./Media.ts"
 import { boundedFailure } from "./MessageDetails.ts"
 import {
@@ -27,22 +24,15 @@ import {
   arrived,
   clamped,
   type Message,
-  MessageStore,
   type MessageUpdate,
-  positionOf,
   type ProviderMessage,
   revise,
   type StatusUpdate,
   storeEarlyUpdate,
   subjectOf
 } from "./Messages.ts"
-import {
-  type MessageDeleted,
-  type MessagesReported,
-  type MessageStatusReported,
-  type ProviderEvent
-} from "./ProviderEvents.ts"
-import { coverageOf, type NetworkMessage, partnerOf, personOf, storeMessage } from "./ProviderMessages.ts"
+import { type MessagesReported, type MessageStatusReported, type ProviderEvent } from "./ProviderEvents.ts"
+import { type NetworkMessage, partnerOf, personOf, storeMessage } from "./ProviderMessages.ts"
 import * as SendCompletion from "./SendCompletion.ts"
 
 export * from "./ProviderEvents.ts"
@@ -69,8 +59,6 @@ const updateEvent = (
   const data = { conversation_id: after.conversation_id, message_id: after.id, status: update.status }
   return Changes.raise(Events.make("message.updated", data, context, subjectOf(before.contact_id, after)))
 }
-
-type OfMessage = Pick<MessageDeleted, "channel_id" | "provider_message_id">
 
 /** Updates the message, or stores the update until the message arrives. */
 export const updateMessage = (
@@ -144,9 +132,6 @@ interface Origin {
 const fromCallback = (changes: Changes.Changes, callback_id: string | null): Changes.Changes =>
   callback_id === null || Changes.isNone(changes) ? changes : { ...changes, callback: callback_id }
 
-/** The maximum number of pages that are read for one report about all messages before a time. */
-const covered_pages_max = 20
-
 // ---------------------------------------------------------- operations
 
 export class Inbound extends Context.Service<Inbound, {
@@ -165,14 +150,10 @@ export class Inbound extends Context.Service<Inbound, {
     Inbound,
     Effect.gen(function*() {
       const channels = yield* ChannelStore
-      const contacts = yield* ContactStore
       const conversations = yield* ConversationStore
-      const findContact = yield* finder
+      const { covered, findMessage, loadIdentity, loadSender, loadStatus } = yield* loader
       const { settle } = yield* Decide
-      const holds = yield* ChannelHoldStore
-      const loadCompletion = yield* SendCompletion.loader
       const media = yield* Media.Media
-      const messages = yield* MessageStore
 
       /** Commits the changes that an event causes. Such a decision returns no result and no error. */
       const commit = <Loaded>(
@@ -187,51 +168,6 @@ export class Inbound extends Context.Service<Inbound, {
             changes: fromCallback(changesOf(loaded, context), callback_id)
           })
         }))
-
-      const findMessage = (organization_id: OrganizationId, { channel_id, provider_message_id }: OfMessage) =>
-        messages.findByProviderId(organization_id, channel_id, provider_message_id)
-
-      const loadStatus = Effect.fnUntraced(function*(organization_id: OrganizationId, event: MessageStatusReported) {
-        const { channel_id, provider_message_id, reference: send_id } = event
-        const found = yield* findMessage(organization_id, event)
-        const hold = event.pauses_channel === undefined
-          ? Option.none()
-          : yield* holds.find(organization_id, channel_id)
-        if (Option.isSome(arrived(found)) || send_id === null) return { found, hold, completion: null }
-        const completion = yield* loadCompletion(organization_id, { channel_id, provider_message_id, send_id })
-        return { found, hold, completion }
-      })
-
-      const loadSender = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        channel: Channel,
-        person: Person
-      ) {
-        const threads = yield* conversations.findThreads(organization_id, channel, networkIdsOf(person))
-        const [known] = threads
-        if (known !== undefined) {
-          const found = hasNewProfile(known, person)
-            ? yield* contacts.load(organization_id, known.contact.id)
-            : Option.none()
-          return { threads, contact: { ...unmatched, found } }
-        }
-        const contact = person.phone === null
-          ? unmatched
-          : yield* findContact(organization_id, "primary_phone", person.phone)
-        return { threads, contact }
-      })
-
-      const loadIdentity = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        former: ReadonlyArray<string>,
-        person: Person
-      ) {
-        const network_ids = Array.from(new Set([...former, ...networkIdsOf(person)]))
-        const known = yield* contacts.identify(organization_id, person.channel_type, network_ids)
-        const found = known.find(({ network_id }) => former.includes(network_id))
-        const contact = found === undefined ? Option.none() : yield* contacts.load(organization_id, found.contact.id)
-        return { known, contact }
-      })
 
       const commitMessage = (
         origin: Origin,
@@ -266,27 +202,6 @@ export class Inbound extends Context.Service<Inbound, {
           (file) => commitMessage(origin, channel, event, file)
         )
       })
-
-      /** Returns the messages of a conversation that a report covers, newest first, up to those of an earlier report. */
-      const covered = (organization_id: OrganizationId, conversation_id: ConversationId, report: MessagesReported) =>
-        Stream.paginate(
-          { after: null as Position | null, page: 1 },
-          ({ after, page }) =>
-            Effect.map(
-              messages.list(organization_id, conversation_id, { after, size: limits.page_size_max }),
-              (found) => {
-                const last = found.at(-1)
-                const coverages = new Set(found.map((message) => coverageOf(message, report)))
-                const isEnd = !coverages.has("moves") && coverages.has("has")
-                return [
-                  found.filter((message) => coverageOf(message, report) === "moves"),
-                  last === undefined || isEnd || found.length < limits.page_size_max || page === covered_pages_max
-                    ? Option.none()
-                    : Option.some({ after: positionOf(last), page: page + 1 })
-                ] as const
-              }
-            )
-        )
 
       /** Applies a report to each message that it covers, in a commit each. */
       const reportMessages = Effect.fnUntraced(function*(

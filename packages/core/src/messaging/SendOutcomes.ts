@@ -1,0 +1,228 @@
+/**
+ * How the outcome of a send's attempt is recorded.
+ *
+ * - Accepted: the message and the completed send commit together.
+ * - Rejected: the send fails. If the channel itself is rejected, its other sends wait
+ *   until it is resumed (`ChannelHolds`), for a day at most.
+ * - Busy, and certainly not sent: the send is retried with a backoff, for two minutes.
+ *   If the channel is throttled, its other sends wait as long as the network asks for.
+ * - Unknown: a retry could send the message twice. If the provider deduplicates by
+ *   reference, the send is retried for two minutes. After that, and immediately for
+ *   any other provider, the send is `unknown` until a callback reports its outcome.
+ *   Without one it fails after 15 minutes. A later rejection does not fail it sooner,
+ *   because it does not prove that the earlier attempt sent nothing.
+ */
+import { Context, DateTime, Duration, Effect, Option, Result, Schedule } from "effect"
+import * as Holds from "../catalog/ChannelHolds.ts"
+import { SendId } from "../kernel/Ids.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import { Decide, type DecisionContext } from "../work/Decide.ts"
+import type { ClaimedWork } from "../work/WorkQueue.ts"
+import {
+  type Accepted,
+  type FailureReason,
+  MessagingProvider,
+  type ProviderBusy,
+  type ProviderHeld,
+  type ProviderRejected
+} from "./MessagingProvider.ts"
+import { complete, fail, loader } from "./SendCompletion.ts"
+import { isOpen, type OutgoingSend, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
+import { attemptsOf, nextAttempt } from "./SendSchedule.ts"
+
+// ----------------------------------------------------------- decisions
+
+/** How long an `unknown` send waits for a callback before it fails: 15 minutes. */
+export const UnknownOutcomeTimeout = Context.Reference<Duration.Duration>(
+  "@messaging-crm/core/Dispatch/UnknownOutcomeTimeout",
+  { defaultValue: () => Duration.minutes(15) }
+)
+
+/** How often recording an accepted message is retried, at intervals of a second: almost until the lease ends. */
+const record_tries_max = 35
+
+export const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "finish" })
+
+export const postpone = (claimed: ClaimedWork, due_at: Timestamp) =>
+  Changes.settle({ claimed, outcome: "postpone", due_at })
+
+/** A claimed send without an outcome. */
+export interface Unsettled {
+  readonly claimed: ClaimedWork
+  readonly send: SendRow
+  /** How long the send waits for a callback once it is `unknown`. */
+  readonly timeout: Duration.Duration
+}
+
+/** Marks a send as `unknown`, and enqueues the `send_outcome` work that fails it if no callback comes. */
+const awaitCallback = ({ claimed, send, timeout }: Unsettled, { now }: DecisionContext): Changes.Changes =>
+  Changes.all(
+    SendRows.update(send, State.markUnknown(send)),
+    Changes.enqueue({
+      kind: "send_outcome",
+      lane: send.id,
+      ref: send.id,
+      due_at: DateTime.addDuration(now, timeout)
+    }),
+    finish(claimed)
+  )
+
+/** Makes no further attempt: the send fails, or becomes `unknown` if an attempt may have sent it. */
+export const stop = (unsettled: Unsettled, reason: FailureReason, context: DecisionContext): Changes.Changes => {
+  const { claimed, send } = unsettled
+  return send.may_be_sent
+    ? awaitCallback(unsettled, context)
+    : Changes.all(fail(send, reason, context), finish(claimed))
+}
+
+// ---------------------------------------------------------- operations
+
+/** Makes the operations that record an outcome of a claimed send and settle the claim. */
+export const recorder = Effect.gen(function*() {
+  const { run, settle } = yield* Decide
+  const holds = yield* Holds.ChannelHoldStore
+  const loadCompletion = yield* loader
+  const provider = yield* MessagingProvider
+  const store = yield* SendStore
+  const timeout = yield* UnknownOutcomeTimeout
+
+  const find = ({ organization_id, ref }: ClaimedWork) => store.find(organization_id, SendId.make(ref))
+
+  /** Settles the claim with the changes that follow for the send, or with none if it has already ended. */
+  const settleSend = (
+    claimed: ClaimedWork,
+    changesOf: (send: SendRow, context: DecisionContext) => Changes.Changes
+  ) =>
+    settle(claimed, {
+      load: find(claimed),
+      decide: (send, context) => ({
+        result: undefined,
+        changes: Option.match(Option.filter(send, isOpen), {
+          onNone: () => finish(claimed),
+          onSome: (row) => changesOf(row, context)
+        })
+      })
+    })
+
+  const failNow = (claimed: ClaimedWork, reason: FailureReason) =>
+    settleSend(claimed, (send, context) => Changes.all(fail(send, reason, context), finish(claimed)))
+
+  const stopNow = (claimed: ClaimedWork, reason: FailureReason) =>
+    settleSend(claimed, (send, context) => stop({ claimed, send, timeout }, reason, context))
+
+  /** Changes the hold of a send's channel, and returns whether that changed anything. */
+  const changeHold = (
+    { organization_id }: ClaimedWork,
+    { channel_id }: SendRow,
+    change: (found: Option.Option<Holds.ChannelHoldRow>, now: Timestamp) => Changes.Changes
+  ) =>
+    run(organization_id, {
+      load: holds.find(organization_id, channel_id),
+      decide: (found, { now }) => {
+        const changes = change(found, now)
+        return Result.succeed({ result: !Changes.isNone(changes), changes })
+      }
+    })
+
+  const pauseChannel = Effect.fnUntraced(function*(claimed: ClaimedWork, send: SendRow, reason: FailureReason) {
+    const { channel_id } = send
+    const isNew = yield* changeHold(claimed, send, (found, now) => Holds.pause(found, channel_id, reason, now))
+    const log = Effect.logError("Channel paused; its sends wait")
+    if (isNew) yield* Effect.annotateLogs(log, { channel_id, reason })
+  })
+
+  /** Lets a send wait with its channel, as if the attempt had not begun. */
+  const holdSend = Effect.fnUntraced(function*(claimed: ClaimedWork, send: SendRow, { reason }: ProviderHeld) {
+    yield* pauseChannel(claimed, send, reason)
+    yield* settleSend(claimed, (send, { now }) => {
+      const hold = { held_at: now, until: null, level: 0 }
+      return Changes.all(
+        send.may_be_sent ? Changes.none : SendRows.update(send, { ...State.requeue(send), first_attempt_at: null }),
+        postpone(claimed, Holds.nextCheck(hold, send.id, now))
+      )
+    })
+  })
+
+  /** Fails a send. If its channel itself was rejected, the other sends of the channel wait from now on. */
+  const reject = Effect.fnUntraced(function*(
+    claimed: ClaimedWork,
+    send: SendRow,
+    { pauses_channel = false, reason }: ProviderRejected
+  ) {
+    if (pauses_channel) yield* pauseChannel(claimed, send, reason)
+    yield* stopNow(claimed, reason)
+  })
+
+  /**
+   * Records that the provider accepted the send.
+   *
+   * Only this process knows that the message was accepted, so it retries for almost the whole lease.
+   */
+  const completeNow = (claimed: ClaimedWork, outgoing: OutgoingSend, accepted: Accepted) => {
+    const { channel_id, id: send_id } = outgoing.send
+    const { provider_message_id } = accepted
+    const load = (begun?: OutgoingSend) =>
+      loadCompletion(claimed.organization_id, { channel_id, provider_message_id, send_id }, begun)
+    return settle(claimed, {
+      initial: load(outgoing),
+      load: load(),
+      decide: (loaded, context) => ({
+        result: undefined,
+        changes: Changes.all(
+          complete(loaded, accepted, [], context),
+          Changes.settle({ claimed, outcome: "finish_if_leased" })
+        )
+      })
+    }).pipe(
+      Effect.catchDefect((defect) =>
+        Effect.andThen(Effect.logWarning("Accepted message not recorded yet", defect), Effect.fail(defect))
+      ),
+      Effect.retry({ schedule: Schedule.spaced("1 second"), times: record_tries_max }),
+      Effect.orDie,
+      Effect.uninterruptible
+    )
+  }
+
+  const retry = Effect.fnUntraced(function*(
+    claimed: ClaimedWork,
+    send: SendRow,
+    { reason, retry_after_seconds, throttles }: ProviderBusy
+  ) {
+    const { channel_id, first_attempt_at } = send
+    if (throttles === "channel") {
+      yield* changeHold(
+        claimed,
+        send,
+        (found, now) => Holds.throttle(found, channel_id, retry_after_seconds, now)
+      )
+    }
+    const now = yield* DateTime.now
+    const [first, pauses] = [first_attempt_at ?? now, throttles === "recipient" ? throttles : "usual"] as const
+    const attempt = attemptsOf(claimed.attempt, first, now, pauses)
+    const due_at = nextAttempt(attempt, first, now, retry_after_seconds, pauses)
+    if (Option.isNone(due_at)) return yield* stopNow(claimed, reason)
+    yield* settleSend(claimed, (send) =>
+      Changes.all(
+        send.may_be_sent ? Changes.none : SendRows.update(send, State.requeue(send)),
+        postpone(claimed, due_at.value)
+      ))
+  })
+
+  /** Handles an attempt whose outcome is not known: the provider accepted it, or did not. */
+  const handleUnknownOutcome = Effect.fnUntraced(function*(
+    claimed: ClaimedWork,
+    { first_attempt_at }: SendRow
+  ) {
+    const now = yield* DateTime.now
+    const due_at = provider.dedup === "client_ref"
+      ? nextAttempt(claimed.attempt, first_attempt_at ?? now, now, null)
+      : Option.none()
+    yield* settleSend(claimed, (send, context) =>
+      Option.isNone(due_at)
+        ? awaitCallback({ claimed, send, timeout }, context)
+        : Changes.all(SendRows.update(send, { may_be_sent: true }), postpone(claimed, due_at.value)))
+  })
+
+  return { complete: completeNow, fail: failNow, handleUnknownOutcome, hold: holdSend, reject, retry, stop: stopNow }
+})
