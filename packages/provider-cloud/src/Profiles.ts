@@ -5,6 +5,7 @@
  * lookup that fails is repeated twice, and again with the person's next message.
  */
 import { limits } from "@messaging-crm/core/Limits"
+import { firstCharacters } from "@messaging-crm/core/Text"
 import { Clock, Context, Duration, Effect, Layer, Option, Schedule, Schema, Semaphore } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, keyOf } from "./CloudAccounts.ts"
@@ -36,7 +37,7 @@ const look_up_time_max = Duration.seconds(10)
 const pauses = Schedule.exponential(Duration.minutes(1), 5)
 
 const nameFrom = (text: string | undefined): string | null =>
-  Array.from((text ?? "").slice(0, 2 * limits.name_chars_max)).slice(0, limits.name_chars_max).join("").trim() || null
+  firstCharacters(text ?? "", limits.name_chars_max).trim() || null
 
 const namesOf = (answer: unknown): Names => {
   const { first_name, last_name, name, username } = Option.getOrElse(

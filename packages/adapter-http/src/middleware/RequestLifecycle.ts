@@ -1,9 +1,10 @@
 import { request_id_pattern, RequestId } from "@messaging-crm/core/Actor"
 import { Ids } from "@messaging-crm/core/Ids"
-import { Cause, Clock, Context, Duration, Effect, LogLevel, Option, References, Schema, type Types } from "effect"
+import { Cause, Clock, Context, Duration, Effect, LogLevel, References, type Types } from "effect"
 import { HttpEffect, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
+import { errorCodeOf } from "../ErrorCode.ts"
 import { Caller } from "./Caller.ts"
 import { ResponseHeaders } from "./Headers.ts"
 import { durationWith } from "./Metrics.ts"
@@ -85,16 +86,6 @@ const bounded = <E, R>(
     return Effect.matchCauseEffect(httpEffect, { onSuccess, onFailure })
   })
 
-const decodeError = Schema.decodeUnknownOption(
-  Schema.fromJsonString(Schema.Struct({ error: Schema.Struct({ code: Schema.String }) }))
-)
-const decoder = new TextDecoder()
-
-const codeOf = ({ body, status }: HttpServerResponse.HttpServerResponse): string | null =>
-  status < 400 || body._tag !== "Uint8Array"
-    ? null
-    : Option.getOrNull(Option.map(decodeError(decoder.decode(body.body)), ({ error }) => error.code))
-
 const logRequest = Effect.fnUntraced(function*(
   request: HttpServerRequest.HttpServerRequest,
   route: Route | undefined,
@@ -107,7 +98,7 @@ const logRequest = Effect.fnUntraced(function*(
     ...(yield* LogPaths) && { path: pathOf(request) },
     route: route?.template ?? null,
     status: response.status,
-    code: codeOf(response),
+    code: errorCodeOf(response),
     duration_ms,
     ...yield* Caller
   }

@@ -4,7 +4,7 @@
 import type { ChannelType } from "../catalog/Channels.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { foldCase } from "../kernel/Text.ts"
+import { firstCharacters, foldCase } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { Contact, LifecycleStage } from "./Contact.ts"
 
@@ -79,9 +79,7 @@ export type Searched = Pick<Contact, typeof searched_fields[number]>
  */
 const networkNames = ({ identities }: Searched): ReadonlyArray<string> =>
   identities.flatMap(({ display_name, username }) =>
-    [display_name, username].flatMap((name) =>
-      name === null ? [] : Array.from(name).slice(0, limits.name_chars_max).join("")
-    )
+    [display_name, username].flatMap((name) => name === null ? [] : firstCharacters(name, limits.name_chars_max))
   )
 
 /** The separator of the parts of a search text: an upper-case letter, which no folded part or term contains. */

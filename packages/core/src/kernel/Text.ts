@@ -107,8 +107,13 @@ export const byCodePoint: Order.Order<string> = Order.mapInput(
   (value: string) => Array.from(value, (character) => character.codePointAt(0) ?? 0)
 )
 
+/** Returns the first characters of a text, at most `count`. The rest of a long text is not read. */
+export const firstCharacters = (value: string, count: number): string =>
+  // A character has at most two units.
+  Array.from(value.slice(0, 2 * count)).slice(0, count).join("")
+
 /** Returns the beginning of a text, at most as long as a preview, cut between two characters. */
-export const preview = (value: string): string => Array.from(value).slice(0, limits.preview_chars_max).join("")
+export const preview = (value: string): string => firstCharacters(value, limits.preview_chars_max)
 
 /** The text that replaces texts about a person whose data was erased. */
 export const erased = "[erased]"

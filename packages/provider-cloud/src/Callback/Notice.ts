@@ -1,6 +1,7 @@
 /** A notice: one event of a callback, before its channel is looked up. */
 import type { ProviderMessageReceived, UnlocatedEvent } from "@messaging-crm/core/Inbound"
 import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
+import { firstCharacters } from "@messaging-crm/core/Text"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Option, Schema } from "effect"
 import type { AccountKey } from "../CloudAccounts.ts"
@@ -63,7 +64,7 @@ export interface Network {
 /** The longest kind that is kept of what a network names. */
 const kind_chars_max = 64
 
-const cut = (kind: string): string => Array.from(kind.slice(0, 2 * kind_chars_max)).slice(0, kind_chars_max).join("")
+const cut = (kind: string): string => firstCharacters(kind, kind_chars_max)
 
 /** Returns the field of a change; undefined if it has none. */
 export const fieldOf = (change: unknown): string | undefined => {

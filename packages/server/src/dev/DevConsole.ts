@@ -4,6 +4,7 @@
  * `serve` has none of it. The page gets no key: `@messaging-crm/console` calls the REST API for it, with a key that is
  * revoked when the process ends.
  */
+import { errorCodeOf } from "@messaging-crm/adapter-http/ErrorCode"
 import { makeConsole, Monitor, type SendReport } from "@messaging-crm/console"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
@@ -17,7 +18,7 @@ import { Inbound, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { SendRows } from "@messaging-crm/core/Sends"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { Clock, DateTime, Deferred, Effect, Layer, Option, Redacted, References, Schema } from "effect"
+import { Clock, DateTime, Deferred, Effect, Layer, Redacted, References, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Provider } from "../Provider.ts"
 
@@ -64,16 +65,6 @@ const observe = (monitor: Monitor, { insert = [], raise = [], settle, update = [
   }
   for (const { body } of raise) monitor.event(JSON.parse(body))
 }
-
-/** Reads the error code of a response. */
-const codeOf = ({ body, status }: HttpServerResponse.HttpServerResponse): string | null => {
-  if (status < 400 || body._tag !== "Uint8Array") return null
-  const decoded = decodeRejection(new TextDecoder().decode(body.body))
-  return Option.getOrNull(Option.map(decoded, ({ error }) => error.code))
-}
-const decodeRejection = Schema.decodeUnknownOption(
-  Schema.fromJsonString(Schema.Struct({ error: Schema.Struct({ code: Schema.String }) }))
-)
 
 /** Returns whether the console itself asks: for its page, or for what it shows. */
 const isOwn = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
@@ -169,7 +160,13 @@ export const make = Effect.gen(function*() {
       const duration_ms = (yield* Clock.currentTimeMillis) - started
       const [path = ""] = request.url.split("?")
       if (!isHidden.test(path)) {
-        monitor.request({ method: request.method, path, status: response.status, code: codeOf(response), duration_ms })
+        monitor.request({
+          method: request.method,
+          path,
+          status: response.status,
+          code: errorCodeOf(response),
+          duration_ms
+        })
       }
       return response
     })
