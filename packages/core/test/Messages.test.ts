@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConversationId, MessageId } from "@messaging-crm/core/Ids"
+import { ChannelId, ConversationId, MessageId } from "@messaging-crm/core/Ids"
 import {
   applyUpdate,
   clamped,
   type Message,
   type MessageUpdate,
-  sameUpdate,
-  type StatusUpdate
+  type StatusUpdate,
+  storeEarlyUpdate
 } from "@messaging-crm/core/Messages"
-import { Arbitrary, DateTime, Schema } from "effect"
+import { Arbitrary, DateTime, Option, Schema } from "effect"
 
 const at = (millis: number) => DateTime.makeUnsafe(millis)
 
@@ -198,21 +198,41 @@ describe("an edit or a deletion", () => {
   })
 })
 
-describe("two updates", () => {
-  const given: ReadonlyArray<MessageUpdate> = [
+describe("updates that arrive before their message", () => {
+  const key = { channel_id: ChannelId.make("01990000-0000-7000-8000-000000000003"), provider_message_id: "p" }
+  const kinds: ReadonlyArray<MessageUpdate> = [
     ...updates,
     failed(4, 131026),
     failed(4, 131042),
     { status: "failed", at: at(4), failure: { code: 131026, title: "Rejected", description: "Blocked" } },
+    { status: "failed", at: at(3) },
     { status: "sent", at: at(2) },
     { status: "edited", text: "Hello", at: at(4) },
-    { status: "deleted", at: at(4) }
+    { status: "edited", text: "Hello again", at: at(4) },
+    { status: "edited", text: null, at: at(5) },
+    { status: "deleted", at: at(4) },
+    { status: "deleted", at: at(3) }
   ]
+  const one = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: kinds.length - 1 })))
 
-  it("are the same if they say the same, at the same time and for the same reason", () => {
-    for (const [index, update] of given.entries()) {
-      const others = given.filter((other) => sameUpdate(reordered(update), other))
-      assert.deepStrictEqual(others, [update], String(index))
-    }
+  const store = (known: ReadonlyArray<MessageUpdate>, update: MessageUpdate): ReadonlyArray<MessageUpdate> => {
+    const early = { ...key, early_updates: known.map(reordered), version: 1, message: Option.none() }
+    const found = known.length === 0 ? Option.none() : Option.some(early)
+    const { insert: [inserted] = [], update: [updated] = [] } = storeEarlyUpdate(key, found, update, at(9))
+    const written = (inserted?.rows[0] ?? updated?.set) as
+      | { readonly early_updates: ReadonlyArray<MessageUpdate> }
+      | undefined
+    return written?.early_updates ?? known
+  }
+
+  it.prop("are stored once for each status, and lead to the same message", {
+    given: Arbitrary.array(Arbitrary.map(one, (index) => kinds[index] as MessageUpdate), {
+      minLength: 1,
+      maxLength: 12
+    })
+  }, ({ given }) => {
+    const stored = given.reduce(store, [])
+    assert.lengthOf(stored, new Set(given.map(({ status }) => status)).size)
+    assert.deepStrictEqual(after(...stored), after(...given))
   })
 })

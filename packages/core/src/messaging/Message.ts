@@ -102,6 +102,37 @@ export type MessageUpdate = typeof MessageUpdate.Type
 
 // ----------------------------------------------------------- decisions
 
+/** The fields that updates change, and the direction of the message, which decides whether they do. */
+type Updatable = Pick<
+  Message,
+  | "deleted_at"
+  | "delivered_at"
+  | "details"
+  | "direction"
+  | "edited_at"
+  | "failed_at"
+  | "media"
+  | "read_at"
+  | "sent_at"
+  | "status"
+  | "text"
+>
+
+/** An outbound message before its first update. */
+export const not_updated: Updatable = {
+  direction: "outbound",
+  text: null,
+  media: null,
+  details: null,
+  status: "sent",
+  sent_at: null,
+  delivered_at: null,
+  read_at: null,
+  failed_at: null,
+  edited_at: null,
+  deleted_at: null
+}
+
 /** Returns the earlier time; the same object as `known` where the other is not earlier. */
 const earliest = (known: Timestamp | null, other: Timestamp): Timestamp =>
   known !== null && DateTime.isLessThanOrEqualTo(known, other) ? known : other
@@ -113,13 +144,13 @@ const statusOf = (message: Pick<Message, "delivered_at" | "failed_at" | "read_at
 }
 
 /** Applies an edit: the latest one sets the text, unless the message was deleted. */
-const edit = <M extends Message>(message: M, { at, text }: typeof EditUpdate.Type): M =>
+const edit = <M extends Updatable>(message: M, { at, text }: typeof EditUpdate.Type): M =>
   message.edited_at !== null && DateTime.isLessThanOrEqualTo(at, message.edited_at)
     ? message
     : { ...message, text: message.deleted_at === null ? text : null, edited_at: at }
 
 /** Applies a deletion: removes the text and the file. */
-const erase = <M extends Message>(message: M, at: Timestamp): M => {
+const erase = <M extends Updatable>(message: M, at: Timestamp): M => {
   const deleted_at = earliest(message.deleted_at, at)
   if (deleted_at === message.deleted_at) return message
   return { ...message, text: null, media: null, details: failureOnly(message.details?.failure), deleted_at }
@@ -131,7 +162,7 @@ const failureOnly = (failure: Failure | undefined): MessageDetails | null => fai
 const textOf = ({ code, description, title }: Failure): string => JSON.stringify([code, title, description])
 
 /** Stores the failure of the earliest report. */
-const explain = <M extends Message>(message: M, { at, failure }: StatusUpdate): M => {
+const explain = <M extends Updatable>(message: M, { at, failure }: StatusUpdate): M => {
   const { details, failed_at } = message
   const known = details?.failure
   if (failed_at === null || DateTime.isLessThan(at, failed_at)) {
@@ -144,7 +175,7 @@ const explain = <M extends Message>(message: M, { at, failure }: StatusUpdate): 
   return isNews ? { ...message, details: { ...details, failure } } : message
 }
 
-const advance = <M extends Message>(message: M, update: StatusUpdate): M => {
+const advance = <M extends Updatable>(message: M, update: StatusUpdate): M => {
   const { at, status } = update
   const name = `${status}_at` as const
   const explained = status === "failed" ? explain(message, update) : message
@@ -163,7 +194,7 @@ const advance = <M extends Message>(message: M, update: StatusUpdate): M => {
  * so that a repeated report writes nothing. So does one that a newer version has
  * stored, with a status that is unknown here.
  */
-export const applyUpdate = <M extends Message>(message: M, update: MessageUpdate): M => {
+export const applyUpdate = <M extends Updatable>(message: M, update: MessageUpdate): M => {
   switch (update.status) {
     case "edited":
       return edit(message, update)
@@ -185,6 +216,3 @@ export const clamped = (at: Timestamp, now: Timestamp): Timestamp => DateTime.mi
 /** Returns the preview of a message, as lists of conversations and contacts show it (contract §10.8). */
 export const previewOf = ({ deleted_at, text, type }: Pick<Message, "deleted_at" | "text" | "type">): string =>
   deleted_at === null ? preview(text ?? `[${type}]`) : "[deleted]"
-
-/** Returns whether two updates are the same. */
-export const sameUpdate = Schema.toEquivalence(MessageUpdate)

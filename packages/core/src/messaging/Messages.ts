@@ -14,7 +14,7 @@ import * as Changes from "../work/Changes.ts"
 import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
 import type { LinkedMedia } from "./Media.ts"
 import { Media, MediaRows } from "./Media.ts"
-import { type LinkedMessage, Message, type MessageUpdate, previewOf, sameUpdate } from "./Message.ts"
+import { applyUpdate, type LinkedMessage, Message, type MessageUpdate, not_updated, previewOf } from "./Message.ts"
 
 export * from "./Message.ts"
 
@@ -69,7 +69,7 @@ export interface ProviderMessageColumns {
   /** Null until the message arrives. */
   readonly conversation_id: ConversationId | null
   readonly message_id: MessageId | null
-  /** The distinct updates that arrived before the message. */
+  /** The updates that arrived before the message, one of each status: the one that decides. */
   readonly early_updates: ReadonlyArray<MessageUpdate>
   readonly created_at: Timestamp
 }
@@ -112,6 +112,16 @@ export const arrived = (found: Option.Option<ProviderMessage>) => Option.flatMap
 export const earlyUpdates = (found: Option.Option<ProviderMessage>): ReadonlyArray<MessageUpdate> =>
   Option.match(found, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
 
+/**
+ * Adds an update to those that arrived before a message. Of two with the same status only the one that decides is kept, so
+ * however often a message that never arrives is edited, there are few.
+ */
+const withEarly = (known: ReadonlyArray<MessageUpdate>, update: MessageUpdate): ReadonlyArray<MessageUpdate> => {
+  const others = known.filter(({ status }) => status !== update.status)
+  const before = known.filter(({ status }) => status === update.status).reduce(applyUpdate, not_updated)
+  return applyUpdate(before, update) === before ? known : [...others, update]
+}
+
 /** Stores an update that arrived before its message. A repeated one changes nothing. */
 export const storeEarlyUpdate = (
   key: Pick<ProviderMessageColumns, "channel_id" | "provider_message_id">,
@@ -128,10 +138,10 @@ export const storeEarlyUpdate = (
       created_at: now
     })
   }
-  const { early_updates } = found.value
-  return early_updates.some((known) => sameUpdate(known, update))
+  const early_updates = withEarly(found.value.early_updates, update)
+  return early_updates === found.value.early_updates
     ? Changes.none
-    : ProviderMessageRows.update(found.value, { early_updates: [...early_updates, update] })
+    : ProviderMessageRows.update(found.value, { early_updates })
 }
 
 /** Inserts a new message, and updates the last activity of its conversation and contact. */
