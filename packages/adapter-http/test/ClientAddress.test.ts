@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { clientAddress, TrustedProxies } from "../src/middleware/ClientAddress.ts"
+import { clientAddress, networkOf, TrustedProxies } from "../src/middleware/ClientAddress.ts"
 
 const addressOf = (peer: string, forwarded?: string) => {
   const headers = forwarded === undefined ? {} : { "x-forwarded-for": forwarded }
@@ -28,3 +28,21 @@ it.effect("the client is the last address that no trusted proxy has", () =>
       assert.strictEqual(yield* addressOf(peer, forwarded), expected)
     }
   }))
+
+it("the network of a client is its IPv4 address, or the first 64 bits of its IPv6 address, however that is written", () => {
+  const networks = {
+    "203.0.113.9": ["203.0.113.9"],
+    "2001:db8:0:1": [
+      "2001:db8:0:1::",
+      "2001:db8::1:0:0:0:9",
+      "2001:0DB8:0000:0001:ffff:1:2:3",
+      "2001:db8:0:1::203.0.113.9"
+    ],
+    "2001:db8:0:2": ["2001:db8:0:2::9"],
+    "0:0:0:0": ["::", "::1"],
+    "fe80:0:0:0": ["fe80::1%eth0"]
+  }
+  for (const [network, addresses] of Object.entries(networks)) {
+    assert.deepStrictEqual(addresses.map(networkOf), addresses.map(() => network))
+  }
+})

@@ -38,10 +38,10 @@ it.live("are looked up so many at once for each address; the others wait, but no
 /** Returns whether a key waits for its turn while two look-ups of its address are at work. */
 const scene = Effect.fnUntraced(function*(address: string | null) {
   const lookUp = UnknownKeyLimiter.make(2)
-  const of = (digest: string) => ({ address: Effect.succeed(address), digest })
-  const waits = (digest: string) =>
+  const of = (digest: string, from = address) => ({ address: Effect.succeed(from), digest })
+  const waits = (digest: string, from = address) =>
     Effect.gen(function*() {
-      const fiber = yield* Effect.forkChild(lookUp(of(digest), Effect.void), { startImmediately: true })
+      const fiber = yield* Effect.forkChild(lookUp(of(digest, from), Effect.void), { startImmediately: true })
       const isDone = fiber.pollUnsafe() !== undefined
       yield* Fiber.interrupt(fiber)
       return !isDone
@@ -72,4 +72,12 @@ it.live("a key at its limit is known from its first look-up, and without address
     const addressless = yield* scene(null)
     yield* addressless.busy
     assert.isFalse(yield* addressless.waits("new"))
+  }))
+
+it.live("a client with a whole IPv6 network has the places of one address", () =>
+  Effect.gen(function*() {
+    const { busy, waits } = yield* scene("2001:db8:0:1::1")
+    yield* busy
+    assert.isTrue(yield* waits("new", "2001:db8:0:1:ffff::2"))
+    assert.isFalse(yield* waits("new", "2001:db8:0:2::1"))
   }))

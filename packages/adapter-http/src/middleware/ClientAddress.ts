@@ -23,3 +23,15 @@ export const clientAddress = Effect.gen(function*() {
   const forwarded = (headers["x-forwarded-for"] ?? "").split(",").map((each) => plain(each.trim())).filter(Boolean)
   return forwarded.findLast((address) => !isTrusted(address)) ?? peer
 })
+
+/**
+ * Returns the network of an address that one client can have to itself: an IPv4 address alone, and the first 64 bits of an
+ * IPv6 address, because a host can take any address with these.
+ */
+export const networkOf = (address: string): string => {
+  if (!address.includes(":")) return address
+  const [before = "", after] = address.split("::")
+  const [head, tail] = [before, after ?? ""].map((part) => part === "" ? [] : part.split(":")) as [string[], string[]]
+  const zeros = Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => "0")
+  return [...head, ...zeros, ...tail].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(":")
+}

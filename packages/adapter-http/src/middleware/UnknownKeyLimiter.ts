@@ -1,11 +1,12 @@
 /**
- * Limits the concurrent lookups of keys that this process has not accepted before, for each address. So a client that
+ * Limits the concurrent lookups of keys that this process has not accepted before, for each client's network. So a client that
  * guesses keys causes a bounded number of concurrent statements.
  *
  * There is no limit per minute: behind a proxy that is not trusted, all clients have one address, and one that guesses
  * keys would lock out the others.
  */
 import { Effect } from "effect"
+import { networkOf } from "./ClientAddress.ts"
 import * as ConcurrencyLimiter from "./ConcurrencyLimiter.ts"
 
 /** The maximum number of accepted keys that are kept, by their digests. The oldest one is removed. */
@@ -41,6 +42,6 @@ export const make = (at_once: number) => {
     }
     const tried = Effect.matchEffect(lookUp, { onFailure, onSuccess })
     if (known.has(digest)) return tried
-    return Effect.flatMap(address, (address) => address === null ? tried : limiter.run(address, tried))
+    return Effect.flatMap(address, (address) => address === null ? tried : limiter.run(networkOf(address), tried))
   }
 }
