@@ -11,15 +11,19 @@ import * as Rejections from "./HttpServer/Rejections.ts"
 
 export type { Rejected } from "./HttpServer/Rejections.ts"
 
+/** The maximum number of requests that begin in one turn of the event loop. */
+const begun_per_turn_max = 32
+
 /** An HTTP server whose routes get only the requests that the edge accepts. */
 class EdgeServer extends Server {
   private readonly logRejected: (rejected: Rejections.Rejected) => void
-  /** Requests that arrived in this turn of the event loop, or before the server had a listener: Node would drop those. */
-  private arrived: Array<Exchange> = []
+  /** Requests that arrived and have not begun: also those from before the server had a listener, which Node would drop. */
+  private readonly arrived: Array<Exchange> = []
 
   private readonly requests_max: number
   private readonly openConnections: OpenConnections
   private readonly known = new WeakMap<Duplex, Connection>()
+  private isBeginning = false
   private isStopping = false
 
   constructor(logRejected: (rejected: Rejections.Rejected) => void, limits: Limits) {
@@ -56,7 +60,7 @@ class EdgeServer extends Server {
       this.rejectRest(Rejections.noTunnel, this.connectionOf(request.socket), Rejections.idOf(request))
     })
     this.on("newListener", (event) => {
-      if (event === "request") setImmediate(() => this.begin())
+      if (event === "request") this.beginSoon()
     })
   }
 
@@ -97,7 +101,8 @@ class EdgeServer extends Server {
     this.openConnections.begin(connection)
     if (this.isStopping) exchange.response.shouldKeepAlive = false
     exchange.response.once("close", () => this.finish(connection, exchange))
-    if (this.arrived.push(exchange) === 1) setImmediate(() => this.begin())
+    this.arrived.push(exchange)
+    this.beginSoon()
   }
 
   /** Continues with the next request of a connection, or waits for one. */
@@ -113,29 +118,42 @@ class EdgeServer extends Server {
     this.openConnections.wait(connection, request)
   }
 
-  /** Passes on the requests of a turn together, so that their statements reach the database in one write. */
+  /** Begins what has arrived at the end of this turn. */
+  private beginSoon(): void {
+    if (this.isBeginning) return
+    this.isBeginning = true
+    setImmediate(() => {
+      this.isBeginning = false
+      this.begin()
+    })
+  }
+
+  /**
+   * Passes on the requests of a turn together, so that their statements reach the database in one write. Of many, the rest
+   * begin in the next turns: Node accepts one connection in each turn, so long turns would delay new connections.
+   */
   private begin(): void {
     if (this.listenerCount("request") === 0) return
-    const exchanges = this.arrived
-    this.arrived = []
-    let places = this.placesFor(exchanges)
+    let places = this.places
+    const exchanges = this.arrived.splice(0, begun_per_turn_max)
     for (const { event, request, response } of exchanges) {
       if (request.destroyed) continue
       const rejection = places-- > 0 ? Rejections.check(request) : Rejections.overloaded
       if (rejection === null) super.emit(event, request, response)
       else this.reject(rejection, request, response)
     }
+    if (this.arrived.length > 0) this.beginSoon()
   }
 
   /**
-   * Returns how many of these requests can begin. A request counts while its response is being prepared: not while its
-   * body arrives or its response is sent, because a slow client could make that last.
+   * How many of the requests that have arrived can begin. A request counts while its response is being prepared: not while
+   * its body arrives or its response is sent, because a slow client could make that last.
    */
-  private placesFor(exchanges: ReadonlyArray<Exchange>): number {
-    const { openConnections, requests_max } = this
+  private get places(): number {
+    const { arrived, openConnections, requests_max } = this
     return openConnections.inUse <= requests_max
       ? requests_max
-      : requests_max - (openConnections.countPreparing() - exchanges.length)
+      : requests_max - (openConnections.countPreparing() - arrived.length)
   }
 
   private reject(rejection: Rejections.Rejection, request: IncomingMessage, response: ServerResponse): void {

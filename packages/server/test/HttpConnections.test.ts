@@ -262,3 +262,33 @@ describe("requests beyond the number that may be in progress", () => {
       assert.deepStrictEqual(statusesOf(yield* ask(wait)), [200])
     }).pipe(Effect.scoped))
 })
+
+describe("requests that arrive together", () => {
+  it.live("begin at most 32 in a turn of the event loop, in which one connection is accepted", () =>
+    Effect.gen(function*() {
+      const count = 100
+      const { arrived, open, routes } = gated(count)
+      const { open: connected, server, taken } = yield* serve(routes)
+      const sockets = Array.from({ length: count }, connected)
+      yield* Effect.sync(() => taken.length).pipe(Effect.repeat({ until: (length) => length === count }))
+      const turns: Array<number> = []
+      let begun = 0
+      server.on("request", () => {
+        if (begun++ === 0) {
+          // Runs in the next turn.
+          setImmediate(() => {
+            turns.push(begun)
+            begun = 0
+          })
+        }
+      })
+      const wait = request("GET /wait HTTP/1.1", host, close)
+      const ended = yield* Effect.forkChild(Effect.forEach(sockets, closed, { concurrency: "unbounded" }))
+      for (const socket of sockets) socket.resume().write(wait)
+      yield* arrived
+      yield* open
+      yield* Fiber.join(ended)
+      assert.strictEqual(turns.reduce((sum, each) => sum + each, 0), count)
+      assert.isAtMost(Math.max(...turns), 32)
+    }).pipe(Effect.scoped))
+})
