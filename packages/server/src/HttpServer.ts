@@ -130,11 +130,12 @@ class EdgeServer extends Server {
 
   /**
    * Passes on the requests of a turn together, so that their statements reach the database in one write. Of many, the rest
-   * begin in the next turns: Node accepts one connection in each turn, so long turns would delay new connections.
+   * begin or are rejected in the next turns: Node accepts one connection in each turn, so long turns would delay new
+   * connections.
    */
   private begin(): void {
     if (this.listenerCount("request") === 0) return
-    let places = this.places
+    let places = this.countPlaces()
     const exchanges = this.arrived.splice(0, begun_per_turn_max)
     for (const { event, request, response } of exchanges) {
       if (request.destroyed) continue
@@ -146,14 +147,15 @@ class EdgeServer extends Server {
   }
 
   /**
-   * How many of the requests that have arrived can begin. A request counts while its response is being prepared: not while
-   * its body arrives or its response is sent, because a slow client could make that last.
+   * Returns how many of the requests that have arrived can begin. A request counts while its response is being prepared: not
+   * while its body arrives or its response is sent, because a slow client could make that last.
    */
-  private get places(): number {
+  private countPlaces(): number {
     const { arrived, openConnections, requests_max } = this
-    return openConnections.inUse <= requests_max
-      ? requests_max
-      : requests_max - (openConnections.countPreparing() - arrived.length)
+    if (openConnections.inUse <= requests_max) return requests_max
+    // Those that have arrived and not begun are among the counted ones, unless their body arrives or their client has left.
+    const waiting = arrived.filter(({ request }) => request.complete && !request.destroyed).length
+    return requests_max - (openConnections.countPreparing() - waiting)
   }
 
   private reject(rejection: Rejections.Rejection, request: IncomingMessage, response: ServerResponse): void {

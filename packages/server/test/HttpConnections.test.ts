@@ -263,6 +263,29 @@ describe("requests beyond the number that may be in progress", () => {
     }).pipe(Effect.scoped))
 })
 
+describe("requests whose bodies do not arrive", () => {
+  it.live("take no places from the number that may be in progress, and give none", () =>
+    Effect.gen(function*() {
+      const [places, count] = [2, 40]
+      const { arrived, open, routes, seen } = gated(places)
+      const { ask, open: connected, taken } = yield* serve(routes, { requests_max: places })
+      const wait = request("GET /wait HTTP/1.1", host, close)
+      const first = yield* Effect.forkChild(Effect.replicateEffect(ask(wait), places, { concurrency: "unbounded" }))
+      yield* arrived
+      const sockets = Array.from({ length: 2 * count }, connected)
+      yield* Effect.sync(() => taken.length).pipe(Effect.repeat({ until: (length) => length === places + 2 * count }))
+      let ended = 0
+      for (const socket of sockets) socket.once("close", () => ended++)
+      const head = request("POST /wait HTTP/1.1", host, close, "Content-Length: 5")
+      for (const [index, socket] of sockets.entries()) socket.resume().write(index < count ? wait : head)
+      const begun = Effect.sync(() => seen.running - places)
+      yield* Effect.repeat(begun, { until: (more) => more + ended === sockets.length })
+      assert.strictEqual(seen.most, places)
+      yield* open
+      assert.deepStrictEqual((yield* Fiber.join(first)).flatMap(statusesOf), Array(places).fill(200))
+    }).pipe(Effect.scoped))
+})
+
 describe("requests that arrive together", () => {
   it.live("begin at most 32 in a turn of the event loop, in which one connection is accepted", () =>
     Effect.gen(function*() {
@@ -290,5 +313,6 @@ describe("requests that arrive together", () => {
       yield* Fiber.join(ended)
       assert.strictEqual(turns.reduce((sum, each) => sum + each, 0), count)
       assert.isAtMost(Math.max(...turns), 32)
+      assert.isAtLeast(Math.max(...turns), 2)
     }).pipe(Effect.scoped))
 })
