@@ -22,7 +22,9 @@ it.effect("the client is the last address that no trusted proxy has", () =>
         ["::ffff:10.0.0.1", "192.0.2.1, 198.51.100.1, 10.0.0.2", "198.51.100.1"],
         ["10.0.0.1", "10.0.0.3", "10.0.0.1"],
         ["10.0.0.1", undefined, "10.0.0.1"],
-        ["10.0.0.1", " , ", "10.0.0.1"]
+        ["10.0.0.1", " , ", "10.0.0.1"],
+        ["10.0.0.1", "198.51.100.1:4711", "198.51.100.1"],
+        ["10.0.0.1", "[2001:db8::1]:4711", "2001:db8::1"]
       ] as const
     ) {
       assert.strictEqual(yield* addressOf(peer, forwarded), expected)
@@ -40,7 +42,10 @@ it("the network of a client is its IPv4 address, or the first 64 bits of its IPv
     ],
     "2001:db8:0:2": ["2001:db8:0:2::9"],
     "0:0:0:0": ["::", "::1"],
-    "fe80:0:0:0": ["fe80::1%eth0"]
+    "2001:db8:0:3": ["2001:db8::3:2:3:203.0.113.9"],
+    "fe80:0:0:0": ["fe80::1%eth0"],
+    "64:ff9b::203.0.113.9": ["64:ff9b::203.0.113.9"],
+    "::ffff:cb00:7109": ["::ffff:cb00:7109"]
   }
   for (const [network, addresses] of Object.entries(networks)) {
     assert.deepStrictEqual(addresses.map(networkOf), addresses.map(() => network))

@@ -35,7 +35,7 @@ it.live("are looked up so many at once for each address; the others wait, but no
     assert.deepStrictEqual([yield* Fiber.join(waiting), yield* Fiber.join(revoked)], ["found", "found"])
   }))
 
-/** Returns whether a key waits for its turn while two look-ups of its address are at work. */
+/** Returns whether a key waits for its turn while two lookups of its address are at work. */
 const scene = Effect.fnUntraced(function*(address: string | null) {
   const lookUp = UnknownKeyLimiter.make(2)
   const of = (digest: string, from = address) => ({ address: Effect.succeed(from), digest })
@@ -63,7 +63,7 @@ it.live("the 10,000 last keys that worked wait for nobody", () =>
     assert.deepStrictEqual([yield* waits("key 0"), yield* waits("key 1")], [true, false])
   }))
 
-it.live("a key at its limit is known from its first look-up, and without addresses none waits", () =>
+it.live("a key at its limit is known from its first lookup, and without addresses none waits", () =>
   Effect.gen(function*() {
     const limited = yield* scene("192.0.2.1")
     yield* Effect.exit(limited.lookUp(limited.of("limited"), Effect.fail(new RateLimited())))

@@ -8,8 +8,18 @@ export const TrustedProxies = Context.Reference<(address: string) => boolean>(
   { defaultValue: () => () => false }
 )
 
-/** Node writes an IPv4 address as an IPv6 address on a socket that accepts both. */
-const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, "")
+/**
+ * Returns an address alone. Node writes an IPv4 address as an IPv6 address on a socket that accepts both, and some proxies
+ * add the port.
+ */
+const plain = (address: string): string =>
+  address
+    .replace(/^\[([^\]]*)\](?::\d+)?$/, "$1")
+    .replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, "$1")
+    .replace(/^::ffff:(?=\d+\.)/i, "")
+
+/** IPv6 addresses that contain an IPv4 address: of a socket that accepts both, and of a translator. */
+const embedding = /^(?:::ffff:|64:ff9b::)/i
 
 /**
  * Returns the address of the connection, or the last address in `X-Forwarded-For` that no trusted proxy has. Addresses
@@ -25,12 +35,13 @@ export const clientAddress = Effect.gen(function*() {
 })
 
 /**
- * Returns the network of an address that one client can have to itself: an IPv4 address alone, and the first 64 bits of an
- * IPv6 address, because a host can take any address with these.
+ * Returns what one client can have to itself: a whole IPv4 address, or the first 64 bits of an IPv6 address, because a host
+ * can use any address within them.
  */
 export const networkOf = (address: string): string => {
-  if (!address.includes(":")) return address
-  const [before = "", after] = address.split("::")
+  if (!address.includes(":") || embedding.test(address)) return address
+  // The last two groups can be written as an IPv4 address.
+  const [before = "", after] = address.replace(/:[\d.]*\.[\d.]*$/, ":0:0").split("::")
   const [head, tail] = [before, after ?? ""].map((part) => part === "" ? [] : part.split(":")) as [string[], string[]]
   const zeros = Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => "0")
   return [...head, ...zeros, ...tail].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(":")

@@ -1,4 +1,4 @@
-/** Limits what a process does concurrently for one API key, address, or organization. The rest waits for a slot, in order. */
+/** Limits what a process does concurrently for one API key, network, or organization. The rest waits for a slot, in order. */
 import { limits } from "@messaging-crm/core/Limits"
 import { Context, Effect } from "effect"
 
