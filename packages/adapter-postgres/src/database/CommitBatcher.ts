@@ -32,11 +32,11 @@ interface Entry<Item, A, E> {
   readonly group: string | null
   readonly exclusive: ReadonlyArray<string>
   readonly shared: ReadonlyArray<string>
-  readonly turn: Deferred.Deferred<Turn<A, E>>
+  readonly step: Deferred.Deferred<Step<A, E>>
 }
 
 /** The next step of a waiting request: the first one of a batch runs the batch, and each other one ends with its exit. */
-type Turn<A, E> = { readonly _tag: "Lead" } | { readonly _tag: "End"; readonly exit: Exit.Exit<A, E> }
+type Step<A, E> = { readonly _tag: "Lead" } | { readonly _tag: "End"; readonly exit: Exit.Exit<A, E> }
 
 /** Returns a function that requests one item, which is run in a batch. A request cannot be interrupted. */
 export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
@@ -89,7 +89,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   /** Starts batches while there are free slots: each begins with the first waiting request of its group. */
   const next = (): void => {
     if (running >= options.concurrency) return
-    for (const { turn } of take(occupy, null)) Deferred.doneUnsafe(turn, Exit.succeed({ _tag: "Lead" }))
+    for (const { step } of take(occupy, null)) Deferred.doneUnsafe(step, Exit.succeed({ _tag: "Lead" }))
   }
 
   /** Returns the batch that begins with a request. */
@@ -132,8 +132,8 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
     const exits = yield* run(entries)
     end(entries)
     const exitAt = (index: number) => exits[index] ?? Exit.die(new Error("An item has no outcome."))
-    for (const [index, { turn }] of entries.slice(1).entries()) {
-      Deferred.doneUnsafe(turn, Exit.succeed({ _tag: "End", exit: exitAt(index + 1) }))
+    for (const [index, { step }] of entries.slice(1).entries()) {
+      Deferred.doneUnsafe(step, Exit.succeed({ _tag: "End", exit: exitAt(index + 1) }))
     }
     next()
     return yield* exitAt(0)
@@ -146,10 +146,10 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
         group: options.groupOf(item),
         exclusive: options.exclusiveKeysOf(item),
         shared: options.sharedKeysOf(item),
-        turn: Deferred.makeUnsafe()
+        step: Deferred.makeUnsafe()
       }
       waiting.push(entry)
       if (entry.group === null || !occupied.has(entry.group)) next()
-      return Effect.flatMap(Deferred.await(entry.turn), (turn) => turn._tag === "Lead" ? lead(entry) : turn.exit)
+      return Effect.flatMap(Deferred.await(entry.step), (step) => step._tag === "Lead" ? lead(entry) : step.exit)
     }))
 }

@@ -80,8 +80,8 @@ const updateOf = ({ at, failure, status }: MessageStatusReported): StatusUpdate 
   failure === undefined ? { status, at } : { status, at, failure: boundedFailure(failure) }
 
 /**
- * Pauses the channel if a report says that the network rejects it. A repeated report changes no message, so it does not
- * pause a channel that was resumed after the first.
+ * Pauses the channel if a report says that the network rejects it. A report that changes nothing, such as a repeated one,
+ * does not pause a channel that was resumed after the first.
  */
 const withPause = (
   changes: Changes.Changes,
