@@ -102,21 +102,22 @@ export type MessageUpdate = typeof MessageUpdate.Type
 
 // ----------------------------------------------------------- decisions
 
+/** The fields that updates change. */
+export const updated_fields = [
+  "text",
+  "media",
+  "details",
+  "status",
+  "sent_at",
+  "delivered_at",
+  "read_at",
+  "failed_at",
+  "edited_at",
+  "deleted_at"
+] as const satisfies ReadonlyArray<keyof Message>
+
 /** The fields that updates change, and the direction of the message, which decides whether they do. */
-type Updatable = Pick<
-  Message,
-  | "deleted_at"
-  | "delivered_at"
-  | "details"
-  | "direction"
-  | "edited_at"
-  | "failed_at"
-  | "media"
-  | "read_at"
-  | "sent_at"
-  | "status"
-  | "text"
->
+type Updatable = Pick<Message, "direction" | typeof updated_fields[number]>
 
 /** An outbound message before its first update. */
 export const not_updated: Updatable = {

@@ -14,7 +14,15 @@ import * as Changes from "../work/Changes.ts"
 import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
 import type { LinkedMedia } from "./Media.ts"
 import { Media, MediaRows } from "./Media.ts"
-import { applyUpdate, type LinkedMessage, Message, type MessageUpdate, not_updated, previewOf } from "./Message.ts"
+import {
+  applyUpdate,
+  type LinkedMessage,
+  Message,
+  type MessageUpdate,
+  not_updated,
+  previewOf,
+  updated_fields
+} from "./Message.ts"
 
 export * from "./Message.ts"
 
@@ -179,21 +187,7 @@ export const revise = (
   const { conversation_id, created_at: at } = after
   const preview = previewOf(after)
   return Changes.all(
-    MessageRows.update(
-      before,
-      Struct.pick(after, [
-        "text",
-        "media",
-        "details",
-        "status",
-        "sent_at",
-        "delivered_at",
-        "read_at",
-        "failed_at",
-        "edited_at",
-        "deleted_at"
-      ])
-    ),
+    MessageRows.update(before, Struct.pick(after, updated_fields)),
     before.media?.id && after.media === null ? MediaRows.remove({ id: before.media.id }) : Changes.none,
     preview === previewOf(before)
       ? Changes.none

@@ -42,8 +42,10 @@ export const UnknownOutcomeTimeout = Context.Reference<Duration.Duration>(
 /** How often recording an accepted message is retried, at intervals of a second: almost until the lease ends. */
 const record_tries_max = 35
 
+/** Ends the work of a send. */
 export const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "finish" })
 
+/** Makes the work of a send due again at a time. */
 export const postpone = (claimed: ClaimedWork, due_at: Timestamp) =>
   Changes.settle({ claimed, outcome: "postpone", due_at })
 
