@@ -6,12 +6,15 @@
 //   until the end of the page too, and must have printed an event by then.
 // - `ts`: type-checked and run; one that imports `@effect/vitest` or a suite is run as a test.
 // - `json`: must be in the OpenAPI document.
-import { spawn, spawnSync } from "node:child_process"
+//
+// Two pages run at a time.
+import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { createInterface } from "node:readline"
+import { text } from "node:stream/consumers"
 import { setTimeout } from "node:timers/promises"
 
 const pages = [
@@ -20,6 +23,7 @@ const pages = [
   ...globSync("packages/*/README.md"),
   ...globSync("examples/*/README.md")
 ]
+const pages_at_once = 2
 const fence = /^```(sh|ts|json)\n([\s\S]*?)^```$/gm
 const waited_max = 60_000
 let failures = 0
@@ -32,10 +36,18 @@ process.on("exit", () => {
   for (const each of [folder, workspace]) rmSync(each, { recursive: true, force: true })
 })
 
-/** The processes that run during the blocks of the current page. */
-let running = []
+// ----------------------------------------------------------- processes
 
-/** Sends a signal to a child and its children, and answers whether there was any of them. */
+/** Every process that runs. Each leads a group of its own, with its children. */
+const running = new Set()
+
+const begin = (program, args, options) => {
+  const child = spawn(program, args, { ...options, detached: true })
+  running.add(child)
+  return child
+}
+
+/** Sends a signal to a process and its children, and answers whether there was any of them. */
 const signalAll = (child, signal) => {
   try {
     return process.kill(-child.pid, signal)
@@ -44,34 +56,26 @@ const signalAll = (child, signal) => {
   }
 }
 
-let stopped = Promise.resolve()
-
-/** Ends what runs. Who asks while it is ending waits for the same end. */
-const stopAll = () =>
-  stopped = stopped.then(async () => {
-    const children = running
-    running = []
-    for (const child of children) {
-      signalAll(child, "SIGTERM")
-      // npm ends before what it started.
-      while (signalAll(child, 0)) await setTimeout(50)
-    }
-  })
-
-for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => stopAll().finally(() => process.exit(1)))
-
-const report = (page, code, ok) => {
-  const first = code.trim().split("\n")[0]
-  console.log(`${ok ? "ok    " : "FAILED"} ${page}: ${first}`)
-  if (!ok) failures += 1
+const end = async (child) => {
+  signalAll(child, "SIGTERM")
+  // npm ends before what it started.
+  while (signalAll(child, 0)) await setTimeout(50)
+  running.delete(child)
 }
 
-/** Starts what goes on running, and answers once it is ready: null when it is not in time. */
-const start = async (command, options, ready) => {
-  const child = spawn("bash", ["-c", `exec ${command}`], { ...options, detached: true })
-  running.push(child)
-  const ended = once(child, "exit").then(() => null)
-  return Promise.race([ready(child), ended, setTimeout(waited_max, null, { ref: false })])
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.once(signal, () => Promise.all(Array.from(running, end)).finally(() => process.exit(1)))
+}
+
+/** Runs a program to its end. */
+const run = async (program, args, { timeout = 180_000, ...options } = {}) => {
+  const child = begin(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] })
+  const late = globalThis.setTimeout(() => signalAll(child, "SIGKILL"), timeout)
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)])
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit")
+  clearTimeout(late)
+  running.delete(child)
+  return { ok: child.exitCode === 0, output: output + errors }
 }
 
 /** Answers the first line that begins so. */
@@ -83,31 +87,54 @@ const lineOf = async (stream, beginning) => {
   }
 }
 
-const startService = async (code, environment) => {
+// -------------------------------------------------------------- blocks
+
+/** What a page has while it runs: its shell's variables, what it started, what it listens to, and what it printed. */
+const opened = (name) => ({
+  name,
+  environment: { LOG_LEVEL: "error", ...process.env, TMPDIR: folder },
+  started: [],
+  listeners: [],
+  printed: []
+})
+
+const report = (page, code, ok) => {
+  page.printed.push(`${ok ? "ok    " : "FAILED"} ${page.name}: ${code.trim().split("\n")[0]}`)
+  if (!ok) failures += 1
+}
+
+/** Starts what goes on running, and answers once it is ready: null when it is not in time. */
+const start = async (page, command, stderr, ready) => {
+  const child = begin("bash", ["-c", `exec ${command}`], { env: page.environment, stdio: ["ignore", "pipe", stderr] })
+  page.started.push(child)
+  const ended = once(child, "exit").then(() => null)
+  return Promise.race([ready(child), ended, setTimeout(waited_max, null, { ref: false })])
+}
+
+const startService = async (page, code) => {
   const [, settings = ""] = /((?:[A-Z_]+=\S+ )*)npm start/.exec(code)
   const data = mkdtempSync(join(folder, "data-"))
-  const line = await start(
-    `env ${settings}npm start --silent -- --json --port 0 --data-dir ${data}`,
-    { env: environment, stdio: ["ignore", "pipe", "inherit"] },
-    (child) => lineOf(child.stdout, "{")
-  )
+  const command = `env ${settings}npm start --silent -- --json --port 0 --data-dir ${data}`
+  const line = await start(page, command, "inherit", (child) => lineOf(child.stdout, "{"))
   if (line === null) return false
   const ready = JSON.parse(line)
-  environment.BASE_URL = ready.base_url
-  environment.API_KEY = ready.api_key
-  environment.ORGANIZATION_ID = ready.organization_id
-  environment.MEMBER_ID = ready.member_id
-  environment.CHANNEL_ID = ready.channels.find((channel) => channel.type === "phone_messaging").id
-  environment.TEMPLATE_ID = ready.template_ids[0]
-  environment.DATABASE_URL = ready.database_url
-  environment.NETWORK_URL = ready.network?.url ?? ""
-  environment.SECRET_KEY = readFileSync(join(data, "secret-key"), "utf8")
+  Object.assign(page.environment, {
+    BASE_URL: ready.base_url,
+    API_KEY: ready.api_key,
+    ORGANIZATION_ID: ready.organization_id,
+    MEMBER_ID: ready.member_id,
+    CHANNEL_ID: ready.channels.find((channel) => channel.type === "phone_messaging").id,
+    TEMPLATE_ID: ready.template_ids[0],
+    DATABASE_URL: ready.database_url,
+    NETWORK_URL: ready.network?.url ?? "",
+    SECRET_KEY: readFileSync(join(data, "secret-key"), "utf8")
+  })
   return true
 }
 
 /** Answers what tells, at the end of the page, whether the listener heard anything. */
-const startListener = async (code, environment) => {
-  const said = await start(code, { env: environment, stdio: ["ignore", "pipe", "pipe"] }, async (child) => {
+const startListener = async (page, code) => {
+  const said = await start(page, code, "pipe", async (child) => {
     const heard = lineOf(child.stdout, "").then(() => true)
     await lineOf(child.stderr, "Listening")
     return { heard }
@@ -116,38 +143,43 @@ const startListener = async (code, environment) => {
 }
 
 /** Runs one block and keeps the variables that it set for the next one. */
-const runShell = (code, environment) => {
-  const state = join(folder, "state")
+const runShell = async (page, code) => {
+  const state = join(mkdtempSync(join(folder, "shell-")), "state")
   const script = `set -euo pipefail\n${code}\nenv -0 > ${state}`
-  const result = spawnSync("bash", ["-ac", script], { env: environment, encoding: "utf8", timeout: 180_000 })
-  if (result.status !== 0) {
-    console.log(result.stdout, result.stderr)
+  const { ok, output } = await run("bash", ["-ac", script], { env: page.environment })
+  if (!ok) {
+    page.printed.push(output)
     return false
   }
   for (const entry of readFileSync(state, "utf8").split("\0")) {
     const at = entry.indexOf("=")
-    if (at > 0) environment[entry.slice(0, at)] = entry.slice(at + 1)
+    if (at > 0) page.environment[entry.slice(0, at)] = entry.slice(at + 1)
   }
   return true
 }
 
-const runTypeScript = (code, environment) => {
-  const isTest = /"(@effect\/vitest|@messaging-crm\/conformance\/.*)"/.test(code)
-  rmSync(workspace, { recursive: true, force: true })
-  mkdirSync(workspace)
-  const file = join(workspace, isTest ? "main.test.ts" : "main.ts")
-  writeFileSync(file, code)
+const isTest = (code) => /"(@effect\/vitest|@messaging-crm\/conformance\/.*)"/.test(code)
+
+/** Writes all blocks in TypeScript, checks their types at once, and answers the file of each and what is wrong in them. */
+const checkTypeScript = async (codes) => {
+  const files = new Map(
+    codes.map((code, index) => [code, join(workspace, `${index}${isTest(code) ? ".test" : ""}.ts`)])
+  )
+  for (const [code, file] of files) writeFileSync(file, code)
   writeFileSync(join(workspace, "tsconfig.json"), "{\"extends\":\"../../tsconfig.json\",\"include\":[\"*.ts\"]}")
-  const checked = spawnSync("npx", ["tsc", "-p", workspace], { encoding: "utf8" })
-  const result = checked.status === 0
-    ? spawnSync("npx", isTest ? ["vitest", "run", "--root", workspace] : ["node", file], {
-      env: environment,
-      encoding: "utf8",
-      timeout: waited_max
-    })
-    : checked
-  if (result.status !== 0) console.log(result.stdout, result.stderr)
-  return result.status === 0
+  const { ok, output } = await run("npx", ["tsc", "-p", workspace, "--pretty", "false"])
+  if (!ok) console.log(output)
+  return { files, flaws: ok ? "" : output }
+}
+
+const runTypeScript = async (page, code, { files, flaws }) => {
+  const file = files.get(code)
+  // A flaw in no block is one of all of them.
+  if (flaws.includes(`${file}(`) || (flaws !== "" && !flaws.includes(workspace))) return false
+  const words = isTest(code) ? ["vitest", "run", "--root", workspace, basename(file)] : ["node", file]
+  const { ok, output } = await run("npx", words, { env: page.environment, timeout: waited_max })
+  if (!ok) page.printed.push(output)
+  return ok
 }
 
 const isObject = (value) => typeof value === "object" && value !== null
@@ -164,20 +196,40 @@ const everythingIn = (value) => isObject(value) ? [canonical(value), ...Object.v
 
 const documented = new Set(everythingIn(JSON.parse(readFileSync("packages/adapter-http/openapi.json", "utf8"))))
 
-const runPage = async (page) => {
-  const environment = { LOG_LEVEL: "error", ...process.env, TMPDIR: folder }
-  const listeners = []
-  for (const [, language, code] of readFileSync(page, "utf8").matchAll(fence)) {
-    if (language === "ts") report(page, code, runTypeScript(code, environment))
-    else if (language === "json") report(page, code, documented.has(canonical(JSON.parse(code))))
-    else if (/\bnpm start\b/.test(code)) report(page, code, await startService(code, environment))
-    else if (/\bwebhooks listen\b/.test(code)) listeners.push([code, await startListener(code, environment)])
-    else if (/\bnpm test\b/.test(code)) report(page, code, true)
-    else report(page, code, runShell(code.replaceAll("npm ci && ", ""), environment))
+// --------------------------------------------------------------- pages
+
+const blocksOf = (name) =>
+  Array.from(readFileSync(name, "utf8").matchAll(fence), ([, language, code]) => ({ language, code }))
+
+const runBlock = async (page, { language, code }, checked) => {
+  if (language === "ts") return report(page, code, await runTypeScript(page, code, checked))
+  if (language === "json") return report(page, code, documented.has(canonical(JSON.parse(code))))
+  if (/\bnpm start\b/.test(code)) return report(page, code, await startService(page, code))
+  if (/\bwebhooks listen\b/.test(code)) return page.listeners.push([code, await startListener(page, code)])
+  if (/\bnpm test\b/.test(code)) return report(page, code, true)
+  return report(page, code, await runShell(page, code.replaceAll("npm ci && ", "")))
+}
+
+const runPage = async (name, blocks, checked) => {
+  const page = opened(name)
+  try {
+    for (const block of blocks) await runBlock(page, block, checked)
+    for (const [code, heard] of page.listeners) report(page, code, await heard())
+  } finally {
+    await Promise.all(page.started.map(end))
+    if (page.printed.length > 0) console.log(page.printed.join("\n"))
   }
-  for (const [code, heard] of listeners) report(page, code, await heard())
 }
 
 // With names of pages as arguments, only those.
-for (const page of process.argv.length > 2 ? process.argv.slice(2) : pages) await runPage(page).finally(stopAll)
+const names = process.argv.length > 2 ? process.argv.slice(2) : pages
+const chosen = names.map((name) => [name, blocksOf(name)])
+const checked = await checkTypeScript(
+  chosen.flatMap(([, blocks]) => blocks.filter(({ language }) => language === "ts").map(({ code }) => code))
+)
+const next = chosen.values()
+const runPages = async () => {
+  for (const [name, blocks] of next) await runPage(name, blocks, checked)
+}
+await Promise.all(Array.from({ length: pages_at_once }, runPages))
 process.exit(failures === 0 ? 0 : 1)
