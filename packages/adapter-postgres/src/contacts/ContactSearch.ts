@@ -61,31 +61,68 @@ const passes = (sql: SqlClient.SqlClient, match: ContactMatch): Statement.Fragme
   return sql.and(conditions)
 }
 
-/** Returns the statement that selects columns of a page of contacts `c`, in the list's order. */
-export const pageOf = (
-  sql: SqlClient.SqlClient,
-  columns: string,
-  organization_id: OrganizationId,
-  match: ContactMatch,
-  page: PageRequest
-): Statement.Statement<unknown> => {
+/** A page of contacts to select, by columns of `c`. */
+interface Selected {
+  readonly columns: string
+  readonly organization_id: OrganizationId
+  readonly match: ContactMatch
+  readonly page: PageRequest
+}
+
+/** Returns the condition that a contact `c` was updated since the given time, and comes after the start of the page. */
+const isOnPage = (sql: SqlClient.SqlClient, { match: { updated_since }, page }: Selected): Statement.Fragment => {
   const { at, id } = startOf(page)
-  const { channel, lifecycle_stage, owner_user_id, tag_id, updated_since } = match
+  const follows = sql`(c.updated_at, c.id) < (${at}::timestamptz, ${id}::uuid)`
+  return updated_since === null ? follows : sql`${follows} AND c.updated_at >= ${date(updated_since)}`
+}
+
+/** How many of the newest contacts of an owner or a stage are read for a page with a second filter. */
+const newest_max = 1500
+
+/**
+ * Returns the statement that selects the page from the newest contacts of its owner or stage: a page that it fills is the
+ * one of the list. Null if the page has no such filter.
+ *
+ * Most pairs of filters fill the page, and this read costs less than the start of `find_contacts`.
+ */
+export const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> | null => {
+  const { columns, match, organization_id, page } = selected
+  const { lifecycle_stage, owner_user_id, search_terms } = match
+  if (isExact(match) || search_terms !== null || (owner_user_id === null && lifecycle_stage === null)) return null
+  const isIndexed = owner_user_id === null
+    ? sql`c.lifecycle_stage = ${lifecycle_stage}`
+    : sql`c.owner_user_id = ${owner_user_id}`
+  return sql`
+    SELECT ${sql.literal(columns)}
+    FROM (
+      SELECT *
+      FROM contacts c
+      WHERE c.organization_id = ${organization_id} AND ${isIndexed} AND ${isOnPage(sql, selected)}
+      ORDER BY c.updated_at DESC, c.id DESC
+      LIMIT ${sql.literal(String(newest_max))}
+    ) c
+    WHERE ${passes(sql, match)}
+    ORDER BY c.updated_at DESC, c.id DESC
+    LIMIT ${page.size}
+  `
+}
+
+/** Returns the statement that selects the page, in the list's order. */
+export const pageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
+  const { columns, match, organization_id, page } = selected
+  const { at, id } = startOf(page)
+  const { channel, lifecycle_stage, owner_user_id, tag_id } = match
   // Every text contains the empty term, which is not in the index of texts.
   const search_terms = match.search_terms?.includes("") === true ? null : match.search_terms
-  const isUpdatedSince = updated_since === null ? sql`true` : sql`c.updated_at >= ${date(updated_since)}`
   // A search returns the newest `updated_at` first, so a page begins with the contacts that were updated since the given time.
   const from = isSearch({ ...match, search_terms }) && !isExact(match)
     ? sql`find_contacts(
         ${organization_id}, ${at}, ${id}, ${page.size}, ${owner_user_id}, ${lifecycle_stage}, ${tag_id}, ${channel},
         ${search_terms}::text[]
       ) c
-      WHERE ${isUpdatedSince}`
+      WHERE ${isOnPage(sql, selected)}`
     : sql`${candidates(sql, organization_id, match)} c
-        WHERE c.organization_id = ${organization_id}
-          AND ${passes(sql, match)}
-          AND ${isUpdatedSince}
-          AND (c.updated_at, c.id) < (${at}::timestamptz, ${id}::uuid)`
+        WHERE c.organization_id = ${organization_id} AND ${passes(sql, match)} AND ${isOnPage(sql, selected)}`
   return sql`
     SELECT ${sql.literal(columns)}
     FROM ${from}

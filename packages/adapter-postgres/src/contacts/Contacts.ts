@@ -114,9 +114,18 @@ export const layer = Layer.effect(
       find: (organization_id, id) => find({ organization_id, id }),
       load: (organization_id, id) => load({ organization_id, id }),
       list: (organization_id, match, page) => {
-        const read = (sql: SqlClient.SqlClient) =>
-          list.rows(Search.pageOf(sql, list.columns, organization_id, match, page))
-        return Search.isSearch(match) ? search(organization_id, read) : Effect.orDie(read(sql))
+        const selected = { columns: list.columns, organization_id, match, page }
+        const readAll = (sql: SqlClient.SqlClient) => list.rows(Search.pageOf(sql, selected))
+        const read = (sql: SqlClient.SqlClient) => {
+          const newest = Search.newestPageOf(sql, selected)
+          return newest === null
+            ? readAll(sql)
+            : Effect.flatMap(
+              list.rows(newest),
+              (found) => found.length === page.size ? Effect.succeed(found) : readAll(sql)
+            )
+        }
+        return Search.isSearch(match) ? search(organization_id, read) : Effect.orDie(readAll(sql))
       },
       identify: (organization_id, channel_type, network_ids) =>
         known(sql`

@@ -17,7 +17,7 @@ const isJson = (text: string): boolean => Option.isSome(Option.liftThrowable(JSO
 const JsonText = Schema.String.check(Schema.makeFilter(isJson, { expected: "a text of JSON" }))
 
 /** How many texts of one column are kept parsed. */
-const parsed_max = 256
+const parsed_max = 4096
 
 /** Parses JSON, and each of the last texts only once. */
 const parserOf = () => {
