@@ -50,6 +50,12 @@ interface Item {
   readonly execution: Effect.Effect<void>
 }
 
+/** How the items of a kind are claimed, each with its execution, and abandoned. */
+interface Handler {
+  readonly claim: (options: Claim) => Effect.Effect<ReadonlyArray<Item>>
+  readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>
+}
+
 /**
  * The items of a kind that a worker executes now.
  *
@@ -115,6 +121,27 @@ export class Worker extends Context.Service<Worker, {
       const replays = yield* WebhookReplays
       const signal = yield* WorkSignal
 
+      const claimFor = (attempt: (claimed: ClaimedWork) => Effect.Effect<void>) => (options: Claim) =>
+        Effect.map(
+          queue.claim(options),
+          (all) => all.map((claimed): Item => ({ claimed, execution: attempt(claimed) }))
+        )
+
+      const handlers: Readonly<Record<WorkKind, Handler>> = {
+        send: { claim: claimFor(dispatch.attempt), abandon: dispatch.abandon },
+        send_outcome: { claim: claimFor(dispatch.expireOutcome), abandon: dispatch.abandon },
+        webhook_delivery: {
+          claim: (options) =>
+            Effect.map(
+              deliveryStore.claim(options),
+              (all) =>
+                all.map((delivery): Item => ({ claimed: delivery.claimed, execution: deliveries.attempt(delivery) }))
+            ),
+          abandon: deliveries.abandon
+        },
+        webhook_replay: { claim: claimFor(replays.attempt), abandon: replays.abandon }
+      }
+
       const claim = Effect.fnUntraced(function*(
         kind: WorkKind,
         limit: number,
@@ -122,13 +149,7 @@ export class Worker extends Context.Service<Worker, {
       ) {
         const now = yield* DateTime.now
         const lease_until = DateTime.addDuration(now, lease)
-        const options = { ...fairness, kind, limit, now, lease_until, token: yield* ids.uuid }
-        return kind === "webhook_delivery"
-          ? (yield* deliveryStore.claim(options)).map((delivery): Item => ({
-            claimed: delivery.claimed,
-            execution: deliveries.attempt(delivery)
-          }))
-          : (yield* queue.claim(options)).map((claimed): Item => ({ claimed, execution: execute(claimed) }))
+        return yield* handlers[kind].claim({ ...fairness, kind, limit, now, lease_until, token: yield* ids.uuid })
       })
 
       const settle = (settlement: Changes.Settlement) =>
@@ -137,37 +158,13 @@ export class Worker extends Context.Service<Worker, {
           decide: () => ({ result: undefined, changes: Changes.settle(settlement) })
         })
 
-      const execute = (claimed: ClaimedWork) => {
-        switch (claimed.kind) {
-          case "send":
-            return dispatch.attempt(claimed)
-          case "send_outcome":
-            return dispatch.expireOutcome(claimed)
-          case "webhook_delivery":
-            return deliveries.attempt({ claimed, outgoing: null })
-          case "webhook_replay":
-            return replays.attempt(claimed)
-        }
-      }
-
-      const abandonOf = (claimed: ClaimedWork) => {
-        switch (claimed.kind) {
-          case "webhook_delivery":
-            return deliveries.abandon(claimed)
-          case "webhook_replay":
-            return replays.abandon(claimed)
-          default:
-            return dispatch.abandon(claimed)
-        }
-      }
-
       /**
        * Ends the send, delivery, or replay of an item that keeps causing defects.
        *
        * If that write fails, too, it is retried the same number of times. Then the item is dropped.
        */
       const abandon = (claimed: ClaimedWork) =>
-        abandonOf(claimed).pipe(
+        handlers[claimed.kind].abandon(claimed).pipe(
           Effect.catchDefect((defect) =>
             claimed.defects < 2 * defect_pauses.length
               ? recover(claimed, defect)
