@@ -78,6 +78,8 @@ export class Connection {
   readonly client: Client
   readonly origin: string
   readonly socket: net.Socket
+  /** Is called when the socket has closed. */
+  onClose = (): void => {}
   private isOld = false
 
   constructor({ origin }: URL, socket: net.Socket) {
@@ -101,7 +103,10 @@ export class Connection {
     const timer = setTimeout(() => {
       this.isOld = true
     }, age_max).unref()
-    socket.once("close", () => clearTimeout(timer))
+    socket.once("close", () => {
+      clearTimeout(timer)
+      this.onClose()
+    })
   }
 
   get mayBeUsedAgain(): boolean {
@@ -160,7 +165,7 @@ export const makeConnect = ({ allowed, resolve: lookup = resolve }: DialOptions)
 
 /** Idle connections. Undici closes one after 4 seconds, or a second before the keep-alive timeout of its endpoint. */
 export class IdleConnections {
-  /** Ordered from the oldest to the newest. */
+  /** Ordered from the oldest to the newest. A connection that closes is removed. */
   private readonly idle = new Set<Connection>()
 
   /** Removes and returns the newest usable connection of an origin, if there is one. */
@@ -173,6 +178,7 @@ export class IdleConnections {
   keep(connection: Connection): void {
     if (!connection.mayBeUsedAgain) return connection.end()
     this.idle.add(connection)
+    connection.onClose = () => void this.idle.delete(connection)
     const [oldest] = this.idle
     if (oldest !== undefined && this.idle.size > idle_max) this.drop(oldest)
   }

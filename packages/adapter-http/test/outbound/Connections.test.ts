@@ -1,5 +1,6 @@
 import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import { Duration } from "effect"
+import { once } from "node:events"
 import { Socket } from "node:net"
 import { Connection, failureOf, IdleConnections, mayConnect } from "../../src/outbound/Connections.ts"
 
@@ -66,6 +67,18 @@ describe("idle connections", () => {
     idle.endAll()
     assert.lengthOf(endedOf(), 257)
     assert.isUndefined(idle.take(url.origin))
+  })
+
+  it("that have closed do not count", async () => {
+    const idle = new IdleConnections()
+    const all = Array.from({ length: 257 }, () => open())
+    const [oldest, closed] = all
+    for (const connection of all.slice(0, 256)) idle.keep(connection)
+    closed?.socket.destroy()
+    await once(closed?.socket ?? new Socket(), "close")
+    for (const connection of all.slice(256)) idle.keep(connection)
+    assert.isFalse(oldest?.socket.destroyed)
+    idle.endAll()
   })
 
   it("are not used again after a minute, or once they have ended", () => {
