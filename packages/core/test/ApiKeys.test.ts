@@ -36,7 +36,8 @@ const founded = Effect.map(Fixtures.founded, ({ organization_id, owner }) => ({
 const create = (created_by: MemberId, expires: "1y" | "90d" = "90d") =>
   ApiKeys.use((keys) => keys.create(CreateApiKey.make({ created_by, name: "key", scopes: ["tags:read"], expires })))
 
-const authenticate = (key: string) => ApiKeys.use((keys) => keys.authenticate(Redacted.make(key)))
+const authenticate = (key: string) =>
+  ApiKeys.use((keys) => Effect.flatMap(keys.digest(Redacted.make(key)), keys.authenticate))
 
 describe("an API key", () => {
   it.effect("is 37 random characters and their checksum, and speaks for the member that it was created for", () =>

@@ -117,7 +117,7 @@ const actorWith = Effect.fnUntraced(function*(scopes: ReadonlyArray<Scope>) {
   const { key } = yield* ApiKeys.use((keys) =>
     keys.create(CreateApiKey.make({ created_by: member_id, name: "key", scopes, expires: "90d" }))
   ).pipe(Effect.provideService(CurrentActor, operator))
-  const { actor } = yield* ApiKeys.use((keys) => keys.authenticate(key))
+  const { actor } = yield* ApiKeys.use((keys) => Effect.flatMap(keys.digest(key), keys.authenticate))
   return { actor, operator }
 })
 

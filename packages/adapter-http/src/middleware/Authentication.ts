@@ -3,8 +3,7 @@ import { ApiKeys, type Quota, type RateLimited, type Unauthorized } from "@messa
 import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { authorize } from "@messaging-crm/core/Operations"
-import { Secrets } from "@messaging-crm/core/Secrets"
-import { Clock, Context, Effect, Layer, Redacted } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { Authentication, Runs } from "../api/Pipeline.ts"
@@ -47,15 +46,13 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const apiKeys = yield* ApiKeys
     const limiter = ConcurrencyLimiter.make<ApiKeyId>(yield* ConcurrencyLimiter.RequestsAtOnce)
-    const secrets = yield* Secrets
     const limitUnknownKeys = UnknownKeyLimiter.make(limits.unknown_keys_at_once)
 
     return Authentication.of({
       bearer: Effect.fnUntraced(function*(httpEffect, { credential, endpoint }) {
-        const digest = yield* secrets.sha256(Redacted.value(credential))
-        const lookedUp = limitUnknownKeys(
-          { digest, address: clientAddress },
-          apiKeys.authenticate(credential)
+        const lookedUp = Effect.flatMap(
+          apiKeys.digest(credential),
+          (digest) => limitUnknownKeys({ digest, address: clientAddress }, apiKeys.authenticate(digest))
         )
         const { actor, key_id, quota } = yield* Effect.catch(lookedUp, reject)
         yield* identify(actor)

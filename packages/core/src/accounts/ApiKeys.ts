@@ -123,10 +123,10 @@ const revoke = (
 // ---------------------------------------------------------- operations
 
 export class ApiKeys extends Context.Service<ApiKeys, {
-  /** Authenticates a caller: checks the presented key, then counts the request. `authorize` checks its scopes. */
-  readonly authenticate: (
-    presented: Redacted.Redacted
-  ) => Effect.Effect<Authentication, Unauthorized | RateLimited>
+  /** Returns the digest of a presented key, as it is stored. A text that is no key has none. */
+  readonly digest: (presented: Redacted.Redacted) => Effect.Effect<string, Unauthorized>
+  /** Authenticates a caller by its key's digest, and counts the request. `authorize` checks its scopes. */
+  readonly authenticate: (digest: string) => Effect.Effect<Authentication, Unauthorized | RateLimited>
   /** Creates a key. Only this result contains the key itself. */
   readonly create: (
     input: CreateApiKey
@@ -148,9 +148,12 @@ export class ApiKeys extends Context.Service<ApiKeys, {
       const secrets = yield* Secrets
       const store = yield* ApiKeyStore
 
-      const authenticate = traced("ApiKeys.authenticate")(function*(presented: Redacted.Redacted) {
-        if (!keyPattern.test(Redacted.value(presented))) return yield* new Unauthorized()
-        const digest = yield* secrets.sha256(Redacted.value(presented))
+      const digest = (presented: Redacted.Redacted): Effect.Effect<string, Unauthorized> =>
+        keyPattern.test(Redacted.value(presented))
+          ? secrets.sha256(Redacted.value(presented))
+          : Effect.fail(new Unauthorized())
+
+      const authenticate = traced("ApiKeys.authenticate")(function*(digest: string) {
         const found = yield* store.authenticate(digest, limit, yield* DateTime.now)
         if (Option.isNone(found)) return yield* new Unauthorized()
         const metered = found.value
@@ -187,7 +190,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         })
       })
 
-      return ApiKeys.of({ authenticate, create: createApiKey, list, revoke: revokeApiKey })
+      return ApiKeys.of({ authenticate, create: createApiKey, digest, list, revoke: revokeApiKey })
     })
   )
 }
