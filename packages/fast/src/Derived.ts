@@ -54,15 +54,15 @@ const fieldOf = ({ name, type }: SchemaAST.PropertySignature): Option.Option<Fie
     : Option.map(codecOf(type), (codec) => ({ name, isOptional: type.context?.isOptional === true, codec }))
 
 /** Returns the source of what is at a name, or at a position. */
-type Place = (name: string, position: number) => string
+type Accessor = (name: string, position: number) => string
 
-const byName: Place = (name) => JSON.stringify(name)
-const byPosition: Place = (_name, position) => String(position)
+const byName: Accessor = (name) => JSON.stringify(name)
+const byPosition: Accessor = (_name, position) => String(position)
 
 /** Returns the source of a function that builds an object with exactly these fields, in their order. */
-const sourceOf = (fields: ReadonlyArray<Field>, placeOf: Place): string => {
+const sourceOf = (fields: ReadonlyArray<Field>, accessorOf: Accessor): string => {
   const parts = fields.map(({ codec, isOptional, name }, index) => {
-    const value = `given[${placeOf(name, index)}]`
+    const value = `given[${accessorOf(name, index)}]`
     return { key: JSON.stringify(name), isOptional, value: codec === same ? value : `fields[${index}].codec(${value})` }
   })
   // One literal for the required fields, so that V8 can infer the shape. From the first optional field on,
@@ -81,12 +81,12 @@ const sourceOf = (fields: ReadonlyArray<Field>, placeOf: Place): string => {
  *
  * Where code generation is forbidden, returns none.
  */
-const objectOf = ({ propertySignatures }: SchemaAST.Objects, placeOf: Place): Option.Option<Convert> =>
+const objectOf = ({ propertySignatures }: SchemaAST.Objects, accessorOf: Accessor): Option.Option<Convert> =>
   Option.flatMap(
     Option.all(propertySignatures.map(fieldOf)),
     (fields) =>
       Option.liftThrowable((): Convert =>
-        new Function("fields", `return (given) => {\n${sourceOf(fields, placeOf)}\n}`)(fields)
+        new Function("fields", `return (given) => {\n${sourceOf(fields, accessorOf)}\n}`)(fields)
       )()
   )
 

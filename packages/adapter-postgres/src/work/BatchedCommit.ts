@@ -9,7 +9,7 @@ import { Effect, Exit, Layer } from "effect"
 import * as CommitBatcher from "../database/CommitBatcher.ts"
 import { makeWith, rejected, type Rejection, runStatement } from "./Commit.ts"
 import { exclusiveKeysOf, shapeOf, sharedKeysOf, statementOf } from "./Commit/Batch.ts"
-import type { Commission } from "./Commit/Statement.ts"
+import type { CommitRequest } from "./Commit/Statement.ts"
 
 /** The maximum number of concurrent statements, and of commits in one statement. */
 const [statements_max, commits_max] = [3, 64]
@@ -21,18 +21,18 @@ const shared_lock_timeout = "100ms"
 export const layer = Layer.effect(
   Commit,
   makeWith((one, client) =>
-    CommitBatcher.make<Commission, ReadonlyArray<EventId>, Rejection, never>({
+    CommitBatcher.make<CommitRequest, ReadonlyArray<EventId>, Rejection, never>({
       concurrency: statements_max,
       size: commits_max,
       groupOf: shapeOf,
       exclusiveKeysOf,
       sharedKeysOf,
       runSingle: one,
-      runBatch: (commissions) =>
-        Effect.try(() => statementOf(commissions, shared_lock_timeout)).pipe(
+      runBatch: (requests) =>
+        Effect.try(() => statementOf(requests, shared_lock_timeout)).pipe(
           Effect.flatMap((statement) => runStatement(client, statement)),
           Effect.map((full): ReadonlyArray<Exit.Exit<ReadonlyArray<EventId>, Rejection>> =>
-            commissions.map(({ changes: { raise = [] } }) =>
+            requests.map(({ changes: { raise = [] } }) =>
               Exit.succeed(full.filter((id) => raise.some((event) => event.id === id)))
             )
           ),
@@ -40,7 +40,7 @@ export const layer = Layer.effect(
             // The outcome of all is unknown. What follows depends on whether a commit has an idempotency key.
             error._tag === "SqlError" && error.reason._tag === "ConnectionError"
               ? Effect.forEach(
-                commissions,
+                requests,
                 ({ changes }) => Effect.exit(rejected(error, changes.response !== undefined))
               )
               : Effect.succeed(null)

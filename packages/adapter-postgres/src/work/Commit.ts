@@ -25,7 +25,7 @@ import { SqlClient } from "effect/sql"
 import { codeOf } from "../database/Client/Server.ts"
 import { CommitConnections } from "../database/CommitConnections.ts"
 import { statementOf } from "./Commit/Batch.ts"
-import type { Commission } from "./Commit/Statement.ts"
+import type { CommitRequest } from "./Commit/Statement.ts"
 import * as Subscriptions from "./Commit/Subscriptions.ts"
 
 /** Why a commit was not applied, or may not have been. */
@@ -49,7 +49,7 @@ export const rejected = (error: SqlError.SqlError, hasKey: boolean): Effect.Effe
 }
 
 /** Commits the changes of one operation. */
-type CommitOne = (commission: Commission) => Effect.Effect<ReadonlyArray<EventId>, Rejection>
+type CommitOne = (request: CommitRequest) => Effect.Effect<ReadonlyArray<EventId>, Rejection>
 
 /** The row that the statement returns, with `full_ids` if its commits raise events. */
 interface Returned {
@@ -74,13 +74,13 @@ export const makeWith = (wrap: (one: CommitOne, client: SqlClient.SqlClient) => 
 
     const subscriptions = Subscriptions.make()
 
-    const commitOn = (client: SqlClient.SqlClient): CommitOne => (commission) =>
-      Effect.suspend(() => runStatement(client, statementOf([commission], null))).pipe(
+    const commitOn = (client: SqlClient.SqlClient): CommitOne => (request) =>
+      Effect.suspend(() => runStatement(client, statementOf([request], null))).pipe(
         Effect.catch((error) => {
-          const { changes, organization_id } = commission
+          const { changes, organization_id } = request
           if (codeOf(error) !== "MC002") return rejected(error, changes.response !== undefined)
           subscriptions.add(organization_id, changes)
-          return commitOn(client)({ ...commission, isSubscribed: true })
+          return commitOn(client)({ ...request, isSubscribed: true })
         })
       )
     const commit = wrap(commitOn(own), own)

@@ -67,8 +67,8 @@ interface Wanted {
   readonly create: CreateContact
 }
 
-/** A contact of a request, at its place. */
-interface Place {
+/** A contact of a request. */
+interface Item {
   readonly index: number
   readonly wanted: Wanted
 }
@@ -231,7 +231,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
 
       /** Upserts one contact of a request, at most once for the request's key. */
       const runOnce = Effect.fnUntraced(
-        function*({ index, wanted }: Place, request: Recording | null) {
+        function*({ index, wanted }: Item, request: Recording | null) {
           if (request === null) return yield* Effect.map(run(wanted, null), upsertedOf)
           const part = yield* partOf(request, String(index))
           const upserted = upsertedOf(yield* idempotency.once(part, (record) => run(wanted, record)))
@@ -244,22 +244,22 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
 
       /** Returns the outcome of one contact, rejected or not. */
       const resultOf = (
-        place: Place,
+        item: Item,
         request: Recording | null
       ): Effect.Effect<UpsertResult, Interrupted, CurrentActor> =>
-        runOnce(place, request).pipe(
+        runOnce(item, request).pipe(
           Effect.map((upserted): UpsertResult => Result.succeed(upserted)),
           Effect.catch((error) => isInterrupted(error) ? Effect.fail(error) : Effect.succeed(Result.fail(error)))
         )
 
       /** Upserts the contacts of a request, and returns the outcome of each in the given order. */
       const runAll = Effect.fnUntraced(function*(input: UpsertContacts, request: Recording | null) {
-        const places = input.contacts.map((contact, index): Place => ({ index, wanted: wantedOf(input, contact) }))
+        const items = input.contacts.map((contact, index): Item => ({ index, wanted: wantedOf(input, contact) }))
         // Contacts with the same value are one person; they are written in the given order.
-        const people = Array.from(Map.groupBy(places, ({ wanted }) => wanted.value).values())
+        const people = Array.from(Map.groupBy(items, ({ wanted }) => wanted.value).values())
         const results = yield* Effect.forEach(
           people,
-          Effect.forEach((place) => Effect.map(resultOf(place, request), (result) => ({ index: place.index, result }))),
+          Effect.forEach((item) => Effect.map(resultOf(item, request), (result) => ({ index: item.index, result }))),
           { concurrency: "unbounded" }
         )
         return results.flat().toSorted((a, b) => a.index - b.index).map(({ result }) => result)

@@ -78,22 +78,22 @@ class Connection implements SqlConnection.Connection {
   }
 }
 
-/** A place for one connection to one host. */
-interface Place {
+/** A connection to one host, which is open only if it is used. */
+interface HostConnection {
   readonly host: Host
   readonly watchdog: Watchdog
   readonly pool: PgPool.PgPool
 }
 
-/** The places of one connection. It is open at one of them, or at none. */
-type Slot = ReadonlyArray<Place>
+/** One connection of the pool: to each host, of which at most one accepts writes. */
+type Slot = ReadonlyArray<HostConnection>
 
 /** Returns how to open a socket to a host. */
 const socketOf = ({ host, port }: Host): NetConnectOpts =>
   host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port }
 
 /** Makes a pool of the driver with one connection to a host, and the watchdog that can close it. */
-const place = Effect.fnUntraced(function*({ driver, statements_per_connection }: Config, host: Host) {
+const hostConnection = Effect.fnUntraced(function*({ driver, statements_per_connection }: Config, host: Host) {
   const watchdog = new Watchdog(() => socketOf(host))
   const pool = yield* PgPool.make({
     ...driver,
@@ -103,7 +103,7 @@ const place = Effect.fnUntraced(function*({ driver, statements_per_connection }:
     multiplex: statements_per_connection > 1,
     multiplexConcurrency: statements_per_connection
   })
-  return { host, watchdog, pool } satisfies Place
+  return { host, watchdog, pool } satisfies HostConnection
 })
 
 /** Waits for the event loop's next turn, after which the driver has noticed a closed socket and opens another connection. */
@@ -111,7 +111,7 @@ const socketsClosed = Effect.callback<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
 
-const poolOf = ({ watchdog, pool }: Place): Effect.Effect<PgPool.PgPool> =>
+const poolOf = ({ watchdog, pool }: HostConnection): Effect.Effect<PgPool.PgPool> =>
   watchdog.isClosing ? Effect.as(socketsClosed, pool) : Effect.succeed(pool)
 
 /** Returns an empty list and checks the watchdogs that are added to it, for as long as the scope is open. */
@@ -125,35 +125,35 @@ export const checked: Effect.Effect<Array<Watchdog>, never, Scope.Scope> = Effec
   return watchdogs
 })
 
-/** Opens the connection of a place, and checks the server behind it. */
-const open = (place: Place): Effect.Effect<void, SqlError.SqlError> =>
+/** Opens a connection, and checks the server behind it. */
+const open = (chosen: HostConnection): Effect.Effect<void, SqlError.SqlError> =>
   Effect.flatMap(
-    poolOf(place),
+    poolOf(chosen),
     (pool) =>
       pool.use((connection) =>
-        Server.check(new Connection(place.watchdog, connection), connection.processId, place.host)
+        Server.check(new Connection(chosen.watchdog, connection), connection.processId, chosen.host)
       )
-  ).pipe(Effect.mapError(Server.explain(place.host)))
+  ).pipe(Effect.mapError(Server.explain(chosen.host)))
 
 /**
- * Makes a function that returns the place of a slot whose server accepts writes. It begins with the host that was found
+ * Makes a function that returns the connection of a slot whose server accepts writes. It begins with the host that was found
  * last, and tries each host once.
  */
 const finder = (hosts: Hosts) => {
   let current = 0
-  const find = (slot: Slot, tries: number): Effect.Effect<Place, SqlError.SqlError> => {
+  const find = (slot: Slot, tries: number): Effect.Effect<HostConnection, SqlError.SqlError> => {
     const tried = current
-    const place = slot[tried] as Place // a slot has a place for each host
-    if (place.watchdog.isAccepted) return Effect.succeed(place)
-    return Effect.matchEffect(open(place), {
+    const chosen = slot[tried] as HostConnection // a slot has one for each host
+    if (chosen.watchdog.isAccepted) return Effect.succeed(chosen)
+    return Effect.matchEffect(open(chosen), {
       onFailure: (error) => {
-        place.watchdog.close()
+        chosen.watchdog.close()
         if (current === tried) current = (tried + 1) % hosts.length
         return tries > 1 ? find(slot, tries - 1) : Effect.fail(error)
       },
       onSuccess: () => {
-        place.watchdog.accept()
-        return Effect.succeed(place)
+        chosen.watchdog.accept()
+        return Effect.succeed(chosen)
       }
     })
   }
@@ -169,7 +169,7 @@ export const make = Effect.fnUntraced(function*(config: Config): Effect.fn.Retur
   never,
   Scope.Scope
 > {
-  const slot = Effect.forEach(config.hosts, (host) => place(config, host)).pipe(
+  const slot = Effect.forEach(config.hosts, (host) => hostConnection(config, host)).pipe(
     Effect.tap((slot) => Effect.sync(() => config.watchdogs.push(...slot.map(({ watchdog }) => watchdog))))
   )
   const slots = yield* Pool.make({

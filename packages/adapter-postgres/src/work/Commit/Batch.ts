@@ -9,10 +9,10 @@ import * as Contacts from "./Contacts.ts"
 import * as Events from "./Events.ts"
 import * as Media from "./Media.ts"
 import * as Rows from "./Rows.ts"
-import { type Commission, exactly, type Owned, type Part, type Values } from "./Statement.ts"
+import { type CommitRequest, exactly, type Owned, type Part, type Values } from "./Statement.ts"
 import * as Work from "./Work.ts"
 
-type Commissions = readonly [Commission, ...ReadonlyArray<Commission>]
+type CommitRequests = readonly [CommitRequest, ...ReadonlyArray<CommitRequest>]
 
 /** The tables with activity. */
 const active = Object.values(tables).filter(({ activity }) => activity !== null)
@@ -28,7 +28,7 @@ const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =
  * Returns the shape of some changes. Commits of one shape can share a statement,
  * whose text does not depend on their number. Null for changes that cannot share one.
  */
-export const shapeOf = ({ changes, isSubscribed }: Pick<Commission, "changes" | "isSubscribed">): string | null => {
+export const shapeOf = ({ changes, isSubscribed }: Pick<CommitRequest, "changes" | "isSubscribed">): string | null => {
   const { abandon = [], aliases = [], enqueue = [], expect, insert = [], raise = [], remove, throttle = [] } = changes
   const { audit, callback, response, settle, touch, update = [] } = changes
   if (abandon.length > 0) return null
@@ -51,7 +51,7 @@ export const shapeOf = ({ changes, isSubscribed }: Pick<Commission, "changes" | 
 }
 
 /** Returns the keys of the rows that changes write. Commits with one in common neither share a statement nor run concurrently. */
-export const exclusiveKeysOf = ({ changes, organization_id }: Commission): ReadonlyArray<string> => {
+export const exclusiveKeysOf = ({ changes, organization_id }: CommitRequest): ReadonlyArray<string> => {
   const { response, remove = [], touch, update = [] } = changes
   return [
     ...[...remove, ...update].map((row) => Rows.rowKey({ ...row, organization_id })),
@@ -68,7 +68,7 @@ export const exclusiveKeysOf = ({ changes, organization_id }: Commission): Reado
  * Commits with one in common may share a statement, but do not run concurrently.
  */
 export const sharedKeysOf = (
-  { changes: { expect = [], settle, throttle = [] }, organization_id }: Commission
+  { changes: { expect = [], settle, throttle = [] }, organization_id }: CommitRequest
 ): ReadonlyArray<string> => [
   ...expect.map((row) => Rows.rowKey({ ...row, organization_id })),
   ...(settle === undefined || settle.outcome === "hold" ? [] : [Work.laneName(settle.claimed)]),
@@ -121,13 +121,13 @@ const stored = ({ parameter }: Values, callbacks: ReadonlyArray<string>): Part =
 }
 
 /** Merges the changes of several commits. */
-const merged = (commissions: Commissions) => {
+const merged = (requests: CommitRequests) => {
   const each = <Row extends object>(rowsOf: (changes: Changes) => ReadonlyArray<Row> | undefined) =>
-    commissions.flatMap(({ changes, organization_id, trace }) =>
+    requests.flatMap(({ changes, organization_id, trace }) =>
       (rowsOf(changes) ?? []).map((row) => ({ ...row, organization_id, trace }))
     )
   const one = <Row extends object>(rowOf: (changes: Changes) => Row | undefined): ReadonlyArray<Owned<Row>> =>
-    commissions.flatMap(({ changes, organization_id }) => {
+    requests.flatMap(({ changes, organization_id }) => {
       const row = rowOf(changes)
       return row === undefined ? [] : [{ ...row, organization_id }]
     })
@@ -135,7 +135,7 @@ const merged = (commissions: Commissions) => {
     expect: each(({ expect }) => expect),
     remove: each(({ remove }) => remove),
     update: each(({ update }) => update),
-    insert: commissions.flatMap(({ changes: { insert = [] }, organization_id }) =>
+    insert: requests.flatMap(({ changes: { insert = [] }, organization_id }) =>
       insert.map(({ rows, table }) => ({ table, rows: rows.map((row) => ({ organization_id, ...row })) }))
     ),
     aliases: each(({ aliases }) => aliases),
@@ -143,17 +143,17 @@ const merged = (commissions: Commissions) => {
     enqueue: each(({ enqueue }) => enqueue),
     throttle: each(({ throttle }) => throttle),
     touch: one(({ touch }) => touch),
-    settle: commissions.flatMap(({ changes: { settle } }): ReadonlyArray<Settlement> =>
+    settle: requests.flatMap(({ changes: { settle } }): ReadonlyArray<Settlement> =>
       settle === undefined ? [] : [settle]
     ),
-    callbacks: commissions.flatMap(({ changes: { callback } }) => callback ?? []),
+    callbacks: requests.flatMap(({ changes: { callback } }) => callback ?? []),
     responses: one(({ response }) => response),
     audit: one(({ audit }) => audit)
   }
 }
 
 /** Returns the parts of the changes, in the order in which they lock rows. */
-const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> => {
+const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> => {
   const {
     aliases,
     audit,
@@ -169,9 +169,9 @@ const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> 
     touch,
     update
   } = merged(
-    commissions
+    requests
   )
-  const [first] = commissions
+  const [first] = requests
   const updates = Rows.byTable(update)
   const touched = touch.length === 0
     ? []
@@ -216,14 +216,14 @@ const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> 
  *
  * `lock_timeout` is a PostgreSQL interval such as `100ms`; null keeps the session's.
  */
-export const statementOf = (commissions: Commissions, lock_timeout: string | null) => {
+export const statementOf = (requests: CommitRequests, lock_timeout: string | null) => {
   const parameters: Array<unknown> = [lock_timeout]
   const parameter = (value: unknown) => `$${parameters.push(value)}`
   const json = (rows: ReadonlyArray<object>) => `${parameter(JSON.stringify(rows.map(withTextTimes)))}::jsonb`
-  const parts = partsOf({ parameter, json }, commissions)
+  const parts = partsOf({ parameter, json }, requests)
   const all = (failure: Part["failure"]) =>
     ["true", ...parts.filter((part) => part.failure === failure).map(({ requires }) => requires)].join(" AND ")
-  const [first] = commissions
+  const [first] = requests
   const raises = first.changes.raise !== undefined && first.changes.raise.length > 0
   return {
     parameters,

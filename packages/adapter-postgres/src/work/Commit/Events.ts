@@ -1,9 +1,9 @@
 /** Events and their deliveries to webhooks, and the failed deliveries of disabled webhooks. */
 import { fullBodyOf, type RaisedEvent } from "@messaging-crm/core/Changes"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { anyNumber, type Commission, type Owned, type Part, type Traced, type Values } from "./Statement.ts"
+import { anyNumber, type CommitRequest, type Owned, type Part, type Traced, type Values } from "./Statement.ts"
 
-export const abandoned = ({ json, parameter }: Values, { changes, organization_id }: Commission): Part => ({
+export const abandoned = ({ json, parameter }: Values, { changes, organization_id }: CommitRequest): Part => ({
   name: "deliveries_abandoned",
   body: `
     UPDATE webhook_deliveries

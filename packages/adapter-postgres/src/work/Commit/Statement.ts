@@ -20,7 +20,7 @@ export interface Values {
 }
 
 /** The changes of one operation, with its organization. */
-export interface Commission {
+export interface CommitRequest {
   readonly organization_id: OrganizationId
   readonly changes: Changes
   /** Whether a webhook might subscribe to the events. Otherwise the statement requires that none does, and costs a third less. */
