@@ -7,7 +7,7 @@ import { findOrCreateByIdentity, networkIdsOf } from "@messaging-crm/core/Contac
 import { unmatched } from "@messaging-crm/core/ContactMatches"
 import {
   type Contact,
-  type ContactMatch,
+  type ContactCriteria,
   ContactStore,
   type Person,
   searchText,
@@ -34,6 +34,7 @@ const person: Person = {
 }
 
 /** Inserts contacts by their number `n`, counted from 1: the SQL of a contact's text, and of how long ago it was updated. */
+/** Inserts contacts, each time with the same ids: which of them the search's sample has depends on their ids. */
 const insertMany = Effect.fnUntraced(function*(
   organization_id: OrganizationId,
   count: number,
@@ -44,7 +45,7 @@ const insertMany = Effect.fnUntraced(function*(
   yield* sql`
     WITH inserted AS (
       INSERT INTO contacts (organization_id, id, custom_values, search_text, updated_at)
-      SELECT ${organization_id}::uuid, gen_random_uuid(), '{}', ${search_text}, ${newest}::timestamptz - (${age})
+      SELECT ${organization_id}::uuid, md5(n::text)::uuid, '{}', ${search_text}, ${newest}::timestamptz - (${age})
       FROM generate_series(1, ${count}::int) AS n
       RETURNING organization_id, id, search_text
     )
@@ -159,10 +160,10 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         yield* Layer.build(Layer.fresh(PostgresContacts.layer).pipe(Layer.provide(full))),
         ContactStore
       )
-      const list = (match: Partial<ContactMatch>) =>
+      const list = (match: Partial<ContactCriteria>) =>
         store.list(ours, { ...Fixtures.everyone, ...match }, { after: null, size: 9 })
       const owner_user_id = MemberId.make(yield* Fixtures.uuid)
-      const searches: ReadonlyArray<Partial<ContactMatch>> = [
+      const searches: ReadonlyArray<Partial<ContactCriteria>> = [
         { search_terms: ["kim"] },
         { tag_id: TagId.make(yield* Fixtures.uuid) },
         { channel: "page_messaging" },
@@ -174,7 +175,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         yield* TestClock.adjust("1 second")
         assert.deepStrictEqual(yield* Fiber.join(searching), new SearchTimeout(), JSON.stringify(match))
       }
-      const reads: ReadonlyArray<Partial<ContactMatch>> = [
+      const reads: ReadonlyArray<Partial<ContactCriteria>> = [
         {},
         { phone },
         { email_key: "kim@acme.example" },
