@@ -16,8 +16,9 @@ const isJson = (text: string): boolean => Option.isSome(Option.liftThrowable(JSO
 
 const JsonText = Schema.String.check(Schema.makeFilter(isJson, { expected: "a text of JSON" }))
 
-/** How many texts of one column are kept parsed. */
+/** How many texts of one column are kept parsed, and how long each of them may be: a few MB. */
 const parsed_max = 4096
+const parsed_length_max = 1000
 
 /** Parses JSON, and each of the last texts only once. */
 const parserOf = () => {
@@ -26,6 +27,7 @@ const parserOf = () => {
     const known = parsed.get(text)
     if (known !== undefined) return known
     const value: unknown = JSON.parse(text)
+    if (text.length > parsed_length_max) return value
     if (parsed.size === parsed_max) parsed.clear()
     parsed.set(text, value)
     return value
