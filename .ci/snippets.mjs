@@ -41,7 +41,10 @@ process.on("exit", () => {
 /** Every process that runs. Each leads a group of its own, with its children. */
 const running = new Set()
 
+let isStopping = false
+
 const begin = (program, args, options) => {
+  if (isStopping) throw new Error("The run was stopped.")
   const child = spawn(program, args, { ...options, detached: true })
   running.add(child)
   return child
@@ -58,13 +61,18 @@ const signalAll = (child, signal) => {
 
 const end = async (child) => {
   signalAll(child, "SIGTERM")
+  const late = globalThis.setTimeout(() => signalAll(child, "SIGKILL"), 10_000)
   // npm ends before what it started.
   while (signalAll(child, 0)) await setTimeout(50)
+  clearTimeout(late)
   running.delete(child)
 }
 
 for (const signal of ["SIGINT", "SIGTERM"]) {
-  process.once(signal, () => Promise.all(Array.from(running, end)).finally(() => process.exit(1)))
+  process.once(signal, () => {
+    isStopping = true
+    void Promise.all(Array.from(running, end)).finally(() => process.exit(1))
+  })
 }
 
 /** Runs a program to its end. */
@@ -74,6 +82,8 @@ const run = async (program, args, { timeout = 180_000, ...options } = {}) => {
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)])
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit")
   clearTimeout(late)
+  // What it left running in the background.
+  signalAll(child, "SIGKILL")
   running.delete(child)
   return { ok: child.exitCode === 0, output: output + errors }
 }
@@ -160,22 +170,23 @@ const runShell = async (page, code) => {
 
 const isTest = (code) => /"(@effect\/vitest|@messaging-crm\/conformance\/.*)"/.test(code)
 
-/** Writes all blocks in TypeScript, checks their types at once, and answers the file of each and what is wrong in them. */
+/** Writes all blocks in TypeScript, checks their types at once, and answers the file of each and which of them have flaws. */
 const checkTypeScript = async (codes) => {
-  const files = new Map(
-    codes.map((code, index) => [code, join(workspace, `${index}${isTest(code) ? ".test" : ""}.ts`)])
-  )
+  const names = codes.map((code, index) => `block-${index}${isTest(code) ? ".test" : ""}.ts`)
+  const files = new Map(codes.map((code, index) => [code, join(workspace, names[index])]))
   for (const [code, file] of files) writeFileSync(file, code)
   writeFileSync(join(workspace, "tsconfig.json"), "{\"extends\":\"../../tsconfig.json\",\"include\":[\"*.ts\"]}")
   const { ok, output } = await run("npx", ["tsc", "-p", workspace, "--pretty", "false"])
-  if (!ok) console.log(output)
-  return { files, flaws: ok ? "" : output }
+  if (ok) return { files, flawed: new Set() }
+  console.log(output)
+  const flawed = Array.from(files.values()).filter((file) => output.includes(`${file}(`))
+  // A flaw in no block, or no answer, is a failure of each.
+  return { files, flawed: new Set(flawed.length > 0 ? flawed : files.values()) }
 }
 
-const runTypeScript = async (page, code, { files, flaws }) => {
+const runTypeScript = async (page, code, { files, flawed }) => {
   const file = files.get(code)
-  // A flaw in no block is one of all of them.
-  if (flaws.includes(`${file}(`) || (flaws !== "" && !flaws.includes(workspace))) return false
+  if (flawed.has(file)) return false
   const words = isTest(code) ? ["vitest", "run", "--root", workspace, basename(file)] : ["node", file]
   const { ok, output } = await run("npx", words, { env: page.environment, timeout: waited_max })
   if (!ok) page.printed.push(output)
@@ -215,10 +226,11 @@ const runPage = async (name, blocks, checked) => {
   try {
     for (const block of blocks) await runBlock(page, block, checked)
     for (const [code, heard] of page.listeners) report(page, code, await heard())
-  } finally {
-    await Promise.all(page.started.map(end))
-    if (page.printed.length > 0) console.log(page.printed.join("\n"))
+  } catch (error) {
+    report(page, String(error), false)
   }
+  if (page.printed.length > 0) console.log(page.printed.join("\n"))
+  await Promise.all(page.started.map(end))
 }
 
 // With names of pages as arguments, only those.
