@@ -1,7 +1,7 @@
 /**
  * API keys: authentication, scopes and rate limits of callers (contract §4).
  */
-import { Context, DateTime, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
+import { type Brand, Context, DateTime, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { type Actor, CurrentActor } from "../kernel/Actor.ts"
 import { ApiKeyId, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
@@ -48,6 +48,9 @@ export const RequestsPerMinute = Context.Reference<number>("@messaging-crm/core/
 })
 
 /** The format of a key: `svc_live_` and 43 characters. Any other text is rejected without a query. */
+/** The digest by which a key is stored. */
+export type KeyDigest = string & Brand.Brand<"KeyDigest">
+
 const keyPattern = /^svc_live_[A-Za-z0-9_-]{43}$/
 
 // -------------------------------------------------------------- errors
@@ -124,9 +127,9 @@ const revoke = (
 
 export class ApiKeys extends Context.Service<ApiKeys, {
   /** Returns the digest of a presented key, as it is stored. A text that is no key has none. */
-  readonly digest: (presented: Redacted.Redacted) => Effect.Effect<string, Unauthorized>
+  readonly digest: (presented: Redacted.Redacted) => Effect.Effect<KeyDigest, Unauthorized>
   /** Authenticates a caller by its key's digest, and counts the request. `authorize` checks its scopes. */
-  readonly authenticate: (digest: string) => Effect.Effect<Authentication, Unauthorized | RateLimited>
+  readonly authenticate: (digest: KeyDigest) => Effect.Effect<Authentication, Unauthorized | RateLimited>
   /** Creates a key. Only this result contains the key itself. */
   readonly create: (
     input: CreateApiKey
@@ -148,12 +151,12 @@ export class ApiKeys extends Context.Service<ApiKeys, {
       const secrets = yield* Secrets
       const store = yield* ApiKeyStore
 
-      const digest = (presented: Redacted.Redacted): Effect.Effect<string, Unauthorized> =>
+      const digest = (presented: Redacted.Redacted): Effect.Effect<KeyDigest, Unauthorized> =>
         keyPattern.test(Redacted.value(presented))
-          ? secrets.sha256(Redacted.value(presented))
+          ? (secrets.sha256(Redacted.value(presented)) as Effect.Effect<KeyDigest>) // the only place that makes one
           : Effect.fail(new Unauthorized())
 
-      const authenticate = traced("ApiKeys.authenticate")(function*(digest: string) {
+      const authenticate = traced("ApiKeys.authenticate")(function*(digest: KeyDigest) {
         const found = yield* store.authenticate(digest, limit, yield* DateTime.now)
         if (Option.isNone(found)) return yield* new Unauthorized()
         const metered = found.value
