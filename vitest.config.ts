@@ -53,7 +53,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "memory",
-          include: ["{packages,examples}/*/test/**/*.test.ts", "packages/server/simulation/*.test.ts"],
+          include: ["{packages,examples}/*/test/**/*.test.ts", "{benchmarks,packages/server/simulation}/**/*.test.ts"],
           exclude: ["**/node_modules/**", withPostgres]
         }
       },

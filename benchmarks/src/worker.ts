@@ -1,6 +1,6 @@
 /**
- * Measures what one worker costs: `npm run bench:worker`, or with another number
- * of items, `-- 8000`.
+ * Measures what one worker costs: `npm run bench:worker`, with another number of items, `-- 8000`, or only some parts,
+ * `-- 8000 sends,inbound_1`.
  *
  * Deliveries to one webhook and to sixteen, sends, and inbound messages, alone
  * and in batches: how many per second, and the processor time of each in Node and

@@ -1,5 +1,6 @@
 /** Measures the targets in turn: A B C, C B A, A B C. What disturbs the machine then disturbs them alike. */
 import { Clock, Effect } from "effect"
+import { median } from "../Percentiles.ts"
 import * as ProcessorTime from "../ProcessorTime.ts"
 import type { Load } from "./Load.ts"
 import * as Population from "./Population.ts"
@@ -88,12 +89,6 @@ export const run = Effect.fnUntraced(function*(load: Load, runners: ReadonlyArra
     runners.map(({ target: { name } }) => [name, counting.flatMap(({ rounds }) => rounds.get(name) ?? [])])
   )
 })
-
-export const median = (values: ReadonlyArray<number>): number => {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = (sorted.length - 1) / 2
-  return ((sorted[Math.floor(middle)] ?? NaN) + (sorted[Math.ceil(middle)] ?? NaN)) / 2
-}
 
 /** The median of each number; failures are added up, and the worst disturbance counts. */
 export const medians = (rounds: ReadonlyArray<Round>): Round => {
