@@ -1,33 +1,7 @@
 // The dialogs: a template with its values, a message in a customer's name, and a new webhook.
 import { html, render } from "lit-html"
 import { attempt, call, channelName, messageOf, state } from "./store.mjs"
-
-const placeholders = (text) => Array.from((text ?? "").matchAll(/\{\{\s*(\w+)\s*\}\}/g), ([, name = ""]) => name)
-
-/** Returns the parts of a template that have placeholders. */
-const partsOf = ({ components }) =>
-  components.flatMap(({ buttons, format, text, type }) => {
-    if (type === "BUTTONS") {
-      return (buttons ?? []).map((button, index) => ({ type: "button", index, text: button.url, label: button.text }))
-    }
-    const isText = type === "BODY" || (type === "HEADER" && format === "TEXT")
-    return isText ? [{ type: type.toLowerCase(), text, label: type === "BODY" ? "Body" : "Header" }] : []
-  }).map((part) => ({ ...part, names: Array.from(new Set(placeholders(part.text))) }))
-    .filter(({ names }) => names.length > 0)
-
-/** Returns the values of a form as the API expects them. */
-const choiceOf = (template, valueOf) => ({
-  id: template.id,
-  components: partsOf(template).map(({ index, names, type }, part) => ({
-    type,
-    ...type === "button" ? { sub_type: "url", index } : {},
-    parameters: names.map((name) => ({
-      type: "text",
-      text: valueOf(part, name),
-      ...template.parameter_format === "NAMED" && type !== "button" ? { parameter_name: name } : {}
-    }))
-  }))
-})
+import { choiceOf, partsOf } from "./templates.mjs"
 
 /** Opens a dialog, which is removed once it is closed. `run` gets the form's values. */
 const dialog = (title, submit, fields, run) => {

@@ -104,10 +104,12 @@ addEventListener("keydown", (event) => {
 })
 addEventListener("resize", () => update())
 
+/** How many requests and events are shown. */
+const kept_max = 300
+
 const onEvent = (event) => {
   const { conversation_id, message_id, status } = event.data
-  if (state.events.length > 300) state.events.shift()
-  update({ events: [...state.events, event] })
+  update({ events: [...state.events, event].slice(-kept_max) })
   if (event.type === "message.updated" && status !== "edited" && status !== "deleted") {
     applyStatus({ message_id, status })
   } else if (conversation_id !== undefined) inbox.touch(conversation_id)
@@ -130,7 +132,7 @@ const receivers = {
     void inbox.loadConversations()
     if (state.conversation !== null) inbox.touch(state.conversation.id)
   },
-  request: (request) => update({ requests: [...state.requests, request].slice(-300) }),
+  request: (request) => update({ requests: [...state.requests, request].slice(-kept_max) }),
   event: onEvent,
   send: (send) => update({ sends: new Map(state.sends).set(send.id, send) }),
   delivery: webhooks.refreshDeliveries,

@@ -2,6 +2,7 @@
 import { html } from "lit-html"
 import { details } from "./contact.mjs"
 import { templateDialog } from "./dialogs.mjs"
+import { follows } from "./statuses.mjs"
 import { attempt, call, channelName, clock, nameOf, place, segments, spaced, state, update } from "./store.mjs"
 
 /** The initials of a name, or the last digits of a number. */
@@ -86,12 +87,6 @@ const loadOlder = attempt(async () => {
   update({ messages: [...data.toReversed(), ...state.messages], olderCursor: next_cursor })
   requestAnimationFrame(() => requestAnimationFrame(() => element.scrollTo(0, element.scrollHeight - before)))
 })
-
-const order = ["sent", "delivered", "read"]
-
-/** Returns whether a status may replace another: reports can arrive in any order. */
-const follows = (status, before) =>
-  status === "failed" ? before === "sent" : order.indexOf(status) > order.indexOf(before)
 
 /** Updates the check marks of a message, without reading it again. */
 export const applyStatus = ({ message_id, status }) =>

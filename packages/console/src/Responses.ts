@@ -15,6 +15,8 @@ const assets: Readonly<Record<string, { readonly file: URL; readonly type: strin
     "thread.mjs",
     "contact.mjs",
     "dialogs.mjs",
+    "templates.mjs",
+    "statuses.mjs",
     "activity.mjs",
     "webhooks.mjs"
   ]
