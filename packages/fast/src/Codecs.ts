@@ -1,7 +1,7 @@
 /** Codecs that apply a schema's transformations without its checks; for a schema that is not supported, the schema itself. */
 import { checked, Codecs, type Converters, type OwnSchema, type OwnStruct } from "@messaging-crm/core/Codecs"
 import { Effect, Layer, Option, SchemaAST } from "effect"
-import { derived, derivedValues } from "./Derived.ts"
+import { codecOf, valuesCodecOf } from "./Derived.ts"
 import { fromMillis } from "./Times.ts"
 
 /** Derives from each schema once, when it is first used. */
@@ -16,7 +16,8 @@ const cached = <S extends OwnSchema, A>(derive: (schema: S) => A) => {
   }
 }
 
-const total = (
+/** Returns the derived function, or otherwise the schema's. */
+const derivedOr = (
   convert: Option.Option<(value: unknown) => unknown>,
   otherwise: (value: unknown) => Effect.Effect<unknown>
 ) =>
@@ -27,16 +28,16 @@ const total = (
 
 // Each is derived from its schema, so it returns what the schema does.
 export const fast: Converters = {
-  decode: cached((schema) => total(derived(schema.ast), checked.decode(schema))) as Converters["decode"],
-  encode: cached((schema) => total(derived(SchemaAST.flip(schema.ast)), checked.encode(schema))),
+  decode: cached((schema) => derivedOr(codecOf(schema.ast), checked.decode(schema))) as Converters["decode"],
+  encode: cached((schema) => derivedOr(codecOf(SchemaAST.flip(schema.ast)), checked.encode(schema))),
   decodeValues: cached((schema: OwnStruct) =>
-    Option.getOrNull(derivedValues(schema.ast))
+    Option.getOrNull(valuesCodecOf(schema.ast))
   ) as Converters["decodeValues"],
   time: fromMillis
 }
 
 /** Returns whether a schema has a derived codec, and does not decode by itself. */
-export const isDerived = ({ ast }: OwnSchema): boolean => Option.isSome(derived(ast))
+export const isDerived = ({ ast }: OwnSchema): boolean => Option.isSome(codecOf(ast))
 
 /** Layer that makes a process use these codecs. */
 export const layer = Layer.succeed(Codecs, fast)

@@ -181,22 +181,20 @@ const localOf = (ast: SchemaAST.AST): Option.Option<Convert> => {
   }
 }
 
-const codecOf = (ast: SchemaAST.AST): Option.Option<Convert> =>
-  Option.map(Option.all([...(ast.encoding ?? []).toReversed().map(linkOf), localOf(ast)]), inTurn)
-
 /**
  * Returns a function that decodes a value that is known to fit the AST. Returns
  * none if a part of the AST is not supported: use the schema itself then.
  *
  * To encode, pass the flipped AST.
  */
-export const derived = codecOf
+export const codecOf = (ast: SchemaAST.AST): Option.Option<Convert> =>
+  Option.map(Option.all([...(ast.encoding ?? []).toReversed().map(linkOf), localOf(ast)]), inTurn)
 
 /**
  * Returns a function that decodes an object from the values of its fields, in the order of the schema. Returns none
  * if the AST is not that of an object whose fields are all required, or holds a part that is not supported.
  */
-export const derivedValues = (ast: SchemaAST.AST): Option.Option<(values: ReadonlyArray<unknown>) => unknown> =>
+export const valuesCodecOf = (ast: SchemaAST.AST): Option.Option<(values: ReadonlyArray<unknown>) => unknown> =>
   ast._tag === "Objects" && ast.encoding === undefined && ast.indexSignatures.length === 0 &&
     ast.propertySignatures.every(({ type }) => type.context?.isOptional !== true)
     ? objectOf(ast, byPosition)

@@ -1,0 +1,47 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Option, Schema } from "effect"
+import { codecOf, valuesCodecOf } from "../src/Derived.ts"
+
+interface Tree {
+  readonly children: ReadonlyArray<Tree>
+}
+const Tree: Schema.Codec<Tree> = Schema.Struct({
+  children: Schema.Array(Schema.suspend((): Schema.Codec<Tree> => Tree))
+})
+
+const Shout = Schema.Struct({ kind: Schema.Literal("shout"), at: Schema.DateTimeUtcFromString })
+const Murmur = Schema.Struct({ kind: Schema.Literal("murmur"), text: Schema.String })
+
+describe("a codec is derived", () => {
+  const supported = {
+    "a struct": [Shout, { kind: "shout", at: "2026-11-20T12:00:00.000Z" }],
+    "a list": [Schema.Array(Shout), [{ kind: "shout", at: "2026-11-20T12:00:00.000Z" }]],
+    "a record": [Schema.Record(Schema.String, Schema.DateTimeUtcFromString), { noon: "2026-11-20T12:00:00.000Z" }],
+    "null or a value": [Schema.NullOr(Shout), null],
+    "objects with a tag": [Schema.Union([Shout, Murmur]), { kind: "murmur", text: "…" }]
+  } as const
+  for (const [name, [schema, encoded]] of Object.entries(supported)) {
+    it(`of ${name}, and decodes as the schema does`, () => {
+      const decode = Option.getOrThrow(codecOf(schema.ast))
+      assert.deepStrictEqual(decode(encoded), Schema.decodeUnknownSync(schema as Schema.Codec<unknown>)(encoded))
+    })
+  }
+
+  const unsupported = {
+    "a suspended schema": Tree,
+    "a tuple": Schema.Tuple([Schema.DateTimeUtcFromString]),
+    "objects without a tag": Schema.Union([Schema.Struct({ at: Schema.DateTimeUtcFromString }), Murmur]),
+    "a field named __proto__": Schema.Struct({ ["__proto__"]: Schema.String }),
+    "a struct with other keys": Schema.StructWithRest(Shout, [Schema.Record(Schema.String, Schema.String)])
+  }
+  for (const [name, schema] of Object.entries(unsupported)) {
+    it(`not of ${name}`, () => assert.deepStrictEqual(codecOf(schema.ast), Option.none()))
+  }
+
+  it("by position only of a struct whose fields are all required", () => {
+    const decode = Option.getOrThrow(valuesCodecOf(Murmur.ast))
+    assert.deepStrictEqual(decode(["murmur", "…"]), { kind: "murmur", text: "…" })
+    const optional = Schema.Struct({ text: Schema.optionalKey(Schema.String) })
+    for (const { ast } of [optional, Schema.NullOr(Murmur)]) assert.deepStrictEqual(valuesCodecOf(ast), Option.none())
+  })
+})
