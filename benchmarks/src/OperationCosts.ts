@@ -3,10 +3,10 @@ import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import {
-  type ContactMatch,
+  type ContactCriteria,
   Contacts,
   ContactStore,
-  matchOf,
+  criteriaOf,
   type SearchTerms,
   UpdateContact
 } from "@messaging-crm/core/Contacts"
@@ -27,11 +27,15 @@ import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
 import * as Provider from "../../packages/conformance/src/Provider.ts"
 import { percentile } from "./Percentiles.ts"
 
-/** A database's number of contacts, conversations whose reply window is open, values that contacts have, and where 200th pages begin, if there are any. */
+/** What the cases must know of a database. */
 interface Size {
+  /** The number of contacts. */
   readonly contacts: number
+  /** Conversations whose reply window is open. */
   readonly conversations: ReadonlyArray<ConversationId>
+  /** Values that contacts have. */
   readonly known: { readonly phone: string; readonly email_key: string; readonly external_id: string }
+  /** Where the 200th page of a list begins; null if there is none. */
   readonly page_200: { readonly [list in "contacts" | "conversations" | "messages"]: PageRequest | null }
 }
 
@@ -55,7 +59,7 @@ const page_size = 50
 const page_1: PageRequest = { after: null, size: page_size + 1 }
 const thread = ConversationId.make(Crowd.id("conversation", 1))
 
-const everyone: ContactMatch = matchOf({})
+const everyone: ContactCriteria = criteriaOf({})
 
 /** A number up to `count` that shows no pattern. */
 const spread = (run: number, count: number): number => 1 + (run * 7_919 + 13) % count
@@ -66,7 +70,7 @@ const contactOf = (size: Size, run: number): ContactId => {
   return number % 100 < 90 ? ContactId.make(Crowd.id("contact", number)) : contactOf(size, run + 1)
 }
 
-const contacts = (match: Partial<ContactMatch>): Case => () =>
+const contacts = (match: Partial<ContactCriteria>): Case => () =>
   ContactStore.use((store) => store.list(Crowd.large, { ...everyone, ...match }, page_1))
 
 /** Lists the contacts with a value that a contact has. */

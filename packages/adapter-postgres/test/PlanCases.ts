@@ -1,6 +1,6 @@
 /** The lists whose plans are tested, and the rows of the crowd that they are tried on. */
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
-import type { ContactMatch } from "@messaging-crm/core/Contacts"
+import type { ContactCriteria } from "@messaging-crm/core/Contacts"
 import type { ConversationFilters } from "@messaging-crm/core/Conversations"
 import {
   ChannelId,
@@ -44,7 +44,7 @@ export const pages: Readonly<Record<string, PageRequest>> = {
   }
 }
 
-export type Matches = Readonly<Record<string, Partial<ContactMatch>>>
+export type Matches = Readonly<Record<string, Partial<ContactCriteria>>>
 
 export const queries = {
   "a term of most contacts": { search_terms: ["an"] },
@@ -81,7 +81,7 @@ export const filters = {
 } satisfies Matches
 
 /** Filters and terms whose contacts are not among the most recent, or few. */
-export const rare: ReadonlyArray<Partial<ContactMatch>> = [
+export const rare: ReadonlyArray<Partial<ContactCriteria>> = [
   queries["a term of many contacts without recent activity"],
   { ...queries["a term of many contacts without recent activity"], ...filters["a second channel"] },
   tag(3),
@@ -152,7 +152,7 @@ export const telling = Struct.pick(queries, [
 ])
 
 /** Returns the condition for a contact `c` to match, and to come after a page. */
-const isMatch = Effect.fnUntraced(function*(match: Partial<ContactMatch>, { after }: PageRequest) {
+const isMatch = Effect.fnUntraced(function*(match: Partial<ContactCriteria>, { after }: PageRequest) {
   const sql = yield* SqlClient.SqlClient
   const { channel, lifecycle_stage, search_terms, owner_user_id, tag_id } = { ...Fixtures.everyone, ...match }
   const all: Array<Statement.Fragment> = []
@@ -172,7 +172,7 @@ const isMatch = Effect.fnUntraced(function*(match: Partial<ContactMatch>, { afte
 
 /** Finds the contacts on a page of each match, with one check of every contact. */
 export const matching = Effect.fnUntraced(function*(
-  cases: ReadonlyArray<readonly [match: Partial<ContactMatch>, page: PageRequest]>
+  cases: ReadonlyArray<readonly [match: Partial<ContactCriteria>, page: PageRequest]>
 ) {
   const sql = yield* SqlClient.SqlClient
   const found = yield* Effect.forEach(
@@ -209,7 +209,7 @@ const combined: Matches = {
   "contacts updated in the future": { updated_since: DateTime.makeUnsafe("2999-01-01T00:00:00.000Z") }
 }
 
-export const searches = Object.entries<Partial<ContactMatch>>({
+export const searches = Object.entries<Partial<ContactCriteria>>({
   everyone: {},
   ...combined,
   ...Object.fromEntries(

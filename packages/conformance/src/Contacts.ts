@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import {
   type Contact,
-  type ContactMatch,
+  type ContactCriteria,
   ContactRows,
   ContactStore,
   keysOf,
@@ -189,7 +189,7 @@ export const suite = (it: It, { runs }: Options) => {
       ) {
         yield* Fixtures.contact(ours, { ...all, ...lacking })
       }
-      const listed = (organization_id: typeof ours, filters: Partial<ContactMatch>) =>
+      const listed = (organization_id: typeof ours, filters: Partial<ContactCriteria>) =>
         Effect.map(
           store.list(organization_id, { ...Fixtures.everyone, ...filters }, { after: null, size: 9 }),
           (found) => found.map(({ id }) => id)
@@ -215,7 +215,7 @@ export const suite = (it: It, { runs }: Options) => {
       const [kim, eve] = [yield* Fixtures.contact(ours), yield* Fixtures.contact(ours, { first_name: "Eve" })]
       yield* Fixtures.identity(ours, kim.id, { external_id: "one" }, ["other"])
       yield* Fixtures.identity(ours, eve.id, { channel_type: "photo_social", external_id: "one" })
-      const listed = (match: Partial<ContactMatch>, organization_id = ours) =>
+      const listed = (match: Partial<ContactCriteria>, organization_id = ours) =>
         Effect.map(
           store.list(organization_id, { ...Fixtures.everyone, ...match }, { after: null, size: 9 }),
           (found) => found.map(({ id }) => id).toSorted()

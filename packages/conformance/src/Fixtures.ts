@@ -8,12 +8,12 @@ import { findOrCreateByIdentity, IdentityNetworkIdRows, IdentityRows } from "@me
 import { unmatched } from "@messaging-crm/core/ContactMatches"
 import {
   type Contact,
-  type ContactMatch,
+  type ContactCriteria,
   ContactRows,
   ContactStore,
+  criteriaOf,
   type Identity,
   insert as insertContact,
-  matchOf,
   newContact
 } from "@messaging-crm/core/Contacts"
 import { open } from "@messaging-crm/core/Conversations"
@@ -56,14 +56,14 @@ import { DateTime, Effect, Option } from "effect"
 /** `it`, with an adapter's storage and ids as services. */
 export type It = Vitest.MethodsNonLive<Crm.StoragePorts | Ids>
 
-/** The adapter under test, as the suites require it. */
+/** How thoroughly a suite tests. */
 export interface Options {
   /** How many runs each property has. */
   readonly runs: number
 }
 
 /** Filters that match every contact. */
-export const everyone: ContactMatch = matchOf({})
+export const everyone: ContactCriteria = criteriaOf({})
 
 /** The lowest id. */
 export const nil = "00000000-0000-0000-0000-000000000000"

@@ -5,9 +5,9 @@
  * the same, and the callback is retried.
  */
 import { CallbackInbox, type ClaimedCallback } from "@messaging-crm/core/CallbackInbox"
-import { inLanes } from "@messaging-crm/core/EventLanes"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { FileUnavailable } from "@messaging-crm/core/Media"
+import { inOrderByPerson } from "@messaging-crm/core/ProviderEventOrder"
 import * as Slots from "@messaging-crm/core/Slots"
 import { traced } from "@messaging-crm/core/Traces"
 import { Context, DateTime, Duration, Effect, Exit, Layer, Option, RcMap, Semaphore } from "effect"
@@ -112,7 +112,7 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
 
       /** Processes events in lanes. A lane starts after the lanes with the same name in earlier callbacks have ended. */
       const processEvents = (account: CloudAccount, events: ReadonlyArray<ProviderEvent>, callback: ReceivedCallback) =>
-        inLanes(events, {
+        inOrderByPerson(events, {
           concurrency: lanes_max,
           within: (name, lane) => Effect.scoped(Effect.flatMap(RcMap.get(lanes, name), (turn) => turn.withPermit(lane)))
         }, (event) =>

@@ -1,6 +1,6 @@
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { Effect, Layer, Queue } from "effect"
-import { MockProvider } from "./index.ts"
+import { MockProvider } from "./MockProvider.ts"
 
 /** How long a stop waits for the pending callbacks. */
 const stop_time_max = "2 seconds"

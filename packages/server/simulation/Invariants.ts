@@ -1,5 +1,5 @@
 /** The invariants of a run that has healed and emptied every queue. */
-import type { Rows } from "@messaging-crm/adapter-memory/World"
+import type { WorldState } from "@messaging-crm/adapter-memory/World"
 import { event_age_max } from "@messaging-crm/core/Changes"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
@@ -18,7 +18,7 @@ import type { Network } from "./Network.ts"
 export interface End {
   readonly now: number
   readonly organization_id: OrganizationId
-  readonly rows: Rows
+  readonly rows: WorldState
   readonly answered: ReadonlyArray<Answered>
   readonly endpoints: Endpoints
   readonly ledger: Ledger

@@ -1,5 +1,5 @@
 /** The invariants of a run, checked at each commit: states move as the contract says, and nothing is lost. */
-import type { Rows } from "@messaging-crm/adapter-memory/World"
+import type { WorldState } from "@messaging-crm/adapter-memory/World"
 import type { Changes } from "@messaging-crm/core/Changes"
 import { deliveryIdOf } from "@messaging-crm/core/Changes"
 import { type ConversationColumns, ConversationRows } from "@messaging-crm/core/Conversations"
@@ -99,7 +99,7 @@ const isOutcomeUnknown = ({ failure_reason, status }: SendColumns): boolean =>
   status === "failed" && failure_reason === "outcome_unknown"
 
 const requireOneOpen = (
-  { tables }: Rows,
+  { tables }: WorldState,
   organization_id: OrganizationId,
   { channel_id, contact_id }: ConversationColumns
 ) => {

@@ -1,5 +1,5 @@
 /** One run: the service in memory with its outside world, under one virtual clock and one seeded scheduler. */
-import type { Rows } from "@messaging-crm/adapter-memory/World"
+import type { WorldState } from "@messaging-crm/adapter-memory/World"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
@@ -106,7 +106,7 @@ const resume = ({ channel, member_id, organization_id }: Effect.Success<typeof f
     Effect.provideService(CurrentActor, { organization_id, member_id })
   )
 
-const isQuiet = ({ callbacks, queue }: Rows): boolean => HashSet.isEmpty(queue.refs) && HashMap.isEmpty(callbacks)
+const isQuiet = ({ callbacks, queue }: WorldState): boolean => HashSet.isEmpty(queue.refs) && HashMap.isEmpty(callbacks)
 
 /** Runs a seed to its end. */
 export const simulate = (seed: number): Outcome => {

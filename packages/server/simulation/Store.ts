@@ -1,6 +1,6 @@
 /** The storage of a run: one world in memory for all processes, which each of them reaches through faults of its own. */
 import { stores } from "@messaging-crm/adapter-memory"
-import { type Rows, World } from "@messaging-crm/adapter-memory/World"
+import { World, type WorldState } from "@messaging-crm/adapter-memory/World"
 import type { Changes } from "@messaging-crm/core/Changes"
 import { Commit, Unconfirmed } from "@messaging-crm/core/Commit"
 import type * as Crm from "@messaging-crm/core/Crm"
@@ -18,8 +18,8 @@ import type { Trace } from "./Trace.ts"
 export interface Committed {
   readonly organization_id: OrganizationId
   readonly changes: Changes
-  readonly before: Rows
-  readonly after: Rows
+  readonly before: WorldState
+  readonly after: WorldState
 }
 
 export interface Scene {
@@ -33,7 +33,7 @@ export interface Scene {
 
 /** The world of a run, behind no faults. */
 export interface Truth {
-  readonly rows: () => Rows
+  readonly rows: () => WorldState
   readonly world: World["Service"]
   /** How many faults of statements there were so far. */
   faults: number
@@ -139,7 +139,7 @@ export const layer = (
 }
 
 /** Returns when stored work is due next: a time, now for work that could be claimed, or null for none. */
-export const nextDue = ({ callbacks, queue }: Rows, now: number): number | null => {
+export const nextDue = ({ callbacks, queue }: WorldState, now: number): number | null => {
   let next: number | null = null
   const earlier = (at: number) => {
     if (next === null || at < next) next = at

@@ -38,13 +38,13 @@ export const cloudOver = (
   cloudSettings: Parameters<typeof CloudSettings.layer>[0],
   downloads: Layer.Layer<Downloads, Error>
 ): Provider => {
-  const settled = Layer.mergeAll(accounts, FetchHttpClient.layer, CloudSettings.layer(cloudSettings))
+  const environment = Layer.mergeAll(accounts, FetchHttpClient.layer, CloudSettings.layer(cloudSettings))
   return {
-    outbound: Cloud.layer.pipe(Layer.provide(settled)),
-    ingress: CloudIngress.layer.pipe(Layer.provide(settled)),
+    outbound: Cloud.layer.pipe(Layer.provide(environment)),
+    ingress: CloudIngress.layer.pipe(Layer.provide(environment)),
     background: CallbackProcessor.layerLoop.pipe(
       Layer.provide([MediaLoader.layer, Profiles.layer]),
-      Layer.provide([settled, downloads])
+      Layer.provide([environment, downloads])
     )
   }
 }

@@ -39,13 +39,13 @@ const production = Effect.fnUntraced(function*(provider: Provider, { migrate = f
   yield* readRequired(settings.secret_key)
   const database = (migrate ? Database.migrated : Database.current).pipe(Layer.provideMerge(Layers.database(url)))
   const crm = Layers.crm(Layers.postgres.pipe(Layer.provide(database)), provider)
-  const settled = Layer.mergeAll(
+  const environment = Layer.mergeAll(
     Layers.tuning,
     Layer.succeed(TryRequests, yield* readOr(settings.docs_try_requests, false)),
     Layer.merge(Database.clock, Database.statistics).pipe(Layer.provide(database))
     // Provided outermost, because the database client decodes times with these codecs. `dev` and the tests use the checked codecs.
   ).pipe(Layer.provideMerge(FastCodecs.layer))
-  return { crm, database, settled }
+  return { crm, database, environment }
 })
 
 /** Logs that a process stops, before anything of a service is released. */
@@ -60,7 +60,7 @@ const reporting = Layer.provideMerge(Telemetry.layer, Logging.layer)
 
 /** Serves the API and the provider's callbacks, and processes the work queue. */
 export const serve = Effect.fnUntraced(function*(provider: Provider, options: ServeOptions = {}) {
-  const { crm, database, settled } = yield* production(provider, options)
+  const { crm, database, environment } = yield* production(provider, options)
   const host = options.host ?? (yield* readOr(settings.host, "0.0.0.0"))
   const listen = Listener.layer({ host, port: options.port ?? (yield* readOr(settings.port, 3000)) })
   const api = Layer.unwrap(Effect.map(Database.isReady, (isReady) => Layers.api(isReady, provider))).pipe(
@@ -73,12 +73,12 @@ export const serve = Effect.fnUntraced(function*(provider: Provider, options: Se
     Layer.merge(Layers.metrics(host)),
     Layer.provide(crm)
   )
-  return yield* launch(service.pipe(Layer.provide(settled)))
+  return yield* launch(service.pipe(Layer.provide(environment)))
 }, Effect.provide(reporting))
 
 /** Processes the work queue, without the API. `/metrics` is on `METRICS_PORT`, if that is set. */
 export const worker = Effect.fnUntraced(function*(provider: Provider, options: WorkerOptions = {}) {
-  const { crm, settled } = yield* production(provider, options)
+  const { crm, environment } = yield* production(provider, options)
   const announce = Layer.effectDiscard(
     options.json === true
       ? Print.line(JSON.stringify({ status: "working" }))
@@ -86,5 +86,5 @@ export const worker = Effect.fnUntraced(function*(provider: Provider, options: W
   )
   const metrics = Layers.metrics(yield* readOr(settings.host, "0.0.0.0"))
   const service = Layer.mergeAll(Layers.worker, provider.background, metrics, announce).pipe(Layer.provide(crm))
-  return yield* launch(service.pipe(Layer.provide(settled)))
+  return yield* launch(service.pipe(Layer.provide(environment)))
 }, Effect.provide(reporting))

@@ -30,11 +30,12 @@ const statusOf = (error: unknown, headers: Readonly<Record<string, string>>): nu
   return body.error === undefined ? undefined : recordedStatuses[body.error.code]
 }
 
-/** Every response of the API is small JSON, never a stream. */
-const toRecorded = ({ body, status }: HttpServerResponse.HttpServerResponse): EncodedResponse => ({
-  status,
-  body: body._tag === "Uint8Array" ? body.body : new Uint8Array()
-})
+/** Every response of a write is bytes of JSON, or empty. */
+const toRecorded = ({ body, status }: HttpServerResponse.HttpServerResponse): EncodedResponse => {
+  if (body._tag === "Uint8Array") return { status, body: body.body }
+  if (body._tag === "Empty") return { status, body: new Uint8Array() }
+  throw new Error(`A response of ${body._tag} cannot be recorded: make it with \`Responses.written\`.`)
+}
 
 const asRecorded = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   httpEffect.pipe(

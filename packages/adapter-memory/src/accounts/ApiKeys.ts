@@ -4,9 +4,9 @@ import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, HashMap, Layer, Option, Struct } from "effect"
 import { byAge } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
-import { type Rows, World } from "../world/World.ts"
+import { World, type WorldState } from "../world/World.ts"
 
-const isUsable = ({ tables }: Rows, { organization_id, row }: Table.Owned<ApiKey>, now: Timestamp): boolean =>
+const isUsable = ({ tables }: WorldState, { organization_id, row }: Table.Owned<ApiKey>, now: Timestamp): boolean =>
   row.revoked_at === null && DateTime.isGreaterThan(row.expires_at, now) && Option.exists(
     Table.get(tables, MemberRows, organization_id, row.created_by),
     ({ left_at, role }) => left_at === null && mayHoldKeys(role)
@@ -15,7 +15,7 @@ const isUsable = ({ tables }: Rows, { organization_id, row }: Table.Owned<ApiKey
 const windowEnd = (opened_at: Timestamp): Timestamp => DateTime.add(opened_at, { seconds: 60 })
 
 /** Returns the key's window with this request counted. */
-const count = ({ api_key_windows }: Rows, { id }: ApiKey, limit: number, now: Timestamp) =>
+const count = ({ api_key_windows }: WorldState, { id }: ApiKey, limit: number, now: Timestamp) =>
   Option.match(
     Option.filter(
       HashMap.get(api_key_windows, id),

@@ -2,9 +2,9 @@ import { ChannelAccountRows, ChannelAccountStore, type OwnedAccount } from "@mes
 import { DateTime, Layer, Option, Result } from "effect"
 import { apply } from "../work/Commit.ts"
 import * as Table from "../world/Table.ts"
-import { type Rows, World } from "../world/World.ts"
+import { World, type WorldState } from "../world/World.ts"
 
-const all = ({ tables }: Rows): ReadonlyArray<OwnedAccount> =>
+const all = ({ tables }: WorldState): ReadonlyArray<OwnedAccount> =>
   Table.everywhere(tables, ChannelAccountRows).map(({ organization_id, row }) => ({
     organization_id,
     account: Table.plain(row)

@@ -5,7 +5,7 @@ import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/Contact
 import {
   type Contact,
   type ContactColumns,
-  type ContactMatch,
+  type ContactCriteria,
   ContactRows,
   ContactStore,
   insert,
@@ -32,7 +32,7 @@ const isOn = (contact: ContactColumns, channel: ChannelType): boolean =>
   contact.identities.some(({ channel_type }) => channel_type === channel) ||
   (channel === "phone_messaging" && contact.primary_phone !== null)
 
-const matches = (tables: Table.Tables, organization_id: OrganizationId, match: ContactMatch) => {
+const matches = (tables: Table.Tables, organization_id: OrganizationId, match: ContactCriteria) => {
   const {
     channel,
     email_key,

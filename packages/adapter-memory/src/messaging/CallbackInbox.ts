@@ -2,20 +2,20 @@ import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import { ChannelRows } from "@messaging-crm/core/Channels"
 import { Array, DateTime, HashMap, Layer, Option, Order, Struct } from "effect"
 import * as Table from "../world/Table.ts"
-import { type CallbackRow, type Rows, World } from "../world/World.ts"
+import { type CallbackRow, World, type WorldState } from "../world/World.ts"
 
 const longestDue = Order.combine(
   Order.mapInput(DateTime.Order, ({ due_at }: CallbackRow) => due_at),
   Order.mapInput(Order.String, ({ id }: CallbackRow) => id)
 )
 
-const keep = (rows: Rows, ...changed: ReadonlyArray<CallbackRow>): Rows => ({
+const keep = (rows: WorldState, ...changed: ReadonlyArray<CallbackRow>): WorldState => ({
   ...rows,
   callbacks: HashMap.setMany(rows.callbacks, changed.map((row) => [row.id, row] as const))
 })
 
 /** Sorts bodies by turns of their organizations: the longest due of each comes first. */
-const inTurns = ({ tables }: Rows, due: ReadonlyArray<CallbackRow>): ReadonlyArray<CallbackRow> => {
+const inTurns = ({ tables }: WorldState, due: ReadonlyArray<CallbackRow>): ReadonlyArray<CallbackRow> => {
   const ownerOf = ({ channel_id }: CallbackRow) =>
     channel_id === null
       ? null

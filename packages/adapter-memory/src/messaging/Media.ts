@@ -2,7 +2,7 @@ import { MediaRows, MediaStore } from "@messaging-crm/core/Media"
 import { DateTime, Layer, Option } from "effect"
 import { BytesRows, type StoredBytes } from "../work/MediaBytes.ts"
 import * as Table from "../world/Table.ts"
-import { type Rows, World } from "../world/World.ts"
+import { World, type WorldState } from "../world/World.ts"
 
 /** Removes the bytes of files without a row. */
 const discarded = (tables: Table.Tables, stored: ReadonlyArray<Table.Owned<StoredBytes>>) => {
@@ -21,7 +21,7 @@ export const layer = Layer.effect(
   MediaStore,
   World.useSync(({ modify, read }) => {
     const change = (f: (tables: Table.Tables) => Table.Tables) =>
-      modify((rows: Rows) => [undefined, { ...rows, tables: f(rows.tables) }])
+      modify((rows: WorldState) => [undefined, { ...rows, tables: f(rows.tables) }])
 
     return MediaStore.of({
       find: (organization_id, id) =>

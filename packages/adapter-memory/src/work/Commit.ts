@@ -12,7 +12,7 @@ import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, HashMap, Layer, Option, Record, Result } from "effect"
 import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
-import { type Rows, World } from "../world/World.ts"
+import { World, type WorldState } from "../world/World.ts"
 import { AuditRows } from "./AuditRows.ts"
 import { EventRows } from "./EventRows.ts"
 import { IdempotencyRows } from "./Idempotency.ts"
@@ -154,11 +154,11 @@ const nameOf = (update: Changes.Update): string => `${update.table.name}|${Table
 
 /** Applies the changes of one operation, and returns the new rows, or why they cannot be applied. */
 export const apply = (
-  rows: Rows,
+  rows: WorldState,
   owner: OrganizationId,
   changes: Changes.Changes,
   trace: string | null
-): Result.Result<Rows, Conflict | KeyUsed | LeaseLost> =>
+): Result.Result<WorldState, Conflict | KeyUsed | LeaseLost> =>
   Result.gen(function*() {
     const { aliases = [], audit, callback, raise = [], response, settle, throttle = [], touch } = changes
     if (response !== undefined && Table.has(rows.tables, IdempotencyRows, owner, response.key)) {

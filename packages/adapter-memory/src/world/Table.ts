@@ -13,7 +13,7 @@ interface Stored {
 }
 
 /** A declaration of a table, such as `TagRows`: its name and key, and through `insert` the type of its rows. */
-interface Of<Columns> {
+interface TableRef<Columns> {
   readonly table: Declared.Table
   readonly insert?: (row: Columns) => Changes.Changes
 }
@@ -41,10 +41,10 @@ export interface Owned<Columns> {
 /** Returns a row without its version. */
 export const plain = <Columns extends object>({ version: _version, ...columns }: Row<Columns>) => columns
 
-type Shelf<Columns> = HashMap.HashMap<string, Row<Columns>>
+type OwnerRows<Columns> = HashMap.HashMap<string, Row<Columns>>
 
 export interface Tables {
-  readonly rows: HashMap.HashMap<string, HashMap.HashMap<OrganizationId, Shelf<object>>>
+  readonly rows: HashMap.HashMap<string, HashMap.HashMap<OrganizationId, OwnerRows<object>>>
   /** The unique index: from the values that must be unique to the key of the row that has them. */
   readonly unique: HashMap.HashMap<string, { readonly organization_id: OrganizationId; readonly key: string }>
 }
@@ -55,7 +55,7 @@ export const empty: Tables = { rows: HashMap.empty(), unique: HashMap.empty() }
 const columns = (row: object) => row as Readonly<Record<string, unknown>>
 
 /** Returns the unique values of a row as one text; null if none of its values have to be unique. */
-const uniqueOf = ({ table: { name, unique } }: Of<never>, owner: OrganizationId, row: object): string | null => {
+const uniqueOf = ({ table: { name, unique } }: TableRef<never>, owner: OrganizationId, row: object): string | null => {
   if (unique === null) return null
   const values = columns(row)
   if (unique.while_null !== undefined && values[unique.while_null] !== null) return null
@@ -64,38 +64,45 @@ const uniqueOf = ({ table: { name, unique } }: Of<never>, owner: OrganizationId,
 }
 
 /** Returns the key columns of a row as one text. */
-export const keyOf = ({ table }: Of<never>, row: object): string =>
+export const keyOf = ({ table }: TableRef<never>, row: object): string =>
   Object.keys(table.key).map((column) => columns(row)[column]).join("|")
 
-const owners = <Columns>({ rows }: Tables, { table }: Of<Columns>) =>
+const owners = <Columns>({ rows }: Tables, { table }: TableRef<Columns>) =>
   // A table holds only rows that were inserted with its own type.
-  Option.getOrElse(HashMap.get(rows, table.name), HashMap.empty) as HashMap.HashMap<OrganizationId, Shelf<Columns>>
+  Option.getOrElse(HashMap.get(rows, table.name), HashMap.empty) as HashMap.HashMap<OrganizationId, OwnerRows<Columns>>
 
-const shelf = <Columns>(tables: Tables, of: Of<Columns>, owner: OrganizationId): Shelf<Columns> =>
+const ownerRows = <Columns>(tables: Tables, of: TableRef<Columns>, owner: OrganizationId): OwnerRows<Columns> =>
   Option.getOrElse(HashMap.get(owners(tables, of), owner), () => HashMap.empty())
 
 export const get = <Columns>(
   tables: Tables,
-  of: Of<Columns>,
+  of: TableRef<Columns>,
   owner: OrganizationId,
   ...key: ReadonlyArray<string>
-): Option.Option<Row<Columns>> => HashMap.get(shelf(tables, of, owner), key.join("|"))
+): Option.Option<Row<Columns>> => HashMap.get(ownerRows(tables, of, owner), key.join("|"))
 
-export const has = (tables: Tables, of: Of<never>, owner: OrganizationId, ...key: ReadonlyArray<string>): boolean =>
-  HashMap.has(shelf(tables, of, owner), key.join("|"))
+export const has = (
+  tables: Tables,
+  of: TableRef<never>,
+  owner: OrganizationId,
+  ...key: ReadonlyArray<string>
+): boolean => HashMap.has(ownerRows(tables, of, owner), key.join("|"))
 
 /** Returns every row of an owner, in no order. */
-export const all = <Columns>(tables: Tables, of: Of<Columns>, owner: OrganizationId): ReadonlyArray<Row<Columns>> =>
-  HashMap.toValues(shelf(tables, of, owner))
+export const all = <Columns>(
+  tables: Tables,
+  of: TableRef<Columns>,
+  owner: OrganizationId
+): ReadonlyArray<Row<Columns>> => HashMap.toValues(ownerRows(tables, of, owner))
 
 /** Returns every row of every owner, in no order. */
-export const everywhere = <Columns>(tables: Tables, of: Of<Columns>): ReadonlyArray<Owned<Columns>> =>
+export const everywhere = <Columns>(tables: Tables, of: TableRef<Columns>): ReadonlyArray<Owned<Columns>> =>
   HashMap.toEntries(owners(tables, of)).flatMap(([organization_id, rows]) =>
     HashMap.toValues(rows).map((row) => ({ organization_id, row }))
   )
 
 /** Returns the row with a key, of any owner. */
-export const locate = <Columns>(tables: Tables, of: Of<Columns>, key: string): Option.Option<Owned<Columns>> =>
+export const locate = <Columns>(tables: Tables, of: TableRef<Columns>, key: string): Option.Option<Owned<Columns>> =>
   Option.flatMap(
     HashMap.findFirst(owners(tables, of), (rows) => HashMap.has(rows, key)),
     ([organization_id, rows]) => Option.map(HashMap.get(rows, key), (row) => ({ organization_id, row }))
@@ -104,7 +111,7 @@ export const locate = <Columns>(tables: Tables, of: Of<Columns>, key: string): O
 /** Looks a row up by the unique values of its table, after the owner where they are unique within an organization. */
 export const find = <Columns>(
   tables: Tables,
-  of: Of<Columns>,
+  of: TableRef<Columns>,
   ...parts: ReadonlyArray<string>
 ): Option.Option<Owned<Columns>> =>
   Option.flatMap(
@@ -114,14 +121,14 @@ export const find = <Columns>(
 
 export const remove = (
   tables: Tables,
-  of: Of<never>,
+  of: TableRef<never>,
   owner: OrganizationId,
   ...key: ReadonlyArray<string>
 ): Tables => {
   const found = get(tables, of, owner, ...key)
   if (Option.isNone(found)) return tables
   const unique = uniqueOf(of, owner, found.value)
-  const rest = HashMap.remove(shelf(tables, of, owner), key.join("|"))
+  const rest = HashMap.remove(ownerRows(tables, of, owner), key.join("|"))
   const others = HashMap.isEmpty(rest)
     ? HashMap.remove(owners(tables, of), owner)
     : HashMap.set(owners(tables, of), owner, rest)
@@ -134,7 +141,7 @@ export const remove = (
 /** Inserts a row, or replaces the one with its key. None when another row has its unique values. */
 export const put = <Columns extends object>(
   tables: Tables,
-  of: Of<Columns>,
+  of: TableRef<Columns>,
   owner: OrganizationId,
   row: Row<Columns>
 ): Option.Option<Tables> => {
@@ -142,7 +149,7 @@ export const put = <Columns extends object>(
   const others = remove(tables, of, owner, key)
   const unique = uniqueOf(of, owner, row)
   if (unique !== null && HashMap.has(others.unique, unique)) return Option.none()
-  const rows = HashMap.set(owners(others, of), owner, HashMap.set(shelf(others, of, owner), key, row))
+  const rows = HashMap.set(owners(others, of), owner, HashMap.set(ownerRows(others, of, owner), key, row))
   return Option.some({
     rows: HashMap.set(others.rows, of.table.name, rows),
     unique: unique === null ? others.unique : HashMap.set(others.unique, unique, { organization_id: owner, key })
@@ -152,7 +159,7 @@ export const put = <Columns extends object>(
 /** Changes columns of a row, if it exists. Unique values must stay the same. */
 export const change = <Columns extends object>(
   tables: Tables,
-  of: Of<Columns>,
+  of: TableRef<Columns>,
   owner: OrganizationId,
   key: string,
   change: (row: Row<Columns>) => Row<Columns>
@@ -165,7 +172,7 @@ export const change = <Columns extends object>(
 /** Removes at most `limit` old rows of any owner. Returns the removed rows and the remaining tables. */
 export const purge = <Columns extends object>(
   tables: Tables,
-  of: Of<Columns>,
+  of: TableRef<Columns>,
   isOld: (row: Row<Columns>) => boolean,
   limit: number
 ): readonly [ReadonlyArray<Row<Columns>>, Tables] => {

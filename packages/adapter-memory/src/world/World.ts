@@ -11,7 +11,7 @@ import { Context, Effect, HashMap, Layer, MutableRef } from "effect"
 import * as Queue from "./Queue.ts"
 import * as Table from "./Table.ts"
 
-export interface Rows {
+export interface WorldState {
   readonly storage_use: ReadonlyArray<StorageUseRow>
   readonly tables: Table.Tables
   readonly queue: Queue.Queue
@@ -34,7 +34,7 @@ export interface CallbackRow extends ClaimedCallback, StoredCallback {
   readonly due_at: Timestamp
 }
 
-const nothing: Rows = {
+const nothing: WorldState = {
   storage_use: [],
   tables: Table.empty,
   queue: Queue.empty,
@@ -44,9 +44,9 @@ const nothing: Rows = {
 }
 
 export class World extends Context.Service<World, {
-  readonly read: <A>(query: (rows: Rows) => A) => Effect.Effect<A>
+  readonly read: <A>(query: (rows: WorldState) => A) => Effect.Effect<A>
   /** Changes the rows in one step. A change that throws changes nothing. */
-  readonly modify: <A>(change: (rows: Rows) => readonly [A, Rows]) => Effect.Effect<A>
+  readonly modify: <A>(change: (rows: WorldState) => readonly [A, WorldState]) => Effect.Effect<A>
 }>()("@messaging-crm/adapter-memory/World") {
   static readonly layer = Layer.sync(World, () => {
     const cell = MutableRef.make(nothing)

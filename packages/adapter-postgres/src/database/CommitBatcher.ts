@@ -40,15 +40,14 @@ type Step<A, E> = { readonly _tag: "Lead" } | { readonly _tag: "End"; readonly e
 
 /** Returns a function that requests one item, which is run in a batch. A request cannot be interrupted. */
 export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
-  type Request = Entry<Item, A, E>
-  let waiting: Array<Request> = []
+  let waiting: Array<Entry<Item, A, E>> = []
   /** The keys of the running items. */
   const busy = new Set<string>()
   /** Groups that start no other batch: their batch forms until the next turn of the event loop, or has several items. */
   const occupied = new Set<string>()
   let running = 0
 
-  const begin = (entry: Request): void => {
+  const begin = (entry: Entry<Item, A, E>): void => {
     for (const key of [...entry.exclusive, ...entry.shared]) busy.add(key)
   }
 
@@ -58,9 +57,12 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
    * with the same exclusive key. `joined` are the shared keys of the batch that they
    * join; null for requests that start one.
    */
-  const take = (admit: (entry: Request) => boolean, joined: Set<string> | null): ReadonlyArray<Request> => {
-    const taken: Array<Request> = []
-    const left: Array<Request> = []
+  const take = (
+    admit: (entry: Entry<Item, A, E>) => boolean,
+    joined: Set<string> | null
+  ): ReadonlyArray<Entry<Item, A, E>> => {
+    const taken: Array<Entry<Item, A, E>> = []
+    const left: Array<Entry<Item, A, E>> = []
     const blocked = new Set<string>()
     for (const entry of waiting) {
       const isFree = entry.exclusive.every((key) => !busy.has(key) && !blocked.has(key)) &&
@@ -79,7 +81,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   }
 
   /** Takes a slot and the group for a batch that begins with a request, if both are free. */
-  const occupy = ({ group }: Request): boolean => {
+  const occupy = ({ group }: Entry<Item, A, E>): boolean => {
     if (running >= options.concurrency || (group !== null && occupied.has(group))) return false
     running++
     if (group !== null) occupied.add(group)
@@ -93,7 +95,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   }
 
   /** Returns the batch that begins with a request. */
-  const formBatch = (first: Request): Some<Request> => {
+  const formBatch = (first: Entry<Item, A, E>): Some<Entry<Item, A, E>> => {
     const { group, shared } = first
     if (group === null) return [first]
     let left = options.size - 1
@@ -103,17 +105,17 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
     return [first, ...others]
   }
 
-  const end = (entries: Some<Request>): void => {
+  const end = (entries: Some<Entry<Item, A, E>>): void => {
     running--
     for (const { exclusive, shared } of entries) {
       for (const key of [...exclusive, ...shared]) busy.delete(key)
     }
   }
 
-  const runEach = (entries: Some<Request>) =>
+  const runEach = (entries: Some<Entry<Item, A, E>>) =>
     Effect.forEach(entries, ({ item }) => Effect.exit(options.runSingle(item)), { concurrency: "unbounded" })
 
-  const run = Effect.fnUntraced(function*(entries: Some<Request>) {
+  const run = Effect.fnUntraced(function*(entries: Some<Entry<Item, A, E>>) {
     const [{ group, item }, ...others] = entries
     if (group === null || others.length === 0) return yield* runEach(entries)
     const exit = yield* Effect.exit(options.runBatch([item, ...others.map((entry) => entry.item)]))
@@ -124,7 +126,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
     return yield* runEach(entries)
   })
 
-  const lead = Effect.fnUntraced(function*(first: Request) {
+  const lead = Effect.fnUntraced(function*(first: Entry<Item, A, E>) {
     // The other requests of this turn of the event loop join the batch.
     yield* Effect.yieldNow
     const entries = formBatch(first)
@@ -141,7 +143,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
 
   return (item: Item): Effect.Effect<A, E, R> =>
     Effect.uninterruptible(Effect.suspend(() => {
-      const entry: Request = {
+      const entry: Entry<Item, A, E> = {
         item,
         group: options.groupOf(item),
         exclusive: options.exclusiveKeysOf(item),

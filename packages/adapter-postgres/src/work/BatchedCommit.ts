@@ -8,8 +8,9 @@ import type { EventId } from "@messaging-crm/core/Ids"
 import { Effect, Exit, Layer } from "effect"
 import * as CommitBatcher from "../database/CommitBatcher.ts"
 import { makeWith, rejected, type Rejection, runStatement } from "./Commit.ts"
-import { exclusiveKeysOf, shapeOf, sharedKeysOf, statementOf } from "./Commit/Batch.ts"
-import type { CommitRequest } from "./Commit/Statement.ts"
+import { exclusiveKeysOf, shapeOf, sharedKeysOf } from "./Commit/Batch.ts"
+import type { CommitRequest } from "./Commit/Part.ts"
+import { statementOf } from "./Commit/Statement.ts"
 
 /** The maximum number of concurrent statements, and of commits in one statement. */
 const [statements_max, commits_max] = [3, 64]

@@ -24,8 +24,8 @@ import type { SqlError } from "effect/sql"
 import { SqlClient } from "effect/sql"
 import { codeOf } from "../database/Client/Server.ts"
 import { CommitConnections } from "../database/CommitConnections.ts"
-import { statementOf } from "./Commit/Batch.ts"
-import type { CommitRequest } from "./Commit/Statement.ts"
+import type { CommitRequest } from "./Commit/Part.ts"
+import { statementOf } from "./Commit/Statement.ts"
 import * as Subscriptions from "./Commit/Subscriptions.ts"
 
 /** Why a commit was not applied, or may not have been. */

@@ -44,13 +44,13 @@ export const emailKey = (primary_email: string | null): string | null =>
 export type SearchTerms = readonly [term: string] | readonly [term: string, spelling: string]
 
 /** The filters as a store gets them. A contact matches when its search text contains any one of the terms. */
-export interface ContactMatch extends Omit<ContactFilters, "email" | "query"> {
+export interface ContactCriteria extends Omit<ContactFilters, "email" | "query"> {
   readonly search_terms: SearchTerms | null
   readonly email_key: string | null
 }
 
 /** Returns the filters of a list as a store gets them. */
-export const matchOf = (given: Partial<ContactFilters>): ContactMatch => {
+export const criteriaOf = (given: Partial<ContactFilters>): ContactCriteria => {
   const { email, query, ...filters } = { ...everyContact, ...given }
   return { ...filters, search_terms: searchTerms(query), email_key: emailKey(email) }
 }

@@ -45,7 +45,7 @@ import {
   type TagsTooMany
 } from "./ContactReferences.ts"
 import { ContactRows, insert, keysOf } from "./ContactRows.ts"
-import { type ContactFilters, type ContactMatch, matchOf, searched_fields } from "./ContactSearch.ts"
+import { type ContactCriteria, type ContactFilters, criteriaOf, searched_fields } from "./ContactSearch.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -262,7 +262,7 @@ export class ContactStore extends Context.Service<ContactStore, {
   readonly load: (organization_id: OrganizationId, id: ContactId) => Effect.Effect<Option.Option<LoadedContact>>
   readonly list: (
     organization_id: OrganizationId,
-    match: ContactMatch,
+    match: ContactCriteria,
     page: PageRequest
   ) => Effect.Effect<ReadonlyArray<Contact>, SearchTimeout>
   readonly identify: (
@@ -349,7 +349,7 @@ export class Contacts extends Context.Service<Contacts, {
         { cursor, page_size, ...filters }: ListOptions<ContactFilters>
       ) {
         const { organization_id } = yield* CurrentActor
-        const match = matchOf(filters)
+        const match = criteriaOf(filters)
         const fetch = (page: PageRequest) => store.list(organization_id, match, page)
         return yield* cursors.page({
           list: "contacts",

@@ -17,7 +17,7 @@ import { Decide, type DecisionContext } from "../work/Decide.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
 import { isKnownContent } from "./Content.ts"
 import { type FailureReason, MessagingProvider, ProviderOutcomeUnknown } from "./MessagingProvider.ts"
-import { finish, postpone, recorder, stop, UnknownOutcomeTimeout, type Unsettled } from "./SendOutcomes.ts"
+import { postpone, recorder, stop, UnknownOutcomeTimeout, type Unsettled } from "./SendOutcomes.ts"
 import { isOpen, type OutgoingSend, SendRows, type SendStatus, SendStore, State } from "./Sends.ts"
 import { isInTime } from "./SendSchedule.ts"
 
@@ -93,7 +93,7 @@ const begin = (
   context: DecisionContext
 ): Changes.Decision<Begun | null> => {
   const { now } = context
-  if (Option.isNone(outgoing) || !isOpen(outgoing.value.send)) return { result: null, changes: finish(claimed) }
+  if (Option.isNone(outgoing) || !isOpen(outgoing.value.send)) return { result: null, changes: Changes.finish(claimed) }
   const { channel, identity_id, send } = outgoing.value
   const waiting = waitOf(outgoing.value, now)
   if (waiting !== null) return { result: null, changes: wait({ claimed, send, timeout }, waiting, context) }

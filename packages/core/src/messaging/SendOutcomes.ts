@@ -35,15 +35,12 @@ import { attemptsOf, nextAttempt } from "./SendSchedule.ts"
 
 /** How long an `unknown` send waits for a callback before it fails: 15 minutes. */
 export const UnknownOutcomeTimeout = Context.Reference<Duration.Duration>(
-  "@messaging-crm/core/Dispatch/UnknownOutcomeTimeout",
+  "@messaging-crm/core/SendOutcomes/UnknownOutcomeTimeout",
   { defaultValue: () => Duration.minutes(15) }
 )
 
 /** How often recording an accepted message is retried, at intervals of a second: almost until the lease ends. */
 const record_tries_max = 35
-
-/** Ends the work of a send. */
-export const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "finish" })
 
 /** Makes the work of a send due again at a time. */
 export const postpone = (claimed: ClaimedWork, due_at: Timestamp) =>
@@ -67,7 +64,7 @@ const awaitCallback = ({ claimed, send, timeout }: Unsettled, { now }: DecisionC
       ref: send.id,
       due_at: DateTime.addDuration(now, timeout)
     }),
-    finish(claimed)
+    Changes.finish(claimed)
   )
 
 /** Makes no further attempt: the send fails, or becomes `unknown` if an attempt may have sent it. */
@@ -75,7 +72,7 @@ export const stop = (unsettled: Unsettled, reason: FailureReason, context: Decis
   const { claimed, send } = unsettled
   return send.may_be_sent
     ? awaitCallback(unsettled, context)
-    : Changes.all(fail(send, reason, context), finish(claimed))
+    : Changes.all(fail(send, reason, context), Changes.finish(claimed))
 }
 
 // ---------------------------------------------------------- operations
@@ -101,14 +98,14 @@ export const recorder = Effect.gen(function*() {
       decide: (send, context) => ({
         result: undefined,
         changes: Option.match(Option.filter(send, isOpen), {
-          onNone: () => finish(claimed),
+          onNone: () => Changes.finish(claimed),
           onSome: (row) => changesOf(row, context)
         })
       })
     })
 
   const failNow = (claimed: ClaimedWork, reason: FailureReason) =>
-    settleSend(claimed, (send, context) => Changes.all(fail(send, reason, context), finish(claimed)))
+    settleSend(claimed, (send, context) => Changes.all(fail(send, reason, context), Changes.finish(claimed)))
 
   const stopNow = (claimed: ClaimedWork, reason: FailureReason) =>
     settleSend(claimed, (send, context) => stop({ claimed, send, timeout }, reason, context))

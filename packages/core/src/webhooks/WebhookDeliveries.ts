@@ -226,7 +226,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           load: find(claimed),
           decide: (found, context) =>
             Option.match(Option.filter(found, ({ delivery }) => acceptsResult(delivery)), {
-              onNone: () => ({ result: null, changes: Outcome.finish(claimed) }),
+              onNone: () => ({ result: null, changes: Changes.finish(claimed) }),
               onSome: (outgoing) => decide(outgoing, context)
             })
         })
@@ -235,7 +235,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         result: null,
         changes: Changes.all(
           WebhookDeliveryRows.update(delivery, State.abandon(failure_code)),
-          Outcome.finish(claimed)
+          Changes.finish(claimed)
         )
       })
 
@@ -251,7 +251,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
               result: null,
               changes: current.delivery.status === "pending"
                 ? Outcome.postAgain(claimed, now)
-                : Outcome.finish(claimed)
+                : Changes.finish(claimed)
             }).pipe(Effect.asVoid)
 
       /** Settles a claim whose event was not posted. It is due later. */

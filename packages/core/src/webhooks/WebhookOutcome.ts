@@ -20,8 +20,6 @@ import {
 } from "./Webhooks.ts"
 import { nextAttempt } from "./WebhookSchedule.ts"
 
-export const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "finish" })
-
 /**
  * Returns how many concurrent attempts an endpoint gets, given its response time: eight divided by the seconds.
  *
@@ -49,7 +47,7 @@ export const succeeded = (
     wasFailing || cap !== claimed.lane_cap
       ? Changes.throttle({ kind: "webhook_delivery", lane: webhook.id, until: null, cap })
       : Changes.none,
-    finish(claimed)
+    Changes.finish(claimed)
   )
 }
 
@@ -142,7 +140,7 @@ export const failed = (
     WebhookDeliveryRows.update(delivery, State.attempt(delivery, attempt, Option.getOrNull(next))),
     endpoint,
     Option.isNone(next)
-      ? finish(claimed)
+      ? Changes.finish(claimed)
       : Changes.settle({ claimed, outcome: "postpone", due_at: next.value })
   )
   return { result: disabling, changes }

@@ -154,7 +154,7 @@ interface Running {
 }
 
 const end = ({ claimed, replay }: Omit<Running, "webhook">): Changes.Changes =>
-  Changes.all(WebhookReplayRows.remove(replay), Outcome.finish(claimed))
+  Changes.all(WebhookReplayRows.remove(replay), Changes.finish(claimed))
 
 /** Continues after the last event that was posted, once a pause is over. */
 const continueAfter = (
@@ -201,7 +201,7 @@ const proceed = (
   batch: Batch,
   context: DecisionContext
 ): Changes.Decision<Outcome.Disabling> => {
-  if (Option.isNone(replay)) return { result: null, changes: Outcome.finish(claimed) }
+  if (Option.isNone(replay)) return { result: null, changes: Changes.finish(claimed) }
   if (Option.isNone(webhook) || webhook.value.status === "disabled") {
     return { result: null, changes: end({ claimed, replay: replay.value }) }
   }
@@ -314,7 +314,7 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
           result: null,
           changes: Changes.all(
             ...Option.toArray(replay).map((row) => WebhookReplayRows.remove(row)),
-            Outcome.finish(claimed)
+            Changes.finish(claimed)
           )
         })))
 

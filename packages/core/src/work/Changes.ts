@@ -203,6 +203,8 @@ export const raise = (event: RaisedEvent): Changes => ({ raise: [event] })
 export const enqueue = (work: Enqueued): Changes => ({ enqueue: [work] })
 export const throttle = (lane: Throttle): Changes => ({ throttle: [lane] })
 export const settle = (settlement: Settlement): Changes => ({ settle: settlement })
+/** Ends claimed work. */
+export const finish = (claimed: ClaimedWork): Changes => settle({ claimed, outcome: "finish" })
 
 /** Builds changes to the rows of one table. */
 export interface Rows<Columns extends object, KeyColumn extends keyof Columns & string> {

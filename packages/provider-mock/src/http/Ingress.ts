@@ -1,6 +1,6 @@
-import { inLanes } from "@messaging-crm/core/EventLanes"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { limits } from "@messaging-crm/core/Limits"
+import { inOrderByPerson } from "@messaging-crm/core/ProviderEventOrder"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { ByteSize, Effect, Exit, Layer, Option, Schema, Semaphore } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -49,7 +49,11 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     if (Option.isNone(body)) return unreadable
     if ((yield* secrets.sha256(body.value)) !== digest) return invalidSignature
     const { events } = yield* decode(body.value)
-    const outcomes = yield* inLanes(events, { concurrency: lanes_max }, (event) => Effect.exit(inbound.receive(event)))
+    const outcomes = yield* inOrderByPerson(
+      events,
+      { concurrency: lanes_max },
+      (event) => Effect.exit(inbound.receive(event))
+    )
     // Repeating an event for an unknown channel would not help, so it counts as received.
     yield* Effect.orDie(Exit.asVoidAll(outcomes.filter((outcome) => !isUnknown(outcome))))
     return answer(200, "ok")

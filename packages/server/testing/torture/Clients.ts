@@ -7,7 +7,7 @@ import * as Processes from "../Processes.ts"
 import type { Cluster } from "./Cluster.ts"
 import type { Answer, InboundMessage } from "./History.ts"
 import type { Operators } from "./Operators.ts"
-import type { Caller, Key, Recorder, Wish } from "./Recorder.ts"
+import type { Caller, Key, PlannedRequest, Recorder } from "./Recorder.ts"
 import * as Wishes from "./Wishes.ts"
 
 /** Returns whether the outcome is not known yet, so that the same request is repeated. */
@@ -15,7 +15,8 @@ const isOpen = (answer: Answer | null): boolean =>
   answer === null || answer.status >= 500 || answer.status === 429 || answer.status === 401
   || (answer.status === 409 && answer.retry_after_seconds !== null)
 
-const isRepeatable = ({ idempotency_key, method }: Wish): boolean => method === "GET" || idempotency_key !== undefined
+const isRepeatable = ({ idempotency_key, method }: PlannedRequest): boolean =>
+  method === "GET" || idempotency_key !== undefined
 
 const dataOf = (answer: Answer): ReadonlyArray<Readonly<Record<string, unknown>>> => {
   const { body } = answer
@@ -28,7 +29,7 @@ const remember = <A>(values: Array<A>, value: A, isSame: (one: A) => boolean = (
 }
 
 /** Learns the IDs in an answer. */
-const learn = (known: Wishes.Known, { operation }: Wish, answer: Answer): void => {
+const learn = (known: Wishes.Known, { operation }: PlannedRequest, answer: Answer): void => {
   if (answer.status >= 300) return
   for (const row of dataOf(answer)) {
     const id = String(row["id"])
@@ -67,7 +68,7 @@ export interface World {
 }
 
 /** Repeats a request, each time with a random key and to the next server, as one may be down, until its outcome is known. */
-const fulfill = Effect.fnUntraced(function*({ cluster, keys, recorder }: World, caller: Caller, wish: Wish) {
+const fulfill = Effect.fnUntraced(function*({ cluster, keys, recorder }: World, caller: Caller, wish: PlannedRequest) {
   const servers = yield* Random.shuffle(cluster.servers)
   while (true) {
     for (const server of servers) {

@@ -23,7 +23,7 @@ import { TestClock } from "effect/testing"
 import { pick } from "../Pick.ts"
 import type { Defect } from "./Defects.ts"
 import type { Call, FinalState, History, InboundMessage, ReceivedDelivery, Resource } from "./History.ts"
-import { Known, phones, type Scene, setUp, type Wish, wishes } from "./MemoryWishes.ts"
+import { type MemoryRequest, phones, type Scene, SeenResources, setUp, wishes } from "./MemoryWishes.ts"
 import { answerOf } from "./Recorder.ts"
 import { isSuccess, resourcesIn } from "./Requests.ts"
 
@@ -72,7 +72,7 @@ const receiving = (now: () => number, received: Array<ReceivedDelivery>) =>
 class Recording {
   readonly calls: Array<Call> = []
   readonly inbound: Array<InboundMessage> = []
-  readonly known = new Known()
+  readonly known = new SeenResources()
   readonly #handler: Handler
   readonly #scene: Scene
   readonly now: () => number
@@ -86,7 +86,7 @@ class Recording {
   readonly request = Effect.fnUntraced(function*(
     this: Recording,
     client: number,
-    wish: Wish,
+    wish: MemoryRequest,
     idempotency_key: string | null,
     isLost: boolean
   ) {
@@ -119,7 +119,7 @@ class Recording {
   })
 
   /** Makes a request, again if its answer is lost, and sometimes although it is not. */
-  readonly fulfill = Effect.fnUntraced(function*(this: Recording, client: number, wish: Wish, unique: string) {
+  readonly fulfill = Effect.fnUntraced(function*(this: Recording, client: number, wish: MemoryRequest, unique: string) {
     const isWrite = wish.method !== "GET"
     const chance = yield* Random.next
     const repeat = this.request(client, wish, isWrite ? unique : null, false)

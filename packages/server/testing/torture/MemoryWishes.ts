@@ -32,7 +32,7 @@ export const setUp = Effect.gen(function*() {
 
 export type Scene = Effect.Success<typeof setUp>
 /** A request that a client wants to make. */
-export type Wish = Pick<Call, "operation"> & Pick<Call["request"], "body" | "method" | "path">
+export type MemoryRequest = Pick<Call, "operation"> & Pick<Call["request"], "body" | "method" | "path">
 
 export const phones = ["+491511234567", "+491511234568", "+491510000002", "+491510000003", "+491510000007"]
 
@@ -48,7 +48,7 @@ const template = (channel: Channel, value: string) => ({
 })
 
 /** The objects that clients have seen in responses. */
-export class Known {
+export class SeenResources {
   readonly contacts: Array<string> = []
   readonly conversations: Array<string> = []
   readonly messages: Array<string> = []
@@ -74,16 +74,16 @@ const pickHot = (ids: ReadonlyArray<string>) => ids.length === 0 ? Effect.succee
 
 /** Every request that a client may make. */
 export const wishes = (
-  known: Known,
+  known: SeenResources,
   { channel, member_id }: Scene,
   unique: string
-): ReadonlyArray<Effect.Effect<Wish>> => {
+): ReadonlyArray<Effect.Effect<MemoryRequest>> => {
   const write = (
     operation: Call["operation"],
     path: Effect.Effect<string>,
     body: unknown,
-    method: Wish["method"] = "POST"
-  ) => Effect.map(path, (path): Wish => ({ operation, method, path, body }))
+    method: MemoryRequest["method"] = "POST"
+  ) => Effect.map(path, (path): MemoryRequest => ({ operation, method, path, body }))
   const read = (operation: Call["operation"], path: Effect.Effect<string>) => write(operation, path, null, "GET")
   const at = (prefix: string, ids: ReadonlyArray<string>, suffix = "") =>
     Effect.map(pickHot(ids), (id) => `/${prefix}/${id}${suffix}`)
@@ -141,7 +141,7 @@ export const wishes = (
     }),
     write("webhooks.update", at("webhooks", known.webhooks), { event_types: ["send.failed"] }, "PATCH"),
     write("webhooks.replay", at("webhooks", known.webhooks, "/replay"), { since: "1970-01-01T00:00:00.000Z" }),
-    Effect.map(pick(known.webhooks.length < 3 ? [none] : known.webhooks.slice(2)), (id): Wish => ({
+    Effect.map(pick(known.webhooks.length < 3 ? [none] : known.webhooks.slice(2)), (id): MemoryRequest => ({
       operation: "webhooks.disable",
       method: "DELETE",
       path: `/webhooks/${id}`,

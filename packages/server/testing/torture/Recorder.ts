@@ -5,7 +5,7 @@ import type * as Processes from "../Processes.ts"
 import type { Answer, Call, OrganizationIndex } from "./History.ts"
 
 /** A request that a client repeats until the outcome is known. */
-export interface Wish {
+export interface PlannedRequest {
   readonly operation: KeyedOperation
   readonly method: "DELETE" | "GET" | "PATCH" | "POST"
   readonly path: string
@@ -61,7 +61,7 @@ export const answerOf = async (response: Response): Promise<Answer> => {
 const fetchAnswer = async (
   { url }: Processes.Server,
   secret: string,
-  { method, path, body, idempotency_key }: Wish,
+  { method, path, body, idempotency_key }: PlannedRequest,
   request_id: string
 ): Promise<Answer | null> => {
   const headers = new Headers({ authorization: `Bearer ${secret}`, "x-request-id": request_id })
@@ -115,7 +115,7 @@ export const make = () => {
     calls: calls as ReadonlyArray<Call>,
     now,
     /** Sends one request to a server. Returns null where no answer arrives. */
-    request: (caller: Caller, server: Processes.Server, key: Key, wish: Wish) =>
+    request: (caller: Caller, server: Processes.Server, key: Key, wish: PlannedRequest) =>
       Effect.promise(async () => {
         const request_id = nextId()
         const call = begin(caller, wish.operation, {

@@ -5,7 +5,7 @@ import { DateTime, Effect, Random } from "effect"
 import * as Processes from "../Processes.ts"
 import type { Organization } from "./Cluster.ts"
 import type { Resource } from "./History.ts"
-import type { Wish } from "./Recorder.ts"
+import type { PlannedRequest } from "./Recorder.ts"
 
 /** The objects that the clients of an organization have seen in responses. */
 export interface Known extends Organization {
@@ -55,15 +55,19 @@ const tag_names = ["vip", "VIP", "Straße", "STRASSE", "late", "new", "old"]
 /** A value that nobody else writes. */
 type Unique = (prefix: string) => string
 
-type Make = (known: Known, unique: Unique) => Effect.Effect<Wish>
+type Make = (known: Known, unique: Unique) => Effect.Effect<PlannedRequest>
 
 /** A request that is safe to repeat. */
-const write = (wish: Omit<Wish, "idempotency_key">, unique: Unique): Wish => ({
+const write = (wish: Omit<PlannedRequest, "idempotency_key">, unique: Unique): PlannedRequest => ({
   ...wish,
   idempotency_key: unique("idempotency")
 })
 
-const get = (operation: Wish["operation"], path: string): Wish => ({ operation, method: "GET", path })
+const get = (operation: PlannedRequest["operation"], path: string): PlannedRequest => ({
+  operation,
+  method: "GET",
+  path
+})
 
 const contactFields = Effect.fnUntraced(function*({ member_id, tags }: Known, unique: Unique) {
   const owner = { owner_user_id: (yield* chance(0.5)) ? member_id : null }
@@ -127,7 +131,7 @@ const catalog: Readonly<Record<string, Make>> = {
 }
 
 const onConversation =
-  (operation: Wish["operation"], method: "PATCH" | "POST", suffix: string) =>
+  (operation: PlannedRequest["operation"], method: "PATCH" | "POST", suffix: string) =>
   (bodyOf: (known: Known) => Effect.Effect<Resource | undefined>): Make =>
     Effect.fnUntraced(function*(known, unique) {
       const path = `/conversations/${yield* pickHot(known.conversations)}${suffix}`
@@ -187,7 +191,7 @@ const conversations: Readonly<Record<string, Make>> = {
 const webhooks_max = 3
 
 const onWebhook =
-  (operation: Wish["operation"], method: "DELETE" | "PATCH" | "POST", suffix: string) =>
+  (operation: PlannedRequest["operation"], method: "DELETE" | "PATCH" | "POST", suffix: string) =>
   (bodyOf: (known: Known) => Effect.Effect<Resource | undefined>): Make =>
     Effect.fnUntraced(function*(known, unique) {
       const id = yield* pick(known.webhooks)
@@ -268,5 +272,5 @@ const makers: Readonly<Record<string, Make>> = { ...contacts, ...catalog, ...con
 const wheel = Object.entries(makers).flatMap(([name, make]) => Array.from({ length: weights[name] ?? 2 }, () => make))
 
 /** Returns the next wish of a client. */
-export const next = (known: Known, unique: Unique): Effect.Effect<Wish> =>
+export const next = (known: Known, unique: Unique): Effect.Effect<PlannedRequest> =>
   Effect.flatMap(pick(wheel), (make) => make === undefined ? Effect.die("There is no operation.") : make(known, unique))

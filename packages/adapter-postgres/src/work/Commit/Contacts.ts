@@ -2,7 +2,7 @@
 import type { Alias, Update } from "@messaging-crm/core/Changes"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import type { Table } from "@messaging-crm/core/Table"
-import { anyNumber, type Owned, type Part, type Values } from "./Statement.ts"
+import { anyNumber, type Owned, type Part, type Values } from "./Part.ts"
 
 /**
  * Updates the search text and tags of contacts.

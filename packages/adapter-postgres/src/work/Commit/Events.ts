@@ -1,7 +1,7 @@
 /** Events and their deliveries to webhooks, and the failed deliveries of disabled webhooks. */
 import { fullBodyOf, type RaisedEvent } from "@messaging-crm/core/Changes"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { anyNumber, type CommitRequest, type Owned, type Part, type Traced, type Values } from "./Statement.ts"
+import { anyNumber, type CommitRequest, type Owned, type Part, type Traced, type Values } from "./Part.ts"
 
 export const abandoned = ({ json, parameter }: Values, { changes, organization_id }: CommitRequest): Part => ({
   name: "deliveries_abandoned",

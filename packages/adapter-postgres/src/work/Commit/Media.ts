@@ -1,4 +1,4 @@
-import { exactly, type Owned, type Part, type Values } from "./Statement.ts"
+import { exactly, type Owned, type Part, type Values } from "./Part.ts"
 
 /** Completes files whose bytes are already stored: from then on, they are visible. */
 export const inserted = ({ json, parameter }: Values, rows: ReadonlyArray<Owned<object>>): Part => ({

@@ -3,7 +3,7 @@ import { type Activity, type Expectation, type Removal, touchedId, type Update }
 import { type ActivityPart, lock_order, type Table } from "@messaging-crm/core/Table"
 import { withTextTimes } from "@messaging-crm/core/Timestamps"
 import { Record } from "effect"
-import { anyNumber, exactly, type Owned, type Part, type Values } from "./Statement.ts"
+import { anyNumber, exactly, type Owned, type Part, type Values } from "./Part.ts"
 
 /** Returns the place of a table in the order of locks. */
 const rankOf = ({ name }: Table): number => lock_order.findIndex((each) => each === name)

@@ -1,41 +1,175 @@
-/** Types that the parts of a commit's statement share. */
-import type { Changes } from "@messaging-crm/core/Changes"
-import type { OrganizationId } from "@messaging-crm/core/Ids"
+/** Builds the statement of a commit, or of several of one shape. */
+import { type Changes, type Settlement } from "@messaging-crm/core/Changes"
+import { MediaRows } from "@messaging-crm/core/Media"
+import type { Table } from "@messaging-crm/core/Table"
+import { withTextTimes } from "@messaging-crm/core/Timestamps"
+import * as Audit from "../Audit.ts"
+import { active } from "./Batch.ts"
+import * as Contacts from "./Contacts.ts"
+import * as Events from "./Events.ts"
+import * as Media from "./Media.ts"
+import { type CommitRequest, exactly, type Owned, type Part, type Values } from "./Part.ts"
+import * as Rows from "./Rows.ts"
+import * as Work from "./Work.ts"
 
-/** A part of the statement: one common table expression. */
-export interface Part {
-  readonly name: string
-  readonly body: string
-  /** The condition that the main query checks. */
-  readonly requires: string
-  /** The meaning of a failure; a conflict if absent. */
-  readonly failure?: "lease lost" | "subscribed"
+type CommitRequests = readonly [CommitRequest, ...ReadonlyArray<CommitRequest>]
+
+const recorded = (
+  { json, parameter }: Values,
+  records: ReadonlyArray<Owned<NonNullable<Changes["response"]>>>
+): Part => ({
+  name: "responses_recorded",
+  body: `
+    INSERT INTO idempotency_keys (
+      organization_id, key, fingerprint, status, body, sealed, request_id, created_at
+    )
+    SELECT organization_id, key, fingerprint, status, decode(body, 'base64'), sealed, request_id, created_at
+    FROM jsonb_to_recordset(${
+    json(
+      records.map(({ body, ...record }) => ({
+        ...record,
+        body: body === null ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64")
+      }))
+    )
+  }) AS g (
+      organization_id uuid, key text, fingerprint text, status smallint, body text, sealed boolean, request_id text,
+      created_at timestamptz
+    )
+    RETURNING 1`,
+  requires: exactly("responses_recorded", parameter(records.length))
+})
+
+const audited = ({ json, parameter }: Values, records: ReadonlyArray<Owned<NonNullable<Changes["audit"]>>>): Part => ({
+  name: "audited",
+  body: `${Audit.insert}(NULL::audit_records, ${json(records)}) RETURNING 1`,
+  requires: exactly("audited", parameter(records.length))
+})
+
+/** Locks the stored callbacks that changes come from, so that none is deleted before the commit ends. */
+const stored = ({ parameter }: Values, callbacks: ReadonlyArray<string>): Part => {
+  const ids = Array.from(new Set(callbacks)).toSorted()
+  return {
+    name: "callbacks_stored",
+    body: `
+    SELECT 1 FROM provider_callbacks WHERE id = ANY(${parameter(ids)}::uuid[]) ORDER BY id FOR KEY SHARE`,
+    requires: exactly("callbacks_stored", parameter(ids.length)),
+    failure: "lease lost"
+  }
 }
 
-/** Adds parameters to the statement. Both functions return the SQL text of the parameter. */
-export interface Values {
-  readonly parameter: (value: unknown) => string
-  /** The same for rows that PostgreSQL reads as `jsonb`. */
-  readonly json: (rows: ReadonlyArray<object>) => string
+/** Merges the changes of several commits. */
+const merged = (requests: CommitRequests) => {
+  const each = <Row extends object>(rowsOf: (changes: Changes) => ReadonlyArray<Row> | undefined) =>
+    requests.flatMap(({ changes, organization_id, trace }) =>
+      (rowsOf(changes) ?? []).map((row) => ({ ...row, organization_id, trace }))
+    )
+  const one = <Row extends object>(rowOf: (changes: Changes) => Row | undefined): ReadonlyArray<Owned<Row>> =>
+    requests.flatMap(({ changes, organization_id }) => {
+      const row = rowOf(changes)
+      return row === undefined ? [] : [{ ...row, organization_id }]
+    })
+  return {
+    expect: each(({ expect }) => expect),
+    remove: each(({ remove }) => remove),
+    update: each(({ update }) => update),
+    insert: requests.flatMap(({ changes: { insert = [] }, organization_id }) =>
+      insert.map(({ rows, table }) => ({ table, rows: rows.map((row) => ({ organization_id, ...row })) }))
+    ),
+    aliases: each(({ aliases }) => aliases),
+    raise: each(({ raise }) => raise),
+    enqueue: each(({ enqueue }) => enqueue),
+    throttle: each(({ throttle }) => throttle),
+    touch: one(({ touch }) => touch),
+    settle: requests.flatMap(({ changes: { settle } }): ReadonlyArray<Settlement> =>
+      settle === undefined ? [] : [settle]
+    ),
+    callbacks: requests.flatMap(({ changes: { callback } }) => callback ?? []),
+    responses: one(({ response }) => response),
+    audit: one(({ audit }) => audit)
+  }
 }
 
-/** The changes of one operation, with its organization. */
-export interface CommitRequest {
-  readonly organization_id: OrganizationId
-  readonly changes: Changes
-  /** Whether a webhook might subscribe to the events. Otherwise the statement requires that none does, and costs a third less. */
-  readonly isSubscribed: boolean
-  /** The trace that the commit runs in. */
-  readonly trace: string | null
+/** Returns the parts of the changes, in the order in which they lock rows. */
+const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> => {
+  const {
+    aliases,
+    audit,
+    callbacks,
+    enqueue,
+    expect,
+    insert,
+    raise,
+    responses,
+    remove,
+    settle,
+    throttle,
+    touch,
+    update
+  } = merged(
+    requests
+  )
+  const [first] = requests
+  const updates = Rows.byTable(update)
+  const touched = touch.length === 0
+    ? []
+    : active.filter((one) => !updates.some(([table]) => table === one))
+  const locked: ReadonlyArray<readonly [Table, ReadonlyArray<Part>]> = [
+    ...Rows.byTable(expect).map((some) => [some[0], [Rows.expected(values, some)]] as const),
+    ...Rows.byTable(remove).map((some) => [some[0], [Rows.removed(values, some)]] as const),
+    ...[...updates, ...touched.map((table) => [table, []] as const)].map(([table, rows]) =>
+      [table, [Rows.updated(values, table, rows, touch), ...Contacts.updatedWith(table, rows)]] as const
+    )
+  ]
+  const raised = raise.length === 0
+    ? []
+    : first.isSubscribed
+    ? Events.raised(values, raise, first.changes.abandon ?? [])
+    : [Events.unsubscribed(values, raise)]
+  return [
+    ...(responses.length === 0 ? [] : [recorded(values, responses)]),
+    ...(first.changes.settle === undefined
+      ? []
+      : [Work.settled(values, { ...first.changes.settle, kind: first.changes.settle.claimed.kind }, settle)]),
+    ...(callbacks.length === 0 ? [] : [stored(values, callbacks)]),
+    ...Rows.inLockOrder(locked, ([table]) => table).flatMap(([, parts]) => parts),
+    ...Rows.byTable(insert).flatMap(([table, inserts]) => {
+      const rows = inserts.flatMap((some) => some.rows)
+      return [
+        table === MediaRows.table ? Media.inserted(values, rows) : Rows.inserted(values, table, rows),
+        ...Contacts.insertedWith(values, table, rows)
+      ]
+    }),
+    ...(aliases.length === 0 ? [] : [Contacts.aliased(values, aliases)]),
+    ...((first.changes.abandon ?? []).length === 0 ? [] : [Events.abandoned(values, first)]),
+    ...raised,
+    ...Work.queued(values, { enqueue, raises: raise.length > 0 && first.isSubscribed, settle, throttle }),
+    ...(audit.length === 0 ? [] : [audited(values, audit)])
+  ]
 }
 
-/** Something with the organization that it belongs to. */
-export type Owned<A> = A & { readonly organization_id: OrganizationId }
-
-/** Something with the trace of its commit. */
-export interface Traced {
-  readonly trace: string | null
+/**
+ * Returns the statement that applies the changes of commits of one shape, and its
+ * parameters. It applies all of them, or none if one of them cannot be applied.
+ *
+ * `lock_timeout` is a PostgreSQL interval such as `100ms`; null keeps the session's.
+ */
+export const statementOf = (requests: CommitRequests, lock_timeout: string | null) => {
+  const parameters: Array<unknown> = [lock_timeout]
+  const parameter = (value: unknown) => `$${parameters.push(value)}`
+  const json = (rows: ReadonlyArray<object>) => `${parameter(JSON.stringify(rows.map(withTextTimes)))}::jsonb`
+  const parts = partsOf({ parameter, json }, requests)
+  const all = (failure: Part["failure"]) =>
+    ["true", ...parts.filter((part) => part.failure === failure).map(({ requires }) => requires)].join(" AND ")
+  const [first] = requests
+  const raises = first.changes.raise !== undefined && first.changes.raise.length > 0
+  return {
+    parameters,
+    text: `WITH ${parts.map(({ body, name }) => `${name} AS (${body})`).join(", ")}
+      SELECT commit_requires(${all("lease lost")}, ${all(undefined)})${
+      !raises ? "" : first.isSubscribed
+        ? `, ${Events.fullIds} AS full_ids`
+        : `, commit_requires_no_subscriber(${all("subscribed")})`
+    }
+      WHERE set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true) IS NOT NULL`
+  }
 }
-
-export const anyNumber = (name: string): string => `(SELECT count(*) FROM ${name}) >= 0`
-export const exactly = (name: string, count: string): string => `(SELECT count(*) FROM ${name}) = ${count}::integer`

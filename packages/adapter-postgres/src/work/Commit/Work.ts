@@ -1,7 +1,7 @@
 /** Work that a commit settles and enqueues, and the lanes that it opens and throttles. `../WorkQueue.ts` describes lanes. */
 import type { Enqueued, Settlement, Throttle } from "@messaging-crm/core/Changes"
 import { lanes, type Work, type WorkKind } from "@messaging-crm/core/WorkQueue"
-import { anyNumber, exactly, type Owned, type Part, type Traced, type Values } from "./Statement.ts"
+import { anyNumber, exactly, type Owned, type Part, type Traced, type Values } from "./Part.ts"
 
 /** Returns the name of a lane, which begins with its kind. */
 export const laneName = ({ kind, lane }: Pick<Work, "kind" | "lane">): string => `${kind}:${lane}`

@@ -1,13 +1,13 @@
 /**
- * Event lanes: the order in which the events of a callback are applied.
+ * The order in which the events of a callback are applied.
  *
  * Events about one person or one message are applied in the order in which the network reported them, and others concurrently.
  */
 import { Effect } from "effect"
 import type { ProviderEvent } from "./ProviderEvents.ts"
 
-/** Returns the lane of an event: its channel, and the person or the message that it is about. */
-const laneOf = (event: ProviderEvent): string => `${event.channel_id}|${subjectOf(event)}`
+/** Returns what the event is about: its channel, and the person or the message. Events about the same keep their order. */
+const aboutOf = (event: ProviderEvent): string => `${event.channel_id}|${subjectOf(event)}`
 
 const subjectOf = (event: ProviderEvent): string => {
   switch (event.event) {
@@ -25,24 +25,24 @@ const subjectOf = (event: ProviderEvent): string => {
 }
 
 /**
- * Processes events in lanes, those of one lane in order and different lanes concurrently, and returns the results in the
- * order of the events. `within` wraps all events of a lane.
+ * Processes events, those about one person or message in order and others concurrently, and returns the results in the
+ * order of the events. `within` wraps all events about one.
  */
-export const inLanes = Effect.fnUntraced(function*<A>(
+export const inOrderByPerson = Effect.fnUntraced(function*<A>(
   events: ReadonlyArray<ProviderEvent>,
-  { concurrency, within = (_, lane) => lane }: {
+  { concurrency, within = (_, sequence) => sequence }: {
     readonly concurrency: number
-    readonly within?: (name: string, lane: Effect.Effect<void>) => Effect.Effect<void>
+    readonly within?: (about: string, sequence: Effect.Effect<void>) => Effect.Effect<void>
   },
   process: (event: ProviderEvent) => Effect.Effect<A>
 ) {
   const results = new Map<ProviderEvent, A>()
   const one = (event: ProviderEvent) => Effect.map(process(event), (result) => results.set(event, result))
   yield* Effect.forEach(
-    Map.groupBy(events, laneOf),
-    ([name, lane]) => within(name, Effect.forEach(lane, one, { discard: true })),
+    Map.groupBy(events, aboutOf),
+    ([about, sequence]) => within(about, Effect.forEach(sequence, one, { discard: true })),
     { concurrency, discard: true }
   )
-  // Every event is in one lane.
+  // Every event is in one sequence.
   return events.map((event) => results.get(event) as A)
 })

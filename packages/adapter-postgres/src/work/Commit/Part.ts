@@ -1,0 +1,41 @@
+/** Types that the parts of a commit's statement share. */
+import type { Changes } from "@messaging-crm/core/Changes"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+
+/** A part of the statement: one common table expression. */
+export interface Part {
+  readonly name: string
+  readonly body: string
+  /** The condition that the main query checks. */
+  readonly requires: string
+  /** The meaning of a failure; a conflict if absent. */
+  readonly failure?: "lease lost" | "subscribed"
+}
+
+/** Adds parameters to the statement. Both functions return the SQL text of the parameter. */
+export interface Values {
+  readonly parameter: (value: unknown) => string
+  /** The same for rows that PostgreSQL reads as `jsonb`. */
+  readonly json: (rows: ReadonlyArray<object>) => string
+}
+
+/** The changes of one operation, with its organization. */
+export interface CommitRequest {
+  readonly organization_id: OrganizationId
+  readonly changes: Changes
+  /** Whether a webhook might subscribe to the events. Otherwise the statement requires that none does, and costs a third less. */
+  readonly isSubscribed: boolean
+  /** The trace that the commit runs in. */
+  readonly trace: string | null
+}
+
+/** Something with the organization that it belongs to. */
+export type Owned<A> = A & { readonly organization_id: OrganizationId }
+
+/** Something with the trace of its commit. */
+export interface Traced {
+  readonly trace: string | null
+}
+
+export const anyNumber = (name: string): string => `(SELECT count(*) FROM ${name}) >= 0`
+export const exactly = (name: string, count: string): string => `(SELECT count(*) FROM ${name}) = ${count}::integer`

@@ -1,0 +1,126 @@
+/**
+ * The provider for WhatsApp, Messenger, and Instagram over the Graph API.
+ *
+ * None of them deduplicates. Phone messaging and pages echo the send's id in
+ * their callbacks. Photo accounts do not, so a send whose response was lost stays
+ * `unknown` until it fails.
+ */
+import {
+  MessagingProvider,
+  type OutboundMessage,
+  ProviderBusy,
+  ProviderHeld,
+  ProviderOutcomeUnknown,
+  ProviderRejected,
+  ProviderUnavailable
+} from "@messaging-crm/core/MessagingProvider"
+import { traced } from "@messaging-crm/core/Traces"
+import { Effect, Layer, Option, Schema, Stream } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { type CloudAccount, CloudAccounts, type PhoneAccount } from "./CloudAccounts.ts"
+import { CloudSettings } from "./CloudSettings.ts"
+import { outcomeOf } from "./ErrorCodes.ts"
+import { baseUrlOf, call, type CallError } from "./GraphCalls.ts"
+import { otherSpellings } from "./People.ts"
+import { acceptedOf, AcceptedResponse, requestOf } from "./SendRequests.ts"
+import * as Templates from "./Templates.ts"
+
+const decodeResponse = Schema.decodeUnknownEffect(AcceptedResponse)
+const decodePage = Schema.decodeUnknownEffect(Templates.CatalogPage)
+
+/** The maximum number of pages of a catalog. More than that means a loop of cursors. */
+const pages_max = 1000
+
+/** Returns the outcome of a send whose call failed. */
+const outcomeOfCall = (error: CallError): ProviderRejected | ProviderBusy | ProviderOutcomeUnknown => {
+  switch (error._tag) {
+    case "Rejected":
+      return outcomeOf(error.reported)
+    case "NotSent":
+      return new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
+    case "ResponseLost":
+      return new ProviderOutcomeUnknown()
+  }
+}
+
+/** Returns whether an account can send a message. Only phone messaging has templates. */
+const canSend = (account: CloudAccount, { channel, content }: OutboundMessage): boolean =>
+  account.type === channel.type && (content.type === "text" || account.type === "phone_messaging")
+
+/** Layer for the provider, over the accounts and an HTTP client. */
+export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpClient.HttpClient> = Layer.effect(
+  MessagingProvider,
+  Effect.gen(function*() {
+    const accounts = yield* CloudAccounts
+    const client = yield* HttpClient.HttpClient
+    const settings = yield* CloudSettings
+
+    const deliver = traced("ProviderCloud.deliver")(function*(message: OutboundMessage) {
+      const found = yield* Effect.mapError(
+        accounts.find(message.channel),
+        () => new ProviderHeld({ reason: "provider_auth" })
+      )
+      if (Option.isNone(found)) return yield* new ProviderRejected({ reason: "provider_auth" })
+      const account = found.value
+      if (!canSend(account, message)) return yield* new ProviderRejected({ reason: "provider_rejected" })
+      const { body, path } = requestOf(account, message)
+      const request = HttpClientRequest.post(`${baseUrlOf(settings, account)}${path}`).pipe(
+        HttpClientRequest.bodyJsonUnsafe(body)
+      )
+      const response = yield* call(client, account, request).pipe(
+        Effect.mapError(outcomeOfCall),
+        Effect.timeoutOrElse({
+          duration: settings.deliver_time_max,
+          orElse: () => Effect.fail(new ProviderOutcomeUnknown())
+        })
+      )
+      // A response without a message ID proves nothing about the message.
+      const accepted = yield* Effect.mapError(decodeResponse(response), () => new ProviderOutcomeUnknown())
+      return acceptedOf(accepted, message.recipient)
+    })
+
+    const readPage = (account: PhoneAccount) =>
+      Effect.fnUntraced(function*({ after, page }: { readonly after: string | null; readonly page: number }) {
+        if (page > pages_max) return yield* new ProviderUnavailable()
+        const { business_account_id } = account
+        const request = HttpClientRequest.get(
+          `${baseUrlOf(settings, account)}/${encodeURIComponent(business_account_id)}/message_templates`,
+          {
+            urlParams: {
+              fields: Templates.fields,
+              limit: Templates.page_size,
+              ...(after === null ? {} : { after })
+            }
+          }
+        )
+        const read = yield* Effect.flatMap(call(client, account, request), decodePage)
+        const next = Templates.nextCursor(read)
+        // A page that announces a next page without a cursor is not the last page, so the response is invalid.
+        if (Option.isNone(next) && read.paging?.next !== undefined) return yield* new ProviderUnavailable()
+        return [
+          read.data.map(Templates.templateOf(business_account_id)),
+          Option.map(next, (cursor) => ({ after: cursor, page: page + 1 }))
+        ] as const
+      })
+
+    const templates = traced("ProviderCloud.templates")(function*(business_account_id: string) {
+      const account = yield* Effect.mapError(
+        accounts.findByBusinessAccount(business_account_id),
+        () => new ProviderUnavailable()
+      )
+      if (Option.isNone(account)) return yield* new ProviderUnavailable()
+      return yield* Stream.paginate({ after: null, page: 1 }, readPage(account.value)).pipe(
+        Stream.runCollect,
+        Effect.timeout(settings.templates_time_max),
+        Effect.mapError(() => new ProviderUnavailable())
+      )
+    })
+
+    return MessagingProvider.of({
+      dedup: "callback_ref",
+      expectedAliases: ({ type }, recipient) => type === "phone_messaging" ? otherSpellings(recipient) : [],
+      deliver,
+      templates
+    })
+  })
+)

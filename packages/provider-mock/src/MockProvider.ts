@@ -1,0 +1,208 @@
+/**
+ * A simulated messaging network, so that everything can be tried without an account.
+ *
+ * Like WhatsApp it does not deduplicate, and echoes the client's reference in
+ * its callbacks. Callbacks come later, out of order and sometimes twice, and each
+ * is queued until it is consumed.
+ */
+import type { SendId } from "@messaging-crm/core/Ids"
+import type { MessageStatusReported, ProviderEvent, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
+import {
+  type Accepted,
+  MessagingProvider,
+  type OutboundMessage,
+  ProviderBusy,
+  ProviderOutcomeUnknown,
+  ProviderRejected,
+  ProviderUnavailable
+} from "@messaging-crm/core/MessagingProvider"
+import { render } from "@messaging-crm/core/Templates"
+import { traced } from "@messaging-crm/core/Traces"
+import {
+  Chunk,
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  FiberSet,
+  HashMap,
+  Layer,
+  Option,
+  Queue,
+  Random,
+  Ref,
+  Result
+} from "effect"
+import type { Answer, Behavior } from "./Behaviors.ts"
+import { picture } from "./Picture.ts"
+import * as Scripts from "./Scripts.ts"
+import { templatesOf } from "./Templates.ts"
+
+export { Answer, Behavior } from "./Behaviors.ts"
+export { picture } from "./Picture.ts"
+export { Target } from "./Scripts.ts"
+
+/** A message that the network has accepted. */
+export interface AcceptedMessage extends Accepted {
+  readonly message: OutboundMessage
+  readonly accepted_at: DateTime.Utc
+}
+
+/** The maximum delay of a callback after its message was accepted. */
+const callback_delay_max_millis = 200
+
+/** The probability that a callback is repeated. */
+const repeat_probability = 0.2
+
+/** The network as a test or an operator controls it. */
+export class MockProvider extends Context.Service<MockProvider, {
+  /** All accepted messages, in order. A message that was accepted twice is listed twice. */
+  readonly accepted: Effect.Effect<ReadonlyArray<AcceptedMessage>>
+  /** The accepted messages of one reference or one recipient. Several for one reference mean a duplicate send. */
+  readonly acceptedOf: (
+    of: { readonly reference: SendId } | { readonly recipient: string }
+  ) => Effect.Effect<ReadonlyArray<AcceptedMessage>>
+  /** The pending callbacks. The consumer has to deliver what it takes from the queue. */
+  readonly callbacks: Queue.Dequeue<ProviderEvent>
+  /** Waits until all delayed callbacks are in the queue. */
+  readonly settled: Effect.Effect<void>
+  /** Sets the behavior for a message, for a recipient, or for the next calls. */
+  readonly script: (target: Scripts.Target, behavior: Behavior) => Effect.Effect<void>
+  /** A person writes, or anything else that a network can emit. */
+  readonly emit: (event: ProviderEvent) => Effect.Effect<void>
+  /** Takes the network down or up. While it is down, nothing is accepted and the catalog cannot be read. */
+  readonly setDown: (down: boolean) => Effect.Effect<void>
+}>()("@messaging-crm/provider-mock/MockProvider") {}
+
+/** Returns whether the values do not fit the template, which the network checks again. */
+const hasWrongValues = ({ channel, content }: OutboundMessage): boolean => {
+  if (content.type === "text") return false
+  const { components, id } = content.template
+  const template = templatesOf(channel.phone_messaging_business_account_id ?? "").find((one) => one.id === id)
+  return template !== undefined && Result.isFailure(render(template, components))
+}
+
+const make = Effect.gen(function*() {
+  const accepted = yield* Ref.make(Chunk.empty<AcceptedMessage>())
+  const calls = yield* Ref.make(HashMap.empty<string, number>())
+  const scripts = yield* Ref.make(Scripts.none)
+  const down = yield* Ref.make(false)
+  const callbacks = yield* Queue.unbounded<ProviderEvent>()
+  const later = yield* FiberSet.make<void>()
+
+  const emit = (event: ProviderEvent) => Effect.asVoid(Queue.offer(callbacks, event))
+
+  /** Queues each event after a random delay, so that they arrive in any order. */
+  const emitLater = Effect.fnUntraced(function*(events: ReadonlyArray<ProviderEvent>) {
+    for (const event of events) {
+      const times = (yield* Random.next) < repeat_probability ? 2 : 1
+      for (let time = 0; time < times; time++) {
+        const delay = Duration.millis(yield* Random.nextIntBetween(1, callback_delay_max_millis))
+        yield* FiberSet.run(later, Effect.delay(emit(event), delay))
+      }
+    }
+  })
+
+  const statusesOf = (
+    { message, provider_message_id, accepted_at }: AcceptedMessage,
+    { reports }: Behavior
+  ): ReadonlyArray<ProviderEvent> =>
+    (["sent", ...reports] as const).map((status, index): MessageStatusReported => ({
+      event: "message_status_reported",
+      channel_id: message.channel.id,
+      provider_message_id,
+      reference: message.reference,
+      status,
+      at: DateTime.add(accepted_at, { milliseconds: index })
+    }))
+
+  const replyTo = (
+    { message, provider_message_id, accepted_at }: AcceptedMessage,
+    { reply }: Behavior
+  ): ReadonlyArray<ProviderMessageReceived> =>
+    reply === null ? [] : [{
+      event: "message_received",
+      channel_id: message.channel.id,
+      provider_message_id: `${provider_message_id}.reply`,
+      from: { external_id: message.recipient, display_name: "Echo", username: null },
+      type: reply,
+      text: reply === "text" ? `echo: ${message.content.text}` : null,
+      media: reply === "text"
+        ? null
+        : { kind: reply, mime_type: "image/png", filename: null, transcript: null, bytes: picture },
+      sent_at: DateTime.add(accepted_at, { milliseconds: 10 })
+    }]
+
+  const accept = Effect.fnUntraced(function*(message: OutboundMessage, behavior: Behavior) {
+    const accepted_at = yield* DateTime.now
+    const added = yield* Ref.modify(accepted, (all) => {
+      const next = { message, accepted_at, provider_message_id: `mock.${message.reference}.${Chunk.size(all) + 1}` }
+      return [next, Chunk.append(all, next)]
+    })
+    yield* emitLater([...statusesOf(added, behavior), ...replyTo(added, behavior)])
+    return { provider_message_id: added.provider_message_id }
+  })
+
+  const nextAnswer = (message: OutboundMessage, { answers }: Behavior) =>
+    Ref.modify(calls, (counts) => {
+      const call = Option.getOrElse(HashMap.get(counts, message.reference), () => 0)
+      const answer: Answer = answers[call] ?? answers.at(-1) ?? answers[0]
+      return [answer, HashMap.set(counts, message.reference, call + 1)]
+    })
+
+  const deliver = traced("MockProvider.deliver")(function*(message: OutboundMessage) {
+    if (yield* Ref.get(down)) {
+      return yield* new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
+    }
+    // As WhatsApp, Messenger, and Instagram do.
+    if (message.content.text.trim() === "") return yield* new ProviderRejected({ reason: "provider_rejected" })
+    if (hasWrongValues(message)) return yield* new ProviderRejected({ reason: "template_invalid" })
+    const behavior = yield* Ref.modify(scripts, (all) => Scripts.choose(all, message))
+    const answer = yield* nextAnswer(message, behavior)
+    switch (answer.answer) {
+      case "accept":
+        return yield* accept(message, behavior)
+      case "accept_silently":
+        yield* accept(message, behavior)
+        return yield* new ProviderOutcomeUnknown()
+      case "drop_silently":
+        return yield* new ProviderOutcomeUnknown()
+      case "reject":
+        return yield* new ProviderRejected({ reason: answer.reason })
+      case "busy": {
+        const { reason, retry_after_seconds } = answer
+        return yield* new ProviderBusy({ reason, retry_after_seconds })
+      }
+    }
+  })
+
+  const templates = (account: string) =>
+    Effect.flatMap(
+      Ref.get(down),
+      (isDown) => isDown ? Effect.fail(new ProviderUnavailable()) : Effect.succeed(templatesOf(account))
+    )
+
+  const allAccepted = Effect.map(Ref.get(accepted), Chunk.toReadonlyArray)
+
+  return Context.make(MessagingProvider, { dedup: "callback_ref", deliver, templates }).pipe(
+    Context.add(MockProvider, {
+      accepted: allAccepted,
+      acceptedOf: (of) =>
+        Effect.map(
+          allAccepted,
+          (all) =>
+            all.filter(({ message }) =>
+              "reference" in of ? message.reference === of.reference : message.recipient === of.recipient
+            )
+        ),
+      callbacks,
+      settled: FiberSet.awaitEmpty(later),
+      script: (target, behavior) => Ref.update(scripts, (all) => Scripts.set(all, target, behavior)),
+      emit,
+      setDown: (value) => Ref.set(down, value)
+    })
+  )
+})
+
+/** Layer for one network: the provider, and its control. */
+export const layer: Layer.Layer<MessagingProvider | MockProvider> = Layer.effectContext(make)
