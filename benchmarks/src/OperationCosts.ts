@@ -27,7 +27,7 @@ import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
 import * as Provider from "../../packages/conformance/src/Provider.ts"
 import { percentile } from "./Percentiles.ts"
 
-/** What the cases must know of a database. */
+/** The facts of a database that the cases need. */
 interface Size {
   /** The number of contacts. */
   readonly contacts: number

@@ -33,19 +33,30 @@ const person: Person = {
   username: null
 }
 
-/** Inserts contacts by their number `n`, counted from 1: the SQL of a contact's text, and of how long ago it was updated. */
-/** Inserts contacts, each time with the same ids: which of them the search's sample has depends on their ids. */
+/**
+ * Inserts contacts by their number `n`, counted from 1: the SQL of a contact's text, and of how long ago it was updated. Their
+ * ids follow from `seed`. They determine which contacts are in the sample of a search.
+ */
 const insertMany = Effect.fnUntraced(function*(
   organization_id: OrganizationId,
   count: number,
-  { age, search_text }: { readonly age: Statement.Fragment; readonly search_text: Statement.Fragment }
+  { age, search_text, seed = globalThis.crypto.randomUUID() }: {
+    readonly age: Statement.Fragment
+    readonly search_text: Statement.Fragment
+    readonly seed?: string
+  }
 ) {
   const sql = yield* SqlClient.SqlClient
   const newest = DateTime.toDateUtc(Fixtures.after(0))
   yield* sql`
     WITH inserted AS (
       INSERT INTO contacts (organization_id, id, custom_values, search_text, updated_at)
-      SELECT ${organization_id}::uuid, md5(n::text)::uuid, '{}', ${search_text}, ${newest}::timestamptz - (${age})
+      SELECT
+        ${organization_id}::uuid,
+        overlay(overlay(md5(${seed}::text || n) PLACING '7' FROM 13) PLACING '8' FROM 17)::uuid,
+        '{}',
+        ${search_text},
+        ${newest}::timestamptz - (${age})
       FROM generate_series(1, ${count}::int) AS n
       RETURNING organization_id, id, search_text
     )
@@ -140,7 +151,8 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       const ours = yield* Fixtures.organization
       yield* insertMany(ours, 7000, {
         search_text: sql`CASE WHEN n % 9 = 0 AND n <= 180 THEN 'tarlin' ELSE 'known' END`,
-        age: sql`interval '1 ms' * n`
+        age: sql`interval '1 ms' * n`,
+        seed: "updated together"
       })
       // As the worker does when tables have grown.
       yield* sql`ANALYZE contacts, contact_texts`
