@@ -14,6 +14,7 @@ import {
   SearchTimeout
 } from "@messaging-crm/core/Contacts"
 import { MemberId, type OrganizationId, TagId } from "@messaging-crm/core/Ids"
+import type { PageRequest } from "@messaging-crm/core/Page"
 import { foldCase } from "@messaging-crm/core/Text"
 import { Arbitrary, Context, DateTime, Effect, Fiber, Latch, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -64,6 +65,26 @@ const insertMany = Effect.fnUntraced(function*(
     SELECT *
     FROM inserted
   `
+})
+
+/** Returns the ids of the first nine pages of a list. */
+const firstPages = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  criteria: Partial<ContactCriteria>,
+  size: number
+) {
+  const store = yield* ContactStore
+  const ids: Array<string> = []
+  let after: PageRequest["after"] = null
+  for (let page = 0; page < 9; page++) {
+    const match = { ...Fixtures.everyone, ...criteria }
+    const found: ReadonlyArray<Contact> = yield* store.list(organization_id, match, { after, size })
+    ids.push(...found.map(({ id }) => id))
+    const last = found.at(-1)
+    if (found.length < size || last === undefined) break
+    after = { at: last.updated_at, id: last.id }
+  }
+  return ids
 })
 
 it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => {
@@ -217,7 +238,6 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
   it.effect("gives the contacts with a text in their order, page by page, however many there are", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const store = yield* ContactStore
       const ours = yield* Fixtures.organization
       yield* insertMany(ours, 3000, {
         search_text: sql`concat_ws(
@@ -237,27 +257,86 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
           WHERE organization_id = ${ours} AND search_text LIKE ${`%${term}%`}
           ORDER BY updated_at DESC, id DESC
         `
-      const pagesOf = Effect.fnUntraced(function*(term: string, size: number, count: number) {
-        const ids: Array<string> = []
-        let after: { readonly at: DateTime.Utc; readonly id: string } | null = null
-        for (let page = 0; page < count; page++) {
-          const match = { ...Fixtures.everyone, search_terms: [term] } as const
-          const found: ReadonlyArray<Contact> = yield* store.list(ours, match, { after, size })
-          ids.push(...found.map(({ id }) => id))
-          const last = found.at(-1)
-          if (found.length < size || last === undefined) break
-          after = { at: last.updated_at, id: last.id }
-        }
-        return ids
-      })
       yield* Effect.forEach(
         ["everybody", "tenth", "hundredth", "rare", "oldest", "nobody"],
         (term) =>
           Effect.forEach([1, 3, 8, 60], (size) =>
             Effect.gen(function*() {
               const expected = (yield* idsOf(term)).slice(0, 9 * size).map(({ id }) => id)
-              assert.deepStrictEqual(yield* pagesOf(term, size, 9), expected, `${term}, pages of ${size}`)
+              const found = yield* firstPages(ours, { search_terms: [term] }, size)
+              assert.deepStrictEqual(found, expected, `${term}, pages of ${size}`)
             }))
       )
+    }))
+
+  it.effect("gives the contacts with a tag of a stage or an owner in their order, in the newest of them or beyond", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const { id: owner_user_id } = yield* Fixtures.member(ours)
+      const [frequent, old, rare] = yield* Effect.forEach(
+        ["frequent", "old", "rare"],
+        (name) => Fixtures.tag(ours, name)
+      )
+      yield* insertMany(ours, 6000, { search_text: sql`'known'`, age: sql`interval '1 ms' * (n / 2)` })
+      yield* sql`
+        WITH numbered AS (
+          SELECT id, row_number() OVER (ORDER BY updated_at DESC, id DESC) AS n
+          FROM contacts
+          WHERE organization_id = ${ours}
+        ), tagged AS (
+          INSERT INTO contact_tags (organization_id, contact_id, tag_id)
+          SELECT ${ours}, numbered.id, tag.id
+          FROM numbered,
+            LATERAL (VALUES
+              (${frequent?.id}::uuid, n % 4 = 0), (${old?.id}::uuid, n > 4400), (${rare?.id}::uuid, n % 1000 = 0)
+            ) AS tag (id, holds)
+          WHERE holds
+          RETURNING contact_id, tag_id
+        ), copies AS (
+          SELECT contact_id AS id, jsonb_agg(jsonb_build_object('id', tag_id, 'name', 'tag', 'color', 'red')) AS tags
+          FROM tagged
+          GROUP BY contact_id
+        )
+        UPDATE contacts c
+        SET lifecycle_stage = CASE WHEN n % 3 = 0 THEN 'customer' ELSE 'lead' END,
+          owner_user_id = CASE WHEN n % 2 = 0 THEN ${owner_user_id}::uuid END,
+          tags = coalesce(copies.tags, '[]')
+        FROM numbered
+        LEFT JOIN copies ON copies.id = numbered.id
+        WHERE c.organization_id = ${ours} AND c.id = numbered.id
+      `
+      // As the worker does when tables have grown.
+      yield* sql`ANALYZE contacts, contact_tags`
+      const cases = [frequent, old, rare].flatMap((tag) =>
+        [{ lifecycle_stage: "customer" }, { owner_user_id }, { lifecycle_stage: "lead", owner_user_id }].flatMap(
+          (place) =>
+            [null, Fixtures.after(-2000)].map((updated_since) =>
+              ({ ...place, tag_id: tag?.id, updated_since }) as Partial<ContactCriteria>
+            )
+        )
+      )
+      for (const criteria of cases) {
+        const { lifecycle_stage, owner_user_id, tag_id, updated_since } = { ...Fixtures.everyone, ...criteria }
+        const rows = yield* sql<{ readonly id: string }>`
+          SELECT id
+          FROM contacts c
+          WHERE organization_id = ${ours} AND id IN (
+              SELECT contact_id FROM contact_tags WHERE organization_id = ${ours} AND tag_id = ${tag_id}
+            )
+            AND (${lifecycle_stage}::text IS NULL OR lifecycle_stage = ${lifecycle_stage})
+            AND (${owner_user_id}::uuid IS NULL OR owner_user_id = ${owner_user_id})
+            AND (updated_at >= ${updated_since === null ? null : DateTime.toDateUtc(updated_since)}) IS NOT FALSE
+          ORDER BY updated_at DESC, id DESC
+        `
+        for (const size of [7, 51]) {
+          const found = yield* firstPages(ours, criteria, size)
+          assert.deepStrictEqual(
+            found,
+            rows.slice(0, 9 * size).map(({ id }) => id),
+            JSON.stringify({ ...criteria, size })
+          )
+        }
+      }
     }))
 })
