@@ -1,0 +1,187 @@
+/** The operations whose cost is compared, each as one run on a database. */
+import type { CurrentActor } from "@messaging-crm/core/Actor"
+import {
+  type ContactCriteria,
+  Contacts,
+  ContactStore,
+  criteriaOf,
+  type SearchTerms,
+  UpdateContact
+} from "@messaging-crm/core/Contacts"
+import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
+import { type ConversationFilters, ConversationStore, everyConversation } from "@messaging-crm/core/Conversations"
+import { AnyEventType, EventStore } from "@messaging-crm/core/Events"
+import { ChannelId, ContactId, ConversationId, MemberId, TagId } from "@messaging-crm/core/Ids"
+import { MessageStore } from "@messaging-crm/core/Messages"
+import type { PageRequest } from "@messaging-crm/core/Page"
+import { everySend, type SendFilters, SendMessage, Sends, SendStore } from "@messaging-crm/core/Sends"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import type { Effect } from "effect"
+import { DateTime } from "effect"
+import type { SqlClient } from "effect/sql"
+import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
+
+/** The facts of a database that the cases need. */
+export interface Size {
+  /** The number of contacts. */
+  readonly contacts: number
+  /** Conversations whose reply window is open. */
+  readonly conversations: ReadonlyArray<ConversationId>
+  /** Values that contacts have. */
+  readonly known: { readonly phone: string; readonly email_key: string; readonly external_id: string }
+  /** Where the 200th page of a list begins; null if there is none. */
+  readonly page_200: { readonly [list in "contacts" | "conversations" | "messages"]: PageRequest | null }
+}
+
+export type Services =
+  | Contacts
+  | ContactUpserts
+  | ContactStore
+  | ConversationStore
+  | EventStore
+  | MessageStore
+  | Sends
+  | SendStore
+  | CurrentActor
+  | SqlClient.SqlClient
+
+/** Makes one run of an operation, or returns null where the database is too small for it. */
+type Case = (size: Size, run: number) => Effect.Effect<unknown, unknown, Services> | null
+
+export const page_size = 50
+/** A list reads one row more than the page, to see whether another page follows. */
+export const page_1: PageRequest = { after: null, size: page_size + 1 }
+export const thread = ConversationId.make(Crowd.id("conversation", 1))
+
+const everyone: ContactCriteria = criteriaOf({})
+
+/** A number up to `count` that shows no pattern. */
+const spread = (run: number, count: number): number => 1 + (run * 7_919 + 13) % count
+
+/** A contact of the large organization. */
+const contactOf = (size: Size, run: number): ContactId => {
+  const number = spread(run, size.contacts)
+  return number % 100 < 90 ? ContactId.make(Crowd.id("contact", number)) : contactOf(size, run + 1)
+}
+
+const contacts = (match: Partial<ContactCriteria>): Case => () =>
+  ContactStore.use((store) => store.list(Crowd.large, { ...everyone, ...match }, page_1))
+
+/** Lists the contacts with a value that a contact has. */
+const known = (field: keyof Size["known"]): Case => (size, run) => contacts({ [field]: size.known[field] })(size, run)
+
+const text = (...search_terms: SearchTerms): Case => contacts({ search_terms })
+
+const conversations = (filters: Partial<ConversationFilters>): Case => () =>
+  ConversationStore.use((store) => store.list(Crowd.large, { ...everyConversation, ...filters }, page_1))
+
+const sendsOf = (filters: Partial<SendFilters>): Case => () =>
+  SendStore.use((store) => store.list(Crowd.large, { ...everySend, ...filters }, page_1))
+
+const eventsOf = (types: ReadonlyArray<AnyEventType>, since: Timestamp | null = null): Case => () =>
+  EventStore.use((store) => store.list(Crowd.large, { types, since }, page_1))
+
+const channel = (number: number) => ChannelId.make(Crowd.id("channel", number))
+const recently = DateTime.makeUnsafe("2026-11-20T11:00:00Z")
+const tag = (number: number) => ({ tag_id: TagId.make(Crowd.id("tag", 10 + number)) })
+export const member = (number: number) => MemberId.make(Crowd.id("member", number))
+
+export const cases: Readonly<Record<string, Case>> = {
+  "read a contact": (size, run) => ContactStore.use((store) => store.find(Crowd.large, contactOf(size, run))),
+  "list contacts": contacts({}),
+  "list contacts, page 200": ({ page_200 }) =>
+    page_200.contacts && ContactStore.use((store) => store.list(Crowd.large, everyone, page_200.contacts ?? page_1)),
+  "list conversations": conversations({}),
+  "list conversations, page 200": ({ page_200 }) =>
+    page_200.conversations &&
+    ConversationStore.use((store) => store.list(Crowd.large, everyConversation, page_200.conversations ?? page_1)),
+  "list open conversations": conversations({ status: "open" }),
+  "list a member's conversations": conversations({ assigned_user_id: member(1) }),
+  "list unassigned conversations": conversations({ unassigned: true }),
+  "list unassigned conversations, open": conversations({ unassigned: true, status: "open" }),
+  "list a contact's conversations": conversations({ contact_id: ContactId.make(Crowd.id("contact", 1)) }),
+  "list a channel's conversations": conversations({ channel_id: channel(3) }),
+  "list a channel's conversations of a member": conversations({ channel_id: channel(3), assigned_user_id: member(1) }),
+  "list a member's conversations on a channel without any": conversations({
+    channel_id: channel(4),
+    assigned_user_id: member(1)
+  }),
+  "list a channel's unassigned conversations": conversations({ channel_id: channel(3), unassigned: true }),
+  "list sends": sendsOf({}),
+  "list sent sends": sendsOf({ status: "sent" }),
+  "list failed sends": sendsOf({ status: "failed" }),
+  "list queued sends": sendsOf({ status: "queued" }),
+  "list sends with the status `unknown`": sendsOf({ status: "unknown" }),
+  "list sends since a time": sendsOf({ created_since: recently }),
+  "list a conversation's sends": sendsOf({ conversation_id: thread }),
+  "list events": eventsOf(AnyEventType.literals),
+  "list events of a type": eventsOf(["message.sent"]),
+  "list events of a type without any": eventsOf(["webhook.test"]),
+  "list events since a time": eventsOf(AnyEventType.literals, recently),
+  "read the next 100 events of a replay": () =>
+    EventStore.use((store) =>
+      store.next(Crowd.large, { types: ["message.sent"], until: DateTime.makeUnsafe(Crowd.now) }, {
+        after: { at: recently, id: Crowd.id("event", 0) },
+        size: 100
+      })
+    ),
+  "list messages": () => MessageStore.use((store) => store.list(Crowd.large, thread, page_1)),
+  "list messages, page 200": ({ page_200 }) =>
+    page_200.messages && MessageStore.use((store) => store.list(Crowd.large, thread, page_200.messages ?? page_1)),
+  "filter: a phone": known("phone"),
+  "filter: an email": known("email_key"),
+  "filter: an external id": known("external_id"),
+  "filter: updated since": contacts({ updated_since: recently }),
+  "filter: an owner of 1/5": contacts({ owner_user_id: member(0) }),
+  "filter: a stage of 3/7": contacts({ lifecycle_stage: "lead" }),
+  "filter: a tag of 2/5": contacts(tag(0)),
+  "filter: a tag of 1/20": contacts(tag(1)),
+  "filter: a tag of 1/2,000": contacts(tag(2)),
+  "filter: a tag of none": contacts(tag(9)),
+  "filter: a tag of the oldest": contacts(tag(3)),
+  "filter: a channel of nearly all": contacts({ channel: "phone_messaging" }),
+  "filter: a channel of 1/12": contacts({ channel: "photo_social" }),
+  "filter: a channel of 1/2,000": contacts({ channel: "page_messaging" }),
+  "filters: an owner of 1/5, a stage of 3/7": contacts({ owner_user_id: member(0), lifecycle_stage: "lead" }),
+  "filters: an owner of 1/5, a stage of 1/9,000": contacts({ owner_user_id: member(0), lifecycle_stage: "evangelist" }),
+  "filters: a tag of 1/20, a channel of 1/12": contacts({ ...tag(1), channel: "photo_social" }),
+  "filters: a tag of the oldest, a channel of 1/12": contacts({ ...tag(3), channel: "photo_social" }),
+  "filters: a text of 1/100, a tag of 1/20": contacts({ search_terms: ["berba"], ...tag(1) }),
+  "text of nobody": text("nobody has this"),
+  "text of nobody, a number": text("4915112345678"),
+  "text of everybody": text("49"),
+  "text of 1/10": text("gmbh"),
+  "text of 1/100": text("berba"),
+  "text of 1/10,000": text("zanzibar"),
+  "text of 1/10, only the oldest": text("vergessen"),
+  "text of another organization": text("elsewhere"),
+  "text of one character, common": text("a"),
+  "text of one character, of 1/10,000": text("漢"),
+  "text of one character, of nobody": text("ß"),
+  "text of two characters, common": text("an"),
+  "text of two characters, of 1/10,000": text("qx"),
+  "text of two characters, of nobody": text("q9"),
+  "a part of a number": text("+49 151 1", "491511"),
+  // Writes come last: they make contacts the most recent ones.
+  "update a contact's city": (size, run) =>
+    Contacts.use((contacts) => contacts.update(contactOf(size, run), UpdateContact.make({ city: `City ${run}` }))),
+  "update a contact's name": (size, run) =>
+    Contacts.use((contacts) => contacts.update(contactOf(size, run), UpdateContact.make({ first_name: `Kim ${run}` }))),
+  "upsert 100 contacts": (_, run) =>
+    ContactUpserts.use((all) =>
+      all.upsert(UpsertContacts.make({
+        match: "primary_email",
+        contacts: Array.from({ length: 100 }, (_, index) => ({
+          primary_email: `upserted-${index}@crowd.example`,
+          city: `City ${run}`
+        }))
+      }))
+    ),
+  "send a text": (size, run) =>
+    Sends.use((sends) =>
+      sends.send(
+        size.conversations[run % size.conversations.length] ?? thread,
+        SendMessage.make({ type: "text", text: "Hello" })
+      )
+    )
+}
