@@ -3,7 +3,7 @@ import { html, render, svg } from "lit-html"
 import * as activity from "./activity.mjs"
 import { customerDialog, startDialog } from "./dialogs.mjs"
 import * as inbox from "./inbox.mjs"
-import { attempt, call, onUpdate, place, state, update } from "./store.mjs"
+import { attempt, call, context, onUpdate, state, update } from "./store.mjs"
 import { applyStatus, focusComposer, thread } from "./thread.mjs"
 import * as webhooks from "./webhooks.mjs"
 
@@ -12,7 +12,7 @@ const icon = (path) => html`<svg viewBox="0 0 20 20" aria-hidden="true">${svg`<p
 const newMessage = () =>
   html`<span class="new">
   ${
-    place.canWrite
+    context.canWrite
       ? html`<button @click=${customerDialog} title="Send a message as a customer">As a customer</button>`
       : ""
   }
@@ -20,17 +20,21 @@ const newMessage = () =>
 
 /** The views in the order of their keys, 1 to 5. */
 const views = {
-  inbox: ["Inbox", "M3 10l2-6h10l2 6v6H3zM3 10h4l1 2h4l1-2h4", () => html`${inbox.list(newMessage())}${thread()}`],
-  ...place.isDevelopment ?
+  inbox: {
+    label: "Inbox",
+    path: "M3 10l2-6h10l2 6v6H3zM3 10h4l1 2h4l1-2h4",
+    draw: () => html`${inbox.list(newMessage())}${thread()}`
+  },
+  ...context.isDevelopment ?
     {
-      requests: ["Requests", "M4 7h11l-3-3M16 13H5l3 3", activity.requests],
-      sends: ["Sends", "M3 10l14-6-5 13-3-5z", activity.sends],
-      webhooks: [
-        "Webhooks",
-        "M6 13a3 3 0 1 0 3 3h5M8 5a3 3 0 1 1 4 4l2 4M14 13a3 3 0 1 1-2 5M9 9l-2.500 4.500",
-        webhooks.webhooks
-      ],
-      events: ["Events", "M11 3L4 11h5l-1 6 7-8h-5z", activity.events]
+      requests: { label: "Requests", path: "M4 7h11l-3-3M16 13H5l3 3", draw: activity.requests },
+      sends: { label: "Sends", path: "M3 10l14-6-5 13-3-5z", draw: activity.sends },
+      webhooks: {
+        label: "Webhooks",
+        path: "M6 13a3 3 0 1 0 3 3h5M8 5a3 3 0 1 1 4 4l2 4M14 13a3 3 0 1 1-2 5M9 9l-2.500 4.500",
+        draw: webhooks.webhooks
+      },
+      events: { label: "Events", path: "M11 3L4 11h5l-1 6 7-8h-5z", draw: activity.events }
     } :
     {}
 }
@@ -39,7 +43,7 @@ const navigation = () =>
   html`<nav aria-label="Views">
   <p class="brand"><svg viewBox="0 0 20 20" aria-hidden="true">${svg`<path d="M3 4h14v10H9l-4 3v-3H3z"></path>`}</svg>Console</p>
   ${
-    Object.entries(views).map(([name, [label, path]], index) =>
+    Object.entries(views).map(([name, { label, path }], index) =>
       html`<a href="#/${name}" title="Key: ${index + 1}"
     aria-current=${state.view === name ? "page" : "false"}>${icon(path)}${label}
     ${
@@ -58,8 +62,8 @@ const navigation = () =>
 </nav>`
 
 const app = () =>
-  html`<div class="app ${place.isDevelopment ? "" : "alone"} view-${state.view}">
-  ${place.isDevelopment ? navigation() : ""}<main>${views[state.view][2]()}</main></div>
+  html`<div class="app ${context.isDevelopment ? "" : "alone"} view-${state.view}">
+  ${context.isDevelopment ? navigation() : ""}<main>${views[state.view].draw()}</main></div>
   ${
     state.error === null ? "" : html`<div class="toast" role="alert">${state.error}
     <button aria-label="Dismiss" @click=${() => update({ error: null })}>×</button></div>`
@@ -142,7 +146,7 @@ const receivers = {
 }
 
 const connect = () => {
-  const stream = new EventSource(`${place.path}/stream`)
+  const stream = new EventSource(`${context.path}/stream`)
   for (const [name, receive] of Object.entries(receivers)) {
     stream.addEventListener(name, ({ data }) => receive(JSON.parse(data)))
   }

@@ -4,7 +4,7 @@ import { html } from "lit-html"
 const { development, path = "", write } = document.body.dataset
 
 /** Where the console is, and what it may do. */
-export const place = { path, isDevelopment: development === "true", canWrite: write === "true" }
+export const context = { path, isDevelopment: development === "true", canWrite: write === "true" }
 
 /** Everything that the page shows. Changes go through `update`. */
 export const state = {
@@ -80,7 +80,7 @@ export const update = (change = {}) => {
 
 /** Requests an operation from the server. A rejection throws an error with its message. */
 export const call = async (name, input = {}) => {
-  const response = await fetch(`${place.path}/call/${name}`, {
+  const response = await fetch(`${context.path}/call/${name}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(input)

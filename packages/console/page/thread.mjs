@@ -3,7 +3,7 @@ import { html } from "lit-html"
 import { details } from "./contact.mjs"
 import { templateDialog } from "./dialogs.mjs"
 import { follows } from "./statuses.mjs"
-import { attempt, call, channelName, clock, nameOf, place, segments, spaced, state, update } from "./store.mjs"
+import { attempt, call, channelName, clock, context, nameOf, segments, spaced, state, update } from "./store.mjs"
 
 /** The initials of a name, or the last digits of a number. */
 const initialsOf = (name) =>
@@ -201,7 +201,7 @@ const onComposerKey = (event) => {
 
 /** Puts the cursor into the composer, as the organization or as the customer. */
 export const focusComposer = (isCustomer) => {
-  update({ isCustomer: isCustomer && place.canWrite })
+  update({ isCustomer: isCustomer && context.canWrite })
   composer()?.focus()
 }
 
@@ -210,7 +210,7 @@ const writers = [["Reply", false, "Key: r"], ["As the customer", true, "Key: c"]
 
 const compose = (conversation) =>
   html`<form class="composer ${state.isCustomer ? "customer" : ""}" @submit=${submit}>
-  ${place.canWrite ? segments("Write as", writers, state.isCustomer, focusComposer) : ""}
+  ${context.canWrite ? segments("Write as", writers, state.isCustomer, focusComposer) : ""}
   <textarea rows="2" aria-label="Message" placeholder=${
     state.isCustomer
       ? `Write as ${nameOf(conversation.contact)}…` :
@@ -237,7 +237,7 @@ export const thread = () => {
   if (conversation === null) {
     return html`<section class="thread none"><p class="empty">Select a conversation.<br>
       <kbd>j</kbd>/<kbd>k</kbd>: move, <kbd>r</kbd>: reply${
-      place.canWrite ? html`, <kbd>c</kbd>: write as the customer` : ""
+      context.canWrite ? html`, <kbd>c</kbd>: write as the customer` : ""
     }</p></section>`
   }
   const pending = state.pending.filter(({ conversation_id }) => conversation_id === conversation.id)
