@@ -12,7 +12,7 @@
  *   Without one it fails after 15 minutes. A later rejection does not fail it sooner,
  *   because it does not prove that the earlier attempt sent nothing.
  */
-import { Context, DateTime, Duration, Effect, Option, Result, Schedule } from "effect"
+import { Context, DateTime, Duration, Effect, Option, Schedule } from "effect"
 import * as Holds from "../catalog/ChannelHolds.ts"
 import { SendId } from "../kernel/Ids.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
@@ -28,6 +28,7 @@ import {
   type ProviderRejected
 } from "./MessagingProvider.ts"
 import { complete, fail, loader } from "./SendCompletion.ts"
+import { channelHolder } from "./SendHolds.ts"
 import { isOpen, type OutgoingSend, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
 import { attemptsOf, nextAttempt } from "./SendSchedule.ts"
 
@@ -79,8 +80,8 @@ export const stop = (unsettled: Unsettled, reason: FailureReason, context: Decis
 
 /** Makes the operations that record an outcome of a claimed send and settle the claim. */
 export const recorder = Effect.gen(function*() {
-  const { run, settle } = yield* Decide
-  const holds = yield* Holds.ChannelHoldStore
+  const { settle } = yield* Decide
+  const channels = yield* channelHolder
   const loadCompletion = yield* loader
   const provider = yield* MessagingProvider
   const store = yield* SendStore
@@ -110,30 +111,9 @@ export const recorder = Effect.gen(function*() {
   const stopNow = (claimed: ClaimedWork, reason: FailureReason) =>
     settleSend(claimed, (send, context) => stop({ claimed, send, timeout }, reason, context))
 
-  /** Changes the hold of a send's channel, and returns whether that changed anything. */
-  const changeHold = (
-    { organization_id }: ClaimedWork,
-    { channel_id }: SendRow,
-    change: (found: Option.Option<Holds.ChannelHoldRow>, now: Timestamp) => Changes.Changes
-  ) =>
-    run(organization_id, {
-      load: holds.find(organization_id, channel_id),
-      decide: (found, { now }) => {
-        const changes = change(found, now)
-        return Result.succeed({ result: !Changes.isNone(changes), changes })
-      }
-    })
-
-  const pauseChannel = Effect.fnUntraced(function*(claimed: ClaimedWork, send: SendRow, reason: FailureReason) {
-    const { channel_id } = send
-    const isNew = yield* changeHold(claimed, send, (found, now) => Holds.pause(found, channel_id, reason, now))
-    const log = Effect.logError("Channel paused; its sends wait")
-    if (isNew) yield* Effect.annotateLogs(log, { channel_id, reason })
-  })
-
   /** Lets a send wait with its channel, as if the attempt had not begun. */
   const holdSend = Effect.fnUntraced(function*(claimed: ClaimedWork, send: SendRow, { reason }: ProviderHeld) {
-    yield* pauseChannel(claimed, send, reason)
+    yield* channels.pause(claimed, send, reason)
     yield* settleSend(claimed, (send, { now }) => {
       const hold = { held_at: now, until: null, level: 0 }
       return Changes.all(
@@ -149,7 +129,7 @@ export const recorder = Effect.gen(function*() {
     send: SendRow,
     { pauses_channel = false, reason }: ProviderRejected
   ) {
-    if (pauses_channel) yield* pauseChannel(claimed, send, reason)
+    if (pauses_channel) yield* channels.pause(claimed, send, reason)
     yield* stopNow(claimed, reason)
   })
 
@@ -188,14 +168,8 @@ export const recorder = Effect.gen(function*() {
     send: SendRow,
     { reason, retry_after_seconds, throttles }: ProviderBusy
   ) {
-    const { channel_id, first_attempt_at } = send
-    if (throttles === "channel") {
-      yield* changeHold(
-        claimed,
-        send,
-        (found, now) => Holds.throttle(found, channel_id, retry_after_seconds, now)
-      )
-    }
+    const { first_attempt_at } = send
+    if (throttles === "channel") yield* channels.throttle(claimed, send, retry_after_seconds)
     const now = yield* DateTime.now
     const [first, pauses] = [first_attempt_at ?? now, throttles === "recipient" ? throttles : "usual"] as const
     const attempt = attemptsOf(claimed.attempt, first, now, pauses)
