@@ -84,7 +84,7 @@ const newest_max = 1500
  * is the one of the list. Null if the page has other filters.
  *
  * Most such pages are filled, and this read costs less than the start of `find_contacts`. It reads nothing for a tag with
- * at most 100 contacts, which the function looks up.
+ * at most 20 contacts, which the function looks up.
  */
 export const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> | null => {
   const { columns, match, organization_id, page } = selected
@@ -101,7 +101,7 @@ export const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Stat
       FROM contacts c
       WHERE c.organization_id = ${organization_id} AND ${isIndexed} AND ${isOnPage(sql, selected)}
         AND EXISTS (
-          SELECT FROM contact_tags WHERE organization_id = ${organization_id} AND tag_id = ${tag_id} OFFSET 100
+          SELECT FROM contact_tags WHERE organization_id = ${organization_id} AND tag_id = ${tag_id} OFFSET 20
         )
       ORDER BY c.updated_at DESC, c.id DESC
       LIMIT ${sql.literal(String(newest_max))}
