@@ -20,8 +20,8 @@ const isRepeatable = (error: unknown): boolean =>
 /** Only the 409s that can succeed on a retry have a `Retry-After`: `request_processing`, and a `conflict` with concurrent changes. */
 const isPassing = ({ retryAfter, status }: MessagingCrmError): boolean => status === 409 && retryAfter !== null
 
-/** Returns a random duration between half and all of the given one, so that clients do not retry at the same moment. */
-export const jittered = (milliseconds: number): number => milliseconds * (1 + Math.random()) / 2
+/** Returns a random number of milliseconds from half to all of the given one, so that clients do not retry at the same moment. */
+export const jittered = (milliseconds: number): number => Math.floor(milliseconds * (1 + Math.random()) / 2)
 
 /** Returns the milliseconds to wait after failed attempt number `attempts` (from 1), or null after the last. */
 export const pauseAfter = (error: unknown, attempts: number): number | null => {
