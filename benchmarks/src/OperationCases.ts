@@ -29,7 +29,7 @@ export interface Size {
   readonly conversations: ReadonlyArray<ConversationId>
   /** Values that contacts have. */
   readonly known: { readonly phone: string; readonly email_key: string; readonly external_id: string }
-  /** Where the 200th page of a list begins; null if there is none. */
+  /** The request of the 200th page of a list; null if the list has fewer pages. */
   readonly page_200: { readonly [list in "contacts" | "conversations" | "messages"]: PageRequest | null }
 }
 
