@@ -9,7 +9,7 @@ import { anyNumber, type Owned, type Part, type Values } from "./Part.ts"
  *
  * They have tables of their own, because every message updates the contact's row.
  */
-export const updatedWith = (table: Table, updates: ReadonlyArray<Update>): ReadonlyArray<Part> => {
+export const copiesUpdated = (table: Table, updates: ReadonlyArray<Update>): ReadonlyArray<Part> => {
   if (table !== ContactRows.table) return []
   const sets = (column: string) => updates.some(({ set }) => column in set)
   return [
@@ -56,34 +56,33 @@ export const shapeOf = (updates: ReadonlyArray<Update>): ReadonlyArray<boolean> 
   )
 
 /** Inserts the search text and tags of new contacts. */
-export const insertedWith = (
-  values: Values,
+export const copiesInserted = (
+  { json }: Values,
   table: Table,
   contacts: ReadonlyArray<Owned<object>>
-): ReadonlyArray<Part> => table === ContactRows.table ? described(values, contacts) : []
-
-const described = ({ json }: Values, contacts: ReadonlyArray<Owned<object>>): ReadonlyArray<Part> => [{
-  name: "contacts_described",
-  body: `SELECT organization_id, id, search_text, tags FROM jsonb_to_recordset(${
-    json(contacts)
-  }) AS c (organization_id uuid, id uuid, search_text text, tags jsonb)`,
-  requires: anyNumber("contacts_described")
-}, {
-  name: "contacts_indexed",
-  body: `
+): ReadonlyArray<Part> =>
+  table !== ContactRows.table ? [] : [{
+    name: "contacts_described",
+    body: `SELECT organization_id, id, search_text, tags FROM jsonb_to_recordset(${
+      json(contacts)
+    }) AS c (organization_id uuid, id uuid, search_text text, tags jsonb)`,
+    requires: anyNumber("contacts_described")
+  }, {
+    name: "contacts_indexed",
+    body: `
     INSERT INTO contact_texts (organization_id, contact_id, search_text)
     SELECT organization_id, id, search_text FROM contacts_described
     RETURNING 1`,
-  requires: anyNumber("contacts_indexed")
-}, {
-  name: "contacts_first_tagged",
-  body: `
+    requires: anyNumber("contacts_indexed")
+  }, {
+    name: "contacts_first_tagged",
+    body: `
     INSERT INTO contact_tags (organization_id, contact_id, tag_id)
     SELECT c.organization_id, c.id, (tag ->> 'id')::uuid
     FROM contacts_described c, jsonb_array_elements(c.tags) AS tag
     RETURNING 1`,
-  requires: anyNumber("contacts_first_tagged")
-}]
+    requires: anyNumber("contacts_first_tagged")
+  }]
 
 export const aliased = ({ json }: Values, aliases: ReadonlyArray<Owned<Alias>>): Part => ({
   name: "aliases_inserted",

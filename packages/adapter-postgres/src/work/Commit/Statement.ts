@@ -91,59 +91,39 @@ const merged = (requests: CommitRequests) => {
 
 /** Returns the parts of the changes, in the order in which they lock rows. */
 const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> => {
-  const {
-    aliases,
-    audit,
-    callbacks,
-    enqueue,
-    expect,
-    insert,
-    raise,
-    responses,
-    remove,
-    settle,
-    throttle,
-    touch,
-    update
-  } = merged(
-    requests
-  )
+  const all = merged(requests)
   const [first] = requests
-  const updates = Rows.byTable(update)
-  const touched = touch.length === 0
-    ? []
-    : active.filter((one) => !updates.some(([table]) => table === one))
+  const { abandon = [], settle } = first.changes
+  const ifAny = <A>(rows: ReadonlyArray<A>, part: (values: Values, rows: ReadonlyArray<A>) => Part) =>
+    rows.length === 0 ? [] : [part(values, rows)]
+  const updates = Rows.byTable(all.update)
+  const touched = all.touch.length === 0 ? [] : active.filter((one) => !updates.some(([table]) => table === one))
   const locked: ReadonlyArray<readonly [Table, ReadonlyArray<Part>]> = [
-    ...Rows.byTable(expect).map((some) => [some[0], [Rows.expected(values, some)]] as const),
-    ...Rows.byTable(remove).map((some) => [some[0], [Rows.removed(values, some)]] as const),
+    ...Rows.byTable(all.expect).map((some) => [some[0], [Rows.expected(values, some)]] as const),
+    ...Rows.byTable(all.remove).map((some) => [some[0], [Rows.removed(values, some)]] as const),
     ...[...updates, ...touched.map((table) => [table, []] as const)].map(([table, rows]) =>
-      [table, [Rows.updated(values, table, rows, touch), ...Contacts.updatedWith(table, rows)]] as const
+      [table, [Rows.updated(values, table, rows, all.touch), ...Contacts.copiesUpdated(table, rows)]] as const
     )
   ]
-  const raised = raise.length === 0
-    ? []
-    : first.isSubscribed
-    ? Events.raised(values, raise, first.changes.abandon ?? [])
-    : [Events.unsubscribed(values, raise)]
+  const raises = all.raise.length > 0 && first.isSubscribed
+  const raised = raises ? Events.raised(values, all.raise, abandon) : ifAny(all.raise, Events.unsubscribed)
   return [
-    ...(responses.length === 0 ? [] : [recorded(values, responses)]),
-    ...(first.changes.settle === undefined
-      ? []
-      : [Work.settled(values, { ...first.changes.settle, kind: first.changes.settle.claimed.kind }, settle)]),
-    ...(callbacks.length === 0 ? [] : [stored(values, callbacks)]),
+    ...ifAny(all.responses, recorded),
+    ...(settle === undefined ? [] : [Work.settled(values, { ...settle, kind: settle.claimed.kind }, all.settle)]),
+    ...ifAny(all.callbacks, stored),
     ...Rows.inLockOrder(locked, ([table]) => table).flatMap(([, parts]) => parts),
-    ...Rows.byTable(insert).flatMap(([table, inserts]) => {
+    ...Rows.byTable(all.insert).flatMap(([table, inserts]) => {
       const rows = inserts.flatMap((some) => some.rows)
       return [
         table === MediaRows.table ? Media.inserted(values, rows) : Rows.inserted(values, table, rows),
-        ...Contacts.insertedWith(values, table, rows)
+        ...Contacts.copiesInserted(values, table, rows)
       ]
     }),
-    ...(aliases.length === 0 ? [] : [Contacts.aliased(values, aliases)]),
-    ...((first.changes.abandon ?? []).length === 0 ? [] : [Events.abandoned(values, first)]),
+    ...ifAny(all.aliases, Contacts.aliased),
+    ...(abandon.length === 0 ? [] : [Events.abandoned(values, first)]),
     ...raised,
-    ...Work.queued(values, { enqueue, raises: raise.length > 0 && first.isSubscribed, settle, throttle }),
-    ...(audit.length === 0 ? [] : [audited(values, audit)])
+    ...Work.queued(values, { ...all, raises }),
+    ...ifAny(all.audit, audited)
   ]
 }
 
