@@ -22,9 +22,7 @@ const key = first(LoadedRow)
 /** Layer that keeps API keys and their request counts in PostgreSQL. */
 export const layer = Layer.effect(
   ApiKeyStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
+  SqlClient.SqlClient.useSync((sql) => {
     const columns = sql.literal(
       "id, name, scopes, created_by, created_at, expires_at, revoked_at, last_used_at"
     )

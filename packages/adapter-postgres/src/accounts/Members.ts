@@ -1,5 +1,5 @@
 import { Member, MemberStore } from "@messaging-crm/core/Members"
-import { Effect, Layer, Schema } from "effect"
+import { Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt } from "../database/Columns.ts"
 import { first, rows } from "../database/Rows.ts"
@@ -12,10 +12,8 @@ const member = first(Schema.Struct({ ...Row.fields, left_at: OptionalAt, version
 /** Layer that reads members in PostgreSQL. */
 export const layer = Layer.effect(
   MemberStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
-    return MemberStore.of({
+  SqlClient.SqlClient.useSync((sql) =>
+    MemberStore.of({
       find: (organization_id, id) =>
         member(sql`
           SELECT id, name, email, role, created_at, left_at, version
@@ -30,5 +28,5 @@ export const layer = Layer.effect(
           ORDER BY created_at, id
         `)
     })
-  })
+  )
 )

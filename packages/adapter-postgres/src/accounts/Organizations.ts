@@ -1,8 +1,8 @@
 import { Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
-import { Effect, Layer, Schema } from "effect"
+import { Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, json, optionalDate } from "../database/Columns.ts"
-import { first, rows } from "../database/Rows.ts"
+import { first, rows, run } from "../database/Rows.ts"
 import * as Audit from "../work/Audit.ts"
 
 const organization = first(Schema.Struct({ ...Organization.fields, created_at: At, version: Schema.Int }))
@@ -12,12 +12,10 @@ const organizations = rows(Schema.Struct({ ...Organization.fields, created_at: A
 /** Layer that keeps organizations in PostgreSQL. */
 export const layer = Layer.effect(
   OrganizationStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
-    return OrganizationStore.of({
+  SqlClient.SqlClient.useSync((sql) =>
+    OrganizationStore.of({
       insert: ({ created_at, id, name }, owner, record) =>
-        sql`
+        run(sql`
           WITH organization AS (
             INSERT INTO organizations ${sql.insert({ id, name, created_at: date(created_at) })}
           ), audited AS (
@@ -31,7 +29,7 @@ export const layer = Layer.effect(
             left_at: optionalDate(owner.left_at)
           })
         }
-        `.pipe(Effect.orDie, Effect.asVoid),
+        `),
       list: organizations(sql`
         SELECT id, name, created_at
         FROM organizations
@@ -44,5 +42,5 @@ export const layer = Layer.effect(
           WHERE id = ${id}
         `)
     })
-  })
+  )
 )

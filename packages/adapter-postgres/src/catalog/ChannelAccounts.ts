@@ -4,7 +4,7 @@ import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At } from "../database/Columns.ts"
 import * as LookupBatcher from "../database/LookupBatcher.ts"
-import { first, rows } from "../database/Rows.ts"
+import { first, rows, run } from "../database/Rows.ts"
 
 const Columns = Schema.Struct({ ...ChannelAccount.fields, token_set_at: At, sealed_token: Schema.String })
 
@@ -16,9 +16,7 @@ const sealed = rows(Schema.Struct({ organization_id: OrganizationId, id: Channel
 /** Layer that reads accounts of channels in PostgreSQL. */
 export const layer = Layer.effect(
   ChannelAccountStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
+  SqlClient.SqlClient.useSync((sql) => {
     const columns = sql.literal(Object.keys(Columns.fields).join(", "))
 
     const ownedColumns = Object.keys(Owned.fields).map((column) => `a.${column}`).join(", ")
@@ -69,11 +67,11 @@ export const layer = Layer.effect(
           LIMIT ${limit}
         `),
       reseal: (organization_id, id, before, after) =>
-        sql`
+        run(sql`
           UPDATE channel_accounts
           SET sealed_token = ${after}, version = version + 1
           WHERE organization_id = ${organization_id} AND channel_id = ${id} AND sealed_token = ${before}
-        `.pipe(Effect.orDie, Effect.asVoid)
+        `)
     })
   })
 )

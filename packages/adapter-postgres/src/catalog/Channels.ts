@@ -14,9 +14,7 @@ const located = first(Schema.Struct({ ...Row.fields, organization_id: Organizati
 /** Layer that reads channels in PostgreSQL. */
 export const layer = Layer.effect(
   ChannelStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
+  SqlClient.SqlClient.useSync((sql) => {
     const columns = sql.literal("id, type, name, address, phone_messaging_business_account_id, connected_at")
 
     return ChannelStore.of({

@@ -1,5 +1,5 @@
 import { Tag, TagStore } from "@messaging-crm/core/Tags"
-import { Effect, Layer } from "effect"
+import { Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { rows } from "../database/Rows.ts"
 
@@ -8,10 +8,8 @@ const tags = rows(Tag)
 /** Layer that reads tags in PostgreSQL. */
 export const layer = Layer.effect(
   TagStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
-    return TagStore.of({
+  SqlClient.SqlClient.useSync((sql) =>
+    TagStore.of({
       findMany: (organization_id, ids) =>
         tags(sql`
           SELECT id, name, color
@@ -27,5 +25,5 @@ export const layer = Layer.effect(
           ORDER BY name_key
         `)
     })
-  })
+  )
 )

@@ -61,6 +61,9 @@ export const first = <S extends OwnSchema>(schema: S) => {
   return (statement: Statement): Effect.Effect<Option.Option<S["Type"]>> => Effect.map(decode(statement), Array.head)
 }
 
+/** Runs a statement without a result. */
+export const run = (statement: Statement): Effect.Effect<void> => Effect.orDie(Effect.asVoid(statement))
+
 /** Runs a statement and returns the number of rows. */
 export const count = (statement: Statement): Effect.Effect<number> =>
   Effect.orDie(Effect.map(statement, (found) => found.length))

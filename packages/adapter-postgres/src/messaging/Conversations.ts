@@ -103,9 +103,7 @@ const statusesOf = ({ assigned_user_id, channel_id, contact_id, status, unassign
 /** Layer that reads conversations in PostgreSQL. */
 export const layer = Layer.effect(
   ConversationStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
+  SqlClient.SqlClient.useSync((sql) => {
     const find = LookupBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },
       select: `${selectConversations} WHERE v.organization_id = k.organization_id AND v.id = k.id`,

@@ -3,7 +3,7 @@ import { MediaStore } from "@messaging-crm/core/Media"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { date } from "../database/Columns.ts"
-import { count, first } from "../database/Rows.ts"
+import { count, first, run } from "../database/Rows.ts"
 
 const file = first(Schema.Struct({
   id: MediaId,
@@ -17,10 +17,8 @@ const slice = first(Schema.Struct({ bytes: Schema.Uint8Array }))
 /** Layer that stores the files of messages in PostgreSQL. A file is incomplete while its row has no size. */
 export const layer = Layer.effect(
   MediaStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
-    return MediaStore.of({
+  SqlClient.SqlClient.useSync((sql) =>
+    MediaStore.of({
       find: (organization_id, id) =>
         file(sql`
           SELECT id, mime_type, filename, byte_size
@@ -40,19 +38,19 @@ export const layer = Layer.effect(
           Effect.map(Option.filter(({ byteLength }) => byteLength > 0))
         ),
       begin: (organization_id, id, begun_at) =>
-        Effect.asVoid(count(sql`
+        run(sql`
           INSERT INTO media (organization_id, id, begun_at) VALUES (${organization_id}, ${id}, ${date(begun_at)})
-        `)),
+        `),
       append: (organization_id, id, { bytes, start }) =>
-        Effect.asVoid(count(sql`
+        run(sql`
           INSERT INTO media_slices (organization_id, media_id, start, bytes)
           VALUES (${organization_id}, ${id}, ${start}, ${bytes})
-        `)),
+        `),
       discard: (organization_id, id) =>
-        Effect.asVoid(count(sql`
+        run(sql`
           DELETE FROM media
           WHERE organization_id = ${organization_id} AND id = ${id} AND byte_size IS NULL
-        `)),
+        `),
       purge: (before, limit) =>
         count(sql`
           DELETE FROM media
@@ -65,5 +63,5 @@ export const layer = Layer.effect(
           RETURNING 1
         `)
     })
-  })
+  )
 )

@@ -9,9 +9,7 @@ import { withoutResources } from "../webhooks/Events.ts"
 /** Layer that removes old messages from PostgreSQL. */
 export const layer = Layer.effect(
   MessageRetentionStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
+  SqlClient.SqlClient.useSync((sql) => {
     const purgeSends = (before: Timestamp, limit: number) =>
       count(sql`
         DELETE FROM sends
@@ -25,13 +23,10 @@ export const layer = Layer.effect(
         RETURNING 1
       `)
 
-    /**
-     * Locks all rows before it changes any, in the order of `lock_order`. A condition on the number of rows that
-     * an earlier step locked makes PostgreSQL run that step first.
-     */
-    const purgeMessages = (before: Timestamp, limit: number) =>
-      count(sql`
-        WITH found AS MATERIALIZED (
+    /** The messages to remove, and their conversations. */
+    const found = (before: Timestamp, limit: number) =>
+      sql`
+        found AS MATERIALIZED (
           SELECT organization_id, conversation_id, id, channel_id, provider_message_id, (media ->> 'id')::uuid AS media_id
           FROM messages
           WHERE created_at < ${date(before)}
@@ -41,7 +36,13 @@ export const layer = Layer.effect(
           SELECT v.organization_id, v.id, v.contact_id
           FROM (SELECT DISTINCT organization_id, conversation_id FROM found) f
           JOIN conversations v ON v.organization_id = f.organization_id AND v.id = f.conversation_id
-        ), provider_ids AS MATERIALIZED (
+        )
+      `
+
+    /** Locks on all rows that the statement changes, in the order of `lock_order`. */
+    const locks = (before: Timestamp) =>
+      sql`
+        provider_ids AS MATERIALIZED (
           SELECT p.organization_id, p.channel_id, p.provider_message_id
           FROM found f
           JOIN provider_messages p ON p.organization_id = f.organization_id AND p.channel_id = f.channel_id
@@ -71,7 +72,13 @@ export const layer = Layer.effect(
           WHERE (SELECT count(*) FROM conversation_previews) >= 0
           ORDER BY m.organization_id, m.conversation_id, m.id
           FOR UPDATE OF m
-        ), files AS (
+        )
+      `
+
+    /** The changes in addition to the deletion of the messages. */
+    const removals = (before: Timestamp) =>
+      sql`
+        files AS (
           DELETE FROM media m
           USING found f
           WHERE m.organization_id = f.organization_id AND m.id = f.media_id AND (SELECT count(*) FROM locked) >= 0
@@ -93,6 +100,15 @@ export const layer = Layer.effect(
         ), events AS (
           ${withoutResources(sql, sql`(organization_id, message_id) IN (SELECT organization_id, id FROM locked)`)}
         )
+      `
+
+    /**
+     * Locks all rows before it changes any. A condition on the number of rows that an earlier step locked makes
+     * PostgreSQL run that step first.
+     */
+    const purgeMessages = (before: Timestamp, limit: number) =>
+      count(sql`
+        WITH ${found(before, limit)}, ${locks(before)}, ${removals(before)}
         DELETE FROM messages m
         USING locked l
         WHERE m.organization_id = l.organization_id AND m.conversation_id = l.conversation_id AND m.id = l.id

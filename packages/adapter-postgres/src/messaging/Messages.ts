@@ -40,9 +40,7 @@ const providerMessages = rows(Schema.Struct({
 /** Layer that reads messages in PostgreSQL. */
 export const layer = Layer.effect(
   MessageStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
+  SqlClient.SqlClient.useSync((sql) => {
     const select = sql.literal(`SELECT ${messages.columns} FROM messages`)
 
     const findByProviderId = LookupBatcher.makeByKey(sql, {

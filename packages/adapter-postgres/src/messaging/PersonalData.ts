@@ -6,7 +6,7 @@ import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { Duration, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { startOf } from "../database/Columns.ts"
-import { rows } from "../database/Rows.ts"
+import { rows, run } from "../database/Rows.ts"
 import { StatementDeadline } from "../database/StatementDeadline.ts"
 import { withoutResources } from "../webhooks/Events.ts"
 import { conversations, selectConversations, threadsOf } from "./Conversations.ts"
@@ -26,9 +26,7 @@ const sendColumns = Object.keys(SendRow.fields).join(", ")
 /** Layer that exports and erases people in PostgreSQL. */
 export const layer = Layer.effect(
   PersonalDataStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
+  SqlClient.SqlClient.useSync((sql) => {
     /** Runs statements in one transaction without a time limit: some read a table without an index. */
     const patiently = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
       sql.withTransaction(Effect.gen(function*() {
@@ -106,11 +104,11 @@ export const layer = Layer.effect(
       },
       eraseCopies: (organization_id, contact_id) => patiently(Effect.asVoid(deleteCopies(organization_id, contact_id))),
       eraseCallbacks: (organization_id, people) =>
-        patiently(Effect.asVoid(Effect.orDie(sql`
+        patiently(run(sql`
           DELETE FROM provider_callbacks
           WHERE channel_id IN (SELECT id FROM channels WHERE organization_id = ${organization_id})
             AND jsonb_exists_any(people, ${people}::text[])
-        `)))
+        `))
     })
   })
 )

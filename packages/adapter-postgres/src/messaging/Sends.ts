@@ -55,9 +55,7 @@ const groupOf = (status: Send["status"]): string => {
 /** Layer that reads sends in PostgreSQL. */
 export const layer = Layer.effect(
   SendStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
+  SqlClient.SqlClient.useSync((sql) => {
     const load = LookupBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },
       select: `

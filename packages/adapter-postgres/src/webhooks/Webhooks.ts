@@ -3,7 +3,7 @@ import { Webhook, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt } from "../database/Columns.ts"
-import { first, rows } from "../database/Rows.ts"
+import { first, rows, run } from "../database/Rows.ts"
 
 const Row = Schema.Struct({ ...Webhook.fields, created_at: At, disabled_at: OptionalAt })
 
@@ -21,9 +21,7 @@ const sealed = rows(Schema.Struct({ organization_id: OrganizationId, id: Webhook
 /** Layer that reads webhooks in PostgreSQL. */
 export const layer = Layer.effect(
   WebhookStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
+  SqlClient.SqlClient.useSync((sql) => {
     const columns = sql.literal(Object.keys(Webhook.fields).join(", "))
 
     return WebhookStore.of({
@@ -61,11 +59,11 @@ export const layer = Layer.effect(
           LIMIT ${limit}
         `),
       reseal: (organization_id, id, before, after) =>
-        sql`
+        run(sql`
           UPDATE webhooks
           SET sealed_secret = ${after}, version = version + 1
           WHERE organization_id = ${organization_id} AND id = ${id} AND sealed_secret = ${before}
-        `.pipe(Effect.orDie, Effect.asVoid)
+        `)
     })
   })
 )

@@ -1,6 +1,6 @@
 import { type AuditFilters, AuditRecord, AuditStore } from "@messaging-crm/core/Audit"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Effect, Layer, Schema } from "effect"
+import { Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date } from "../database/Columns.ts"
 import { purge, rows } from "../database/Rows.ts"
@@ -16,9 +16,7 @@ export const insert = `INSERT INTO audit_records (organization_id, ${columns})
 /** Layer that reads and purges audit records in PostgreSQL. */
 export const layer = Layer.effect(
   AuditStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
+  SqlClient.SqlClient.useSync((sql) => {
     const conditions = (
       organization_id: OrganizationId,
       { before, key_id, member_id, resource_id }: AuditFilters

@@ -1,7 +1,7 @@
 import { SecretCanaryStore } from "@messaging-crm/core/SecretCanary"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { first } from "../database/Rows.ts"
+import { first, run } from "../database/Rows.ts"
 
 const canary = first(Schema.Struct({ sealed: Schema.String }))
 
@@ -11,10 +11,8 @@ export const layer = Layer.effect(
   SqlClient.SqlClient.useSync((sql) =>
     SecretCanaryStore.of({
       find: Effect.map(canary(sql`SELECT sealed FROM secret_canary`), Option.map(({ sealed }) => sealed)),
-      insert: (sealed) =>
-        Effect.orDie(Effect.asVoid(sql`INSERT INTO secret_canary (sealed) VALUES (${sealed}) ON CONFLICT DO NOTHING`)),
-      replace: (before, after) =>
-        Effect.orDie(Effect.asVoid(sql`UPDATE secret_canary SET sealed = ${after} WHERE sealed = ${before}`))
+      insert: (sealed) => run(sql`INSERT INTO secret_canary (sealed) VALUES (${sealed}) ON CONFLICT DO NOTHING`),
+      replace: (before, after) => run(sql`UPDATE secret_canary SET sealed = ${after} WHERE sealed = ${before}`)
     })
   )
 )

@@ -9,10 +9,8 @@ const sums = rows(Schema.Struct({ bytes: Schema.Number }))
 /** Layer that keeps the sums of stored bytes in PostgreSQL. */
 export const layer = Layer.effect(
   StorageUseStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
-    return StorageUseStore.of({
+  SqlClient.SqlClient.useSync((sql) =>
+    StorageUseStore.of({
       // The statement's own row is not in its snapshot.
       add: (organization_id, { bytes, expires_at }, now) =>
         Effect.map(
@@ -31,5 +29,5 @@ export const layer = Layer.effect(
         ),
       purge: purge(sql, "storage_use", "expires_at")
     })
-  })
+  )
 )
