@@ -1,5 +1,5 @@
-import { Context } from "effect"
-import type { SqlClient } from "effect/sql"
+import { Context, Effect, Option } from "effect"
+import { SqlClient } from "effect/sql"
 
 /**
  * A client whose connections are used for commits only, one statement at a time.
@@ -14,3 +14,16 @@ import type { SqlClient } from "effect/sql"
 export class CommitConnections extends Context.Service<CommitConnections, SqlClient.SqlClient>()(
   "@messaging-crm/adapter-postgres/CommitConnections"
 ) {}
+
+/** The client for commits: `CommitConnections` if they are provided, or the shared client. */
+export const commitClient = Effect.gen(function*() {
+  const shared = yield* SqlClient.SqlClient
+  return Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => shared)
+})
+
+/** Makes an effect that returns the client for commits, or the shared client inside a transaction of the caller. */
+export const commitOrTransactionClient = Effect.gen(function*() {
+  const shared = yield* SqlClient.SqlClient
+  const own = yield* commitClient
+  return Effect.map(Effect.serviceOption(shared.transactionService), (outer) => Option.isSome(outer) ? shared : own)
+})

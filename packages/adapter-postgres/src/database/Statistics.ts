@@ -6,9 +6,8 @@
  * find one, because that cost nothing then. Autovacuum analyzes a table once a minute
  * at most, in which a new service can store thousands of rows.
  */
-import { Array, Effect, Layer, Option } from "effect"
-import { SqlClient } from "effect/sql"
-import { CommitConnections } from "./CommitConnections.ts"
+import { Array, Effect, Layer } from "effect"
+import { commitClient } from "./CommitConnections.ts"
 
 /** Tables of this many pages are analyzed. All of a smaller one is read as fast as one row; a larger one is left to autovacuum. */
 const [pages_min, pages_max] = [16, 16_384]
@@ -20,9 +19,8 @@ const interval = "5 seconds"
 
 /** Analyzes the tables that have grown fourfold since they were last analyzed, and returns their names. */
 export const refresh = Effect.gen(function*() {
-  const shared = yield* SqlClient.SqlClient
   // Reads do not have to wait behind the analysis.
-  const sql = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => shared)
+  const sql = yield* commitClient
   const grown = yield* sql<{ readonly name: string }>`
     SELECT relname AS name
     FROM (

@@ -3,9 +3,9 @@ import { ChannelId } from "@messaging-crm/core/Ids"
 import { type Array, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { At, date, OptionalAt } from "../database/Columns.ts"
+import { commitOrTransactionClient } from "../database/CommitConnections.ts"
 import * as LookupBatcher from "../database/LookupBatcher.ts"
-import { first, rows } from "../database/Rows.ts"
-import { claimClient } from "../work/WorkQueue.ts"
+import { first, rows, run } from "../database/Rows.ts"
 
 const claimed = rows(Schema.Struct({
   id: Schema.String,
@@ -32,14 +32,14 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     // On these connections, a claim uses indexes even if its plan was made while the table was empty.
-    const claiming = yield* claimClient
+    const claiming = yield* commitOrTransactionClient
 
     const organizationOf = (channel_id: Statement.Fragment) =>
       sql`coalesce((SELECT organization_id FROM channels WHERE id = (${channel_id})::uuid), ${no_organization}::uuid)`
 
     /** Inserts one large body, as bytes. */
     const insertLarge = ({ body, channel_id, id, people, received_at, source }: StoredCallback) =>
-      Effect.asVoid(Effect.orDie(sql`
+      run(sql`
         INSERT INTO provider_callbacks (id, source, channel_id, organization_id, people, body, received_at, due_at)
         VALUES (
           ${id}, ${source}, ${channel_id}, ${organizationOf(sql`${channel_id}`)}, ${
@@ -47,10 +47,10 @@ export const layer = Layer.effect(
       }::jsonb, ${body}, ${date(received_at)},
           ${date(received_at)}
         )
-      `))
+      `)
 
     const insertAll = (callbacks: ReadonlyArray<StoredCallback>) =>
-      Effect.asVoid(Effect.orDie(sql`
+      run(sql`
         INSERT INTO provider_callbacks (id, source, channel_id, organization_id, people, body, received_at, due_at)
         SELECT id, source, nullif(channel_id, '')::uuid, ${organizationOf(sql`nullif(c.channel_id, '')`)}, people, body,
           received_at, received_at
@@ -62,11 +62,11 @@ export const layer = Layer.effect(
           ${callbacks.map(({ body }) => body)}::bytea[],
           ${callbacks.map(({ received_at }) => date(received_at))}::timestamptz[]
         ) AS c (id, source, channel_id, people, body, received_at)
-      `))
+      `)
 
     const insertShared = LookupBatcher.make(
       sql,
-      (stored: LookupBatcher.Some<ReadonlyArray<StoredCallback>>) =>
+      (stored: ReadonlyArray<ReadonlyArray<StoredCallback>>) =>
         Effect.as(insertAll(stored.flat()), stored.map(() => undefined))
     )
 
@@ -89,9 +89,9 @@ export const layer = Layer.effect(
       return found.map(({ served: _served, ...callback }) => callback)
     })
 
-    const finish = LookupBatcher.make(sql, (ids: LookupBatcher.Some<string>) =>
+    const finish = LookupBatcher.make(sql, (ids: ReadonlyArray<string>) =>
       Effect.as(
-        Effect.orDie(sql`DELETE FROM provider_callbacks WHERE id = ANY(${ids}::uuid[])`),
+        run(sql`DELETE FROM provider_callbacks WHERE id = ANY(${ids}::uuid[])`),
         ids.map(() => undefined)
       ))
 
@@ -100,11 +100,11 @@ export const layer = Layer.effect(
       claim,
       finish,
       postpone: ({ id, token }, due_at) =>
-        Effect.asVoid(Effect.orDie(sql`
+        run(sql`
           UPDATE provider_callbacks
           SET due_at = ${date(due_at)}
           WHERE id = ${id} AND token = ${token}
-        `)),
+        `),
       backlog: Effect.map(
         backlog(sql`
           SELECT count(*)::int AS count, min(received_at) AS oldest_received_at

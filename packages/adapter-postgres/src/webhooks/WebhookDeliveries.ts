@@ -4,9 +4,10 @@ import { Webhook } from "@messaging-crm/core/Webhooks"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt } from "../database/Columns.ts"
+import { commitOrTransactionClient } from "../database/CommitConnections.ts"
 import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { rows } from "../database/Rows.ts"
-import { claimClient, claimWork, Item } from "../work/WorkQueue.ts"
+import { claimWork, Item } from "../work/WorkQueue.ts"
 
 const deliveries = rows(Schema.Struct({
   ...WebhookDelivery.fields,
@@ -41,7 +42,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    const claiming = yield* claimClient
+    const claiming = yield* commitOrTransactionClient
     const columns = sql.literal(Object.keys(WebhookDelivery.fields).join(", "))
 
     const load = LookupBatcher.makeByKey(sql, {

@@ -23,7 +23,7 @@ import { Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { SqlClient } from "effect/sql"
 import { codeOf } from "../database/Client/Server.ts"
-import { CommitConnections } from "../database/CommitConnections.ts"
+import { commitClient } from "../database/CommitConnections.ts"
 import type { CommitRequest } from "./Commit/Part.ts"
 import { statementOf } from "./Commit/Statement.ts"
 import * as Subscriptions from "./Commit/Subscriptions.ts"
@@ -70,7 +70,7 @@ export const runStatement = (
 export const makeWith = (wrap: (one: CommitOne, client: SqlClient.SqlClient) => CommitOne) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const own = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
+    const own = yield* commitClient
 
     const subscriptions = Subscriptions.make()
 

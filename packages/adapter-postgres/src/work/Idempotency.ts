@@ -1,8 +1,8 @@
 import { type IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Effect, Layer, Option, Schema } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { CommitConnections } from "../database/CommitConnections.ts"
+import { commitOrTransactionClient } from "../database/CommitConnections.ts"
 import { first, purge } from "../database/Rows.ts"
 
 const record = first(Schema.Struct({
@@ -18,7 +18,7 @@ export const layer = Layer.effect(
   IdempotencyStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const own = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
+    const committing = yield* commitOrTransactionClient
 
     // The lock makes this a commit, which waits for the synchronous standby. After a crash, the primary can show a record
     // that the standby does not have. Its response must not be replayed until the standby has the record.
@@ -31,11 +31,7 @@ export const layer = Layer.effect(
       `)
 
     return IdempotencyStore.of({
-      find: (organization_id, key) =>
-        Effect.flatMap(
-          Effect.serviceOption(sql.transactionService),
-          (outer) => find(Option.isSome(outer) ? sql : own, organization_id, key)
-        ),
+      find: (organization_id, key) => Effect.flatMap(committing, (client) => find(client, organization_id, key)),
       purge: purge(sql, "idempotency_keys", "created_at")
     })
   })

@@ -27,10 +27,10 @@
  */
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { type Claim, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Effect, Layer, Option, Schema } from "effect"
+import { DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { date, OptionalAt } from "../database/Columns.ts"
-import { CommitConnections } from "../database/CommitConnections.ts"
+import { commitOrTransactionClient } from "../database/CommitConnections.ts"
 import { rows } from "../database/Rows.ts"
 
 /** The row of a claimed item. */
@@ -71,19 +71,12 @@ export const claimWork = (
     )
   `
 
-/** The client for claims: that with connections of their own, but inside a transaction of the caller its connection. */
-export const claimClient = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const own = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
-  return Effect.map(Effect.serviceOption(sql.transactionService), (outer) => Option.isSome(outer) ? sql : own)
-})
-
 /** Layer that keeps work in PostgreSQL. */
 export const layer = Layer.effect(
   WorkQueue,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const client = yield* claimClient
+    const claiming = yield* commitOrTransactionClient
 
     const backlog = (now: DateTime.Utc) =>
       backlogs(sql`
@@ -105,52 +98,54 @@ export const layer = Layer.effect(
           GROUP BY kind
         `)
 
+    const sweep = (now: DateTime.Utc) =>
+      sql.withTransaction(Effect.gen(function*() {
+        const emptied_before = date(DateTime.subtract(now, { seconds: empty_seconds }))
+        const ended = yield* sql<{ readonly name: string }>`
+          SELECT name
+          FROM work_lanes
+          WHERE name = ANY(ARRAY(
+            SELECT lane_name FROM work WHERE leased_until <= ${date(now)}
+            UNION
+            SELECT name FROM work_lanes WHERE emptied_at <= ${emptied_before}
+          ))
+          ORDER BY name
+          FOR UPDATE SKIP LOCKED
+        `
+        if (ended.length === 0) return
+        const names = ended.map(({ name }) => name)
+        // SKIP LOCKED: a concurrent settlement has locked its item, and waits for the lane that is locked here.
+        yield* sql`
+          UPDATE work
+          SET leased_until = NULL, token = NULL
+          WHERE (kind, ref) IN (
+            SELECT kind, ref
+            FROM work
+            WHERE lane_name = ANY(${names}::text[]) AND leased_until <= ${date(now)}
+            FOR UPDATE SKIP LOCKED
+          )
+        `
+        yield* sql`
+          WITH removed AS (
+            DELETE FROM work_lanes l
+            WHERE name = ANY(${names}::text[]) AND emptied_at <= ${emptied_before}
+              AND NOT EXISTS (SELECT FROM work WHERE lane_name = l.name)
+          )
+          UPDATE work_lanes l
+          SET closed = false, emptied_at = NULL, next_due = greatest(paused_until, served_at, '-infinity')
+          WHERE name = ANY(${names}::text[])
+            AND EXISTS (SELECT FROM work WHERE lane_name = l.name)
+        `
+      })).pipe(Effect.orDie)
+
     return WorkQueue.of({
       claim: (claim) =>
-        Effect.flatMap(client, (sql) =>
-          items(sql`
+        Effect.flatMap(claiming, (client) =>
+          items(client`
             SELECT organization_id, kind, lane, lane_cap, ref, attempt, defects, token, trace
-            FROM ${claimWork(sql, claim)}
+            FROM ${claimWork(client, claim)}
           `)),
-      sweep: (now) =>
-        sql.withTransaction(Effect.gen(function*() {
-          const emptied_before = date(DateTime.subtract(now, { seconds: empty_seconds }))
-          const ended = yield* sql<{ readonly name: string }>`
-            SELECT name
-            FROM work_lanes
-            WHERE name = ANY(ARRAY(
-              SELECT lane_name FROM work WHERE leased_until <= ${date(now)}
-              UNION
-              SELECT name FROM work_lanes WHERE emptied_at <= ${emptied_before}
-            ))
-            ORDER BY name
-            FOR UPDATE SKIP LOCKED
-          `
-          if (ended.length === 0) return
-          const names = ended.map(({ name }) => name)
-          // SKIP LOCKED: a concurrent settlement has locked its item, and waits for the lane that is locked here.
-          yield* sql`
-            UPDATE work
-            SET leased_until = NULL, token = NULL
-            WHERE (kind, ref) IN (
-              SELECT kind, ref
-              FROM work
-              WHERE lane_name = ANY(${names}::text[]) AND leased_until <= ${date(now)}
-              FOR UPDATE SKIP LOCKED
-            )
-          `
-          yield* sql`
-            WITH removed AS (
-              DELETE FROM work_lanes l
-              WHERE name = ANY(${names}::text[]) AND emptied_at <= ${emptied_before}
-                AND NOT EXISTS (SELECT FROM work WHERE lane_name = l.name)
-            )
-            UPDATE work_lanes l
-            SET closed = false, emptied_at = NULL, next_due = greatest(paused_until, served_at, '-infinity')
-            WHERE name = ANY(${names}::text[])
-              AND EXISTS (SELECT FROM work WHERE lane_name = l.name)
-          `
-        })).pipe(Effect.orDie),
+      sweep,
       backlog
     })
   })
