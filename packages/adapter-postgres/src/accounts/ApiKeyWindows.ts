@@ -74,7 +74,7 @@ export const make = (sql: SqlClient.SqlClient) => {
   ) =>
     LookupBatcher.make(
       sql,
-      Effect.fnUntraced(function*(presented: LookupBatcher.Some<Presented>) {
+      Effect.fnUntraced(function*(presented: ReadonlyArray<Presented>) {
         const found = yield* metered(
           statement(presented.map(({ digest }) => digest), presented.map(({ limit }) => limit))
         )

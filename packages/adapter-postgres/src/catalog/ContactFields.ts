@@ -11,13 +11,11 @@ const fields = rows(Schema.Struct({ ...ContactField.fields, organization_id: Org
 /** Layer that reads contact fields in PostgreSQL. */
 export const layer = Layer.effect(
   ContactFieldStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-
+  SqlClient.SqlClient.useSync((sql) => {
     // Every write of custom values reads the same rows.
     const list = LookupBatcher.make(
       sql,
-      Effect.fnUntraced(function*(organization_ids: LookupBatcher.Some<OrganizationId>) {
+      Effect.fnUntraced(function*(organization_ids: ReadonlyArray<OrganizationId>) {
         const found = yield* fields(sql`
           SELECT organization_id, id, key, name, type, options, created_at
           FROM contact_fields

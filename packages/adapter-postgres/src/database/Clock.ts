@@ -2,7 +2,7 @@
  * A clock with the database's time, so that processes on hosts with different
  * clocks agree on the time within milliseconds.
  */
-import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
+import { type Array, Clock, Context, Duration, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 
 /**
@@ -15,7 +15,7 @@ export interface Sample {
   readonly database: number
 }
 
-export type Samples = readonly [Sample, ...ReadonlyArray<Sample>]
+export type Samples = Array.NonEmptyReadonlyArray<Sample>
 
 const roundTrip = ({ received, sent }: Sample): number => received - sent
 

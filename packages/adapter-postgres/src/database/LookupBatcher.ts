@@ -12,14 +12,12 @@ import { rows } from "./Rows.ts"
 /** The maximum number of concurrent statements, and of requests in one. Several run at once, so that neither side waits idle. */
 const [statements_max, requests_max] = [4, 16]
 
-export type Some<Request> = readonly [Request, ...ReadonlyArray<Request>]
-
 /** Runs the statement of some requests, and returns a result for each, in their order. */
-export type Statement<Request, A> = (requests: Some<Request>) => Effect.Effect<ReadonlyArray<A>>
+export type Statement<Request, A> = (requests: ReadonlyArray<Request>) => Effect.Effect<ReadonlyArray<A>>
 
 /** The requests of one statement. */
 interface Batch<Request, A> {
-  readonly requests: [Request, ...Array<Request>]
+  readonly requests: Array<Request>
   readonly exits: Deferred.Deferred<ReadonlyArray<Exit.Exit<A>>>
 }
 
@@ -44,7 +42,7 @@ export const make = <Request, A>(sql: SqlClient.SqlClient, statement: Statement<
     // There is one result for each request.
     Effect.map(statement([request]), ([result]) => result as A)
 
-  const runAll = (requests: Some<Request>): Effect.Effect<ReadonlyArray<Exit.Exit<A>>> =>
+  const runAll = (requests: ReadonlyArray<Request>): Effect.Effect<ReadonlyArray<Exit.Exit<A>>> =>
     Effect.catchCause(
       Effect.map(statement(requests), (results) => results.map((result): Exit.Exit<A> => Exit.succeed(result))),
       (cause) =>
@@ -118,7 +116,7 @@ export const makeByKey = <Row, Column extends string>(
     FROM unnest(${arrays.join(", ")}) WITH ORDINALITY AS k (${columns.join(", ")}, position)
     CROSS JOIN LATERAL (${select} LIMIT 1) AS found`
 
-  const find = Effect.fnUntraced(function*(keys: Some<Key>) {
+  const find = Effect.fnUntraced(function*(keys: ReadonlyArray<Key>) {
     const values = columns.map((column) => keys.map((each) => each[column]))
     const raw = yield* Effect.orDie(sql.unsafe(text, values))
     const positions = yield* positionsOf(Effect.succeed(raw))

@@ -1,5 +1,5 @@
 /** The hosts that a URL of the database names, in libpq's form `postgres://user:password@host:port,host:port/database`. */
-import { Option, Redacted } from "effect"
+import { type Array, Option, Redacted } from "effect"
 
 export interface Host {
   readonly host: string
@@ -9,7 +9,7 @@ export interface Host {
   readonly url: Redacted.Redacted
 }
 
-export type Hosts = readonly [Host, ...ReadonlyArray<Host>]
+export type Hosts = Array.NonEmptyReadonlyArray<Host>
 
 const form = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s
 
