@@ -1,4 +1,4 @@
-import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
+import { type ApiKey, ApiKeyRows, ApiKeyStore, window_seconds } from "@messaging-crm/core/ApiKeys"
 import { mayHoldKeys, MemberRows } from "@messaging-crm/core/Members"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, HashMap, Layer, Option, Struct } from "effect"
@@ -12,7 +12,7 @@ const isUsable = ({ tables }: WorldState, { organization_id, row }: Table.Owned<
     ({ left_at, role }) => left_at === null && mayHoldKeys(role)
   )
 
-const windowEnd = (opened_at: Timestamp): Timestamp => DateTime.add(opened_at, { seconds: 60 })
+const windowEnd = (opened_at: Timestamp): Timestamp => DateTime.add(opened_at, { seconds: window_seconds })
 
 /** Returns the key's window with this request counted. */
 const count = ({ api_key_windows }: WorldState, { id }: ApiKey, limit: number, now: Timestamp) =>

@@ -6,8 +6,9 @@
  * process retries the count in the database once per second: each attempt adds to the database's log, which can be on
  * the same disk.
  */
-import { Scope } from "@messaging-crm/core/ApiKeys"
+import { Scope, window_seconds } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
+import { key_roles } from "@messaging-crm/core/Members"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Cause, DateTime, Effect, Option, Schema } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
@@ -38,7 +39,6 @@ interface Presented {
   readonly limit: number
 }
 
-const window_seconds = 60
 const pause_seconds = 1
 
 /** The key of a presented digest, if it may be used. */
@@ -47,11 +47,11 @@ const usable = `
   FROM api_keys k
   JOIN members m ON m.organization_id = k.organization_id AND m.id = k.created_by
   WHERE k.digest = p.digest AND k.revoked_at IS NULL AND k.expires_at > now()
-    AND m.left_at IS NULL AND m.role IN ('owner', 'admin')
+    AND m.left_at IS NULL AND m.role IN (${key_roles.map((role) => `'${role}'`).join(", ")})
   LIMIT 1
 `
 
-/** Counts requests in this process. A window ends after 60 s by the database's clock, as in the database. */
+/** Counts requests in this process. A window ends by the database's clock, as in the database. */
 const countLocally =
   (windows: Map<ApiKeyId, { readonly ends_at: Timestamp; count: number }>) =>
   ({ limit }: Presented) =>
@@ -68,6 +68,7 @@ const countLocally =
 /** Returns the function that finds a presented key and counts the request. */
 export const make = (sql: SqlClient.SqlClient) => {
   const lateral = sql.literal(usable)
+  const duration = sql.literal(`interval '${window_seconds} s'`)
 
   const shared = (
     statement: (digests: ReadonlyArray<string>, limits: ReadonlyArray<number>) => Statement.Statement<unknown>
@@ -95,14 +96,14 @@ export const make = (sql: SqlClient.SqlClient) => {
         INSERT INTO api_key_windows AS w (key_id, opened_at, count)
         SELECT id, now(), count(*) FROM usable GROUP BY id ORDER BY id
         ON CONFLICT (key_id) DO UPDATE SET
-          count = CASE WHEN w.opened_at <= now() - interval '60 s' THEN 0 ELSE w.count END + excluded.count,
-          opened_at = CASE WHEN w.opened_at <= now() - interval '60 s' THEN now() ELSE w.opened_at END
+          count = CASE WHEN w.opened_at <= now() - ${duration} THEN 0 ELSE w.count END + excluded.count,
+          opened_at = CASE WHEN w.opened_at <= now() - ${duration} THEN now() ELSE w.opened_at END
         RETURNING key_id, count, opened_at
       )
       SELECT u.place::integer AS place, u.id AS key_id, u.organization_id, u.created_by, u.scopes,
         least(c.count - count(*) OVER same + row_number() OVER earlier, u.request_limit + 1)::integer AS count,
         c.opened_at = now() AND row_number() OVER earlier = 1 AS opens_window,
-        c.opened_at + interval '60 s' AS window_ends_at, now() AS now
+        c.opened_at + ${duration} AS window_ends_at, now() AS now
       FROM usable u
       JOIN counted c ON c.key_id = u.id
       WINDOW same AS (PARTITION BY u.id), earlier AS (PARTITION BY u.id ORDER BY u.place)
@@ -124,7 +125,7 @@ export const make = (sql: SqlClient.SqlClient) => {
   /** When the database counts again; null until its clock is known. */
   let tries_at: Timestamp | null = null
 
-  const schedule = ({ now }: MeteredRow) => {
+  const resumeIfDue = ({ now }: MeteredRow) => {
     tries_at ??= DateTime.add(now, { seconds: pause_seconds })
     if (DateTime.isLessThan(now, tries_at)) return
     isRejected = false
@@ -135,7 +136,7 @@ export const make = (sql: SqlClient.SqlClient) => {
     Effect.map(
       find(presented),
       Option.map((found) => {
-        schedule(found)
+        resumeIfDue(found)
         return countHere(presented)(found)
       })
     )

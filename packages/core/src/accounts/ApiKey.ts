@@ -66,6 +66,9 @@ export interface Metered {
   readonly now: Timestamp
 }
 
+/** How long a window of a key's requests lasts. */
+export const window_seconds = 60
+
 /**
  * Port: reads API keys, and counts their requests. Commits write the keys.
  *

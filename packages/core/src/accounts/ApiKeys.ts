@@ -12,7 +12,16 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
-import { type ApiKey, type ApiKeyRow, ApiKeyRows, ApiKeyStore, Expiry, type Metered, Scope } from "./ApiKey.ts"
+import {
+  type ApiKey,
+  type ApiKeyRow,
+  ApiKeyRows,
+  ApiKeyStore,
+  Expiry,
+  type Metered,
+  Scope,
+  window_seconds
+} from "./ApiKey.ts"
 import { mayHoldKeys, MemberNotFound, type MemberRow, MemberRows, MemberStore, unlessLeft } from "./Members.ts"
 
 // ---------------------------------------------------------------- data
@@ -87,7 +96,7 @@ const quotaOf = (metered: Metered, limit: number): Quota => ({
 })
 
 const waitSeconds = (metered: Metered): number =>
-  Math.min(60, Math.max(1, Math.ceil(seconds(metered.window_ends_at) - seconds(metered.now))))
+  Math.min(window_seconds, Math.max(1, Math.ceil(seconds(metered.window_ends_at) - seconds(metered.now))))
 
 const create = (
   found: Option.Option<MemberRow>,

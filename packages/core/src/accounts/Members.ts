@@ -87,8 +87,10 @@ export const toMember = (row: MemberRow): Member => Struct.omit(row, ["left_at",
 export const unlessLeft = (found: Option.Option<MemberRow>): Option.Option<MemberRow> =>
   Option.filter(found, ({ left_at }) => left_at === null)
 
-/** Returns whether a member of this role may create and hold keys (contract §4.2). */
-export const mayHoldKeys = (role: Role): boolean => role === "owner" || role === "admin"
+/** The roles of members who can have API keys (contract §4.2). */
+export const key_roles: ReadonlyArray<Role> = ["owner", "admin"]
+
+export const mayHoldKeys = (role: Role): boolean => key_roles.includes(role)
 
 /** Returns the columns of a new member. */
 export const toColumns = (member: Member): MemberColumns => ({
