@@ -1,7 +1,7 @@
 import { ApiKey, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, date, OptionalAt } from "../database/Columns.ts"
+import { At, columnsOf, date, OptionalAt } from "../database/Columns.ts"
 import { first, rows } from "../database/Rows.ts"
 import { isRejection } from "../database/Writable.ts"
 import * as ApiKeyWindows from "./ApiKeyWindows.ts"
@@ -13,19 +13,17 @@ const Row = Schema.Struct({
   revoked_at: OptionalAt,
   last_used_at: OptionalAt
 })
-
-const keys = rows(Row)
 const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })
 
+const keys = rows(Row)
 const loaded = rows(LoadedRow)
 const key = first(LoadedRow)
+
 /** Layer that keeps API keys and their request counts in PostgreSQL. */
 export const layer = Layer.effect(
   ApiKeyStore,
   SqlClient.SqlClient.useSync((sql) => {
-    const columns = sql.literal(
-      "id, name, scopes, created_by, created_at, expires_at, revoked_at, last_used_at"
-    )
+    const columns = sql.literal(columnsOf(Row))
 
     const authenticate = ApiKeyWindows.make(sql)
 

@@ -1,19 +1,22 @@
 import { Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
 import { Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, date, json, optionalDate } from "../database/Columns.ts"
+import { At, columnsOf, date, json, optionalDate } from "../database/Columns.ts"
 import { first, rows, run } from "../database/Rows.ts"
 import * as Audit from "../work/Audit.ts"
 
-const organization = first(Schema.Struct({ ...Organization.fields, created_at: At, version: Schema.Int }))
+const Row = Schema.Struct({ ...Organization.fields, created_at: At })
 
-const organizations = rows(Schema.Struct({ ...Organization.fields, created_at: At }))
+const organization = first(Schema.Struct({ ...Row.fields, version: Schema.Int }))
+const organizations = rows(Row)
 
 /** Layer that keeps organizations in PostgreSQL. */
 export const layer = Layer.effect(
   OrganizationStore,
-  SqlClient.SqlClient.useSync((sql) =>
-    OrganizationStore.of({
+  SqlClient.SqlClient.useSync((sql) => {
+    const columns = sql.literal(columnsOf(Row))
+
+    return OrganizationStore.of({
       insert: ({ created_at, id, name }, owner, record) =>
         run(sql`
           WITH organization AS (
@@ -31,16 +34,16 @@ export const layer = Layer.effect(
         }
         `),
       list: organizations(sql`
-        SELECT id, name, created_at
+        SELECT ${columns}
         FROM organizations
         ORDER BY created_at, id
       `),
       find: (id) =>
         organization(sql`
-          SELECT id, name, created_at, version
+          SELECT ${columns}, version
           FROM organizations
           WHERE id = ${id}
         `)
     })
-  )
+  })
 )

@@ -2,7 +2,7 @@ import { ChannelAccount, ChannelAccountStore } from "@messaging-crm/core/Channel
 import { ChannelId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At } from "../database/Columns.ts"
+import { At, columnsOf } from "../database/Columns.ts"
 import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { first, rows, run } from "../database/Rows.ts"
 
@@ -17,7 +17,7 @@ const sealed = rows(Schema.Struct({ organization_id: OrganizationId, id: Channel
 export const layer = Layer.effect(
   ChannelAccountStore,
   SqlClient.SqlClient.useSync((sql) => {
-    const columns = sql.literal(Object.keys(Columns.fields).join(", "))
+    const columns = sql.literal(columnsOf(Columns))
 
     const ownedColumns = Object.keys(Owned.fields).map((column) => `a.${column}`).join(", ")
 

@@ -2,7 +2,7 @@ import { ChannelHold, ChannelHoldStore } from "@messaging-crm/core/ChannelHolds"
 import { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, OptionalAt } from "../database/Columns.ts"
+import { At, columnsOf, OptionalAt } from "../database/Columns.ts"
 import { first, rows } from "../database/Rows.ts"
 
 const Columns = Schema.Struct({ ...ChannelHold.fields, held_at: At, until: OptionalAt })
@@ -15,7 +15,7 @@ const counted = rows(Schema.Struct({ reason: FailureReason, count: Schema.Int })
 export const layer = Layer.effect(
   ChannelHoldStore,
   SqlClient.SqlClient.useSync((sql) => {
-    const columns = sql.literal(Object.keys(Columns.fields).join(", "))
+    const columns = sql.literal(columnsOf(Columns))
 
     return ChannelHoldStore.of({
       find: (organization_id, channel_id) =>

@@ -2,7 +2,7 @@ import { Channel, ChannelStore } from "@messaging-crm/core/Channels"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At } from "../database/Columns.ts"
+import { At, columnsOf } from "../database/Columns.ts"
 import { first, rows } from "../database/Rows.ts"
 
 const Row = Schema.Struct({ ...Channel.fields, connected_at: At })
@@ -15,7 +15,7 @@ const located = first(Schema.Struct({ ...Row.fields, organization_id: Organizati
 export const layer = Layer.effect(
   ChannelStore,
   SqlClient.SqlClient.useSync((sql) => {
-    const columns = sql.literal("id, type, name, address, phone_messaging_business_account_id, connected_at")
+    const columns = sql.literal(columnsOf(Row))
 
     return ChannelStore.of({
       list: (organization_id) =>

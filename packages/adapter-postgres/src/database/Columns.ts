@@ -9,6 +9,9 @@ export const At = Schema.DateTimeUtc
 /** Schema for a nullable `timestamptz` column. */
 export const OptionalAt = Schema.NullOr(At)
 
+/** Returns the columns of a row's schema as a list in SQL. */
+export const columnsOf = ({ fields }: { readonly fields: object }): string => Object.keys(fields).join(", ")
+
 /** Returns a value as a parameter for a `jsonb` column. */
 export const json = (value: unknown): string => JSON.stringify(value)
 

@@ -5,7 +5,7 @@ import { Message } from "@messaging-crm/core/Messages"
 import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { Duration, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { startOf } from "../database/Columns.ts"
+import { columnsOf, startOf } from "../database/Columns.ts"
 import { rows, run } from "../database/Rows.ts"
 import { StatementDeadline } from "../database/StatementDeadline.ts"
 import { withoutResources } from "../webhooks/Events.ts"
@@ -20,8 +20,6 @@ const networkIds = rows(Schema.Struct({
 }))
 const sends = rows(SendRow)
 const messages = rows(Schema.Struct({ message: Schema.Struct({ ...Message.fields, version: Schema.Int }) }))
-
-const sendColumns = Object.keys(SendRow.fields).join(", ")
 
 /** Layer that exports and erases people in PostgreSQL. */
 export const layer = Layer.effect(
@@ -80,7 +78,7 @@ export const layer = Layer.effect(
       sends: (organization_id, conversation_id, page) => {
         const { at, id } = startOf(page)
         return sends(sql`
-          SELECT ${sql.literal(sendColumns)}
+          SELECT ${sql.literal(columnsOf(SendRow))}
           FROM sends
           WHERE organization_id = ${organization_id} AND conversation_id = ${conversation_id}
             AND (created_at, id) < (${at}::timestamptz, ${id}::uuid)

@@ -1,8 +1,8 @@
 import { AnyEventType, EventStore } from "@messaging-crm/core/Events"
 import { EventId, type OrganizationId } from "@messaging-crm/core/Ids"
-import { Layer, Schema } from "effect"
+import { DateTime, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { At, date, startOf } from "../database/Columns.ts"
+import { At, columnsOf, date, startOf } from "../database/Columns.ts"
 import { purge, rows } from "../database/Rows.ts"
 
 const Listed = Schema.Struct({ id: EventId, type: AnyEventType, body: Schema.String, created_at: At })
@@ -30,7 +30,7 @@ export const layer = Layer.effect(
      * reading the others. The bounds and the order include the type, so that the planner can use no other index.
      */
     const select = (
-      { fields }: typeof Listed | typeof Stored,
+      schema: typeof Listed | typeof Stored,
       organization_id: OrganizationId,
       types: ReadonlyArray<string>,
       bounds: Statement.Fragment,
@@ -40,7 +40,7 @@ export const layer = Layer.effect(
         SELECT e.*
         FROM unnest(${types}::text[]) AS t (type)
         CROSS JOIN LATERAL (
-          SELECT ${sql.literal(Object.keys(fields).join(", "))}
+          SELECT ${sql.literal(columnsOf(schema))}
           FROM webhook_events
           WHERE organization_id = ${organization_id} AND ${bounds}
           ORDER BY webhook_events.type ${sql.literal(order)}, created_at ${sql.literal(order)}, id ${sql.literal(order)}
@@ -53,11 +53,11 @@ export const layer = Layer.effect(
     return EventStore.of({
       list: (organization_id, { since, types }, page) => {
         const { at, id } = startOf(page)
+        // No event is older than 1970, and PostgreSQL has no times before 4713 BC.
+        const first = since === null || DateTime.toEpochMillis(since) < 0 ? "-infinity" : date(since)
         const bounds = sql.and([
           sql`(webhook_events.type, created_at, id) < (t.type, ${at}::timestamptz, ${id}::uuid)`,
-          sql`(webhook_events.type, created_at) >= (t.type, ${
-            since === null || since.epochMilliseconds < 0 ? "-infinity" : date(since)
-          }::timestamptz)`
+          sql`(webhook_events.type, created_at) >= (t.type, ${first}::timestamptz)`
         ])
         return listed(select(Listed, organization_id, types, bounds, ["DESC", page.size]))
       },

@@ -3,7 +3,7 @@ import { type ClaimedDelivery, WebhookDelivery, WebhookDeliveryStore } from "@me
 import { Webhook } from "@messaging-crm/core/Webhooks"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, OptionalAt } from "../database/Columns.ts"
+import { At, columnsOf, OptionalAt } from "../database/Columns.ts"
 import { commitOrTransactionClient } from "../database/CommitConnections.ts"
 import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { rows } from "../database/Rows.ts"
@@ -43,7 +43,7 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
 
     const claiming = yield* commitOrTransactionClient
-    const columns = sql.literal(Object.keys(WebhookDelivery.fields).join(", "))
+    const columns = sql.literal(columnsOf(WebhookDelivery))
 
     const load = LookupBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },

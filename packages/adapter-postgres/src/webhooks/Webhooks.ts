@@ -2,7 +2,7 @@ import { OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
 import { Webhook, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, OptionalAt } from "../database/Columns.ts"
+import { At, columnsOf, OptionalAt } from "../database/Columns.ts"
 import { first, rows, run } from "../database/Rows.ts"
 
 const Row = Schema.Struct({ ...Webhook.fields, created_at: At, disabled_at: OptionalAt })
@@ -22,7 +22,7 @@ const sealed = rows(Schema.Struct({ organization_id: OrganizationId, id: Webhook
 export const layer = Layer.effect(
   WebhookStore,
   SqlClient.SqlClient.useSync((sql) => {
-    const columns = sql.literal(Object.keys(Webhook.fields).join(", "))
+    const columns = sql.literal(columnsOf(Webhook))
 
     return WebhookStore.of({
       find: (organization_id, id) =>

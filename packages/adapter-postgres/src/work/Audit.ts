@@ -2,12 +2,12 @@ import { type AuditFilters, AuditRecord, AuditStore } from "@messaging-crm/core/
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, date } from "../database/Columns.ts"
+import { At, columnsOf, date } from "../database/Columns.ts"
 import { purge, rows } from "../database/Rows.ts"
 
 const records = rows(Schema.Struct({ ...AuditRecord.fields, at: At }))
 
-const columns = Object.keys(AuditRecord.fields).join(", ")
+const columns = columnsOf(AuditRecord)
 
 /** The text that inserts records, up to the arguments `(NULL::audit_records, JSON)`: each record with its `organization_id`. */
 export const insert = `INSERT INTO audit_records (organization_id, ${columns})
