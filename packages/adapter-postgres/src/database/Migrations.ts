@@ -40,8 +40,7 @@ const oldestOf = ({ name, version }: Applied): string => /@(\d+\.\d+\.\d+)\.sql$
 /**
  * Returns the files that must still be applied to the database.
  *
- * The database may have newer files, of which each of tables names the oldest version that works with it. Fails if that
- * is newer than this one.
+ * A newer version may have applied further files of tables. Fails if one of them does not work with this version.
  *
  * A file of tables is applied once. A file of a function is applied when its text has changed, unless a newer version
  * has applied it: during an upgrade, processes of both versions start.
@@ -61,10 +60,8 @@ const pending = Effect.fnUntraced(function*({ functions, tables, version }: Sche
   const isNewer = ({ name }: Files.SchemaFile) => compare(applied.get(name)?.version ?? "", version) > 0
   if (tables.some(hasChanged)) return yield* new UnreleasedSchema()
   const known = new Set(tables.map(({ name }) => name))
-  const oldest = rows.filter(({ name }) => name.startsWith("tables/") && !known.has(name)).map(oldestOf).toSorted(
-    compare
-  )
-    .at(-1)
+  const further = rows.filter(({ name }) => name.startsWith("tables/") && !known.has(name))
+  const oldest = further.map(oldestOf).toSorted(compare).at(-1)
   if (oldest !== undefined && compare(oldest, version) > 0) return yield* new NewerSchema({ oldest })
   return [
     ...tables.filter(({ name }) => !applied.has(name)),
@@ -73,7 +70,7 @@ const pending = Effect.fnUntraced(function*({ functions, tables, version }: Sche
 })
 
 /** Migrates in one transaction, whose end releases the advisory lock. A failed migration changes nothing. */
-const once = Effect.fnUntraced(function*(schema: Schema) {
+const applyPending = Effect.fnUntraced(function*(schema: Schema) {
   const sql = yield* SqlClient.SqlClient
   const apply = Effect.gen(function*() {
     for (const limit of ["statement_timeout", "transaction_timeout", "lock_timeout"]) {
@@ -122,7 +119,7 @@ const isLocked = (error: SqlError.SqlError | WrongSchema): boolean =>
 export const migrate = Effect.fnUntraced(function*(schema: Schema) {
   // An up-to-date database is not locked.
   if ((yield* pending(schema)).length === 0) return []
-  return yield* once(schema).pipe(
+  return yield* applyPending(schema).pipe(
     Effect.tapError((error) =>
       isLocked(error)
         ? Effect.logWarning("Another session has locked a table that must be migrated, retrying")
