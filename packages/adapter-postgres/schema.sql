@@ -45,7 +45,7 @@ CREATE TABLE audit_records (
 
 CREATE INDEX audit_records_age ON audit_records USING brin (at) WITH (pages_per_range='32');
 
-CREATE TRIGGER audit_records_are_final BEFORE UPDATE ON audit_records FOR EACH STATEMENT EXECUTE FUNCTION refuse_update();
+CREATE TRIGGER audit_records_are_final BEFORE UPDATE ON audit_records FOR EACH STATEMENT EXECUTE FUNCTION reject_update();
 
 CREATE TABLE channel_accounts (
   organization_id uuid NOT NULL,
@@ -598,7 +598,7 @@ CREATE TABLE work (
 )
 WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
 
-CREATE INDEX work_held ON work USING btree (lane_name, leased_until) WHERE (leased_until IS NOT NULL);
+CREATE INDEX work_leased ON work USING btree (lane_name, leased_until) WHERE (leased_until IS NOT NULL);
 
 CREATE INDEX work_order ON work USING btree (lane_name, seq);
 
@@ -908,7 +908,7 @@ CREATE OR REPLACE FUNCTION commit_requires(held boolean, stands boolean)
 AS $function$
 BEGIN
   IF NOT held THEN
-    RAISE EXCEPTION 'the claim no longer holds its item' USING ERRCODE = 'MC001';
+    RAISE EXCEPTION 'the lease of the claimed item has ended' USING ERRCODE = 'MC001';
   END IF;
   IF NOT stands THEN
     RAISE EXCEPTION 'a row has changed since it was loaded' USING ERRCODE = 'serialization_failure';
@@ -1034,12 +1034,12 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION refuse_update()
+CREATE OR REPLACE FUNCTION reject_update()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  RAISE EXCEPTION 'records of % are never changed', TG_TABLE_NAME;
+  RAISE EXCEPTION 'records of % cannot be changed', TG_TABLE_NAME;
 END
 $function$;
 

@@ -1,10 +1,10 @@
--- Raises an error that rolls back its statement: `MC001` if the lease of the claimed work was lost.
+-- Raises an error that rolls back its statement: `MC001` if the lease of the claimed item has ended.
 CREATE OR REPLACE FUNCTION commit_requires(held boolean, stands boolean) RETURNS void
 LANGUAGE plpgsql
 AS $$
 BEGIN
   IF NOT held THEN
-    RAISE EXCEPTION 'the claim no longer holds its item' USING ERRCODE = 'MC001';
+    RAISE EXCEPTION 'the lease of the claimed item has ended' USING ERRCODE = 'MC001';
   END IF;
   IF NOT stands THEN
     RAISE EXCEPTION 'a row has changed since it was loaded' USING ERRCODE = 'serialization_failure';

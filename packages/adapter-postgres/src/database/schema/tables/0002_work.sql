@@ -3,8 +3,7 @@
 -- Here and in all other tables: a table that many concurrent commits write has no foreign key to rows that core has
 -- already read and that are never deleted. Each check would lock the same row, which costs more than the statement itself.
 
--- Items of work. An item is deleted when it is done. `seq` is assigned while the lane's subject is locked, so within a
--- lane it is the order of the commits.
+-- Items of work. An item is deleted when it is done. `seq` is the order of insertion.
 CREATE TABLE work (
   organization_id uuid NOT NULL,
   lane_name text COLLATE "C" NOT NULL,
@@ -24,7 +23,7 @@ CREATE TABLE work (
 WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX work_ready ON work (lane_name, due_at, seq) WHERE leased_until IS NULL;
 CREATE INDEX work_order ON work (lane_name, seq);
-CREATE INDEX work_held ON work (lane_name, leased_until) WHERE leased_until IS NOT NULL;
+CREATE INDEX work_leased ON work (lane_name, leased_until) WHERE leased_until IS NOT NULL;
 
 -- One row for each lane with items, whose name begins with its kind. `work/WorkQueue.ts` describes its states.
 CREATE TABLE work_lanes (
