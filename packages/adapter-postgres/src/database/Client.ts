@@ -124,12 +124,12 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
     Hosts.parse(Redacted.value(url)),
     () => new Error("The URL of the database is not of the form postgres://user:password@host:port,host:port/database")
   )
-  const watchdogs = yield* Connections.checked
+  const watch = yield* Connections.makeWatch
   const [commits, searches] = [commitsOf(connections), searchesOf(connections)]
   const shared = yield* make({
     name: "shared",
     hosts,
-    watchdogs,
+    watch,
     connections: connections - commits - searches,
     // With a larger number, more statements would share a write and cost less, but all of them would wait for a slow one.
     statements_per_connection: 8,
@@ -139,7 +139,7 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
   const committing = commits === 0 ? shared : yield* make({
     name: "commits",
     hosts,
-    watchdogs,
+    watch,
     connections: commits,
     statements_per_connection: 1,
     settings: { ...settings, ...committing_settings }
@@ -148,7 +148,7 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
     yield* make({
       name: "searches",
       hosts,
-      watchdogs,
+      watch,
       connections: searches,
       statements_per_connection: searches_per_connection,
       settings: { ...settings, ...searching_settings }

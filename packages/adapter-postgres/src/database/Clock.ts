@@ -7,7 +7,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 
 /**
  * One query of the database's time, in milliseconds. `sent` and `received` are of the host's monotonic clock, `database`
- * is the answer.
+ * is the result.
  */
 export interface Sample {
   readonly sent: number

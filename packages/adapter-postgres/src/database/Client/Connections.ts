@@ -12,7 +12,8 @@ import { check_interval, closeUnresponsive, Watchdog } from "./Watchdog.ts"
 export interface Config {
   /** The name of the pool in metrics. */
   readonly name: string
-  readonly watchdogs: Array<Watchdog>
+  /** Adds the watchdog of a connection to those that are checked. */
+  readonly watch: (watchdog: Watchdog) => void
   readonly hosts: Hosts
   /** The driver's settings for every connection. */
   readonly driver: Omit<PgPool.Config, "url" | "stream" | "maxConnections" | "multiplex" | "multiplexConcurrency">
@@ -22,10 +23,10 @@ export interface Config {
 }
 
 /**
- * Takes the rows out of the driver's list, which it keeps until no statement of the connection is under way. Under load
- * that is long after the answer, and collections would move the rows until then.
+ * Removes and returns the rows of the driver's list, which the driver keeps while any statement of the connection runs.
+ * Under load, that is long after the response, and the process would keep the rows for as long.
  */
-const taken = <Row>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> => (rows as Array<Row>).splice(0)
+const drained = <Row>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> => (rows as Array<Row>).splice(0)
 
 /** A connection of the driver whose statements are watched. It returns rows untransformed. */
 class Connection implements SqlConnection.Connection {
@@ -53,11 +54,11 @@ class Connection implements SqlConnection.Connection {
   }
 
   execute(sql: string, params: ReadonlyArray<unknown>) {
-    return Effect.map(this.watch(this.connection.query(sql, params)), ({ rows }) => taken(rows))
+    return Effect.map(this.watch(this.connection.query(sql, params)), ({ rows }) => drained(rows))
   }
 
   executeUnprepared(sql: string, params: ReadonlyArray<unknown>) {
-    return Effect.map(this.watch(this.connection.query(sql, params, false)), ({ rows }) => taken(rows))
+    return Effect.map(this.watch(this.connection.query(sql, params, false)), ({ rows }) => drained(rows))
   }
 
   executeRaw(sql: string, params: ReadonlyArray<unknown>) {
@@ -65,11 +66,11 @@ class Connection implements SqlConnection.Connection {
   }
 
   executeValues(sql: string, params: ReadonlyArray<unknown>) {
-    return Effect.map(this.watch(this.connection.queryValues(sql, params)), taken)
+    return Effect.map(this.watch(this.connection.queryValues(sql, params)), drained)
   }
 
   executeValuesUnprepared(sql: string, params: ReadonlyArray<unknown>) {
-    return Effect.map(this.watch(this.connection.queryValues(sql, params, false)), taken)
+    return Effect.map(this.watch(this.connection.queryValues(sql, params, false)), drained)
   }
 
   /** A stream may be slow because its reader is, so it is not watched. */
@@ -93,7 +94,7 @@ const socketOf = ({ host, port }: Host): NetConnectOpts =>
   host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port }
 
 /** Makes a pool of the driver with one connection to a host, and the watchdog that can close it. */
-const hostConnection = Effect.fnUntraced(function*({ driver, statements_per_connection }: Config, host: Host) {
+const hostConnection = Effect.fnUntraced(function*({ driver, statements_per_connection, watch }: Config, host: Host) {
   const watchdog = new Watchdog(() => socketOf(host))
   const pool = yield* PgPool.make({
     ...driver,
@@ -103,6 +104,7 @@ const hostConnection = Effect.fnUntraced(function*({ driver, statements_per_conn
     multiplex: statements_per_connection > 1,
     multiplexConcurrency: statements_per_connection
   })
+  watch(watchdog)
   return { host, watchdog, pool } satisfies HostConnection
 })
 
@@ -114,15 +116,15 @@ const socketsClosed = Effect.callback<void>((resume) => {
 const poolOf = ({ watchdog, pool }: HostConnection): Effect.Effect<PgPool.PgPool> =>
   watchdog.isClosing ? Effect.as(socketsClosed, pool) : Effect.succeed(pool)
 
-/** Returns an empty list and checks the watchdogs that are added to it, for as long as the scope is open. */
-export const checked: Effect.Effect<Array<Watchdog>, never, Scope.Scope> = Effect.gen(function*() {
+/** Returns a function that adds a watchdog to those that are checked for as long as the scope is open. */
+export const makeWatch: Effect.Effect<Config["watch"], never, Scope.Scope> = Effect.gen(function*() {
   const watchdogs: Array<Watchdog> = []
   // A plain timer: a test's clock must not stop it.
   yield* Effect.acquireRelease(
     Effect.sync(() => setInterval(() => closeUnresponsive(watchdogs), check_interval).unref()),
     (timer) => Effect.sync(() => clearInterval(timer))
   )
-  return watchdogs
+  return (watchdog: Watchdog) => void watchdogs.push(watchdog)
 })
 
 /** Opens a connection, and checks the server behind it. */
@@ -169,11 +171,8 @@ export const make = Effect.fnUntraced(function*(config: Config): Effect.fn.Retur
   never,
   Scope.Scope
 > {
-  const slot = Effect.forEach(config.hosts, (host) => hostConnection(config, host)).pipe(
-    Effect.tap((slot) => Effect.sync(() => config.watchdogs.push(...slot.map(({ watchdog }) => watchdog))))
-  )
   const slots = yield* Pool.make({
-    acquire: slot,
+    acquire: Effect.forEach(config.hosts, (host) => hostConnection(config, host)),
     size: config.connections,
     concurrency: config.statements_per_connection
   })

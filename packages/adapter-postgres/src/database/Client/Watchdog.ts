@@ -4,7 +4,7 @@ import { connect, type NetConnectOpts, type Socket } from "node:net"
 /** The time between two checks, in milliseconds. */
 export const check_interval = 1000
 
-/** A statement whose answer has not arrived. */
+/** A statement without a response. */
 export interface Pending {
   /**
    * The number of checks in a row without data. Checks are counted instead of time, so that a stalled process does not
@@ -14,14 +14,14 @@ export interface Pending {
   readonly checks_max: number
   /** The bytes written before the statement began. */
   readonly bytes_written: number
-  /** The caller was interrupted; the answer is still to arrive. */
+  /** Whether its caller was interrupted, and its response is still expected. */
   abandoned: boolean
   /** The index among the pending statements. */
   place: number
 }
 
 /**
- * Detects that the database no longer answers on a connection, and closes it.
+ * Detects that the database no longer responds on a connection, and closes it.
  *
  * It opens the driver's sockets for one slot of the pool, so that it can count
  * their bytes and destroy them. The driver then opens another connection.
@@ -68,9 +68,9 @@ export class Watchdog {
     return statement
   }
 
-  /** Records that a statement was answered or interrupted. If it was interrupted after it was sent, its answer stays due. */
-  end(statement: Pending, answered: boolean): void {
-    if (answered || statement.bytes_written === this.count("bytesWritten")) this.forget(statement)
+  /** Records the response or the interruption of a statement. If it was sent, an interrupted one still expects its response. */
+  end(statement: Pending, hasResponse: boolean): void {
+    if (hasResponse || statement.bytes_written === this.count("bytesWritten")) this.forget(statement)
     else statement.abandoned = true
   }
 
@@ -146,8 +146,8 @@ export class Watchdog {
 }
 
 /**
- * Closes the connections whose answers are overdue, and the idle ones on which no data has arrived for as long: they
- * most likely do not work either.
+ * Closes the connections with overdue responses, and the idle ones on which no data has arrived for as long: they most
+ * likely do not work either.
  */
 export const closeUnresponsive = (watchdogs: ReadonlyArray<Watchdog>): void => {
   const checks = watchdogs.map((watchdog) => ({ watchdog, ...watchdog.check() }))
