@@ -26,7 +26,7 @@ const derivedOr = (
     onSome: (convert) => (value: unknown) => Effect.sync(() => convert(value))
   })
 
-// Each is derived from its schema, so it returns what the schema does.
+/** The derived codecs. They return what the schema does, but objects with an unknown tag unchanged. */
 export const fast: Converters = {
   decode: cached((schema) => derivedOr(codecOf(schema.ast), checked.decode(schema))) as Converters["decode"],
   encode: cached((schema) => derivedOr(codecOf(SchemaAST.flip(schema.ast)), checked.encode(schema))),

@@ -10,21 +10,21 @@ import { isoOf } from "./Times.ts"
 
 type Convert = (value: unknown) => unknown
 
-const same: Convert = (value) => value
+const identity: Convert = (value) => value
 
-const inTurn = (steps: ReadonlyArray<Convert>): Convert => {
-  const [first = same, ...others] = steps.filter((step) => step !== same)
+const composed = (steps: ReadonlyArray<Convert>): Convert => {
+  const [first = identity, ...others] = steps.filter((step) => step !== identity)
   return others.reduce((before, after) => (value) => after(before(value)), first)
 }
 
 /** Returns the function of a getter, or none if the getter depends on whether the value is present. */
 const getterOf = (getter: SchemaGetter.Getter<unknown, unknown, unknown>): Option.Option<Convert> => {
-  if (isNormalizing(getter)) return Option.some(same)
+  if (isNormalizing(getter)) return Option.some(identity)
   // Its type is that of any getter here.
   if (getter === toIso as unknown) return Option.some(isoOf as Convert)
   switch (getter._tag) {
     case "Passthrough":
-      return Option.some(same)
+      return Option.some(identity)
     case "Transform":
       return Option.some((value) => getter.transform(value))
     case "TransformEffect":
@@ -40,7 +40,7 @@ const getterOf = (getter: SchemaGetter.Getter<unknown, unknown, unknown>): Optio
 const linkOf = ({ to, transformation }: SchemaAST.Link): Option.Option<Convert> =>
   transformation._tag === "Middleware"
     ? Option.none()
-    : Option.map(Option.all([codecOf(to), getterOf(transformation.decode)]), inTurn)
+    : Option.map(Option.all([codecOf(to), getterOf(transformation.decode)]), composed)
 
 interface Field {
   readonly name: string
@@ -63,7 +63,11 @@ const byPosition: Accessor = (_name, position) => String(position)
 const sourceOf = (fields: ReadonlyArray<Field>, accessorOf: Accessor): string => {
   const parts = fields.map(({ codec, isOptional, name }, index) => {
     const value = `given[${accessorOf(name, index)}]`
-    return { key: JSON.stringify(name), isOptional, value: codec === same ? value : `fields[${index}].codec(${value})` }
+    return {
+      key: JSON.stringify(name),
+      isOptional,
+      value: codec === identity ? value : `fields[${index}].codec(${value})`
+    }
   })
   // One literal for the required fields, so that V8 can infer the shape. From the first optional field on,
   // assignments keep the order.
@@ -96,8 +100,8 @@ const recordOf = ({ indexSignatures }: SchemaAST.Objects): Option.Option<Convert
   return Option.map(
     codecOf(only.type),
     (codec) =>
-      codec === same ?
-        same :
+      codec === identity ?
+        identity :
         (given) => Object.fromEntries(Object.entries(Object(given)).map(([key, value]) => [key, codec(value)]))
   )
 }
@@ -105,10 +109,10 @@ const recordOf = ({ indexSignatures }: SchemaAST.Objects): Option.Option<Convert
 const arrayOf = ({ elements, rest }: SchemaAST.Arrays): Option.Option<Convert> => {
   const [only, ...others] = rest
   if (only === undefined || others.length > 0 || elements.length > 0) return Option.none()
-  // The value is trusted to fit the schema, so it is an array.
+  // The value is trusted to match the schema, so it is an array.
   return Option.map(
     codecOf(only),
-    (codec) => codec === same ? same : (given) => (given as ReadonlyArray<unknown>).map((value) => codec(value))
+    (codec) => codec === identity ? identity : (given) => (given as ReadonlyArray<unknown>).map((value) => codec(value))
   )
 }
 
@@ -141,9 +145,11 @@ const tagOf = (types: ReadonlyArray<SchemaAST.AST>): Option.Option<string> => {
 const taggedOf = (types: ReadonlyArray<SchemaAST.AST>, codecs: ReadonlyArray<Convert>): Option.Option<Convert> =>
   Option.map(tagOf(types), (tag) => {
     const byTag = new Map(
-      types.flatMap((type, index) => literalsAt(tag)(type).map((literal) => [literal, codecs[index] ?? same] as const))
+      types.flatMap((type, index) =>
+        literalsAt(tag)(type).map((literal) => [literal, codecs[index] ?? identity] as const)
+      )
     )
-    return (value) => (byTag.get(Object(value)[tag]) ?? same)(value)
+    return (value) => (byTag.get(Object(value)[tag]) ?? identity)(value)
   })
 
 const isAbsent = ({ _tag }: SchemaAST.AST): boolean => _tag === "Null" || _tag === "Undefined"
@@ -151,9 +157,9 @@ const isAbsent = ({ _tag }: SchemaAST.AST): boolean => _tag === "Null" || _tag =
 /** Supports a union whose members are all unchanged, and one converted member or objects with a tag, with null or undefined. */
 const unionOf = ({ types }: SchemaAST.Union): Option.Option<Convert> =>
   Option.flatMap(Option.all(types.map(codecOf)), (codecs) => {
-    if (codecs.every((codec) => codec === same)) return Option.some(same)
+    if (codecs.every((codec) => codec === identity)) return Option.some(identity)
     const present = types.filter((type) => !isAbsent(type))
-    const [only = same, ...others] = codecs.filter((_, index) => present.includes(types[index] as SchemaAST.AST)) // same length
+    const [only = identity, ...others] = codecs.filter((_, index) => present.includes(types[index] as SchemaAST.AST)) // same length
     return Option.map(
       others.length === 0 ? Option.some(only) : taggedOf(present, [only, ...others]),
       (convert) => (value) => value === null || value === undefined ? value : convert(value)
@@ -173,22 +179,22 @@ const localOf = (ast: SchemaAST.AST): Option.Option<Convert> => {
     case "Union":
       return unionOf(ast)
     case "Declaration":
-      return ast.typeParameters.length === 0 ? Option.some(same) : Option.none()
+      return ast.typeParameters.length === 0 ? Option.some(identity) : Option.none()
     case "Suspend":
       return Option.none()
     default:
-      return Option.some(same)
+      return Option.some(identity)
   }
 }
 
 /**
- * Returns a function that decodes a value that is known to fit the AST. Returns
+ * Returns a function that decodes a value that is known to match the AST. Returns
  * none if a part of the AST is not supported: use the schema itself then.
  *
  * To encode, pass the flipped AST.
  */
 export const codecOf = (ast: SchemaAST.AST): Option.Option<Convert> =>
-  Option.map(Option.all([...(ast.encoding ?? []).toReversed().map(linkOf), localOf(ast)]), inTurn)
+  Option.map(Option.all([...(ast.encoding ?? []).toReversed().map(linkOf), localOf(ast)]), composed)
 
 /**
  * Returns a function that decodes an object from the values of its fields, in the order of the schema. Returns none

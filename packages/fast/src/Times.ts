@@ -17,7 +17,7 @@ const dateOf = (day: number) => {
 
 const [dash, colon, point, T, Z] = [45, 58, 46, 84, 90]
 
-/** The codes of the two digits of a number below 100. */
+/** The character codes of the two digits of a number below 100: `tens` the first, `ones` the second. */
 const tens = (value: number): number => 48 + (value / 10 | 0)
 const ones = (value: number): number => 48 + value % 10
 

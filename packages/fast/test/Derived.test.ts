@@ -1,5 +1,5 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Option, Schema } from "effect"
+import { afterEach, assert, describe, it, vi } from "@effect/vitest"
+import { DateTime, Option, Schema, SchemaAST } from "effect"
 import { codecOf, valuesCodecOf } from "../src/Derived.ts"
 
 interface Tree {
@@ -11,6 +11,8 @@ const Tree: Schema.Codec<Tree> = Schema.Struct({
 
 const Shout = Schema.Struct({ kind: Schema.Literal("shout"), at: Schema.DateTimeUtcFromString })
 const Murmur = Schema.Struct({ kind: Schema.Literal("murmur"), text: Schema.String })
+
+afterEach(() => void vi.unstubAllGlobals())
 
 describe("a codec is derived", () => {
   const supported = {
@@ -37,6 +39,27 @@ describe("a codec is derived", () => {
   for (const [name, schema] of Object.entries(unsupported)) {
     it(`not of ${name}`, () => assert.deepStrictEqual(codecOf(schema.ast), Option.none()))
   }
+
+  it("of a flipped schema, and encodes as the schema does", () => {
+    const schema = Schema.Union([Shout, Murmur])
+    const encode = Option.getOrThrow(codecOf(SchemaAST.flip(schema.ast)))
+    const shout = { kind: "shout", at: DateTime.makeUnsafe("2026-11-20T12:00:00.000Z") } as const
+    assert.deepStrictEqual(encode(shout), Schema.encodeSync(schema)(shout))
+  })
+
+  it("of objects with a tag, and leaves one with an unknown tag as it is", () => {
+    const decode = Option.getOrThrow(codecOf(Schema.Array(Schema.NullOr(Schema.Union([Shout, Murmur]))).ast))
+    const fromNewerVersion = { kind: "whistle", at: "2026-11-20T12:00:00.000Z" }
+    assert.deepStrictEqual(decode([fromNewerVersion, null]), [fromNewerVersion, null])
+  })
+
+  it("not where code generation is forbidden", () => {
+    vi.stubGlobal("Function", function() {
+      throw new EvalError("Code generation from strings disallowed for this context")
+    })
+    assert.deepStrictEqual(codecOf(Shout.ast), Option.none())
+    assert.deepStrictEqual(valuesCodecOf(Murmur.ast), Option.none())
+  })
 
   it("by position only of a struct whose fields are all required", () => {
     const decode = Option.getOrThrow(valuesCodecOf(Murmur.ast))
