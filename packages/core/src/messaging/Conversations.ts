@@ -158,18 +158,20 @@ export const assign = (
     (after) => Events.make("conversation.assigned", data, context, subjectOf(after))
   )
   if (assignee === null) return Result.succeed({ result, changes })
-  const set = { owner_user_id: assignee.id, updated_at: context.now }
   return Result.succeed({
     result,
     changes: Changes.all(
       changes,
       Option.match(contact, {
         onNone: () => Changes.none,
-        onSome: (before) =>
-          Changes.all(
+        onSome: (before) => {
+          const set = { owner_user_id: assignee.id, updated_at: DateTime.max(before.updated_at, context.now) }
+          return Changes.all(
             ContactRows.update(before, set),
+            // Also if the contact already had this owner (contract §13.1).
             raiseUpdated({ ...before, ...set }, ["owner_user_id"], context)
           )
+        }
       }),
       MemberRows.expect(assignee)
     )

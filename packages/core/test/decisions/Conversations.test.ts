@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
+import { ContactRows } from "@messaging-crm/core/Contacts"
 import { assign, AssignConversation } from "@messaging-crm/core/Conversations"
 import { MemberId } from "@messaging-crm/core/Ids"
 import { Option, Result } from "effect"
@@ -36,4 +37,22 @@ it("a conversation without a member leaves the owner of its contact as it was", 
   assert.deepStrictEqual(changes.update?.map(({ set, table }) => [table.name, set]), [
     ["conversations", { assigned_user_id: null }]
   ])
+})
+
+it("an assignment by a clock that is behind does not move the contact's `updated_at` backwards", () => {
+  const { changes } = Result.getOrThrow(
+    assign(
+      {
+        conversation: Option.some(conversation),
+        member: Option.some(ada),
+        contact: Option.some({ ...contact, updated_at: after(5) })
+      },
+      AssignConversation.make({ assigned_user_id: ada.id }),
+      context(after(3))
+    )
+  )
+  const updated = changes.update?.find(({ table }) => table === ContactRows.table)
+  assert.deepStrictEqual(updated?.set, { owner_user_id: ada.id, updated_at: after(5) })
+  const event = changes.raise?.find(({ type }) => type === "contact.updated")
+  assert.deepInclude(event?.resource?.value, { updated_at: after(5) })
 })
