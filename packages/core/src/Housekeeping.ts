@@ -18,7 +18,7 @@ import { StorageUse } from "./work/StorageUse.ts"
 import { WorkQueue } from "./work/WorkQueue.ts"
 
 const sweep_interval = Duration.seconds(15)
-const purge_interval = Duration.hours(1)
+const hourly_interval = Duration.hours(1)
 
 /** Repeats a purge of one batch until it deletes nothing. */
 const untilNone = (purge: Effect.Effect<number>) => Effect.repeat(purge, { until: (removed) => removed === 0 })
@@ -29,25 +29,26 @@ export const make = Effect.gen(function*() {
   const canary = yield* SecretCanary
   const queue = yield* WorkQueue
   const webhooks = yield* Webhooks
-  const purged = [
-    yield* Idempotency,
-    yield* WebhookDeliveries,
-    yield* Messages,
-    yield* MessageRetention,
-    yield* Media,
-    yield* Audit,
-    yield* StorageUse
-  ]
+  const purged = {
+    "idempotency records": yield* Idempotency,
+    "events and deliveries": yield* WebhookDeliveries,
+    "early updates": yield* Messages,
+    "old messages and sends": yield* MessageRetention,
+    "unfinished files": yield* Media,
+    "audit records": yield* Audit,
+    "storage sums": yield* StorageUse
+  }
 
   const sweep = Effect.flatMap(DateTime.now, queue.sweep)
   const reseal = Effect.andThen(Effect.all([webhooks.reseal, accounts.reseal], { discard: true }), canary.reseal)
-  const purges = [...purged.map(({ purge }) => untilNone(purge)), reseal]
+  const hourly = [
+    ...Object.entries(purged).map(([what, { purge }]) => logAndPause(`The purge of ${what}`)(untilNone(purge))),
+    logAndPause("The resealing of secrets")(reseal)
+  ]
 
   return Effect.all([
     sweep.pipe(logAndPause("The sweep"), Effect.repeat(Schedule.spaced(sweep_interval))),
-    // A purge that fails does not prevent the others.
-    Effect.forEach(purges, logAndPause("The purge"), { discard: true }).pipe(
-      Effect.repeat(Schedule.spaced(purge_interval))
-    )
+    // A task that fails does not prevent the others.
+    Effect.all(hourly, { discard: true }).pipe(Effect.repeat(Schedule.spaced(hourly_interval)))
   ], { concurrency: "unbounded", discard: true }).pipe(Effect.withTracerEnabled(false))
 })

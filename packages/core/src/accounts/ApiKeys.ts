@@ -56,10 +56,10 @@ export const RequestsPerMinute = Context.Reference<number>("@messaging-crm/core/
   defaultValue: () => limits.requests_per_minute
 })
 
-/** The format of a key: `svc_live_` and 43 characters. Any other text is rejected without a query. */
 /** The digest by which a key is stored. */
 export type KeyDigest = string & Brand.Brand<"KeyDigest">
 
+/** The format of a key: `svc_live_` and 43 characters. Any other text is rejected without a query. */
 const keyPattern = /^svc_live_[A-Za-z0-9_-]{43}$/
 
 // -------------------------------------------------------------- errors
@@ -84,7 +84,7 @@ export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKey
 // ----------------------------------------------------------- decisions
 
 /** Returns when a key that is created now expires. */
-export const expiresAt = (expires: Expiry, now: Timestamp): Timestamp =>
+const expiresAt = (expires: Expiry, now: Timestamp): Timestamp =>
   expires === "90d" ? DateTime.add(now, { days: 90 }) : DateTime.add(now, { years: 1 })
 
 const seconds = (at: Timestamp) => DateTime.toEpochMillis(at) / 1000
@@ -101,7 +101,7 @@ const waitSeconds = (metered: Metered): number =>
 const create = (
   found: Option.Option<MemberRow>,
   { expires, ...input }: CreateApiKey,
-  digest: string,
+  digest: KeyDigest,
   { now, uuid }: DecisionContext
 ): Result.Result<Changes.Decision<ApiKey>, MemberNotFound | MemberMayNotHoldKeys> => {
   const member = Option.getOrNull(unlessLeft(found))
@@ -160,10 +160,13 @@ export class ApiKeys extends Context.Service<ApiKeys, {
       const secrets = yield* Secrets
       const store = yield* ApiKeyStore
 
-      const digest = (presented: Redacted.Redacted): Effect.Effect<KeyDigest, Unauthorized> =>
-        keyPattern.test(Redacted.value(presented))
-          ? (secrets.sha256(Redacted.value(presented)) as Effect.Effect<KeyDigest>) // the only place that makes one
-          : Effect.fail(new Unauthorized())
+      // The only place that makes a digest, so a cast brands it.
+      const digestOf = (key: string) => secrets.sha256(key) as Effect.Effect<KeyDigest>
+
+      const digest = (presented: Redacted.Redacted): Effect.Effect<KeyDigest, Unauthorized> => {
+        const key = Redacted.value(presented)
+        return keyPattern.test(key) ? digestOf(key) : Effect.fail(new Unauthorized())
+      }
 
       const authenticate = traced("ApiKeys.authenticate")(function*(digest: KeyDigest) {
         const found = yield* store.authenticate(digest, limit, yield* DateTime.now)
@@ -181,7 +184,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         const { organization_id } = yield* CurrentActor
         const random = yield* secrets.randomBase62(37)
         const key = `svc_live_${random}${checksum(random)}`
-        const digest = yield* secrets.sha256(key)
+        const digest = yield* digestOf(key)
         const api_key = yield* runAudited("api_keys.create", {
           load: members.find(organization_id, input.created_by),
           decide: (member, context) => create(member, input, digest, context)
