@@ -1,6 +1,6 @@
-/** Properties of `Converters`: they convert a value of the service exactly as its schema does. */
+/** Properties of `CodecFunctions`: they convert a value of the service exactly as its schema does. */
 import { assert, it } from "@effect/vitest"
-import type { Converters, OwnSchema as Codec, OwnStruct } from "@messaging-crm/core/Codecs"
+import type { CodecFunctions, OwnSchema as Codec, OwnStruct } from "@messaging-crm/core/Codecs"
 import { Arbitrary, Effect, Option, Predicate, Schema } from "effect"
 import { hardText } from "./Arbitraries.ts"
 
@@ -57,18 +57,18 @@ const decodingWith = (name: string, schema: Codec, trust: (own: unknown) => unkn
 }
 
 /** Registers the property for what a schema decodes. */
-export const decoding = ({ decode }: Converters, name: string, schema: Codec) =>
+export const decoding = ({ decode }: CodecFunctions, name: string, schema: Codec) =>
   decodingWith(name, schema, (own) => Effect.runSync(decode(schema)(own)))
 
 /** Registers the property for what a schema decodes from the values of its fields, in their order. */
-export const decodingValues = ({ decodeValues }: Converters, name: string, schema: OwnStruct) => {
+export const decodingValues = ({ decodeValues }: CodecFunctions, name: string, schema: OwnStruct) => {
   const decode = Option.getOrThrow(Option.fromNullOr(decodeValues(schema)))
   const names = Object.keys(schema.fields)
   decodingWith(name, schema, (own) => decode(names.map((field) => (own as Whole)[field])))
 }
 
 /** Registers the property for what a schema encodes. */
-export const encoding = ({ encode }: Converters, name: string, schema: Codec) =>
+export const encoding = ({ encode }: CodecFunctions, name: string, schema: Codec) =>
   it.prop(
     name,
     { value: Arbitrary.schema(schema), text },

@@ -1,5 +1,5 @@
 /** Codecs that apply a schema's transformations without its checks; for a schema that is not supported, the schema itself. */
-import { checked, Codecs, type Converters, type OwnSchema, type OwnStruct } from "@messaging-crm/core/Codecs"
+import { checked, type CodecFunctions, Codecs, type OwnSchema, type OwnStruct } from "@messaging-crm/core/Codecs"
 import { Effect, Layer, Option, SchemaAST } from "effect"
 import { codecOf, valuesCodecOf } from "./Derived.ts"
 import { fromMillis } from "./Times.ts"
@@ -27,12 +27,12 @@ const derivedOr = (
   })
 
 /** The derived codecs. They return what the schema does, but objects with an unknown tag unchanged. */
-export const fast: Converters = {
-  decode: cached((schema) => derivedOr(codecOf(schema.ast), checked.decode(schema))) as Converters["decode"],
+export const fast: CodecFunctions = {
+  decode: cached((schema) => derivedOr(codecOf(schema.ast), checked.decode(schema))) as CodecFunctions["decode"],
   encode: cached((schema) => derivedOr(codecOf(SchemaAST.flip(schema.ast)), checked.encode(schema))),
   decodeValues: cached((schema: OwnStruct) =>
     Option.getOrNull(valuesCodecOf(schema.ast))
-  ) as Converters["decodeValues"],
+  ) as CodecFunctions["decodeValues"],
   time: fromMillis
 }
 

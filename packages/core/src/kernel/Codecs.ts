@@ -7,14 +7,14 @@
  */
 import { Context, DateTime, Effect, Schema, SchemaGetter } from "effect"
 
-/** A schema whose conversions need no services. */
+/** A schema whose codecs need no services. */
 export type OwnSchema = Schema.Codec<unknown, unknown>
 
 /** A struct of such schemas, such as the columns of a list. */
 export type OwnStruct = Schema.Struct<Readonly<Record<string, OwnSchema>>>
 
-/** The conversions. A value that does not match its schema is a defect, if it is noticed at all. */
-export interface Converters {
+/** Decodes and encodes own values. A value that does not match its schema is a defect, if it is noticed at all. */
+export interface CodecFunctions {
   readonly decode: <S extends OwnSchema>(schema: S) => (stored: unknown) => Effect.Effect<S["Type"]>
   readonly encode: (schema: OwnSchema) => (own: unknown) => Effect.Effect<unknown>
   /**
@@ -26,8 +26,8 @@ export interface Converters {
   readonly time: (millis: number) => DateTime.Utc
 }
 
-/** The conversions of Effect's schemas. */
-export const checked: Converters = {
+/** The codecs of Effect's schemas. */
+export const checked: CodecFunctions = {
   decode: (schema) => {
     const decode = Schema.decodeUnknownEffect(schema)
     return (stored) => Effect.orDie(decode(stored))
@@ -40,8 +40,8 @@ export const checked: Converters = {
   time: DateTime.makeUnsafe
 }
 
-/** The conversions that this process uses. */
-export const Codecs = Context.Reference<Converters>("@messaging-crm/core/Codecs", { defaultValue: () => checked })
+/** The codecs that this process uses. */
+export const Codecs = Context.Reference<CodecFunctions>("@messaging-crm/core/Codecs", { defaultValue: () => checked })
 
 const normalizers = new WeakSet<object>()
 

@@ -7,8 +7,8 @@
 import { Schema } from "effect"
 import { limits } from "../kernel/Limits.ts"
 
-const Text = Schema.NullOr(Schema.String)
-const Number = Schema.NullOr(Schema.Finite)
+const NullableText = Schema.NullOr(Schema.String)
+const NullableNumber = Schema.NullOr(Schema.Finite)
 
 const described = <S extends Schema.Top>(description: string, schema: S) =>
   Schema.optionalKey(schema.annotate({ description }))
@@ -22,22 +22,22 @@ const openEnum = (values: ReadonlyArray<string>) =>
 /** Why a message failed after the network had accepted it. */
 export const Failure = Schema.Struct({
   code: Schema.NullOr(Schema.Int).annotate({ description: "The error code of the network." }),
-  title: Text,
-  description: Text
+  title: NullableText,
+  description: NullableText
 })
 export interface Failure extends Schema.Schema.Type<typeof Failure> {}
 
-const Labeled = Schema.Struct({ type: Text, value: Schema.String })
+const Labeled = Schema.Struct({ type: NullableText, value: Schema.String })
 
-const Phone = Schema.Struct({ ...Labeled.fields, external_id: Text })
+const SharedPhone = Schema.Struct({ ...Labeled.fields, external_id: NullableText })
 
-const Person = Schema.Struct({
-  name: Text,
-  organization: Text,
-  department: Text,
-  job_title: Text,
-  birthday: Text,
-  phones: Schema.Array(Phone),
+const SharedPerson = Schema.Struct({
+  name: NullableText,
+  organization: NullableText,
+  department: NullableText,
+  job_title: NullableText,
+  birthday: NullableText,
+  phones: Schema.Array(SharedPhone),
   emails: Schema.Array(Labeled),
   urls: Schema.Array(Labeled),
   addresses: Schema.Array(Labeled)
@@ -48,58 +48,69 @@ export const MessageDetails = Schema.Struct({
     "The option that the contact chose in a message with buttons or a list, a template, a menu, or quick replies.",
     Schema.Struct({
       kind: openEnum(["button", "list_row", "template_button", "postback", "quick_reply"]),
-      id: Text,
-      title: Text,
-      description: Text,
-      payload: Text
+      id: NullableText,
+      title: NullableText,
+      description: NullableText,
+      payload: NullableText
     })
   ),
   location: described(
     "A location.",
-    Schema.Struct({ latitude: Number, longitude: Number, name: Text, address: Text, url: Text })
+    Schema.Struct({
+      latitude: NullableNumber,
+      longitude: NullableNumber,
+      name: NullableText,
+      address: NullableText,
+      url: NullableText
+    })
   ),
-  contacts: described("The people whose contact data the message contains.", Schema.Array(Person)),
+  contacts: described("The people whose contact data the message contains.", Schema.Array(SharedPerson)),
   reaction: described(
     "A reaction to a message, or the removal of one: `emoji` is then null.",
     Schema.Struct({
       action: openEnum(["react", "unreact"]),
-      emoji: Text,
-      provider_message_id: Text
+      emoji: NullableText,
+      provider_message_id: NullableText
     })
   ),
   order: described(
     "A shopping cart.",
     Schema.Struct({
-      catalog_id: Text,
-      text: Text,
+      catalog_id: NullableText,
+      text: NullableText,
       items: Schema.Array(
-        Schema.Struct({ product_id: Text, quantity: Number, price: Number, currency: Text })
+        Schema.Struct({
+          product_id: NullableText,
+          quantity: NullableNumber,
+          price: NullableNumber,
+          currency: NullableText
+        })
       )
     })
   ),
   flow: described(
     "The responses to a form (a flow). `response` is null if it is not a JSON object.",
-    Schema.Struct({ name: Text, response: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)) })
+    Schema.Struct({ name: NullableText, response: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)) })
   ),
   story: described(
     "The story that the contact replied to or mentioned the business in.",
     Schema.Struct({
       action: openEnum(["reply", "mention"]),
-      id: Text,
-      url: Text
+      id: NullableText,
+      url: NullableText
     })
   ),
   shares: described(
     "Shared posts, reels, stories, products, and links.",
-    Schema.Array(Schema.Struct({ type: Schema.String, id: Text, title: Text, url: Text }))
+    Schema.Array(Schema.Struct({ type: Schema.String, id: NullableText, title: NullableText, url: NullableText }))
   ),
   product: described(
     "The product that the message is about.",
-    Schema.Struct({ catalog_id: Text, product_id: Text })
+    Schema.Struct({ catalog_id: NullableText, product_id: NullableText })
   ),
   quoted: described(
     "The message that this one replies to, by the provider's ID.",
-    Schema.Struct({ provider_message_id: Schema.String, from: Text })
+    Schema.Struct({ provider_message_id: Schema.String, from: NullableText })
   ),
   forwarded: described(
     "How the message was forwarded.",
@@ -108,17 +119,17 @@ export const MessageDetails = Schema.Struct({
   referral: described(
     "The ad, post, or link that led the contact to this message.",
     Schema.Struct({
-      source: Text,
-      type: Text,
-      id: Text,
-      url: Text,
-      ref: Text,
-      headline: Text,
-      body: Text,
-      media_url: Text,
-      click_id: Text,
-      product_id: Text,
-      greeting: Text
+      source: NullableText,
+      type: NullableText,
+      id: NullableText,
+      url: NullableText,
+      ref: NullableText,
+      headline: NullableText,
+      body: NullableText,
+      media_url: NullableText,
+      click_id: NullableText,
+      product_id: NullableText,
+      greeting: NullableText
     })
   ),
   failure: described("Why the message failed after the provider had accepted it.", Failure),
