@@ -161,8 +161,6 @@ export class MemberStore extends Context.Service<MemberStore, {
 /** Operations on the current actor's members. */
 export class Members extends Context.Service<Members, {
   readonly list: Effect.Effect<ReadonlyArray<Member>, never, CurrentActor>
-  /** Returns a member who has not left. */
-  readonly get: (id: MemberId) => Effect.Effect<Member, MemberNotFound, CurrentActor>
   readonly add: (input: AddMember) => Effect.Effect<Member, MemberEmailTaken | ConcurrentChanges, CurrentActor>
   /** Changes a role. The keys of a member who is no longer owner or admin are revoked. */
   readonly setRole: (
@@ -183,12 +181,6 @@ export class Members extends Context.Service<Members, {
         const { organization_id } = yield* CurrentActor
         return yield* store.list(organization_id)
       })()
-
-      const get = operation("members.get")(function*(id: MemberId) {
-        const { organization_id } = yield* CurrentActor
-        const found = yield* store.find(organization_id, id)
-        return toMember(yield* Effect.fromOption(unlessLeft(found), () => new MemberNotFound()))
-      })
 
       const addMember = operation("members.add")(function*(input: AddMember) {
         const { organization_id } = yield* CurrentActor
@@ -226,7 +218,7 @@ export class Members extends Context.Service<Members, {
         })
       })
 
-      return Members.of({ list, get, add: addMember, setRole, remove })
+      return Members.of({ list, add: addMember, setRole, remove })
     })
   )
 }

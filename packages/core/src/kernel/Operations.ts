@@ -59,7 +59,6 @@ export const operations = {
   "conversations.reopen": write("conversations:write", "required"),
   "events.list": read("webhooks:manage"),
   "members.add": command,
-  "members.get": read(null),
   "members.list": read("members:read"),
   "members.remove": command,
   "members.set_role": command,
