@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { Commit, Conflict, KeyUsed, LeaseLost, Unconfirmed } from "@messaging-crm/core/Commit"
-import { Decide, type Operation } from "@messaging-crm/core/Decide"
+import { Decide, type LoadAndDecide } from "@messaging-crm/core/Decide"
 import { EventId, Ids, OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
@@ -51,7 +51,7 @@ const scene = (...failures: ReadonlyArray<Failure>) => {
 const change = TagRows.update({ id: TagId.make("01990000-0000-7000-8000-000000000004"), version: 1 }, {})
 
 /** An operation that counts its loads, and answers with their number. */
-const counting = (changes: Changes.Changes = change): Operation<number, number, never, never> => {
+const counting = (changes: Changes.Changes = change): LoadAndDecide<number, number, never, never> => {
   let loads = 0
   return {
     load: Effect.sync(() => ++loads),

@@ -22,6 +22,7 @@ import {
 import { CurrentActor } from "../kernel/Actor.ts"
 import { Ids, MediaId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { purgeOlderThan } from "../kernel/Purges.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import { Text } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
@@ -62,7 +63,7 @@ const FileBytes = Schema.Uint8ArrayFromBase64.pipe(
         ? Effect.succeed(bytes)
         : Stream.runCollect(bytes).pipe(
           Effect.map(concat),
-          Effect.mapError(({ _tag }) => new SchemaIssue.InvalidValue({ expected: `a file, and not ${_tag}` }))
+          Effect.mapError(() => new SchemaIssue.InvalidValue({ expected: "a readable file" }))
         )
     )
   })
@@ -131,10 +132,10 @@ export const MediaRows = Changes.rows<MediaFile>()({
 export const slice_bytes = 262_144
 
 /** How long a file can be unfinished. After that its slices are removed. */
-export const unfinished_age_max = Duration.days(1)
+const unfinished_age_max = Duration.days(1)
 
 /** How long a link is valid. */
-export const link_time_max = Duration.hours(1)
+const link_time_max = Duration.hours(1)
 
 /**
  * The public base address of the service, without a slash at the end, with which links begin.
@@ -145,7 +146,7 @@ export const PublicUrl = Context.Reference<string>("@messaging-crm/core/Media/Pu
 
 // -------------------------------------------------------------- errors
 
-/** The link is not valid, has expired, or its file was removed. Carries nothing: a caller must not learn which. */
+/** The link is not valid, has expired, or its file was removed. It has no fields, so that a caller cannot distinguish these cases. */
 export class MediaNotFound extends Schema.TaggedError<MediaNotFound>()("MediaNotFound", {}) {}
 
 // ----------------------------------------------------------- decisions
@@ -247,7 +248,7 @@ export class Media extends Context.Service<Media, {
   readonly open: (link: string) => Effect.Effect<OpenedFile, MediaNotFound>
   /**
    * Stores the bytes of a received file, and hands its description to a commit that publishes it.
-   * What the commit does not publish is removed. A file larger than the limit is described only.
+   * Deletes the bytes if the commit does not publish them. Stores only the description of a file that exceeds the limit.
    */
   readonly receive: <A, E, R>(
     organization_id: OrganizationId,
@@ -335,12 +336,7 @@ export class Media extends Context.Service<Media, {
         )
       })
 
-      const purge = Effect.flatMap(
-        DateTime.now,
-        (now) => store.purge(DateTime.subtractDuration(now, unfinished_age_max), 100)
-      )
-
-      return Media.of({ link, open, receive, purge })
+      return Media.of({ link, open, receive, purge: purgeOlderThan(unfinished_age_max, store.purge, 100) })
     })
   )
 }

@@ -1,7 +1,8 @@
 /**
  * Message retention: the removal of old messages and sends, if an operator sets an age (contract §16).
  */
-import { Context, DateTime, Duration, Effect, Layer } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
+import { purgeOlderThan } from "../kernel/Purges.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 
 /**
@@ -44,11 +45,8 @@ export class MessageRetention extends Context.Service<MessageRetention, {
     Effect.gen(function*() {
       const age_max = yield* MessageAgeMax
       const store = yield* MessageRetentionStore
-      const purge = Effect.flatMap(
-        DateTime.now,
-        // Small batches, because one message can have a file of 16 MB.
-        (now) => store.purge(DateTime.subtractDuration(now, age_max), 500)
-      )
+      // Small batches, because one message can have a file of 16 MB.
+      const purge = purgeOlderThan(age_max, store.purge, 500)
       return MessageRetention.of({ purge: Duration.isFinite(age_max) ? purge : Effect.succeed(0) })
     })
   )

@@ -1,13 +1,14 @@
 /**
  * Messages: the messages of conversations, and their delivery status (contract §11).
  */
-import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Struct } from "effect"
+import { Context, Duration, Effect, Layer, Option, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { ConversationId, MessageId } from "../kernel/Ids.ts"
 import { type ChannelId, type ContactId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
+import { purgeOlderThan } from "../kernel/Purges.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
@@ -111,7 +112,7 @@ export class MessageNotFound extends Schema.TaggedError<MessageNotFound>()("Mess
 // ----------------------------------------------------------- decisions
 
 /** How long an update is stored without its message. Providers repeat their reports for days, not for weeks. */
-export const early_update_age_max = Duration.days(30)
+const early_update_age_max = Duration.days(30)
 
 /** Returns the message of a provider message id, if it has arrived. */
 export const arrived = (found: Option.Option<ProviderMessage>) => Option.flatMap(found, ({ message }) => message)
@@ -226,7 +227,7 @@ const charsOf = ({ details, media, text }: Message): number => {
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where messages are read, by our id and by the provider's.
+ * Port: where messages are read, by ID and by the provider's ID.
  *
  * **Contract** (checked by `conformance/Messages.ts`)
  *
@@ -316,12 +317,7 @@ export class Messages extends Context.Service<Messages, {
         return yield* link(yield* Effect.fromOption(found, () => new MessageNotFound()))
       })
 
-      const purge = Effect.flatMap(
-        DateTime.now,
-        (now) => store.purgeEarlyUpdates(DateTime.subtractDuration(now, early_update_age_max), 5000)
-      )
-
-      return Messages.of({ list, get, purge })
+      return Messages.of({ list, get, purge: purgeOlderThan(early_update_age_max, store.purgeEarlyUpdates) })
     })
   )
 }

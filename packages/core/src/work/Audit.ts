@@ -5,10 +5,11 @@
  * if and only if that operation is committed. It holds ids and no content. Records
  * are never changed, and deleted only by age.
  */
-import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
+import { Context, Duration, Effect, Layer, Schema } from "effect"
 import { type Actor, CurrentActor } from "../kernel/Actor.ts"
 import { ApiKeyId, AuditRecordId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
 import { AuditedOperation, operation } from "../kernel/Operations.ts"
+import { purgeOlderThan } from "../kernel/Purges.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 
 // ---------------------------------------------------------------- data
@@ -105,12 +106,7 @@ export class Audit extends Context.Service<Audit, {
         return yield* store.list(organization_id, filters, limit)
       })
 
-      const purge = Effect.flatMap(
-        DateTime.now,
-        (now) => store.purge(DateTime.subtractDuration(now, age_max), 5000)
-      )
-
-      return Audit.of({ list, purge })
+      return Audit.of({ list, purge: purgeOlderThan(age_max, store.purge) })
     })
   )
 }

@@ -29,8 +29,8 @@ export interface DecisionContext {
   readonly uuid: () => string
 }
 
-/** An operation: its load and its decision. */
-export interface Operation<Loaded, A, Rejection, R> {
+/** How an operation writes: its load and its decision. */
+export interface LoadAndDecide<Loaded, A, Rejection, R> {
   /** Never fails: a row that does not exist is loaded as none, so that only `decide` determines which error is returned first. */
   readonly load: Effect.Effect<Loaded, never, R>
   readonly decide: (loaded: Loaded, context: DecisionContext) => Result.Result<Changes.Decision<A>, Rejection>
@@ -120,8 +120,8 @@ interface Attempt<Out> {
 
 /** Returns the operation that returns the resource as it was loaded. */
 const rereading = <Loaded, A, Rejection, R>(
-  { current, load }: Operation<Loaded, A, Rejection, R>
-): Operation<Loaded, A, Rejection, R> => ({
+  { current, load }: LoadAndDecide<Loaded, A, Rejection, R>
+): LoadAndDecide<Loaded, A, Rejection, R> => ({
   load,
   decide: (loaded) => {
     if (current === undefined) throw new Error("An operation without `current` has a record without a response.")
@@ -150,7 +150,7 @@ export class Decide extends Context.Service<Decide, {
    */
   readonly runAudited: <Loaded, A extends { readonly id: string }, Rejection, R, Out = A>(
     name: AuditedOperation,
-    operation: Operation<Loaded, A, Rejection, R>,
+    operation: LoadAndDecide<Loaded, A, Rejection, R>,
     respond?: Respond<A, Out>
   ) => Effect.Effect<Out, Rejection | ConcurrentChanges, R | CurrentActor>
   /**
@@ -159,7 +159,7 @@ export class Decide extends Context.Service<Decide, {
    */
   readonly run: <Loaded, A, Rejection, R>(
     organization_id: OrganizationId,
-    operation: Operation<Loaded, A, Rejection, R>
+    operation: LoadAndDecide<Loaded, A, Rejection, R>
   ) => Effect.Effect<A, Rejection, R>
   /**
    * The same for claimed work and callbacks, whose decision cannot reject. Returns null when the lease was lost. `initial` is the
@@ -188,7 +188,7 @@ export class Decide extends Context.Service<Decide, {
       const attempt = Effect.fnUntraced(function*<Loaded, A, Rejection, R, Out>(
         organization_id: OrganizationId,
         load: Effect.Effect<Loaded, never, R>,
-        decide: Operation<Loaded, A, Rejection, R>["decide"],
+        decide: LoadAndDecide<Loaded, A, Rejection, R>["decide"],
         complete: Complete<A, Out>
       ) {
         const loaded = yield* load
@@ -227,7 +227,7 @@ export class Decide extends Context.Service<Decide, {
 
       const run = Effect.fnUntraced(function*<Loaded, A, Rejection, R, Out>(
         organization_id: OrganizationId,
-        operation: Operation<Loaded, A, Rejection, R>,
+        operation: LoadAndDecide<Loaded, A, Rejection, R>,
         complete: Complete<A, Out>,
         initial = operation.load
       ) {
@@ -249,7 +249,7 @@ export class Decide extends Context.Service<Decide, {
 
       const runFor = <Loaded, A, Rejection, R, Out>(
         organization_id: OrganizationId,
-        operation: Operation<Loaded, A, Rejection, R>,
+        operation: LoadAndDecide<Loaded, A, Rejection, R>,
         complete: Complete<A, Out>
       ): Effect.Effect<Out, Rejection | ConcurrentChanges, R> =>
         run(organization_id, operation, complete).pipe(
@@ -279,7 +279,7 @@ export class Decide extends Context.Service<Decide, {
 
       const runAudited = Effect.fnUntraced(function*<Loaded, A extends { readonly id: string }, Rejection, R, Out>(
         name: AuditedOperation,
-        operation: Operation<Loaded, A, Rejection, R>,
+        operation: LoadAndDecide<Loaded, A, Rejection, R>,
         respond?: Respond<A, Out>
       ) {
         const actor = yield* CurrentActor

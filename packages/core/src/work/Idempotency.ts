@@ -9,6 +9,7 @@
 import { Cause, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { OrganizationId } from "../kernel/Ids.ts"
+import { purgeOlderThan } from "../kernel/Purges.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import type { RecordedResponse } from "./Changes.ts"
@@ -271,12 +272,13 @@ export class Idempotency extends Context.Service<Idempotency, {
         )
       })
 
-      const purge = Effect.flatMap(
-        DateTime.now,
-        (now) => store.purge(DateTime.subtractDuration(now, record_age_max), 5000)
-      )
-
-      return Idempotency.of({ once, begin, replay: replayResponse, record, purge })
+      return Idempotency.of({
+        once,
+        begin,
+        replay: replayResponse,
+        record,
+        purge: purgeOlderThan(record_age_max, store.purge)
+      })
     })
   )
 }

@@ -7,6 +7,7 @@
 import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
 import type { OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { purgeOlderThan } from "../kernel/Purges.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 
 // ---------------------------------------------------------------- data
@@ -17,12 +18,12 @@ export const StorageBudget = Context.Reference<number>("@messaging-crm/core/Stor
 })
 
 /** How many bytes of an organization a process counts before it adds them to the sum. */
-const added_at_once = 1_000_000
+const flush_bytes = 1_000_000
 
 const hour_millis = Duration.toMillis("1 hour")
 
 /** The maximum number of organizations whose sums a process keeps. */
-const known_max = 10_000
+const tallies_max = 10_000
 
 // -------------------------------------------------------------- errors
 
@@ -54,7 +55,7 @@ export class StorageUseStore extends Context.Service<StorageUseStore, {
 // ---------------------------------------------------------- operations
 
 /** The sum and the pending bytes of an organization, in this process. */
-interface Known {
+interface Tally {
   /** The sum when it was last added to. */
   sum: number
   /** Bytes that are not in the sum yet, by the time of expiry in milliseconds. */
@@ -62,7 +63,7 @@ interface Known {
   /** All pending bytes. */
   bytes: number
   /** The number of pending bytes that are added next. */
-  adds_at: number
+  flush_at_bytes: number
 }
 
 /** Bytes that are stored for a time. */
@@ -72,9 +73,9 @@ export interface Stored {
 }
 
 /** Adds bytes to those that are not in the sum yet. */
-const postpone = (known: Known, expires_at: number, bytes: number): void => {
-  known.pending.set(expires_at, (known.pending.get(expires_at) ?? 0) + bytes)
-  known.bytes += bytes
+const postpone = (tally: Tally, expires_at: number, bytes: number): void => {
+  tally.pending.set(expires_at, (tally.pending.get(expires_at) ?? 0) + bytes)
+  tally.bytes += bytes
 }
 
 export class StorageUse extends Context.Service<StorageUse, {
@@ -90,65 +91,65 @@ export class StorageUse extends Context.Service<StorageUse, {
     Effect.gen(function*() {
       const budget = yield* StorageBudget
       const store = yield* StorageUseStore
-      const all = new Map<OrganizationId, Known>()
+      const tallies = new Map<OrganizationId, Tally>()
 
-      const knownOf = (organization_id: OrganizationId): Known => {
-        const found = all.get(organization_id)
+      const tallyOf = (organization_id: OrganizationId): Tally => {
+        const found = tallies.get(organization_id)
         if (found !== undefined) return found
-        const [oldest] = all.keys()
-        if (all.size >= known_max && oldest !== undefined) all.delete(oldest)
+        const [oldest] = tallies.keys()
+        if (tallies.size >= tallies_max && oldest !== undefined) tallies.delete(oldest)
         // The first bytes are added immediately, because the result of that is the sum.
-        const made: Known = { sum: 0, pending: new Map(), bytes: 0, adds_at: 1 }
-        all.set(organization_id, made)
+        const made: Tally = { sum: 0, pending: new Map(), bytes: 0, flush_at_bytes: 1 }
+        tallies.set(organization_id, made)
         return made
       }
 
       /** Adds the pending bytes to the sum. If that fails, they stay pending. */
-      const add = Effect.fnUntraced(function*(organization_id: OrganizationId, known: Known) {
-        const { pending } = known
-        known.pending = new Map()
-        known.bytes = 0
-        known.adds_at = added_at_once
+      const add = Effect.fnUntraced(function*(organization_id: OrganizationId, tally: Tally) {
+        const { pending } = tally
+        tally.pending = new Map()
+        tally.bytes = 0
+        tally.flush_at_bytes = flush_bytes
         const now = yield* DateTime.now
         // Adding no bytes returns the sum.
         if (pending.size === 0) pending.set(DateTime.toEpochMillis(now), 0)
         for (const [expires_at, bytes] of pending) {
           const use = { bytes, expires_at: DateTime.makeUnsafe(expires_at) }
-          known.sum = yield* store.add(organization_id, use, now).pipe(
+          tally.sum = yield* store.add(organization_id, use, now).pipe(
             Effect.catchCause(() => {
-              postpone(known, expires_at, bytes)
-              known.adds_at = known.bytes + added_at_once
-              return Effect.succeed(known.sum)
+              postpone(tally, expires_at, bytes)
+              tally.flush_at_bytes = tally.bytes + flush_bytes
+              return Effect.succeed(tally.sum)
             })
           )
         }
       })
 
-      const isExhausted = (known: Known): boolean => known.sum + known.bytes >= budget
+      const isExhausted = (tally: Tally): boolean => tally.sum + tally.bytes >= budget
 
       return StorageUse.of({
         count: (organization_id, stored) =>
           stored.length === 0 ? Effect.void : Effect.flatMap(DateTime.now, (now) => {
-            const known = knownOf(organization_id)
+            const tally = tallyOf(organization_id)
             for (const { age_max, bytes } of stored) {
               const hour = Math.floor((DateTime.toEpochMillis(now) + Duration.toMillis(age_max)) / hour_millis) + 1
-              postpone(known, hour * hour_millis, bytes)
+              postpone(tally, hour * hour_millis, bytes)
             }
-            return known.bytes < known.adds_at
+            return tally.bytes < tally.flush_at_bytes
               ? Effect.void
-              // Started later, it would leave the pending bytes to the next requests of this turn, and each would start another.
-              : Effect.asVoid(Effect.forkDetach(add(organization_id, known), { startImmediately: true }))
+              // Started immediately, because otherwise each further request of this event-loop turn would start another.
+              : Effect.asVoid(Effect.forkDetach(add(organization_id, tally), { startImmediately: true }))
           }),
         require: (organization_id) =>
           Effect.suspend(() => {
-            const known = all.get(organization_id)
-            if (known === undefined || !isExhausted(known)) return Effect.void
+            const tally = tallies.get(organization_id)
+            if (tally === undefined || !isExhausted(tally)) return Effect.void
             return Effect.flatMap(
-              add(organization_id, known),
-              () => isExhausted(known) ? Effect.fail(new StorageExhausted({ limit: budget })) : Effect.void
+              add(organization_id, tally),
+              () => isExhausted(tally) ? Effect.fail(new StorageExhausted({ limit: budget })) : Effect.void
             )
           }),
-        purge: Effect.flatMap(DateTime.now, (now) => store.purge(now, 5000))
+        purge: purgeOlderThan(Duration.zero, store.purge)
       })
     })
   )
