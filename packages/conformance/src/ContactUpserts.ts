@@ -47,7 +47,7 @@ const begin = Effect.gen(function*() {
   return { as, create, everyone, organization_id, request, upsert }
 })
 
-/** Counts commits, and lets none take effect once it is dead. `meanwhile` runs once, before the next look-up of a contact. */
+/** Counts commits, and lets none take effect once it is dead. `meanwhile` runs once, before the next lookup of a contact. */
 const mortal = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
   const life = { left: Infinity, meanwhile: Effect.void as Effect.Effect<unknown> }
   const layer = Layer.effect(

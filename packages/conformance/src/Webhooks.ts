@@ -4,7 +4,7 @@ import * as Changes from "@messaging-crm/core/Changes"
 import { EventId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import {
   type Attempt,
-  State,
+  DeliveryState,
   type WebhookDelivery,
   WebhookDeliveryRows,
   WebhookDeliveryStore
@@ -130,13 +130,13 @@ const deliveries = (it: It, { runs }: Options) => {
       const delivery = yield* Fixtures.raised(ours, to)
       const update = (version: number, set: Partial<WebhookDelivery>) =>
         WebhookDeliveryRows.update({ id: delivery.id, version }, set)
-      const first = State.attempt(delivery, { ...attempt, response_body }, next ? after(9) : null)
+      const first = DeliveryState.attempt(delivery, { ...attempt, response_body }, next ? after(9) : null)
       yield* Fixtures.write(ours, update(1, first))
       assert.strictEqual(yield* Fixtures.outcome(theirs, update(2, { status: "failed" })), "Conflict")
       const failed: WebhookDelivery = { ...delivery, ...first }
       const loaded = Option.getOrThrow(yield* store.load(ours, delivery.id))
       assert.deepStrictEqual(loaded.delivery, { ...failed, version: 2 })
-      const second = State.attempt(failed, { ...attempt, response_status: 200, failure_code: null }, null)
+      const second = DeliveryState.attempt(failed, { ...attempt, response_status: 200, failure_code: null }, null)
       yield* Fixtures.write(ours, update(2, second))
       assert.deepStrictEqual(yield* store.list(ours, to.id, 9), [{ ...failed, ...second }])
       assert.deepStrictEqual(yield* store.load(theirs, delivery.id), Option.none())

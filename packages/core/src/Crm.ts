@@ -114,7 +114,8 @@ export const channelAccounts: Layer.Layer<ChannelAccounts, never, StoragePorts> 
   Layer.provide(foundation)
 )
 
-const catalogs = Layer.mergeAll(
+/** The services that require only the foundation. */
+const independent = Layer.mergeAll(
   Audit.layer,
   ChannelAccounts.layer,
   ChannelHolds.layer,
@@ -130,7 +131,7 @@ const catalogs = Layer.mergeAll(
   Webhooks.layer
 )
 
-const threads = Layer.mergeAll(
+const contactsAndConversations = Layer.mergeAll(
   Conversations.layer,
   Messages.layer,
   Contacts.layer,
@@ -154,8 +155,8 @@ export const layer: Layer.Layer<Services, never, StoragePorts | MessagingProvide
   ).pipe(
     Layer.provideMerge(Layer.mergeAll(ContactImports.layer, Dispatch.layer, posting)),
     Layer.provideMerge(Layer.mergeAll(ContactUpserts.layer, Sends.layer)),
-    Layer.provideMerge(threads),
+    Layer.provideMerge(contactsAndConversations),
     Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Media.layer)),
-    Layer.provideMerge(catalogs),
+    Layer.provideMerge(independent),
     Layer.provide(foundation)
   )

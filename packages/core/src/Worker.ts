@@ -33,7 +33,7 @@ const in_progress_max = 256
 /** The maximum number of items of one claim. */
 const batch_max = 64
 /** How long a stopping worker waits for the items in progress. */
-export const shutdown_time_max = Duration.seconds(20)
+const shutdown_time_max = Duration.seconds(20)
 
 /**
  * For how many seconds an item is postponed after each defect. After the last it is abandoned: its send or delivery fails.
@@ -70,7 +70,7 @@ interface InProgress {
   readonly leased: Map<OrganizationId, number>
 }
 
-const noneInProgress = Effect.fnUntraced(function*(kind: WorkKind) {
+const makeInProgress = Effect.fnUntraced(function*(kind: WorkKind) {
   const items = yield* FiberSet.make<void>()
   // Items run in the context that is captured here, not in that of the fiber that starts them.
   const run = yield* FiberSet.runtime(items)<never>()
@@ -237,7 +237,7 @@ export class Worker extends Context.Service<Worker, {
         )
 
       const run = Effect.gen(function*() {
-        const all = yield* Effect.forEach(WorkKind.literals, noneInProgress)
+        const all = yield* Effect.forEach(WorkKind.literals, makeInProgress)
         const allDone = Effect.forEach(all, ({ items }) => FiberSet.awaitEmpty(items), { discard: true })
         yield* Effect.addFinalizer(() => Effect.timeoutOption(Effect.interruptible(allDone), shutdown_time_max))
         yield* Effect.forkScoped(housekeeping)

@@ -11,7 +11,7 @@ import { checksum } from "@messaging-crm/core/Secrets"
 import { DateTime, Effect, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 
-/** Counts the look-ups of keys. */
+/** Counts the lookups of keys. */
 let lookups = 0
 const counting = Layer.effect(
   ApiKeyStore,
@@ -71,7 +71,7 @@ describe("an API key", () => {
       assert.strictEqual(yield* rejected(MemberId.make(yield* Fixtures.uuid)), "MemberNotFound")
     }).pipe(Effect.provide(crm)))
 
-  it.effect("that is no key is rejected, without a look-up if it has another form", () =>
+  it.effect("that is no key is rejected, without a lookup if it has another form", () =>
     Effect.gen(function*() {
       const { as, owner } = yield* founded
       const key = Redacted.value((yield* as(create(owner.id))).key)

@@ -115,7 +115,7 @@ const scene = (commits: "apply" | "find the key used", ...found: ReadonlyArray<R
         commits === "apply" ? Effect.as(Effect.sync(() => committed.push(changes)), []) : Effect.fail(new KeyUsed())
     }),
     Layer.succeed(IdempotencyStore, {
-      // The first look-up comes before the other request's commit.
+      // The first lookup comes before the other request's commit.
       find: () => Effect.sync(() => looked++ === 0 ? Option.none() : Option.fromUndefinedOr(records.shift())),
       purge: (before, limit) => Effect.sync(() => purged.push([before.epochMilliseconds, limit]))
     }),

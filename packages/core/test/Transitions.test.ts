@@ -3,7 +3,7 @@ import { attemptsOf, nextAttempt } from "@messaging-crm/core/Dispatch"
 import { canonicalJson } from "@messaging-crm/core/Idempotency"
 import { ChannelId, ConversationId, MessageId, SendId } from "@messaging-crm/core/Ids"
 import { checksum } from "@messaging-crm/core/Secrets"
-import { type SendRow, State } from "@messaging-crm/core/Sends"
+import { type SendRow, SendState } from "@messaging-crm/core/Sends"
 import { render, type Template, type TemplateParameter, type TemplateValues } from "@messaging-crm/core/Templates"
 import { DateTime, Option, Result } from "effect"
 
@@ -28,20 +28,20 @@ describe("a send", () => {
     version: 1
   }
   const events: Readonly<Record<string, (send: SendRow) => SendRow>> = {
-    begin: (send) => ({ ...send, ...State.begin(send, at) }),
-    requeue: (send) => ({ ...send, ...State.requeue(send) }),
-    markUnknown: (send) => ({ ...send, ...State.markUnknown(send) }),
-    accept: (send) => ({ ...send, ...State.accept(send, message_id) }),
-    fail: (send) => ({ ...send, ...State.fail(send, "provider_rejected") })
+    begin: (send) => ({ ...send, ...SendState.begin(send, at) }),
+    requeue: (send) => ({ ...send, ...SendState.requeue(send) }),
+    markUnknown: (send) => ({ ...send, ...SendState.markUnknown(send) }),
+    accept: (send) => ({ ...send, ...SendState.accept(send, message_id) }),
+    fail: (send) => ({ ...send, ...SendState.fail(send, "provider_rejected") })
   }
-  const sending: SendRow = { ...queued, ...State.begin(queued, at) }
+  const sending: SendRow = { ...queued, ...SendState.begin(queued, at) }
   const states: Readonly<Record<string, SendRow>> = {
     queued,
     sending,
-    unknown: { ...sending, ...State.markUnknown(sending) },
-    sent: { ...sending, ...State.accept(sending, message_id) },
-    failed: { ...queued, ...State.fail(queued, "provider_rejected") },
-    in_doubt: { ...queued, ...State.fail(queued, "outcome_unknown") }
+    unknown: { ...sending, ...SendState.markUnknown(sending) },
+    sent: { ...sending, ...SendState.accept(sending, message_id) },
+    failed: { ...queued, ...SendState.fail(queued, "provider_rejected") },
+    in_doubt: { ...queued, ...SendState.fail(queued, "outcome_unknown") }
   }
 
   it("makes only the transitions of its table", () => {
@@ -62,7 +62,7 @@ describe("a send", () => {
   })
 
   it("has a message exactly when it is sent, and a reason exactly when it failed", () => {
-    const proven = Object.values(states).map((send) => ({ ...send, ...State.accept(send, message_id) }))
+    const proven = Object.values(states).map((send) => ({ ...send, ...SendState.accept(send, message_id) }))
     for (const { failure_reason, message_id, status } of [...Object.values(states), ...proven]) {
       assert.strictEqual(message_id !== null, status === "sent")
       assert.strictEqual(failure_reason !== null, status === "failed")
@@ -72,12 +72,12 @@ describe("a send", () => {
   it("may be sent once the outcome of an attempt was unknown, whatever follows", () => {
     assert.isFalse(sending.may_be_sent)
     // Found begun, so its worker is gone.
-    assert.isTrue(State.begin(sending, at).may_be_sent)
-    const unknown = { ...sending, ...State.markUnknown(sending) }
+    assert.isTrue(SendState.begin(sending, at).may_be_sent)
+    const unknown = { ...sending, ...SendState.markUnknown(sending) }
     assert.isTrue(unknown.may_be_sent)
-    assert.isTrue(State.begin(unknown, at).may_be_sent)
+    assert.isTrue(SendState.begin(unknown, at).may_be_sent)
     const first_attempt_at = DateTime.makeUnsafe(-5)
-    assert.strictEqual(State.begin({ ...queued, first_attempt_at }, at).first_attempt_at, first_attempt_at)
+    assert.strictEqual(SendState.begin({ ...queued, first_attempt_at }, at).first_attempt_at, first_attempt_at)
   })
 
   it("is retried after 1, 5, 15, 30 and 60 seconds, for two minutes", () => {

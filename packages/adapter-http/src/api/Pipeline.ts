@@ -44,7 +44,7 @@ const keyHeaders = {
 
 /** Returns the request headers of a write: its `Idempotency-Key`, required or optional. */
 export const keyHeaderOf = <O extends KeyedWrite>(operation: O) =>
-  // The compiler widens a generic look-up to all policies.
+  // The compiler widens a generic lookup to all policies.
   keyHeaders[operations[operation].idempotency] as typeof keyHeaders[typeof operations[O]["idempotency"]]
 
 /** The body of the current request, read and parsed once. */

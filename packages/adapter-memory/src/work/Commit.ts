@@ -7,7 +7,7 @@ import type * as Declared from "@messaging-crm/core/Table"
 import { tables as declared } from "@messaging-crm/core/Tables"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import * as Traces from "@messaging-crm/core/Traces"
-import { newDelivery, State, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
+import { DeliveryState, newDelivery, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, HashMap, Layer, Option, Record, Result } from "effect"
 import { newest } from "../world/Order.ts"
@@ -59,7 +59,9 @@ const abandoned = (tables: Table.Tables, owner: OrganizationId, { abandon = [], 
       delivery.webhook_id === webhook_id && delivery.status === "pending" &&
       !update.some(({ key }) => key.id === delivery.id)
     )
-    return newest(pending, limit).map((row) => WebhookDeliveryRows.update(row, State.abandon("webhook_disabled")))
+    return newest(pending, limit).map((row) =>
+      WebhookDeliveryRows.update(row, DeliveryState.abandon("webhook_disabled"))
+    )
   })
 
 // Columns of activities hold times, texts and IDs.

@@ -2,7 +2,7 @@
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ContactId, MessageId } from "@messaging-crm/core/Ids"
-import { State, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
+import { DeliveryState, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { Effect, Option } from "effect"
 import { hardText } from "../Arbitraries.ts"
@@ -108,7 +108,7 @@ export const events = (it: It, { runs }: Options) => {
       const abandon = (limit: number): Changes.Changes => ({ abandon: [{ webhook_id: gone.id, limit }] })
       yield* Fixtures.write(theirs, abandon(9))
       assert.deepStrictEqual(yield* deliveriesOf(ours, gone), before)
-      const answered = State.attempt(newest, {
+      const answered = DeliveryState.attempt(newest, {
         at: after(5),
         duration_ms: 12,
         response_status: 410,
@@ -121,7 +121,7 @@ export const events = (it: It, { runs }: Options) => {
         WebhookDeliveryRows.update({ id: newest.id, version: 1 }, answered),
         abandon(1)
       )
-      const ended = State.abandon("webhook_disabled")
+      const ended = DeliveryState.abandon("webhook_disabled")
       assert.deepStrictEqual(yield* deliveriesOf(ours, gone), [
         { ...newest, ...answered },
         { ...newer, ...ended },
@@ -134,7 +134,7 @@ export const events = (it: It, { runs }: Options) => {
         ...[newer, older, oldest].map((delivery) => ({ ...delivery, ...ended }))
       ])
       assert.isTrue((yield* deliveriesOf(ours, other)).every(({ status }) => status === "pending"))
-      const stale = WebhookDeliveryRows.update({ id: older.id, version: 1 }, State.retry(after(9)))
+      const stale = WebhookDeliveryRows.update({ id: older.id, version: 1 }, DeliveryState.retry(after(9)))
       assert.strictEqual(yield* outcome(ours, stale), "Conflict")
     }))
 }

@@ -111,7 +111,7 @@ export class AccountUnknown extends Schema.TaggedError<AccountUnknown>()("Accoun
 const tokens_max = 1000
 
 /** Returns the encryption context of a channel's token, so that the ciphertext cannot be decrypted for another channel. */
-export const tokenContext = (organization_id: OrganizationId, id: ChannelId): string =>
+const tokenContext = (organization_id: OrganizationId, id: ChannelId): string =>
   `channel-token|${organization_id}|${id}`
 
 const columnsOf = (

@@ -165,7 +165,7 @@ export class ChannelHoldStore extends Context.Service<ChannelHoldStore, {
 export class ChannelHolds extends Context.Service<ChannelHolds, {
   /** Returns the holds of the current actor's channels that make sends wait now. */
   readonly list: Effect.Effect<ReadonlyArray<ChannelHold>, never, CurrentActor>
-  /** Ends the hold of a channel, and returns whether it was paused. What waits is sent within two minutes. */
+  /** Ends the hold of a channel, and returns whether it was paused. The queued sends are attempted within two minutes. */
   readonly resume: (channel_id: ChannelId) => Effect.Effect<boolean, ConcurrentChanges, CurrentActor>
   /** Returns how many channels of all organizations are paused. */
   readonly countPaused: Effect.Effect<number>

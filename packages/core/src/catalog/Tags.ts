@@ -32,7 +32,7 @@ export const TagColor = Schema.Literals([
 export type TagColor = typeof TagColor.Type
 
 /** Trimmed, then 1 to 40 characters. */
-export const TagName = trimmedText({ min: limits.tag_name_chars_min, max: limits.tag_name_chars_max }).pipe(
+const TagName = trimmedText({ min: limits.tag_name_chars_min, max: limits.tag_name_chars_max }).pipe(
   Schema.annotateEncoded({ description: "Trimmed. Unique in the organization, regardless of case." })
 )
 

@@ -1,7 +1,7 @@
 /**
- * Contact identities: finds, creates and changes the identity behind a network's id (contract §8.2, §15.3, §15.6).
+ * Contact identities: finds, creates and changes the identity behind a network ID (contract §8.2, §15.3, §15.6).
  *
- * A network ID is the external id of an identity or one of its aliases. The table
+ * A network ID is the external ID of an identity or one of its aliases. The table
  * `identity_names` maps each network ID, its `name`, to the identity.
  */
 import { Option } from "effect"
@@ -56,12 +56,12 @@ export const IdentityNetworkIdRows = Changes.rows<IdentityNetworkId>()({
 
 // ----------------------------------------------------------- decisions
 
-/** Returns the distinct network IDs of a person, the external id first. */
+/** Returns the distinct network IDs of a person, the external ID first. */
 export const networkIdsOf = (
   { aliases, external_id }: Pick<Person, "aliases" | "external_id">
 ): ReadonlyArray<string> => Array.from(new Set([external_id, ...aliases]))
 
-/** Updates an identity, and its copy and the search text in the contact's row. */
+/** Updates an identity, and its copy and the search text in the contact's row, but not `updated_at` (contract §8.10). */
 const updateIdentity = (
   { identity }: Pick<KnownIdentity, "identity">,
   contact: LoadedContact,
@@ -106,7 +106,10 @@ const shownAs = (
   { first_name, id: contact_id, last_name }: KnownIdentity["contact"] | Contact
 ): ContactIdentity => ({ identity_id, contact_id, first_name, last_name, display_name, external_id, username })
 
-/** Creates the identity of a person, for the contact with their number or else for a new contact. */
+/**
+ * Creates the identity of a person, for the contact with their number or else for a new contact. A new identity does not
+ * set `updated_at` (contract §8.10).
+ */
 const createIdentity = (
   person: Person,
   { found: withPhone, free_id }: Matched,

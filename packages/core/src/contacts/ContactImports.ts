@@ -13,7 +13,7 @@ import { ContactId, Ids, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import * as Audit from "../work/Audit.ts"
 import { canonicalJson } from "../work/Idempotency.ts"
-import { reader } from "./ContactReferences.ts"
+import { makeLoadReferences } from "./ContactReferences.ts"
 import {
   compose,
   type Contact,
@@ -130,7 +130,7 @@ export class ContactImports extends Context.Service<ContactImports, {
     Effect.gen(function*() {
       const fields = yield* ContactFields
       const { next: uuid } = yield* Ids
-      const read = yield* reader
+      const loadReferences = yield* makeLoadReferences
       const store = yield* ContactStore
       const tags = yield* Tags
       const upserts = yield* ContactUpserts
@@ -139,7 +139,7 @@ export class ContactImports extends Context.Service<ContactImports, {
         const actor = yield* CurrentActor
         const { organization_id } = actor
         const request_id = yield* RequestId
-        const references = yield* read(Array.getSuccesses(described).map(({ input }) => input))
+        const references = yield* loadReferences(Array.getSuccesses(described).map(({ input }) => input))
         const now = yield* DateTime.now
         const contacts = described.map(Result.flatMap((one) =>
           Result.map(

@@ -10,7 +10,7 @@ import { Secrets } from "../kernel/Secrets.ts"
 import type { LoadedContact, MatchedContact } from "./Contact.ts"
 import { ContactStore } from "./Contacts.ts"
 
-/** The result of a look-up by a value. */
+/** The result of a lookup by a value. */
 export interface Matched {
   readonly found: Option.Option<LoadedContact>
   /** Whether other contacts have the value too. */
@@ -19,18 +19,18 @@ export interface Matched {
   readonly free_id: ContactId | null
 }
 
-/** A look-up that found no contact, without an id for a new one. */
+/** A lookup that found no contact, without an id for a new one. */
 export const unmatched: Matched = { found: Option.none(), isAmbiguous: false, free_id: null }
 
-/** A look-up that found a contact. */
-export const matchedOf = ({ is_ambiguous, ...contact }: MatchedContact): Matched => ({
+/** A lookup that found a contact. */
+const matchedOf = ({ is_ambiguous, ...contact }: MatchedContact): Matched => ({
   found: Option.some(contact),
   isAmbiguous: is_ambiguous,
   free_id: null
 })
 
 /** Makes the function that finds the contact with a value, or else the id for a new one. */
-export const finder = Effect.gen(function*() {
+export const makeFindMatch = Effect.gen(function*() {
   const secrets = yield* Secrets
   const store = yield* ContactStore
 

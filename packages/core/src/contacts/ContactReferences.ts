@@ -100,7 +100,7 @@ export const bounded = (tags: ReadonlyArray<Tag>): Result.Result<ReadonlyArray<T
  * Makes the function that loads the references of contacts: one query for each
  * owner and at most one for fields and for tags, for any number of contacts.
  */
-export const reader = Effect.gen(function*() {
+export const makeLoadReferences = Effect.gen(function*() {
   const fieldStore = yield* ContactFieldStore
   const members = yield* MemberStore
   const tagStore = yield* TagStore

@@ -59,7 +59,7 @@ export interface Table {
 }
 
 /** The contact fields and tags that columns and cells may refer to. */
-export interface Catalogs {
+interface Catalogs {
   readonly fields: ReadonlyArray<ContactField>
   readonly tags: ReadonlyArray<Tag>
 }

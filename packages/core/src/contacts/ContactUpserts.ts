@@ -26,8 +26,8 @@ import {
 import type { StorageExhausted } from "../work/StorageUse.ts"
 import { CreateContact, type Identity, type LoadedContact, UpdateContact } from "./Contact.ts"
 import { IdentityNetworkIdRows, IdentityRows } from "./ContactIdentities.ts"
-import { finder, type Matched, unmatched } from "./ContactMatches.ts"
-import { reader, type References } from "./ContactReferences.ts"
+import { makeFindMatch, type Matched, unmatched } from "./ContactMatches.ts"
+import { makeLoadReferences, type References } from "./ContactReferences.ts"
 import {
   add,
   compose,
@@ -192,9 +192,9 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
   static readonly layer = Layer.effect(
     ContactUpserts,
     Effect.gen(function*() {
-      const find = yield* finder
+      const findMatch = yield* makeFindMatch
       const idempotency = yield* Idempotency
-      const read = yield* reader
+      const loadReferences = yield* makeLoadReferences
       const { runAudited } = yield* Decide
       const store = yield* ContactStore
 
@@ -202,7 +202,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
       const findContact = Effect.fnUntraced(function*(organization_id: OrganizationId, wanted: Wanted) {
         const { channel_type, match, value } = wanted
         if (match !== "external_id") {
-          return yield* find(organization_id, match === "primary_phone" ? match : "email_key", value)
+          return yield* findMatch(organization_id, match === "primary_phone" ? match : "email_key", value)
         }
         const [known] = channel_type === null ? [] : yield* store.identify(organization_id, channel_type, [value])
         const found = known === undefined
@@ -213,7 +213,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
 
       /** Loads the contact with the value of the match, and the references of its update. */
       const load = Effect.fnUntraced(function*(organization_id: OrganizationId, wanted: Wanted) {
-        const references = yield* read([wanted.update])
+        const references = yield* loadReferences([wanted.update])
         return { ...yield* findContact(organization_id, wanted), references }
       })
 

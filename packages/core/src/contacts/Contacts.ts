@@ -38,7 +38,7 @@ import {
   bounded,
   type CustomValueInvalid,
   editsTags,
-  reader,
+  makeLoadReferences,
   type References,
   type ReferenceUnknown,
   resolve,
@@ -303,13 +303,13 @@ export class Contacts extends Context.Service<Contacts, {
     Effect.gen(function*() {
       const cursors = yield* Cursors
       const { runAudited } = yield* Decide
-      const read = yield* reader
+      const loadReferences = yield* makeLoadReferences
       const store = yield* ContactStore
 
       const createContact = operation("contacts.create")(
         function*<Out>(input: CreateContact, respond?: Respond<Contact, Out>) {
           return yield* runAudited("contacts.create", {
-            load: read([input]),
+            load: loadReferences([input]),
             decide: (references, context) => create(references, input, context)
           }, respond)
         }
@@ -327,7 +327,7 @@ export class Contacts extends Context.Service<Contacts, {
         respond?: Respond<Contact, Out>
       ) {
         const { organization_id } = yield* CurrentActor
-        const load = zipConcurrently(store.load(organization_id, id), read([input]))
+        const load = zipConcurrently(store.load(organization_id, id), loadReferences([input]))
         const decide = ([found, references]: Effect.Success<typeof load>, context: DecisionContext) =>
           update(found, references, input, context)
         return yield* runAudited("contacts.update", { load, decide, current: ([found]) => current(found) }, respond)

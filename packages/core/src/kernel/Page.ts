@@ -68,7 +68,7 @@ export class Cursors extends Context.Service<Cursors, {
   /**
    * Reads one page: decodes the cursor, fetches one row more than the page holds,
    * and issues the next cursor from the last row of the page. The page ends early
-   * where the texts of its rows exceed `page_chars_max` together.
+   * if the texts of its rows together exceed `page_chars_max`.
    */
   readonly page: <A, E, R>(options: {
     readonly list: string

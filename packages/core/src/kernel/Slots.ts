@@ -1,4 +1,4 @@
-/** Slots: how much runs at once, shared fairly among keys. */
+/** Slots: a limit on concurrent executions, shared fairly among keys. */
 import { Deferred, type Duration, Effect, Option } from "effect"
 
 /** A request for a slot that is not free yet. */

@@ -61,7 +61,7 @@ export class ConversationNotFound extends Schema.TaggedError<ConversationNotFoun
 // ----------------------------------------------------------- decisions
 
 /** How long a text may be sent after the contact's last message (contract §10.7). */
-export const reply_window = Duration.hours(24)
+const reply_window = Duration.hours(24)
 
 /** Returns when the reply window closes, or null if the contact has sent no message. */
 const replyWindowEnd = ({ last_inbound_at }: Pick<ConversationRow, "last_inbound_at">): Timestamp | null =>
@@ -99,7 +99,7 @@ export const toConversation = (row: Shown): Conversation => ({
 })
 
 /** The transitions of a conversation. Each returns the columns that it sets, or `{}` where it changes nothing. */
-export const State = {
+export const ConversationState = {
   close: ({ status }: Pick<ConversationRow, "status">, close_category: string | null, closed_at: Timestamp) =>
     status === "closed" ? {} : { status: "closed", close_category, closed_at } as const,
   reopen: ({ status }: Pick<ConversationRow, "status">, opened_at: Timestamp) =>
@@ -154,7 +154,7 @@ export const assign = (
   const data = { conversation_id: row.id, assigned_user_id }
   const { result, changes } = change(
     row,
-    State.assign(row, assigned_user_id),
+    ConversationState.assign(row, assigned_user_id),
     (after) => Events.make("conversation.assigned", data, context, subjectOf(after))
   )
   if (assignee === null) return Result.succeed({ result, changes })
@@ -194,7 +194,7 @@ export const close = (
   Result.map(required(conversation), (row) =>
     change(
       row,
-      State.close(row, category, context.now),
+      ConversationState.close(row, category, context.now),
       (after) => Events.make("conversation.closed", { conversation_id: row.id }, context, subjectOf(after))
     ))
 
@@ -204,7 +204,7 @@ export const reopen = (
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
   Result.map(
     required(conversation),
-    (row) => change(row, State.reopen(row, context.now), (after) => opened(after, context))
+    (row) => change(row, ConversationState.reopen(row, context.now), (after) => opened(after, context))
   )
 
 /** Returns a new conversation, which is open, unassigned, and without messages. */
@@ -241,7 +241,11 @@ export const open = (
   const { now, uuid } = context
   const found = thread?.conversation ?? null
   if (found !== null) {
-    const { changes } = change(found, State.reopen(found, now), (after) => opened({ ...after, ...names }, context))
+    const { changes } = change(
+      found,
+      ConversationState.reopen(found, now),
+      (after) => opened({ ...after, ...names }, context)
+    )
     return { result: found.id, changes }
   }
   const id = ConversationId.make(uuid())

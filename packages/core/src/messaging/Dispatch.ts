@@ -17,8 +17,8 @@ import { Decide, type DecisionContext } from "../work/Decide.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
 import { isKnownContent } from "./Content.ts"
 import { type FailureReason, MessagingProvider, ProviderOutcomeUnknown } from "./MessagingProvider.ts"
-import { postpone, recorder, stop, UnknownOutcomeTimeout, type Unsettled } from "./SendOutcomes.ts"
-import { isOpen, type OutgoingSend, SendRows, type SendStatus, SendStore, State } from "./Sends.ts"
+import { makeOutcomes, postpone, stop, UnknownOutcomeTimeout, type Unsettled } from "./SendOutcomes.ts"
+import { isOpen, type OutgoingSend, SendRows, SendState, type SendStatus, SendStore } from "./Sends.ts"
 import { isInTime } from "./SendSchedule.ts"
 
 export { UnknownOutcomeTimeout } from "./SendOutcomes.ts"
@@ -64,7 +64,7 @@ const wait = (unsettled: Unsettled, { due_at, reason }: Wait, context: DecisionC
     : isInTime({ first_attempt_at }, due_at)
   if (mayWait) return postpone(claimed, due_at)
   // A send that is still `sending` lost its worker during an attempt, which may have sent it.
-  const { may_be_sent } = State.begin(send, context.now)
+  const { may_be_sent } = SendState.begin(send, context.now)
   return stop({ ...unsettled, send: { ...send, may_be_sent } }, reason, context)
 }
 
@@ -97,7 +97,7 @@ const begin = (
   const { channel, identity_id, send } = outgoing.value
   const waiting = waitOf(outgoing.value, now)
   if (waiting !== null) return { result: null, changes: wait({ claimed, send, timeout }, waiting, context) }
-  const set = State.begin(send, now)
+  const set = SendState.begin(send, now)
   const aliases = expectedAliases?.(channel, send.recipient) ?? []
   return {
     result: {
@@ -126,7 +126,7 @@ export class Dispatch extends Context.Service<Dispatch, {
     Dispatch,
     Effect.gen(function*() {
       const { settle } = yield* Decide
-      const outcome = yield* recorder
+      const outcome = yield* makeOutcomes
       const provider = yield* MessagingProvider
       const store = yield* SendStore
       const timeout = yield* UnknownOutcomeTimeout

@@ -16,7 +16,7 @@ import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
 import { ConversationStore } from "./Conversations.ts"
-import { loader, type OfMessage } from "./InboundLoads.ts"
+import { makeInboundLoads, type OfMessage } from "./InboundLoads.ts"
 import * as Media from "./Media.ts"
 import { boundedFailure } from "./MessageDetails.ts"
 import {
@@ -61,7 +61,7 @@ const updateEvent = (
 }
 
 /** Updates the message, or stores the update until the message arrives. */
-export const updateMessage = (
+const updateMessage = (
   found: Option.Option<ProviderMessage>,
   { channel_id, provider_message_id }: OfMessage,
   update: MessageUpdate,
@@ -98,7 +98,7 @@ const withPause = (
  * response to an attempt was lost, this report may be the only proof that the
  * provider accepted it.
  */
-export const statusReported = (
+const statusReported = (
   { completion, found }: {
     readonly found: Option.Option<ProviderMessage>
     readonly completion: SendCompletion.Loaded | null
@@ -151,7 +151,7 @@ export class Inbound extends Context.Service<Inbound, {
     Effect.gen(function*() {
       const channels = yield* ChannelStore
       const conversations = yield* ConversationStore
-      const { covered, findMessage, loadIdentity, loadSender, loadStatus } = yield* loader
+      const { covered, findMessage, loadIdentity, loadSender, loadStatus } = yield* makeInboundLoads
       const { settle } = yield* Decide
       const media = yield* Media.Media
 

@@ -3,7 +3,7 @@ import { Effect, Option, Stream } from "effect"
 import { ChannelHoldStore } from "../catalog/ChannelHolds.ts"
 import type { Channel } from "../catalog/Channels.ts"
 import { hasNewProfile, networkIdsOf } from "../contacts/ContactIdentities.ts"
-import { finder, unmatched } from "../contacts/ContactMatches.ts"
+import { makeFindMatch, unmatched } from "../contacts/ContactMatches.ts"
 import { ContactStore, type Person } from "../contacts/Contacts.ts"
 import type { ConversationId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
@@ -21,12 +21,12 @@ export type OfMessage = Pick<MessageDeleted, "channel_id" | "provider_message_id
 const covered_pages_max = 20
 
 /** Makes the operations that load what an event is about. */
-export const loader = Effect.gen(function*() {
+export const makeInboundLoads = Effect.gen(function*() {
   const contacts = yield* ContactStore
   const conversations = yield* ConversationStore
-  const findContact = yield* finder
+  const findMatch = yield* makeFindMatch
   const holds = yield* ChannelHoldStore
-  const loadCompletion = yield* SendCompletion.loader
+  const loadCompletion = yield* SendCompletion.makeLoadCompletion
   const messages = yield* MessageStore
 
   const findMessage = (organization_id: OrganizationId, { channel_id, provider_message_id }: OfMessage) =>
@@ -58,7 +58,7 @@ export const loader = Effect.gen(function*() {
     }
     const contact = person.phone === null
       ? unmatched
-      : yield* findContact(organization_id, "primary_phone", person.phone)
+      : yield* findMatch(organization_id, "primary_phone", person.phone)
     return { threads, contact }
   })
 

@@ -19,7 +19,7 @@ import { ExportedSend, toJson, written } from "./ContactExport.ts"
 import { type ConversationRow, ConversationRows, toConversation } from "./Conversations.ts"
 import { MediaRows, MediaStore } from "./Media.ts"
 import { type Message, type MessageRow, MessageRows, ProviderMessageRows } from "./Messages.ts"
-import { type SendRow, SendRows, State } from "./Sends.ts"
+import { type SendRow, SendRows, SendState } from "./Sends.ts"
 
 export { ContactExport, export_schema } from "./ContactExport.ts"
 
@@ -56,7 +56,7 @@ const eraseSend = (send: SendRow): Changes.Changes =>
   send.recipient === erased ? Changes.none : SendRows.update(send, {
     content: { type: "text", text: erased },
     recipient: erased,
-    ...State.fail(send, "recipient_opted_out")
+    ...SendState.fail(send, "recipient_opted_out")
   })
 
 /** Returns the preview of a contact's or conversation's last activity after an erasure. */

@@ -16,7 +16,7 @@ const ProviderId = text({ min: 1, max: 500 })
  * On phone messaging `external_id` is the number, `+` and digits, if the network
  * provides it.
  */
-export const Sender = Schema.Struct({
+export const ProviderPerson = Schema.Struct({
   external_id: ProviderId,
   /** Other ids of the same person, if the network has several. */
   aliases: Schema.optionalKey(Schema.Array(ProviderId)),
@@ -55,7 +55,7 @@ const Content = {
 export const ProviderMessageReceived = Schema.Struct({
   event: Schema.Literal("message_received"),
   ...OfMessage,
-  from: Sender,
+  from: ProviderPerson,
   ...Content
 })
 export interface ProviderMessageReceived extends Schema.Schema.Type<typeof ProviderMessageReceived> {}
@@ -64,7 +64,7 @@ export interface ProviderMessageReceived extends Schema.Schema.Type<typeof Provi
 export const ProviderMessageSent = Schema.Struct({
   event: Schema.Literal("message_sent"),
   ...OfMessage,
-  to: Sender,
+  to: ProviderPerson,
   ...Content
 })
 export interface ProviderMessageSent extends Schema.Schema.Type<typeof ProviderMessageSent> {}
@@ -105,7 +105,7 @@ export const IdentityChanged = Schema.Struct({
   former_external_id: ProviderId,
   /** Other ids that the person no longer has. */
   former_aliases: Schema.optionalKey(Schema.Array(ProviderId)),
-  now: Sender
+  now: ProviderPerson
 })
 export interface IdentityChanged extends Schema.Schema.Type<typeof IdentityChanged> {}
 

@@ -26,7 +26,12 @@ import {
   type ProviderMessage,
   subjectOf
 } from "./Messages.ts"
-import type { MessagesReported, ProviderMessageReceived, ProviderMessageSent, Sender } from "./ProviderEvents.ts"
+import type {
+  MessagesReported,
+  ProviderMessageReceived,
+  ProviderMessageSent,
+  ProviderPerson
+} from "./ProviderEvents.ts"
 import { messageEvents } from "./SendCompletion.ts"
 
 /** Returns the first of a person's ids that is a phone number, in canonical form. Digits without `+` may be another id. */
@@ -34,7 +39,7 @@ const numberOf = (ids: ReadonlyArray<string>): string | null =>
   Option.getOrNull(Option.firstSomeOf(ids.filter((id) => id.startsWith("+")).map(canonical)))
 
 /** Returns the person behind a provider's ids on a channel. */
-export const personOf = (channel: Channel, { aliases = [], ...sender }: typeof Sender.Type): Person => ({
+export const personOf = (channel: Channel, { aliases = [], ...sender }: typeof ProviderPerson.Type): Person => ({
   ...sender,
   aliases,
   channel_type: channel.type,
@@ -128,7 +133,7 @@ export const storeMessage = (
 }
 
 /** The effect of a report about all messages before a time on one message. */
-export type Coverage = "moves" | "has" | "none"
+type Coverage = "moves" | "has" | "none"
 
 /**
  * Returns whether a report about all messages before a time advances the status of a message, or the message already has

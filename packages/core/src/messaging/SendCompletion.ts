@@ -21,7 +21,7 @@ import {
   subjectOf
 } from "./Messages.ts"
 import type { Accepted, FailureReason } from "./MessagingProvider.ts"
-import { isOpen, isUnproven, type OutgoingSend, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
+import { isOpen, isUnproven, type OutgoingSend, type SendRow, SendRows, SendState, SendStore } from "./Sends.ts"
 
 // ----------------------------------------------------------- decisions
 
@@ -77,7 +77,7 @@ export const fail = (send: SendRow, failure_reason: FailureReason, context: Deci
   if (!isOpen(send)) return Changes.none
   const { conversation_id, id: send_id } = send
   return Changes.all(
-    SendRows.update(send, State.fail(send, failure_reason)),
+    SendRows.update(send, SendState.fail(send, failure_reason)),
     Changes.raise(Events.make("send.failed", { conversation_id, send_id, failure_reason }, context))
   )
 }
@@ -116,7 +116,7 @@ export const complete = (
   if (known !== null && isMessageOf(row, known)) {
     return Changes.all(
       aliases,
-      SendRows.update(row, State.accept(row, known.id)),
+      SendRows.update(row, SendState.accept(row, known.id)),
       // A caller that has updates writes the message itself; a commit must not write a row twice.
       known.sender.type === "business_app" && updates.length === 0
         ? MessageRows.update(known, { sender: senderOf(outgoing.value) })
@@ -128,7 +128,7 @@ export const complete = (
   return Changes.all(
     aliases,
     insert(row.channel_id, contact_id, provider_message, message),
-    SendRows.update(row, State.accept(row, message.id)),
+    SendRows.update(row, SendState.accept(row, message.id)),
     messageEvents(contact_id, message, context)
   )
 }
@@ -141,7 +141,7 @@ export const complete = (
  * It reuses the send loaded at the start of the attempt, unless its message is already stored. If the send has changed
  * since, the commit conflicts and the send is reloaded.
  */
-export const loader = Effect.gen(function*() {
+export const makeLoadCompletion = Effect.gen(function*() {
   const messages = yield* MessageStore
   const sends = yield* SendStore
 

@@ -9,7 +9,7 @@ import type { FailureReason } from "./MessagingProvider.ts"
 import type { SendRow } from "./Sends.ts"
 
 /** Makes the operations that hold the channel of a claimed send. */
-export const channelHolder = Effect.gen(function*() {
+export const makeChannelHolds = Effect.gen(function*() {
   const { run } = yield* Decide
   const holds = yield* Holds.ChannelHoldStore
 

@@ -27,9 +27,9 @@ import {
   type ProviderHeld,
   type ProviderRejected
 } from "./MessagingProvider.ts"
-import { complete, fail, loader } from "./SendCompletion.ts"
-import { channelHolder } from "./SendHolds.ts"
-import { isOpen, type OutgoingSend, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
+import { complete, fail, makeLoadCompletion } from "./SendCompletion.ts"
+import { makeChannelHolds } from "./SendHolds.ts"
+import { isOpen, type OutgoingSend, type SendRow, SendRows, SendState, SendStore } from "./Sends.ts"
 import { attemptsOf, nextAttempt } from "./SendSchedule.ts"
 
 // ----------------------------------------------------------- decisions
@@ -58,7 +58,7 @@ export interface Unsettled {
 /** Marks a send as `unknown`, and enqueues the `send_outcome` work that fails it if no callback comes. */
 const awaitCallback = ({ claimed, send, timeout }: Unsettled, { now }: DecisionContext): Changes.Changes =>
   Changes.all(
-    SendRows.update(send, State.markUnknown(send)),
+    SendRows.update(send, SendState.markUnknown(send)),
     Changes.enqueue({
       kind: "send_outcome",
       lane: send.id,
@@ -79,10 +79,10 @@ export const stop = (unsettled: Unsettled, reason: FailureReason, context: Decis
 // ---------------------------------------------------------- operations
 
 /** Makes the operations that record an outcome of a claimed send and settle the claim. */
-export const recorder = Effect.gen(function*() {
+export const makeOutcomes = Effect.gen(function*() {
   const { settle } = yield* Decide
-  const channels = yield* channelHolder
-  const loadCompletion = yield* loader
+  const channels = yield* makeChannelHolds
+  const loadCompletion = yield* makeLoadCompletion
   const provider = yield* MessagingProvider
   const store = yield* SendStore
   const timeout = yield* UnknownOutcomeTimeout
@@ -105,20 +105,20 @@ export const recorder = Effect.gen(function*() {
       })
     })
 
-  const failNow = (claimed: ClaimedWork, reason: FailureReason) =>
+  const failSend = (claimed: ClaimedWork, reason: FailureReason) =>
     settleSend(claimed, (send, context) => Changes.all(fail(send, reason, context), Changes.finish(claimed)))
 
-  const stopNow = (claimed: ClaimedWork, reason: FailureReason) =>
+  const stopSend = (claimed: ClaimedWork, reason: FailureReason) =>
     settleSend(claimed, (send, context) => stop({ claimed, send, timeout }, reason, context))
 
   /** Lets a send wait with its channel, as if the attempt had not begun. */
   const holdSend = Effect.fnUntraced(function*(claimed: ClaimedWork, send: SendRow, { reason }: ProviderHeld) {
     yield* channels.pause(claimed, send, reason)
-    yield* settleSend(claimed, (send, { now }) => {
+    yield* settleSend(claimed, (row, { now }) => {
       const hold = { held_at: now, until: null, level: 0 }
       return Changes.all(
-        send.may_be_sent ? Changes.none : SendRows.update(send, { ...State.requeue(send), first_attempt_at: null }),
-        postpone(claimed, Holds.nextCheck(hold, send.id, now))
+        row.may_be_sent ? Changes.none : SendRows.update(row, { ...SendState.requeue(row), first_attempt_at: null }),
+        postpone(claimed, Holds.nextCheck(hold, row.id, now))
       )
     })
   })
@@ -130,15 +130,15 @@ export const recorder = Effect.gen(function*() {
     { pauses_channel = false, reason }: ProviderRejected
   ) {
     if (pauses_channel) yield* channels.pause(claimed, send, reason)
-    yield* stopNow(claimed, reason)
+    yield* stopSend(claimed, reason)
   })
 
   /**
    * Records that the provider accepted the send.
    *
-   * Only this process knows that the message was accepted, so it retries for almost the whole lease.
+   * The acceptance is stored nowhere else, so recording it is retried for almost the whole lease.
    */
-  const completeNow = (claimed: ClaimedWork, outgoing: OutgoingSend, accepted: Accepted) => {
+  const completeSend = (claimed: ClaimedWork, outgoing: OutgoingSend, accepted: Accepted) => {
     const { channel_id, id: send_id } = outgoing.send
     const { provider_message_id } = accepted
     const load = (begun?: OutgoingSend) =>
@@ -174,10 +174,10 @@ export const recorder = Effect.gen(function*() {
     const [first, pauses] = [first_attempt_at ?? now, throttles === "recipient" ? throttles : "usual"] as const
     const attempt = attemptsOf(claimed.attempt, first, now, pauses)
     const due_at = nextAttempt(attempt, first, now, retry_after_seconds, pauses)
-    if (Option.isNone(due_at)) return yield* stopNow(claimed, reason)
-    yield* settleSend(claimed, (send) =>
+    if (Option.isNone(due_at)) return yield* stopSend(claimed, reason)
+    yield* settleSend(claimed, (row) =>
       Changes.all(
-        send.may_be_sent ? Changes.none : SendRows.update(send, State.requeue(send)),
+        row.may_be_sent ? Changes.none : SendRows.update(row, SendState.requeue(row)),
         postpone(claimed, due_at.value)
       ))
   })
@@ -197,5 +197,5 @@ export const recorder = Effect.gen(function*() {
         : Changes.all(SendRows.update(send, { may_be_sent: true }), postpone(claimed, due_at.value)))
   })
 
-  return { complete: completeNow, fail: failNow, handleUnknownOutcome, hold: holdSend, reject, retry, stop: stopNow }
+  return { complete: completeSend, fail: failSend, handleUnknownOutcome, hold: holdSend, reject, retry, stop: stopSend }
 })

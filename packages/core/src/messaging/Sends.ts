@@ -14,7 +14,7 @@
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { findOrCreateByIdentity } from "../contacts/ContactIdentities.ts"
-import { finder, type Matched, unmatched } from "../contacts/ContactMatches.ts"
+import { makeFindMatch, type Matched, unmatched } from "../contacts/ContactMatches.ts"
 import { type Person, ReferenceUnknown } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { ChannelId, ConversationId, MessageId } from "../kernel/Ids.ts"
@@ -75,7 +75,7 @@ export const isUnproven = (send: Pick<Send, "failure_reason" | "status">): boole
   isOpen(send) || send.failure_reason === "outcome_unknown"
 
 /** The transitions of a send. Each returns the columns that it sets, or `{}` where it changes nothing. */
-export const State = {
+export const SendState = {
   /** An attempt begins. If the send is `sending` already, a worker died during an attempt, which may have sent it. */
   begin: ({ first_attempt_at, may_be_sent, status }: SendRow, now: Timestamp) =>
     ({
@@ -258,7 +258,7 @@ export class Sends extends Context.Service<Sends, {
       const channels = yield* ChannelStore
       const conversations = yield* ConversationStore
       const cursors = yield* Cursors
-      const findContact = yield* finder
+      const findMatch = yield* makeFindMatch
       const { runAudited } = yield* Decide
       const store = yield* SendStore
       const templates = yield* Templates
@@ -278,7 +278,7 @@ export class Sends extends Context.Service<Sends, {
       ) {
         const channel = { id: channel_id, type: "phone_messaging" } as const
         const threads = yield* conversations.findThreads(organization_id, channel, [phone])
-        const withPhone = threads.length > 0 ? unmatched : yield* findContact(organization_id, "primary_phone", phone)
+        const withPhone = threads.length > 0 ? unmatched : yield* findMatch(organization_id, "primary_phone", phone)
         return { threads, withPhone }
       })
 

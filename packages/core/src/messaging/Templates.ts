@@ -37,7 +37,7 @@ export type TemplateRejected = TemplateNotFound | TemplateNotApproved | Template
 /** The result of looking a template up in the catalog of a channel's business account. */
 export type FoundTemplate = Result.Result<Template, TemplateNotFound | ProviderUnavailable>
 
-/** A look-up without a template to look for. One value, because an error records its stack each time it is made. */
+/** A lookup without a template to look for. One value, because an error records its stack each time it is made. */
 export const noTemplate: FoundTemplate = Result.fail(new TemplateNotFound())
 
 const placeholder = /\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g

@@ -12,11 +12,12 @@
  * while its endpoint takes longer than a second. An attempt is made before anything is committed. If
  * a worker dies during one, another worker makes it again, with the same id and bytes.
  */
-import { Context, DateTime, Effect, Layer, Option, Random, Result, Schema, Struct } from "effect"
+import { Context, Effect, Layer, Option, Random, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { type OrganizationId, WebhookDeliveryId, type WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
+import { purgeOlderThan } from "../kernel/Purges.ts"
 import type { SecretUnreadable } from "../kernel/Secrets.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
@@ -28,10 +29,10 @@ import * as Events from "./Events.ts"
 import { type Attempt, type HostBusy, WebhookPosts } from "./WebhookAttempt.ts"
 import {
   type ClaimedDelivery,
+  DeliveryState,
   type FailureCode,
   newDelivery,
   type Outgoing,
-  State,
   type WebhookDelivery,
   WebhookDeliveryRows
 } from "./WebhookDelivery.ts"
@@ -79,7 +80,7 @@ export const retry = (
     const { version, ...delivery } = loaded
     const { id, status, webhook_id } = delivery
     if (status === "pending") return Result.succeed({ result: delivery, changes: Changes.none })
-    const set = State.retry(now)
+    const set = DeliveryState.retry(now)
     return Result.succeed({
       result: { ...delivery, ...set },
       changes: Changes.all(
@@ -234,7 +235,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       const failDelivery = (claimed: ClaimedWork, { delivery }: Outgoing, failure_code: FailureCode) => ({
         result: null,
         changes: Changes.all(
-          WebhookDeliveryRows.update(delivery, State.abandon(failure_code)),
+          WebhookDeliveryRows.update(delivery, DeliveryState.abandon(failure_code)),
           Changes.finish(claimed)
         )
       })
@@ -309,12 +310,14 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         yield* settleDelivery(claimed, (current) => failDelivery(claimed, current, "protocol_error"))
       })
 
-      const purge = Effect.flatMap(
-        DateTime.now,
-        (now) => events.purge(DateTime.subtractDuration(now, Changes.event_age_max), 1000)
-      )
-
-      return WebhookDeliveries.of({ list, retry: retryDelivery, test: testWebhook, attempt, abandon, purge })
+      return WebhookDeliveries.of({
+        list,
+        retry: retryDelivery,
+        test: testWebhook,
+        attempt,
+        abandon,
+        purge: purgeOlderThan(Changes.event_age_max, events.purge, 1000)
+      })
     })
   )
 }

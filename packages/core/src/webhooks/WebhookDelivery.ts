@@ -103,7 +103,7 @@ export const newDelivery = (
 })
 
 /** The states of a delivery: each function returns what the transition sets. */
-export const State = {
+export const DeliveryState = {
   /** An attempt succeeded, or failed. `next_attempt_at` is null when no other attempt follows. */
   attempt: (
     { attempt_count }: Pick<WebhookDelivery, "attempt_count">,

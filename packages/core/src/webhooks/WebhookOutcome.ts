@@ -6,7 +6,7 @@ import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 import { type ClaimedWork, lanes } from "../work/WorkQueue.ts"
 import { type Attempt, parseRetryAfter, type Posted } from "./WebhookAttempt.ts"
-import { type Outgoing, State, WebhookDeliveryRows } from "./WebhookDelivery.ts"
+import { DeliveryState, type Outgoing, WebhookDeliveryRows } from "./WebhookDelivery.ts"
 import {
   disable,
   type DisablingReason,
@@ -42,7 +42,7 @@ export const succeeded = (
   const wasFailing = webhook.consecutive_failures > 0
   const cap = attemptsAtOnce(attempt)
   return Changes.all(
-    WebhookDeliveryRows.update(delivery, State.attempt(delivery, attempt, null)),
+    WebhookDeliveryRows.update(delivery, DeliveryState.attempt(delivery, attempt, null)),
     wasFailing ? WebhookRows.update(webhook, healthy) : WebhookRows.expect(webhook),
     wasFailing || cap !== claimed.lane_cap
       ? Changes.throttle({ kind: "webhook_delivery", lane: webhook.id, until: null, cap })
@@ -137,7 +137,7 @@ export const failed = (
     ? Option.none()
     : nextAttempt(delivery.attempt_count + 1, now, parseRetryAfter(retry_after, now), random)
   const changes = Changes.all(
-    WebhookDeliveryRows.update(delivery, State.attempt(delivery, attempt, Option.getOrNull(next))),
+    WebhookDeliveryRows.update(delivery, DeliveryState.attempt(delivery, attempt, Option.getOrNull(next))),
     endpoint,
     Option.isNone(next)
       ? Changes.finish(claimed)

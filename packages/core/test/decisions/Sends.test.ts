@@ -108,9 +108,9 @@ describe("a send", () => {
   })
 
   it("is queued again by an attempt that sent nothing, unless its outcome is unknown or known", () => {
-    assert.deepStrictEqual(Sends.State.requeue({ status: "sending" }), { status: "queued" })
+    assert.deepStrictEqual(Sends.SendState.requeue({ status: "sending" }), { status: "queued" })
     for (const status of ["queued", "unknown", "sent", "failed"] as const) {
-      assert.deepStrictEqual(Sends.State.requeue({ status }), {})
+      assert.deepStrictEqual(Sends.SendState.requeue({ status }), {})
     }
   })
 })
