@@ -2,7 +2,7 @@
 import type { Channel } from "@messaging-crm/core/Channels"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Option } from "effect"
-import { IdempotencyRows } from "../../adapter-memory/src/work/Idempotency.ts"
+import { IdempotencyRows } from "../../adapter-memory/src/work/OwnRows.ts"
 import * as Table from "../../adapter-memory/src/world/Table.ts"
 import type { Process, Request, Response } from "./Hosts.ts"
 import { require } from "./Ledger.ts"

@@ -47,15 +47,15 @@ export const layer = Layer.effect(
             .map(Struct.omit(["digest"]))
         ),
       authenticate: (digest, limit, now) =>
-        modify((rows) => {
+        modify((state) => {
           const found = Option.filter(
-            Table.find(rows.tables, ApiKeyRows, digest),
-            (key) => isUsable(rows, key, now)
+            Table.find(state.tables, ApiKeyRows, digest),
+            (key) => isUsable(state, key, now)
           )
-          if (Option.isNone(found)) return [Option.none(), rows]
+          if (Option.isNone(found)) return [Option.none(), state]
           const { organization_id, row } = found.value
           const { created_by, id, scopes } = row
-          const window = count(rows, row, limit, now)
+          const window = count(state, row, limit, now)
           const metered = {
             key_id: id,
             organization_id,
@@ -66,11 +66,11 @@ export const layer = Layer.effect(
             now
           }
           const tables = window.count > 1
-            ? rows.tables
-            : Table.change(rows.tables, ApiKeyRows, organization_id, id, (key) => ({ ...key, last_used_at: now }))
+            ? state.tables
+            : Table.change(state.tables, ApiKeyRows, organization_id, id, (key) => ({ ...key, last_used_at: now }))
           return [
             Option.some(metered),
-            { ...rows, tables, api_key_windows: HashMap.set(rows.api_key_windows, id, window) }
+            { ...state, tables, api_key_windows: HashMap.set(state.api_key_windows, id, window) }
           ]
         })
     })

@@ -13,9 +13,9 @@ export const layer = Layer.effect(
   World.useSync(({ modify, read }) =>
     OrganizationStore.of({
       insert: (organization, owner, audit) =>
-        modify((rows) => {
+        modify((state) => {
           const changes = Changes.all(OrganizationRows.insert(organization), MemberRows.insert(owner), { audit })
-          return [undefined, Result.getOrThrow(apply(rows, organization.id, changes, null))]
+          return [undefined, Result.getOrThrow(apply(state, organization.id, changes, null))]
         }),
       list: read(({ tables }) =>
         Table.everywhere(tables, OrganizationRows)

@@ -20,22 +20,24 @@ export const layer = Layer.effect(
       find: (organization_id, channel_id) =>
         read(({ tables }) => Table.get(tables, ChannelAccountRows, organization_id, channel_id)),
       locate: (channel_id) =>
-        read((rows) => firstOf(all(rows).filter(({ account }) => account.channel_id === channel_id))),
+        read((state) => firstOf(all(state).filter(({ account }) => account.channel_id === channel_id))),
       locateByAccount: (type, account_id) =>
-        read((rows) =>
-          firstOf(all(rows).filter(({ account }) => account.channel_type === type && account.account_id === account_id))
+        read((state) =>
+          firstOf(
+            all(state).filter(({ account }) => account.channel_type === type && account.account_id === account_id)
+          )
         ),
       locateByBusinessAccount: (id) =>
-        read((rows) =>
+        read((state) =>
           firstOf(
-            all(rows)
+            all(state)
               .filter(({ account }) => account.business_account_id === id)
               .toSorted((a, b) => DateTime.Order(b.account.token_set_at, a.account.token_set_at))
           )
         ),
       sealedOtherwise: (prefix, after, limit) =>
-        read((rows) =>
-          all(rows)
+        read((state) =>
+          all(state)
             .map(({ account, organization_id }) => ({
               organization_id,
               id: account.channel_id,
@@ -46,11 +48,11 @@ export const layer = Layer.effect(
             .slice(0, limit)
         ),
       reseal: (organization_id, id, before, sealed_token) =>
-        modify((rows) => {
-          const found = Table.get(rows.tables, ChannelAccountRows, organization_id, id)
-          if (Option.isNone(found) || found.value.sealed_token !== before) return [undefined, rows]
+        modify((state) => {
+          const found = Table.get(state.tables, ChannelAccountRows, organization_id, id)
+          if (Option.isNone(found) || found.value.sealed_token !== before) return [undefined, state]
           const changes = ChannelAccountRows.update(found.value, { sealed_token })
-          return [undefined, Result.getOrThrow(apply(rows, organization_id, changes, null))]
+          return [undefined, Result.getOrThrow(apply(state, organization_id, changes, null))]
         })
     })
   )

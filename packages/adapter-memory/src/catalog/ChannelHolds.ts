@@ -1,6 +1,6 @@
 import { ChannelHoldRows, ChannelHoldStore, isPause } from "@messaging-crm/core/ChannelHolds"
 import { Layer } from "effect"
-import { byAge } from "../world/Order.ts"
+import { oldestFirst } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -13,9 +13,8 @@ export const layer = Layer.effect(
         read(({ tables }) => Table.get(tables, ChannelHoldRows, organization_id, channel_id)),
       list: (organization_id) =>
         read(({ tables }) =>
-          Table.all(tables, ChannelHoldRows, organization_id).map(Table.plain).toSorted((a, b) =>
-            byAge({ id: a.channel_id, created_at: a.held_at }, { id: b.channel_id, created_at: b.held_at })
-          )
+          Table.all(tables, ChannelHoldRows, organization_id).map(Table.plain)
+            .toSorted(oldestFirst(({ channel_id: id, held_at: at }) => ({ at, id })))
         ),
       countPaused: read(({ tables }) => {
         const paused = Table.everywhere(tables, ChannelHoldRows).filter(({ row }) => isPause(row))

@@ -1,6 +1,6 @@
 import { ChannelRows, ChannelStore } from "@messaging-crm/core/Channels"
 import { Layer, Option } from "effect"
-import { byAge } from "../world/Order.ts"
+import { oldestFirst } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -11,9 +11,8 @@ export const layer = Layer.effect(
     ChannelStore.of({
       list: (organization_id) =>
         read(({ tables }) =>
-          Table.all(tables, ChannelRows, organization_id).map(Table.plain).toSorted((a, b) =>
-            byAge({ id: a.id, created_at: a.connected_at }, { id: b.id, created_at: b.connected_at })
-          )
+          Table.all(tables, ChannelRows, organization_id).map(Table.plain)
+            .toSorted(oldestFirst(({ connected_at: at, id }) => ({ at, id })))
         ),
       find: (organization_id, id) =>
         read(({ tables }) => Option.map(Table.get(tables, ChannelRows, organization_id, id), Table.plain)),

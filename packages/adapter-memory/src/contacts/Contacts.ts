@@ -14,8 +14,8 @@ import {
 } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { DateTime, Layer, Option, Result, Struct } from "effect"
-import { AuditRows } from "../work/AuditRows.ts"
 import { apply } from "../work/Commit.ts"
+import { AuditRows } from "../work/OwnRows.ts"
 import { page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
@@ -110,14 +110,14 @@ export const layer = Layer.effect(
           )
         }),
       insertNew: (organization_id, contacts, records) =>
-        modify((rows) => {
-          const absent = contacts.filter(({ id }) => !Table.has(rows.tables, ContactRows, organization_id, id))
+        modify((state) => {
+          const absent = contacts.filter(({ id }) => !Table.has(state.tables, ContactRows, organization_id, id))
           const isInserted = ({ resource_id }: AuditRecord) => absent.some(({ id }) => id === resource_id)
           const changes = Changes.all(
             ...absent.map(insert),
             ...records.filter(isInserted).map((record) => AuditRows.insert(record))
           )
-          return [absent.map(({ id }) => id), Result.getOrThrow(apply(rows, organization_id, changes, null))]
+          return [absent.map(({ id }) => id), Result.getOrThrow(apply(state, organization_id, changes, null))]
         })
     })
   )

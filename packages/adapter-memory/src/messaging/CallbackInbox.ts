@@ -9,9 +9,9 @@ const longestDue = Order.combine(
   Order.mapInput(Order.String, ({ id }: CallbackRow) => id)
 )
 
-const keep = (rows: WorldState, ...changed: ReadonlyArray<CallbackRow>): WorldState => ({
-  ...rows,
-  callbacks: HashMap.setMany(rows.callbacks, changed.map((row) => [row.id, row] as const))
+const keep = (state: WorldState, ...changed: ReadonlyArray<CallbackRow>): WorldState => ({
+  ...state,
+  callbacks: HashMap.setMany(state.callbacks, changed.map((row) => [row.id, row] as const))
 })
 
 /** Sorts bodies by turns of their organizations: the longest due of each comes first. */
@@ -32,28 +32,28 @@ export const layer = Layer.effect(
   World.useSync(({ modify, read }) =>
     CallbackStore.of({
       insert: (callbacks) =>
-        modify((rows) => [
+        modify((state) => [
           undefined,
-          keep(rows, ...callbacks.map((each) => ({ ...each, attempt: 0, token: "", due_at: each.received_at })))
+          keep(state, ...callbacks.map((each) => ({ ...each, attempt: 0, token: "", due_at: each.received_at })))
         ]),
       claim: ({ lease_until, limit, now, token }) =>
-        modify((rows) => {
-          const due = Array.fromIterable(HashMap.values(rows.callbacks)).filter(({ due_at }) =>
+        modify((state) => {
+          const due = Array.fromIterable(HashMap.values(state.callbacks)).filter(({ due_at }) =>
             DateTime.isLessThanOrEqualTo(due_at, now)
           )
-          const claimed = Array.take(inTurns(rows, due), limit).map((row) => ({
+          const claimed = Array.take(inTurns(state, due), limit).map((row) => ({
             ...row,
             attempt: row.attempt + 1,
             token,
             due_at: lease_until
           }))
-          return [claimed.map(Struct.omit(["due_at", "people"])), keep(rows, ...claimed)]
+          return [claimed.map(Struct.omit(["due_at", "people"])), keep(state, ...claimed)]
         }),
-      finish: (id) => modify((rows) => [undefined, { ...rows, callbacks: HashMap.remove(rows.callbacks, id) }]),
+      finish: (id) => modify((state) => [undefined, { ...state, callbacks: HashMap.remove(state.callbacks, id) }]),
       postpone: ({ id, token }, due_at) =>
-        modify((rows) => {
-          const held = Option.filter(HashMap.get(rows.callbacks, id), (row) => row.token === token)
-          return [undefined, Option.isNone(held) ? rows : keep(rows, { ...held.value, due_at })]
+        modify((state) => {
+          const held = Option.filter(HashMap.get(state.callbacks, id), (row) => row.token === token)
+          return [undefined, Option.isNone(held) ? state : keep(state, { ...held.value, due_at })]
         }),
       backlog: read(({ callbacks }) => {
         const received = Array.fromIterable(HashMap.values(callbacks)).map(({ received_at }) => received_at)

@@ -1,6 +1,6 @@
 import { MediaRows, MediaStore } from "@messaging-crm/core/Media"
 import { DateTime, Layer, Option } from "effect"
-import { BytesRows, type StoredBytes } from "../work/MediaBytes.ts"
+import { BytesRows, type StoredBytes } from "../work/OwnRows.ts"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
 
@@ -21,7 +21,7 @@ export const layer = Layer.effect(
   MediaStore,
   World.useSync(({ modify, read }) => {
     const change = (f: (tables: Table.Tables) => Table.Tables) =>
-      modify((rows: WorldState) => [undefined, { ...rows, tables: f(rows.tables) }])
+      modify((state: WorldState) => [undefined, { ...state, tables: f(state.tables) }])
 
     return MediaStore.of({
       find: (organization_id, id) =>
@@ -52,12 +52,12 @@ export const layer = Layer.effect(
           })
         ),
       purge: (before, limit) =>
-        modify((rows) => {
-          const old = Table.everywhere(rows.tables, BytesRows)
+        modify((state) => {
+          const old = Table.everywhere(state.tables, BytesRows)
             .filter(({ row }) => DateTime.isLessThan(row.begun_at, before))
-            .filter(({ organization_id, row }) => !Table.has(rows.tables, MediaRows, organization_id, row.id))
-          const [count, tables] = discarded(rows.tables, old.slice(0, limit))
-          return [count, { ...rows, tables }]
+            .filter(({ organization_id, row }) => !Table.has(state.tables, MediaRows, organization_id, row.id))
+          const [count, tables] = discarded(state.tables, old.slice(0, limit))
+          return [count, { ...state, tables }]
         })
     })
   })

@@ -6,7 +6,7 @@ import { type MessageColumns, MessageRows, ProviderMessageRows } from "@messagin
 import { isOpen, SendRows } from "@messaging-crm/core/Sends"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Layer, Option } from "effect"
-import { type EventColumns, EventRows, withoutResource } from "../work/EventRows.ts"
+import { type EventColumns, EventRows, withoutResource } from "../work/OwnRows.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -61,17 +61,17 @@ export const layer = Layer.effect(
   World.useSync(({ modify }) =>
     MessageRetentionStore.of({
       purge: (before, limit) =>
-        modify((rows) => {
-          const ended = Table.everywhere(rows.tables, SendRows).filter(({ row }) => !isOpen(row))
+        modify((state) => {
+          const ended = Table.everywhere(state.tables, SendRows).filter(({ row }) => !isOpen(row))
           const sends = oldest(ended, before, limit)
           const withoutSends = sends.reduce(
             (left, { organization_id, row }) => Table.remove(left, SendRows, organization_id, row.id),
-            rows.tables
+            state.tables
           )
           const messages = oldest(Table.everywhere(withoutSends, MessageRows), before, limit - sends.length)
           return [
             sends.length + messages.length,
-            { ...rows, tables: messages.reduce(removed(before), withoutSends) }
+            { ...state, tables: messages.reduce(removed(before), withoutSends) }
           ]
         })
     })

@@ -47,14 +47,14 @@ export const layer = Layer.effect(
           ).map(toMessage)
         ),
       purgeEarlyUpdates: (before, limit) =>
-        modify((rows) => {
+        modify((state) => {
           const [old, tables] = Table.purge(
-            rows.tables,
+            state.tables,
             ProviderMessageRows,
             ({ created_at, message_id }) => message_id === null && DateTime.isLessThan(created_at, before),
             limit
           )
-          return [old.length, { ...rows, tables }]
+          return [old.length, { ...state, tables }]
         })
     })
   )

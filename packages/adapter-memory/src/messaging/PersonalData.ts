@@ -7,8 +7,7 @@ import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { SendRows } from "@messaging-crm/core/Sends"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { HashMap, Layer, Option } from "effect"
-import { EventRows, withoutResource } from "../work/EventRows.ts"
-import { IdempotencyRows } from "../work/Idempotency.ts"
+import { EventRows, IdempotencyRows, withoutResource } from "../work/OwnRows.ts"
 import { page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { type CallbackRow, World } from "../world/World.ts"
@@ -30,11 +29,11 @@ const eraseCopies = (tables: Table.Tables, owner: OrganizationId, contact_id: Co
       body !== null && decoder.decode(body).includes(contact_id) ? [fingerprint] : []
     )
   )
-  const answers = records.filter(({ fingerprint }) => requests.has(fingerprint))
+  const erased = records.filter(({ fingerprint }) => requests.has(fingerprint))
   const deliveries = Table.all(tables, WebhookDeliveryRows, owner).filter(({ event_id }) => events.has(event_id))
   const left = withResource.reduce(
     (some, { id }) => Table.change(some, EventRows, owner, id, (event) => ({ ...event, ...withoutResource })),
-    answers.reduce((some, { key }) => Table.remove(some, IdempotencyRows, owner, key), tables)
+    erased.reduce((some, { key }) => Table.remove(some, IdempotencyRows, owner, key), tables)
   )
   return deliveries.reduce(
     (some, { id }) => Table.change(some, WebhookDeliveryRows, owner, id, (row) => ({ ...row, response_body: null })),
@@ -77,14 +76,17 @@ export const layer = Layer.effect(
           )
         ),
       eraseCopies: (organization_id, contact_id) =>
-        modify((rows) => [undefined, { ...rows, tables: eraseCopies(rows.tables, organization_id, contact_id) }]),
+        modify((state) => [undefined, { ...state, tables: eraseCopies(state.tables, organization_id, contact_id) }]),
       eraseCallbacks: (organization_id, people) =>
-        modify((rows) => {
+        modify((state) => {
           const isErased = (callback: CallbackRow) =>
             callback.channel_id !== null &&
-            Option.isSome(Table.get(rows.tables, ChannelRows, organization_id, callback.channel_id)) &&
+            Option.isSome(Table.get(state.tables, ChannelRows, organization_id, callback.channel_id)) &&
             callback.people.some((person) => people.includes(person))
-          return [undefined, { ...rows, callbacks: HashMap.filter(rows.callbacks, (callback) => !isErased(callback)) }]
+          return [undefined, {
+            ...state,
+            callbacks: HashMap.filter(state.callbacks, (callback) => !isErased(callback))
+          }]
         })
     })
   )

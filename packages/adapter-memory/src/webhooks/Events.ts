@@ -1,7 +1,7 @@
 import { EventStore, type ListedEvent, type StoredEvent } from "@messaging-crm/core/Events"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { DateTime, Layer, Struct } from "effect"
-import { type EventColumns, EventRows } from "../work/EventRows.ts"
+import { type EventColumns, EventRows } from "../work/OwnRows.ts"
 import { byAge, page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
@@ -38,12 +38,12 @@ export const layer = Layer.effect(
             .map(stored)
         ),
       purge: (before, limit) =>
-        modify((rows) => {
+        modify((state) => {
           const isOld = ({ created_at }: ListedEvent) => DateTime.isLessThan(created_at, before)
-          const [old, left] = Table.purge(rows.tables, EventRows, isOld, limit)
+          const [old, left] = Table.purge(state.tables, EventRows, isOld, limit)
           const gone = new Set<string>(old.map(({ id }) => id))
           const [, tables] = Table.purge(left, WebhookDeliveryRows, ({ event_id }) => gone.has(event_id), Infinity)
-          return [old.length, { ...rows, tables }]
+          return [old.length, { ...state, tables }]
         })
     })
   )

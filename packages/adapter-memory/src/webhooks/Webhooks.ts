@@ -1,7 +1,7 @@
 import { toWebhook, WebhookRows, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { Layer, Option, Result, Struct } from "effect"
 import { apply } from "../work/Commit.ts"
-import { byAge } from "../world/Order.ts"
+import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -12,11 +12,11 @@ export const layer = Layer.effect(
     WebhookStore.of({
       list: (organization_id, filters, limit) =>
         read(({ tables }) =>
-          Table.all(tables, WebhookRows, organization_id)
-            .filter(({ status }) => filters.status === null || status === filters.status)
-            .toSorted((a, b) => byAge(b, a))
-            .slice(0, limit)
-            .map(toWebhook)
+          newest(
+            Table.all(tables, WebhookRows, organization_id)
+              .filter(({ status }) => filters.status === null || status === filters.status),
+            limit
+          ).map(toWebhook)
         ),
       countActive: (organization_id) =>
         read(({ tables }) =>
@@ -35,11 +35,11 @@ export const layer = Layer.effect(
             .map(Struct.pick(["organization_id", "id", "sealed_secret"]))
         ),
       reseal: (organization_id, id, before, sealed_secret) =>
-        modify((rows) => {
-          const found = Table.get(rows.tables, WebhookRows, organization_id, id)
-          if (Option.isNone(found) || found.value.sealed_secret !== before) return [undefined, rows]
+        modify((state) => {
+          const found = Table.get(state.tables, WebhookRows, organization_id, id)
+          if (Option.isNone(found) || found.value.sealed_secret !== before) return [undefined, state]
           const changes = WebhookRows.update(found.value, { sealed_secret })
-          return [undefined, Result.getOrThrow(apply(rows, organization_id, changes, null))]
+          return [undefined, Result.getOrThrow(apply(state, organization_id, changes, null))]
         })
     })
   )

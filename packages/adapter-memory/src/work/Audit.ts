@@ -3,7 +3,7 @@ import { DateTime, Layer } from "effect"
 import { page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
-import { AuditRows } from "./AuditRows.ts"
+import { AuditRows } from "./OwnRows.ts"
 
 const passes = ({ before, key_id, member_id, resource_id }: AuditFilters) => (record: AuditRecord): boolean =>
   (resource_id === null || record.resource_id === resource_id) &&
@@ -25,10 +25,10 @@ export const layer = Layer.effect(
           ).map(Table.plain)
         ),
       purge: (before, limit) =>
-        modify((rows) => {
+        modify((state) => {
           const isOld = ({ at }: AuditRecord) => DateTime.isLessThan(at, before)
-          const [old, tables] = Table.purge(rows.tables, AuditRows, isOld, limit)
-          return [old.length, { ...rows, tables }]
+          const [old, tables] = Table.purge(state.tables, AuditRows, isOld, limit)
+          return [old.length, { ...state, tables }]
         })
     })
   )

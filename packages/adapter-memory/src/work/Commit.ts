@@ -13,17 +13,14 @@ import { DateTime, Effect, HashMap, Layer, Option, Record, Result } from "effect
 import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
-import { AuditRows } from "./AuditRows.ts"
-import { EventRows } from "./EventRows.ts"
-import { IdempotencyRows } from "./Idempotency.ts"
-import { BytesRows } from "./MediaBytes.ts"
+import { AuditRows, BytesRows, EventRows, IdempotencyRows, withoutResource } from "./OwnRows.ts"
 import { enqueued, settled, throttled } from "./WorkQueue.ts"
 
 /**
  * Returns the inserts of an event, and of a delivery with its work for each active webhook that subscribes and that the
  * commit does not disable.
  */
-const raised = (
+const eventInserts = (
   tables: Table.Tables,
   owner: OrganizationId,
   { abandon = [] }: Changes.Changes
@@ -38,9 +35,9 @@ const raised = (
   return Changes.all(
     EventRows.insert({
       ...event,
-      full_body: isFull ? Changes.fullBodyOf(raised) : null,
-      contact_id: isFull ? resource?.contact_id ?? null : null,
-      message_id: isFull ? resource?.message_id ?? null : null
+      ...(isFull && resource !== null
+        ? { full_body: Changes.fullBodyOf(raised), contact_id: resource.contact_id, message_id: resource.message_id }
+        : withoutResource)
     }),
     ...webhooks.map(({ id: lane }) => {
       const delivery = newDelivery(event, lane)
@@ -154,36 +151,36 @@ const touched = (before: Table.Tables, owner: OrganizationId, touch: Changes.Act
 
 const nameOf = (update: Changes.Update): string => `${update.table.name}|${Table.keyOf(update, update.key)}`
 
-/** Applies the changes of one operation, and returns the new rows, or why they cannot be applied. */
+/** Applies the changes of one operation, and returns the new state, or why they cannot be applied. */
 export const apply = (
-  rows: WorldState,
+  state: WorldState,
   owner: OrganizationId,
   changes: Changes.Changes,
   trace: string | null
 ): Result.Result<WorldState, Conflict | KeyUsed | LeaseLost> =>
   Result.gen(function*() {
     const { aliases = [], audit, callback, raise = [], response, settle, throttle = [], touch } = changes
-    if (response !== undefined && Table.has(rows.tables, IdempotencyRows, owner, response.key)) {
+    if (response !== undefined && Table.has(state.tables, IdempotencyRows, owner, response.key)) {
       return yield* Result.fail(new KeyUsed())
     }
-    if (callback !== undefined && !HashMap.has(rows.callbacks, callback)) return yield* Result.fail(new LeaseLost())
-    const held = settle === undefined ? rows.queue : yield* settled(rows.queue, settle)
+    if (callback !== undefined && !HashMap.has(state.callbacks, callback)) return yield* Result.fail(new LeaseLost())
+    const held = settle === undefined ? state.queue : yield* settled(state.queue, settle)
     const whole = Changes.all(
       changes,
       response === undefined ? Changes.none : IdempotencyRows.insert(response),
       audit === undefined ? Changes.none : AuditRows.insert(audit),
-      ...raise.map(raised(rows.tables, owner, changes)),
-      ...abandoned(rows.tables, owner, changes)
+      ...raise.map(eventInserts(state.tables, owner, changes)),
+      ...abandoned(state.tables, owner, changes)
     )
     const { enqueue = [], update = [] } = whole
     if (new Set(update.map(nameOf)).size < update.length) throw new Error("A commit updates a row twice.")
     const tables = aliases.reduce(
       withAlias(owner),
-      yield* Result.fromOption(written(rows.tables, owner, whole), () => new Conflict())
+      yield* Result.fromOption(written(state.tables, owner, whole), () => new Conflict())
     )
     const queue = enqueue.reduce((some, work) => enqueued(some, owner, work, trace), held)
     return {
-      ...rows,
+      ...state,
       tables: touch === undefined ? tables : touched(tables, owner, touch),
       queue: throttle.reduce(throttled, queue)
     }
@@ -196,9 +193,9 @@ export const layer = Layer.effect(
     Commit.of({
       commit: Effect.fnUntraced(function*(organization_id, changes) {
         const trace = yield* Traces.current
-        const applied = yield* modify((rows) => {
-          const result = apply(rows, organization_id, changes, trace)
-          return [result, Result.getOrElse(result, () => rows)]
+        const applied = yield* modify((state) => {
+          const result = apply(state, organization_id, changes, trace)
+          return [result, Result.getOrElse(result, () => state)]
         })
         const { tables } = yield* Effect.fromResult(applied)
         return (changes.raise ?? []).map(({ id }) => id).filter((id) =>

@@ -1,10 +1,9 @@
-import type * as Changes from "@messaging-crm/core/Changes"
+import type { RecordedResponse } from "@messaging-crm/core/Changes"
 import { IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import { DateTime, Layer, Option, Struct } from "effect"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
-
-export const IdempotencyRows = Table.own<Changes.RecordedResponse>("idempotency")("key")
+import { IdempotencyRows } from "./OwnRows.ts"
 
 /** Layer that keeps idempotency records in the in-memory world. */
 export const layer = Layer.effect(
@@ -19,10 +18,10 @@ export const layer = Layer.effect(
           )
         ),
       purge: (before, limit) =>
-        modify((rows) => {
-          const isOld = ({ created_at }: Changes.RecordedResponse) => DateTime.isLessThan(created_at, before)
-          const [old, tables] = Table.purge(rows.tables, IdempotencyRows, isOld, limit)
-          return [old.length, { ...rows, tables }]
+        modify((state) => {
+          const isOld = ({ created_at }: RecordedResponse) => DateTime.isLessThan(created_at, before)
+          const [old, tables] = Table.purge(state.tables, IdempotencyRows, isOld, limit)
+          return [old.length, { ...state, tables }]
         })
     })
   )

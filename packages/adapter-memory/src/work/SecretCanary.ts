@@ -8,9 +8,9 @@ export const layer = Layer.effect(
   World.useSync(({ modify, read }) =>
     SecretCanaryStore.of({
       find: read(({ secret_canary }) => Option.fromNullOr(secret_canary)),
-      insert: (sealed) => modify((rows) => [undefined, { ...rows, secret_canary: rows.secret_canary ?? sealed }]),
+      insert: (sealed) => modify((state) => [undefined, { ...state, secret_canary: state.secret_canary ?? sealed }]),
       replace: (before, after) =>
-        modify((rows) => [undefined, rows.secret_canary === before ? { ...rows, secret_canary: after } : rows])
+        modify((state) => [undefined, state.secret_canary === before ? { ...state, secret_canary: after } : state])
     })
   )
 )

@@ -8,24 +8,24 @@ export const layer = Layer.effect(
   World.useSync(({ modify }) =>
     StorageUseStore.of({
       add: (organization_id, { bytes, expires_at }, now) =>
-        modify((rows) => {
+        modify((state) => {
           const isSame = (row: StorageUseRow) =>
             row.organization_id === organization_id && DateTime.Equivalence(row.expires_at, expires_at)
-          const found = rows.storage_use.find(isSame)
-          const others = rows.storage_use.filter((row) => !isSame(row))
+          const found = state.storage_use.find(isSame)
+          const others = state.storage_use.filter((row) => !isSame(row))
           const storage_use = bytes === 0
-            ? rows.storage_use
+            ? state.storage_use
             : [...others, { organization_id, expires_at, bytes: (found?.bytes ?? 0) + bytes }]
           const live = storage_use.filter((row) =>
             row.organization_id === organization_id && DateTime.isGreaterThan(row.expires_at, now)
           )
-          return [live.reduce((sum, row) => sum + row.bytes, 0), { ...rows, storage_use }]
+          return [live.reduce((sum, row) => sum + row.bytes, 0), { ...state, storage_use }]
         }),
       purge: (before, limit) =>
-        modify((rows) => {
+        modify((state) => {
           const isExpired = (row: StorageUseRow) => DateTime.isLessThan(row.expires_at, before)
-          const removed = new Set(rows.storage_use.filter(isExpired).slice(0, limit))
-          return [removed.size, { ...rows, storage_use: rows.storage_use.filter((row) => !removed.has(row)) }]
+          const removed = new Set(state.storage_use.filter(isExpired).slice(0, limit))
+          return [removed.size, { ...state, storage_use: state.storage_use.filter((row) => !removed.has(row)) }]
         })
     })
   )

@@ -184,17 +184,17 @@ const withLane = (backlog: Backlog, lane: Lane, now: Timestamp): Backlog => {
 /** Layer that keeps work in the in-memory world. */
 export const layer = Layer.effect(
   WorkQueue,
-  World.useSync(({ modify, read }) => {
-    return WorkQueue.of({
+  World.useSync(({ modify, read }) =>
+    WorkQueue.of({
       claim: (claim) =>
-        modify((rows) => {
-          const [items, queue] = claimed(rows.queue, claim)
-          return [items, { ...rows, queue }]
+        modify((state) => {
+          const [items, queue] = claimed(state.queue, claim)
+          return [items, { ...state, queue }]
         }),
       sweep: (now) =>
-        modify((rows) => {
-          const lanes = HashMap.map(rows.queue.lanes, (lane) => ({ ...lane, items: lane.items.map(freed(now)) }))
-          return [undefined, { ...rows, queue: { ...rows.queue, lanes } }]
+        modify((state) => {
+          const lanes = HashMap.map(state.queue.lanes, (lane) => ({ ...lane, items: lane.items.map(freed(now)) }))
+          return [undefined, { ...state, queue: { ...state.queue, lanes } }]
         }),
       backlog: (now) =>
         read(({ queue }) => {
@@ -205,5 +205,5 @@ export const layer = Layer.effect(
           return Array.from(kinds.values())
         })
     })
-  })
+  )
 )

@@ -11,9 +11,14 @@ interface Made {
   readonly created_at: Timestamp
 }
 
+const positionOf = ({ created_at: at, id }: Made): Position => ({ at, id })
+
+/** Orders rows by their positions, the oldest first. */
+export const oldestFirst = <Row>(position: (row: Row) => Position) => (a: Row, b: Row): number =>
+  compare(position(a), position(b))
+
 /** Compares two rows by age, the oldest first, then by id. */
-export const byAge = (a: Made, b: Made): number =>
-  compare({ at: a.created_at, id: a.id }, { at: b.created_at, id: b.id })
+export const byAge = oldestFirst(positionOf)
 
 /** Returns the requested page of rows, from the newest to the oldest. Sorts no more rows than the page holds. */
 export const page = <Row>(
@@ -35,4 +40,4 @@ export const page = <Row>(
 
 /** Returns at most `size` of the newest rows, the newest first. */
 export const newest = <Row extends Made>(rows: Iterable<Row>, size: number): ReadonlyArray<Row> =>
-  page(rows, { after: null, size }, ({ created_at: at, id }) => ({ at, id }))
+  page(rows, { after: null, size }, positionOf)

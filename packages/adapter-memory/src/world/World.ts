@@ -44,9 +44,9 @@ const nothing: WorldState = {
 }
 
 export class World extends Context.Service<World, {
-  readonly read: <A>(query: (rows: WorldState) => A) => Effect.Effect<A>
-  /** Changes the rows in one step. A change that throws changes nothing. */
-  readonly modify: <A>(change: (rows: WorldState) => readonly [A, WorldState]) => Effect.Effect<A>
+  readonly read: <A>(query: (state: WorldState) => A) => Effect.Effect<A>
+  /** Changes the state in one step. A change that throws changes nothing. */
+  readonly modify: <A>(change: (state: WorldState) => readonly [A, WorldState]) => Effect.Effect<A>
 }>()("@messaging-crm/adapter-memory/World") {
   static readonly layer = Layer.sync(World, () => {
     const cell = MutableRef.make(nothing)
@@ -54,9 +54,9 @@ export class World extends Context.Service<World, {
       read: (query) => Effect.sync(() => query(MutableRef.get(cell))),
       modify: (change) =>
         Effect.sync(() => {
-          const [answer, rows] = change(MutableRef.get(cell))
-          MutableRef.set(cell, rows)
-          return answer
+          const [result, state] = change(MutableRef.get(cell))
+          MutableRef.set(cell, state)
+          return result
         })
     })
   })

@@ -1,0 +1,31 @@
+/** The tables of the store itself, which no change of core writes. */
+import type { AuditRecord } from "@messaging-crm/core/Audit"
+import type { EventResource, RecordedResponse } from "@messaging-crm/core/Changes"
+import type { StoredEvent } from "@messaging-crm/core/Events"
+import type { MediaId } from "@messaging-crm/core/Ids"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import * as Table from "../world/Table.ts"
+
+export const AuditRows = Table.own<AuditRecord>("audit_records")("id")
+
+export const IdempotencyRows = Table.own<RecordedResponse>("idempotency")("key")
+
+/** An event, with the contact and the message of its resource if that is stored. */
+export interface EventColumns extends StoredEvent {
+  readonly contact_id: EventResource["contact_id"] | null
+  readonly message_id: EventResource["message_id"]
+}
+
+/** The columns of an event without a resource. */
+export const withoutResource = { full_body: null, contact_id: null, message_id: null }
+
+export const EventRows = Table.own<EventColumns>("events")("id")
+
+export interface StoredBytes {
+  readonly id: MediaId
+  readonly begun_at: Timestamp
+  readonly slices: ReadonlyArray<{ readonly start: number; readonly bytes: Uint8Array }>
+}
+
+/** The bytes of files, whether their row is committed or not. */
+export const BytesRows = Table.own<StoredBytes>("media_bytes")("id")
