@@ -197,7 +197,7 @@ it("delivers events where the organization's storage is used up, and stores no a
       (await service.request("POST", `/v1${path}`, { key, ...(json === undefined ? {} : { json }), ...idempotency() }))
         .body.data
     const long = { status: 200, body: "x".repeat(4096), retry_after: null }
-    await service.runtime.runPromise(PostedWebhooks.use(({ answer }) => answer(() => Effect.succeed(long))))
+    await service.runtime.runPromise(PostedWebhooks.use(({ respond }) => respond(() => Effect.succeed(long))))
     const webhooks: Array<string> = []
     for (const name of ["a", "b", "c"]) {
       const subscription = { url: `https://${name}.example/crm`, event_types: ["conversation.closed"] }

@@ -25,8 +25,8 @@ export const startWithWebhooks = () => {
       service.runtime.runPromise(PostedWebhooks.use((webhooks) => webhooks.posted)).then((all) =>
         all.filter((request) => request.url === url)
       )
-    const answer = (how: Parameters<PostedWebhooks["Service"]["answer"]>[0]) =>
-      service.runtime.runPromise(PostedWebhooks.use((webhooks) => webhooks.answer(how)))
+    const answer = (how: Parameters<PostedWebhooks["Service"]["respond"]>[0]) =>
+      service.runtime.runPromise(PostedWebhooks.use((webhooks) => webhooks.respond(how)))
     const conversation = async () => {
       const account = channel.phone_messaging_business_account_id
       const template = {

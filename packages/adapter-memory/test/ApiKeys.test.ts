@@ -35,8 +35,8 @@ it.layer(Layer.merge(layer, Ids.layer))("a key's window", (it) => {
     Effect.gen(function*() {
       const { authenticate, lastUse } = yield* begin
       const at = (millis: number) =>
-        Effect.map(authenticate(millis), (answer) => {
-          const { count, now, window_ends_at } = Option.getOrThrow(answer)
+        Effect.map(authenticate(millis), (found) => {
+          const { count, now, window_ends_at } = Option.getOrThrow(found)
           assert.deepStrictEqual(now, after(millis))
           return { count, ends: DateTime.distance(Fixtures.noon, window_ends_at) }
         })

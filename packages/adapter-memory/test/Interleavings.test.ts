@@ -1,7 +1,6 @@
 /**
- * Every look at the world and every change of it, of several operations, in an
- * order that a seed decides. Whatever the order, what comes out must be what
- * some order of whole operations gives.
+ * Interleaves the reads and changes of the world that several operations make, in an order from a seed. Every outcome must
+ * be that of some serial order of the operations.
  */
 import { assert, it } from "@effect/vitest"
 import { stores } from "@messaging-crm/adapter-memory"
@@ -37,8 +36,8 @@ const careless: Storage = Layer.effect(
 const together = ({ begin, context }: Stage, names: ReadonlyArray<string>, schedule: Schedule) =>
   Effect.gen(function*() {
     const set = yield* begin
-    const { answers, steps } = yield* inTurns(names.map((name) => outcomeOf(name, set)), schedule)
-    return { outcome: JSON.stringify(yield* observe(set, answers)), steps }
+    const { results, steps } = yield* inTurns(names.map((name) => outcomeOf(name, set)), schedule)
+    return { outcome: JSON.stringify(yield* observe(set, results)), steps }
   }).pipe(Effect.provideContext(context))
 
 /** The store under test, and the one whose serial outcomes are right. */
@@ -180,14 +179,14 @@ for (const [rejection, { create, fill }] of Object.entries(limited)) {
     Effect.gen(function*() {
       for (let seed = 0; seed < 10; seed++) {
         const next = random(seed)
-        const answers = yield* Effect.gen(function*() {
+        const results = yield* Effect.gen(function*() {
           const { organization_id, owner } = yield* Fixtures.founded
           const as = Effect.provideService(CurrentActor, { organization_id, member_id: owner.id })
           yield* Effect.orDie(as(fill))
           const outcome = as(Effect.match(create, { onFailure: ({ _tag }) => _tag, onSuccess: () => "created" }))
-          return (yield* inTurns([outcome, outcome], () => Math.floor(next() * 100))).answers
+          return (yield* inTurns([outcome, outcome], () => Math.floor(next() * 100))).results
         }).pipe(Effect.provide(layer(stores), { local: true }))
-        assert.sameMembers(answers, ["created", rejection], `with seed ${seed}`)
+        assert.sameMembers(results, ["created", rejection], `with seed ${seed}`)
       }
     }))
 }

@@ -88,7 +88,7 @@ export const inTurns = Effect.fnUntraced(function*<A, R>(
       yield* Deferred.succeed(next.turn, undefined)
     }
   }
-  return { answers: yield* Effect.forEach(fibers, Fiber.join), steps }
+  return { results: yield* Effect.forEach(fibers, Fiber.join), steps }
 })
 
 /** Starts the operations over a store, each time with the same scene. */

@@ -5,12 +5,12 @@ import { Effect } from "effect"
 
 const request = (body: string): WebhookRequest => ({ url: "https://hooks.example", headers: {}, body })
 
-it.effect("keeps every request in order, and gives the answer that was set last", () =>
+it.effect("keeps every request in order, and returns the response that was set last", () =>
   Effect.gen(function*() {
-    const { answer, posted } = yield* PostedWebhooks
+    const { respond, posted } = yield* PostedWebhooks
     const { post } = yield* WebhookTransport
     assert.strictEqual((yield* post(request("1"))).status, 200)
-    yield* answer(({ body }) =>
+    yield* respond(({ body }) =>
       body === "2"
         ? new WebhookRequestFailed({ failure_code: "timeout" })
         : Effect.succeed({ status: 503, body: "later", retry_after: "60" })

@@ -55,11 +55,11 @@ it.layer(Database.layerAlone, { excludeTestServices: true, timeout: "30 minutes"
       for (const pair of pairs) {
         for (let round = 0; round < roundsOf(pair); round++) {
           yield* restore
-          const answers = yield* Effect.all([
+          const results = yield* Effect.all([
             Effect.provide(outcomeOf(pair[0], set), left),
             Effect.provide(outcomeOf(pair[1], set), right)
           ], { concurrency: "unbounded" })
-          const outcome = JSON.stringify(yield* Effect.provide(observe(set, answers), right))
+          const outcome = JSON.stringify(yield* Effect.provide(observe(set, results), right))
           const expected = yield* Effect.provide(unlessSerial(begin, pair, outcome), memory)
           if (expected !== null) strange.push({ pair, round, outcome, expected })
         }

@@ -138,10 +138,10 @@ export const suite = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.member(ours)
       const [one, other] = [yield* newKey(ours, id), yield* newKey(ours, id)]
-      const answers = yield* Effect.all(Array.from({ length: 60 }, () => authenticate(one.digest, 20)), {
+      const results = yield* Effect.all(Array.from({ length: 60 }, () => authenticate(one.digest, 20)), {
         concurrency: "unbounded"
       })
-      const counts = answers.map((answer) => Option.getOrThrow(answer).count).toSorted((a, b) => a - b)
+      const counts = results.map((result) => Option.getOrThrow(result).count).toSorted((a, b) => a - b)
       assert.deepStrictEqual(counts.slice(0, 20), Array.from({ length: 20 }, (_, index) => index + 1))
       assert.isTrue(counts.slice(20).every((count) => count === 21))
       assert.strictEqual(Option.getOrThrow(yield* authenticate(other.digest, 20)).count, 1)
@@ -163,15 +163,15 @@ export const suite = (it: It, { runs }: Options) => {
         yield* Fixtures.write(theirs, ApiKeyRows.update({ id: revoked.key.id, version: 1 }, { revoked_at: after(1) }))
       }
       const presented = [...keys, revoked, ...keys, undefined, ...keys]
-      const answers = yield* Effect.forEach(presented, (key) => authenticate(key?.digest ?? "e".repeat(64), 2), {
+      const results = yield* Effect.forEach(presented, (key) => authenticate(key?.digest ?? "e".repeat(64), 2), {
         concurrency: "unbounded"
       })
-      for (const [index, answer] of answers.entries()) {
+      for (const [index, result] of results.entries()) {
         const key = presented[index] === revoked ? undefined : presented[index]?.key.id
-        assert.strictEqual(Option.getOrUndefined(answer)?.key_id, key)
+        assert.strictEqual(Option.getOrUndefined(result)?.key_id, key)
       }
       for (const { key } of keys) {
-        const counts = answers.flatMap(Option.toArray).filter(({ key_id }) => key_id === key.id).map(({ count }) =>
+        const counts = results.flatMap(Option.toArray).filter(({ key_id }) => key_id === key.id).map(({ count }) =>
           count
         )
         assert.deepStrictEqual(counts.toSorted(), [1, 2, 3])

@@ -87,7 +87,7 @@ export const suite = (it: It, { runs }: Options) => {
       )
       const owner = (number: number) => organizations[number % 2] ?? organizations[0]
       yield* Effect.forEach(records, (audit, number) =>
-        Effect.flatMap(Fixtures.stranger, (contact) =>
+        Effect.flatMap(Fixtures.unsavedContact, (contact) =>
           Fixtures.write(owner(number) as OrganizationId, insert(contact), {
             audit
           })), {
@@ -113,7 +113,7 @@ export const suite = (it: It, { runs }: Options) => {
         [{ operation: "organizations.create", resource_id: ours }]
       )
       const known = yield* Fixtures.contact(ours)
-      const fresh = yield* Fixtures.stranger
+      const fresh = yield* Fixtures.unsavedContact
       const recordOf = (id: string) => Fixtures.record(id, { operation: "contacts.import" })
       const records = [yield* recordOf(known.id), yield* recordOf(fresh.id)]
       assert.deepStrictEqual(yield* store.insertNew(ours, [known, fresh], records), [fresh.id])

@@ -112,7 +112,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.strictEqual((yield* store.backlog).count, 3)
     }))
 
-  it.effect("gives out the longest due first, and no more than asked for", () =>
+  it.effect("claims the longest due first, at most the requested number", () =>
     Effect.gen(function*() {
       yield* start
       const later = yield* insert(bytes("later"), after(2))
@@ -190,7 +190,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(idsOf(yield* claim(after(70_000))), [held.id])
     }))
 
-  it.effect("removes what is finished, whoever holds it", () =>
+  it.effect("removes a finished callback, whichever claim has it", () =>
     Effect.gen(function*() {
       const store = yield* start
       const { id } = yield* insert(bytes("{}"))

@@ -70,8 +70,8 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
         const portions = inputs.flatMap((_, index) =>
           index % size === 0 ? [add(inputs.slice(index, index + size))] : []
         )
-        const answers = yield* Effect.all([...portions, add(inputs), ...portions], { concurrency: "unbounded" })
-        assert.lengthOf(outcomes(answers.flat()).filter((arrival) => arrival === "created"), distinct.size)
+        const results = yield* Effect.all([...portions, add(inputs), ...portions], { concurrency: "unbounded" })
+        assert.lengthOf(outcomes(results.flat()).filter((arrival) => arrival === "created"), distinct.size)
         const before = yield* contacts
         assert.lengthOf(before, distinct.size)
         yield* TestClock.adjust("1 minute")
@@ -79,7 +79,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
         assert.deepStrictEqual(yield* contacts, before)
       }), { arbitrary: { runs: Math.min(runs, 50) } })
 
-    it.effect("takes contacts of which the same is said in other words for one", () =>
+    it.effect("identifies contacts with equivalent values as one", () =>
       Effect.gen(function*() {
         const { add, vip, visits } = yield* begin
         const said = CreateContact.make({ first_name: "Kim", tag_ids: [vip.id], custom_values: { [visits.id]: "3" } })
@@ -97,17 +97,17 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
       Effect.gen(function*() {
         const { add, contacts, vip, visits } = yield* begin
         const { vip: foreign } = yield* begin
-        const nobody = MemberId.make(yield* Fixtures.uuid)
-        const answers = yield* add([
+        const absent = MemberId.make(yield* Fixtures.uuid)
+        const results = yield* add([
           CreateContact.make({ first_name: "Kim", tag_ids: [vip.id] }),
           CreateContact.make({ company: "Acme" }),
-          CreateContact.make({ first_name: "Kim", owner_user_id: nobody }),
-          CreateContact.make({ first_name: "Kim", custom_values: { [nobody]: "3" } }),
+          CreateContact.make({ first_name: "Kim", owner_user_id: absent }),
+          CreateContact.make({ first_name: "Kim", custom_values: { [absent]: "3" } }),
           CreateContact.make({ first_name: "Kim", custom_values: { [visits.id]: "often" } }),
           CreateContact.make({ first_name: "Kim", tag_ids: [foreign.id] }),
           CreateContact.make({ first_name: "Lee" })
         ])
-        assert.deepStrictEqual(outcomes(answers), [
+        assert.deepStrictEqual(outcomes(results), [
           "created",
           "ContactUnnamed",
           "ReferenceUnknown",
@@ -141,7 +141,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
     it.effect("rejects rows, and imports those around them", () =>
       Effect.gen(function*() {
         const { contacts, importTable } = yield* begin
-        const answers = yield* importTable(["first_name", "primary_phone", "tags"], [
+        const results = yield* importTable(["first_name", "primary_phone", "tags"], [
           ["Ada", "", ""],
           ["Ada"],
           ["Ada", "12", ""],
@@ -152,7 +152,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
           ["Ada", " ", ""]
         ])
         const rejected = ["CellsMismatch", "SchemaError", "TagUnknown", "TextBroken", "ContactUnnamed"]
-        assert.deepStrictEqual(outcomes(answers), ["created", ...rejected, "created", "unchanged"])
+        assert.deepStrictEqual(outcomes(results), ["created", ...rejected, "created", "unchanged"])
         assert.lengthOf(yield* contacts, 2)
       }))
 

@@ -154,11 +154,11 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         ))
         yield* create({ primary_email: "two@acme.example" })
         yield* create({ primary_email: "TWO@acme.example" })
-        const nobody = yield* Fixtures.uuid
+        const absent = yield* Fixtures.uuid
         const contacts = [
           { primary_email: "two@acme.example", city: "Ulm" },
-          { primary_email: "a@acme.example", owner_user_id: nobody },
-          { primary_email: "b@acme.example", tag_ids: [nobody] },
+          { primary_email: "a@acme.example", owner_user_id: absent },
+          { primary_email: "b@acme.example", tag_ids: [absent] },
           { primary_email: "c@acme.example", custom_values: { [field.id]: "seven" } },
           { primary_email: "d@acme.example", custom_values: { [field.id]: "7" } }
         ]
@@ -220,7 +220,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         const before = yield* everyone
         assert.isAbove(before.length, 0)
         assert.isBelow(before.length, 10)
-        // What somebody has changed meanwhile stays.
+        // A concurrent change stays.
         const [first] = before
         if (first === undefined) return
         yield* as(Contacts.use((all) => all.addNote(first.id, AddNote.make({ text: "called" }))))

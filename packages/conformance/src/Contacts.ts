@@ -57,9 +57,9 @@ export const suite = (it: It, { runs }: Options) => {
       const { id: owner_user_id } = yield* Fixtures.member(ours)
       const known = yield* Fixtures.contact(ours, { first_name: "known" })
       const fresh = yield* Effect.forEach(all, (fields, index) =>
-        Effect.map(Fixtures.stranger, (stranger) => {
+        Effect.map(Fixtures.unsavedContact, (unsaved) => {
           const custom_values = Object.fromEntries(values.map((value, place) => [`${place}`, value]))
-          return { ...stranger, ...fields, custom_values, owner_user_id, tags: index % 2 === 0 ? [tag] : [] }
+          return { ...unsaved, ...fields, custom_values, owner_user_id, tags: index % 2 === 0 ? [tag] : [] }
         }))
       const ids = fresh.map(({ id }) => id).toSorted()
       const again = { ...known, first_name: "again", tags: [tag], updated_at: after(9) }
@@ -88,7 +88,7 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
-      const contacts = yield* Effect.replicateEffect(Fixtures.stranger, 40)
+      const contacts = yield* Effect.replicateEffect(Fixtures.unsavedContact, 40)
       const calls = Array.from({ length: 16 }, (_, index) => {
         const some = [...contacts.slice(index), ...contacts.slice(0, index)].slice(0, 30)
         return store.insertNew(ours, index % 2 === 0 ? some : some.toReversed(), [])
@@ -346,11 +346,11 @@ export const suite = (it: It, { runs }: Options) => {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const mine = yield* Effect.replicateEffect(Fixtures.contact(ours), 20)
       const yours = yield* Effect.replicateEffect(Fixtures.contact(theirs), 20)
-      const asked = [...mine, ...yours, ...mine].flatMap((contact) => [[ours, contact], [theirs, contact]] as const)
-      const found = yield* Effect.forEach(asked, ([organization, { id }]) => store.find(organization, id), {
+      const lookups = [...mine, ...yours, ...mine].flatMap((contact) => [[ours, contact], [theirs, contact]] as const)
+      const found = yield* Effect.forEach(lookups, ([organization, { id }]) => store.find(organization, id), {
         concurrency: "unbounded"
       })
-      const expected = asked.map(([organization, contact]) =>
+      const expected = lookups.map(([organization, contact]) =>
         (organization === ours ? mine : yours).includes(contact) ? Option.some(contact) : Option.none()
       )
       assert.deepStrictEqual(found, expected)

@@ -1,33 +1,33 @@
 import type { WebhookRequest } from "@messaging-crm/core/WebhookTransport"
-import { type WebhookAnswer, type WebhookRequestFailed, WebhookTransport } from "@messaging-crm/core/WebhookTransport"
+import { type WebhookRequestFailed, type WebhookResponse, WebhookTransport } from "@messaging-crm/core/WebhookTransport"
 import { Context, Effect, Layer, Ref } from "effect"
 
-export type Outcome = Effect.Effect<WebhookAnswer, WebhookRequestFailed>
+export type Outcome = Effect.Effect<WebhookResponse, WebhookRequestFailed>
 
-export const ok: WebhookAnswer = { status: 200, body: "", retry_after: null }
+export const ok: WebhookResponse = { status: 200, body: "", retry_after: null }
 
-/** Scripted webhook endpoints: tests set their answers, and read the requests that they received. */
+/** Scripted webhook endpoints: tests set their responses, and read the requests that they received. */
 export class ScriptedEndpoints extends Context.Service<ScriptedEndpoints, {
   /** The requests to a URL, in order. */
   readonly posted: (url: string) => Effect.Effect<ReadonlyArray<WebhookRequest>>
-  /** Sets the answers of a URL from now on. */
-  readonly answer: (url: string, how: (request: WebhookRequest) => Outcome) => Effect.Effect<void>
+  /** Sets the responses of a URL from now on. */
+  readonly respond: (url: string, how: (request: WebhookRequest) => Outcome) => Effect.Effect<void>
 }>()("@messaging-crm/conformance/ScriptedEndpoints") {}
 
 /** Layer for the scripted endpoints. Each accepts everything until a test says otherwise. */
 export const layer: Layer.Layer<WebhookTransport | ScriptedEndpoints> = Layer.effectContext(Effect.gen(function*() {
   const posted = yield* Ref.make<ReadonlyArray<WebhookRequest>>([])
-  const answers = yield* Ref.make<ReadonlyMap<string, (request: WebhookRequest) => Outcome>>(new Map())
+  const responses = yield* Ref.make<ReadonlyMap<string, (request: WebhookRequest) => Outcome>>(new Map())
   return Context.make(WebhookTransport, {
     post: Effect.fnUntraced(function*(request) {
       yield* Ref.update(posted, (all) => [...all, request])
-      const how = (yield* Ref.get(answers)).get(request.url)
+      const how = (yield* Ref.get(responses)).get(request.url)
       return how === undefined ? ok : yield* how(request)
     })
   }).pipe(
     Context.add(ScriptedEndpoints, {
       posted: (url) => Effect.map(Ref.get(posted), (all) => all.filter((request) => request.url === url)),
-      answer: (url, how) => Ref.update(answers, (all) => new Map([...all, [url, how]]))
+      respond: (url, how) => Ref.update(responses, (all) => new Map([...all, [url, how]]))
     })
   )
 }))

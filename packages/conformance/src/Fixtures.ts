@@ -74,6 +74,7 @@ export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 /** Returns the moment that is `millis` milliseconds after noon. */
 export const after = (millis: number): DateTime.Utc => DateTime.add(noon, { milliseconds: millis })
 
+/** A new ID. */
 export const uuid = Ids.use((ids) => ids.uuid)
 
 /** The context of a decision that is made at noon. */
@@ -98,6 +99,7 @@ export const outcome = (organization_id: OrganizationId, ...changes: ReadonlyArr
 export const settle = (settlement: Changes.Settlement) =>
   Effect.map(outcome(settlement.claimed.organization_id, Changes.settle(settlement)), (tag) => tag === "committed")
 
+/** Each settles a claimed item, and returns whether the claim still held it. */
 export const finish = (claimed: ClaimedWork) => settle({ claimed, outcome: "finish" })
 export const postpone = (claimed: ClaimedWork, due_at: DateTime.Utc) => settle({ claimed, outcome: "postpone", due_at })
 export const release = (claimed: ClaimedWork) => settle({ claimed, outcome: "release" })
@@ -127,8 +129,10 @@ export const founded = Effect.gen(function*() {
   return { organization_id, owner }
 })
 
+/** The ID of a new organization. */
 export const organization = Effect.map(founded, ({ organization_id }) => organization_id)
 
+/** Adds a member. */
 export const member = Effect.fnUntraced(function*(organization_id: OrganizationId, role: Role = "owner") {
   const id = MemberId.make(yield* uuid)
   const row: Member = { id, name: "Ada", email: `${id}@acme.example`, role, created_at: noon }
@@ -136,6 +140,7 @@ export const member = Effect.fnUntraced(function*(organization_id: OrganizationI
   return row
 })
 
+/** Creates a tag. */
 export const tag = Effect.fnUntraced(function*(organization_id: OrganizationId, name: string) {
   const row: Tag = { id: TagId.make(yield* uuid), name, color: "red" }
   yield* write(organization_id, TagRows.insert({ ...row, name_key: foldCase(name) }))
@@ -150,6 +155,7 @@ export const tags = Effect.fnUntraced(function*(organization_id: OrganizationId,
   yield* write(organization_id, ...ids.map(tagOf))
 })
 
+/** Connects a channel. */
 export const channel = Effect.fnUntraced(function*(
   organization_id: OrganizationId,
   type: ChannelType = "phone_messaging"
@@ -168,10 +174,11 @@ export const channel = Effect.fnUntraced(function*(
 })
 
 /** A contact that is not stored yet. */
-export const stranger = Effect.map(uuid, (id) => newContact(ContactId.make(id), { phone: null }, noon))
+export const unsavedContact = Effect.map(uuid, (id) => newContact(ContactId.make(id), { phone: null }, noon))
 
+/** Creates a contact. */
 export const contact = Effect.fnUntraced(function*(organization_id: OrganizationId, fields: Partial<Contact> = {}) {
-  const row: Contact = { ...yield* stranger, ...fields }
+  const row: Contact = { ...yield* unsavedContact, ...fields }
   yield* write(organization_id, insertContact(row))
   return row
 })
@@ -222,6 +229,7 @@ export const thread = Effect.fnUntraced(function*(organization_id: OrganizationI
   return { channel: on, conversation_id: conversation.result, ...who.result }
 })
 
+/** A message that is not stored yet. */
 export const message = Effect.fnUntraced(function*(conversation_id: ConversationId, fields: Partial<Message> = {}) {
   const id = MessageId.make(yield* uuid)
   const row: Message = {
@@ -247,6 +255,7 @@ export const message = Effect.fnUntraced(function*(conversation_id: Conversation
   return row
 })
 
+/** A send that is not stored yet. */
 export const send = Effect.fnUntraced(
   function*(on: { readonly conversation_id: ConversationId; readonly channel: Channel }) {
     const row: SendColumns = {

@@ -39,7 +39,7 @@ const write = (organization_id: OrganizationId, key: IdempotencyKey, body: Uint8
   Fixtures.write(organization_id, { response: { ...record(body), key, created_at } })
 
 export const suite = (it: It, { runs }: Options) => {
-  it.effect.prop("returns the exact bytes of an answer", { body: bytes }, ({ body }) =>
+  it.effect.prop("returns the exact bytes of a response", { body: bytes }, ({ body }) =>
     Effect.gen(function*() {
       const store = yield* IdempotencyStore
       const ours = yield* Fixtures.organization
@@ -82,9 +82,9 @@ export const suite = (it: It, { runs }: Options) => {
 const encoder = new TextEncoder()
 const text = (body: Uint8Array | null) => new TextDecoder().decode(body ?? undefined)
 
-const answer = (status: number, value: unknown) => ({ status, body: encoder.encode(JSON.stringify(value)) })
+const encoded = (status: number, value: unknown) => ({ status, body: encoder.encode(JSON.stringify(value)) })
 
-const encode = (value: unknown) => Effect.succeed(answer(201, value))
+const encode = (value: unknown) => Effect.succeed(encoded(201, value))
 
 type Encoded = Respond<unknown, EncodedResponse>
 
@@ -107,7 +107,7 @@ const request = <E, R>(operation: Responding<E, R>, fields: Partial<KeyedRequest
 const rejected =
   (status: number) =>
   <E extends { readonly _tag: string }, R>(operation: Responding<E, R>): Responding<never, R> =>
-  (respond) => Effect.catch(operation(respond), ({ _tag }) => Effect.succeed(answer(status, { code: _tag })))
+  (respond) => Effect.catch(operation(respond), ({ _tag }) => Effect.succeed(encoded(status, { code: _tag })))
 
 const createTag = (name = "vip") => (respond: Encoded) =>
   Tags.use((tags) => tags.create(CreateTag.make({ name, color: "red" }), respond))
@@ -132,12 +132,12 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
   const crm = Scene.crm(storage)
 
   it.layer(crm, { timeout: "5 minutes" })("a request with an idempotency key", (it) => {
-    it.effect("commits its record with the effect, and is answered from it again", () =>
+    it.effect("commits its record with the effect, and a retry returns the recorded response", () =>
       Effect.gen(function*() {
         const { as, found, tags } = yield* begin
         const first = yield* as(request(createTag()))
         const [tag] = yield* tags
-        assert.deepStrictEqual(first, { ...answer(201, tag), request_id: "r-1", replayed: false })
+        assert.deepStrictEqual(first, { ...encoded(201, tag), request_id: "r-1", replayed: false })
         const stored = Option.getOrThrow(yield* found)
         assert.deepStrictEqual([text(stored.body), stored.status, stored.sealed], [text(first.body), 201, false])
         // The name is in use by now, but a replay is not rejected for that.
@@ -153,7 +153,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.lengthOf(yield* tags, 1)
       }))
 
-    it.effect("that changes nothing is stored without an answer, and its retry is answered with the resource", () =>
+    it.effect("that changes nothing is recorded without its response, and its retry returns the resource", () =>
       Effect.gen(function*() {
         const { as, contact, found, get, rename } = yield* begin
         const same = (respond: Encoded) =>
@@ -235,26 +235,26 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.deepStrictEqual(yield* found, Option.none())
       }).pipe(Effect.scoped))
 
-    it.effect("that is rejected is rejected again, though nothing stands in its way any more", () =>
+    it.effect("that is rejected is rejected again, even if it could succeed by then", () =>
       Effect.gen(function*() {
         const { addNote, as, found, get, organization_id } = yield* begin
-        const stranger: Contact = yield* Fixtures.stranger
-        const note = rejected(404)(addNote(stranger.id))
+        const absent: Contact = yield* Fixtures.unsavedContact
+        const note = rejected(404)(addNote(absent.id))
         const first = yield* as(request(note))
         assert.deepStrictEqual(first, {
-          ...answer(404, { code: "ContactNotFound" }),
+          ...encoded(404, { code: "ContactNotFound" }),
           request_id: "r-1",
           replayed: false
         })
         assert.isTrue(Option.isSome(yield* found))
-        yield* Fixtures.contact(organization_id, { ...stranger })
+        yield* Fixtures.contact(organization_id, { ...absent })
         const second = yield* as(request(note, { request_id: "r-2" }))
         assert.deepStrictEqual([second.status, second.replayed, text(second.body)], [404, true, text(first.body)])
-        assert.isNull((yield* get(stranger.id)).notes)
+        assert.isNull((yield* get(absent.id)).notes)
         // Another key is another request.
         const other = IdempotencyKey.make("another-key")
         assert.strictEqual((yield* as(request(note, { key: other }))).status, 201)
-        assert.strictEqual((yield* get(stranger.id)).notes, "Called")
+        assert.strictEqual((yield* get(absent.id)).notes, "Called")
       }))
 
     it.effect("is rejected for a conflict of its own as often as it is repeated", () =>
@@ -268,7 +268,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.lengthOf(yield* tags, 1)
       }))
 
-    it.effect("whose failure is not an answer runs again", () =>
+    it.effect("whose failure is not a response runs again", () =>
       Effect.gen(function*() {
         const { as, found, tags } = yield* begin
         yield* as(createTag()(keyless))
@@ -278,12 +278,12 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.lengthOf(yield* tags, 2)
       }))
 
-    it.effect("that dies is not remembered, and runs again", () =>
+    it.effect("leaves no record after a defect, and runs again", () =>
       Effect.gen(function*() {
         const { as, found, tags } = yield* begin
         const died = yield* Effect.exit(as(request(() => Effect.die("bug"))))
         assert.isTrue(Exit.hasDies(died))
-        // If the answer cannot be encoded, the operation's effect is not committed.
+        // If the response cannot be encoded, the operation's effect is not committed.
         const broken = yield* Effect.exit(as(Idempotency.use((idempotency) =>
           idempotency.once(
             { key, fingerprint: "f".repeat(64), request_id: "r-1" },
@@ -296,7 +296,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.isFalse((yield* as(request(createTag()))).replayed)
       }))
 
-    it.effect("that comes ten times at once is carried out once, and all get the same bytes", () =>
+    it.effect("that arrives ten times concurrently runs once, and all get the same bytes", () =>
       Effect.gen(function*() {
         const { addNote, as, get } = yield* begin
         const outcomes = yield* as(Effect.all(
@@ -320,7 +320,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.lengthOf(yield* tags, 1)
       }))
 
-    it.effect("is rejected when the organization's storage is used up, until it expires; replays and others go on", () =>
+    it.effect("is rejected when the organization's storage is used up, until it expires; replays and other organizations continue", () =>
       Effect.gen(function*() {
         const [ours, theirs] = [yield* begin, yield* begin]
         const crm = yield* Layer.build(
@@ -336,7 +336,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         const rejected = outcomes.flatMap((outcome) => Result.isFailure(outcome) ? [outcome.failure._tag] : [])
         assert.deepStrictEqual(new Set(rejected), new Set(["StorageExhausted"]))
         const { length } = yield* ours.tags
-        // Each takes 500 bytes and its answer. What is being added to the sum may be missing from it for a moment.
+        // Each uses 500 bytes and its response. What is being added to the sum may be missing from it for a moment.
         assert.isTrue(length >= 8 && length <= 10, `${length}`)
         assert.lengthOf(rejected, 12 - length)
         assert.isTrue((yield* post(0)).replayed)
@@ -345,7 +345,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.isFalse((yield* post(20)).replayed)
       }).pipe(Effect.scoped))
 
-    it.effect("whose answer holds a secret is stored encrypted", () =>
+    it.effect("whose response contains a secret is stored encrypted", () =>
       Effect.gen(function*() {
         const { as, found } = yield* begin
         const input = CreateWebhook.make({ url: "https://shop.example/crm", event_types: ["message.sent"] })
@@ -359,7 +359,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.deepStrictEqual([second.replayed, text(second.body)], [true, text(first.body)])
       }))
 
-    it.effect("goes on when its caller hangs up, and the retry finds its answer", () =>
+    it.effect("continues after its client disconnects, and the retry returns its response", () =>
       Effect.gen(function*() {
         const { as, tags } = yield* begin
         const [started, may_end] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
@@ -370,19 +370,19 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
           )
         const first = yield* Effect.forkChild(as(request(slow)))
         yield* Deferred.await(started)
-        const hangingUp = yield* Effect.forkChild(Fiber.interrupt(first))
+        const disconnecting = yield* Effect.forkChild(Fiber.interrupt(first))
         yield* Effect.yieldNow
         yield* Deferred.succeed(may_end, undefined)
-        yield* Fiber.join(hangingUp)
+        yield* Fiber.join(disconnecting)
         assert.isTrue((yield* as(request(createTag()))).replayed)
         assert.lengthOf(yield* tags, 1)
       }))
 
-    it.effect("whose commit says nothing is answered from its record", () =>
+    it.effect("whose commit returns no result responds from its record", () =>
       Effect.gen(function*() {
         const { as, tags } = yield* begin
         const port = yield* Commit
-        // The connection is lost after the commit, and before its answer.
+        // The connection is lost after the commit, and before its result arrives.
         const lossy = Layer.succeed(Commit, {
           commit: (organization_id, changes) =>
             Effect.andThen(port.commit(organization_id, changes), Effect.die(new Error("connection lost")))

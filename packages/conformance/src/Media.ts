@@ -134,9 +134,9 @@ const links = (it: It, { runs }: Options) => {
   it.effect("are invalid when they are signed with another key, or when the file does not exist", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const stranger = yield* Effect.provide(keepAndLink(ours), operations(2))
-      assert.strictEqual((yield* Effect.flip(open(stranger)))._tag, "MediaNotFound")
-      for (const link of ["", ".", "...", "a.b.c.d.e", stranger.slice(0, -33)]) {
+      const foreign = yield* Effect.provide(keepAndLink(ours), operations(2))
+      assert.strictEqual((yield* Effect.flip(open(foreign)))._tag, "MediaNotFound")
+      for (const link of ["", ".", "...", "a.b.c.d.e", foreign.slice(0, -33)]) {
         assert.strictEqual((yield* Effect.flip(open(link)))._tag, "MediaNotFound")
       }
       const { url } = yield* Media.use((media) =>
@@ -334,7 +334,7 @@ export const suite = (it: It, { runs }: Options) => {
       yield* store.discard(ours, file.id)
     }))
 
-  it.effect("shows nobody a file that is not committed, and discards no other", () =>
+  it.effect("returns no file that is not committed, and discards no other", () =>
     Effect.gen(function*() {
       const store = yield* MediaStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]

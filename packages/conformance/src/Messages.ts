@@ -205,7 +205,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.find(ours, on.conversation_id, unknown.id), Option.none())
     }))
 
-  it.effect.prop("keeps early updates, one of each status, until their message comes", {
+  it.effect.prop("keeps early updates, one of each status, until their message arrives", {
     text: optionalHardText({ min: 1, max: 100 })
   }, ({ text }) =>
     Effect.gen(function*() {

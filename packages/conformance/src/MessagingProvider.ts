@@ -56,15 +56,15 @@ export const suite = <R>(
     guarantees("succeeds only for an accepted message, and returns its id", () =>
       Effect.gen(function*() {
         const delivery = yield* newDelivery(account.id, recipients.accepted)
-        const answer = Result.getOrThrow(yield* deliver(delivery))
-        assert.isNotEmpty(answer.provider_message_id)
+        const result = Result.getOrThrow(yield* deliver(delivery))
+        assert.isNotEmpty(result.provider_message_id)
         assert.deepStrictEqual(
           (yield* accepted(delivery.reference)).map(({ provider_message_id }) => provider_message_id),
-          [answer.provider_message_id]
+          [result.provider_message_id]
         )
       }))
 
-    guarantees("gives every message another id", () =>
+    guarantees("returns another ID for every message", () =>
       Effect.gen(function*() {
         const deliveries = yield* Effect.replicateEffect(newDelivery(account.id, recipients.accepted), 10)
         const results = yield* Effect.all(deliveries.map(deliver), { concurrency: "unbounded" })
@@ -73,7 +73,7 @@ export const suite = <R>(
       }))
 
     for (const outcome of ["ProviderBusy", "ProviderRejected"] as const) {
-      guarantees(`accepted nothing when it answers ${outcome}`, () =>
+      guarantees(`accepted nothing when the outcome is ${outcome}`, () =>
         Effect.gen(function*() {
           const delivery = yield* newDelivery(account.id, recipients[outcome])
           const result = yield* deliver(delivery)
@@ -83,7 +83,7 @@ export const suite = <R>(
     }
 
     guarantees(
-      "fails with `ProviderOutcomeUnknown` when the answer is lost, and has accepted at most one message",
+      "fails with `ProviderOutcomeUnknown` when the response is lost, and has accepted at most one message",
       () =>
         Effect.gen(function*() {
           const delivery = yield* newDelivery(account.id, recipients.ProviderOutcomeUnknown)
@@ -112,7 +112,7 @@ export const suite = <R>(
     }
 
     if (dedup === "callback_ref") {
-      guarantees("sends callbacks with the reference, even when the answer was lost", () =>
+      guarantees("sends callbacks with the reference, even when the response was lost", () =>
         Effect.gen(function*() {
           for (const recipient of [recipients.accepted, recipients.ProviderOutcomeUnknown]) {
             const delivery = yield* newDelivery(account.id, recipient)

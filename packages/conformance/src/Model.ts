@@ -53,12 +53,12 @@ const organization = Effect.gen(function*() {
   return state
 })
 
-/** Makes the provider answer each send as the organization's last `setBehavior` command says. */
+/** Makes the provider respond to each send as the organization's last `setBehavior` command says. */
 const applyBehavior = (
   organizations: ReadonlyArray<Organization>
 ): Effect.Effect<void, never, Provider.ScriptedProvider> =>
   Provider.ScriptedProvider.use((provider) =>
-    provider.answer(({ channel, reference }) => {
+    provider.respond(({ channel, reference }) => {
       const sender = organizations.find(({ channels }) => channels.some(({ id }) => id === channel.id))
       switch (sender?.behavior) {
         case "rejects":
@@ -88,7 +88,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
 
   it.layer(crm, { timeout: "5 minutes" })("the service", (it) => {
     it.effect.prop(
-      "answers any sequence of commands as the model does",
+      "returns the model's results for any sequence of commands",
       { commands: sequence },
       ({ commands }) =>
         Effect.gen(function*() {

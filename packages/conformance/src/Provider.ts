@@ -13,11 +13,11 @@ import * as Endpoints from "./Endpoints.ts"
 
 export type Outcome = Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderHeld | ProviderOutcomeUnknown>
 
-/** A scripted provider: tests set its answers, and read the requests that it received. */
+/** A scripted provider: tests set its responses, and read the requests that it received. */
 export class ScriptedProvider extends Context.Service<ScriptedProvider, {
   readonly received: Effect.Effect<ReadonlyArray<OutboundMessage>>
-  /** Sets its answers from now on. */
-  readonly answer: (how: (delivery: OutboundMessage) => Outcome) => Effect.Effect<void>
+  /** Sets its responses from now on. */
+  readonly respond: (how: (message: OutboundMessage) => Outcome) => Effect.Effect<void>
 }>()("@messaging-crm/conformance/ScriptedProvider") {}
 
 /** The only template of every account: a greeting with one placeholder. */
@@ -38,17 +38,17 @@ export const layer = (dedup: MessagingProvider["Service"]["dedup"]) => Layer.mer
 const provider = (dedup: MessagingProvider["Service"]["dedup"]) =>
   Layer.effectContext(Effect.gen(function*() {
     const received = yield* Ref.make<ReadonlyArray<OutboundMessage>>([])
-    const takes = (delivery: OutboundMessage): Outcome =>
-      Effect.succeed({ provider_message_id: `p.${delivery.reference}` })
-    const answer = yield* Ref.make(takes)
+    const accept = ({ reference }: OutboundMessage): Outcome =>
+      Effect.succeed({ provider_message_id: `p.${reference}` })
+    const respond = yield* Ref.make(accept)
     return Context.make(MessagingProvider, {
       dedup,
-      deliver: Effect.fnUntraced(function*(delivery: OutboundMessage) {
-        yield* Ref.update(received, (all) => [...all, delivery])
-        return yield* (yield* Ref.get(answer))(delivery)
+      deliver: Effect.fnUntraced(function*(message: OutboundMessage) {
+        yield* Ref.update(received, (all) => [...all, message])
+        return yield* (yield* Ref.get(respond))(message)
       }),
       templates: (account) => Effect.succeed([greeting(account)])
     }).pipe(
-      Context.add(ScriptedProvider, { received: Ref.get(received), answer: (how) => Ref.set(answer, how) })
+      Context.add(ScriptedProvider, { received: Ref.get(received), respond: (how) => Ref.set(respond, how) })
     )
   }))

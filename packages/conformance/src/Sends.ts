@@ -94,13 +94,13 @@ export const suite = (it: It, { runs }: Options) => {
       yield* Fixtures.write(ours, ChannelHoldRows.insert(held))
       // Concurrent loads each get their own result, even for a send of another organization, or one that does not exist.
       const theirs = yield* Fixtures.organization
-      const nobody = SendId.make(yield* Fixtures.uuid)
+      const absent = SendId.make(yield* Fixtures.uuid)
       const hold = { ...held, version: 1 }
       assert.deepStrictEqual(
         yield* Effect.all([
           store.load(theirs, first.id),
           store.load(ours, second.id),
-          store.load(ours, nobody),
+          store.load(ours, absent),
           store.load(ours, first.id)
         ], { concurrency: "unbounded" }),
         [

@@ -5,13 +5,13 @@ import { AllowedAddresses, type WebhookRequest, WebhookTransport } from "@messag
 import { Arbitrary, type Duration, Effect, Layer, Ref, Result, Schema, type Scope } from "effect"
 import { bytes, hardText } from "./Arbitraries.ts"
 
-/** How a receiver answers every request. */
+/** How a receiver responds to every request. */
 export type Manner =
   | { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: string | Uint8Array }
-  /** Answers with 200 and an endless body: as fast as the client reads, or one byte at intervals. */
+  /** Responds with 200 and an endless body: as fast as the client reads, or one byte at intervals. */
   | "endless"
   | "dripping"
-  /** Reads the request and never answers. */
+  /** Reads the request and never responds. */
   | "unresponsive"
 
 /** An HTTP endpoint on 127.0.0.1. */
@@ -59,7 +59,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
 
   const isLoopback = (address: string) => address === loopback
   const allowingLoopback = allowing(isLoopback)
-  /** The timeout for endpoints whose answer never ends. */
+  /** The timeout for endpoints whose response never ends. */
   const briefly = allowing(isLoopback, { deadline: "1 second" })
 
   describe(adapter, () => {
@@ -81,7 +81,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
       }).pipe(allowingLoopback, Effect.scoped), { arbitrary: { runs: 50 } })
 
     for (const status of [200, 201, 204, 304, 400, 404, 410, 429, 500, 503]) {
-      it.live(`${status} is an answer`, () =>
+      it.live(`${status} is a response`, () =>
         Effect.gen(function*() {
           const body = status === 204 || status === 304 ? "" : "Grüße"
           const { url } = yield* receive(answering(status, { "retry-after": "7" }, body))
@@ -90,7 +90,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
     }
 
     for (const status of [301, 302, 303, 307, 308]) {
-      it.live(`${status} is an answer, and not followed`, () =>
+      it.live(`${status} is a response, and not followed`, () =>
         Effect.gen(function*() {
           const other = yield* receive(answering(200))
           const { url } = yield* receive(answering(status, { location: other.url }))
@@ -154,12 +154,12 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
       Effect.gen(function*() {
         const receiver = yield* receive(answering(200))
         const url = receiver.url.replace(loopback, "hooks.example")
-        const nobody = "127.0.0.2"
-        const turns = [[nobody], [loopback], [nobody, loopback], [loopback, nobody]]
+        const unused = "127.0.0.2"
+        const turns = [[unused], [loopback], [unused, loopback], [loopback, unused]]
         const turn = yield* Ref.make(0)
         const resolve = () => Ref.modify(turn, (now) => [turns[now % turns.length] ?? [], now + 1] as const)
         const results = yield* Effect.replicateEffect(post(request(url)), 1000).pipe(
-          allowing((address) => address === nobody, { resolve })
+          allowing((address) => address === unused, { resolve })
         )
         const blocked = results.filter((result) =>
           Result.isFailure(result) && result.failure.failure_code === "blocked_address"

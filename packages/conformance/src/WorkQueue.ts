@@ -119,7 +119,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(found.toSorted(), expected.toSorted())
     }))
 
-  it.effect.prop("gives a fifo lane's items one by one, in the order of their insertion", {
+  it.effect.prop("claims a fifo lane's items one by one, in the order of their insertion", {
     dues: Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))), {
       minLength: 1,
       maxLength: 6
@@ -136,16 +136,11 @@ export const suite = (it: It, { runs }: Options) => {
         given.push(...refs(claimed))
         yield* Effect.forEach(claimed, Fixtures.finish)
       }
-      assert.deepStrictEqual(
-        given,
-        items.map(({ ref }) =>
-          ref
-        )
-      )
+      assert.deepStrictEqual(given, refs(items))
       assert.deepStrictEqual(yield* claim({ at: after(5) }), [])
     }), { arbitrary: { runs } })
 
-  it.effect("gives what is due though others wait behind a first that is not, and came earlier", () =>
+  it.effect("claims due items while earlier items wait behind a first one that is not due", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
       const ready = yield* newWork(yield* Fixtures.uuid)
@@ -155,7 +150,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(refs(yield* claim({ at: after(1), limit: 1 })), [ready.ref])
     }))
 
-  it.effect("gives nothing of a fifo lane while its first item is not due or is out", () =>
+  it.effect("claims nothing of a fifo lane while its first item is not due or is claimed", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
       const [first, second] = [yield* newWork(lane), yield* newWork(lane)]
@@ -170,7 +165,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(refs(yield* claim({ at: after(20) })), [first.ref])
     }))
 
-  it.effect("gives of a lane without order as many as may be out, those that are due first", () =>
+  it.effect("claims of a lane without order as many as its cap allows, the longest due first", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
       const works = yield* Effect.forEach(Array.from({ length: 11 }), () => newWork(lane, "webhook_delivery"))
@@ -184,7 +179,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(refs(yield* claim({ at: after(20) })).toSorted(), byDue.slice(8, 10).toSorted())
     }))
 
-  it.effect("gives nothing of a throttled lane until its time, then no more than allowed, until it is let go", () =>
+  it.effect("claims nothing of a throttled lane until its time, then no more than its cap, until the throttle ends", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
       const kind = "webhook_delivery" as const

@@ -77,7 +77,7 @@ describe("an upsert of two contacts", () => {
       ))
   }
 
-  it.effect("whose second contact is rejected answers with the outcome of each", () =>
+  it.effect("whose second contact is rejected returns the outcome of each", () =>
     within(Effect.gen(function*() {
       const two = CreateContact.make({ primary_email: "two@shop.example" })
       yield* Effect.all([Contacts.use(({ create }) => create(two)), Contacts.use(({ create }) => create(two))])

@@ -50,7 +50,7 @@ const scene = (...failures: ReadonlyArray<Failure>) => {
 
 const change = TagRows.update({ id: TagId.make("01990000-0000-7000-8000-000000000004"), version: 1 }, {})
 
-/** An operation that counts its loads, and answers with their number. */
+/** An operation that counts its loads, and returns their number. */
 const counting = (changes: Changes.Changes = change): LoadAndDecide<number, number, never, never> => {
   let loads = 0
   return {
@@ -174,7 +174,7 @@ describe("a commit that fails otherwise", () => {
       assert.deepInclude(defectOf(yield* passing(conflicting)), { _tag: "ConcurrentChanges" })
     }))
 
-  it.effect("with an unknown outcome is tried again, and stays unknown if no try tells it", () =>
+  it.effect("with an unknown outcome is retried, and stays unknown if no retry resolves it", () =>
     Effect.gen(function*() {
       const told = scene(new Unconfirmed(), new KeyUsed())
       assert.instanceOf(defectOf(yield* passing(run().pipe(Effect.provide(told.layer)))), KeyUsed)

@@ -32,7 +32,7 @@ const scene = Effect.gen(function*() {
   const organization_id = yield* Fixtures.organization
   const { id: channel_id } = yield* Fixtures.channel(organization_id)
   const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
-  const { answer } = yield* Provider.ScriptedProvider
+  const { respond } = yield* Provider.ScriptedProvider
   let sends = 10
   const start = Effect.suspend(() =>
     Sends.use((all) =>
@@ -49,7 +49,7 @@ const scene = Effect.gen(function*() {
       Effect.orDie,
       Effect.map(({ failure_reason, status }) => [status, failure_reason])
     )
-  return { answer, as, channel_id, start, stateOf }
+  return { respond, as, channel_id, start, stateOf }
 })
 
 const countOf = (outcome: string, reason: string) =>
@@ -79,8 +79,8 @@ describe("an attempt", () => {
   for (const [outcome, name, reason, state] of outcomes) {
     it.effect(`whose outcome is ${name} leaves its send ${state[0]}, and is counted once`, () =>
       Effect.gen(function*() {
-        const { answer, start, stateOf } = yield* scene
-        yield* answer(() => outcome)
+        const { respond, start, stateOf } = yield* scene
+        yield* respond(() => outcome)
         const before = yield* countOf(name, reason)
         const send = yield* start
         yield* work
@@ -91,8 +91,8 @@ describe("an attempt", () => {
 
   it.effect("that takes 20 seconds has an unknown outcome", () =>
     Effect.gen(function*() {
-      const { answer, start, stateOf } = yield* scene
-      yield* answer(() => Effect.never)
+      const { respond, start, stateOf } = yield* scene
+      yield* respond(() => Effect.never)
       const send = yield* start
       const working = yield* Effect.forkChild(work, { startImmediately: true })
       yield* TestClock.adjust("19 seconds")
@@ -112,8 +112,8 @@ it.effect("a channel that is paused is logged once, and the sends that met it ar
     if (String(message).startsWith("Channel paused")) logged.push(fiber.getRef(References.CurrentLogAnnotations))
   })
   return Effect.gen(function*() {
-    const { answer, as, channel_id, start, stateOf } = yield* scene
-    yield* answer(() => Effect.fail(new ProviderHeld({ reason: "provider_auth" })))
+    const { respond, as, channel_id, start, stateOf } = yield* scene
+    yield* respond(() => Effect.fail(new ProviderHeld({ reason: "provider_auth" })))
     const sends = [yield* start, yield* start]
     yield* work
     for (const send of sends) assert.deepStrictEqual(yield* stateOf(send), ["queued", null])
@@ -122,7 +122,7 @@ it.effect("a channel that is paused is logged once, and the sends that met it ar
     assert.deepStrictEqual(others, [])
     assert.lengthOf(logged, 1)
     assert.deepInclude(logged[0], { channel_id, reason: "provider_auth" })
-    yield* answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
+    yield* respond(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
     yield* ChannelHolds.use(({ resume }) => resume(channel_id)).pipe(as)
     yield* TestClock.adjust("2 minutes")
     yield* work

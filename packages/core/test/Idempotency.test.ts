@@ -168,7 +168,7 @@ describe("a response of 400 or above", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("is not told while nothing is known of another request with its key", () =>
+  it.effect("has no outcome while that of another request with its key is unknown", () =>
     Effect.gen(function*() {
       const exit = yield* Effect.flip(reject)
       assert.strictEqual(exit._tag, "RequestProcessing")

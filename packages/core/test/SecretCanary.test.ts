@@ -161,12 +161,12 @@ it.effect("a send whose token no key decrypts waits with its paused channel, and
   Effect.gen(function*() {
     const { channel, organization_id, send } = yield* queued
     const provider = yield* ScriptedProvider
-    yield* provider.answer(() => Effect.fail(new ProviderHeld({ reason: "provider_auth" })))
+    yield* provider.respond(() => Effect.fail(new ProviderHeld({ reason: "provider_auth" })))
     yield* Effect.gen(function*() {
       yield* work(120)
       assert.strictEqual(yield* statusOf(organization_id, send.id), "queued")
       assert.lengthOf(yield* provider.received, 1)
-      yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
+      yield* provider.respond(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
       assert.isTrue(yield* ChannelHolds.use((holds) => holds.resume(channel.id)).pipe(as(organization_id)))
       yield* work(120, Effect.map(statusOf(organization_id, send.id), (status) => status === "sent"))
       assert.strictEqual(yield* statusOf(organization_id, send.id), "sent")

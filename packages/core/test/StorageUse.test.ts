@@ -9,7 +9,7 @@ const idOf = (n: number) => OrganizationId.make(`01990000-0000-7000-8000-${Strin
 const ours = idOf(1)
 const megabyte = 1_000_000
 
-/** A store that tells what it is asked, and can fail. */
+/** A store that records its calls, and can fail. */
 const scene = (budget = 10 * megabyte) => {
   const added: Array<{ readonly bytes: number; readonly expires_at: DateTime.Utc }> = []
   const purged: Array<readonly [number, number]> = []
@@ -97,7 +97,7 @@ describe("the bytes of an organization", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("are known of 10,000 organizations: the oldest is asked for again", () => {
+  it.effect("are cached for 10,000 organizations: those of the oldest are read again", () => {
     const { added, layer } = scene()
     return Effect.gen(function*() {
       for (let n = 1; n <= 10_000; n++) yield* count(1, idOf(n))

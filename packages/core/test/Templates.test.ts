@@ -84,7 +84,7 @@ const within = <A, E, R>(effect: Effect.Effect<A, E, R>, time: Duration.Input) =
     return yield* Fiber.join(fiber)
   })
 
-it.effect("a list is read from the provider each time, once for those that ask at once, and fails when it cannot be", () =>
+it.effect("a list is read from the provider each time, once for concurrent calls, and fails when the read fails", () =>
   Effect.gen(function*() {
     const { crm, loads, setDown } = yield* begin
     yield* Effect.gen(function*() {

@@ -105,9 +105,11 @@ it.effect("posts events while the maximum of sends waits for the provider", () =
     const [full, posted] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
     const receivedAll = Effect.map(provider.received, ({ length }) => length === 128)
     const whenFull = Effect.when(Deferred.succeed(full, undefined), receivedAll)
-    yield* provider.answer(() => Effect.andThen(whenFull, Effect.never))
+    yield* provider.respond(() => Effect.andThen(whenFull, Effect.never))
     const url = "https://shop.example/webhook"
-    yield* ScriptedEndpoints.use(({ answer }) => answer(url, () => Effect.as(Deferred.succeed(posted, undefined), ok)))
+    yield* ScriptedEndpoints.use(({ respond }) =>
+      respond(url, () => Effect.as(Deferred.succeed(posted, undefined), ok))
+    )
     yield* as(
       Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] })))
     )
@@ -133,7 +135,7 @@ it.effect("sends while the maximum of deliveries waits for endpoints that do not
     })
     for (let index = 0; index < 40; index++) {
       const url = `https://shop-${index}.example/webhook`
-      yield* endpoints.answer(url, () => hang)
+      yield* endpoints.respond(url, () => hang)
       yield* as(
         Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] })))
       )
@@ -144,7 +146,7 @@ it.effect("sends while the maximum of deliveries waits for endpoints that do not
     }
     yield* background
     yield* Deferred.await(full)
-    yield* provider.answer(({ reference }) =>
+    yield* provider.respond(({ reference }) =>
       Effect.as(Deferred.succeed(called, undefined), { provider_message_id: `p.${reference}` })
     )
     yield* start("+4915112345678")
@@ -174,12 +176,12 @@ it.effect("delivers within 5 s while a hundred webhooks of another organization 
     const endpoints = yield* ScriptedEndpoints
     for (let index = 0; index < 100; index++) {
       const url = `https://slow-${index}.example/webhook`
-      yield* endpoints.answer(url, () => Effect.as(Effect.sleep("14 seconds"), ok))
+      yield* endpoints.respond(url, () => Effect.as(Effect.sleep("14 seconds"), ok))
       yield* subscribe(slow, url)
     }
     const arrived = yield* Ref.make(0)
     const url = "https://shop.example/webhook"
-    yield* endpoints.answer(url, () => Effect.as(Ref.update(arrived, (count) => count + 1), ok))
+    yield* endpoints.respond(url, () => Effect.as(Ref.update(arrived, (count) => count + 1), ok))
     yield* subscribe(other, url)
     yield* raise(slow, 9)
     yield* background
@@ -193,13 +195,13 @@ it.effect("delivers within 5 s while a hundred webhooks of another organization 
     }
   }).pipe(Effect.scoped, Effect.provide(world)))
 
-it.effect("sends while the network does not answer the sends of three other organizations", () =>
+it.effect("sends while the network does not respond to the sends of three other organizations", () =>
   Effect.gen(function*() {
     const silent = yield* Effect.replicateEffect(queued, 3)
     const other = yield* queued
     const provider = yield* ScriptedProvider
     const called = yield* Deferred.make<void>()
-    yield* provider.answer(({ recipient }) =>
+    yield* provider.respond(({ recipient }) =>
       recipient === "+4915112345678" ? Effect.andThen(Deferred.succeed(called, undefined), Effect.never) : Effect.never
     )
     for (const { start } of silent) {
@@ -226,12 +228,12 @@ it.effect("makes at most 32 attempts to one host at once, of one organization ha
     })
     for (let index = 0; index < 100; index++) {
       const url = `https://victim.example:${2000 + index}/webhook`
-      yield* endpoints.answer(url, () => hang)
+      yield* endpoints.respond(url, () => hang)
       yield* subscribe(slow, url)
     }
     const url = "https://victim.example/webhook"
     const arrived = yield* Ref.make(0)
-    yield* endpoints.answer(url, () => Effect.as(Ref.update(arrived, (count) => count + 1), ok))
+    yield* endpoints.respond(url, () => Effect.as(Ref.update(arrived, (count) => count + 1), ok))
     yield* subscribe(other, url)
     yield* raise(slow, 2)
     yield* background
@@ -260,7 +262,7 @@ it.effect("posts eight events to a webhook at a time, and each next one once ano
     const url = "https://shop.example/webhook"
     const [posts, running, most] = [yield* Ref.make(0), yield* Ref.make(0), yield* Ref.make(0)]
     const done = yield* Deferred.make<void>()
-    yield* endpoints.answer(url, () =>
+    yield* endpoints.respond(url, () =>
       Effect.gen(function*() {
         const count = yield* Ref.updateAndGet(running, (count) => count + 1)
         yield* Ref.update(most, (before) => Math.max(before, count))
@@ -284,11 +286,11 @@ it.effect("posts eight events to a webhook at a time, and each next one once ano
 it.effect("finishes the items in progress when it is stopped, and claims no more", () =>
   Effect.gen(function*() {
     const { get, start } = yield* queued
-    const [called, may_answer] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const [called, may_respond] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
     yield* ScriptedProvider.use((provider) =>
-      provider.answer(({ reference }) =>
+      provider.respond(({ reference }) =>
         Deferred.succeed(called, undefined).pipe(
-          Effect.andThen(Deferred.await(may_answer)),
+          Effect.andThen(Deferred.await(may_respond)),
           Effect.as({ provider_message_id: `p.${reference}` })
         )
       )
@@ -299,18 +301,18 @@ it.effect("finishes the items in progress when it is stopped, and claims no more
     const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
     yield* TestClock.adjust("5 seconds")
     const second = yield* start("+4915112345679")
-    yield* Deferred.succeed(may_answer, undefined)
+    yield* Deferred.succeed(may_respond, undefined)
     yield* Fiber.join(stopping)
     assert.strictEqual((yield* get(first.id)).status, "sent")
     assert.strictEqual((yield* get(second.id)).status, "queued")
   }).pipe(Effect.scoped, Effect.provide(world)))
 
-it.effect("treats an attempt without an answer within 20 seconds as unknown, also while it stops", () =>
+it.effect("treats an attempt without a response within 20 seconds as unknown, also while it stops", () =>
   Effect.gen(function*() {
     const { get, start } = yield* queued
     const called = yield* Deferred.make<void>()
     yield* ScriptedProvider.use((provider) =>
-      provider.answer(() => Effect.andThen(Deferred.succeed(called, undefined), Effect.never))
+      provider.respond(() => Effect.andThen(Deferred.succeed(called, undefined), Effect.never))
     )
     const fiber = yield* background
     const { id } = yield* start("+4915112345678")
@@ -326,7 +328,7 @@ it.effect("releases the claims of items that it does not finish in time", () =>
     const { start } = yield* queued
     const called = yield* Deferred.make<void>()
     yield* ScriptedProvider.use((provider) =>
-      provider.answer(() => Effect.andThen(Deferred.succeed(called, undefined), Effect.never))
+      provider.respond(() => Effect.andThen(Deferred.succeed(called, undefined), Effect.never))
     )
     const { id } = yield* start("+4915112345678")
     const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.runOnce))

@@ -147,7 +147,7 @@ export const touches = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const channel = yield* Fixtures.channel(ours)
-      const contact = yield* Fixtures.stranger
+      const contact = yield* Fixtures.unsavedContact
       const identity = {
         id: IdentityId.make(yield* Fixtures.uuid),
         channel_type: channel.type,

@@ -15,7 +15,7 @@ import * as Fixtures from "../Fixtures.ts"
 import { type It, outcome } from "../Fixtures.ts"
 import { activity, claimed, contactOf, conversationOf, deliveriesOf, newTag, record, tagNames } from "./Fixtures.ts"
 
-/** Commits that a store may carry out in one step. */
+/** Commits that a store may apply in one step. */
 export const atOnce = (it: It) => {
   /** Commits of an organization by their expected outcome, at least three of each, and the rows that prove the outcome. */
   const mixture = Effect.fnUntraced(function*(ours: OrganizationId) {

@@ -108,7 +108,7 @@ export const events = (it: It, { runs }: Options) => {
       const abandon = (limit: number): Changes.Changes => ({ abandon: [{ webhook_id: gone.id, limit }] })
       yield* Fixtures.write(theirs, abandon(9))
       assert.deepStrictEqual(yield* deliveriesOf(ours, gone), before)
-      const answered = DeliveryState.attempt(newest, {
+      const attempted = DeliveryState.attempt(newest, {
         at: after(5),
         duration_ms: 12,
         response_status: 410,
@@ -118,19 +118,19 @@ export const events = (it: It, { runs }: Options) => {
       yield* Fixtures.write(
         ours,
         WebhookRows.update({ id: gone.id, version: 1 }, { status: "disabled", disabled_at: after(5) }),
-        WebhookDeliveryRows.update({ id: newest.id, version: 1 }, answered),
+        WebhookDeliveryRows.update({ id: newest.id, version: 1 }, attempted),
         abandon(1)
       )
       const ended = DeliveryState.abandon("webhook_disabled")
       assert.deepStrictEqual(yield* deliveriesOf(ours, gone), [
-        { ...newest, ...answered },
+        { ...newest, ...attempted },
         { ...newer, ...ended },
         older,
         oldest
       ])
       yield* Fixtures.write(ours, abandon(9))
       assert.deepStrictEqual(yield* deliveriesOf(ours, gone), [
-        { ...newest, ...answered },
+        { ...newest, ...attempted },
         ...[newer, older, oldest].map((delivery) => ({ ...delivery, ...ended }))
       ])
       assert.isTrue((yield* deliveriesOf(ours, other)).every(({ status }) => status === "pending"))

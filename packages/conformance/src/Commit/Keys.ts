@@ -55,7 +55,7 @@ export const keys = (it: It) => {
         yield* Fixtures.uuid
       ]
       const conversation = open(on.channel, on, undefined, yield* Fixtures.context)
-      const contact = yield* Fixtures.stranger
+      const contact = yield* Fixtures.unsavedContact
       const taken: Readonly<Record<string, Changes.Changes>> = {
         "a tag's id": TagRows.insert({ ...tag, name: "b", name_key: "b" }),
         "a tag's name": TagRows.insert({ ...tag, id: TagId.make(first) }),
@@ -107,7 +107,7 @@ export const keys = (it: It) => {
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
       const findOrCreate = Effect.gen(function*() {
-        const [contact, id] = [yield* Fixtures.stranger, IdentityId.make(yield* Fixtures.uuid)]
+        const [contact, id] = [yield* Fixtures.unsavedContact, IdentityId.make(yield* Fixtures.uuid)]
         const identity = {
           id,
           channel_type: "phone_messaging",

@@ -226,7 +226,7 @@ export const versions = (it: It, { runs }: Options) => {
       assert.deepStrictEqual((yield* contactOf(ours, { contact_id: id })).updated_at, after(7))
     }))
 
-  it.effect("takes two updates of one row for a defect, and applies neither", () =>
+  it.effect("fails with a defect on two updates of one row, and applies neither", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.contact(ours)

@@ -74,7 +74,7 @@ export const works = (it: It) => {
       assert.lengthOf(yield* claim(ours, after(5)), 3)
     }))
 
-  it.effect("settles the work that it carries out", () =>
+  it.effect("settles the work that it comes from", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const [held, finished, postponed, ended] = [
@@ -102,7 +102,7 @@ export const works = (it: It) => {
       assert.isFalse(yield* Fixtures.finish(ended))
     }))
 
-  it.effect("undoes what comes with the settlement of a claim that was taken away, unless it may be", () =>
+  it.effect("applies nothing if the settled claim has lost its lease, unless the settlement allows that", () =>
     Effect.gen(function*() {
       const queue = yield* WorkQueue
       const ours = yield* Fixtures.organization
@@ -143,7 +143,7 @@ export const works = (it: It) => {
 
 export const records = (it: It, { runs }: Options) => {
   it.effect.prop(
-    "keeps the record of an answer, to the byte",
+    "keeps the record of a response, to the byte",
     { body: bytes, created_at: moment },
     (fields) =>
       Effect.gen(function*() {
@@ -156,7 +156,7 @@ export const records = (it: It, { runs }: Options) => {
     { arbitrary: { runs } }
   )
 
-  it.effect("keeps one record of a key, and undoes what comes with a second, before any conflict", () =>
+  it.effect("keeps one record of a key, and applies nothing with a second, before any conflict", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.contact(ours)

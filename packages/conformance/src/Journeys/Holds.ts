@@ -49,7 +49,7 @@ export const suite = (storage: Storage) => {
       Effect.gen(function*() {
         const { as, channel, provider, start, startWith, stateOf } = yield* scene
         const other = yield* scene
-        yield* provider.answer((message) => message.channel.id === channel.id ? rejected : accept(message.reference))
+        yield* provider.respond((message) => message.channel.id === channel.id ? rejected : accept(message.reference))
         const met = yield* start()
         yield* work
         const waiting = [yield* start("b"), yield* startWith("01"), yield* startWith("02")]
@@ -61,7 +61,7 @@ export const suite = (storage: Storage) => {
         assert.strictEqual(yield* other.stateOf(elsewhere.id), "sent")
         const [hold] = yield* ChannelHolds.use(({ list }) => list).pipe(as)
         assert.deepInclude(hold, { channel_id: channel.id, reason: "provider_auth", until: null })
-        yield* provider.answer(({ reference }) => accept(reference))
+        yield* provider.respond(({ reference }) => accept(reference))
         assert.isTrue(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
         assert.isFalse(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
         yield* pass(120, 30)
@@ -97,7 +97,7 @@ export const suite = (storage: Storage) => {
         const { as, channel, provider, startWith, stateOf } = yield* scene
         const together = yield* Latch.make()
         let met = 0
-        yield* provider.answer(() =>
+        yield* provider.respond(() =>
           Effect.suspend(() => ++met === 4 ? together.open : together.await).pipe(Effect.andThen(rejected))
         )
         const before = yield* ChannelHolds.use(({ countPaused }) => countPaused)
@@ -111,7 +111,7 @@ export const suite = (storage: Storage) => {
     it.effect("fails its sends after a day, with the reason", () =>
       Effect.gen(function*() {
         const { as, channel, provider, startWith, stateOf } = yield* scene
-        yield* provider.answer(() => rejected)
+        yield* provider.respond(() => rejected)
         yield* startWith("01")
         yield* work
         const { id } = yield* startWith("02")
@@ -126,7 +126,7 @@ export const suite = (storage: Storage) => {
     it.effect("is not paused by a rejection of one message", () =>
       Effect.gen(function*() {
         const { as, provider, startWith, stateOf } = yield* scene
-        yield* provider.answer(() => Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" })))
+        yield* provider.respond(() => Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" })))
         const { id } = yield* startWith("01")
         yield* work
         assert.strictEqual(yield* stateOf(id), "recipient_unreachable")
@@ -135,17 +135,17 @@ export const suite = (storage: Storage) => {
   })
 
   it.layer(crm(storage), { timeout: "5 minutes" })("a throttled", (it) => {
-    it.effect("channel holds its sends back for the time that the network asks for, and others go on", () =>
+    it.effect("channel delays its sends for the time that the network requests, and others continue", () =>
       Effect.gen(function*() {
         const { channel, provider, startWith, stateOf } = yield* scene
         const other = yield* scene
         const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 30, throttles: "channel" })
-        yield* provider.answer((message) => message.channel.id === channel.id ? busy : accept(message.reference))
+        yield* provider.respond((message) => message.channel.id === channel.id ? busy : accept(message.reference))
         const met = yield* startWith("01")
         yield* work
         const waiting = yield* Effect.forEach(["02", "03", "04"], startWith)
         const elsewhere = yield* other.start()
-        yield* provider.answer(({ reference }) => accept(reference))
+        yield* provider.respond(({ reference }) => accept(reference))
         yield* pass(29)
         assert.strictEqual(yield* attemptsOn(channel.id), 1)
         assert.strictEqual(yield* other.stateOf(elsewhere.id), "sent")
@@ -156,12 +156,12 @@ export const suite = (storage: Storage) => {
         for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "sent")
       }))
 
-    it.effect("recipient waits 1, 4, 16 and 64 seconds, and other recipients of the channel go on", () =>
+    it.effect("recipient waits 1, 4, 16 and 64 seconds, and other recipients of the channel continue", () =>
       Effect.gen(function*() {
         const { channel, provider, start, startWith, stateOf } = yield* scene
         const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: null, throttles: "recipient" })
         const { id } = yield* start()
-        yield* provider.answer(({ reference }) => reference === id ? busy : accept(reference))
+        yield* provider.respond(({ reference }) => reference === id ? busy : accept(reference))
         yield* work
         const elsewhere = yield* startWith("02")
         yield* work
@@ -179,11 +179,11 @@ export const suite = (storage: Storage) => {
       Effect.gen(function*() {
         const { provider, startWith, stateOf } = yield* scene
         const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 300, throttles: "channel" })
-        yield* provider.answer(() => busy)
+        yield* provider.respond(() => busy)
         const met = yield* startWith("01")
         yield* work
         const waiting = yield* startWith("02")
-        yield* provider.answer(({ reference }) => accept(reference))
+        yield* provider.respond(({ reference }) => accept(reference))
         yield* pass(299, 60)
         assert.strictEqual(yield* stateOf(met.id), "rate_limited")
         assert.strictEqual(yield* stateOf(waiting.id), "queued")

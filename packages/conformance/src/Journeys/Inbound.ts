@@ -129,13 +129,13 @@ export const suite = (storage: Storage) => {
                 sent_at
               })
             ))
-        yield* provider.answer(({ reference }) =>
+        yield* provider.respond(({ reference }) =>
           Effect.succeed({ provider_message_id: `p.${reference}`, recipient_aliases: [canonical] })
         )
         const send = yield* start()
         yield* work
         const { conversation_id } = yield* get(send.id)
-        // The answer contains another number. Messages come from that number, and later from an ID that is not a number.
+        // The response contains another number. Messages come from that number, and later from an ID that is not a number.
         yield* says("m1", canonical, [own])
         yield* says("m2", own, [])
         const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
@@ -200,7 +200,7 @@ export const suite = (storage: Storage) => {
         assert.deepStrictEqual([yield* found("kim"), yield* found("soyan.o"), yield* found("ödeg")], [1, 1, 0])
       }))
 
-    it.effect("keeps one person through changes of number and user id, and answers the new address", () =>
+    it.effect("keeps one person through changes of number and user ID, and sends to the new address", () =>
       Effect.gen(function*() {
         const { as, channel, number, start } = yield* begin
         const inbound = yield* Inbound
@@ -244,7 +244,7 @@ export const suite = (storage: Storage) => {
         yield* says(b3 ?? "", [])
         const contact = yield* Contacts.use((contacts) => contacts.list({ ...everyone, query: number })).pipe(as)
         assert.deepStrictEqual(contact.data.map(({ primary_phone }) => primary_phone), [third])
-        // The new number is unknown: the person is answered by the user id.
+        // The new number is unknown, so messages to the person use the user ID.
         yield* change([third], [b3 ?? ""])
         assert.strictEqual((yield* address).contact.external_id, b3)
         const { data } = yield* Messages.use(({ list }) => list(conversation_id, null)).pipe(as)
@@ -276,12 +276,12 @@ export const suite = (storage: Storage) => {
       )
     })
 
-    it.effect("shows a send's message once, with its sender, when the network reports it before it answers", () =>
+    it.effect("shows a send's message once, with its sender, when the network reports it before it responds", () =>
       Effect.gen(function*() {
         const scene = yield* begin
         const { get, messageOf, provider, start } = scene
         const inApp = Effect.provide(yield* Effect.context<Inbound>())
-        yield* provider.answer(({ reference }) => {
+        yield* provider.respond(({ reference }) => {
           const provider_message_id = `p.${reference}`
           return inApp(Effect.as(Effect.orDie(writtenInApp(scene, provider_message_id)), { provider_message_id }))
         })
@@ -307,7 +307,7 @@ export const suite = (storage: Storage) => {
               at: DateTime.add(start, { minutes, seconds: 1 })
             })
           )
-        // Nobody has this address yet.
+        // No contact has this address yet.
         yield* report("read", 0)
         for (let minute = 0; minute < 230; minute++) {
           yield* writtenInApp(scene, `b${minute}`)

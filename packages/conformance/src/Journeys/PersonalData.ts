@@ -251,7 +251,7 @@ export const suite = (storage: Storage) => {
         assert.isTrue(found.data.some(({ contact }) => contact.external_id === number && contact.id !== contact_id))
       }))
 
-    it.effect("of nobody, or of another organization's contact, is neither exported nor erased", () =>
+    it.effect("of an unknown contact, or of another organization's, is neither exported nor erased", () =>
       Effect.gen(function*() {
         const { as, contact_id } = yield* person
         const theirs = yield* begin

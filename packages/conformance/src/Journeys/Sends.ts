@@ -1,4 +1,4 @@
-/** A send from its request to its end, with every answer of the provider. */
+/** A send from its request to its end, with every outcome of the provider. */
 import { assert, it } from "@effect/vitest"
 import type { SendId } from "@messaging-crm/core/Ids"
 import type { Inbound } from "@messaging-crm/core/Inbound"
@@ -20,7 +20,7 @@ const attemptsOf = Effect.fnUntraced(function*(id: SendId) {
 /** A send whose worker died in mid-attempt. */
 const interrupted = Effect.gen(function*() {
   const scene = yield* begin
-  yield* scene.provider.answer(() => Effect.die("killed"))
+  yield* scene.provider.respond(() => Effect.die("killed"))
   const { id } = yield* scene.start()
   yield* work
   assert.strictEqual((yield* scene.get(id)).status, "sending")
@@ -52,7 +52,7 @@ export const suite = (storage: Storage) => {
     it.effect("is retried after 1, 5, 15, 30 and 60 seconds when nothing was sent, and delays the next send", () =>
       Effect.gen(function*() {
         const { get, provider, start } = yield* begin
-        yield* provider.answer(() => Effect.fail(busy))
+        yield* provider.respond(() => Effect.fail(busy))
         const [head, next] = [yield* start("a"), yield* start("b")]
         yield* work
         assert.strictEqual((yield* get(head.id)).status, "queued")
@@ -69,7 +69,7 @@ export const suite = (storage: Storage) => {
         assert.strictEqual(ended.failure_reason, "provider_unavailable")
         // The first send of the lane has failed after 15 minutes, so the next one was attempted.
         assert.strictEqual(yield* attemptsOf(next.id), 1)
-        yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
+        yield* provider.respond(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
         yield* TestClock.adjust("1 seconds")
         yield* work
         assert.strictEqual((yield* get(next.id)).status, "sent")
@@ -78,22 +78,24 @@ export const suite = (storage: Storage) => {
     it.effect("waits as long as the provider asks", () =>
       Effect.gen(function*() {
         const { get, provider, start } = yield* begin
-        yield* provider.answer(() => Effect.fail(new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 20 })))
+        yield* provider.respond(() =>
+          Effect.fail(new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 20 }))
+        )
         const { id } = yield* start()
         yield* work
         yield* TestClock.adjust("19 seconds")
         yield* work
         assert.strictEqual(yield* attemptsOf(id), 1)
-        yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
+        yield* provider.respond(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
         yield* TestClock.adjust("1 seconds")
         yield* work
         assert.strictEqual((yield* get(id)).status, "sent")
       }))
 
-    it.effect("whose answer was lost is not sent again, and a callback with its reference settles it", () =>
+    it.effect("whose response was lost is not sent again, and a callback with its reference resolves it", () =>
       Effect.gen(function*() {
         const { get, messageOf, provider, reported, start } = yield* begin
-        yield* provider.answer(() => Effect.fail(new ProviderOutcomeUnknown()))
+        yield* provider.respond(() => Effect.fail(new ProviderOutcomeUnknown()))
         const { id } = yield* start()
         yield* work
         assert.strictEqual((yield* get(id)).status, "unknown")
@@ -108,12 +110,12 @@ export const suite = (storage: Storage) => {
         assert.strictEqual((yield* get(id)).status, "sent")
       }))
 
-    it.effect("whose answer was lost fails after 15 minutes without a callback", () =>
+    it.effect("whose response was lost fails after 15 minutes without a callback", () =>
       Effect.gen(function*() {
         const { as, get, organization_id, provider, reported, start } = yield* begin
         const messages = ({ conversation_id }: Send) =>
           Effect.map(Messages.use((all) => all.list(conversation_id, null)).pipe(as), ({ data }) => data)
-        yield* provider.answer(() => Effect.fail(new ProviderOutcomeUnknown()))
+        yield* provider.respond(() => Effect.fail(new ProviderOutcomeUnknown()))
         const { id } = yield* start()
         yield* work
         yield* TestClock.adjust("899 seconds")
@@ -155,7 +157,7 @@ export const suite = (storage: Storage) => {
       Effect.gen(function*() {
         const { get, messageOf, provider, reported, start, written } = yield* begin
         yield* written("taken", "Hello")
-        yield* provider.answer(() => Effect.succeed({ provider_message_id: "taken" }))
+        yield* provider.respond(() => Effect.succeed({ provider_message_id: "taken" }))
         const sends = [yield* start("Ada"), yield* start("Bob")]
         yield* work
         const found = yield* Effect.forEach(sends, ({ id }) => messageOf(id))
@@ -171,7 +173,7 @@ export const suite = (storage: Storage) => {
         }
       }))
 
-    it.effect("whose worker died in mid-attempt counts as one whose answer was lost", () =>
+    it.effect("whose worker died in mid-attempt counts as one whose response was lost", () =>
       Effect.gen(function*() {
         const scene = yield* interrupted
         yield* TestClock.adjust("60 seconds")
@@ -194,10 +196,10 @@ export const suite = (storage: Storage) => {
         yield* provenByCallback(scene)
       }))
 
-    it.effect("is completed by a callback that comes before the answer", () =>
+    it.effect("is completed by a callback that arrives before the response", () =>
       Effect.gen(function*() {
         const { get, messageOf, provider, reported, start } = yield* begin
-        yield* provider.answer(({ reference }) =>
+        yield* provider.respond(({ reference }) =>
           Effect.gen(function*() {
             yield* reported(reference, { status: "read", at: yield* DateTime.now })
             return { provider_message_id: `p.${reference}` }
@@ -220,7 +222,7 @@ export const suite = (storage: Storage) => {
       (error) =>
         Effect.gen(function*() {
           const { get, provider, reported, start } = yield* begin
-          yield* provider.answer(({ content, reference }) =>
+          yield* provider.respond(({ content, reference }) =>
             content.text === "Hello b"
               ? Effect.succeed({ provider_message_id: `p.${reference}` })
               : Effect.gen(function*() {
@@ -245,13 +247,13 @@ export const suite = (storage: Storage) => {
   it.layer(crm(storage, "client_ref"), { timeout: "5 minutes" })(
     "a send to a provider that deduplicates by reference",
     (it) => {
-      it.effect("is retried with the same reference when the answer was lost", () =>
+      it.effect("is retried with the same reference when the response was lost", () =>
         Effect.gen(function*() {
           const { get, provider, start } = yield* begin
-          yield* provider.answer(() => Effect.fail(new ProviderOutcomeUnknown()))
+          yield* provider.respond(() => Effect.fail(new ProviderOutcomeUnknown()))
           const { id } = yield* start()
           yield* work
-          yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
+          yield* provider.respond(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
           yield* TestClock.adjust("1 seconds")
           yield* work
           assert.strictEqual((yield* get(id)).status, "sent")
@@ -261,7 +263,7 @@ export const suite = (storage: Storage) => {
       it.effect("has an unknown outcome after five defects, and the send behind it is sent within 90 s", () =>
         Effect.gen(function*() {
           const { get, provider, start } = yield* begin
-          yield* provider.answer(({ content, reference }) =>
+          yield* provider.respond(({ content, reference }) =>
             content.text === "Hello b"
               ? Effect.succeed({ provider_message_id: `p.${reference}` })
               : Effect.die("bug")

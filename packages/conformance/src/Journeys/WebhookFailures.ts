@@ -6,7 +6,7 @@ import { DateTime, Duration, Effect, Ref } from "effect"
 import { TestClock } from "effect/testing"
 import type { Outcome } from "../Endpoints.ts"
 import * as Scene from "./Scene.ts"
-import { answered, begin, refused } from "./WebhookScene.ts"
+import { begin, refused, responded } from "./WebhookScene.ts"
 
 const { work, workAgain } = Scene
 
@@ -23,11 +23,11 @@ export const suite = (storage: Scene.Storage) => {
     it.effect("that is down for three days gets its events afterwards, at the times of the schedule", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
-        const { answer, deliveries, status } = yield* subscribe("conversation.closed")
+        const { respond, deliveries, status } = yield* subscribe("conversation.closed")
         const times = yield* Ref.make<ReadonlyArray<DateTime.Utc>>([])
         const down = (outcome: Outcome) =>
           Effect.andThen(Effect.flatMap(DateTime.now, (now) => Ref.update(times, (all) => [...all, now])), outcome)
-        yield* answer(() => down(refused))
+        yield* respond(() => down(refused))
         yield* close()
         yield* work
         for (const [index, delay] of delays.slice(0, 8).entries()) {
@@ -49,7 +49,7 @@ export const suite = (storage: Scene.Storage) => {
           const off = Math.abs(Duration.toMillis(waited) / Duration.toMillis(usual) - 1)
           assert.isAtMost(off, index === 0 ? 0 : 0.1, `delay ${index}`)
         })
-        yield* answer(() => down(answered(200)))
+        yield* respond(() => down(responded(200)))
         yield* pass(Duration.hours(27), Duration.hours(1))
         const [delivery] = yield* deliveries
         assert.strictEqual(delivery?.status, "succeeded")
@@ -57,11 +57,11 @@ export const suite = (storage: Scene.Storage) => {
         assert.strictEqual(yield* status, "active")
       }))
 
-    it.effect("that is down for longer than the schedule gets no more attempts, and a retry when it asks", () =>
+    it.effect("that is down for longer than the schedule gets no more attempts, and a retry on request", () =>
       Effect.gen(function*() {
         const { as, close, subscribe } = yield* begin
-        const { answer, deliveries, id, posted } = yield* subscribe("conversation.closed")
-        yield* answer(() => answered(503))
+        const { respond, deliveries, id, posted } = yield* subscribe("conversation.closed")
+        yield* respond(() => responded(503))
         yield* close()
         yield* work
         for (const delay of delays) yield* pass(Duration.times(delay, 1.1), Duration.times(delay, 0.55))
@@ -71,7 +71,7 @@ export const suite = (storage: Scene.Storage) => {
         assert.strictEqual(delivery.failure_code, "http_status")
         assert.strictEqual(delivery.response_status, 503)
         assert.isNull(delivery.next_attempt_at)
-        yield* answer(() => answered(200))
+        yield* respond(() => responded(200))
         const retry = WebhookDeliveries.use((all) => all.retry(id, delivery.id)).pipe(as)
         const pending = yield* retry
         assert.strictEqual(pending.status, "pending")
@@ -88,18 +88,18 @@ export const suite = (storage: Scene.Storage) => {
     it.effect("gets the time that it asks for, up to an hour or twice the usual", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
-        const { answer, posted } = yield* subscribe("conversation.closed")
+        const { respond, posted } = yield* subscribe("conversation.closed")
         const now = yield* DateTime.now
         const until = DateTime.startOf(DateTime.add(now, { seconds: 100 }), "second")
         const date = DateTime.toDateUtc(until).toUTCString()
         for (
           const [retry_after, seconds] of [["60", 60], [date, 0], ["86400", 3600], ["1", 5], ["soon", 5]] as const
         ) {
-          yield* answer(() => answered(429, retry_after))
+          yield* respond(() => responded(429, retry_after))
           yield* close()
           yield* work
           const before = (yield* posted).length
-          yield* answer(() => answered(200))
+          yield* respond(() => responded(200))
           const wait = retry_after === date
             ? DateTime.distance(yield* DateTime.now, until)
             : Duration.seconds(seconds)
@@ -115,11 +115,11 @@ export const suite = (storage: Scene.Storage) => {
     it.effect("that is gone is disabled at once, with all that was still to be posted", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
-        const { answer, deliveries, posted, status } = yield* subscribe("conversation.closed")
-        yield* answer(() => answered(503))
+        const { respond, deliveries, posted, status } = yield* subscribe("conversation.closed")
+        yield* respond(() => responded(503))
         yield* close()
         yield* work
-        yield* answer(() => answered(410))
+        yield* respond(() => responded(410))
         // The list has the newer event first. Two events of one millisecond have no order.
         yield* TestClock.adjust("1 millis")
         yield* close()
@@ -139,8 +139,8 @@ export const suite = (storage: Scene.Storage) => {
     it.effect("that fails for five days, ten times or more, is disabled", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
-        const { answer, deliveries, status } = yield* subscribe("conversation.closed")
-        yield* answer(() => refused)
+        const { respond, deliveries, status } = yield* subscribe("conversation.closed")
+        yield* respond(() => refused)
         yield* close()
         yield* work
         yield* pass(Duration.hours(119), Duration.hours(1))
@@ -156,8 +156,8 @@ export const suite = (storage: Scene.Storage) => {
     it.effect("that keeps failing is given pauses and tried by one attempt at a time, until it succeeds", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
-        const { answer, deliveries, posted } = yield* subscribe("conversation.closed")
-        yield* answer(() => refused)
+        const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
+        yield* respond(() => refused)
         for (let count = 0; count < 12; count++) yield* close()
         yield* work
         // Eight requests were sent together, and the fifth failure began the pause.
@@ -165,7 +165,7 @@ export const suite = (storage: Scene.Storage) => {
         yield* TestClock.adjust("10 minutes")
         yield* Worker.use((worker) => worker.runOnce)
         assert.lengthOf(yield* posted, 9)
-        yield* answer(() => answered(200))
+        yield* respond(() => responded(200))
         yield* pass(Duration.minutes(10), Duration.minutes(10))
         assert.lengthOf((yield* deliveries).filter(({ status }) => status === "succeeded"), 12)
       }))
@@ -173,11 +173,11 @@ export const suite = (storage: Scene.Storage) => {
     it.effect("gets an event again, with the same id and bytes, after a worker died in the middle", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
-        const { answer, deliveries, posted } = yield* subscribe("conversation.closed")
-        yield* answer(() => Effect.die("killed"))
+        const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
+        yield* respond(() => Effect.die("killed"))
         yield* close()
         yield* work
-        yield* answer(() => answered(200))
+        yield* respond(() => responded(200))
         yield* TestClock.adjust("60 seconds")
         yield* workAgain
         const [first, second, ...more] = yield* posted
@@ -187,11 +187,11 @@ export const suite = (storage: Scene.Storage) => {
         assert.strictEqual((yield* deliveries)[0]?.status, "succeeded")
       }))
 
-    it.effect("ends a delivery that dies of a defect five times, visibly", () =>
+    it.effect("fails a delivery after five defects", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
-        const { answer, deliveries, posted } = yield* subscribe("conversation.closed")
-        yield* answer(() => Effect.die("bug"))
+        const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
+        yield* respond(() => Effect.die("bug"))
         yield* close()
         yield* work
         yield* pass(Duration.seconds(120), Duration.seconds(30))

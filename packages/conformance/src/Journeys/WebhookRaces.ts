@@ -38,7 +38,7 @@ const subscribe = Effect.fnUntraced(function*(count: number) {
   if (count > 0) yield* raise(count)
   const endpoints = yield* ScriptedEndpoints
   return {
-    answer: (how: Outcome) => endpoints.answer(url, () => how),
+    respond: (how: Outcome) => endpoints.respond(url, () => how),
     disable: Webhooks.use((webhooks) => webhooks.disable(id)).pipe(as, Effect.orDie),
     move: (to: string) =>
       Webhooks.use((webhooks) => webhooks.update(id, UpdateWebhook.make({ url: to }))).pipe(as, Effect.orDie),
@@ -72,8 +72,8 @@ export const suite = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a webhook that is disabled", (it) => {
     it.effect("ends its deliveries at once, with any number of pending deliveries, and with an endpoint that was paused", () =>
       Effect.gen(function*() {
-        const { answer, disable, posted, states } = yield* subscribe(abandoned_max + 20)
-        yield* answer(Effect.fail(new WebhookRequestFailed({ failure_code: "connection_refused" })))
+        const { respond, disable, posted, states } = yield* subscribe(abandoned_max + 20)
+        yield* respond(Effect.fail(new WebhookRequestFailed({ failure_code: "connection_refused" })))
         yield* Scene.work
         assert.strictEqual(yield* posted, 8)
         const before = yield* states
@@ -87,17 +87,17 @@ export const suite = (storage: Scene.Storage) => {
       }))
 
     for (const [status, state] of [[200, "1 succeeded"], [500, "1 http_status"]] as const) {
-      it.effect(`while an event is posted to it keeps the answer, ${status}`, () =>
+      it.effect(`while an event is posted to it keeps the response, ${status}`, () =>
         Effect.gen(function*() {
-          const { answer, disable, posted, states } = yield* subscribe(1)
-          const [posting, may_answer] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-          const waits = Effect.andThen(Deferred.succeed(posting, undefined), Deferred.await(may_answer))
-          yield* answer(Effect.as(waits, { ...ok, status }))
+          const { respond, disable, posted, states } = yield* subscribe(1)
+          const [posting, may_respond] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+          const waits = Effect.andThen(Deferred.succeed(posting, undefined), Deferred.await(may_respond))
+          yield* respond(Effect.as(waits, { ...ok, status }))
           const working = yield* Effect.forkChild(Scene.work)
           yield* Deferred.await(posting)
           yield* disable
           assert.deepStrictEqual(yield* states, ["1 webhook_disabled"])
-          yield* Deferred.succeed(may_answer, undefined)
+          yield* Deferred.succeed(may_respond, undefined)
           yield* Fiber.join(working)
           assert.deepStrictEqual(yield* states, [state])
           yield* TestClock.adjust("5 minutes")
@@ -121,12 +121,12 @@ export const suite = (storage: Scene.Storage) => {
 
     it.effect("is not disabled by an endpoint that it left: pending deliveries go to its new URL", () =>
       Effect.gen(function*() {
-        const { answer, move, posted, postedTo, states } = yield* subscribe(12)
-        yield* answer(Effect.fail(new WebhookRequestFailed({ failure_code: "connection_refused" })))
+        const { respond, move, posted, postedTo, states } = yield* subscribe(12)
+        yield* respond(Effect.fail(new WebhookRequestFailed({ failure_code: "connection_refused" })))
         yield* Scene.work
-        const [posting, may_answer] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-        yield* answer(
-          Effect.as(Effect.andThen(Deferred.succeed(posting, undefined), Deferred.await(may_answer)), {
+        const [posting, may_respond] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        yield* respond(
+          Effect.as(Effect.andThen(Deferred.succeed(posting, undefined), Deferred.await(may_respond)), {
             ...ok,
             status: 410
           })
@@ -136,7 +136,7 @@ export const suite = (storage: Scene.Storage) => {
         yield* Deferred.await(posting)
         const url = `https://${yield* Fixtures.uuid}.shop.example/crm`
         yield* move(url)
-        yield* Deferred.succeed(may_answer, undefined)
+        yield* Deferred.succeed(may_respond, undefined)
         yield* Fiber.join(working)
         yield* Scene.work
         assert.deepStrictEqual(yield* states, ["12 succeeded"])
@@ -161,8 +161,8 @@ export const suite = (storage: Scene.Storage) => {
     it.effect("is disabled once by concurrent requests", () =>
       Effect.gen(function*() {
         const { disable, states } = yield* subscribe(3)
-        const answers = yield* Effect.replicateEffect(disable, 8, { concurrency: "unbounded" })
-        assert.strictEqual(new Set(answers.map(({ disabled_at }) => disabled_at?.epochMilliseconds)).size, 1)
+        const results = yield* Effect.replicateEffect(disable, 8, { concurrency: "unbounded" })
+        assert.strictEqual(new Set(results.map(({ disabled_at }) => disabled_at?.epochMilliseconds)).size, 1)
         assert.deepStrictEqual(yield* states, ["3 webhook_disabled"])
       }))
   })

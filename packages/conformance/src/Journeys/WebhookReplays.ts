@@ -5,7 +5,7 @@ import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as Scene from "./Scene.ts"
-import { answered, begin, refused } from "./WebhookScene.ts"
+import { begin, refused, responded } from "./WebhookScene.ts"
 
 const { work } = Scene
 
@@ -66,14 +66,14 @@ export const suite = (storage: Scene.Storage) => {
         assert.deepStrictEqual(yield* other.events, [])
       }))
 
-    it.effect("goes on with the event that failed, after a pause, while live events are posted", () =>
+    it.effect("continues with the event that failed, after a pause, while live events are posted", () =>
       Effect.gen(function*() {
-        const { again, answer, close, deliveries, ids, replay } = yield* past(3)
-        yield* answer(() => answered(503))
+        const { again, respond, close, deliveries, ids, replay } = yield* past(3)
+        yield* respond(() => responded(503))
         yield* replay()
         yield* work
         assert.deepStrictEqual(yield* again, ids.toSorted().slice(0, 1))
-        yield* answer(() => answered(200))
+        yield* respond(() => responded(200))
         yield* close()
         yield* work
         assert.deepStrictEqual((yield* deliveries).map(({ status }) => status), Array(4).fill("succeeded"))
@@ -90,8 +90,8 @@ export const suite = (storage: Scene.Storage) => {
 
     it.effect("waits longer after more failures in a row, until one attempt succeeds", () =>
       Effect.gen(function*() {
-        const { again, answer, ids, replay } = yield* past(2)
-        yield* answer(() => refused)
+        const { again, respond, ids, replay } = yield* past(2)
+        yield* respond(() => refused)
         yield* replay()
         yield* work
         for (const [index, seconds] of [30, 30, 30, 30, 30, 60].entries()) {
@@ -99,7 +99,7 @@ export const suite = (storage: Scene.Storage) => {
           yield* TestClock.adjust(Duration.millis(seconds * 1000 - 1))
           yield* work
           assert.lengthOf(yield* again, index + 1)
-          if (index === 5) yield* answer(() => answered(200))
+          if (index === 5) yield* respond(() => responded(200))
           yield* TestClock.adjust("1 millis")
           yield* work
         }
@@ -108,20 +108,20 @@ export const suite = (storage: Scene.Storage) => {
 
     it.effect("counts the failures in a row from 0 again after an event that succeeds", () =>
       Effect.gen(function*() {
-        const { again, answer, ids, replay, status } = yield* past(2)
+        const { again, respond, ids, replay, status } = yield* past(2)
         const [first, second] = ids.toSorted()
-        yield* answer(() => refused)
+        yield* respond(() => refused)
         yield* replay()
         for (let failed = 0; failed < 10; failed++) {
           yield* work
           yield* TestClock.adjust("10 minutes")
         }
         yield* TestClock.adjust("5 days")
-        yield* answer(({ body }) => body.includes(`${first}`) ? answered(200) : refused)
+        yield* respond(({ body }) => body.includes(`${first}`) ? responded(200) : refused)
         yield* work
         assert.deepStrictEqual((yield* again).slice(-2), [first, second])
         assert.strictEqual(yield* status, "active")
-        yield* answer(() => answered(200))
+        yield* respond(() => responded(200))
         yield* TestClock.adjust("30 seconds")
         yield* work
         assert.deepStrictEqual((yield* again).slice(-2), [second, second])
@@ -129,8 +129,8 @@ export const suite = (storage: Scene.Storage) => {
 
     it.effect("ends with its webhook, which an endpoint that is gone disables", () =>
       Effect.gen(function*() {
-        const { again, answer, replay, status } = yield* past(2)
-        yield* answer(() => answered(410))
+        const { again, respond, replay, status } = yield* past(2)
+        yield* respond(() => responded(410))
         yield* replay()
         yield* work
         assert.strictEqual(yield* status, "disabled")
@@ -142,13 +142,13 @@ export const suite = (storage: Scene.Storage) => {
 
     it.effect("is one at a time, of the last 30 days", () =>
       Effect.gen(function*() {
-        const { answer, as, id, replay, since } = yield* past(1)
-        yield* answer(() => refused)
+        const { respond, as, id, replay, since } = yield* past(1)
+        yield* respond(() => refused)
         yield* replay()
         assert.strictEqual((yield* Effect.flip(replay()))._tag, "ReplayInProgress")
         yield* work
         assert.strictEqual((yield* Effect.flip(replay()))._tag, "ReplayInProgress")
-        yield* answer(() => answered(200))
+        yield* respond(() => responded(200))
         yield* TestClock.adjust("30 seconds")
         yield* work
         yield* TestClock.setTime(DateTime.toEpochMillis(DateTime.add(since, { days: 30 })))

@@ -1,4 +1,4 @@
-/** A scene with a webhook, what its endpoint answers and what it received. */
+/** A scene with a webhook, the responses of its endpoint, and what it received. */
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import type * as Events from "@messaging-crm/core/Events"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
@@ -17,7 +17,7 @@ export const Posted = Schema.fromJsonString(Schema.Struct({
 }))
 export const decode = Schema.decodeEffect(Posted)
 
-export const answered = (status: number, retry_after: string | null = null): Outcome =>
+export const responded = (status: number, retry_after: string | null = null): Outcome =>
   Effect.succeed({ ...ok, status, retry_after })
 
 export const refused: Outcome = Effect.fail(new WebhookRequestFailed({ failure_code: "connection_refused" }))
@@ -36,7 +36,7 @@ export const begin = Effect.gen(function*() {
       id,
       url,
       secret: Redacted.make(signing_secret),
-      answer: (how: (request: WebhookRequest) => Outcome) => endpoints.answer(url, how),
+      respond: (how: (request: WebhookRequest) => Outcome) => endpoints.respond(url, how),
       posted: endpoints.posted(url),
       events: Effect.flatMap(endpoints.posted(url), (all) => Effect.forEach(all, ({ body }) => decode(body))),
       deliveries: WebhookDeliveries.use((deliveries) => deliveries.list(id)).pipe(scene.as, Effect.orDie),

@@ -12,7 +12,7 @@ import { DateTime, Deferred, Duration, Effect, Fiber, Redacted, Result } from "e
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./Scene.ts"
-import { answered, begin } from "./WebhookScene.ts"
+import { begin, responded } from "./WebhookScene.ts"
 
 const { work } = Scene
 
@@ -21,12 +21,12 @@ export const suite = (storage: Scene.Storage) => {
     it.effect("gets exactly what its deliveries say, signed at each attempt", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
-        const { answer, deliveries, posted, secret } = yield* subscribe("conversation.closed")
-        yield* answer(() => answered(500))
+        const { respond, deliveries, posted, secret } = yield* subscribe("conversation.closed")
+        yield* respond(() => responded(500))
         const created_at = yield* DateTime.now
         const conversation_id = yield* close()
         yield* work
-        yield* answer(() => answered(204))
+        yield* respond(() => responded(204))
         yield* TestClock.adjust("5 seconds")
         yield* work
         const [delivery] = yield* deliveries
@@ -137,26 +137,26 @@ export const suite = (storage: Scene.Storage) => {
         const { close, subscribe } = yield* begin
         const hanging = yield* subscribe("conversation.closed")
         const healthy = yield* subscribe("conversation.closed")
-        const may_answer = yield* Deferred.make<void>()
-        yield* hanging.answer(() => Effect.andThen(Deferred.await(may_answer), answered(200)))
+        const may_respond = yield* Deferred.make<void>()
+        yield* hanging.respond(() => Effect.andThen(Deferred.await(may_respond), responded(200)))
         for (let count = 0; count < 20; count++) yield* close()
         const stuck = yield* Effect.forkChild(Worker.use((worker) => worker.runOnce))
         while ((yield* hanging.posted).length < 8) yield* Effect.yieldNow
         // Another worker now claims deliveries of the healthy webhook only.
         while ((yield* healthy.posted).length < 20) yield* Worker.use((worker) => worker.runOnce)
         assert.lengthOf(yield* hanging.posted, 8)
-        yield* Deferred.succeed(may_answer, undefined)
+        yield* Deferred.succeed(may_respond, undefined)
         yield* Fiber.join(stuck)
         yield* work
         const done = (yield* hanging.deliveries).filter(({ status }) => status === "succeeded")
         assert.lengthOf(done, 20)
       }))
 
-    it.effect("gets one attempt at a time while its answers take 14 s, and eight after a fast one", () =>
+    it.effect("gets one attempt at a time while its responses take 14 s, and eight after a fast one", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
-        const { answer, posted } = yield* subscribe("conversation.closed")
-        yield* answer(() => Effect.delay(answered(200), "14 seconds"))
+        const { respond, posted } = yield* subscribe("conversation.closed")
+        yield* respond(() => Effect.delay(responded(200), "14 seconds"))
         for (let count = 0; count < 20; count++) yield* close()
         /** Runs a worker once, and returns how many attempts it made. */
         const run = Effect.gen(function*() {
@@ -171,7 +171,7 @@ export const suite = (storage: Scene.Storage) => {
           return (yield* posted).length - before
         })
         assert.deepStrictEqual([yield* run, yield* run, yield* run], [8, 1, 1])
-        yield* answer(() => answered(200))
+        yield* respond(() => responded(200))
         assert.deepStrictEqual([yield* run, yield* run, yield* run], [1, 8, 1])
       }))
 

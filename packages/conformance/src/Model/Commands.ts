@@ -45,12 +45,12 @@ const partial = <F extends Fields>(fields: F) => {
 
 /** Mostly a row of ours, sometimes one of the other organization, sometimes one that does not exist. */
 export interface Choice {
-  readonly whose: "ours" | "theirs" | "nobody's"
+  readonly whose: "ours" | "theirs" | "unknown"
   readonly index: number
 }
 
 const choice: Arbitrary.Arbitrary<Choice> = all({
-  whose: literal("ours", "ours", "ours", "ours", "ours", "theirs", "nobody's", "ours", "ours", "ours", "ours"),
+  whose: literal("ours", "ours", "ours", "ours", "ours", "theirs", "unknown", "ours", "ours", "ours", "ours"),
   index: literal(0, 1, 2, 3, 4, 5)
 })
 
@@ -129,7 +129,7 @@ const commands = {
     lifecycle_stage: seldom(literal("lead", "customer")),
     channel: seldom(literal("phone_messaging", "photo_social", "page_messaging")),
     phone: seldom(phone),
-    email: seldom(literal("kim@acme.example", "kim@Acme.Example", "nobody@acme.example")),
+    email: seldom(literal("kim@acme.example", "kim@Acme.Example", "other@acme.example")),
     external_id: seldom(phone),
     updated_seconds_ago: seldom(seconds_ago),
     page_size
@@ -160,7 +160,7 @@ const commands = {
   listMessages: { id: choice },
   getMessage: { id: choice, elsewhere: literal(false, true) },
   work: { after_millis: literal(0, 1000, 5000, 15_000, 60_000, 899_999, 1) },
-  /** Sets how the provider answers the organization's sends from now on. */
+  /** Sets how the provider responds to the organization's sends from now on. */
   setBehavior: { behavior: literal("accepts", "rejects", "is busy", "is unresponsive") },
   reportStatus: {
     id: choice,
@@ -168,7 +168,7 @@ const commands = {
     code: orNull(literal(131026, 131049)),
     seconds_ago,
     with_reference: literal(true, false),
-    through: literal("ours", "ours", "ours", "ours", "theirs", "nobody's")
+    through: literal("ours", "ours", "ours", "ours", "theirs", "unknown")
   },
   receive: {
     channel: choice,

@@ -7,19 +7,19 @@ import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
 import { DateTime } from "effect"
 import { raise } from "./Events.ts"
 import {
-  type Answer,
   type Contact,
   fullName,
   type Moment,
   newestFirst,
   ok,
   type Organization,
+  type Outcome,
   rejected,
   showContact,
   type Tag
 } from "./State.ts"
 
-export const createTag = (at: Moment, organization: Organization, name: string, color: TagColor): Answer => {
+export const createTag = (at: Moment, organization: Organization, name: string, color: TagColor): Outcome => {
   if (organization.tags.some((tag) => foldCase(tag.name) === foldCase(name))) return rejected("TagNameTaken")
   const tag = { id: at.name(), name, color }
   organization.tags.push(tag)
@@ -28,7 +28,7 @@ export const createTag = (at: Moment, organization: Organization, name: string, 
 }
 
 /** The input of a create or an update. A field that is absent stays unchanged. */
-interface Wish {
+interface Input {
   readonly plain: Readonly<Record<string, string | null>>
   readonly custom_values?: Readonly<Record<string, string | null>> | null
   readonly tags?: ReadonlyArray<Tag | undefined>
@@ -38,7 +38,7 @@ const fits = (field: ContactField, value: string): boolean =>
   field.type === "text" || (field.type === "number" ? /^\d+$/.test(value) : field.options?.includes(value) ?? false)
 
 /** Returns the error of a reference in the input, if any. */
-const objection = (organization: Organization, { custom_values, plain, tags }: Wish): Answer | null => {
+const objection = (organization: Organization, { custom_values, plain, tags }: Input): Outcome | null => {
   const owner = plain["owner_user_id"] ?? null
   if (owner !== null && !organization.members.some(({ id }) => id === owner)) {
     return rejected("ReferenceUnknown", "owner_user_id")
@@ -51,7 +51,7 @@ const objection = (organization: Organization, { custom_values, plain, tags }: W
   return tags?.includes(undefined) ? rejected("ReferenceUnknown", "tag_ids") : null
 }
 
-const grant = (organization: Organization, contact: Contact, { custom_values, plain, tags }: Wish) => {
+const setFields = (organization: Organization, contact: Contact, { custom_values, plain, tags }: Input) => {
   contact.plain = { ...contact.plain, ...plain }
   if (tags !== undefined) contact.tags = organization.tags.filter((tag) => tags.includes(tag))
   const values = custom_values === null ? {} : { ...contact.custom_values, ...custom_values }
@@ -97,17 +97,17 @@ export const newContact = (at: Moment, organization: Organization): Contact => {
 }
 
 /** Returns why a contact cannot be created, if there is a reason. */
-const objectionToNew = (organization: Organization, wish: Wish): Answer | null => {
+const objectionToNew = (organization: Organization, input: Input): Outcome | null => {
   const naming = ["first_name", "last_name", "primary_phone", "primary_email"]
-  if (naming.every((field) => (wish.plain[field] ?? null) === null)) return rejected("ContactUnnamed")
-  return objection(organization, wish)
+  if (naming.every((field) => (input.plain[field] ?? null) === null)) return rejected("ContactUnnamed")
+  return objection(organization, input)
 }
 
-export const createContact = (at: Moment, organization: Organization, wish: Wish): Answer => {
-  const objected = objectionToNew(organization, wish)
+export const createContact = (at: Moment, organization: Organization, input: Input): Outcome => {
+  const objected = objectionToNew(organization, input)
   if (objected !== null) return objected
   const contact = newContact(at, organization)
-  grant(organization, contact, wish)
+  setFields(organization, contact, input)
   return ok(showContact(contact))
 }
 
@@ -123,18 +123,18 @@ const isMatch = ({ identities, plain }: Contact, match: Match): boolean =>
     )
     : foldCase(plain[match.by] ?? "") === foldCase(match.value)
 
-export const upsertContact = (at: Moment, organization: Organization, match: Match, wish: Wish): Answer => {
+export const upsertContact = (at: Moment, organization: Organization, match: Match, input: Input): Outcome => {
   const [contact, ...others] = organization.contacts.filter((one) => isMatch(one, match))
   if (others.length > 0) return rejected("ContactAmbiguous")
-  const objected = contact === undefined ? objectionToNew(organization, wish) : objection(organization, wish)
+  const objected = contact === undefined ? objectionToNew(organization, input) : objection(organization, input)
   if (objected !== null) return objected
   if (contact !== undefined) {
-    const isChanged = edit(organization, contact, () => grant(organization, contact, wish))
+    const isChanged = edit(organization, contact, () => setFields(organization, contact, input))
     if (isChanged) contact.updated_at = at.now
     return ok({ id: contact.id, outcome: isChanged ? "updated" : "unchanged" })
   }
   const created = newContact(at, organization)
-  grant(organization, created, wish)
+  setFields(organization, created, input)
   if (match.by === "external_id") {
     const { channel_type, value: external_id } = match
     created.identities.push({ id: at.name(), channel_type, external_id, display_name: null })
@@ -146,14 +146,15 @@ export const updateContact = (
   at: Moment,
   organization: Organization,
   contact: Contact | undefined,
-  wish: Wish
-): Answer => {
-  const objected = objection(organization, wish)
+  input: Input
+): Outcome => {
+  const objected = objection(organization, input)
   if (objected !== null) return objected
   if (contact === undefined) return rejected("ContactNotFound")
-  const is_empty = Object.keys(wish.plain).length === 0 && wish.custom_values === undefined && wish.tags === undefined
+  const is_empty = Object.keys(input.plain).length === 0 && input.custom_values === undefined &&
+    input.tags === undefined
   if (is_empty) return ok(showContact(contact))
-  edit(organization, contact, () => grant(organization, contact, wish))
+  edit(organization, contact, () => setFields(organization, contact, input))
   contact.updated_at = at.now
   return ok(showContact(contact))
 }
@@ -163,7 +164,7 @@ export const editTags = (
   organization: Organization,
   contact: Contact | undefined,
   { add, remove }: Readonly<Record<"add" | "remove", ReadonlyArray<Tag | undefined>>>
-): Answer => {
+): Outcome => {
   if (add.includes(undefined)) return rejected("ReferenceUnknown", "add_tag_ids")
   if (remove.includes(undefined)) return rejected("ReferenceUnknown", "remove_tag_ids")
   if (contact === undefined) return rejected("ContactNotFound")
@@ -180,7 +181,7 @@ export const addNote = (
   organization: Organization,
   contact: Contact | undefined,
   text: string
-): Answer => {
+): Outcome => {
   if (contact === undefined) return rejected("ContactNotFound")
   const before = contact.plain["notes"] ?? null
   const notes = before === null ? text : `${before}\n\n${text}`

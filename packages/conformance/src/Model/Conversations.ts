@@ -3,7 +3,6 @@ import type { Channel } from "@messaging-crm/core/Channels"
 import { edit, newContact } from "./Contacts.ts"
 import { raise } from "./Events.ts"
 import {
-  type Answer,
   type Contact,
   type Conversation,
   type Identity,
@@ -11,6 +10,7 @@ import {
   newestFirst,
   ok,
   type Organization,
+  type Outcome,
   rejected,
   showConversation
 } from "./State.ts"
@@ -60,7 +60,7 @@ export const changeIdentity = (
   channel: Channel | undefined,
   former: string,
   now: { readonly external_id: string; readonly display_name: string | null }
-): Answer => {
+): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
   const who = whoIs(organization, channel, former)
   const other = whoIs(organization, channel, now.external_id)
@@ -147,7 +147,7 @@ export const assign = (
   conversation: Conversation | undefined,
   assigned_user_id: string | null,
   sync_contact_owner: boolean
-): Answer => {
+): Outcome => {
   if (assigned_user_id !== null && !organization.members.some(({ id }) => id === assigned_user_id)) {
     return rejected("ReferenceUnknown", "assigned_user_id")
   }
@@ -172,7 +172,7 @@ export const close = (
   organization: Organization,
   conversation: Conversation | undefined,
   category: string | null
-): Answer => {
+): Outcome => {
   if (conversation === undefined) return rejected("ConversationNotFound")
   if (conversation.status === "open") {
     conversation.status = "closed"
@@ -187,7 +187,7 @@ export const reopen = (
   at: Moment,
   organization: Organization,
   conversation: Conversation | undefined
-): Answer => {
+): Outcome => {
   if (conversation === undefined) return rejected("ConversationNotFound")
   if (conversation.status === "closed") {
     conversation.status = "open"

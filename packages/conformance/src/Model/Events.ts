@@ -3,12 +3,12 @@ import type { EventType } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
 import { DateTime } from "effect"
 import {
-  type Answer,
   type Contact,
   type Event,
   type Moment,
   ok,
   type Organization,
+  type Outcome,
   type Post,
   rejected,
   showWebhook,
@@ -41,7 +41,7 @@ export const createWebhook = (
   organization: Organization,
   url: string,
   { event_types, include_resource }: Pick<Webhook, "event_types" | "include_resource">
-): Answer => {
+): Outcome => {
   const webhook: Webhook = {
     id: at.name(),
     url,
@@ -64,7 +64,7 @@ export const createWebhook = (
 export const updateWebhook = (
   webhook: Webhook | undefined,
   set: Partial<Pick<Webhook, "event_types" | "include_resource" | "url">>
-): Answer => {
+): Outcome => {
   if (webhook === undefined) return rejected("WebhookNotFound")
   const { event_types = webhook.event_types, include_resource = webhook.include_resource, url = webhook.url } = set
   const isSame = url === webhook.url && event_types.join() === webhook.event_types.join() &&
@@ -79,7 +79,7 @@ export const disableWebhook = (
   at: Moment,
   organization: Organization,
   webhook: Webhook | undefined
-): Answer => {
+): Outcome => {
   if (webhook === undefined) return rejected("WebhookNotFound")
   if (webhook.disabled_at !== null) return ok(showWebhook(webhook))
   webhook.disabled_at = at.now
@@ -90,7 +90,7 @@ export const disableWebhook = (
 }
 
 /** Replaces the secret. A former one signs for a day, and five sign at most. */
-export const rotateSecret = ({ now }: Moment, webhook: Webhook | undefined): Answer => {
+export const rotateSecret = ({ now }: Moment, webhook: Webhook | undefined): Outcome => {
   if (webhook === undefined) return rejected("WebhookNotFound")
   if (webhook.disabled_at !== null) return rejected("WebhookDisabled")
   const former = webhook.rotations.filter((at) => DateTime.isGreaterThan(DateTime.add(at, { hours: 24 }), now))
@@ -100,7 +100,7 @@ export const rotateSecret = ({ now }: Moment, webhook: Webhook | undefined): Ans
 }
 
 /** Raises an event for one webhook alone. */
-export const testWebhook = (organization: Organization, webhook: Webhook | undefined): Answer => {
+export const testWebhook = (organization: Organization, webhook: Webhook | undefined): Outcome => {
   if (webhook === undefined) return rejected("WebhookNotFound")
   if (webhook.disabled_at !== null) return rejected("WebhookDisabled")
   const event: Event = {
@@ -115,7 +115,7 @@ export const testWebhook = (organization: Organization, webhook: Webhook | undef
 }
 
 /** Begins to post the events from `since` until now again. */
-export const replayWebhook = (at: Moment, webhook: Webhook | undefined, since: DateTime.Utc): Answer => {
+export const replayWebhook = (at: Moment, webhook: Webhook | undefined, since: DateTime.Utc): Outcome => {
   if (webhook === undefined) return rejected("WebhookNotFound")
   if (webhook.disabled_at !== null) return rejected("WebhookDisabled")
   const oldest = DateTime.subtract(at.now, { days: 30 })
@@ -125,7 +125,7 @@ export const replayWebhook = (at: Moment, webhook: Webhook | undefined, since: D
   return ok({ id: at.name(), webhook_id: webhook.id, since, created_at: at.now })
 }
 
-/** Attempts every pending delivery, and carries out the replays. */
+/** Attempts every pending delivery, and runs the replays. */
 export const post = (organization: Organization) => {
   for (const webhook of organization.webhooks) {
     const { disabled_at, event_types, include_resource, pending, posted, replay, replayed } = webhook
@@ -140,7 +140,7 @@ export const post = (organization: Organization) => {
     if (replay === null || disabled_at !== null) continue
     const { since, until } = replay
     const again = organization.events.filter(({ created_at, type }) =>
-      event_types.some((asked) => asked === type) &&
+      event_types.some((subscribed) => subscribed === type) &&
       DateTime.isGreaterThanOrEqualTo(created_at, since) && DateTime.isLessThan(created_at, until)
     )
     replayed.push(...again.map(postOf))

@@ -4,13 +4,13 @@ import { DateTime } from "effect"
 import { conversationWith, open } from "./Conversations.ts"
 import { raise } from "./Events.ts"
 import {
-  type Answer,
   type Conversation,
   type Message,
   type Moment,
   newestFirst,
   ok,
   type Organization,
+  type Outcome,
   rejected,
   type Report,
   type Revision,
@@ -73,7 +73,7 @@ export const receive = (
   organization: Organization,
   channel: Channel | undefined,
   { details, display_name, from, provider_message_id, sent_at, text, type }: Inbound
-): Answer => {
+): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
   if (byProvider(organization, channel, provider_message_id) !== undefined) return ok(undefined)
   const conversation = open(at, organization, channel, from, display_name)
@@ -104,7 +104,7 @@ export const send = (
   organization: Organization,
   channel: Channel | undefined,
   { display_name, from: to, ...said }: Inbound
-): Answer => {
+): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
   if (byProvider(organization, channel, said.provider_message_id) !== undefined) return ok(undefined)
   const conversation = open(at, organization, channel, to, display_name, true)
@@ -129,7 +129,7 @@ export const reportAll = (
   to: string,
   report: Report,
   until: DateTime.Utc
-): Answer => {
+): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
   const conversation = conversationWith(organization, channel, to)
   const all = newestFirst(
@@ -156,7 +156,7 @@ export const revise = (
   channel: Channel | undefined,
   provider_message_id: string,
   revision: Revision
-): Answer => {
+): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
   const revisions = revisionsOf(organization, channel, provider_message_id)
   const message = byProvider(organization, channel, provider_message_id)

@@ -1,5 +1,5 @@
 /**
- * Each command carries out an operation on the service and the same on the model.
+ * Each command runs an operation on the service and the same on the model.
  * The results must be equal.
  */
 import { assert } from "@effect/vitest"
@@ -36,12 +36,12 @@ import {
   agreeOnEvents,
   agreeOnLists,
   agreeOnPages,
-  type Asked,
   choose,
   chooseContact,
   chooseConversation,
   chooseMember,
   rejection,
+  type Requirements,
   type Scene,
   unknownId
 } from "./Scene.ts"
@@ -59,7 +59,7 @@ const chooseFields = (scene: Scene, { custom_values, owner, plain = {}, tags }: 
   const tag_ids = tags === undefined ? {} : { tag_ids: chosen?.map(({ id }) => TagId.make(id)) ?? null }
   const labels = tags === undefined ? {} : { tags: chosen?.map(({ thing }) => thing) ?? [] }
   const input = { ...plain, ...known, ...custom, ...tag_ids } as WritableContact // The generator keeps to its values.
-  return { input, wish: { plain: { ...plain, ...known }, ...custom, ...labels } }
+  return { input, modelInput: { plain: { ...plain, ...known }, ...custom, ...labels } }
 }
 
 /** Two spellings of one person's email. */
@@ -128,33 +128,33 @@ const perform: Perform = {
     ),
 
   createContact: (scene, { contact }) => {
-    const { input, wish } = chooseFields(scene, contact)
-    const expected = Contacts.createContact(scene.at, scene.ours, wish)
+    const { input, modelInput } = chooseFields(scene, contact)
+    const expected = Contacts.createContact(scene.at, scene.ours, modelInput)
     return agree(scene, expected, ContactOperations.use(({ create }) => create(CreateContact.make(input))))
   },
 
   upsertContacts: (scene, { channel_type, match: by, people }) =>
     Effect.gen(function*() {
-      const asked = people.map(({ contact, value: number }) => {
-        const { input, wish } = chooseFields(scene, contact)
+      const upserts = people.map(({ contact, value: number }) => {
+        const { input, modelInput } = chooseFields(scene, contact)
         // One contact can have two identities, whose upserts would come in any order.
         const external_id = people[0]?.value ?? number
         const value = by === "primary_email" ? emails[number] : by === "external_id" ? external_id : number
         const match = by === "external_id" ? { by, channel_type, value } : { by, value }
         const set = by === "external_id" ? {} : { [by]: value }
-        const answer = Contacts.upsertContact(scene.at, scene.ours, match, {
-          ...wish,
-          plain: { ...wish.plain, ...set }
+        const expected = Contacts.upsertContact(scene.at, scene.ours, match, {
+          ...modelInput,
+          plain: { ...modelInput.plain, ...set }
         })
-        return { input: { ...input, [by]: value }, answer }
+        return { input: { ...input, [by]: value }, expected }
       })
-      const contacts = asked.map(({ input }) => input)
+      const contacts = upserts.map(({ input }) => input)
       const input = UpsertContacts.make({ match: by, contacts, ...(by === "external_id" ? { channel_type } : {}) })
       const upsert = Effect.map(
         ContactUpserts.use((all) => all.upsert(input)),
         (results) => results.map(Result.match({ onFailure: rejection, onSuccess: ok }))
       )
-      yield* agree(scene, ok(asked.map(({ answer }) => answer)), upsert)
+      yield* agree(scene, ok(upserts.map(({ expected }) => expected)), upsert)
       yield* agreeOnLists(scene, [])
     }),
 
@@ -166,8 +166,8 @@ const perform: Perform = {
 
   updateContact: (scene, command) => {
     const { contact, id } = chooseContact(scene, command.id)
-    const { input, wish } = chooseFields(scene, command.contact)
-    const expected = Contacts.updateContact(scene.at, scene.ours, contact, wish)
+    const { input, modelInput } = chooseFields(scene, command.contact)
+    const expected = Contacts.updateContact(scene.at, scene.ours, contact, modelInput)
     return agree(scene, expected, ContactOperations.use(({ update }) => update(id, UpdateContact.make(input))))
   },
 
@@ -356,8 +356,8 @@ const choiceOf = (template: string, value: string) => ({
     : []
 })
 
-/** Carries out one command on the service and on the model. */
-export const run = (scene: Scene, command: Command): Effect.Effect<void, never, Asked> => {
+/** Runs one command on the service and on the model. */
+export const run = (scene: Scene, command: Command): Effect.Effect<void, never, Requirements> => {
   for (const organization of [scene.ours, scene.theirs]) organization.now = scene.at.now
   // The compiler cannot see that the function found by `kind` accepts a command of that kind.
   const one = perform[command.do] as (scene: Scene, command: Command) => ReturnType<Perform["work"]>

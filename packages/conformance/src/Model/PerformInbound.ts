@@ -5,16 +5,16 @@ import { DateTime, Effect } from "effect"
 import type { Command } from "./Commands.ts"
 import * as Conversations from "./Conversations.ts"
 import * as Messages from "./Messages.ts"
-import { agree, agreeOnLists, type Asked, choose, notTheirs, type Scene, unknownId } from "./Scene.ts"
+import { agree, agreeOnLists, choose, notTheirs, type Requirements, type Scene, unknownId } from "./Scene.ts"
 import * as Sends from "./Sends.ts"
 import { type Moment, ok, rejected } from "./State.ts"
 
-/** How each command is carried out on the service and on the model. */
+/** How each command runs on the service and on the model. */
 export type Perform = {
   readonly [K in Command["do"]]: (
     scene: Scene,
     command: Command<K>
-  ) => Effect.Effect<void, never, Asked>
+  ) => Effect.Effect<void, never, Requirements>
 }
 
 /** A time in the future counts as now. */
@@ -40,7 +40,7 @@ export const inbound: Pick<Perform, Reports> = {
       if (through === "ours") Sends.applyStatus(scene.at, scene.ours, thing, report, with_reference)
       yield* agree(
         scene,
-        through === "nobody's" ? rejected("ChannelUnknown") : ok(undefined),
+        through === "unknown" ? rejected("ChannelUnknown") : ok(undefined),
         Inbound.use(({ receive }) =>
           receive({ event, channel_id, provider_message_id, reference, status, at, ...failure })
         )

@@ -19,10 +19,10 @@ type Administers =
 export const webhooks: Pick<Perform, Administers> = {
   createWebhook: (scene, { event_types, include_resource }) => {
     const url = `https://w${scene.ours.webhooks.length}.${scene.ours.id}.shop.example/`
-    const asked = { event_types, include_resource }
-    const create = Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, ...asked })))
+    const subscription = { event_types, include_resource }
+    const create = Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, ...subscription })))
     const withoutSecret = Effect.map(create, ({ signing_secret: _signing_secret, ...webhook }) => webhook)
-    return agree(scene, Events.createWebhook(scene.at, scene.ours, url, asked), withoutSecret)
+    return agree(scene, Events.createWebhook(scene.at, scene.ours, url, subscription), withoutSecret)
   },
 
   updateWebhook: (scene, { event_types, id: chosen, include_resource, moves }) => {

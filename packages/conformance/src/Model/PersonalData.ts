@@ -2,7 +2,7 @@
 import { edit, nothingKnown } from "./Contacts.ts"
 import { eraseResources } from "./Events.ts"
 import type { Name } from "./Names.ts"
-import { type Answer, type Contact, type Moment, ok, type Organization, rejected } from "./State.ts"
+import { type Contact, type Moment, ok, type Organization, type Outcome, rejected } from "./State.ts"
 
 const erased = "[erased]"
 
@@ -17,7 +17,7 @@ export const erase = (
   organization: Organization,
   contact: Contact | undefined,
   idOf: (name: Name) => string
-): Answer => {
+): Outcome => {
   if (contact === undefined) return rejected("ContactNotFound")
   const ours = <A extends { readonly conversation: { readonly contact: Contact } }>(all: ReadonlyArray<A>) =>
     all.filter(({ conversation }) => conversation.contact === contact)

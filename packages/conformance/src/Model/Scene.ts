@@ -29,19 +29,19 @@ import * as Conversations from "./Conversations.ts"
 import { messagesOf } from "./Messages.ts"
 import { Name, type Names, shown } from "./Names.ts"
 import {
-  type Answer,
   type Conversation,
   type Moment,
   newestFirst,
   ok,
   type Organization,
+  type Outcome,
   rejected,
   showSend,
   showWebhook
 } from "./State.ts"
 
 /** The services that commands use: the operations, the scripted provider and endpoints. */
-export type Asked = Services | ScriptedProvider | ScriptedEndpoints
+export type Requirements = Services | ScriptedProvider | ScriptedEndpoints
 
 /** Two isolated organizations. Commands act for one of them, `ours`. */
 export interface Scene {
@@ -60,17 +60,17 @@ const as = (organization: Organization) =>
     member_id: organization.members[0]?.id ?? null
   })
 
-/** Returns the answer that an error is. */
-export const rejection = (error: { readonly _tag: string }): Answer =>
+/** Returns an error as the model represents it. */
+export const rejection = (error: { readonly _tag: string }): Outcome =>
   rejected(error._tag, "param" in error ? error.param : undefined)
 
 /** Runs an operation for our organization, and compares its result with the model's. */
 export const agree = Effect.fnUntraced(function*<A, E extends { readonly _tag: string }, R>(
   { names, ours }: Scene,
-  expected: Answer,
+  expected: Outcome,
   operation: Effect.Effect<A, E, R>
 ) {
-  const found: Answer = yield* Effect.match(as(ours)(operation), {
+  const found: Outcome = yield* Effect.match(as(ours)(operation), {
     onSuccess: ok,
     onFailure: rejection
   })
@@ -206,7 +206,7 @@ export const choose = <A extends { readonly id: Name | string }>(
   { index, whose }: Choice,
   of: (organization: Organization) => ReadonlyArray<A>
 ) => {
-  const all = whose === "nobody's" ? [] : of(whose === "ours" ? ours : theirs)
+  const all = whose === "unknown" ? [] : of(whose === "ours" ? ours : theirs)
   const thing = all[index % all.length]
   const id = thing === undefined ? unknownId : thing.id instanceof Name ? names.idOf(thing.id) : thing.id
   return { id, thing: whose === "ours" ? thing : undefined }

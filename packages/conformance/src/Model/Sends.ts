@@ -5,13 +5,13 @@ import { open } from "./Conversations.ts"
 import { raise } from "./Events.ts"
 import { record } from "./Messages.ts"
 import {
-  type Answer,
   type Conversation,
   type Message,
   type Moment,
   newestFirst,
   ok,
   type Organization,
+  type Outcome,
   rejected,
   type Report,
   type Send,
@@ -20,7 +20,7 @@ import {
 } from "./State.ts"
 
 /** Returns the error of sending this template on the channel, if any. */
-const objection = (channel: Channel, template: string): Answer | null => {
+const objection = (channel: Channel, template: string): Outcome | null => {
   if (channel.type !== "phone_messaging") return rejected("ChannelTypeUnsuited")
   if (template === "unknown") return rejected("TemplateNotFound")
   return template === "greeting" ? null : rejected("TemplateValuesMismatch")
@@ -51,7 +51,7 @@ export const start = (
   organization: Organization,
   channel: Channel | undefined,
   { phone, template, value }: { readonly phone: string; readonly template: string; readonly value: string }
-): Answer => {
+): Outcome => {
   if (channel === undefined) return rejected("ReferenceUnknown", "channel_id")
   const objected = objection(channel, template)
   if (objected !== null) return objected
@@ -64,7 +64,7 @@ export const sendTemplate = (
   organization: Organization,
   conversation: Conversation | undefined,
   { template, value }: { readonly template: string; readonly value: string }
-): Answer => {
+): Outcome => {
   if (conversation === undefined) return rejected("ConversationNotFound")
   return objection(conversation.channel, template) ??
     queue(at, organization, conversation, { type: "template", text: `Hello ${value}` })
@@ -75,7 +75,7 @@ export const sendText = (
   organization: Organization,
   conversation: Conversation | undefined,
   text: string
-): Answer => {
+): Outcome => {
   if (conversation === undefined) return rejected("ConversationNotFound")
   const { last_inbound_at } = conversation
   const is_open = last_inbound_at !== null && DateTime.isLessThan(at.now, DateTime.add(last_inbound_at, { hours: 24 }))

@@ -17,7 +17,7 @@ import { byId, type Name } from "./Names.ts"
 // ---------------------------------------------------------------- data
 
 /** The result of an operation. */
-export type Answer = { readonly ok: unknown } | { readonly rejected: string; readonly param: unknown }
+export type Outcome = { readonly ok: unknown } | { readonly rejected: string; readonly param: unknown }
 
 /** The time of a command, and the names for the rows that it creates. */
 export interface Moment {
@@ -165,8 +165,8 @@ export interface Organization {
 
 // --------------------------------------------------------------- shape
 
-export const ok = (value: unknown): Answer => ({ ok: value })
-export const rejected = (tag: string, param: unknown = undefined): Answer => ({ rejected: tag, param })
+export const ok = (value: unknown): Outcome => ({ ok: value })
+export const rejected = (tag: string, param: unknown = undefined): Outcome => ({ rejected: tag, param })
 
 /** Latest first; of two with the same time, the one with the greater id comes first. */
 export const newestFirst = <A extends { readonly id: Name }>(all: ReadonlyArray<A>, at: (one: A) => DateTime.Utc) =>

@@ -6,18 +6,18 @@ import * as Crm from "@messaging-crm/core/Crm"
 import { Decide } from "@messaging-crm/core/Decide"
 import { Dispatch } from "@messaging-crm/core/Dispatch"
 import type { EventType } from "@messaging-crm/core/Events"
-import { Ids, type SendId } from "@messaging-crm/core/Ids"
+import { type ChannelId, Ids, type SendId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { AddMember, Members } from "@messaging-crm/core/Members"
 import { ProviderOutcomeUnknown } from "@messaging-crm/core/MessagingProvider"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { SendMessage, Sends } from "@messaging-crm/core/Sends"
+import { type Send, SendMessage, Sends } from "@messaging-crm/core/Sends"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
-import { WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
+import { type ClaimedWork, WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer } from "effect"
 import * as Provider from "../Provider.ts"
 
@@ -36,6 +36,63 @@ export const layer = <E, R>(storage: Layer.Layer<Crm.StoragePorts, E, R>) =>
 export const phone = "+4915112345678"
 export const newPhone = "+4915112345679"
 
+/** Returns a value that the scene must have. */
+const required = <A>(value: A | undefined, rule: string): Effect.Effect<A> =>
+  value === undefined ? Effect.die(new Error(rule)) : Effect.succeed(value)
+
+/** Creates what an organization sets up before its first message. */
+const setUp = Effect.gen(function*() {
+  const ada = yield* Members.use((all) =>
+    all.add(AddMember.make({ name: "Ada", email: "ada@acme.example", role: "admin" }))
+  )
+  const channel = yield* Channels.use((all) =>
+    all.connect(ConnectChannel.make({
+      type: "phone_messaging",
+      name: "Support",
+      address: "+4930123456",
+      phone_messaging_business_account_id: "account"
+    }))
+  )
+  const tags = yield* Effect.forEach(
+    ["a", "b"],
+    (name) => Tags.use((all) => all.create(CreateTag.make({ name, color: "red" })))
+  )
+  const webhook = yield* Webhooks.use((all) =>
+    all.create(CreateWebhook.make({
+      url: "https://example.com/hook",
+      event_types: ["message.received", "message.sent", "message.updated", "send.failed", "conversation.closed"]
+    }))
+  )
+  return { ada, channel, tags, webhook }
+})
+
+/** Returns the functions that report the provider's events on a channel. */
+const reportsOn = (channel_id: ChannelId, now: DateTime.Utc) => {
+  const receive = (event: ProviderEvent) => Inbound.use((inbound) => Effect.orDie(inbound.receive(event)))
+  const received = (provider_message_id: string, from: string, text: string) =>
+    receive({
+      event: "message_received",
+      channel_id,
+      provider_message_id,
+      from: { external_id: from, display_name: "Kim", username: null },
+      type: "text",
+      text,
+      media: null,
+      sent_at: now
+    })
+  const reported = (provider_message_id: string, status: "delivered" | "read" | "sent", reference: SendId | null) =>
+    receive({ event: "message_status_reported", channel_id, provider_message_id, reference, status, at: now })
+  return { receive, received, reported }
+}
+
+/** Attempts a send with its claimed work. */
+const attempt = (claimed: ReadonlyArray<ClaimedWork>, { id }: Send) =>
+  Effect.forEach(
+    claimed.filter(({ ref }) => ref === id),
+    (work) => Dispatch.use((dispatch) => dispatch.attempt(work)),
+    { discard: true }
+  )
+
 /** One organization with all the rows that the operations use. It claims the work of every organization. */
 export const scene = Effect.gen(function*() {
   const { organization, owner } = yield* Organizations.use((all) =>
@@ -43,59 +100,17 @@ export const scene = Effect.gen(function*() {
   )
   const as = Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
   return yield* as(Effect.gen(function*() {
-    const ada = yield* Members.use((all) =>
-      all.add(AddMember.make({ name: "Ada", email: "ada@acme.example", role: "admin" }))
-    )
-    const channel = yield* Channels.use((all) =>
-      all.connect(ConnectChannel.make({
-        type: "phone_messaging",
-        name: "Support",
-        address: "+4930123456",
-        phone_messaging_business_account_id: "account"
-      }))
-    )
-    const tags = yield* Effect.forEach(
-      ["a", "b"],
-      (name) => Tags.use((all) => all.create(CreateTag.make({ name, color: "red" })))
-    )
-    const webhook = yield* Webhooks.use((all) =>
-      all.create(CreateWebhook.make({
-        url: "https://example.com/hook",
-        event_types: ["message.received", "message.sent", "message.updated", "send.failed", "conversation.closed"]
-      }))
-    )
+    const { ada, channel, tags, webhook } = yield* setUp
     const now = yield* DateTime.now
-    const receive = (event: ProviderEvent) => Inbound.use((inbound) => Effect.orDie(inbound.receive(event)))
-    const received = (provider_message_id: string, from: string, text: string) =>
-      receive({
-        event: "message_received",
-        channel_id: channel.id,
-        provider_message_id,
-        from: { external_id: from, display_name: "Kim", username: null },
-        type: "text",
-        text,
-        media: null,
-        sent_at: now
-      })
+    const { receive, received, reported } = reportsOn(channel.id, now)
     yield* received("m.1", phone, "hi")
-    const [conversation] = (yield* Conversations.use((all) => all.list({ cursor: null, page_size: 10 }))).data
-    if (conversation === undefined) {
-      return yield* Effect.die(new Error("A message opens a conversation."))
-    }
+    const { data } = yield* Conversations.use((all) => all.list({ cursor: null, page_size: 10 }))
+    const conversation = yield* required(data[0], "A message opens a conversation.")
     const text = (value: string) =>
       Sends.use((all) => all.send(conversation.id, SendMessage.make({ type: "text", text: value })))
-    const reported = (provider_message_id: string, status: "delivered" | "read" | "sent", reference: SendId | null) =>
-      receive({
-        event: "message_status_reported",
-        channel_id: channel.id,
-        provider_message_id,
-        reference,
-        status,
-        at: now
-      })
-    // The answer to one of the sends is lost.
-    yield* Provider.ScriptedProvider.use(({ answer }) =>
-      answer(({ content, reference }) =>
+    // The response to one of the sends is lost.
+    yield* Provider.ScriptedProvider.use(({ respond }) =>
+      respond(({ content, reference }) =>
         content.text === "lost"
           ? Effect.fail(new ProviderOutcomeUnknown())
           : Effect.succeed({ provider_message_id: `p.${reference}` })
@@ -103,13 +118,9 @@ export const scene = Effect.gen(function*() {
     )
     const lost = yield* text("lost")
     const claimedFirst = yield* claims()
-    for (const item of claimedFirst.filter(({ ref }) => ref === lost.id)) {
-      yield* Dispatch.use((dispatch) => dispatch.attempt(item))
-    }
-    const inDoubt = (yield* claims(1, ["send_outcome"])).find((
-      { ref }
-    ) => ref === lost.id)
-    if (inDoubt === undefined) return yield* Effect.die(new Error("A lost answer is waited for."))
+    yield* attempt(claimedFirst, lost)
+    const waiting = yield* claims(1, ["send_outcome"])
+    const inDoubt = yield* required(waiting.find(({ ref }) => ref === lost.id), "A lost send waits for a callback.")
     const first = yield* text("one")
     yield* reported("p.1", "sent", first.id)
     const queued = yield* text("two")
@@ -117,16 +128,18 @@ export const scene = Effect.gen(function*() {
     const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))
     // A claim returns items in any order.
     const deliveryOf = (type: EventType) =>
-      claimed.find(({ ref }) => deliveries.some(({ id, event_type }) => id === ref && event_type === type))
-    const done = deliveryOf("message.received")
-    const open = deliveryOf("message.sent")
-    if (done === undefined || open === undefined) return yield* Effect.die(new Error("Events have deliveries."))
+      required(
+        claimed.find(({ ref }) => deliveries.some(({ id, event_type }) => id === ref && event_type === type)),
+        "Events have deliveries."
+      )
+    const done = yield* deliveryOf("message.received")
+    const open = yield* deliveryOf("message.sent")
     yield* WebhookDeliveries.use((all) => all.attempt({ claimed: done, outgoing: null }))
-    for (const item of claimed.filter(({ kind, ref }) => kind === "send" && ref === first.id)) {
-      yield* Dispatch.use((dispatch) => dispatch.attempt(item))
-    }
-    const sending = (yield* claims()).concat(claimed).find(({ ref }) => ref === queued.id)
-    if (sending === undefined) return yield* Effect.die(new Error("A send is queued."))
+    yield* attempt(claimed, first)
+    const sending = yield* required(
+      (yield* claims()).concat(claimed).find(({ ref }) => ref === queued.id),
+      "A send is queued."
+    )
     return {
       organization_id: organization.id,
       as,

@@ -29,7 +29,7 @@ export const claim = Effect.fnUntraced(
   }
 )
 
-export const refs = (claimed: ReadonlyArray<ClaimedWork>) => claimed.map(({ ref }) => ref)
+export const refs = (items: ReadonlyArray<Pick<ClaimedWork, "ref">>) => items.map(({ ref }) => ref)
 
 /** An empty queue, an organization and a lane. */
 export const start = Effect.gen(function*() {

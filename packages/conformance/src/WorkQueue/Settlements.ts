@@ -32,7 +32,7 @@ export const settlements = (it: It) => {
       assert.deepStrictEqual(yield* claim({ at: after(999_999) }), [])
     }))
 
-  it.effect("takes a release for a claim that was never made", () =>
+  it.effect("counts a released claim as if it had never been made", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
       yield* enqueue(ours, yield* newWork(lane), Fixtures.noon)
@@ -41,7 +41,7 @@ export const settlements = (it: It) => {
       assert.deepStrictEqual((yield* claim()).map(({ attempt }) => attempt), [1])
     }))
 
-  it.effect("gives a released item out again, though its lane was found without others", () =>
+  it.effect("claims a released item again, even if its lane had no other items", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
       yield* enqueue(ours, yield* newWork(lane, "webhook_delivery"), Fixtures.noon)
@@ -53,7 +53,7 @@ export const settlements = (it: It) => {
       assert.deepStrictEqual(refs(yield* claim({ at: after(2000) })), refs(claimed))
     }))
 
-  it.effect("gives back what is held longer than its lease, and nothing else", () =>
+  it.effect("releases the items whose lease has ended, and no others", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const work = yield* newWork(lane)

@@ -28,7 +28,12 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import { secretContext, type WebhookRow } from "./Webhooks.ts"
 import { validAt } from "./WebhookSecrets.ts"
 import { headersOf } from "./WebhookSignature.ts"
-import { type UnansweredCode, type WebhookAnswer, WebhookRequestFailed, WebhookTransport } from "./WebhookTransport.ts"
+import {
+  type UnansweredCode,
+  WebhookRequestFailed,
+  type WebhookResponse,
+  WebhookTransport
+} from "./WebhookTransport.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -86,7 +91,7 @@ const secrets_max = 1000
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299
 
 /** Returns the columns of an attempt that follow from the response, or from its absence. */
-const resultOf = (outcome: Result.Result<WebhookAnswer, WebhookRequestFailed>) =>
+const resultOf = (outcome: Result.Result<WebhookResponse, WebhookRequestFailed>) =>
   Result.isSuccess(outcome)
     ? {
       response_status: outcome.success.status,

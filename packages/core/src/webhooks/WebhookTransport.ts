@@ -10,7 +10,7 @@ export interface WebhookRequest {
 }
 
 /** The response of an endpoint. Only its status decides whether the attempt succeeded. */
-export interface WebhookAnswer {
+export interface WebhookResponse {
   readonly status: number
   /** The first 4 KiB of the body, as text. */
   readonly body: string
@@ -61,5 +61,5 @@ export class WebhookRequestFailed extends Schema.TaggedError<WebhookRequestFaile
  *   `blocked_address`. The address that is connected to is the one that was checked.
  */
 export class WebhookTransport extends Context.Service<WebhookTransport, {
-  readonly post: (request: WebhookRequest) => Effect.Effect<WebhookAnswer, WebhookRequestFailed>
+  readonly post: (request: WebhookRequest) => Effect.Effect<WebhookResponse, WebhookRequestFailed>
 }>()("@messaging-crm/core/WebhookTransport") {}

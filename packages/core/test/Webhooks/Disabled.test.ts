@@ -37,7 +37,7 @@ it.effect("a webhook that its endpoint disables is logged and counted, once; one
   return Effect.gen(function*() {
     const organization_id = yield* Fixtures.organization
     const { id: channel_id } = yield* Fixtures.channel(organization_id)
-    const { answer } = yield* ScriptedEndpoints
+    const { respond } = yield* ScriptedEndpoints
     const as = <A, E, R>(effect: Effect.Effect<A, E, R | CurrentActor>) =>
       effect.pipe(Effect.provideService(CurrentActor, { organization_id, member_id: null }), Effect.orDie)
     const create = as(
@@ -57,13 +57,13 @@ it.effect("a webhook that its endpoint disables is logged and counted, once; one
     const work = Effect.repeat(Worker.use(({ runOnce }) => runOnce), { until: (items) => items === 0 })
     const [gone = 0, failing = 0] = yield* counts
 
-    yield* answer(url, () => Effect.succeed({ ...ok, status: 410 }))
+    yield* respond(url, () => Effect.succeed({ ...ok, status: 410 }))
     yield* create
     yield* Effect.all([raise, raise])
     yield* work
     assert.deepStrictEqual([yield* counts, told()], [[gone + 1, failing], 1])
 
-    yield* answer(url, () => Effect.succeed({ ...ok, status: 500 }))
+    yield* respond(url, () => Effect.succeed({ ...ok, status: 500 }))
     yield* create
     yield* raise
     for (let hours = 0; hours < 5 * 24 + 2; hours++) {

@@ -69,7 +69,7 @@ describe("a hold of a channel", () => {
     assert.deepInclude(asked(999_999), { until: at(86_400) })
   })
 
-  it("is not made longer by answers to what was under way, unless they ask for more", () => {
+  it("is not made longer by responses to attempts in progress, unless they request more", () => {
     const active = Option.some(throttled({ until: at(10) }))
     assert.deepStrictEqual(Holds.throttle(active, channel_id, null, at(5)), Changes.none)
     assert.deepStrictEqual(Holds.throttle(active, channel_id, 5, at(5)), Changes.none)

@@ -1,0 +1,78 @@
+/** What callers can see of the scene after a race. */
+import { ApiKeys } from "@messaging-crm/core/ApiKeys"
+import { ChannelAccountStore } from "@messaging-crm/core/ChannelAccounts"
+import { Contacts } from "@messaging-crm/core/Contacts"
+import { Conversations } from "@messaging-crm/core/Conversations"
+import { Events } from "@messaging-crm/core/Events"
+import { Members } from "@messaging-crm/core/Members"
+import { Messages } from "@messaging-crm/core/Messages"
+import { SendStore } from "@messaging-crm/core/Sends"
+import { Tags } from "@messaging-crm/core/Tags"
+import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
+import { Webhooks } from "@messaging-crm/core/Webhooks"
+import { Effect, Option } from "effect"
+import { contactResult, conversationResult } from "./Operations.ts"
+import type { Scene } from "./Scene.ts"
+
+const byText = (values: ReadonlyArray<unknown>) => values.map((value) => JSON.stringify(value)).toSorted()
+
+/** Returns everything that callers can see of the scene, without ids and times. */
+export const observe = Effect.fnUntraced(function*(scene: Scene, results: ReadonlyArray<unknown>) {
+  const { as, channel, lost, organization_id, queued, webhook } = scene
+  return yield* as(Effect.gen(function*() {
+    const every = { cursor: null, page_size: 100 }
+    const contacts = yield* Contacts.use((all) => all.list(every))
+    const conversations = yield* Conversations.use((all) => all.list(every))
+    const threads = yield* Effect.forEach(
+      conversations.data,
+      (conversation) =>
+        Effect.map(Messages.use((all) => all.list(conversation.id, null)), ({ data }) => ({
+          ...conversationResult(conversation),
+          with: conversation.contact.external_id,
+          preview: conversation.last_activity_preview,
+          messages: byText(data.map(({ deleted_at, direction, edited_at, status, text }) => ({
+            direction,
+            status,
+            text,
+            edited: edited_at !== null,
+            deleted: deleted_at !== null
+          })))
+        }))
+    )
+    const webhooks = yield* Webhooks.use((all) => all.list({ status: null }))
+    const isActive = webhooks.some(({ id, status }) => id === webhook.id && status === "active")
+    const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))
+    const events = yield* Events.use((all) => all.list({ type: null, since: null, ...every }))
+    const account = yield* ChannelAccountStore.use((store) => store.find(organization_id, channel.id))
+    const sends = yield* Effect.forEach(
+      [queued, lost],
+      ({ id }) =>
+        SendStore.use((store) => Effect.orDie(Effect.flatMap(store.find(organization_id, id), Effect.fromOption)))
+    )
+    return {
+      results: results.map((result) => JSON.stringify(result, (key, value) => key === "send_id" ? "*" : value)),
+      contacts: byText(contacts.data.map((contact) => ({
+        ...contactResult(contact),
+        phone: contact.primary_phone,
+        preview: contact.last_activity_preview,
+        identities: contact.identities.map(({ display_name, external_id }) => [external_id, display_name])
+      }))),
+      threads: byText(threads),
+      account: Option.getOrNull(Option.map(account, ({ account_id }) => account_id.slice(channel.id.length))),
+      tags: (yield* Tags.use((all) => all.list)).map(({ name }) => name),
+      members: byText((yield* Members.use((all) => all.list)).map(({ name, role }) => ({ name, role }))),
+      keys: (yield* ApiKeys.use((all) => all.list)).map(({ revoked_at }) => revoked_at === null ? "valid" : "revoked"),
+      webhooks: byText(webhooks.map(({ event_types, status, url }) => ({ event_types, status, url }))),
+      events: byText(events.data.map(({ type }) => type)),
+      // A delivery of a webhook that was disabled meanwhile ends when a worker claims it.
+      deliveries: byText(
+        deliveries.map(({ attempt_count, event_type, failure_code, status }) =>
+          status === "pending" && !isActive
+            ? { event_type, status: "failed", failure_code: "webhook_disabled", attempt_count }
+            : { event_type, status, failure_code, attempt_count }
+        )
+      ),
+      sends: sends.map(({ failure_reason, message_id, status }) => [status, failure_reason, message_id !== null])
+    }
+  }))
+})

@@ -1,0 +1,251 @@
+/** The operations that race, by their effect on the scene. */
+import type { CurrentActor } from "@messaging-crm/core/Actor"
+import { ApiKeys, CreateApiKey } from "@messaging-crm/core/ApiKeys"
+import { ChannelAccounts, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
+import { AddNote, type Contact, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
+import { CloseConversation, type Conversation, Conversations } from "@messaging-crm/core/Conversations"
+import { Dispatch } from "@messaging-crm/core/Dispatch"
+import { WebhookDeliveryId } from "@messaging-crm/core/Ids"
+import { Members } from "@messaging-crm/core/Members"
+import { Phone } from "@messaging-crm/core/Phones"
+import { type Send, Sends, StartConversation } from "@messaging-crm/core/Sends"
+import { CreateTag, Tags } from "@messaging-crm/core/Tags"
+import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
+import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
+import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
+import { DateTime, Effect, Option, Result, Schema } from "effect"
+import { newPhone, phone, type Requirements, type Scene } from "./Scene.ts"
+
+export const contactResult = ({ city, company, notes, owner_user_id, tags }: Contact) => ({
+  city,
+  company,
+  notes,
+  owned: owner_user_id !== null,
+  tags: tags.map(({ name }) => name)
+})
+
+export const conversationResult = ({ assigned_user_id, close_category, status }: Conversation) => ({
+  assigned: assigned_user_id !== null,
+  close_category,
+  status
+})
+
+const sendResult = ({ id, status }: Send) => ({ status, send_id: id })
+
+type Operation = (scene: Scene) => Effect.Effect<unknown, { readonly _tag: string }, Requirements | CurrentActor>
+
+const started = (to: string) => ({ channel }: Scene) =>
+  Effect.map(
+    Sends.use((all) =>
+      all.start(StartConversation.make({
+        channel_id: channel.id,
+        phone: Phone.make(to),
+        template: {
+          id: "greeting",
+          components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }]
+        }
+      }))
+    ),
+    sendResult
+  )
+
+const upserted = (input: typeof UpsertContacts.Encoded): Operation => () =>
+  Effect.map(
+    ContactUpserts.use((all) => all.upsert(Schema.decodeSync(UpsertContacts)(input))),
+    (results) => results.map(Result.match({ onFailure: ({ _tag }) => _tag, onSuccess: ({ outcome }) => outcome }))
+  )
+
+const token = Schema.decodeSync(ChannelToken)("token")
+
+/** Sets a token together with an account, which is the channel's from then on. */
+const tokenOf = (account: string): Operation => ({ channel }) =>
+  ChannelAccounts.use((all) =>
+    all.setToken(
+      channel.id,
+      token,
+      Option.some({ app_id: "app", account_id: `${channel.id}.${account}`, page_id: null })
+    )
+  )
+
+/** Reports a message of the business in the network's own app. A network may report a send so, before it responds to it. */
+const fromApp = ({ channel, now, receive }: Scene, provider_message_id: string, text: string) =>
+  receive({
+    event: "message_sent",
+    channel_id: channel.id,
+    provider_message_id,
+    to: { external_id: phone, display_name: null, username: null },
+    type: "text",
+    text,
+    media: null,
+    details: null,
+    sent_at: now
+  })
+
+/** Every kind of write, by its effect on the scene. */
+export const operations: Readonly<Record<string, Operation>> = {
+  "tag": ({ conversation, tags }) =>
+    Effect.map(
+      Contacts.use((all) =>
+        all.update(conversation.contact.id, UpdateContact.make({ tag_ids: tags.slice(0, 1).map(({ id }) => id) }))
+      ),
+      contactResult
+    ),
+  "retag": ({ conversation, tags }) =>
+    Effect.map(
+      Contacts.use((all) =>
+        all.update(
+          conversation.contact.id,
+          UpdateContact.make({ tag_ids: tags.slice(1).map(({ id }) => id), city: "Rome" })
+        )
+      ),
+      contactResult
+    ),
+  "add a tag": ({ conversation, tags }) =>
+    Effect.map(
+      Contacts.use((all) =>
+        all.update(
+          conversation.contact.id,
+          UpdateContact.make({ add_tag_ids: tags.slice(1).map(({ id }) => id), remove_tag_ids: [] })
+        )
+      ),
+      contactResult
+    ),
+  "remove a tag": ({ conversation, tags }) =>
+    Effect.map(
+      Contacts.use((all) =>
+        all.update(
+          conversation.contact.id,
+          UpdateContact.make({ remove_tag_ids: tags.slice(0, 1).map(({ id }) => id) })
+        )
+      ),
+      contactResult
+    ),
+  "edit": ({ conversation }) =>
+    Effect.map(
+      Contacts.use((all) => all.update(conversation.contact.id, UpdateContact.make({ company: "Brick" }))),
+      contactResult
+    ),
+  "upsert by number": upserted({
+    match: "external_id",
+    channel_type: "phone_messaging",
+    contacts: [{ external_id: phone, first_name: "Kim", city: "Oslo" }]
+  }),
+  "upsert by email": upserted({
+    match: "primary_email",
+    contacts: [{ primary_email: "kim@acme.example", city: "Rome" }]
+  }),
+  "upsert by the same email": upserted({
+    match: "primary_email",
+    contacts: [{ primary_email: "KIM@acme.example", company: "Brick" }]
+  }),
+  "upsert by a new phone": upserted({
+    match: "primary_phone",
+    contacts: [{ primary_phone: newPhone, city: "Bonn" }]
+  }),
+  "note": ({ conversation }) =>
+    Effect.map(
+      Contacts.use((all) => all.addNote(conversation.contact.id, AddNote.make({ text: "called" }))),
+      contactResult
+    ),
+  "assign": ({ ada, conversation }) =>
+    Effect.map(
+      Conversations.use((all) => all.assign(conversation.id, { assigned_user_id: ada.id })),
+      conversationResult
+    ),
+  "unassign": ({ conversation }) =>
+    Effect.map(
+      Conversations.use((all) => all.assign(conversation.id, { assigned_user_id: null })),
+      conversationResult
+    ),
+  "close": ({ conversation }) =>
+    Effect.map(
+      Conversations.use((all) => all.close(conversation.id, CloseConversation.make({ category: "resolved" }))),
+      conversationResult
+    ),
+  "reopen": ({ conversation }) =>
+    Effect.map(Conversations.use((all) => all.reopen(conversation.id)), conversationResult),
+  "send": ({ text }) => Effect.map(text("three"), sendResult),
+  "start": started(phone),
+  "start with a new number": started(newPhone),
+  "set a token": tokenOf("one"),
+  "set another token": tokenOf("two"),
+  "create a tag": () =>
+    Effect.map(Tags.use((all) => all.create(CreateTag.make({ name: "c", color: "red" }))), ({ name }) => name),
+  "create a key": ({ ada }) =>
+    Effect.map(
+      ApiKeys.use((all) =>
+        all.create(CreateApiKey.make({ name: "CI", created_by: ada.id, scopes: ["contacts:read"], expires: "90d" }))
+      ),
+      ({ api_key }) => api_key.name
+    ),
+  "change a role": ({ ada }) => Effect.map(Members.use((all) => all.setRole(ada.id, "member")), ({ role }) => role),
+  "remove a member": ({ ada }) => Members.use((all) => all.remove(ada.id)),
+  "receive": ({ received }) => received("m.2", phone, "hello"),
+  "receive from a new number": ({ received }) => received("m.3", newPhone, "hello"),
+  "receive an edit": ({ channel, now, receive }) =>
+    receive({ event: "message_edited", channel_id: channel.id, provider_message_id: "m.1", text: "hi!", at: now }),
+  "receive a deletion": ({ channel, now, receive }) =>
+    receive({ event: "message_deleted", channel_id: channel.id, provider_message_id: "m.1", at: now }),
+  "receive an early edit": ({ channel, now, receive }) =>
+    receive({ event: "message_edited", channel_id: channel.id, provider_message_id: "m.2", text: "hello!", at: now }),
+  "delivered": ({ reported }) => reported("p.1", "delivered", null),
+  "read": ({ reported }) => reported("p.1", "read", null),
+  "change the number": ({ channel, receive }) =>
+    receive({
+      event: "identity_changed",
+      channel_id: channel.id,
+      former_external_id: phone,
+      now: { external_id: newPhone, display_name: "Kim", username: null }
+    }),
+  "learn a user ID": ({ channel, receive }) =>
+    receive({
+      event: "identity_changed",
+      channel_id: channel.id,
+      former_external_id: "DE.1",
+      now: { external_id: phone, aliases: ["DE.2"], display_name: "Kim", username: null }
+    }),
+  "hear of a message in the business's app": (scene) => fromApp(scene, "p.app", "from the app"),
+  "hear of the send as of one in the app": (scene) => fromApp(scene, `p.${scene.queued.id}`, "two"),
+  "hear that everything was read": ({ channel, now, receive }) =>
+    receive({
+      event: "messages_reported",
+      channel_id: channel.id,
+      external_id: phone,
+      status: "read",
+      until: DateTime.add(now, { days: 1 }),
+      at: now
+    }),
+  "dispatch": ({ sending }) => Dispatch.use((dispatch) => dispatch.attempt(sending)),
+  "expire the lost send": ({ inDoubt }) => Dispatch.use((dispatch) => dispatch.expireOutcome(inDoubt)),
+  "hear of the lost send": ({ lost, reported }) => reported(`p.${lost.id}`, "delivered", lost.id),
+  "hear that the lost send was read": ({ lost, reported }) => reported(`p.${lost.id}`, "read", lost.id),
+  "hear of the send": ({ queued, reported }) => reported(`p.${queued.id}`, "delivered", queued.id),
+  "move the webhook": ({ webhook }) =>
+    Effect.map(
+      Webhooks.use((all) => all.update(webhook.id, UpdateWebhook.make({ url: "https://example.com/other" }))),
+      ({ url }) => url
+    ),
+  "subscribe to less": ({ webhook }) =>
+    Effect.map(
+      Webhooks.use((all) => all.update(webhook.id, UpdateWebhook.make({ event_types: ["message.sent"] }))),
+      ({ event_types }) => event_types
+    ),
+  "replay to the webhook": ({ now, webhook }) =>
+    Effect.map(
+      WebhookReplays.use((all) => all.start(webhook.id, ReplayWebhook.make({ since: now }))),
+      ({ webhook_id }) => webhook_id === webhook.id
+    ),
+  "test the webhook": ({ webhook }) =>
+    Effect.map(WebhookDeliveries.use((all) => all.test(webhook.id)), ({ status }) => status),
+  "rotate the secret": ({ webhook }) =>
+    Effect.map(Webhooks.use((all) => all.rotateSecret(webhook.id)), ({ signing_secret }) => signing_secret.length),
+  "disable the webhook": ({ webhook }) =>
+    Effect.map(Webhooks.use((all) => all.disable(webhook.id)), ({ status }) => status),
+  "attempt the delivery": ({ open }) => WebhookDeliveries.use((all) => all.attempt({ claimed: open, outgoing: null })),
+  "retry the delivery": ({ done, webhook }) =>
+    Effect.map(
+      WebhookDeliveries.use((all) => all.retry(webhook.id, WebhookDeliveryId.make(done.ref))),
+      ({ status }) => status
+    )
+}
