@@ -261,11 +261,13 @@ it.effect("posts eight events to a webhook at a time, and each next one once ano
     const endpoints = yield* ScriptedEndpoints
     const url = "https://shop.example/webhook"
     const [posts, running, most] = [yield* Ref.make(0), yield* Ref.make(0), yield* Ref.make(0)]
-    const done = yield* Deferred.make<void>()
+    const [full, done] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
     yield* endpoints.respond(url, () =>
       Effect.gen(function*() {
         const count = yield* Ref.updateAndGet(running, (count) => count + 1)
         yield* Ref.update(most, (before) => Math.max(before, count))
+        if (count === 8) yield* Deferred.succeed(full, undefined)
+        yield* Deferred.await(full)
         yield* Effect.yieldNow
         yield* Ref.update(running, (count) => count - 1)
         if ((yield* Ref.updateAndGet(posts, (count) => count + 1)) === 30) yield* Deferred.succeed(done, undefined)
