@@ -7,9 +7,9 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, ApiKeyStore, CreateApiKey } from "@messaging-crm/core/ApiKeys"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ApiKeyId, Ids, MemberId } from "@messaging-crm/core/Ids"
-import { checksum } from "@messaging-crm/core/Secrets"
 import { DateTime, Effect, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
+import { checksum } from "../src/accounts/KeyChecksum.ts"
 
 /** Counts the lookups of keys. */
 let lookups = 0

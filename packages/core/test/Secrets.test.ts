@@ -11,12 +11,13 @@ import { hex, webCrypto } from "@messaging-crm/core/Digests"
 import { Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Phone } from "@messaging-crm/core/Phones"
-import { checksum, RootKeys, Secrets } from "@messaging-crm/core/Secrets"
+import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Cause, Effect, Exit, Layer, Option, Redacted } from "effect"
 import { crc32 } from "node:zlib"
+import { checksum } from "../src/accounts/KeyChecksum.ts"
 
 const rootKey = (byte: number) => Redacted.make(new Uint8Array(32).fill(byte))
 const [old, young, other] = [rootKey(1), rootKey(2), rootKey(3)]

@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { attemptsOf, nextAttempt } from "@messaging-crm/core/Dispatch"
 import { canonicalJson } from "@messaging-crm/core/Idempotency"
 import { ChannelId, ConversationId, MessageId, SendId } from "@messaging-crm/core/Ids"
-import { checksum } from "@messaging-crm/core/Secrets"
 import { type SendRow, SendState } from "@messaging-crm/core/Sends"
 import { render, type Template, type TemplateParameter, type TemplateValues } from "@messaging-crm/core/Templates"
 import { DateTime, Option, Result } from "effect"
+import { checksum } from "../src/accounts/KeyChecksum.ts"
 
 const id = "01990000-0000-7000-8000-000000000001"
 const at = DateTime.makeUnsafe(0)

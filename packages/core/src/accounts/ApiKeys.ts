@@ -6,7 +6,7 @@ import { type Actor, CurrentActor } from "../kernel/Actor.ts"
 import { ApiKeyId, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
-import { checksum, Secrets } from "../kernel/Secrets.ts"
+import { Secrets } from "../kernel/Secrets.ts"
 import { trimmedText } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
@@ -22,6 +22,7 @@ import {
   Scope,
   window_seconds
 } from "./ApiKey.ts"
+import { checksum } from "./KeyChecksum.ts"
 import { mayHoldKeys, MemberNotFound, type MemberRow, MemberRows, MemberStore, unlessLeft } from "./Members.ts"
 
 // ---------------------------------------------------------------- data

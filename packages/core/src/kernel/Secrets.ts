@@ -7,7 +7,8 @@ const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 const encodeBase64Url = Schema.encodeSync(Schema.Uint8ArrayFromBase64Url)
 const decodeBase64Url = Schema.decodeUnknownOption(Schema.Uint8ArrayFromBase64Url)
-const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+/** The digits of base62, in their order. */
+export const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 /**
  * The root keys, 32 bytes each. The first signs and encrypts; all verify and
@@ -144,23 +145,4 @@ const randomBase62 = (random: Randomness, length: number): string => {
     }
   }
   return text
-}
-
-const crcTable = Uint32Array.from({ length: 256 }, (_, index) => {
-  let value = index
-  for (let bit = 0; bit < 8; bit++) value = value & 1 ? 0xedb88320 ^ (value >>> 1) : value >>> 1
-  return value
-})
-
-/** Returns the CRC-32 of ASCII text as six base62 characters, most significant first. */
-export const checksum = (text: string): string => {
-  let crc = 0xffffffff
-  for (const byte of encoder.encode(text)) crc = (crcTable[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8)
-  let rest = (crc ^ 0xffffffff) >>> 0
-  let digits = ""
-  for (let place = 0; place < 6; place++) {
-    digits = base62[rest % 62] + digits
-    rest = Math.floor(rest / 62)
-  }
-  return digits
 }

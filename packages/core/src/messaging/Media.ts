@@ -4,21 +4,7 @@
  * A link gives access to one file for an hour, without a key. Every read of a
  * message makes a new link; links are not stored.
  */
-import {
-  Cause,
-  Clock,
-  Context,
-  DateTime,
-  Duration,
-  Effect,
-  Layer,
-  Option,
-  Predicate,
-  Schema,
-  SchemaGetter,
-  SchemaIssue,
-  Stream
-} from "effect"
+import { Cause, Clock, Context, DateTime, Duration, Effect, Layer, Option, Predicate, Schema, Stream } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { Ids, MediaId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
@@ -28,46 +14,14 @@ import { Text } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
+import { FileBytes, type FileStream, type FileUnavailable, inSlices, slice_bytes } from "./MediaBytes.ts"
 
 // ---------------------------------------------------------------- data
 
+export { FileAbsent, type FileStream, FileUnavailable, slice_bytes } from "./MediaBytes.ts"
+
 export const MediaKind = Schema.Literals(["image", "video", "audio", "document", "sticker"])
 export type MediaKind = typeof MediaKind.Type
-
-/** The provider has no such file any more. Its message is stored without it. */
-export class FileAbsent extends Schema.TaggedError<FileAbsent>()("FileAbsent", {}) {}
-
-/** The file cannot be read at the moment, so its message is not stored either: the event should be repeated later. */
-export class FileUnavailable extends Schema.TaggedError<FileUnavailable>()("FileUnavailable", {}) {}
-
-/** The bytes of a file as they arrive, in chunks of any size. */
-export type FileStream = Stream.Stream<Uint8Array, FileAbsent | FileUnavailable>
-
-/** The bytes of a file: in memory, or as a stream that is read once the file is stored. */
-export type FileBytes = Uint8Array | FileStream
-
-const isFileBytes = (value: unknown): value is FileBytes => Predicate.isUint8Array(value) || Stream.isStream(value)
-
-const concat = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const whole = new Uint8Array(chunks.reduce((total, { byteLength }) => total + byteLength, 0))
-  chunks.reduce((start, chunk) => (whole.set(chunk, start), start + chunk.byteLength), 0)
-  return whole
-}
-
-/** Schema of a file's bytes: base64 in JSON, for which a stream is read to its end. */
-const FileBytes = Schema.Uint8ArrayFromBase64.pipe(
-  Schema.decodeTo(Schema.declare(isFileBytes), {
-    decode: SchemaGetter.passthroughSubtype(),
-    encode: SchemaGetter.transformEffect((bytes) =>
-      Predicate.isUint8Array(bytes)
-        ? Effect.succeed(bytes)
-        : Stream.runCollect(bytes).pipe(
-          Effect.map(concat),
-          Effect.mapError(() => new SchemaIssue.InvalidValue({ expected: "a readable file" }))
-        )
-    )
-  })
-)
 
 /** A file as a provider delivers it with a message. */
 export const ReceivedMedia = Schema.Struct({
@@ -127,9 +81,6 @@ export const MediaRows = Changes.rows<MediaFile>()({
   unique: null,
   activity: null
 })
-
-/** The bytes that one statement writes or reads. A process holds no more of a file than this. */
-export const slice_bytes = 262_144
 
 /** How long a file can be unfinished. After that its slices are removed. */
 const unfinished_age_max = Duration.days(1)
@@ -199,9 +150,6 @@ const purpose = "media"
 /** The fields of a media description whose file is not stored. */
 const unstored = { id: null, byte_size: null }
 
-/** The file is larger than the limit. */
-class TooLarge extends Schema.TaggedError<TooLarge>()("TooLarge", {}) {}
-
 /** A file that a link opened. */
 export interface OpenedFile {
   readonly organization_id: OrganizationId
@@ -210,36 +158,6 @@ export interface OpenedFile {
   readonly read: (start: number, end: number) => Stream.Stream<Uint8Array>
   readonly expires_in: Duration.Duration
 }
-
-/** Cuts chunks of any size into slices, and passes each on with its place. Returns the number of bytes. */
-const inSlices = Effect.fnUntraced(function*(
-  bytes: FileStream,
-  take: (slice: { readonly start: number; readonly bytes: Uint8Array }) => Effect.Effect<void>
-) {
-  const buffer = new Uint8Array(slice_bytes)
-  let [start, filled] = [0, 0]
-  const flush = Effect.suspend(() => {
-    const slice = { start, bytes: buffer.slice(0, filled) }
-    start += filled
-    filled = 0
-    return slice.bytes.byteLength === 0 ? Effect.void : take(slice)
-  })
-  yield* Stream.runForEach(
-    bytes,
-    Effect.fnUntraced(function*(chunk) {
-      if (start + filled + chunk.byteLength > limits.media_bytes_max) return yield* new TooLarge()
-      for (let taken = 0; taken < chunk.byteLength;) {
-        const part = chunk.subarray(taken, taken + slice_bytes - filled)
-        buffer.set(part, filled)
-        filled += part.byteLength
-        taken += part.byteLength
-        if (filled === slice_bytes) yield* flush
-      }
-    })
-  )
-  yield* flush
-  return start
-})
 
 export class Media extends Context.Service<Media, {
   /** Returns the description with a new link. No two links are equal. */
