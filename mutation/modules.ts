@@ -20,6 +20,7 @@ export const modules: Readonly<Record<string, Module>> = {
     files: [
       "core/src/webhooks/WebhookSignature.ts",
       "core/src/kernel/Secrets.ts",
+      "core/src/accounts/KeyChecksum.ts",
       "core/src/kernel/Digests.ts",
       "provider-cloud/src/SignedBodies.ts",
       "client/src/WebhookSignature.ts"

@@ -54,7 +54,7 @@ const orders = Array.from({ length: 15 }, (_, before) => [1, 2, 3, 4, 5].map((st
   .flat()
 
 for (const [what, tell] of Object.entries(tells)) {
-  it.effect(`leave an erased contact without the name that ${what} tells meanwhile`, () =>
+  it.effect(`leave an erased contact without the name that ${what} reports meanwhile`, () =>
     Effect.gen(function*() {
       const { begin, context } = yield* stage(stores)
       for (const [before, steps] of orders) {

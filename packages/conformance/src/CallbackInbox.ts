@@ -40,7 +40,7 @@ const start = Effect.gen(function*() {
 const none: CallbackBacklog = { count: 0, oldest_received_at: null }
 
 export const suite = (it: It, { runs }: Options) => {
-  it.effect("gives a body out once it is due, as it came, with its claim's token and number", () =>
+  it.effect("claims a body once it is due, unchanged, with the claim's token and number", () =>
     Effect.gen(function*() {
       yield* start
       const stored = yield* insert(bytes("{}"))
@@ -122,7 +122,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(idsOf(yield* claim(after(3), 2)), [later.id])
     }))
 
-  it.effect("gives organizations turns, so that many bodies of one do not delay those of another", () =>
+  it.effect("claims by turns of the organizations, so that many bodies of one do not delay those of another", () =>
     Effect.gen(function*() {
       const store = yield* start
       const storeFor = Effect.fnUntraced(function*(channel_id: ChannelId, millis: number) {
@@ -174,7 +174,7 @@ export const suite = (it: It, { runs }: Options) => {
       )
     }))
 
-  it.effect("gives a body out again when its lease is over, and then only the last claim postpones it", () =>
+  it.effect("claims a body again after its lease ends, and then only the last claim can postpone it", () =>
     Effect.gen(function*() {
       const store = yield* start
       yield* insert(bytes("{}"))

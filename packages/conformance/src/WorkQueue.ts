@@ -11,7 +11,7 @@ import { claim, enqueue, newWork, refs, start, throttle } from "./WorkQueue/Scen
 import { settlements } from "./WorkQueue/Settlements.ts"
 
 export const suite = (it: It, { runs }: Options) => {
-  it.effect("gives out what is due, once, with the claim's token and its number", () =>
+  it.effect("claims a due item once, with the claim's token and number", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
       const work = yield* newWork(lane)

@@ -40,7 +40,7 @@ const authenticate = (key: string) =>
   ApiKeys.use((keys) => Effect.flatMap(keys.digest(Redacted.make(key)), keys.authenticate))
 
 describe("an API key", () => {
-  it.effect("is 37 random characters and their checksum, and speaks for the member that it was created for", () =>
+  it.effect("is 37 random characters and their checksum, and acts for the member that it was created for", () =>
     Effect.gen(function*() {
       const { as, organization_id, owner } = yield* founded
       const { api_key, key } = yield* as(create(owner.id))

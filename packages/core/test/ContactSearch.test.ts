@@ -27,7 +27,7 @@ it.prop("a query finds every text that it is contained in, in any case", {
   }
 })
 
-it("a query finds a word that goes on after its final sigma", () => {
+it("a query finds a word that continues after its final sigma", () => {
   const text = searchText({ ...contact, first_name: "ΝΙΚΟΣΤΡΑΤΟΣ" })
   for (const query of ["ΝΙΚΟΣ", "Νικος", "νικοσ", "ΤΟΣ", "τος"]) assert.isTrue(isFound(text, query), query)
 })

@@ -52,7 +52,7 @@ it.effect("gives none after the wait, while another key gets one", () =>
 const step = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 11 })))
 
 it.effect.prop(
-  "loses no slot, whoever is interrupted, fails, waits in vain or ends",
+  "loses no slot when an execution is interrupted, fails, waits in vain, or ends",
   { steps: Arbitrary.array(step, { minLength: 1, maxLength: 40 }) },
   ({ steps }) =>
     Effect.gen(function*() {

@@ -187,7 +187,7 @@ describe("a template", () => {
   const button = (...parameters: ReadonlyArray<TemplateParameter>) =>
     ({ type: "button", sub_type: "quick_reply", index: 0, parameters }) as const
 
-  it("takes a file for the header of its format, amounts and times for a body, and a payload for a quick reply", () => {
+  it("accepts a file for the header of its format, amounts and times for a body, and a payload for a quick reply", () => {
     for (const [format, file] of Object.entries(files)) {
       for (const more of [[], [button()], [button(payload)], [button({ type: "text", text: "DISPUTE" })]]) {
         const values = [header(file), amounts, ...more]

@@ -48,7 +48,7 @@ export const events = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(works.toSorted(byLane), expected.toSorted(byLane))
     }), { arbitrary: { runs } })
 
-  it.effect("keeps the resource of an event if a webhook that gets it asks for it", () =>
+  it.effect("stores the resource of an event if a webhook that gets it requests it", () =>
     Effect.gen(function*() {
       const store = yield* WebhookDeliveryStore
       const contact_id = ContactId.make(yield* Fixtures.uuid)

@@ -13,7 +13,7 @@ import { after, type It, type Options, outcome } from "../Fixtures.ts"
 import { claim, claimed, contactOf, findRecord, newTag, newWork, record, tagNames } from "./Fixtures.ts"
 
 export const works = (it: It) => {
-  it.effect("gives a fifo lane's items out in the order of their insertion, of one commit and of several", () =>
+  it.effect("claims a fifo lane's items in the order of their insertion, by one commit or by several", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const lane = yield* Fixtures.uuid

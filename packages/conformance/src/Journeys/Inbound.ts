@@ -166,7 +166,7 @@ export const suite = (storage: Storage) => {
         assert.lengthOf(data, 3)
       }))
 
-    it.effect("takes no ID of digits alone for a number, because a network may count its users", () =>
+    it.effect("treats no ID of digits alone as a number, because a network can count its users", () =>
       Effect.gen(function*() {
         const { as, channel } = yield* begin
         const from = { external_id: "4915112345678", aliases: ["15551234567"], display_name: null, username: null }

@@ -75,7 +75,7 @@ export const suite = (storage: Storage) => {
         assert.strictEqual((yield* get(next.id)).status, "sent")
       }))
 
-    it.effect("waits as long as the provider asks", () =>
+    it.effect("waits as long as the provider requests", () =>
       Effect.gen(function*() {
         const { get, provider, start } = yield* begin
         yield* provider.respond(() =>

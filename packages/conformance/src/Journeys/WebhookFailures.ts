@@ -85,7 +85,7 @@ export const suite = (storage: Scene.Storage) => {
         assert.strictEqual(new Set(all.map(({ headers }) => headers["webhook-id"])).size, 1)
       }))
 
-    it.effect("gets the time that it asks for, up to an hour or twice the usual", () =>
+    it.effect("gets the time that it requests, up to an hour or twice the usual", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
         const { respond, posted } = yield* subscribe("conversation.closed")

@@ -54,7 +54,7 @@ const asking = Effect.gen(function*() {
 
 export const suite = (storage: Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("the resource of an event", (it) => {
-    it.effect("is what callers read after the change, for those webhooks alone that ask for it", () =>
+    it.effect("is what callers read after the change, only for webhooks that request it", () =>
       Effect.gen(function*() {
         const { as, bare, last, organization_id, received, reported, start } = yield* asking
         const media = { kind: "image", mime_type: "image/png", filename: "a.png", transcript: null } as const
@@ -100,7 +100,7 @@ export const suite = (storage: Storage) => {
         }
       }).pipe(Effect.orDie))
 
-    it.effect("is posted as it was by retries and replays, while the webhook asks for it", () =>
+    it.effect("is posted unchanged by retries and replays, while the webhook requests it", () =>
       Effect.gen(function*() {
         const { as, close, subscribe, subscribeWith } = yield* begin
         const since = yield* DateTime.now

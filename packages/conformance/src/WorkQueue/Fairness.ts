@@ -6,7 +6,7 @@ import { after, type It } from "../Fixtures.ts"
 import { claim, enqueue, newWork, refs, start, throttle } from "./Scene.ts"
 
 export const fairness = (it: It) => {
-  it.effect("gives an organization only as many as the caller can hold of one, and returns the cap of each lane", () =>
+  it.effect("claims of an organization at most the given maximum, and returns the cap of each lane", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const theirs = yield* Fixtures.organization

@@ -42,7 +42,7 @@ describe("the next attempt", () => {
     assert.deepStrictEqual([delayOf(9, null, 0), delayOf(9, null, 1)], [21.6 * 3_600_000, 26.4 * 3_600_000])
   })
 
-  it.prop("waits as long as the endpoint asks, up to twice the usual delay or an hour", {
+  it.prop("waits as long as the endpoint requests, up to twice the usual delay or an hour", {
     attempts: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 })),
     asked: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 200_000_000 })),
     thousandths: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1000 })))

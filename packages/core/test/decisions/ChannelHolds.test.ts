@@ -50,7 +50,7 @@ describe("a hold of a channel", () => {
     assert.deepStrictEqual(Holds.throttle(Option.some(paused), channel_id, 60, at(9)), Changes.none)
   })
 
-  it("throttles for the time that is asked for, else longer each time that follows closely, up to eight seconds", () => {
+  it("throttles for the requested time, or else for longer after each close repetition, up to eight seconds", () => {
     let row = none
     let now = noon
     const lengths: Array<number> = []

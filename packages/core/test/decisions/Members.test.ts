@@ -27,7 +27,7 @@ const change = (
 const [ada, bob] = [member(1, "owner"), member(2, "owner")]
 const leaving = [{ left_at: now }, { role: "admin" }, { role: "member" }] as const
 
-it("the last owner neither leaves nor becomes something else", () => {
+it("the last owner can neither leave nor change their role", () => {
   for (const set of leaving) {
     for (const other of [Option.none(), Option.some(member(2, "admin")), Option.some(member(2, "owner", now))]) {
       assert.deepStrictEqual(change({ found: Option.some(ada), other }, set), Result.fail(new LastOwner()))
