@@ -1,4 +1,6 @@
-/** The texts of errors that the OpenAPI document shows as examples. The responses are made from the same texts. */
+/** The texts of errors with several uses: responses, the results of single contacts, and the examples of the OpenAPI document. */
+import type { CustomValueInvalid, ReferenceUnknown } from "@messaging-crm/core/Contacts"
+import { limits } from "@messaging-crm/core/Limits"
 
 /** The code, the message, and the field at fault of an error. */
 export interface ErrorText<Code extends string = string> {
@@ -13,6 +15,9 @@ const text = <const Code extends string>(
   param: string | null = null
 ): ErrorText<Code> => ({ code, message, param })
 
+/** The maximum size of a body, for readers. */
+export const body_max = `${limits.body_bytes_max / 1024} KiB`
+
 // ------------------------------------------------- errors of every operation
 
 export const invalidJson = text(
@@ -25,7 +30,7 @@ export const unknownField = (name: string) =>
 
 export const missingIdempotencyKey = text(
   "missing_idempotency_key",
-  "The Idempotency-Key header is missing or invalid. Send 8 to 200 printable ASCII characters.",
+  `The Idempotency-Key header is missing or invalid. Send ${limits.idempotency_key_chars_min} to ${limits.idempotency_key_chars_max} printable ASCII characters.`,
   "Idempotency-Key"
 )
 
@@ -53,7 +58,7 @@ export const requestProcessing = text(
 
 export const bodyTooLarge = text(
   "body_too_large",
-  "The body exceeds 64 KiB (65,536 bytes). Send less data in one request."
+  `The body exceeds ${body_max} (${limits.body_bytes_max.toLocaleString("en")} bytes). Send less data in one request.`
 )
 
 export const unsupportedMediaType = text(
@@ -75,7 +80,7 @@ export const storageExhausted = (limit: number) =>
 
 export const internalError = text(
   "internal_error",
-  "An internal error occurred. You can safely retry a read. Retry a write only with the same Idempotency-Key. If it recurs, contact the operator and quote this request_id."
+  "An internal error occurred. Retry a read, or a write with the same Idempotency-Key. If it recurs, contact the operator and quote this request_id."
 )
 
 export const searchTimeout = text(
@@ -88,7 +93,54 @@ export const providerUnavailable = text(
   "The messaging provider is unavailable. Nothing was changed. Wait the number of seconds in the Retry-After header, then retry."
 )
 
+// ------------------------------------------------- errors of a contact
+
+export const contactUnnamed = text(
+  "invalid_input",
+  "A contact must have a first name, last name, phone, or email. Send at least one of them.",
+  "first_name"
+)
+
+export const contactAmbiguous = (match: string) =>
+  text(
+    "conflict",
+    `More than one contact has this ${match}. Make the value unique, or match by another field.`,
+    match
+  )
+
+export const customValueInvalid = ({ param, type }: CustomValueInvalid) =>
+  text("invalid_input", `${param} must be a valid value for a ${type} field.`, param)
+
+/** Where the ids of a field are listed. */
+const listOf = (param: string): string => {
+  switch (param) {
+    case "channel_id":
+      return "GET /channels"
+    case "tag_ids":
+    case "add_tag_ids":
+    case "remove_tag_ids":
+      return "GET /tags"
+    case "owner_user_id":
+    case "assigned_user_id":
+      return "GET /members"
+    default:
+      return "GET /contact-fields"
+  }
+}
+
+export const referenceUnknown = ({ param, value }: ReferenceUnknown) =>
+  text(
+    "invalid_input",
+    `${param}: ${JSON.stringify(value)} does not exist in this organization. List valid values with ${listOf(param)}.`,
+    param
+  )
+
 // ------------------------------------------------- conflicts of one operation
+
+export const concurrentChanges = text(
+  "conflict",
+  "Other requests kept changing the resource at the same time, so this request changed nothing. Retry it."
+)
 
 export const tagsTooMany = (limit: number) =>
   text(

@@ -21,7 +21,7 @@ import type { Send, SendMessage, StartConversation } from "@messaging-crm/core/S
 import type { CreateTag, Tag } from "@messaging-crm/core/Tags"
 import type { Template, TemplateChoice } from "@messaging-crm/core/Templates"
 import { Context } from "effect"
-import type { ErrorText } from "./ErrorTexts.ts"
+import { contactAmbiguous, type ErrorText } from "./ErrorTexts.ts"
 
 /** The examples of one operation: request bodies by name, the response, and its error with the code `conflict`. */
 export interface Exchange {
@@ -149,7 +149,7 @@ export const contact: typeof Contact.Encoded = {
   lifecycle_stage: "customer",
   custom_values: { [contact_field_id]: "blue" },
   identities: [{
-    id: "019aa0c2-5b00-7000-8000-000000000009",
+    id: "019aa0c2-5b00-7000-8000-00000000000e",
     channel_type: "phone_messaging",
     external_id: phone,
     display_name: "Kim B.",
@@ -200,11 +200,7 @@ export const upsertedContacts = {
     {
       outcome: "failed",
       contact_id: null,
-      error: {
-        code: "conflict",
-        message: "More than one contact has this primary_email. Make the value unique, or match by another field.",
-        param: "primary_email"
-      }
+      error: contactAmbiguous("primary_email")
     }
   ]
 }
@@ -284,7 +280,7 @@ export const message: typeof Message.Encoded = {
 
 export const inboundMessage: typeof Message.Encoded = {
   ...message,
-  id: "019aa0c2-5b00-7000-8000-00000000000a",
+  id: "019aa0c2-5b00-7000-8000-00000000000f",
   direction: "inbound",
   type: "text",
   text: "When is order 4711 ready?",

@@ -13,14 +13,10 @@ import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Returns the outcome of one contact of an upsert as callers see it. */
-const toResult = (result: UpsertResult): Effect.Effect<typeof UpsertedContacts.Type["results"][number]> =>
+const toResult = (result: UpsertResult): typeof UpsertedContacts.Type["results"][number] =>
   Result.isSuccess(result)
-    ? Effect.succeed({ outcome: result.success.outcome, contact_id: result.success.id, error: null })
-    : Effect.map(Effect.flip(ErrorMapping.contactRejected(result.failure)), ({ error: { code, message, param } }) => ({
-      outcome: "failed",
-      contact_id: null,
-      error: { code, message, param }
-    }))
+    ? { outcome: result.success.outcome, contact_id: result.success.id, error: null }
+    : { outcome: "failed", contact_id: null, error: ErrorMapping.rejectionText(result.failure) }
 
 /** Layer that serves `/contacts`. */
 export const layer = HttpApiBuilder.group(
@@ -48,8 +44,7 @@ export const layer = HttpApiBuilder.group(
       upsert: ({ endpoint, payload }) =>
         Responses.written(endpoint)(({ encode, record }) =>
           upserts.upsert(payload, {
-            encode: (results) =>
-              Effect.flatMap(Effect.forEach(results, toResult), (shown) => encode({ results: shown })),
+            encode: (results) => encode({ results: results.map(toResult) }),
             record
           })
         ).pipe(KeyErrors.translated),

@@ -2,20 +2,12 @@
 import type { CustomValueInvalid, ReferenceUnknown, TagsTooMany } from "@messaging-crm/core/Contacts"
 import type { UpsertRejection } from "@messaging-crm/core/ContactUpserts"
 import type { TemplateNotApproved, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
-import { Effect } from "effect"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
-import { addResponseHeaders } from "../middleware/Headers.ts"
+import * as KeyErrors from "../middleware/KeyErrors.ts"
 
-/** Not stored under the idempotency key, because a retry can succeed. */
-export const concurrentChanges = () =>
-  Effect.andThen(
-    addResponseHeaders({ "retry-after": "1" }),
-    Errors.fail(
-      "conflict",
-      "Other requests kept changing the resource at the same time, so this request changed nothing. Retry it."
-    )
-  )
+/** A retry can succeed, so the response is not recorded under the idempotency key. */
+export const concurrentChanges = () => KeyErrors.failUnrecorded(Texts.concurrentChanges)
 
 export const cursorInvalid = () =>
   Errors.invalid(
@@ -23,73 +15,37 @@ export const cursorInvalid = () =>
     "The cursor is not valid for this list and these filters. Request the first page without a cursor."
   )
 
-export const contactUnnamed = () =>
-  Errors.invalid(
-    "first_name",
-    "A contact must have a first name, last name, phone, or email. Send at least one of them."
-  )
+export const contactUnnamed = () => Errors.failWith(Texts.contactUnnamed)
 
-/** Where the ids of a field are listed. */
-const listOf = (param: string): string => {
-  switch (param) {
-    case "channel_id":
-      return "GET /channels"
-    case "tag_ids":
-    case "add_tag_ids":
-    case "remove_tag_ids":
-      return "GET /tags"
-    case "owner_user_id":
-    case "assigned_user_id":
-      return "GET /members"
-    default:
-      return "GET /contact-fields"
-  }
-}
+export const referenceUnknown = (error: ReferenceUnknown) => Errors.failWith(Texts.referenceUnknown(error))
 
-export const referenceUnknown = ({ param, value }: ReferenceUnknown) =>
-  Errors.invalid(
-    param,
-    `${param}: ${JSON.stringify(value)} does not exist in this organization. List valid values with ${listOf(param)}.`
-  )
-
-export const customValueInvalid = ({ param, type }: CustomValueInvalid) =>
-  Errors.invalid(param, `${param} must be a valid value for a ${type} field.`)
+export const customValueInvalid = (error: CustomValueInvalid) => Errors.failWith(Texts.customValueInvalid(error))
 
 export const tagsTooMany = ({ limit }: TagsTooMany) => Errors.failWith(Texts.tagsTooMany(limit))
 
-/** The rejection of one contact of an upsert. */
-interface Rejected {
-  readonly error: {
-    readonly code: "conflict" | "invalid_input" | "not_found"
-    readonly message: string
-    readonly param: string | null
-  }
-}
-
-/** Fails with what is wrong with one of many contacts. */
-export const contactRejected = (rejected: UpsertRejection): Effect.Effect<never, Rejected> => {
+/** Returns what is wrong with one of many contacts. */
+export const rejectionText = (
+  rejected: UpsertRejection
+): Texts.ErrorText<"conflict" | "invalid_input" | "not_found"> => {
   switch (rejected._tag) {
     case "ContactUnnamed":
-      return contactUnnamed()
+      return Texts.contactUnnamed
     case "CustomValueInvalid":
-      return customValueInvalid(rejected)
+      return Texts.customValueInvalid(rejected)
     case "ReferenceUnknown":
-      return referenceUnknown(rejected)
+      return Texts.referenceUnknown(rejected)
     case "TagsTooMany":
-      return tagsTooMany(rejected)
+      return Texts.tagsTooMany(rejected.limit)
     case "ContactAmbiguous":
-      return Errors.fail(
-        "conflict",
-        `More than one contact has this ${rejected.match}. Make the value unique, or match by another field.`,
-        rejected.match
-      )
+      return Texts.contactAmbiguous(rejected.match)
     case "ConcurrentChanges":
-      return Errors.fail(
-        "conflict",
-        "Concurrent requests kept changing the contact. Send it again with a new Idempotency-Key."
-      )
+      return {
+        code: "conflict",
+        message: "Concurrent requests kept changing the contact. Send it again with a new Idempotency-Key.",
+        param: null
+      }
     case "ContactNotFound":
-      return Errors.fail("not_found", "The contact was not found.")
+      return { code: "not_found", message: "The contact was not found.", param: null }
   }
 }
 

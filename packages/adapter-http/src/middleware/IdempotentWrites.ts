@@ -12,19 +12,16 @@ import type { HttpApiEndpoint } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { IdempotentWrites, RequestBody, rulesFor } from "../api/Pipeline.ts"
-import { ResponseHeaders } from "./Headers.ts"
 import * as KeyErrors from "./KeyErrors.ts"
 import { CurrentRecording, toResponse } from "./Responses.ts"
 import { pathOf } from "./Routes.ts"
 
 const encoder = new TextEncoder()
 
-/** The errors that are recorded, because the operation decided them. After any other error the key can be used again. */
+/** The errors that are recorded, because the operation decided them. After any other error, and after `failUnrecorded`, the key can be used again. */
 const recordedStatuses: Readonly<Record<string, number>> = { conflict: 409, not_found: 404 }
 
-/** Returns the status of an error that is recorded. An error with `Retry-After` is not. */
-const statusOf = (error: unknown, headers: Readonly<Record<string, string>>): number | undefined => {
-  if ("retry-after" in headers) return undefined
+const recordedStatusOf = (error: unknown): number | undefined => {
   // The errors of a handler are bodies of `api/Errors.ts`, with or without headers; their type is hidden from a middleware.
   const body = error as { readonly error?: { readonly code: string } }
   return body.error === undefined ? undefined : recordedStatuses[body.error.code]
@@ -41,9 +38,9 @@ const asRecorded = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServe
   httpEffect.pipe(
     Effect.map(toRecorded),
     Effect.catch((error) =>
-      Effect.flatMap(ResponseHeaders, (headers): Effect.Effect<EncodedResponse, E> => {
-        const status = statusOf(error, headers)
-        return status === undefined
+      Effect.flatMap(KeyErrors.isUnrecorded, (isUnrecorded): Effect.Effect<EncodedResponse, E> => {
+        const status = recordedStatusOf(error)
+        return isUnrecorded || status === undefined
           ? Effect.fail(error)
           : Effect.succeed({ status, body: encoder.encode(JSON.stringify(error)) })
       })
@@ -105,6 +102,7 @@ export const layer = Layer.effect(
       const isAbsent = header === undefined && policy === "optional"
       const key = parseKey(header ?? "")
       if (!isAbsent && Option.isNone(key)) return yield* Errors.failWith(Texts.missingIdempotencyKey)
+      // Only now, so that a write without its key fails with `missing_idempotency_key`, whatever its body is.
       if (flaw !== null) return yield* Errors.invalid(flaw.param, flaw.message)
       if (Option.isNone(key)) return yield* httpEffect
       const outcome = yield* idempotency.once(

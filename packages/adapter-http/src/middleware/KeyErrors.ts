@@ -3,7 +3,7 @@ import { StorageExhausted } from "@messaging-crm/core/StorageUse"
 import { Effect } from "effect"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
-import { addResponseHeaders } from "./Headers.ts"
+import { addResponseHeaders, ResponseHeaders } from "./Headers.ts"
 
 /** Errors of an idempotency key and of its record. */
 type KeyError = IdempotencyConflict | RequestProcessing | StorageExhausted
@@ -11,13 +11,22 @@ type KeyError = IdempotencyConflict | RequestProcessing | StorageExhausted
 const isKeyError = (error: unknown): error is KeyError =>
   error instanceof IdempotencyConflict || error instanceof RequestProcessing || error instanceof StorageExhausted
 
+/**
+ * Fails with an error that is not recorded under the idempotency key, because a retry can succeed. `Retry-After` is a header
+ * of the response and not of the error, because other errors of the same status have none.
+ */
+export const failUnrecorded = <Code extends string>(text: Texts.ErrorText<Code>) =>
+  Effect.andThen(addResponseHeaders({ "retry-after": "1" }), Errors.failWith(text))
+
+/** Returns whether the current request failed with `failUnrecorded`. */
+export const isUnrecorded = Effect.map(ResponseHeaders, (headers) => "retry-after" in headers)
+
 const toApiError = Effect.fnUntraced(function*(error: KeyError) {
   switch (error._tag) {
     case "IdempotencyConflict":
       return yield* Errors.failWith(Texts.idempotencyConflict)
     case "RequestProcessing":
-      yield* addResponseHeaders({ "retry-after": "1" })
-      return yield* Errors.failWith(Texts.requestProcessing)
+      return yield* failUnrecorded(Texts.requestProcessing)
     case "StorageExhausted":
       // Records are removed hourly.
       return yield* Errors.failUntil(Texts.storageExhausted(error.limit), 3600)

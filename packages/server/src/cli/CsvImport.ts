@@ -23,38 +23,40 @@ export interface BatchOutcome {
 /** The file has no header line. */
 export class FileEmpty extends Data.TaggedError("FileEmpty")<{}> {}
 
-/** Returns the explanation that the API would answer with. */
-const asAnswered = (rejection: Effect.Effect<never, { readonly error: Explanation }>) =>
-  Effect.map(Effect.flip(rejection), ({ error: { message, param } }): Explanation => ({ message, param }))
-
-const explainRejection = (rejected: RowRejected): Effect.Effect<Explanation> => {
+const explainRejection = (rejected: RowRejected): Explanation => {
   switch (rejected._tag) {
     case "SchemaError":
-      return Effect.succeed(explain(rejected.issue))
+      return explain(rejected.issue)
     case "TagUnknown":
-      return Effect.succeed({ param: "tags", message: `tags: No tag has the name "${rejected.name}".` })
+      return {
+        param: "tags",
+        message: `tags: No tag is named "${rejected.name}". Create it, or remove it from the line.`
+      }
     case "KeyMissing":
-      return Effect.succeed({ param: rejected.column, message: `${rejected.column} is required: it is the key.` })
+      return {
+        param: rejected.column,
+        message: `${rejected.column} is required because it is the key. Fill the cell.`
+      }
     case "TextBroken":
-      return Effect.succeed({ param: rejected.column, message: `${rejected.column} is not text in UTF-8.` })
+      return { param: rejected.column, message: `${rejected.column} is not text in UTF-8.` }
     case "CellsMismatch":
-      return Effect.succeed({
+      return {
         param: null,
         message: `The line has ${rejected.cells} cells, but the file has ${rejected.columns} columns.`
-      })
+      }
     default:
-      return asAnswered(ErrorMapping.contactRejected(rejected))
+      return ErrorMapping.rejectionText(rejected)
   }
 }
 
 /** Explains a bad line with the file's own column names. */
-const explainLine = (table: Table, line: number, rejected: RowRejected) =>
-  Effect.map(explainRejection(rejected), ({ message, param }): BadLine => {
-    const column = table.columns.find((one) => one.param === param)
-    return param === null || column === undefined
-      ? { line, param, message }
-      : { line, param: column.name, message: message.replace(param, column.name) }
-  })
+const explainLine = (table: Table, line: number, rejected: RowRejected): BadLine => {
+  const { message, param } = explainRejection(rejected)
+  const column = table.columns.find((one) => one.param === param)
+  return param === null || column === undefined
+    ? { line, param, message }
+    : { line, param: column.name, message: message.replace(param, column.name) }
+}
 
 const importBatch = Effect.fnUntraced(function*(table: Table, update: UpsertKey | null, rows: ReadonlyArray<Csv.Row>) {
   const all = rows.map(({ cells }) => cells)
@@ -63,17 +65,15 @@ const importBatch = Effect.fnUntraced(function*(table: Table, update: UpsertKey 
   )
   const counted = (wanted: string) =>
     results.filter((result) => Result.isSuccess(result) && result.success === wanted).length
-  const bad = yield* Effect.forEach(rows, ({ line }, index) => {
+  const bad = rows.flatMap(({ line }, index) => {
     const result = results[index]
-    return result !== undefined && Result.isFailure(result)
-      ? Effect.asSome(explainLine(table, line, result.failure))
-      : Effect.succeedNone
+    return result !== undefined && Result.isFailure(result) ? [explainLine(table, line, result.failure)] : []
   })
   return {
     created: counted("created"),
     unchanged: counted("unchanged"),
     updated: counted("updated"),
-    bad: bad.flatMap(Option.toArray)
+    bad
   } satisfies BatchOutcome
 })
 
