@@ -33,7 +33,7 @@ const form = jsonSchemaOnly({
 
 const key = Schema.String.check(form).annotate({
   description:
-    "8 to 200 printable ASCII characters, without spaces at the ends. For at least 24 hours, a retry with the same key and body returns the original response.",
+    `${limits.idempotency_key_chars_min} to ${limits.idempotency_key_chars_max} printable ASCII characters, without spaces at the ends. For at least 24 hours, a retry with the same key and body returns the original response.`,
   examples: ["order-4711-ready"]
 })
 

@@ -1,5 +1,6 @@
 /** The headers of the API's responses and requests. */
 import { request_id_pattern } from "@messaging-crm/core/Actor"
+import { limits } from "@messaging-crm/core/Limits"
 
 const integer = (description: string, example: number, required = true) => ({
   description,
@@ -19,13 +20,16 @@ const text = (description: string, example: string, required = true) => ({
 export const headers = {
   "X-Request-Id": text("The request's ID in the service's log.", "019aa0c2-5b00-7000-8000-00000000000b"),
   "WWW-Authenticate": text("How to authenticate.", "Bearer"),
-  "X-RateLimit-Limit": integer("Requests per key and 60-second window.", 120),
-  "X-RateLimit-Remaining": integer("Requests left in this window.", 119),
+  "X-RateLimit-Limit": integer("Requests per key and 60-second window.", limits.requests_per_minute),
+  "X-RateLimit-Remaining": integer("Requests left in this window.", limits.requests_per_minute - 1),
   "X-RateLimit-Reset": integer("The end of the window, in Unix seconds.", 1_795_168_860),
-  "RateLimit-Policy": text("The limit, in the format of the IETF draft.", "\"default\";q=120;w=60"),
+  "RateLimit-Policy": text(
+    "The limit, in the format of the IETF draft.",
+    `"default";q=${limits.requests_per_minute};w=60`
+  ),
   "RateLimit": text(
     "The requests left and the seconds until the window ends, in the format of the IETF draft.",
-    "\"default\";r=119;t=60"
+    `"default";r=${limits.requests_per_minute - 1};t=60`
   ),
   "Retry-After": integer("Seconds to wait before the next attempt.", 5),
   "Retry-After-Processing": integer(

@@ -1,4 +1,7 @@
 /** The introduction of the OpenAPI document, in Markdown. */
+import { limits } from "@messaging-crm/core/Limits"
+import { body_max } from "../ErrorTexts.ts"
+
 export const overview = `
 Messaging CRM manages one organization's customer messaging: contacts, conversations, messages, and webhooks.
 
@@ -37,9 +40,9 @@ process with too many requests in progress returns 503 \`overloaded\` with \`Ret
 
 ## Limits
 
-A key can make 120 requests per minute, unless the operator has set another rate. The \`X-RateLimit-…\` headers of every
-response show the limit. A key can have 32 requests in progress per process; further requests wait for a slot. A body can
-have at most 64 KiB.
+A key can make ${limits.requests_per_minute} requests per minute, unless the operator has set another rate. The \`X-RateLimit-…\` headers of every
+response show the limit. A key can have ${limits.requests_at_once} requests in progress per process; further requests wait for a slot. A body can
+have at most ${body_max}.
 
 ## Guides and client
 

@@ -1,9 +1,9 @@
 /** Simplifies the generated schemas for readers, and leaves responses open for generated clients. */
-import type { JsonSchema } from "effect"
+import { type JsonSchema, Predicate } from "effect"
+
+const { isObject } = Predicate
 
 type Json = JsonSchema.JsonSchema
-
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
 
 const isNull = (schema: unknown): boolean => isObject(schema) && schema.type === "null"
 
