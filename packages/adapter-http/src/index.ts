@@ -73,7 +73,7 @@ export const routerConfig = {
 /** Layer that names the spans of requests. Pass it to the server of the router. */
 export const tracing = Tracing.layer
 
-/** Returns the OpenAPI 3.1 document, made of the contract that validates every request. It is not made at each start of a process. */
+/** Returns the OpenAPI 3.1 document, generated from the schemas that validate every request. It is generated on demand, not at startup. */
 export const openApi = () => OpenApi.fromApi(Api)
 
 /** Layer for the route of the document, which is prepared at its first request. */

@@ -1,11 +1,9 @@
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Predicate } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { type HttpApiEndpoint, HttpApiError } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
 import { InvalidInput, RequestBody } from "../api/Pipeline.ts"
 import { explain, shown } from "./SchemaIssues.ts"
-
-const isObject = (json: unknown): boolean => typeof json === "object" && json !== null && !Array.isArray(json)
 
 const reject = Effect.fnUntraced(function*(error: HttpApiError.HttpApiSchemaError) {
   // A defect of the service: the response does not match the contract.
@@ -30,8 +28,8 @@ const checkQuery = ({ query }: HttpApiEndpoint.Top) =>
 const checkBody = ({ payload }: HttpApiEndpoint.Top) =>
   Effect.flatMap(RequestBody, ({ json }) => {
     if (json === undefined) return Effect.void
-    if (!isObject(json)) return Errors.fail("invalid_input", "The body must be a JSON object.")
-    const [name] = payload.size > 0 ? [] : Object.keys(Object(json))
+    if (!Predicate.isObject(json)) return Errors.fail("invalid_input", "The body must be a JSON object.")
+    const [name] = payload.size > 0 ? [] : Object.keys(json)
     return name === undefined
       ? Effect.void
       : Errors.invalid(name, `This operation accepts no fields in its body. Remove ${shown(name)}.`)
