@@ -15,9 +15,9 @@ import {
   ProviderUnavailable
 } from "@messaging-crm/core/MessagingProvider"
 import { traced } from "@messaging-crm/core/Traces"
-import { Effect, Layer, Option, Schema, Stream } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import { type CloudAccount, CloudAccounts, type PhoneAccount } from "./CloudAccounts.ts"
+import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
 import { outcomeOf } from "./ErrorCodes.ts"
 import { baseUrlOf, call, type CallError } from "./GraphCalls.ts"
@@ -26,10 +26,6 @@ import { acceptedOf, AcceptedResponse, requestOf } from "./SendRequests.ts"
 import * as Templates from "./Templates.ts"
 
 const decodeResponse = Schema.decodeUnknownEffect(AcceptedResponse)
-const decodePage = Schema.decodeUnknownEffect(Templates.CatalogPage)
-
-/** The maximum number of pages of a catalog. More than that means a loop of cursors. */
-const pages_max = 1000
 
 /** Returns the outcome of a send whose call failed. */
 const outcomeOfCall = (error: CallError): ProviderRejected | ProviderBusy | ProviderOutcomeUnknown => {
@@ -79,38 +75,13 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
       return acceptedOf(accepted, message.recipient)
     })
 
-    const readPage = (account: PhoneAccount) =>
-      Effect.fnUntraced(function*({ after, page }: { readonly after: string | null; readonly page: number }) {
-        if (page > pages_max) return yield* new ProviderUnavailable()
-        const { business_account_id } = account
-        const request = HttpClientRequest.get(
-          `${baseUrlOf(settings, account)}/${encodeURIComponent(business_account_id)}/message_templates`,
-          {
-            urlParams: {
-              fields: Templates.fields,
-              limit: Templates.page_size,
-              ...(after === null ? {} : { after })
-            }
-          }
-        )
-        const read = yield* Effect.flatMap(call(client, account, request), decodePage)
-        const next = Templates.nextCursor(read)
-        // A page that announces a next page without a cursor is not the last page, so the response is invalid.
-        if (Option.isNone(next) && read.paging?.next !== undefined) return yield* new ProviderUnavailable()
-        return [
-          read.data.map(Templates.templateOf(business_account_id)),
-          Option.map(next, (cursor) => ({ after: cursor, page: page + 1 }))
-        ] as const
-      })
-
     const templates = traced("ProviderCloud.templates")(function*(business_account_id: string) {
       const account = yield* Effect.mapError(
         accounts.findByBusinessAccount(business_account_id),
         () => new ProviderUnavailable()
       )
       if (Option.isNone(account)) return yield* new ProviderUnavailable()
-      return yield* Stream.paginate({ after: null, page: 1 }, readPage(account.value)).pipe(
-        Stream.runCollect,
+      return yield* Templates.read(client, account.value, baseUrlOf(settings, account.value)).pipe(
         Effect.timeout(settings.templates_time_max),
         Effect.mapError(() => new ProviderUnavailable())
       )

@@ -1,6 +1,10 @@
 /** Reads the template catalog of a business account. */
+import { ProviderUnavailable } from "@messaging-crm/core/MessagingProvider"
 import type { Template, TemplateButton, TemplateComponent } from "@messaging-crm/core/Templates"
-import { Option, Schema } from "effect"
+import { Effect, Option, Schema, Stream } from "effect"
+import { type HttpClient, HttpClientRequest } from "effect/http"
+import type { PhoneAccount } from "./CloudAccounts.ts"
+import { call } from "./GraphCalls.ts"
 import { lenient } from "./GraphJson.ts"
 
 const Button = Schema.Struct({
@@ -28,7 +32,7 @@ const Listed = Schema.Struct({
 })
 
 /** Schema for a page of a catalog. */
-export const CatalogPage = Schema.Struct({
+const CatalogPage = Schema.Struct({
   data: Schema.Array(Listed),
   paging: lenient(Schema.Struct({
     cursors: lenient(Schema.Struct({ after: lenient(Schema.String) })),
@@ -36,9 +40,13 @@ export const CatalogPage = Schema.Struct({
   }))
 })
 
-/** The fields to request. */
-export const fields = "id,name,language,category,status,parameter_format,components"
-export const page_size = 100
+const decodePage = Schema.decodeUnknownEffect(CatalogPage)
+
+const fields = "id,name,language,category,status,parameter_format,components"
+const page_size = 100
+
+/** The maximum number of pages of a catalog. More than that means a loop of cursors. */
+const pages_max = 1000
 
 const buttonOf = ({ text, type = "UNKNOWN", url }: typeof Button.Type): TemplateButton => ({
   type,
@@ -54,7 +62,7 @@ const componentOf = ({ buttons, format, text, type = "UNKNOWN" }: typeof Compone
 })
 
 /** Returns a template in core's form. Enumerations are open: unknown values are passed through. */
-export const templateOf = (business_account_id: string) =>
+const templateOf = (business_account_id: string) =>
 (
   { category = "UNKNOWN", components = [], parameter_format = "POSITIONAL", ...listed }: typeof Listed.Type
 ): Template => ({
@@ -68,13 +76,38 @@ export const templateOf = (business_account_id: string) =>
 const decodeUrl = Schema.decodeUnknownOption(Schema.URLFromString)
 
 /**
- * Returns the cursor of the next page; none on the last page, which has no `next`.
+ * Returns the cursor of the next page, or none on the last page, which has no `next`.
  *
  * The link in `next` is never followed, because it contains a token and a host.
  * Only its cursor is used.
  */
-export const nextCursor = ({ paging }: typeof CatalogPage.Type): Option.Option<string> => {
+const nextCursor = (paging: typeof CatalogPage.Type["paging"]): Option.Option<string> => {
   if (paging?.next === undefined) return Option.none()
   const linked = Option.flatMapNullishOr(decodeUrl(paging.next), (url) => url.searchParams.get("after"))
   return Option.orElse(Option.fromUndefinedOr(paging.cursors?.after), () => linked)
+}
+
+/** Reads all templates of an account's business account, page by page. */
+export const read = (client: HttpClient.HttpClient, account: PhoneAccount, base_url: string) => {
+  const { business_account_id } = account
+  const url = `${base_url}/${encodeURIComponent(business_account_id)}/message_templates`
+
+  const readPage = Effect.fnUntraced(
+    function*({ after, page }: { readonly after: string | null; readonly page: number }) {
+      if (page > pages_max) return yield* new ProviderUnavailable()
+      const request = HttpClientRequest.get(url, {
+        urlParams: { fields, limit: page_size, ...(after === null ? {} : { after }) }
+      })
+      const { data, paging } = yield* Effect.flatMap(call(client, account, request), decodePage)
+      const next = nextCursor(paging)
+      // A page that announces a next page without a cursor is not the last page, so the response is invalid.
+      if (Option.isNone(next) && paging?.next !== undefined) return yield* new ProviderUnavailable()
+      return [
+        data.map(templateOf(business_account_id)),
+        Option.map(next, (cursor) => ({ after: cursor, page: page + 1 }))
+      ] as const
+    }
+  )
+
+  return Stream.runCollect(Stream.paginate({ after: null, page: 1 }, readPage))
 }
