@@ -17,9 +17,9 @@ export interface GraphError {
  *
  * - `reject`: the send fails.
  * - `pause`: the send fails, and the channel is paused until it gets another token or passes a check.
- * - `retry`: nothing was sent, and it is tried again for two minutes.
- * - `slow_channel`: the same, and every send of the channel waits as long as the network asks for.
- * - `slow_recipient`: the same for this recipient alone, with 1, 4, 16 and 64 seconds in between.
+ * - `retry`: nothing was sent, and the send is retried for two minutes.
+ * - `slow_channel`: as `retry`, and every send of the channel waits as long as the network requests.
+ * - `slow_recipient`: as `retry`, and only the sends to this recipient wait: 1, 4, 16, and 64 seconds.
  */
 type Action = "reject" | "pause" | "retry" | "slow_channel" | "slow_recipient"
 
@@ -30,126 +30,120 @@ interface Row {
   readonly code: Codes | { readonly code: Codes; readonly subcode: number | "any" }
   readonly action: Action
   readonly reason: FailureReason
-  readonly meaning: string
 }
 
-const row = (code: Row["code"], action: Action, reason: FailureReason, meaning: string): Row => ({
-  code,
-  action,
-  reason,
-  meaning
-})
+const row = (code: Row["code"], action: Action, reason: FailureReason): Row => ({ code, action, reason })
 
 /**
  * The table. The first matching row decides.
  *
- * There is no row for the third outcome, `ProviderOutcomeUnknown`: that is every
- * answer that is neither a message id nor an error body, and a missing answer.
+ * No row has the outcome `ProviderOutcomeUnknown`. It is the outcome of a call without a response, and of
+ * a response that contains neither a message ID nor an error.
  */
 export const errorCodes: ReadonlyArray<Row> = [
   // The reply window, which shares its code with missing permissions.
-  row({ code: 10, subcode: 2018065 }, "reject", "reply_window_closed", "page: outside the reply window"),
-  row({ code: 10, subcode: 2018278 }, "reject", "reply_window_closed", "page: outside the reply window"),
-  row({ code: 10, subcode: 2534022 }, "reject", "reply_window_closed", "photo account: outside the reply window"),
-  row(131047, "reject", "reply_window_closed", "more than 24 hours since the contact last wrote"),
+  row({ code: 10, subcode: 2018065 }, "reject", "reply_window_closed"), // page: outside the reply window
+  row({ code: 10, subcode: 2018278 }, "reject", "reply_window_closed"), // page: outside the reply window
+  row({ code: 10, subcode: 2534022 }, "reject", "reply_window_closed"), // photo account: outside the reply window
+  row(131047, "reject", "reply_window_closed"), // more than 24 hours since the contact last wrote
 
   // One person. These, too, share their codes with missing permissions.
-  row({ code: 10, subcode: 2018108 }, "reject", "recipient_unreachable", "page: the person receives no messages now"),
-  row({ code: 200, subcode: 1545041 }, "reject", "recipient_unreachable", "page: the person is not available now"),
-  row({ code: 100, subcode: 2018001 }, "reject", "recipient_unreachable", "page: no such person"),
-  row({ code: 100, subcode: 2534014 }, "reject", "recipient_unreachable", "photo account: no such person"),
+  row({ code: 10, subcode: 2018108 }, "reject", "recipient_unreachable"), // page: the person receives no messages now
+  row({ code: 200, subcode: 1545041 }, "reject", "recipient_unreachable"), // page: the person is not available now
+  row({ code: 100, subcode: 2018001 }, "reject", "recipient_unreachable"), // page: no such person
+  row({ code: 100, subcode: 2534014 }, "reject", "recipient_unreachable"), // photo account: no such person
   // Subcodes of these codes are often about one person, so they do not pause the channel.
-  row({ code: 10, subcode: "any" }, "reject", "provider_auth", "permission missing for this message"),
-  row({ code: [200, 299], subcode: "any" }, "reject", "provider_auth", "permission missing for this message"),
+  row({ code: 10, subcode: "any" }, "reject", "provider_auth"), // permission missing for this message
+  row({ code: [200, 299], subcode: "any" }, "reject", "provider_auth"), // permission missing for this message
 
   // The token, or what it may do.
-  row(0, "pause", "provider_auth", "the token cannot be checked"),
-  row(102, "pause", "provider_auth", "the session of the token has ended"),
-  row(104, "pause", "provider_auth", "the call lacks a valid signature"),
-  row(190, "pause", "provider_auth", "the token is invalid or has expired"),
-  row(3, "pause", "provider_auth", "the app may not call this"),
-  row(10, "pause", "provider_auth", "permission missing or withdrawn"),
-  row([200, 299], "pause", "provider_auth", "permission missing"),
-  row(131005, "pause", "provider_auth", "permission missing"),
+  row(0, "pause", "provider_auth"), // the token cannot be checked
+  row(102, "pause", "provider_auth"), // the session of the token has ended
+  row(104, "pause", "provider_auth"), // the call lacks a valid signature
+  row(190, "pause", "provider_auth"), // the token is invalid or has expired
+  row(3, "pause", "provider_auth"), // the app may not call this
+  row(10, "pause", "provider_auth"), // permission missing or withdrawn
+  row([200, 299], "pause", "provider_auth"), // permission missing
+  row(131005, "pause", "provider_auth"), // permission missing
 
   // Too many calls: of the app, the account, the number, or to one recipient.
-  row(4, "slow_channel", "rate_limited", "calls of the app"),
-  row(17, "slow_channel", "rate_limited", "calls of the user of the token"),
-  row(32, "slow_channel", "rate_limited", "calls of the page"),
-  row(341, "slow_channel", "rate_limited", "calls of the app"),
-  row(613, "slow_channel", "rate_limited", "calls of the page"),
-  row([80000, 80014], "slow_channel", "rate_limited", "calls of the page or the business account"),
-  row(130429, "slow_channel", "rate_limited", "throughput of the number"),
-  row(131056, "slow_recipient", "rate_limited", "messages from one number to one recipient"),
-  row(131048, "slow_channel", "rate_limited", "too many messages of the number were blocked or reported as spam"),
-  row(131064, "slow_channel", "rate_limited", "messages of the number or the account"),
-  row(131049, "reject", "rate_limited", "the recipient gets no more marketing for now; lasts a day"),
-  row(132069, "reject", "rate_limited", "the flow of the template is throttled; lasts an hour"),
-  row(133016, "reject", "rate_limited", "registrations of the number; lasts for days"),
+  row(4, "slow_channel", "rate_limited"), // calls of the app
+  row(17, "slow_channel", "rate_limited"), // calls of the user of the token
+  row(32, "slow_channel", "rate_limited"), // calls of the page
+  row(341, "slow_channel", "rate_limited"), // calls of the app
+  row(613, "slow_channel", "rate_limited"), // calls of the page
+  row([80000, 80014], "slow_channel", "rate_limited"), // calls of the page or the business account
+  row(130429, "slow_channel", "rate_limited"), // throughput of the number
+  row(131056, "slow_recipient", "rate_limited"), // messages from one number to one recipient
+  row(131048, "slow_channel", "rate_limited"), // too many messages of the number were blocked or reported as spam
+  row(131064, "slow_channel", "rate_limited"), // messages of the number or the account
+  row(131049, "reject", "rate_limited"), // the recipient gets no more marketing for now; lasts a day
+  row(132069, "reject", "rate_limited"), // the flow of the template is throttled; lasts an hour
+  row(133016, "reject", "rate_limited"), // registrations of the number; lasts for days
 
   // The network's own troubles.
-  row(1, "retry", "provider_unavailable", "unknown error, possibly down"),
-  row(2, "retry", "provider_unavailable", "service temporarily down"),
-  row(1200, "retry", "provider_unavailable", "page: temporary"),
-  row(131000, "retry", "provider_unavailable", "something went wrong"),
-  row(131016, "retry", "provider_unavailable", "service overloaded"),
-  row(131053, "retry", "provider_unavailable", "a file of the message could not be fetched"),
-  row(131057, "retry", "provider_unavailable", "the account is being upgraded"),
-  row(133015, "retry", "provider_unavailable", "the number was deregistered a moment ago"),
-  row(134101, "retry", "provider_unavailable", "the template is not yet available for marketing messages"),
-  row(2494100, "retry", "provider_unavailable", "the number is in maintenance"),
-  row(133004, "retry", "provider_unavailable", "server temporarily unavailable"),
+  row(1, "retry", "provider_unavailable"), // unknown error, possibly down
+  row(2, "retry", "provider_unavailable"), // service temporarily down
+  row(1200, "retry", "provider_unavailable"), // page: temporary
+  row(131000, "retry", "provider_unavailable"), // something went wrong
+  row(131016, "retry", "provider_unavailable"), // service overloaded
+  row(131053, "retry", "provider_unavailable"), // a file of the message could not be fetched
+  row(131057, "retry", "provider_unavailable"), // the account is being upgraded
+  row(133015, "retry", "provider_unavailable"), // the number was deregistered a moment ago
+  row(134101, "retry", "provider_unavailable"), // the template is not yet available for marketing messages
+  row(2494100, "retry", "provider_unavailable"), // the number is in maintenance
+  row(133004, "retry", "provider_unavailable"), // server temporarily unavailable
 
   // The recipient.
-  row(131026, "reject", "recipient_unreachable", "not on the network, an old app, or blocked"),
-  row(131030, "reject", "recipient_unreachable", "not among the recipients that a test number may write to"),
-  row(131062, "reject", "recipient_unreachable", "the recipient or the template needs a phone number, not a user ID"),
-  row(551, "reject", "recipient_unreachable", "the person cannot be written to now"),
-  row(130472, "reject", "recipient_unreachable", "the recipient is in an experiment that gets no marketing"),
-  row(131050, "reject", "recipient_opted_out", "the recipient wants no more marketing from this business"),
+  row(131026, "reject", "recipient_unreachable"), // not on the network, an old app, or blocked
+  row(131030, "reject", "recipient_unreachable"), // not among the recipients that a test number may write to
+  row(131062, "reject", "recipient_unreachable"), // the recipient or the template needs a phone number, not a user ID
+  row(551, "reject", "recipient_unreachable"), // the person cannot be written to now
+  row(130472, "reject", "recipient_unreachable"), // the recipient is in an experiment that gets no marketing
+  row(131050, "reject", "recipient_opted_out"), // the recipient wants no more marketing from this business
 
   // The template.
-  row(132001, "reject", "template_not_found", "no such template in this language"),
-  row(132015, "reject", "template_not_approved", "paused for low quality"),
-  row(132016, "reject", "template_not_approved", "disabled for low quality"),
-  row(131063, "reject", "template_not_approved", "marketing templates may not be sent this way"),
-  row(132068, "reject", "template_not_approved", "its flow is blocked"),
-  row(134100, "reject", "template_not_approved", "only marketing templates may be sent this way"),
-  row(134102, "reject", "template_not_approved", "not available for marketing messages"),
-  row(132000, "reject", "template_invalid", "the number of parameters does not fit"),
-  row(132005, "reject", "template_invalid", "too long once it is filled in"),
-  row(132007, "reject", "template_invalid", "breaks a policy on characters"),
-  row(132008, "reject", "template_invalid", "the parameters do not match the template"),
-  row(132012, "reject", "template_invalid", "a parameter has another format"),
-  row(132018, "reject", "template_invalid", "a parameter is wrong"),
+  row(132001, "reject", "template_not_found"), // no such template in this language
+  row(132015, "reject", "template_not_approved"), // paused for low quality
+  row(132016, "reject", "template_not_approved"), // disabled for low quality
+  row(131063, "reject", "template_not_approved"), // marketing templates may not be sent this way
+  row(132068, "reject", "template_not_approved"), // its flow is blocked
+  row(134100, "reject", "template_not_approved"), // only marketing templates may be sent this way
+  row(134102, "reject", "template_not_approved"), // not available for marketing messages
+  row(132000, "reject", "template_invalid"), // the number of parameters does not fit
+  row(132005, "reject", "template_invalid"), // too long once it is filled in
+  row(132007, "reject", "template_invalid"), // breaks a policy on characters
+  row(132008, "reject", "template_invalid"), // the parameters do not match the template
+  row(132012, "reject", "template_invalid"), // a parameter has another format
+  row(132018, "reject", "template_invalid"), // a parameter is wrong
 
   // The channel.
-  row(33, "pause", "channel_blocked", "the number was deleted"),
-  row({ code: 100, subcode: 33 }, "pause", "channel_blocked", "the number or the page does not exist, or is not ours"),
-  row(368, "pause", "channel_blocked", "blocked for breaking a policy"),
-  row(130497, "reject", "channel_blocked", "may not write to this country"),
-  row(131031, "pause", "channel_blocked", "the account is locked"),
-  row(131037, "pause", "channel_blocked", "the display name of the number is not approved"),
-  row(131042, "pause", "channel_blocked", "payment"),
-  row(131045, "pause", "channel_blocked", "the number was not registered correctly"),
-  row(133000, "pause", "channel_blocked", "the number was not deregistered completely"),
-  row(133006, "pause", "channel_blocked", "the number must be verified again"),
-  row(133010, "pause", "channel_blocked", "the number is not registered"),
+  row(33, "pause", "channel_blocked"), // the number was deleted
+  row({ code: 100, subcode: 33 }, "pause", "channel_blocked"), // the number or the page does not exist, or is not ours
+  row(368, "pause", "channel_blocked"), // blocked for breaking a policy
+  row(130497, "reject", "channel_blocked"), // may not write to this country
+  row(131031, "pause", "channel_blocked"), // the account is locked
+  row(131037, "pause", "channel_blocked"), // the display name of the number is not approved
+  row(131042, "pause", "channel_blocked"), // payment
+  row(131045, "pause", "channel_blocked"), // the number was not registered correctly
+  row(133000, "pause", "channel_blocked"), // the number was not deregistered completely
+  row(133006, "pause", "channel_blocked"), // the number must be verified again
+  row(133010, "pause", "channel_blocked"), // the number is not registered
 
   // A request that should not have been made.
-  row(100, "reject", "provider_rejected", "a parameter is wrong"),
-  row(131008, "reject", "provider_rejected", "a parameter is missing"),
-  row(131009, "reject", "provider_rejected", "a parameter has a wrong value"),
-  row(131021, "reject", "provider_rejected", "sender and recipient are the same"),
-  row(131051, "reject", "provider_rejected", "unsupported type of message"),
-  row(131052, "reject", "provider_rejected", "a received file cannot be downloaded"),
-  row(131055, "reject", "provider_rejected", "the method is not allowed"),
-  row(131060, "reject", "provider_rejected", "the message is not available"),
-  row(133005, "reject", "provider_rejected", "wrong PIN of the number"),
-  row(133008, "reject", "provider_rejected", "too many wrong PINs of the number"),
-  row(133009, "reject", "provider_rejected", "PINs of the number entered too fast"),
-  row(134011, "reject", "provider_rejected", "the terms of payments are not accepted"),
-  row(135000, "reject", "provider_rejected", "unspecified")
+  row(100, "reject", "provider_rejected"), // a parameter is wrong
+  row(131008, "reject", "provider_rejected"), // a parameter is missing
+  row(131009, "reject", "provider_rejected"), // a parameter has a wrong value
+  row(131021, "reject", "provider_rejected"), // sender and recipient are the same
+  row(131051, "reject", "provider_rejected"), // unsupported type of message
+  row(131052, "reject", "provider_rejected"), // a received file cannot be downloaded
+  row(131055, "reject", "provider_rejected"), // the method is not allowed
+  row(131060, "reject", "provider_rejected"), // the message is not available
+  row(133005, "reject", "provider_rejected"), // wrong PIN of the number
+  row(133008, "reject", "provider_rejected"), // too many wrong PINs of the number
+  row(133009, "reject", "provider_rejected"), // PINs of the number entered too fast
+  row(134011, "reject", "provider_rejected"), // the terms of payments are not accepted
+  row(135000, "reject", "provider_rejected") // unspecified
 ]
 
 const includes = (known: Codes, code: number): boolean =>
