@@ -6,7 +6,7 @@
  * `Callback/Kinds.ts` lists what becomes a message.
  */
 import { type DateTime, Option, Schema } from "effect"
-import { all, Entry, ignored, type Network, type Notices, type Part } from "./Callback/Notice.ts"
+import { Entry, ignored, joined, type Network, type Notices, type Part } from "./Callback/Notice.ts"
 import * as Phone from "./Callback/Phone.ts"
 import * as Social from "./Callback/Social.ts"
 import { Items, lenient } from "./GraphJson.ts"
@@ -29,7 +29,7 @@ const networkOf = (object: string): Network | undefined =>
   Object.hasOwn(networks, object) ? networks[object] : undefined
 
 /**
- * Reads the notices of a body. None where it is not a callback.
+ * Returns the notices of a body, or none if the body is not a callback.
  *
  * A part without a time has the time `received_at`.
  */
@@ -37,7 +37,7 @@ export const read = (body: string, received_at: DateTime.Utc): Option.Option<Not
   Option.map(decodeBody(body), ({ entry = [], object = "" }) => {
     const network = networkOf(object)
     if (network === undefined) return ignored("unknown", `object:${object}`)
-    return all(entry.flatMap((item): ReadonlyArray<Notices> =>
+    return joined(entry.flatMap((item): ReadonlyArray<Notices> =>
       Option.match(decodeEntry(item), {
         onNone: () => [ignored("unreadable", "entry")],
         onSome: (entry) => network.read(entry, received_at)
@@ -65,13 +65,13 @@ const splitEntry = (network: Network | undefined, item: unknown): ReadonlyArray<
 
 const [encoder, decoder] = [new TextEncoder(), new TextDecoder("utf-8", { ignoreBOM: true })]
 
-/** Returns a part as a body; none for one that is nested too deep to be written. */
+/** Returns a part as a body, or none if it is nested too deep to be written. */
 const written = Option.liftThrowable((object: string | undefined, entry: ReadonlyArray<unknown>) =>
   encoder.encode(JSON.stringify({ object, entry }))
 )
 
 /**
- * Splits a body into one for each person at each account, which keeps their order. None where it is not a callback.
+ * Splits a body into one part per person and account, in the body's order. Returns none if the body is not a callback.
  *
  * A body can hold notices of many people, and of several organizations. Each part is stored on its own, so that an
  * erasure removes what one organization received of one person. Reading the parts gives the notices of the body. A

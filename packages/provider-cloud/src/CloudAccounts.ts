@@ -12,7 +12,7 @@ import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 
 const Secret = Schema.RedactedFromValue(Schema.NonEmptyString)
 
-const common = {
+const accountFields = {
   channel_id: ChannelId,
   /** The app whose secret signs the callbacks of the channel. */
   app_id: Schema.NonEmptyString,
@@ -22,7 +22,7 @@ const common = {
 /** The account of a phone-messaging channel. */
 export const PhoneAccount = Schema.Struct({
   type: Schema.Literal("phone_messaging"),
-  ...common,
+  ...accountFields,
   /** The network's id of the phone number, not the number itself. */
   phone_number_id: Schema.NonEmptyString,
   /** The business account whose templates can be sent. */
@@ -31,22 +31,22 @@ export const PhoneAccount = Schema.Struct({
 export interface PhoneAccount extends Schema.Schema.Type<typeof PhoneAccount> {}
 
 /** The account of a page-messaging channel. */
-export const PageAccount = Schema.Struct({
+const PageAccount = Schema.Struct({
   type: Schema.Literal("page_messaging"),
-  ...common,
+  ...accountFields,
   page_id: Schema.NonEmptyString
 })
-export interface PageAccount extends Schema.Schema.Type<typeof PageAccount> {}
+interface PageAccount extends Schema.Schema.Type<typeof PageAccount> {}
 
 /** The account of a photo-social channel. */
-export const PhotoAccount = Schema.Struct({
+const PhotoAccount = Schema.Struct({
   type: Schema.Literal("photo_social"),
-  ...common,
+  ...accountFields,
   account_id: Schema.NonEmptyString,
   /** The page that it is connected to; null for an account with a login of its own. */
   page_id: Schema.NullOr(Schema.NonEmptyString)
 })
-export interface PhotoAccount extends Schema.Schema.Type<typeof PhotoAccount> {}
+interface PhotoAccount extends Schema.Schema.Type<typeof PhotoAccount> {}
 
 export const CloudAccount = Schema.Union([PhoneAccount, PageAccount, PhotoAccount])
 export type CloudAccount = typeof CloudAccount.Type
@@ -95,20 +95,20 @@ export const accountIdsOf = (account: CloudAccount): AccountIds => ({
 /** Returns a stored account with the network's names of its IDs. */
 export const accountOf = (stored: Omit<OpenedAccount, "token_set_at">): CloudAccount => {
   const { account_id, app_id, business_account_id, channel_id, channel_type, page_id, token } = stored
-  const common = { channel_id, app_id, token }
+  const fields = { channel_id, app_id, token }
   switch (channel_type) {
     case "phone_messaging":
       // Every phone-messaging channel has a business account.
       return {
         type: channel_type,
-        ...common,
+        ...fields,
         phone_number_id: account_id,
         business_account_id: business_account_id ?? ""
       }
     case "page_messaging":
-      return { type: channel_type, ...common, page_id: account_id }
+      return { type: channel_type, ...fields, page_id: account_id }
     case "photo_social":
-      return { type: channel_type, ...common, account_id, page_id }
+      return { type: channel_type, ...fields, account_id, page_id }
   }
 }
 
@@ -129,10 +129,31 @@ const readSetting = (json: Redacted.Redacted) =>
 
 // ---------------------------------------------------------------- port
 
+const isPhone = (account: CloudAccount): account is PhoneAccount => account.type === "phone_messaging"
+
+const fromSetting = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type): CloudAccounts["Service"] => {
+  const findWhere = <A extends CloudAccount>(holds: (account: CloudAccount) => account is A) =>
+    Effect.sync(() => Option.fromUndefinedOr(channels.find(holds)))
+  const findFirst = (holds: (account: CloudAccount) => boolean) =>
+    findWhere((account): account is CloudAccount => holds(account))
+
+  const locate = (app_id: string, { id, type }: AccountKey) =>
+    findFirst((account) => account.app_id === app_id && account.type === type && keyOf(account).id === id)
+
+  return {
+    apps: Effect.succeed(apps),
+    find: ({ id }) => findFirst(({ channel_id }) => channel_id === id),
+    findByBusinessAccount: (id) =>
+      findWhere((account): account is PhoneAccount => isPhone(account) && account.business_account_id === id),
+    locate,
+    channelOf: (app_id, key) => Effect.map(locate(app_id, key), Option.map(({ channel_id }) => channel_id))
+  }
+}
+
 /**
  * Port: where apps and accounts are read.
  *
- * - `find` returns the account of a channel; none where the channel is not connected to the network.
+ * - `find` returns the account of a channel, or none if the channel is not connected to the network.
  * - `findByBusinessAccount` returns an account whose token may read the business account's templates.
  * - `locate` returns the account of a callback, if it belongs to the app whose
  *   secret signed the callback. An app must not send events for another app's channels.
@@ -209,25 +230,4 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
         })
       })
     )
-}
-
-const isPhone = (account: CloudAccount): account is PhoneAccount => account.type === "phone_messaging"
-
-const fromSetting = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type): CloudAccounts["Service"] => {
-  const findWhere = <A extends CloudAccount>(holds: (account: CloudAccount) => account is A) =>
-    Effect.sync(() => Option.fromUndefinedOr(channels.find(holds)))
-  const findFirst = (holds: (account: CloudAccount) => boolean) =>
-    findWhere((account): account is CloudAccount => holds(account))
-
-  const locate = (app_id: string, { id, type }: AccountKey) =>
-    findFirst((account) => account.app_id === app_id && account.type === type && keyOf(account).id === id)
-
-  return {
-    apps: Effect.succeed(apps),
-    find: ({ id }) => findFirst(({ channel_id }) => channel_id === id),
-    findByBusinessAccount: (id) =>
-      findWhere((account): account is PhoneAccount => isPhone(account) && account.business_account_id === id),
-    locate,
-    channelOf: (app_id, key) => Effect.map(locate(app_id, key), Option.map(({ channel_id }) => channel_id))
-  }
 }

@@ -1,9 +1,9 @@
 /**
  * Ingress: the endpoint for the networks' callbacks, one for all three channel types.
  *
- * A body is parsed only after its signature is verified. The answer is 200 when the
- * body is stored in the callback inbox, which any process works through, and 500 if it could
- * not be stored, so that the network repeats the callback.
+ * A body is parsed only after its signature is verified. The response is 200 once the body is stored in the
+ * callback inbox, which any process can process. If it cannot be stored, the response is 500, and the network
+ * repeats the callback.
  */
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { equalConstantTime } from "@messaging-crm/core/Secrets"
@@ -19,13 +19,13 @@ export const path = "/ingress/graph"
 /** The maximum size of a body. The networks put up to a thousand notices into one, and document a maximum of 3 MB. */
 export const body_bytes_max = 4 * 1024 * 1024
 
-const answer = (status: number, text: string) =>
+const respond = (status: number, text: string) =>
   HttpServerResponse.text(text, { status, headers: { "x-content-type-options": "nosniff" } })
 
-const invalidSignature = answer(401, "The signature is invalid.")
-const tooLarge = answer(413, "The body is larger than 4 MiB.")
+const invalidSignature = respond(401, "The signature is invalid.")
+const tooLarge = respond(413, "The body is larger than 4 MiB.")
 const busy = HttpServerResponse.setHeader(
-  answer(503, "Too many callbacks are being read. Send the callback again."),
+  respond(503, "Too many callbacks are in progress. Retry after 1 s."),
   "retry-after",
   "1"
 )
@@ -48,25 +48,25 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const inbox = yield* CallbackInbox
   const readUnverified = makeReader({ body_bytes_max, total_bytes_max: unverified_bytes_max })
 
-  /** Answers the registration of the callback URL: returns the challenge if the verify token is that of an app. */
+  /** Responds to the registration of the callback URL: returns the challenge if the verify token is that of an app. */
   const handshake = HttpServerRequest.schemaSearchParams(Handshake).pipe(
     Effect.flatMap((query) =>
       Effect.map(
         accounts.apps,
         (apps) =>
           apps.some(({ verify_token }) => equalConstantTime(Redacted.value(verify_token), query["hub.verify_token"]))
-            ? answer(200, query["hub.challenge"])
-            : answer(403, "The verify token is not valid.")
+            ? respond(200, query["hub.challenge"])
+            : respond(403, "The verify token is not valid.")
       )
     ),
-    Effect.catchTag("SchemaError", () => Effect.succeed(answer(403, "The request is not a subscription.")))
+    Effect.catchTag("SchemaError", () => Effect.succeed(respond(403, "The request is not a subscription.")))
   )
 
-  /** Returns the app whose secret signed a body; none where the signature is not valid. */
+  /** Returns the app whose secret signed a body, or none if the signature is invalid. */
   const signerOf = Effect.fnUntraced(function*(body: ArrayBuffer, signature: string) {
     const apps = yield* accounts.apps
-    const fits = yield* Effect.forEach(apps, ({ secret }) => verify(secret, body, signature))
-    return Option.fromUndefinedOr(apps.find((_, index): boolean => fits[index] === true))
+    const isSigner = yield* Effect.forEach(apps, ({ secret }) => verify(secret, body, signature))
+    return Option.fromUndefinedOr(apps.find((_, index): boolean => isSigner[index] === true))
   })
 
   /** Finds the channel of each part. The parts of one account are found together. */
@@ -83,9 +83,9 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   const receiveSigned = Effect.fnUntraced(function*({ id }: CloudApp, body: ArrayBuffer) {
     const parts = partsOf(new Uint8Array(body))
-    if (Option.isNone(parts)) return answer(400, "The body is not a callback.")
+    if (Option.isNone(parts)) return respond(400, "The body is not a callback.")
     yield* inbox.store(id, (yield* locate(id, parts.value)).flat())
-    return answer(200, "ok")
+    return respond(200, "ok")
   })
 
   const receive = Effect.gen(function*() {
@@ -106,7 +106,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     Effect.catchTags({
       BodyTooLarge: () => Effect.succeed(tooLarge),
       Busy: () => Effect.succeed(busy),
-      // The error is either a broken connection, which gets no answer, or a body without a length that is too large.
+      // The error is either a broken connection, which gets no response, or a body without a length that is too large.
       HttpServerError: () => Effect.succeed(tooLarge)
     })
   )

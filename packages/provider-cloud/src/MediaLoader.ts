@@ -59,24 +59,24 @@ export class MediaLoader extends Context.Service<MediaLoader, {
         const about = HttpClientRequest.get(`${baseUrlOf(settings, account)}/${encodeURIComponent(media_id)}`, {
           urlParams: account.type === "phone_messaging" ? { phone_number_id: account.phone_number_id } : {}
         })
-        const answer = yield* Effect.mapError(call(client, account, about), linkFailed)
-        const { file_size = 0, url } = yield* Effect.mapError(decodeLink(answer), () => new FileUnavailable())
+        const response = yield* Effect.mapError(call(client, account, about), linkFailed)
+        const { file_size = 0, url } = yield* Effect.mapError(decodeLink(response), () => new FileUnavailable())
         if (file_size > limits.media_bytes_max) return yield* new FileAbsent()
         return yield* open(url, { authorization: `Bearer ${Redacted.value(account.token)}` })
       })
 
-      const request = (account: CloudAccount, file: FileReference) =>
+      const openFile = (account: CloudAccount, file: FileReference) =>
         "media_id" in file
           ? loadById(account, file.media_id).pipe(
             Effect.retry({ times: links_max - 1, while: ({ _tag }) => _tag === "LinkExpired" })
           )
-          // Such a link needs no token, and its host must not get ours.
+          // The link requires no token, and the account's token must not reach its host.
           : open(file.url, {})
 
       const tooSlow = Effect.andThen(Effect.sleep(settings.file_time_max), new FileUnavailable())
 
       const load = (account: CloudAccount, file: FileReference): FileStream =>
-        Stream.unwrap(Effect.catchTag(request(account, file), "LinkExpired", () => new FileAbsent())).pipe(
+        Stream.unwrap(Effect.catchTag(openFile(account, file), "LinkExpired", () => new FileAbsent())).pipe(
           Stream.interruptWhen(tooSlow)
         )
 

@@ -34,14 +34,14 @@ export const otherSpellings = (number: string): ReadonlyArray<string> =>
 
 type Ids = ReadonlyArray<string | undefined>
 
-const isText = (value: string | undefined): value is string => value !== undefined
+const isPresent = (value: string | undefined): value is string => value !== undefined
 
 /** Returns the rank of an id among those of a person: numbers first, parent ids last. */
 const rankOf = (id: string): number => isPhoneNumber(id) ? 0 : /^[A-Z]{2}\.ENT\./.test(id) ? 2 : 1
 
 /** Returns the distinct ids in core's form: numbers first, the other spellings of the numbers last. */
 export const networkIdsOf = (given: Ids): ReadonlyArray<string> => {
-  const ids = given.filter(isText).map(coreId).toSorted((a, b) => rankOf(a) - rankOf(b))
+  const ids = given.filter(isPresent).map(coreId).toSorted((a, b) => rankOf(a) - rankOf(b))
   return Array.from(new Set([...ids, ...ids.flatMap(otherSpellings)]))
 }
 
@@ -172,7 +172,7 @@ export const contactFinder = (contacts: ReadonlyArray<unknown>) => {
   }
 }
 
-/** Returns the person with these ids and the names of a contact; none without an id. */
+/** Returns the person with these ids and the names of a contact, or none if there is no id. */
 const personWith = (ids: Ids, contact: Contact | undefined): Option.Option<Person> => {
   const [external_id, ...aliases] = networkIdsOf(ids)
   return Option.map(Option.fromUndefinedOr(external_id), (external_id) => ({
@@ -193,7 +193,7 @@ export const personOf = (ids: Ids, contacts: ReadonlyArray<Contact>): Option.Opt
 
 type Change = Pick<IdentityChanged, "event" | "former_aliases" | "former_external_id" | "now">
 
-/** Returns the change of a person's ids; none where it does not name a former and a new one. */
+/** Returns the change of a person's ids, or none unless a former id and a new one are known. */
 const identityChange = (former: Ids, current: Ids, contact?: Contact): Option.Option<Change> => {
   const ids = networkIdsOf(current)
   const [former_external_id, ...former_aliases] = networkIdsOf(former).filter((id) => !ids.includes(id))
@@ -209,9 +209,8 @@ const identityChange = (former: Ids, current: Ids, contact?: Contact): Option.Op
 /**
  * Returns the change that a system message reports.
  *
- * Its sender is the former number when the message names another one, and the
- * former user id when it names another one. Where a number changes the user id of
- * the sender is taken as it is.
+ * If the message names a new number, `from` is the former one. If it names a new user ID and no former one, `from_user_id`
+ * is the former one. If it names no new user ID, the person keeps the ID in `from_user_id`.
  */
 export const systemChange = (
   { from, from_user_id }: { readonly from?: string; readonly from_user_id?: string },

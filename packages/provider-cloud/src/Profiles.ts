@@ -39,9 +39,9 @@ const pauses = Schedule.exponential(Duration.minutes(1), 5)
 const nameFrom = (text: string | undefined): string | null =>
   firstCharacters(text ?? "", limits.name_chars_max).trim() || null
 
-const namesOf = (answer: unknown): Names => {
+const namesOf = (response: unknown): Names => {
   const { first_name, last_name, name, username } = Option.getOrElse(
-    decodeProfile(answer),
+    decodeProfile(response),
     (): typeof Profile.Type => ({})
   )
   return {
@@ -97,8 +97,8 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
     ) =>
       found.pipe(
         Effect.retry({ schedule: pauses, times: 2, while: isTransient }),
-        Effect.flatMap((answer) => {
-          const names = namesOf(answer)
+        Effect.flatMap((response) => {
+          const names = namesOf(response)
           return names.display_name === null && names.username === null ? Effect.void : onFound(names)
         }),
         Effect.catch((error) => Effect.sync(() => isTransient(error) ? void retryAt.delete(key) : undefined)),

@@ -47,7 +47,7 @@ export type Entry = typeof Entry.Type
 
 /** Entries of a body about the same people at the same account. */
 export interface Part {
-  /** Null where the entries name no account. */
+  /** Null if the entries name no account. */
   readonly account: AccountKey | null
   /** The ids of the senders and recipients, without a plus sign. */
   readonly people: ReadonlyArray<string>
@@ -78,7 +78,7 @@ export const ignored = (reason: Ignored["reason"], kind: string): Notices => ({
 })
 export const noticesOf = (...notices: ReadonlyArray<Notice>): Notices => ({ notices, ignored: [] })
 
-export const all = (parts: ReadonlyArray<Notices>): Notices => ({
+export const joined = (parts: ReadonlyArray<Notices>): Notices => ({
   notices: parts.flatMap(({ notices }) => notices),
   ignored: parts.flatMap(({ ignored }) => ignored)
 })
@@ -105,12 +105,12 @@ export const withDetails = (content: MessageContent, details: MessageDetails): M
   return { ...content, details: Object.keys(all).length === 0 ? null : all }
 }
 
-const isText = (value: string | null | undefined): value is string =>
+const isNonEmpty = (value: string | null | undefined): value is string =>
   value !== undefined && value !== null && value !== ""
 
 /** Returns the non-empty parts, one on each line, or null if there are none. */
 export const lines = (...parts: ReadonlyArray<string | null | undefined>): string | null => {
-  const given = parts.filter(isText)
+  const given = parts.filter(isNonEmpty)
   return given.length === 0 ? null : given.join("\n")
 }
 

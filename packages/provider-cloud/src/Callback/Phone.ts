@@ -20,10 +20,10 @@ import {
 } from "../People.ts"
 import { type Meaning, meaningIn, phone_fields, phone_messages, phone_statuses, phone_system } from "./Kinds.ts"
 import {
-  all,
   fieldOf,
   ignored,
   ignoredAs,
+  joined,
   type MessageContent,
   type Network,
   NetworkTime,
@@ -140,12 +140,12 @@ const messageAs = (
   const ids = isEcho ? [to, to_user_id, to_parent_user_id] : [from, from_user_id, from_parent_user_id]
   const person = personOf(ids, contacts)
   if (id === undefined || Option.isNone(person)) return unreadable(isEcho)
-  const common = { provider_message_id: id, ...content, sent_at }
+  const fields = { provider_message_id: id, ...content, sent_at }
   return noticesOf({
     account,
     event: isEcho
-      ? { event: "message_sent", to: person.value, ...common }
-      : { event: "message_received", from: person.value, ...common },
+      ? { event: "message_sent", to: person.value, ...fields }
+      : { event: "message_received", from: person.value, ...fields },
     file
   })
 }
@@ -286,7 +286,7 @@ const readChange = (given: unknown, received_at: DateTime.Utc): Notices => {
     own_number: coreId((metadata.display_phone_number ?? "").replaceAll(/[^0-9]/g, "")),
     received_at
   })
-  return parts.length === 0 ? ignored("unreadable", kind) : all(parts)
+  return parts.length === 0 ? ignored("unreadable", kind) : joined(parts)
 }
 
 /** The entries of phone messaging: changes. */

@@ -7,11 +7,11 @@ import { idOf, isObject, Items, lenient, NetworkId, objectOf, StorableText } fro
 import { peopleIn } from "../People.ts"
 import { meaningIn, social_fields, social_items } from "./Kinds.ts"
 import {
-  all,
   type Entry,
   fieldOf,
   ignored,
   ignoredAs,
+  joined,
   type MessageContent,
   type Network,
   NetworkTime,
@@ -113,7 +113,7 @@ const message = (context: Context, given: typeof Message.Type): Notices => {
   }
   // The metadata of a message that this service sent hold its reference. Others come from the network's own app.
   if (isOwn && metadata !== undefined) return status(context, mid, "sent", metadata)
-  return all(
+  return joined(
     contentsOfMessage(given).map((each, index) =>
       messageAs(context, index === 0 ? mid : `${mid.slice(0, 490)}.${index}`, each)
     )
@@ -154,7 +154,7 @@ const receipts = (context: Context, kind: string, { delivery, read }: Item): Not
     ...watermark(context, "delivered", delivery?.watermark),
     ...watermark(context, "read", read?.watermark)
   ]
-  return statuses.length === 0 ? ignored("unreadable", kind) : all(statuses)
+  return statuses.length === 0 ? ignored("unreadable", kind) : joined(statuses)
 }
 
 const contentOf = (context: Context, kind: string): Notices => {
@@ -179,11 +179,13 @@ const contentOf = (context: Context, kind: string): Notices => {
 }
 
 /** The fields of every item, which do not show its kind. */
-const common = new Set(["sender", "recipient", "timestamp"])
+const envelope_fields = new Set(["sender", "recipient", "timestamp"])
 
 /** Returns the kind of an item: the name of a documented field, or else of its first field. */
 const kindOf = (item: object): string => {
-  const names = Object.entries(item).flatMap(([name, value]) => value === null || common.has(name) ? [] : [name])
+  const names = Object.entries(item).flatMap(([name, value]) =>
+    value === null || envelope_fields.has(name) ? [] : [name]
+  )
   return Object.keys(social_items).find((kind) => names.includes(kind)) ?? names[0] ?? ""
 }
 

@@ -42,7 +42,7 @@ export const statusPart = (
   })
 
 /** A person on phone messaging. A person with a username may have no number. */
-export interface Writer {
+interface Writer {
   readonly wa_id?: string
   readonly user_id?: string
   readonly name?: string

@@ -1,4 +1,4 @@
-/** The callbacks of the fake network: signed, in batches, and repeated until they are answered with 200. */
+/** The callbacks of the fake network: signed, in batches, and retried until the response is 200. */
 import { Effect, type Redacted, Ref } from "effect"
 import { sign, signatureHeader } from "../SignedBodies.ts"
 import { bodyOf, type Part } from "./CallbackBodies.ts"
@@ -8,12 +8,12 @@ import { enqueue, type State } from "./State.ts"
 export interface Posting {
   /** The maximum number of parts of one body. */
   readonly batch?: number
-  /** How often each body is posted, with any answer. */
+  /** How often each body is posted, whatever the response is. */
   readonly times?: number
 }
 
-/** Stands for the status when there was no answer. */
-const no_answer = 503
+/** Stands for the status if there was no response. */
+const no_response = 503
 
 const encoder = new TextEncoder()
 
@@ -26,8 +26,12 @@ const bodies = (parts: ReadonlyArray<Part>, batch: number): ReadonlyArray<Readon
     )
   )
 
-export const make = (state: State, callback_urls: ReadonlyArray<string>, app_secret: Redacted.Redacted) => {
-  const turn = Ref.makeUnsafe(0)
+export const make = Effect.fnUntraced(function*(
+  state: State,
+  callback_urls: ReadonlyArray<string>,
+  app_secret: Redacted.Redacted
+) {
+  const turn = yield* Ref.make(0)
   const nextUrl = Effect.map(
     Ref.getAndUpdate(turn, (count) => count + 1),
     (count) => callback_urls[count % callback_urls.length] ?? ""
@@ -41,12 +45,12 @@ export const make = (state: State, callback_urls: ReadonlyArray<string>, app_sec
       const response = await fetch(url, { method: "POST", body, headers, signal, redirect: "manual" })
       await response.arrayBuffer()
       return response.status
-    }).pipe(Effect.orElseSucceed(() => no_answer))
+    }).pipe(Effect.orElseSucceed(() => no_response))
   })
 
   const post = Effect.fnUntraced(function*({ batch = 1, times = 1 }: Posting = {}) {
     const waiting = yield* Ref.modify(state, (memory) => [memory.waiting, { ...memory, waiting: [] }] as const)
-    const answers = yield* Effect.forEach(
+    const statuses = yield* Effect.forEach(
       bodies(waiting, batch),
       Effect.fnUntraced(function*(parts) {
         const body = encoder.encode(bodyOf(parts))
@@ -55,8 +59,8 @@ export const make = (state: State, callback_urls: ReadonlyArray<string>, app_sec
         return statuses
       })
     )
-    return answers.flat()
+    return statuses.flat()
   })
 
   return { post, postRaw }
-}
+})

@@ -21,7 +21,7 @@ const Written = Schema.Struct({
 const done = HttpServerResponse.empty({ status: 204 })
 const malformed = () => Effect.succeed(HttpServerResponse.text("The command is malformed.", { status: 400 }))
 
-/** Answers a command that has no result. */
+/** Responds to a command that has no result. */
 const command = <A, I, R>(schema: Schema.Codec<A, I>, run: (body: A) => Effect.Effect<void, never, R>) =>
   HttpServerRequest.schemaBodyJson(schema).pipe(
     Effect.flatMap(run),
@@ -63,7 +63,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 const batch_max = 10
 const repeated_in_five = 1
 
-/** Layer that posts callbacks continuously: in batches, some of them twice, and again until they are answered with 200. */
+/** Layer that posts callbacks continuously: in batches, some of them twice, retried until the response is 200. */
 export const layerCallbacks = Layer.effectDiscard(Effect.gen(function*() {
   const fake = yield* FakeGraph
   const turn = Effect.gen(function*() {

@@ -11,14 +11,14 @@ const anyChannel = ChannelId.make("01990000-0000-7000-8000-000000000001")
 /** Layer for one app, and an account for every channel: its id on the network is the channel's own. */
 export const layer = (app: CloudApp, token: Redacted.Redacted) => {
   const accountOf = ({ id, type }: Pick<Channel, "id" | "type">): CloudAccount => {
-    const common = { channel_id: id, app_id: app.id, token }
+    const fields = { channel_id: id, app_id: app.id, token }
     switch (type) {
       case "phone_messaging":
-        return { type, ...common, phone_number_id: id, business_account_id: "acme" }
+        return { type, ...fields, phone_number_id: id, business_account_id: "acme" }
       case "page_messaging":
-        return { type, ...common, page_id: id }
+        return { type, ...fields, page_id: id }
       case "photo_social":
-        return { type, ...common, account_id: id, page_id: null }
+        return { type, ...fields, account_id: id, page_id: null }
     }
   }
 

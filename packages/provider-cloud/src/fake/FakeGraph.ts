@@ -59,7 +59,11 @@ const make = Effect.fnUntraced(function*({ app_secret, callback_urls, token }: O
   const state = yield* State.make
   const router = yield* HttpRouter.HttpRouter
   const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
-  const { post, postRaw } = CallbackSender.make(state, callback_urls ?? [`${url}${ingressPath}`], app_secret)
+  const { post, postRaw } = yield* CallbackSender.make(
+    state,
+    callback_urls ?? [`${url}${ingressPath}`],
+    app_secret
+  )
   const authorized = State.authorized(token)
   const set = (change: (memory: State.Memory) => Partial<State.Memory>) => State.set(state, change)
   const see = <A>(look: (memory: State.Memory) => A) => Effect.map(Ref.get(state), look)

@@ -45,7 +45,7 @@ const fileOf = Effect.gen(function*() {
   return Option.some({ bytes, mime_type: typeof type === "string" && type !== "" ? type : file.type })
 })
 
-/** Answers `POST /{version}/{id}/media` with the ID of the file. */
+/** Responds to `POST /{version}/{id}/media` with the ID of the file. */
 export const uploadRoute = (state: State) =>
   Effect.gen(function*() {
     const file = yield* fileOf
@@ -53,7 +53,7 @@ export const uploadRoute = (state: State) =>
     return HttpServerResponse.jsonUnsafe({ id: yield* add(state, file.value.bytes, file.value.mime_type) })
   }).pipe(Effect.catch(() => Effect.succeed(reject(100, 400, "The body is not a form."))))
 
-/** Answers `DELETE /{version}/{id}`. */
+/** Responds to `DELETE /{version}/{id}`. */
 export const removeRoute = (state: State) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
@@ -64,7 +64,7 @@ export const removeRoute = (state: State) =>
     return removed ? HttpServerResponse.jsonUnsafe({ success: true }) : absent(id)
   })
 
-/** Answers `GET /lookaside/{id}/{state}` with the file if the link is open; not at all while files are held. */
+/** Responds to `GET /lookaside/{id}/{state}` with the file if the link is open. Does not respond while files are held. */
 export const fileRoute = (state: State) =>
   Effect.gen(function*() {
     const { id = "", state: linked } = yield* HttpRouter.params

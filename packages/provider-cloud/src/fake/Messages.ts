@@ -82,7 +82,7 @@ const contactOf = (recipient: string, input: string) =>
     ? { input, user_id: recipient }
     : { input, wa_id: canonical(recipient), user_id: `XX.${canonical(recipient)}` }
 
-const acceptedAnswer = (request: SendRequest, id: string) => {
+const acceptedResponse = (request: SendRequest, id: string) => {
   const { isPhone, recipient } = request
   return HttpServerResponse.jsonUnsafe(
     isPhone
@@ -95,12 +95,12 @@ const acceptedAnswer = (request: SendRequest, id: string) => {
   )
 }
 
-/** Answers a request to send, as the script or the number says. */
+/** Responds to a request to send as the script, or else the number, determines. */
 const send = Effect.fnUntraced(function*(state: State, request: SendRequest) {
   const [behavior, answer] = yield* choose(state, request.recipient)
   switch (answer.answer) {
     case "accept":
-      return acceptedAnswer(request, yield* accept(state, request, behavior))
+      return acceptedResponse(request, yield* accept(state, request, behavior))
     case "accept_and_hang_up":
       yield* accept(state, request, behavior)
       return yield* hangUp
@@ -113,7 +113,7 @@ const send = Effect.fnUntraced(function*(state: State, request: SendRequest) {
   }
 })
 
-/** Answers `POST /{version}/{id}/messages`. A read receipt and a typing indicator are not messages. */
+/** Responds to `POST /{version}/{id}/messages`. A read receipt and a typing indicator are not messages. */
 export const route = (state: State) =>
   Effect.gen(function*() {
     const { id: account = "" } = yield* HttpRouter.params

@@ -7,7 +7,7 @@ import * as Templates from "./Templates.ts"
 
 const Query = Schema.Struct({ fields: Schema.optionalKey(Schema.String) })
 
-/** Answers `GET /{version}/{id}`. Where fields are asked for, any ID is that of an account or a person. */
+/** Responds to `GET /{version}/{id}`. If fields are requested, any ID is that of an account or a person. */
 export const route = (state: State, url: string) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
@@ -29,7 +29,7 @@ const ordinary = {
   websites: ["https://shop.example/"]
 }
 
-/** Answers `GET /{version}/{id}/whatsapp_business_profile`, with the fields that are asked for. */
+/** Responds to `GET /{version}/{id}/whatsapp_business_profile`, with the requested fields. */
 export const profileRoute = (state: State) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
@@ -43,7 +43,7 @@ export const profileRoute = (state: State) =>
 
 const decodeProfile = HttpServerRequest.schemaBodyJson(Schema.Record(Schema.String, Schema.Unknown))
 
-/** Answers `POST /{version}/{id}/whatsapp_business_profile`. */
+/** Responds to `POST /{version}/{id}/whatsapp_business_profile`. */
 export const setProfileRoute = (state: State) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
@@ -53,14 +53,14 @@ export const setProfileRoute = (state: State) =>
     return HttpServerResponse.jsonUnsafe({ success: true })
   }).pipe(Effect.catch(() => Effect.succeed(reject(100, 400, "The body is not JSON."))))
 
-/** Answers `GET /{version}/{id}/phone_numbers` of a business account. */
+/** Responds to `GET /{version}/{id}/phone_numbers` of a business account. */
 export const numbersRoute = Effect.map(HttpRouter.params, ({ id = "" }) =>
   HttpServerResponse.jsonUnsafe({
     data: [{ id: `${id}1`, display_phone_number: "+1 555-078-3881", verified_name: "Fake", quality_rating: "GREEN" }],
     paging: { cursors: { before: "0", after: "1" } }
   }))
 
-/** Answers every path that the fake network does not have. */
+/** Responds to every path that the fake network does not have. */
 export const unknown = Effect.map(
   HttpServerRequest.HttpServerRequest,
   ({ url }) => reject(2500, 404, `Unknown path components: ${url.split("?")[0] ?? ""}`)

@@ -23,7 +23,7 @@ export interface FakeTemplate {
   readonly [field: string]: unknown
 }
 
-export interface FakeFile {
+interface FakeFile {
   readonly bytes: Uint8Array
   readonly mime_type: string
 }
@@ -104,7 +104,7 @@ export const errorResponse = (rejection: Rejection) => {
 export const reject = (code: number, status = 400, details?: string) =>
   errorResponse({ answer: "reject", code, status, ...(details === undefined ? {} : { details }) })
 
-/** Answers only requests that carry the token; others get a 401. */
+/** Responds only to requests with the token, and with 401 to others. */
 export const authorized =
   (token: Redacted.Redacted) => <E, R>(answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
     Effect.flatMap(

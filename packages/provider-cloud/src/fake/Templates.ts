@@ -73,7 +73,7 @@ const chosen = (fields: string | undefined) => (template: FakeTemplate): FakeTem
   return Object.fromEntries(Object.entries(template).filter(([name]) => names.has(name)))
 }
 
-/** Answers `GET /{version}/{id}/message_templates`. */
+/** Responds to `GET /{version}/{id}/message_templates`. */
 export const route = (state: State) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
@@ -101,7 +101,7 @@ export const find = ({ templates }: Memory, id: string, fields: string | undefin
   return found === undefined ? null : chosen(fields)(found)
 }
 
-/** Answers `GET /{version}/{account}/message_templates/{id}`, as some clients ask for a template. */
+/** Responds to `GET /{version}/{account}/message_templates/{id}`, as some clients ask for a template. */
 export const oneRoute = (state: State) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
