@@ -17,7 +17,7 @@ export const layer = Layer.effectDiscard(Effect.gen(function*() {
 
   const receive = (event: ProviderEvent) => Effect.ignore(inbound.receive(event))
 
-  /** An event that was taken from the queue is stored nowhere else, so it is queued again unless core has stored it. */
+  /** Requeues an event unless core has stored it, because the queue is its only copy. */
   const deliver = Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(restore(Queue.take(callbacks)), (event) =>
       restore(receive(event)).pipe(

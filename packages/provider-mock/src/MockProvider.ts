@@ -38,10 +38,6 @@ import { picture } from "./Picture.ts"
 import * as Scripts from "./Scripts.ts"
 import { templatesOf } from "./Templates.ts"
 
-export { Answer, Behavior } from "./Behaviors.ts"
-export { picture } from "./Picture.ts"
-export { Target } from "./Scripts.ts"
-
 /** A message that the network has accepted. */
 export interface AcceptedMessage extends Accepted {
   readonly message: OutboundMessage
@@ -62,13 +58,13 @@ export class MockProvider extends Context.Service<MockProvider, {
   readonly acceptedOf: (
     of: { readonly reference: SendId } | { readonly recipient: string }
   ) => Effect.Effect<ReadonlyArray<AcceptedMessage>>
-  /** The pending callbacks. The consumer has to deliver what it takes from the queue. */
+  /** The pending callbacks. The consumer must deliver what it takes from the queue. */
   readonly callbacks: Queue.Dequeue<ProviderEvent>
   /** Waits until all delayed callbacks are in the queue. */
   readonly settled: Effect.Effect<void>
   /** Sets the behavior for a message, for a recipient, or for the next calls. */
   readonly script: (target: Scripts.Target, behavior: Behavior) => Effect.Effect<void>
-  /** A person writes, or anything else that a network can emit. */
+  /** Emits an event, such as a message from a person. */
   readonly emit: (event: ProviderEvent) => Effect.Effect<void>
   /** Takes the network down or up. While it is down, nothing is accepted and the catalog cannot be read. */
   readonly setDown: (down: boolean) => Effect.Effect<void>
@@ -81,6 +77,38 @@ const hasWrongValues = ({ channel, content }: OutboundMessage): boolean => {
   const template = templatesOf(channel.phone_messaging_business_account_id ?? "").find((one) => one.id === id)
   return template !== undefined && Result.isFailure(render(template, components))
 }
+
+/** Returns the status reports of an accepted message. */
+const statusesOf = (
+  { message, provider_message_id, accepted_at }: AcceptedMessage,
+  { reports }: Behavior
+): ReadonlyArray<ProviderEvent> =>
+  (["sent", ...reports] as const).map((status, index): MessageStatusReported => ({
+    event: "message_status_reported",
+    channel_id: message.channel.id,
+    provider_message_id,
+    reference: message.reference,
+    status,
+    at: DateTime.add(accepted_at, { milliseconds: index })
+  }))
+
+/** Returns the reply to an accepted message, if there is one. */
+const replyTo = (
+  { message, provider_message_id, accepted_at }: AcceptedMessage,
+  { reply }: Behavior
+): ReadonlyArray<ProviderMessageReceived> =>
+  reply === null ? [] : [{
+    event: "message_received",
+    channel_id: message.channel.id,
+    provider_message_id: `${provider_message_id}.reply`,
+    from: { external_id: message.recipient, display_name: "Echo", username: null },
+    type: reply,
+    text: reply === "text" ? `echo: ${message.content.text}` : null,
+    media: reply === "text"
+      ? null
+      : { kind: reply, mime_type: "image/png", filename: null, transcript: null, bytes: picture },
+    sent_at: DateTime.add(accepted_at, { milliseconds: 10 })
+  }]
 
 const make = Effect.gen(function*() {
   const accepted = yield* Ref.make(Chunk.empty<AcceptedMessage>())
@@ -102,36 +130,6 @@ const make = Effect.gen(function*() {
       }
     }
   })
-
-  const statusesOf = (
-    { message, provider_message_id, accepted_at }: AcceptedMessage,
-    { reports }: Behavior
-  ): ReadonlyArray<ProviderEvent> =>
-    (["sent", ...reports] as const).map((status, index): MessageStatusReported => ({
-      event: "message_status_reported",
-      channel_id: message.channel.id,
-      provider_message_id,
-      reference: message.reference,
-      status,
-      at: DateTime.add(accepted_at, { milliseconds: index })
-    }))
-
-  const replyTo = (
-    { message, provider_message_id, accepted_at }: AcceptedMessage,
-    { reply }: Behavior
-  ): ReadonlyArray<ProviderMessageReceived> =>
-    reply === null ? [] : [{
-      event: "message_received",
-      channel_id: message.channel.id,
-      provider_message_id: `${provider_message_id}.reply`,
-      from: { external_id: message.recipient, display_name: "Echo", username: null },
-      type: reply,
-      text: reply === "text" ? `echo: ${message.content.text}` : null,
-      media: reply === "text"
-        ? null
-        : { kind: reply, mime_type: "image/png", filename: null, transcript: null, bytes: picture },
-      sent_at: DateTime.add(accepted_at, { milliseconds: 10 })
-    }]
 
   const accept = Effect.fnUntraced(function*(message: OutboundMessage, behavior: Behavior) {
     const accepted_at = yield* DateTime.now

@@ -60,7 +60,7 @@ it("the picture is one of 64 by 64 pixels", () => {
 const acceptedOf = ({ reference }: OutboundMessage) =>
   Effect.map(MockProvider.use((mock) => mock.acceptedOf({ reference })), (accepted) => accepted.length)
 
-it.effect("0004 is busy twice and then takes the message, 0009 throttles once", () =>
+it.effect("0004 is busy twice and then accepts the message, 0009 throttles once", () =>
   Effect.gen(function*() {
     for (const [digits, rejections] of [["0004", 2], ["0009", 1]] as const) {
       const to = delivery(`+4915112${digits}`)
@@ -122,7 +122,7 @@ it.effect("follows a script, accepts nothing while it is down, and has templates
     assert.deepStrictEqual(yield* mock.accepted, [])
   }).pipe(Effect.provide(layer)))
 
-it.effect("does what a script says to a message, before a number's, and to the next calls before both", () =>
+it.effect("prefers the script of the next calls, then of a message, then of a number", () =>
   Effect.gen(function*() {
     const mock = yield* MockProvider
     const rejects = (reason: FailureReason): Behavior => ({
@@ -154,7 +154,7 @@ it.effect("does what a script says to a message, before a number's, and to the n
     assert.lengthOf(yield* mock.acceptedOf({ recipient: elsewhere.recipient }), 1)
   }).pipe(Effect.provide(layer)))
 
-it.effect("does not deduplicate: who delivers a reference twice has sent two messages, and it shows", () =>
+it.effect("does not deduplicate: delivering a reference twice sends two messages", () =>
   Effect.gen(function*() {
     const to = delivery("+4915112345678")
     const names = yield* Effect.forEach([to, to], (twice) => MessagingProvider.use(({ deliver }) => deliver(twice)))
@@ -162,7 +162,7 @@ it.effect("does not deduplicate: who delivers a reference twice has sent two mes
     assert.strictEqual(yield* acceptedOf(to), 2)
   }).pipe(Effect.provide(layer)))
 
-it.effect("calls back in the same way under the same seed, and in another under another", () =>
+it.effect("emits the same callbacks for the same seed, and others for another", () =>
   Effect.gen(function*() {
     const to = delivery("+4915112345678")
     const callbacks = Effect.gen(function*() {

@@ -12,6 +12,7 @@ import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
 import * as Profiles from "@messaging-crm/provider-cloud/Profiles"
 import * as Mock from "@messaging-crm/provider-mock"
 import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
+import * as MockCallbacks from "@messaging-crm/provider-mock/http/CallbackSender"
 import * as MockIngress from "@messaging-crm/provider-mock/http/Ingress"
 import * as MockNetwork from "@messaging-crm/provider-mock/http/Network"
 import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
@@ -100,6 +101,6 @@ export const absent: Pick<Provider, "outbound"> = {
 /** Layer for a mock provider in a process of its own. */
 export const mockNetwork = (callback_urls: ReadonlyArray<string>) =>
   HttpRouter.serve(MockNetwork.layer, { disableLogger: true, disableListenLog: true }).pipe(
-    Layer.merge(MockNetwork.layerCallbacks(callback_urls)),
+    Layer.merge(MockCallbacks.layer(callback_urls)),
     Layer.provide(Mock.layer)
   )

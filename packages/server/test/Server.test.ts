@@ -124,7 +124,7 @@ const slowProvider = Effect.gen(function*() {
   const called = yield* Deferred.make<void>()
   const answer = yield* Deferred.make<void>()
   const run = Effect.runForkWith(yield* Effect.context())
-  const templates = yield* Schema.encodeEffect(Schema.fromJsonString(Protocol.TemplatesAnswer))({
+  const templates = yield* Schema.encodeEffect(Schema.fromJsonString(Protocol.TemplatesResponse))({
     templates: templatesOf("acme")
   })
   const url = yield* answering((request, response) => {

@@ -101,7 +101,7 @@ const openers: Readonly<Record<string, string>> = {
   "client/src/MessagingCrm.ts": "the base URL that the caller sets",
   "provider-cloud/src/GraphCalls.ts": "GRAPH_URL",
   "provider-cloud/src/fake/CallbackSender.ts": "the callback URL of the fake network",
-  "provider-mock/src/http/Network.ts": "the callback URL of the mock network",
+  "provider-mock/src/http/CallbackSender.ts": "the callback URL of the mock network",
   "provider-mock/src/http/RemoteMock.ts": "PROVIDER_URL",
   "server/src/dev/DevConsole.ts": "this service",
   "server/src/cli/Doctor.ts": "hosts of webhooks, once an operator asks; public addresses or WEBHOOK_ALLOWED_NETWORKS",

@@ -8,9 +8,9 @@ import { Callback, signatureHeader, signedDigest } from "./Protocol.ts"
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Callback))
 
-const answer = (status: number, text: string) => HttpServerResponse.text(text, { status })
-const unreadable = answer(400, "The body cannot be read.")
-const tooLarge = answer(413, "The body exceeds 22 MB.")
+const respond = (status: number, text: string) => HttpServerResponse.text(text, { status })
+const unreadable = respond(400, "The body cannot be read.")
+const tooLarge = respond(413, "The body exceeds 22 MB.")
 
 /** The maximum size of a body: the largest file in base64, plus 1 MiB for the rest. */
 const body_bytes_max = Math.ceil(limits.media_bytes_max * 4 / 3) + 1_048_576
@@ -29,14 +29,14 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 /** Decodes strictly and keeps a byte order mark, so that a digest of the text is a digest of the exact bytes. */
 const textOf = Option.liftThrowable((bytes: ArrayBuffer) => utf8.decode(bytes))
 
-const isUnknown = (outcome: Exit.Exit<void, { readonly _tag: string }>): boolean =>
+const isChannelUnknown = (outcome: Exit.Exit<void, { readonly _tag: string }>): boolean =>
   Exit.isFailure(outcome) && Option.getOrNull(Exit.findErrorOption(outcome))?._tag === "ChannelUnknown"
 
-const invalidSignature = answer(401, "The signature is invalid.")
+const invalidSignature = respond(401, "The signature is invalid.")
 
 /**
  * Layer for `POST /ingress/mock`: the callbacks of a mock provider in another
- * process. It answers 200 when every event is committed, and 401 before it reads
+ * process. It responds with 200 once every event is committed, and with 401 before it reads
  * a body that was not signed.
  */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
@@ -44,7 +44,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const inbound = yield* Inbound
   const secrets = yield* Secrets
 
-  const take = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, digest: string) {
+  const process = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, digest: string) {
     const body = textOf(yield* request.arrayBuffer)
     if (Option.isNone(body)) return unreadable
     if ((yield* secrets.sha256(body.value)) !== digest) return invalidSignature
@@ -55,8 +55,8 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
       (event) => Effect.exit(inbound.receive(event))
     )
     // Repeating an event for an unknown channel would not help, so it counts as received.
-    yield* Effect.orDie(Exit.asVoidAll(outcomes.filter((outcome) => !isUnknown(outcome))))
-    return answer(200, "ok")
+    yield* Effect.orDie(Exit.asVoidAll(outcomes.filter((outcome) => !isChannelUnknown(outcome))))
+    return respond(200, "ok")
   })
 
   const receive = Effect.gen(function*() {
@@ -65,13 +65,13 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     if (Option.isNone(digest)) return invalidSignature
     const length = Number(request.headers["content-length"] ?? body_bytes_max)
     if (length > body_bytes_max) return tooLarge
-    return yield* Semaphore.withPermits(bytes, Math.max(bytes_min, length))(take(request, digest.value))
+    return yield* Semaphore.withPermits(bytes, Math.max(bytes_min, length))(process(request, digest.value))
   }).pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_bytes_max)),
     Effect.provideService(Secrets, secrets),
     Effect.catchTags({
       HttpServerError: () => Effect.succeed(unreadable),
-      SchemaError: () => Effect.succeed(answer(400, "The body is not a callback."))
+      SchemaError: () => Effect.succeed(respond(400, "The body is not a callback."))
     })
   )
 

@@ -1,22 +1,21 @@
 /** The mock provider as a process of its own, so that its state outlives a killed server. */
 import { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
-import { Secrets } from "@messaging-crm/core/Secrets"
-import { Data, Effect, Layer, Queue, Ref, Schedule, Schema } from "effect"
+import { Effect, type Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { MockProvider } from "../index.ts"
+import { MockProvider } from "../MockProvider.ts"
 import * as Protocol from "./Protocol.ts"
 
-const answerAccepted = HttpServerResponse.schemaJson(Protocol.Accepted)
-const answerRejected = HttpServerResponse.schemaJson(Protocol.Rejected)
-const answerBusy = HttpServerResponse.schemaJson(Protocol.Busy)
-const answerTemplates = HttpServerResponse.schemaJson(Protocol.TemplatesAnswer)
-const answerAcceptedMessages = HttpServerResponse.schemaJson(Protocol.AcceptedMessages)
+const respondAccepted = HttpServerResponse.schemaJson(Protocol.Accepted)
+const respondRejected = HttpServerResponse.schemaJson(Protocol.Rejected)
+const respondBusy = HttpServerResponse.schemaJson(Protocol.Busy)
+const respondTemplates = HttpServerResponse.schemaJson(Protocol.TemplatesResponse)
+const respondAcceptedMessages = HttpServerResponse.schemaJson(Protocol.AcceptedMessages)
 
 const done = HttpServerResponse.empty({ status: 204 })
 const malformed = () => Effect.succeed(HttpServerResponse.empty({ status: 400 }))
 
-/** Closes the connection without a response, to simulate a lost answer. */
+/** Closes the connection without a response, to simulate a lost response. */
 const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
   Effect.andThen(
     // The server is Node's, so the source of a request is its message.
@@ -31,10 +30,10 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   const deliver = HttpServerRequest.schemaBodyJson(Protocol.DeliverRequest).pipe(
     Effect.flatMap(provider.deliver),
-    Effect.flatMap((accepted) => answerAccepted(accepted)),
+    Effect.flatMap((accepted) => respondAccepted(accepted)),
     Effect.catchTags({
-      ProviderRejected: (error) => answerRejected(error, { status: 422 }),
-      ProviderBusy: (error) => answerBusy(error, { status: error.reason === "rate_limited" ? 429 : 503 }),
+      ProviderRejected: (error) => respondRejected(error, { status: 422 }),
+      ProviderBusy: (error) => respondBusy(error, { status: error.reason === "rate_limited" ? 429 : 503 }),
       ProviderOutcomeUnknown: () => hangUp,
       SchemaError: malformed
     })
@@ -43,7 +42,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const templates = Effect.gen(function*() {
     const { account = "" } = yield* HttpRouter.params
     const catalog = yield* provider.templates(decodeURIComponent(account))
-    return yield* answerTemplates({ templates: catalog })
+    return yield* respondTemplates({ templates: catalog })
   }).pipe(
     Effect.catchTag("ProviderUnavailable", () => Effect.succeed(HttpServerResponse.empty({ status: 503 })))
   )
@@ -56,7 +55,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const accepted = HttpServerRequest.schemaSearchParams(Protocol.AcceptedQuery).pipe(
     Effect.flatMap(acceptedOf),
     Effect.flatMap((all) =>
-      answerAcceptedMessages({
+      respondAcceptedMessages({
         accepted: all.map(({ accepted_at, message, provider_message_id }) => ({
           provider_message_id,
           reference: message.reference,
@@ -88,61 +87,3 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   )
   yield* router.add("POST", "/down", command(Protocol.Down, ({ down }) => mock.setDown(down)))
 }))
-
-const encode = Schema.encodeEffect(Schema.fromJsonString(Protocol.Callback))
-
-/** A callback got no 2xx response: another status, or null for no response. */
-class CallbackFailed extends Data.TaggedError("CallbackFailed")<{ readonly status: number | null }> {}
-
-const post = (url: string, body: string, signature: string) =>
-  Effect.tryPromise(async (signal) => {
-    const headers = { "content-type": "application/json", [Protocol.signatureHeader]: signature }
-    const response = await fetch(url, { method: "POST", body, headers, signal, redirect: "manual" })
-    await response.arrayBuffer()
-    return response
-  }).pipe(
-    Effect.timeout("10 seconds"),
-    Effect.mapError(() => new CallbackFailed({ status: null })),
-    Effect.flatMap(({ ok, status }) => ok ? Effect.void : new CallbackFailed({ status }))
-  )
-
-/** The maximum number of events in one callback. */
-const batch_max = 10
-
-const hasFile = (event: ProviderEvent): boolean => event.event === "message_received" && event.media !== null
-
-/** Puts each event with a file into a separate callback, which bounds the size of a body. */
-export const batches = (events: ReadonlyArray<ProviderEvent>): ReadonlyArray<ReadonlyArray<ProviderEvent>> => {
-  const light = events.filter((event) => !hasFile(event))
-  const alone = events.filter(hasFile).map((event) => [event])
-  return light.length === 0 ? alone : [light, ...alone]
-}
-
-/**
- * Layer that posts signed callbacks. Each is repeated until it gets a 2xx
- * response, each time at the next of the addresses.
- */
-export const layerCallbacks = (callback_urls: ReadonlyArray<string>) =>
-  Layer.effectDiscard(Effect.gen(function*() {
-    const { callbacks } = yield* MockProvider
-    const secrets = yield* Secrets
-    const turn = yield* Ref.make(0)
-    const next = Effect.map(Ref.getAndUpdate(turn, (count) => count + 1), (count) =>
-      callback_urls[count % callback_urls.length] ?? "")
-    const callBack = Effect.fnUntraced(function*(events: ReadonlyArray<ProviderEvent>) {
-      const body = yield* Effect.orDie(encode({ events }))
-      const signature = yield* Effect.provideService(Protocol.sign(body), Secrets, secrets)
-      const attempt = Effect.flatMap(next, (url) =>
-        post(url, body, signature))
-      const retries = Effect.retry(attempt, Schedule.spaced("100 millis"))
-      const warning = Effect.logWarning("Callback failed; it is retried until it succeeds")
-      yield* Effect.catch(attempt, ({ status }) => Effect.andThen(Effect.annotateLogs(warning, { status }), retries))
-    })
-    yield* Queue.takeBetween(callbacks, 1, batch_max).pipe(
-      Effect.flatMap((events) => Effect.forEach(batches(events), callBack, { discard: true })),
-      Effect.ignore,
-      Effect.forever,
-      Effect.replicateEffect(8, { concurrency: "unbounded", discard: true }),
-      Effect.forkScoped
-    )
-  })).pipe(Layer.provide(Secrets.layer))

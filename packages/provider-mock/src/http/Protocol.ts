@@ -8,7 +8,8 @@ import { Secrets } from "@messaging-crm/core/Secrets"
 import { Template } from "@messaging-crm/core/Templates"
 import { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Effect, Option, Schema } from "effect"
-import { Behavior, Target } from "../index.ts"
+import { Behavior } from "../Behaviors.ts"
+import { Target } from "../Scripts.ts"
 
 export const DeliverRequest = Schema.Struct({
   channel: Channel,
@@ -22,7 +23,7 @@ export const Accepted = Schema.Struct({ provider_message_id: Schema.String })
 export const Rejected = Schema.Struct({ reason: FailureReason })
 export const Busy = Schema.Struct({ reason: FailureReason, retry_after_seconds: Schema.NullOr(Schema.Number) })
 
-export const TemplatesAnswer = Schema.Struct({ templates: Schema.Array(Template) })
+export const TemplatesResponse = Schema.Struct({ templates: Schema.Array(Template) })
 
 /** Selects accepted messages: those of a reference, of a recipient, or all. */
 export const AcceptedQuery = Schema.Struct({
@@ -66,10 +67,10 @@ export const sign = Effect.fnUntraced(function*(body: string) {
   return `${digest}.${yield* secrets.sign(signaturePurpose, digest)}`
 })
 
-/** Returns the digest in a header's value, or none if the value was not signed with our key. */
+/** Returns the digest in a header's value, or none if the value was not signed with this service's key. */
 export const signedDigest = Effect.fnUntraced(function*(header: string) {
   const [digest = "", signature = "", ...rest] = header.split(".")
   const secrets = yield* Secrets
-  const isOurs = rest.length === 0 && (yield* secrets.verify(signaturePurpose, digest, signature))
-  return isOurs ? Option.some(digest) : Option.none<string>()
+  const isSigned = rest.length === 0 && (yield* secrets.verify(signaturePurpose, digest, signature))
+  return isSigned ? Option.some(digest) : Option.none<string>()
 })

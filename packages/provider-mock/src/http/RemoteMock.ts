@@ -15,7 +15,7 @@ const encodeRequest = Schema.encodeEffect(Schema.fromJsonString(Protocol.Deliver
 const decodeAccepted = Schema.decodeUnknownEffect(Schema.fromJsonString(Protocol.Accepted))
 const decodeRejected = Schema.decodeUnknownEffect(Schema.fromJsonString(Protocol.Rejected))
 const decodeBusy = Schema.decodeUnknownEffect(Schema.fromJsonString(Protocol.Busy))
-const decodeTemplates = Schema.decodeUnknownEffect(Schema.fromJsonString(Protocol.TemplatesAnswer))
+const decodeTemplates = Schema.decodeUnknownEffect(Schema.fromJsonString(Protocol.TemplatesResponse))
 
 const request = (url: string, init: RequestInit) =>
   Effect.tryPromise({
@@ -50,18 +50,18 @@ export const layer = (provider_url: string) => {
   const deliver = traced("RemoteMock.deliver")(function*(message: OutboundMessage) {
     const body = yield* Effect.orDie(encodeRequest(message))
     const headers = { "content-type": "application/json" }
-    const answer = yield* request(at("/deliver"), { method: "POST", body, headers }).pipe(
+    const response = yield* request(at("/deliver"), { method: "POST", body, headers }).pipe(
       Effect.mapError((error) => isUnconnected(error) ? busy : new ProviderOutcomeUnknown())
     )
-    // An answer that does not decode proves nothing about the message.
-    return yield* Effect.catchTag(interpret(answer), "SchemaError", () => new ProviderOutcomeUnknown())
+    // A response that does not decode proves nothing about the message.
+    return yield* Effect.catchTag(interpret(response), "SchemaError", () => new ProviderOutcomeUnknown())
   })
 
   const templates = traced("RemoteMock.templates")(function*(account: string) {
     return yield* request(at(`/templates/${encodeURIComponent(account)}`), {}).pipe(
       Effect.flatMap(({ text }) => decodeTemplates(text)),
       Effect.timeout("5 seconds"),
-      Effect.map((answer) => answer.templates),
+      Effect.map(({ templates }) => templates),
       Effect.mapError(() => new ProviderUnavailable())
     )
   })

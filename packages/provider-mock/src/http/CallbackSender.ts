@@ -1,0 +1,64 @@
+/** Posts the callbacks of a mock provider to the service. */
+import type { ProviderEvent } from "@messaging-crm/core/Inbound"
+import { Secrets } from "@messaging-crm/core/Secrets"
+import { Data, Effect, Layer, Queue, Ref, Schedule, Schema } from "effect"
+import { MockProvider } from "../MockProvider.ts"
+import * as Protocol from "./Protocol.ts"
+
+const encode = Schema.encodeEffect(Schema.fromJsonString(Protocol.Callback))
+
+/** A callback got no 2xx response: another status, or null for no response. */
+class CallbackFailed extends Data.TaggedError("CallbackFailed")<{ readonly status: number | null }> {}
+
+const post = (url: string, body: string, signature: string) =>
+  Effect.tryPromise(async (signal) => {
+    const headers = { "content-type": "application/json", [Protocol.signatureHeader]: signature }
+    const response = await fetch(url, { method: "POST", body, headers, signal, redirect: "manual" })
+    await response.arrayBuffer()
+    return response
+  }).pipe(
+    Effect.timeout("10 seconds"),
+    Effect.mapError(() => new CallbackFailed({ status: null })),
+    Effect.flatMap(({ ok, status }) => ok ? Effect.void : new CallbackFailed({ status }))
+  )
+
+/** The maximum number of events in one callback. */
+const batch_max = 10
+
+const hasFile = (event: ProviderEvent): boolean => event.event === "message_received" && event.media !== null
+
+/** Puts each event with a file into a separate callback, which bounds the size of a body. */
+export const batches = (events: ReadonlyArray<ProviderEvent>): ReadonlyArray<ReadonlyArray<ProviderEvent>> => {
+  const light = events.filter((event) => !hasFile(event))
+  const alone = events.filter(hasFile).map((event) => [event])
+  return light.length === 0 ? alone : [light, ...alone]
+}
+
+/**
+ * Layer that posts signed callbacks. Each is repeated until it gets a 2xx
+ * response, each time at the next of the addresses.
+ */
+export const layer = (callback_urls: ReadonlyArray<string>) =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const { callbacks } = yield* MockProvider
+    const secrets = yield* Secrets
+    const turn = yield* Ref.make(0)
+    const next = Effect.map(Ref.getAndUpdate(turn, (count) => count + 1), (count) =>
+      callback_urls[count % callback_urls.length] ?? "")
+    const callBack = Effect.fnUntraced(function*(events: ReadonlyArray<ProviderEvent>) {
+      const body = yield* Effect.orDie(encode({ events }))
+      const signature = yield* Effect.provideService(Protocol.sign(body), Secrets, secrets)
+      const attempt = Effect.flatMap(next, (url) =>
+        post(url, body, signature))
+      const retries = Effect.retry(attempt, Schedule.spaced("100 millis"))
+      const warning = Effect.logWarning("Callback failed; it is retried until it succeeds")
+      yield* Effect.catch(attempt, ({ status }) => Effect.andThen(Effect.annotateLogs(warning, { status }), retries))
+    })
+    yield* Queue.takeBetween(callbacks, 1, batch_max).pipe(
+      Effect.flatMap((events) => Effect.forEach(batches(events), callBack, { discard: true })),
+      Effect.ignore,
+      Effect.forever,
+      Effect.replicateEffect(8, { concurrency: "unbounded", discard: true }),
+      Effect.forkScoped
+    )
+  })).pipe(Layer.provide(Secrets.layer))
