@@ -5,6 +5,8 @@ import { ConnectionError, MessagingCrmError, TimeoutError } from "./Errors.ts"
 /** A request, the same in every attempt. */
 export interface Call {
   readonly method: string
+  /** The template of the path, such as `/contacts/{contact_id}`. */
+  readonly path: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | null
@@ -66,13 +68,13 @@ const receivedOf = (response: Response, text: string, sentId: string): Received 
   if (response.ok && isObject(body)) {
     return { body, lastResponse: { requestId, status, isReplayed: headers.has("idempotent-replayed"), headers } }
   }
-  const circumstances = { status, requestId, retryAfter: retryAfterOf(response) }
+  const context = { status, requestId, retryAfter: retryAfterOf(response) }
   if (isErrorBody(body)) {
     const { code, message, param } = body.error
-    throw new MessagingCrmError(message, { ...circumstances, code, param })
+    throw new MessagingCrmError(message, { ...context, code, param })
   }
   const message = `The response (status ${status}) is not from the Messaging CRM API. Check the base URL.`
-  throw new MessagingCrmError(message, { ...circumstances, code: "unexpected_response", param: null })
+  throw new MessagingCrmError(message, { ...context, code: "unexpected_response", param: null })
 }
 
 /** Returns a URL without its query, which can contain personal data. */
@@ -82,8 +84,8 @@ const addressOf = (url: string): string => url.replace(/\?.*$/s, "")
 export const attempt = async (fetch: Fetch, call: Call): Promise<Received> => {
   const { body, headers, method, signal, timeout, url } = call
   const requestId = crypto.randomUUID()
-  const end = new AbortController()
-  const abort = () => end.abort()
+  const controller = new AbortController()
+  const abort = () => controller.abort()
   const timer = setTimeout(abort, timeout)
   signal?.addEventListener("abort", abort, { once: true })
   try {
@@ -94,14 +96,14 @@ export const attempt = async (fetch: Fetch, call: Call): Promise<Received> => {
       body,
       // A redirect would turn a write into a read, and send the API key to another address.
       redirect: "manual",
-      signal: end.signal
+      signal: controller.signal
     })
     const text = await response.text()
     return receivedOf(response, text, requestId)
   } catch (cause) {
     if (cause instanceof MessagingCrmError) throw cause
     signal?.throwIfAborted()
-    throw end.signal.aborted
+    throw controller.signal.aborted
       ? new TimeoutError(`${method} ${addressOf(url)} did not respond within ${timeout} ms.`, { requestId, cause })
       : new ConnectionError(
         `${method} ${addressOf(url)} did not respond: the connection failed. Check the base URL and the network.`,

@@ -5,10 +5,10 @@ import type { Query, RequestOptions, Transport } from "./Transport.ts"
 
 /** `/contacts`: list, create, upsert, get, update, and add a note. */
 export const contacts = ({ list, one }: Transport) => ({
-  /** Lists contacts, the most recently updated first. A contact must pass all filters. */
+  /** Lists contacts, the most recently updated first. A contact must match all filters. */
   list: (query: Query<"GET /contacts"> = {}, options?: RequestOptions): Pages<Contact> =>
     list("GET /contacts", { query }, options),
-  /** Creates a contact, which needs a name, a phone or an email. No message is sent. */
+  /** Creates a contact. A contact requires a name, a phone, or an email. No message is sent. */
   create: (contact: CreateContact, options?: RequestOptions): Promise<WithResponse<Contact>> =>
     one("POST /contacts", { body: contact }, options),
   /**
@@ -17,6 +17,7 @@ export const contacts = ({ list, one }: Transport) => ({
    */
   upsert: (input: UpsertContacts, options?: RequestOptions): Promise<WithResponse<UpsertedContacts>> =>
     one("POST /contacts/upsert", { body: input }, options),
+  /** Returns a contact. */
   get: (contact_id: string, options?: RequestOptions): Promise<WithResponse<Contact>> =>
     one("GET /contacts/{contact_id}", { path: { contact_id } }, options),
   /**

@@ -11,6 +11,7 @@ export const conversations = ({ list, one }: Transport) => ({
   /** Queues a template for a phone number, in its conversation on the channel. Wait for the send with `sends.waitFor`. */
   start: (start: StartConversation, options?: RequestOptions): Promise<WithResponse<Send>> =>
     one("POST /conversations", { body: start }, options),
+  /** Returns a conversation. */
   get: (conversation_id: string, options?: RequestOptions): Promise<WithResponse<Conversation>> =>
     one("GET /conversations/{conversation_id}", { path: { conversation_id } }, options),
   /** Assigns or unassigns a member. Assigning makes the member the contact's owner too, unless `sync_contact_owner` is false. */

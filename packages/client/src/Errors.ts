@@ -1,7 +1,7 @@
 import type { ErrorCode } from "./Contract.ts"
 
 /** The context of a failed request. */
-interface Circumstances {
+interface RequestContext {
   /** The request's id in the service's log. */
   readonly requestId: string
   readonly cause?: unknown
@@ -22,7 +22,7 @@ export class MessagingCrmError extends Error {
 
   constructor(
     message: string,
-    rejection: Circumstances & Pick<MessagingCrmError, "code" | "param" | "retryAfter" | "status">
+    rejection: RequestContext & Pick<MessagingCrmError, "code" | "param" | "retryAfter" | "status">
   ) {
     super(message, rejection)
     this.status = rejection.status
@@ -39,9 +39,9 @@ export class ConnectionError extends Error {
   /** The `X-Request-Id` that was sent. The service logs it, if the request arrived. */
   readonly requestId: string
 
-  constructor(message: string, circumstances: Circumstances) {
-    super(message, circumstances)
-    this.requestId = circumstances.requestId
+  constructor(message: string, context: RequestContext) {
+    super(message, context)
+    this.requestId = context.requestId
   }
 }
 

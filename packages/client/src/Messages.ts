@@ -12,6 +12,7 @@ export const messages = ({ list, one }: Transport) => ({
     options?: RequestOptions
   ): Pages<Message> =>
     list("GET /conversations/{conversation_id}/messages", { path: { conversation_id }, query }, options),
+  /** Returns a message of a conversation. */
   get: (conversation_id: string, message_id: string, options?: RequestOptions): Promise<WithResponse<Message>> =>
     one(
       "GET /conversations/{conversation_id}/messages/{message_id}",

@@ -27,7 +27,7 @@ export class Pages<A> implements AsyncIterable<A> {
   async *pages(): AsyncGenerator<WithResponse<Page<A>>, void, undefined> {
     let cursor: string | null | undefined
     while (cursor !== null) {
-      const page: Page<A> & WithResponse<Page<A>> = await this.#read(cursor)
+      const page: WithResponse<Page<A>> = await this.#read(cursor)
       yield page
       cursor = page.next_cursor
     }

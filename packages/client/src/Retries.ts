@@ -6,10 +6,10 @@
  */
 import { ConnectionError, MessagingCrmError } from "./Errors.ts"
 
-const first_pause = 500
-const longest_pause = 8000
+const first_pause_millis = 500
+const longest_pause_millis = 8000
 /** The client does not wait for a longer `Retry-After`; it throws the error, so that the caller can decide. */
-const longest_retry_after = 60_000
+const longest_retry_after_millis = 60_000
 
 const repeatable: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
 
@@ -26,10 +26,10 @@ export const jittered = (milliseconds: number): number => Math.floor(millisecond
 /** Returns the milliseconds to wait after failed attempt number `attempts` (from 1), or null after the last. */
 export const pauseAfter = (error: unknown, attempts: number): number | null => {
   if (!isRepeatable(error)) return null
-  const backoff = jittered(Math.min(first_pause * 2 ** (attempts - 1), longest_pause))
+  const backoff = jittered(Math.min(first_pause_millis * 2 ** (attempts - 1), longest_pause_millis))
   if (!(error instanceof MessagingCrmError) || error.retryAfter === null) return backoff
-  const retry_after = error.retryAfter * 1000
-  return retry_after > longest_retry_after ? null : retry_after + backoff
+  const retry_after_millis = error.retryAfter * 1000
+  return retry_after_millis > longest_retry_after_millis ? null : retry_after_millis + backoff
 }
 
 /** Waits, or rejects with the signal's reason when it aborts. */

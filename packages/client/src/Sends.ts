@@ -10,15 +10,16 @@ export type EndedSend =
   & Send
   & ({ readonly status: "sent"; readonly message_id: string } | { readonly status: "failed" })
 
-const first_pause = 250
+const first_pause_millis = 250
 /** With jitter at most 24 requests a minute, of the 120 that a key may make. */
-const longest_pause = 5000
+const longest_pause_millis = 5000
 
 const isEnded = (send: WithResponse<Send>): send is WithResponse<EndedSend> =>
   send.status === "sent" || send.status === "failed"
 
 /** `/sends`: list, get, and wait for the outcome. */
 export const sends = ({ list, one }: Transport) => {
+  /** Returns a send. */
   const get = (send_id: string, options?: RequestOptions): Promise<WithResponse<Send>> =>
     one("GET /sends/{send_id}", { path: { send_id } }, options)
 
@@ -42,13 +43,17 @@ export const sends = ({ list, one }: Transport) => {
       { signal, timeout = 120_000 }: { readonly timeout?: number; readonly signal?: AbortSignal } = {}
     ): Promise<WithResponse<EndedSend>> => {
       const until = Date.now() + timeout
-      for (let milliseconds = first_pause;; milliseconds = Math.min(milliseconds * 2, longest_pause)) {
-        const send = await one("GET /sends/{send_id}", { path: { send_id } }, { ...signal && { signal }, until })
+      for (let milliseconds = first_pause_millis;; milliseconds = Math.min(milliseconds * 2, longest_pause_millis)) {
+        const send = await one(
+          "GET /sends/{send_id}",
+          { path: { send_id } },
+          { ...(signal === undefined ? {} : { signal }), until }
+        )
         if (isEnded(send)) return send
         const left = until - Date.now()
         // The last poll is so early that its response can arrive in time.
-        const isLast = left <= first_pause
-        await pause(isLast ? left : Math.min(jittered(milliseconds), left - first_pause), signal)
+        const isLast = left <= first_pause_millis
+        await pause(isLast ? left : Math.min(jittered(milliseconds), left - first_pause_millis), signal)
         if (isLast) {
           const message = `The send was still ${send.status} after ${timeout} ms.`
           throw new TimeoutError(message, { requestId: send.lastResponse.requestId })

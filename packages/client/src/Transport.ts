@@ -82,10 +82,11 @@ const urlOf = (baseUrl: string, template: string, { path = {}, query = {} }: Any
 }
 
 const callOf = (settings: Settings, route: Route, input: AnyInput, options: RequestOptions): Call => {
-  const [method = "", template = ""] = route.split(" ")
+  const [method = "", path = ""] = route.split(" ")
   return {
     method,
-    url: urlOf(settings.baseUrl, template, input),
+    path,
+    url: urlOf(settings.baseUrl, path, input),
     headers: {
       accept: "application/json",
       authorization: `Bearer ${settings.apiKey}`,
@@ -114,8 +115,7 @@ export const transport = (settings: Settings): Transport => {
       } catch (error) {
         const milliseconds = attempts < attempts_max ? pauseAfter(error, attempts) : null
         if (milliseconds === null || Date.now() + milliseconds >= until) throw error
-        const [method = "", path = ""] = route.split(" ")
-        settings.onRetry({ method, path, attempt: attempts, pause: milliseconds, error })
+        settings.onRetry({ method: call.method, path: call.path, attempt: attempts, pause: milliseconds, error })
         await pause(milliseconds, call.signal)
       }
     }

@@ -29,6 +29,7 @@ export const webhooks = ({ list, one }: Transport) => ({
   /** Subscribes an https endpoint to events. Store `signing_secret` for `verifyWebhook`: it is not shown again. */
   create: (webhook: NewWebhook, options?: RequestOptions): Promise<WithResponse<CreatedWebhook>> =>
     one("POST /webhooks", { body: webhook }, options),
+  /** Returns a webhook, without its secret. */
   get: (webhook_id: string, options?: RequestOptions): Promise<WithResponse<Webhook>> =>
     one("GET /webhooks/{webhook_id}", { path: { webhook_id } }, options),
   /** Changes the URL, the types of events, or `include_resource`. Pending deliveries go to the new URL. */
@@ -49,7 +50,7 @@ export const webhooks = ({ list, one }: Transport) => ({
   /** Reposts the stored events since a time, at most 30 days ago: oldest first, one at a time. */
   replay: (webhook_id: string, since: string, options?: RequestOptions): Promise<WithResponse<WebhookReplay>> =>
     one("POST /webhooks/{webhook_id}/replay", { path: { webhook_id }, body: { since } }, options),
-  /** Makes a delivery due now: its event is posted again. */
+  /** Schedules a delivery for now: the service posts its event again. */
   retry: (webhook_id: string, delivery_id: string, options?: RequestOptions): Promise<WithResponse<WebhookDelivery>> =>
     one("POST /webhooks/{webhook_id}/deliveries/{delivery_id}/retry", { path: { webhook_id, delivery_id } }, options)
 })
