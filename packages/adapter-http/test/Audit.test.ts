@@ -6,8 +6,8 @@ import { Audit } from "@messaging-crm/core/Audit"
 import { AddMember, Members } from "@messaging-crm/core/Members"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
-import { operations } from "./Operations.ts"
-import { idempotency, orderReady, start } from "./Service.ts"
+import { operations } from "../testing/Operations.ts"
+import { idempotency, orderReady, start } from "../testing/Service.ts"
 
 const service = start()
 afterAll(() => service.stop())

@@ -13,7 +13,7 @@ import { Deferred, Duration, Effect, Layer, Queue, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll } from "vitest"
 import { ReadDeadline } from "../src/middleware/RequestLifecycle.ts"
-import { type Answer, idempotency, start } from "./Service.ts"
+import { type Answer, idempotency, start } from "../testing/Service.ts"
 
 const service = start()
 afterAll(() => service.stop())

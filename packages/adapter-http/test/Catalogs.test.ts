@@ -6,7 +6,7 @@ import { limits } from "@messaging-crm/core/Limits"
 import { MockProvider } from "@messaging-crm/provider-mock"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
-import { idempotency, start } from "./Service.ts"
+import { idempotency, start } from "../testing/Service.ts"
 
 const service = start()
 afterAll(() => service.stop())

@@ -7,7 +7,7 @@ import { CreateTag } from "@messaging-crm/core/Tags"
 import { Effect, Layer, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { afterAll } from "vitest"
-import { start } from "./Service.ts"
+import { start } from "../testing/Service.ts"
 
 const service = start()
 afterAll(() => service.stop())

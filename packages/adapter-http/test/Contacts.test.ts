@@ -7,7 +7,7 @@ import type * as Crm from "@messaging-crm/core/Crm"
 import { AddMember, Members } from "@messaging-crm/core/Members"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
-import { idempotency, orderReady, start } from "./Service.ts"
+import { idempotency, orderReady, start } from "../testing/Service.ts"
 
 const service = start()
 afterAll(() => service.stop())

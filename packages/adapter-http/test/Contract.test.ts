@@ -5,9 +5,9 @@ import { Scope } from "@messaging-crm/core/ApiKeys"
 import { operations as table } from "@messaging-crm/core/Operations"
 import { readFileSync } from "node:fs"
 import { afterAll } from "vitest"
-import { document, resolve, type Response } from "./Document.ts"
-import { bodyFor, operations } from "./Operations.ts"
-import { idempotency, start } from "./Service.ts"
+import { document, resolve, type Response } from "../testing/Document.ts"
+import { bodyFor, operations } from "../testing/Operations.ts"
+import { idempotency, start } from "../testing/Service.ts"
 
 const unknown = "0199abcd-0000-7000-8000-00000000000f"
 const concrete = (path: string) => path.replace(/:\w+/g, unknown)

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { DateTime, Effect } from "effect"
 import { afterAll } from "vitest"
-import { idempotency, start } from "./Service.ts"
+import { idempotency, start } from "../testing/Service.ts"
 
 const service = start()
 afterAll(() => service.stop())

@@ -1,7 +1,7 @@
 /** `/events`. */
 import { assert, describe, it } from "@effect/vitest"
 import { afterAll } from "vitest"
-import type { Answer } from "./Service.ts"
+import type { Answer } from "../testing/Service.ts"
 import { rejected, startWithWebhooks } from "./WebhookScene.ts"
 
 const { begin, service } = startWithWebhooks()

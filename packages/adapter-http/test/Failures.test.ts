@@ -12,7 +12,7 @@ import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Duration, Effect, Layer, Logger, Option, References } from "effect"
 import { ReadDeadline } from "../src/middleware/RequestLifecycle.ts"
-import { idempotency, orderReady, start } from "./Service.ts"
+import { idempotency, orderReady, start } from "../testing/Service.ts"
 
 const serving = async (
   options: Parameters<typeof start>[0],

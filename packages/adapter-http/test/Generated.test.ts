@@ -14,9 +14,9 @@ import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { Effect, Layer, Redacted } from "effect"
 import { afterAll, beforeAll } from "vitest"
-import { documented, flawOf } from "./Document.ts"
+import { documented, flawOf } from "../testing/Document.ts"
 import { generator, type Pool, randomOf, type Schema } from "./Generated.ts"
-import { idempotency, orderReady, start } from "./Service.ts"
+import { idempotency, orderReady, start } from "../testing/Service.ts"
 
 const requests = Number(process.env["GENERATED_REQUESTS"] ?? 200)
 const seed = Number(process.env["GENERATED_SEED"] ?? 1)

@@ -3,7 +3,7 @@
  *
  * All follow from a seed, so a failure comes again.
  */
-import { resolve } from "./Document.ts"
+import { resolve } from "../testing/Document.ts"
 
 export interface Schema {
   readonly $ref?: string

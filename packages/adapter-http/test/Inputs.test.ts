@@ -7,7 +7,7 @@ import { CreateContact } from "@messaging-crm/core/Contacts"
 import { Cause, Context, Effect, Schema, type SchemaAST } from "effect"
 import { HttpApi } from "effect/http-api"
 import { afterAll, beforeAll } from "vitest"
-import { idempotency, orderReady, start } from "./Service.ts"
+import { idempotency, orderReady, start } from "../testing/Service.ts"
 
 const service = start()
 afterAll(() => service.stop())

@@ -1,8 +1,8 @@
 /** Tests that one organization's key can neither read nor change another's data, in every operation. */
 import { assert, it } from "@effect/vitest"
 import { afterAll } from "vitest"
-import { bodyFor, operations } from "./Operations.ts"
-import { idempotency, orderReady, start } from "./Service.ts"
+import { bodyFor, operations } from "../testing/Operations.ts"
+import { idempotency, orderReady, start } from "../testing/Service.ts"
 
 const service = start()
 afterAll(() => service.stop())

@@ -11,7 +11,7 @@ import { DateTime, Duration, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll } from "vitest"
 import { DownloadsAtOnce, DownloadTime, DownloadWait } from "../src/handlers/Media.ts"
-import { idempotency, orderReady, start } from "./Service.ts"
+import { idempotency, orderReady, start } from "../testing/Service.ts"
 
 const service = start()
 afterAll(() => service.stop())

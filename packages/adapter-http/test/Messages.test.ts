@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { DateTime, Effect } from "effect"
 import { afterAll } from "vitest"
-import { start } from "./Service.ts"
+import { start } from "../testing/Service.ts"
 
 const service = start()
 afterAll(() => service.stop())

@@ -1,7 +1,7 @@
 /** Tests of the middleware that every request passes. */
 import { assert, describe, it } from "@effect/vitest"
 import { afterAll, beforeAll } from "vitest"
-import { type Answer, idempotency, start } from "./Service.ts"
+import { type Answer, idempotency, start } from "../testing/Service.ts"
 
 const service = start()
 let key = ""

@@ -7,8 +7,8 @@ import { Inbound } from "@messaging-crm/core/Inbound"
 import { Phone } from "@messaging-crm/core/Phones"
 import { DateTime, Effect, Layer } from "effect"
 import { afterAll } from "vitest"
-import { operations } from "./Operations.ts"
-import { type Answer, idempotency, orderReady, start } from "./Service.ts"
+import { operations } from "../testing/Operations.ts"
+import { type Answer, idempotency, orderReady, start } from "../testing/Service.ts"
 
 const service = start({ tuning: Layer.succeed(RequestsPerMinute, 100_000) })
 afterAll(() => service.stop())

@@ -7,7 +7,7 @@ import { HttpRouter, HttpServer } from "effect/http"
 import { gunzipSync } from "node:zlib"
 import { afterAll } from "vitest"
 import { acceptsGzip, has } from "../src/StaticResponse.ts"
-import { start } from "./Service.ts"
+import { start } from "../testing/Service.ts"
 
 const service = start()
 const docs = HttpRouter.toWebHandler(Docs.layer.pipe(Layer.provide(HttpServer.layerServices)), { disableLogger: true })

@@ -1,7 +1,7 @@
 /** `POST /contacts/upsert`. */
 import { assert, it } from "@effect/vitest"
 import { afterAll } from "vitest"
-import { idempotency, start } from "./Service.ts"
+import { idempotency, start } from "../testing/Service.ts"
 
 const service = start()
 afterAll(() => service.stop())

@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { Layer } from "effect"
-import { type Answer, idempotency, start } from "./Service.ts"
+import { type Answer, idempotency, start } from "../testing/Service.ts"
 
 export const absent = "01990000-0000-7000-8000-000000000000"
 

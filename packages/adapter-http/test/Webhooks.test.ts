@@ -4,7 +4,7 @@ import type { Scope } from "@messaging-crm/core/ApiKeys"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import { Webhook as SvixWebhook } from "svix"
 import { afterAll } from "vitest"
-import { idempotency } from "./Service.ts"
+import { idempotency } from "../testing/Service.ts"
 import { absent, rejected, startWithWebhooks } from "./WebhookScene.ts"
 
 const { begin, service } = startWithWebhooks()

@@ -4,7 +4,7 @@ import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
 import { type Contact, MessagingCrm, MessagingCrmError, verifyWebhook } from "@messaging-crm/client"
 import { readFileSync } from "node:fs"
 import { afterAll } from "vitest"
-import { start } from "../../adapter-http/test/Service.ts"
+import { start } from "../../adapter-http/testing/Service.ts"
 
 const service = start()
 afterAll(() => service.stop())

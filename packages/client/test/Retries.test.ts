@@ -10,7 +10,7 @@ import {
   TimeoutError
 } from "@messaging-crm/client"
 import { afterAll, afterEach, beforeEach, vi } from "vitest"
-import { start } from "../../adapter-http/test/Service.ts"
+import { start } from "../../adapter-http/testing/Service.ts"
 
 const service = start()
 afterAll(() => service.stop())

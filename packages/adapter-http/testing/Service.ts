@@ -1,7 +1,7 @@
 /**
- * The whole API over memory and the mock network, asked through real requests.
+ * The whole API over memory and the mock network, called with real requests.
  *
- * Every answer is held against the OpenAPI document, so each test is one of the contract too.
+ * Every response is checked against the OpenAPI document, so each test also tests the contract.
  */
 import * as Http from "@messaging-crm/adapter-http"
 import * as Memory from "@messaging-crm/adapter-memory"
@@ -39,8 +39,8 @@ export interface Answer {
 }
 
 /**
- * Starts a service of its own, with memory of its own. What is put in place of
- * its parts is seen by requests alone; what is tuned, by the operations.
+ * Starts a separate service with its own memory. `instead` replaces services for requests only;
+ * `tuning` applies to the operations.
  */
 export const start = (options: {
   readonly instead?: Layer.Layer<never, never, Crm.Services>
@@ -61,7 +61,7 @@ export const start = (options: {
     { routerConfig: Http.routerConfig, disableLogger: true }
   )
 
-  /** Asks the service as a client on the network would, with nothing added. */
+  /** Sends a request as a client on the network does, with nothing added. */
   const fetch = (url: string, init: RequestInit = {}): Promise<Response> =>
     handler(new Request(url, init), Context.empty() as never)
 
@@ -127,10 +127,10 @@ export const start = (options: {
     scopes: ReadonlyArray<Scope>
   ) => runtime.runPromise(makeKey(actor, scopes))
 
-  /** Lets the worker and the network go on, with all delayed callbacks, until a question has an answer. */
-  const until = async (ask: () => Promise<boolean>): Promise<void> => {
+  /** Runs the worker and the network, with all delayed callbacks, until a condition holds. */
+  const until = async (holds: () => Promise<boolean>): Promise<void> => {
     for (let round = 0; round < 20; round++) {
-      if (await ask()) return
+      if (await holds()) return
       await runtime.runPromise(Effect.gen(function*() {
         yield* Worker.use((worker) => worker.runOnce)
         const { callbacks, settled } = yield* Mock.MockProvider
@@ -138,7 +138,7 @@ export const start = (options: {
         for (const event of yield* Queue.clear(callbacks)) yield* Inbound.use((inbound) => inbound.receive(event))
       }))
     }
-    throw new Error("It never came to that.")
+    throw new Error("The condition was never met.")
   }
 
   const stop = async () => {
@@ -163,5 +163,5 @@ export const orderReady = (
   ]
 })
 
-/** Options with an idempotency key: the given one, or one of its own. */
+/** Options with an idempotency key: the given one, or a new one. */
 export const idempotency = (key: string = globalThis.crypto.randomUUID()) => ({ headers: { "idempotency-key": key } })
