@@ -96,7 +96,7 @@ describe("a key", () => {
 })
 
 describe("an idempotency key", () => {
-  it("that was used for something else is a conflict before the body is looked at", async () => {
+  it("that was used for another request is a conflict before the body is checked", async () => {
     const { key } = await make()
     const once = idempotency()
     const create = (json: unknown) => service.request("POST", "/v1/contacts", { key, json, ...once })
@@ -104,7 +104,7 @@ describe("an idempotency key", () => {
     assert.strictEqual((await create({ no_such_field: 1 })).body.error.code, "idempotency_conflict")
   })
 
-  it("remembers that something was not there", async () => {
+  it("replays a 404", async () => {
     const { key } = await make()
     const absent = "/v1/contacts/01990000-0000-7000-8000-000000000000"
     const once = idempotency()
@@ -116,7 +116,7 @@ describe("an idempotency key", () => {
     assert.strictEqual(again.body.error.request_id, first.headers.get("x-request-id"))
   })
 
-  it("is the organization's, so a retry with another API key is answered from it", async () => {
+  it("belongs to the organization, so a retry with another API key gets the recorded response", async () => {
     const { actor, key } = await make()
     const rotated = await service.keyWith(actor, ["contacts:write"])
     const once = idempotency()
@@ -173,7 +173,7 @@ describe("requests of one key at once", () => {
     }))
 })
 
-it("100 reads of a key at once are all answered where the provider takes a second for each call", async () => {
+it("100 concurrent reads of a key all get a response if the provider takes a second per call", async () => {
   const calls = Effect.runSync(Queue.unbounded<Deferred.Deferred<void>>())
   const provider = Layer.effect(
     MessagingProvider,

@@ -61,7 +61,7 @@ it("creates tags, trims their names, and lists them by name", async () => {
   assert.deepStrictEqual<object>(body, { data: [alpha.body.data, beta.body.data], next_cursor: null })
 })
 
-it("rejects a tag without a fitting name or colour, and one whose name is taken in any case", async () => {
+it("rejects a tag with an invalid name or color, and one whose name is taken in any case", async () => {
   const { key } = await service.organization()
   const other = await service.organization()
   const create = (json: unknown, as = key) => service.request("POST", "/v1/tags", { key: as, json })
@@ -90,7 +90,7 @@ it("rejects a tag without a fitting name or colour, and one whose name is taken 
   assert.strictEqual((await create({ name: "Straße", color: "red" }, other.key)).status, 200)
 })
 
-it("rejects a tag more than an organization may have, and says how many those are", async () => {
+it("rejects a tag beyond the organization's limit, and states the limit", async () => {
   const { key, organization } = await service.organization()
   await service.runtime.runPromise(
     Fixtures.tags(organization.id, limits.tags_max).pipe(Effect.provide(Ids.layer))

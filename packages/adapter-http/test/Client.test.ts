@@ -52,7 +52,7 @@ it.live("calls the operations, and fails with the errors of the contract", () =>
     assert.isTrue("error" in taken && taken.error.code === "conflict")
   }).pipe(Effect.provide(connect())))
 
-it.live("repeats a write whose answer was lost, which is done once", () =>
+it.live("retries a write whose response was lost, which takes effect once", () =>
   Effect.gen(function*() {
     const crm = yield* Client
     const { data } = yield* create

@@ -15,7 +15,7 @@ afterAll(() => service.stop())
 const absent = "01990000-0000-7000-8000-000000000000"
 
 describe("create", () => {
-  it("answers 201 with every field, absent ones null", async () => {
+  it("returns 201 with every field, absent ones null", async () => {
     const { key, owner } = await service.organization()
     const tag = await service.request("POST", "/v1/tags", { key, json: { name: "VIP", color: "amber" } })
     const json = {
@@ -225,7 +225,7 @@ describe("update", () => {
     assert.deepStrictEqual(before.tags, [])
   })
 
-  it("appends notes after a blank line; beyond 200,000 characters it is 409 that says what to do", async () => {
+  it("appends notes after a blank line; beyond 200,000 characters it returns 409 with a remedy", async () => {
     const { note, patch } = await make()
     assert.strictEqual((await note(" second ")).body.data.notes, "first\n\n second ")
     for (const text of ["", "x".repeat(5001), null]) {

@@ -28,7 +28,7 @@ describe("every operation", () => {
     }
   })
 
-  it("answers 403 to a key with every other scope, and not to one with its own", async () => {
+  it("returns 403 for a key with every other scope, and not for one with its own", async () => {
     const { organization, owner } = await service.organization()
     const actor = { organization_id: organization.id, member_id: owner.id }
     for (const { method, path, scope } of operations) {
@@ -46,7 +46,7 @@ describe("every operation", () => {
     }
   })
 
-  it("documents the very words with which it rejects an unknown id", async () => {
+  it("documents the exact message for an unknown ID", async () => {
     const { key } = await service.organization()
     // Of two unknown ids the first may be told of; the example tells of the last.
     const named = operations.filter(({ path }) => path.includes(":") && !path.includes(":delivery_id"))
@@ -62,7 +62,7 @@ describe("every operation", () => {
     }
   })
 
-  it("asks for an idempotency key before it looks at the body's fields or for the resource, where one is required", async () => {
+  it("checks a required idempotency key before the body's fields and the resource", async () => {
     const { key } = await service.organization()
     for (const { method, path, policy } of operations.filter(({ method }) => method !== "GET")) {
       const answer = await service.request(method, concrete(path), { key, json: { no_such_field: 1 } })
@@ -72,7 +72,7 @@ describe("every operation", () => {
     }
   })
 
-  it("rejects a field that it does not know", async () => {
+  it("rejects an unknown field", async () => {
     const { key } = await service.organization()
     for (const { method, path } of operations.filter(({ method }) => method !== "GET")) {
       const json = { ...bodyFor({ method, path }).json as object, no_such_field: 1 }
@@ -83,7 +83,7 @@ describe("every operation", () => {
     }
   })
 
-  it("rejects a query parameter that it does not know", async () => {
+  it("rejects an unknown query parameter", async () => {
     const { key } = await service.organization()
     for (const { method, path } of operations) {
       const options = { key, ...(method === "GET" ? {} : { json: {}, ...bodyFor({ method, path }), ...idempotency() }) }
@@ -93,7 +93,7 @@ describe("every operation", () => {
     }
   })
 
-  it("answers a malformed id with 400 and its name, and an unknown one with 404", async () => {
+  it("returns 400 with the parameter for a malformed ID, and 404 for an unknown one", async () => {
     const { key } = await service.organization()
     for (const { method, path } of operations.filter(({ path }) => path.includes(":"))) {
       const names = Array.from(path.matchAll(/:(\w+)/g), ([, name = ""]) => name)

@@ -8,7 +8,16 @@ import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { afterAll } from "vitest"
 import * as Examples from "../src/api/Examples.ts"
 import * as WebhookExamples from "../src/api/WebhookExamples.ts"
-import { document, documented, flawOf, judge, type Media, type Operation, resolve, type Response } from "../testing/Document.ts"
+import {
+  document,
+  documented,
+  flawOf,
+  judge,
+  type Media,
+  type Operation,
+  resolve,
+  type Response
+} from "../testing/Document.ts"
 import { operations } from "../testing/Operations.ts"
 import { idempotency, start } from "../testing/Service.ts"
 import { type Line, lines } from "./Specification.ts"

@@ -39,7 +39,7 @@ const tagsThat = (tags: Partial<Tags["Service"]>) =>
 const red = { name: "x", color: "red" }
 
 describe("a search that takes too long", () => {
-  it("is answered with 503, a code of its own, and when to retry", async () => {
+  it("gets 503 with `search_timeout` and `Retry-After`", async () => {
     const instead = Layer.effect(
       Contacts,
       Effect.map(Contacts, (contacts) => Contacts.of({ ...contacts, list: () => Effect.fail(new SearchTimeout()) }))
@@ -55,7 +55,7 @@ describe("a search that takes too long", () => {
 })
 
 describe("a defect", () => {
-  it("is answered with 500 that tells nothing but the request id, under which the cause is logged", async () => {
+  it("gets 500 with only the request ID, under which the cause is logged", async () => {
     const { layer, lines } = logged()
     const dies = Effect.die(new Error("disk on fire"))
     await serving({ instead: Layer.merge(layer, tagsThat({ list: dies, create: () => dies })) }, async (service) => {
@@ -98,7 +98,7 @@ describe("a defect", () => {
     })
   })
 
-  it("is also an answer that does not fit the contract, of which the log shows no value", async () => {
+  it("includes a response that violates the contract, whose values are not logged", async () => {
     const { layer, lines } = logged()
     const list = Effect.succeed([{ id: "canary-1", name: "canary-2", color: "canary-3" }]) as unknown
     const instead = Layer.merge(layer, tagsThat({ list: list as Tags["Service"]["list"] }))
@@ -123,7 +123,7 @@ it("ends a read that takes too long with 500", async () => {
   })
 })
 
-it("answers `request_processing` at once, with a time to come back, while the first request runs", async () => {
+it("responds at once with `request_processing` and `Retry-After` while the first request runs", async () => {
   const instead = Layer.effect(
     Idempotency,
     Effect.map(Idempotency, (real) => ({ ...real, once: () => Effect.fail(new RequestProcessing()) }))
@@ -138,7 +138,7 @@ it("answers `request_processing` at once, with a time to come back, while the fi
   })
 })
 
-it("answers 409 `conflict`, which is not remembered, where others keep changing the resource", async () => {
+it("responds with an unrecorded 409 `conflict` if others keep changing the resource", async () => {
   let isContended = true
   const instead = Layer.effect(
     Tags,
@@ -165,7 +165,7 @@ it("answers 409 `conflict`, which is not remembered, where others keep changing 
   })
 })
 
-it("answers 507 with a time to come back where the organization's storage is used up; reads and replays go on", async () => {
+it("responds with 507 and `Retry-After` if the organization's storage is used up; reads and replays still work", async () => {
   await serving({ tuning: Layer.succeed(StorageBudget, 20_000) }, async (service) => {
     const { key } = await service.organization()
     const post = (index: number) =>
@@ -190,7 +190,7 @@ it("answers 507 with a time to come back where the organization's storage is use
   })
 })
 
-it("delivers events where the organization's storage is used up, and stores no answers of endpoints", async () => {
+it("delivers events if the organization's storage is used up, and stores no endpoint responses", async () => {
   await serving({ tuning: Layer.succeed(StorageBudget, 12_000) }, async (service) => {
     const { channel, key } = await service.organization()
     const post = async (path: string, json?: unknown) =>
@@ -215,7 +215,7 @@ it("delivers events where the organization's storage is used up, and stores no a
   })
 })
 
-it("stores no more resources of events where the organization's storage is used up, before any is posted", async () => {
+it("stores no event resources if the organization's storage is used up", async () => {
   await serving({ tuning: Layer.succeed(StorageBudget, 300_000) }, async (service) => {
     const { key, organization } = await service.organization()
     const post = async (path: string, json: unknown, headers: object = idempotency()) =>
@@ -240,7 +240,7 @@ it("stores no more resources of events where the organization's storage is used 
   })
 })
 
-it("asks the provider for its templates for a template only, and once", async () => {
+it("requests the provider's templates only to send a template, and once", async () => {
   let asked = 0
   const provider = Layer.effect(
     MessagingProvider,
@@ -269,7 +269,7 @@ it("asks the provider for its templates for a template only, and once", async ()
   })
 })
 
-it("logs of a request its method, route, status, code, duration and caller, and nothing that was sent", async () => {
+it("logs a request's method, route, status, code, duration, and caller, and no content", async () => {
   const { layer, lines } = logged()
   await serving({ instead: layer }, async (service) => {
     const { key, organization, owner } = await service.organization()

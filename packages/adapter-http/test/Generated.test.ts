@@ -15,8 +15,8 @@ import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFi
 import { Effect, Layer, Redacted } from "effect"
 import { afterAll, beforeAll } from "vitest"
 import { documented, flawOf } from "../testing/Document.ts"
-import { generator, type Pool, randomOf, type Schema } from "./Generated.ts"
 import { idempotency, orderReady, start } from "../testing/Service.ts"
+import { generator, type Pool, randomOf, type Schema } from "./Generated.ts"
 
 const requests = Number(process.env["GENERATED_REQUESTS"] ?? 200)
 const seed = Number(process.env["GENERATED_SEED"] ?? 1)

@@ -7,7 +7,7 @@ import { idempotency, orderReady, start } from "../testing/Service.ts"
 const service = start()
 afterAll(() => service.stop())
 
-it("answers 404 to every operation on another organization's id, and changes nothing", async () => {
+it("returns 404 for every operation on another organization's ID, and changes nothing", async () => {
   const [ours, theirs] = [await service.organization(), await service.organization()]
   const get = async (path: string) => (await service.request("GET", path, { key: ours.key })).text
   const webhook = await service.request("POST", "/v1/webhooks", {

@@ -92,7 +92,7 @@ describe("a message with a file", () => {
     for (const url of urls) assert.strictEqual((await service.fetch(url)).status, 200)
   })
 
-  it("is told by its caption, or else by its type, in the previews", async () => {
+  it("is previewed by its caption, or else by its type", async () => {
     const ours = await service.organization()
     const previews = async () => {
       const conversations = await service.request("GET", "/v1/conversations", { key: ours.key })
@@ -119,7 +119,7 @@ describe("a message with a file", () => {
     assert.isNull(media.url)
   })
 
-  it("comes from the number 0008 in answer to a template", async () => {
+  it("arrives from the number 0008 as the reply to a template", async () => {
     const ours = await service.organization()
     const { status } = await service.request("POST", "/v1/conversations", {
       key: ours.key,
@@ -169,14 +169,14 @@ describe("a link", () => {
     }
   })
 
-  it("answers HEAD with everything but the bytes", async () => {
+  it("responds to HEAD with everything but the bytes", async () => {
     const answer = await service.fetch(await linkTo({}), { method: "HEAD" })
     assert.strictEqual(answer.status, 200)
     assert.strictEqual(answer.headers.get("content-length"), String(picture.byteLength))
     assert.strictEqual((await bytesOf(answer)).byteLength, 0)
   })
 
-  it("gives the range that is asked for, unless it is of another version or not there", async () => {
+  it("returns the requested range, unless it is of another version or beyond the end", async () => {
     const url = await linkTo({})
     const size = picture.byteLength
     const part = await service.fetch(url, { headers: { range: "bytes=1-3" } })
@@ -194,13 +194,13 @@ describe("a link", () => {
     }
   })
 
-  it("answers to nothing but GET and HEAD", async () => {
+  it("supports GET and HEAD only", async () => {
     const answer = await service.fetch(await linkTo({}), { method: "DELETE" })
     assert.strictEqual(answer.status, 405)
     assert.strictEqual(answer.headers.get("allow"), "GET, HEAD")
   })
 
-  it("that is forged, cut, of a file elsewhere or an hour old is answered alike, in the API's shape", async () => {
+  it("that is forged, cut, of another organization's file, or an hour old gets the same API error", async () => {
     const [ours, theirs] = [await service.organization(), await service.organization()]
     const { media: { url } } = await newest(ours, await write(ours, {}))
     const [origin, link = ""] = (url as string).split("/media/")
@@ -236,7 +236,7 @@ describe("a link", () => {
     assert.strictEqual((await service.fetch(`${origin}/media/${link}`)).status, 200)
   })
 
-  it("begins with the host that the caller named, or else where the operator says", async () => {
+  it("starts with the operator's public URL, or else with the host of the request", async () => {
     const ours = await service.organization()
     const path = await write(ours, {})
     const named = async (host: string) => {
@@ -339,7 +339,7 @@ describe("the bytes of a file", () => {
     await hasty.stop()
   })
 
-  it("end in a broken answer, and never in half a file, when the file is removed meanwhile", async () => {
+  it("end in a broken response, never in half a file, if the file is removed meanwhile", async () => {
     const ours = await service.organization()
     const provider_message_id = globalThis.crypto.randomUUID()
     const path = await write(ours, { provider_message_id, media: { ...image, bytes: large } })

@@ -16,7 +16,7 @@ const param = ({ body }: Answer) => body?.error?.param
 const tag = (name: string) => ({ name, color: "red" })
 
 describe("every answer", () => {
-  it("carries a request id, which is also in the error, and is kept out of caches", async () => {
+  it("has a request ID, which is also in the error, and is not cached", async () => {
     for (
       const [path, caching] of [
         ["/v1/tags", "no-store"],
@@ -45,7 +45,7 @@ describe("every answer", () => {
 })
 
 describe("routes", () => {
-  it("answers an unknown path, another case and a trailing slash with 404", async () => {
+  it("returns 404 for an unknown path, another case, and a trailing slash", async () => {
     for (
       const path of [
         "/",
@@ -74,7 +74,7 @@ describe("routes", () => {
     }
   })
 
-  it("answers a wrong method with 405 and the methods that are allowed, OPTIONS too", async () => {
+  it("returns 405 with the supported methods for any other method, OPTIONS too", async () => {
     for (
       const [method, path, allow] of [
         ["DELETE", "/v1/tags", "GET, POST, HEAD"],
@@ -101,7 +101,7 @@ describe("routes", () => {
 })
 
 describe("admission", () => {
-  it("answers every unusable key with the same 401", async () => {
+  it("returns the same 401 for every unusable key", async () => {
     const bodies = new Set<string>()
     for (const authorization of [null, "Bearer", "Bearer x", `Basic ${key}`, `Bearer svc_live_${"x".repeat(43)}`]) {
       const headers: Record<string, string> = authorization === null ? {} : { authorization }
@@ -114,7 +114,7 @@ describe("admission", () => {
     assert.strictEqual(bodies.size, 1)
   })
 
-  it("puts the rate on every authenticated answer, and rejects the 121st request until the window ends", async () => {
+  it("adds the rate to every authenticated response, and rejects the 121st request until the window ends", async () => {
     const other = await service.organization()
     for (let number = 1; number <= 120; number++) {
       const answer = await service.request("GET", number % 2 === 0 ? "/v1/tags" : "/v1/sends/x", { key: other.key })
@@ -135,7 +135,7 @@ describe("admission", () => {
     assert.strictEqual((await service.request("GET", "/v1/tags", { key })).status, 200)
   })
 
-  it("answers a key without the scope with 403, before it looks at the body", async () => {
+  it("returns 403 for a key without the scope before it reads the body", async () => {
     const ours = await service.organization()
     const actor = { organization_id: ours.organization.id, member_id: ours.owner.id }
     const weak = await service.keyWith(actor, ["tags:read"])
@@ -192,7 +192,7 @@ describe("the body", () => {
     }
   })
 
-  it("must be named so even when no header tells that there is one", async () => {
+  it("requires the media type even if no header announces the body", async () => {
     const text = () => new Blob([JSON.stringify(tag("streamed"))]).stream()
     const answer = await post({ text: text(), headers: { "content-type": "text/plain" } })
     assert.strictEqual(answer.status, 415)
@@ -200,7 +200,7 @@ describe("the body", () => {
     assert.strictEqual((await post({ text: text() })).status, 200)
   })
 
-  it("is none when it is empty, whatever it is called", async () => {
+  it("is absent if it is empty, whatever its media type is", async () => {
     const path = "/v1/conversations/01990000-0000-7000-8000-000000000000/close"
     for (const empty of [() => "", () => new Blob([]).stream()]) {
       for (const type of ["text/plain", "application/json", "application/x-www-form-urlencoded"]) {
@@ -230,7 +230,7 @@ describe("the body", () => {
     }
   })
 
-  it("must not give a name twice, in whatever spelling, nor nest deeper than 32 levels", async () => {
+  it("must not repeat a name, in any spelling, nor nest deeper than 32 levels", async () => {
     for (
       const [text, where] of [
         ["{\"name\":\"a\",\"color\":\"red\",\"name\":\"b\"}", "name"],
@@ -246,7 +246,7 @@ describe("the body", () => {
     }
   })
 
-  it("must hold only fields that are known, and text that can be kept", async () => {
+  it("must contain only known fields, and text that can be stored", async () => {
     for (
       const [text, where] of [
         ["{\"name\":\"a\",\"color\":\"red\",\"foo\":{\"bar\":1}}", "foo"],
@@ -316,7 +316,7 @@ describe("idempotency", () => {
     assert.strictEqual((await service.request("POST", "/v1/tags", { key, json: tag("optional") })).status, 200)
   })
 
-  it("forgets what was invalid, so that the corrected request goes through under the same key", async () => {
+  it("does not record an invalid request, so that the corrected request can use the same key", async () => {
     const header = "corrected-key"
     assert.strictEqual((await contact({ first_name: 1 }, header)).status, 400)
     assert.strictEqual((await contact({}, header)).status, 400)

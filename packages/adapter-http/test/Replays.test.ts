@@ -90,7 +90,7 @@ const isReplayed = ({ headers }: Answer): boolean => headers.has("idempotent-rep
 const code = ({ body }: Answer) => body?.error?.code
 
 describe("every write", () => {
-  it("answers its retry with the same bytes after the resource has changed, and changes nothing again", async () => {
+  it("replays the same bytes after the resource has changed, and changes nothing again", async () => {
     const { ask, contact, conversation, get, webhook, write, writes } = await everyWrite()
     // An upsert has a record for each of its contacts.
     const single = operations.filter(({ path }) => path !== "/v1/contacts/upsert")
@@ -134,7 +134,7 @@ describe("every write", () => {
     }
   })
 
-  it("answers its first time with the bytes that a read of the resource answers with", async () => {
+  it("returns the same bytes as a read of the resource", async () => {
     const { ask, conversation, get, write } = await everyWrite()
     const created = await write("POST", "/contacts", { first_name: "Žofie", notes: "a\u2028b" })
     assert.strictEqual(created.text, (await ask("GET", `/contacts/${created.body.data.id}`)).text)
@@ -175,7 +175,7 @@ describe("a rejection", () => {
     assert.strictEqual((await send("later-key")).status, 202)
   })
 
-  it("of the schema comes after the look at the key", async () => {
+  it("of the schema comes after the check of the key", async () => {
     const { ask } = await begin()
     const create = (json: unknown, header: string) => ask("POST", "/contacts", json, header)
     assert.strictEqual(code(await create({ first_name: 1 }, "taken-key")), "invalid_input")
@@ -234,7 +234,7 @@ describe("one request in other words", () => {
 })
 
 describe("a write that changes nothing", () => {
-  it("is answered with the resource when it is repeated, and is still the only request of its key", async () => {
+  it("returns the resource when it is repeated, and is still the only request of its key", async () => {
     const { ask, contact, conversation, get, write } = await everyWrite()
     const webhook = { url: "https://shop.example/crm", event_types: ["message.sent"] }
     const { id } = (await write("POST", "/webhooks", webhook)).body.data
@@ -306,7 +306,7 @@ describe("one key, many requests at once", () => {
 })
 
 describe("an optional key", () => {
-  it("makes a retry of a tag, a note and a webhook harmless; without it each is carried out again", async () => {
+  it("makes a retry of a tag, a note, and a webhook harmless; without it each takes effect again", async () => {
     const { ask, get, write } = await begin()
     const { body: { data: contact } } = await write("POST", "/contacts", { first_name: "Kim" })
     const notes = `/contacts/${contact.id}/notes`

@@ -23,7 +23,7 @@ const pages = {
 
 for (const [path, ask] of Object.entries(pages)) {
   describe(path, () => {
-    it("is compressed for who takes it", async () => {
+    it("is compressed for clients that accept it", async () => {
       const plain = await ask({})
       const small = await ask({ headers: { "accept-encoding": "br, gzip;q=0.5" } })
       assert.isNull(plain.headers.get("content-encoding"))
@@ -35,7 +35,7 @@ for (const [path, ask] of Object.entries(pages)) {
       assert.isBelow(bytes.byteLength, text.length / 2)
     })
 
-    it("is not sent again to who has it", async () => {
+    it("is not sent again to clients that have it", async () => {
       for (const encoding of ["identity", "gzip"]) {
         const first = await ask({ headers: { "accept-encoding": encoding } })
         const etag = first.headers.get("etag") ?? ""
@@ -66,7 +66,7 @@ it("the docs page has no security scheme, so no field for a key, and connects to
   await sending.dispose()
 })
 
-describe("an answer that many ask for before it is prepared", () => {
+describe("a response that many clients request before it is prepared", () => {
   /** Digests that count how often a text is hashed, which happens once for each answer that is prepared. */
   const counting = () => {
     const texts: Array<string> = []
@@ -110,7 +110,7 @@ describe("an answer that many ask for before it is prepared", () => {
   })
 })
 
-it("reads what a caller takes and has", () => {
+it("reads what a client accepts and has", () => {
   for (const header of ["gzip", "GZIP", "br, gzip;q=0.1", "*", "x-gzip", "gzip;q=1.0"]) {
     assert.isTrue(acceptsGzip(header))
   }

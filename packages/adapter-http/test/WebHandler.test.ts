@@ -20,7 +20,7 @@ const crm = ManagedRuntime.make(
 )
 const api = Http.toWebHandler(crm)
 
-it("answers with what the runtime holds, under its tuning", async () => {
+it("uses the runtime's services, with their tuning", async () => {
   const { actor, key } = await crm.runPromise(Effect.gen(function*() {
     const { organization, owner } = yield* Organizations.use((organizations) =>
       organizations.create(

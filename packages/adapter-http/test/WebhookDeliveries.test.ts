@@ -19,7 +19,7 @@ interface Delivery {
 const ok = { status: 200, body: "", retry_after: null }
 
 describe("test", () => {
-  it("answers with the delivery of one event, which is posted, and is rejected for an unknown and a disabled webhook", async () => {
+  it("returns the delivery of one event, which is posted, and is rejected for an unknown and a disabled webhook", async () => {
     const { create, deliveries, disable, post, posted, settled } = await begin()
     const { id } = await create()
     const tested = await post(`/webhooks/${id}/test`)
@@ -98,7 +98,7 @@ describe("an event", () => {
 })
 
 describe("deliveries", () => {
-  it("tell how the last attempt went, and when the next one is", async () => {
+  it("show the outcome of the last attempt, and the time of the next one", async () => {
     const { answer, close, create, key, settled } = await begin()
     const { id } = await create()
     await answer(({ url }) => Effect.succeed(url.includes("shop") ? { ...ok, status: 503, body: "busy \u0000" } : ok))
@@ -129,7 +129,7 @@ describe("deliveries", () => {
     assert.deepStrictEqual(retried.body.data, delivery)
   })
 
-  it("tell why there was no answer", async () => {
+  it("show why there was no response", async () => {
     const { answer, close, create, settled } = await begin()
     const { id } = await create()
     for (const failure_code of ["dns_error", "blocked_address", "tls_error", "timeout"] as const) {
@@ -166,7 +166,7 @@ describe("retry", () => {
     assert.doesNotThrow(() => library.verify(second?.body ?? "", { ...second?.headers }))
   })
 
-  it("answers 404 to a delivery of another webhook", async () => {
+  it("returns 404 for a delivery of another webhook", async () => {
     const { close, create, post, settled } = await begin()
     const [one, other] = [await create(), await create({ event_types: ["send.failed"] })]
     await close()

@@ -53,7 +53,7 @@ describe("include_resource", () => {
 })
 
 describe("create", () => {
-  it("answers with the webhook and its secret, which no list ever shows", async () => {
+  it("returns the webhook with its secret, which no list shows", async () => {
     const { create, get, url } = await begin()
     const created = await create({ event_types })
     const { signing_secret, ...webhook } = created
@@ -225,7 +225,7 @@ describe("update", () => {
 })
 
 describe("rotate the secret", () => {
-  it("answers with a new one, shown once, and public libraries verify with either", async () => {
+  it("returns a new secret, shown once, and public libraries verify with either", async () => {
     const { close, create, get, post, posted, settled } = await begin()
     const { signing_secret: former, ...webhook } = await create()
     const rotated = await post(`/webhooks/${webhook.id}/rotate_secret`)

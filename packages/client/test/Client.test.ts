@@ -49,7 +49,7 @@ const template = (id: string) => ({
 })
 
 describe("contacts", () => {
-  it("are created, read, changed and noted", async () => {
+  it("creates, reads, and changes contacts, and adds notes", async () => {
     const { crm } = await connect()
     const made = await crm.contacts.create({ first_name: "Kim", primary_phone: "+49 151 12345678" })
     assert.strictEqual(made.primary_phone, "+4915112345678")
@@ -60,7 +60,7 @@ describe("contacts", () => {
     assert.strictEqual((await crm.contacts.addNote(made.id, { text: "called" })).notes, "called")
   })
 
-  it("are listed over all pages, narrowed by filters", async () => {
+  it("lists contacts over all pages, with filters", async () => {
     const { crm } = await connect()
     const vip = await crm.tags.create({ name: "VIP", color: "amber" })
     for (let number = 0; number < 7; number++) {
@@ -86,7 +86,7 @@ describe("contacts", () => {
 })
 
 describe("conversations", () => {
-  it("are started, followed, answered, assigned, closed and reopened", async () => {
+  it("starts, lists, assigns, closes, and reopens conversations", async () => {
     const { channel, crm, owner } = await connect()
     const templates = await crm.templates.list().toArray({ limit: 100 })
     const order = templates.find(({ name }) => name === "order_ready")?.id ?? ""
@@ -125,7 +125,7 @@ describe("conversations", () => {
     assert.strictEqual((await crm.conversations.get(conversation_id)).status, "open")
   })
 
-  it("fail when a number cannot be reached", async () => {
+  it("reports that a number cannot be reached", async () => {
     const { channel, crm } = await connect()
     const [order] = await crm.templates.list().toArray({ limit: 1 })
     const begun = await crm.conversations.start({
@@ -142,7 +142,7 @@ describe("conversations", () => {
 })
 
 describe("webhooks", () => {
-  it("are created, receive events with a valid signature, and are listed and disabled", async () => {
+  it("creates, lists, and disables webhooks, and verifies their events", async () => {
     const { channel, crm } = await connect()
     const event_types = ["send.failed", "message.sent"] as const
     const hook = await crm.webhooks.create({ url: "https://hooks.example.com/crm", event_types })
@@ -201,7 +201,7 @@ describe("a rejection", () => {
     assert.strictEqual((await rejection(crm.contacts.get(unknown))).code, "not_found")
   })
 
-  it("of a key shows the key nowhere", async () => {
+  it("does not contain the API key", async () => {
     const apiKey = `svc_live_${"A".repeat(43)}`
     const crm = new MessagingCrm({ apiKey, baseUrl: "http://localhost/v1", fetch: service.fetch })
     const error = await rejection(crm.tags.list().page())

@@ -120,7 +120,7 @@ describe("a write", () => {
     })
   }
 
-  it("to which a key is optional has one effect too", async () => {
+  it("has one effect even if its key is optional", async () => {
     for (const name of ["answer lost", "nothing heard, all done"]) {
       const { crm, sure } = await connect([ask, faults[name] ?? ask])
       const { id } = await settled(crm.contacts.create({ first_name: "Kim" }))
@@ -129,7 +129,7 @@ describe("a write", () => {
     }
   })
 
-  it("with the same key at the same time has one effect", async () => {
+  it("has one effect if two calls with the same key run concurrently", async () => {
     const { crm, sure } = await connect([])
     const create = () => crm.contacts.create({ first_name: "Kim" }, { idempotencyKey: "kim-4711" })
     const [one, other] = await settled(Promise.all([create(), create()]))
@@ -138,8 +138,8 @@ describe("a write", () => {
   })
 })
 
-describe("an attempt is repeated", () => {
-  it("three times, then its error is thrown", async () => {
+describe("a call", () => {
+  it("is retried three times, then throws the last error", async () => {
     const expected: Readonly<Record<string, string>> = {
       "connection refused": "ConnectionError",
       "answer lost": "ConnectionError",
@@ -161,7 +161,7 @@ describe("an attempt is repeated", () => {
     }
   })
 
-  it("as often as the option says", async () => {
+  it("is retried at most `maxRetries` times", async () => {
     const fault = faults.failed ?? ask
     const { attempts, crm } = await connect([fault, fault], { maxRetries: 1 })
     await failure(crm.tags.list().page())
@@ -170,7 +170,7 @@ describe("an attempt is repeated", () => {
     assert.lengthOf(attempts, 3)
   })
 
-  it("not when the service rejected it for good", async () => {
+  it("is not retried after a permanent rejection", async () => {
     for (
       const [status, code] of [
         [400, "invalid_input"],
@@ -190,7 +190,7 @@ describe("an attempt is repeated", () => {
     }
   })
 
-  it("not when something else than the service answered", async () => {
+  it("is not retried after a response from something other than the service", async () => {
     for (
       const answer of [Response.json([], { status: 404 }), new Response("hello"), Response.redirect("http://x", 307)]
     ) {
@@ -201,8 +201,8 @@ describe("an attempt is repeated", () => {
   })
 })
 
-describe("the pause before a repetition", () => {
-  it("doubles, by half to whole", async () => {
+describe("the pause before a retry", () => {
+  it("doubles, with jitter from half to all of it", async () => {
     const fault = faults.failed ?? ask
     const { attempts, crm } = await connect(Array.from({ length: 8 }, () => fault), { maxRetries: 7 })
     await failure(crm.tags.list().page())
@@ -213,7 +213,7 @@ describe("the pause before a repetition", () => {
     }
   })
 
-  it("is as long as the service asks", async () => {
+  it("lasts as long as `Retry-After`", async () => {
     const { attempts, crm } = await connect([faults["too many"] ?? ask])
     await settled(crm.tags.list().page())
     const [pause = 0] = pauses(attempts)
@@ -221,7 +221,7 @@ describe("the pause before a repetition", () => {
     assert.isAtMost(pause, 7501)
   })
 
-  it("may be given as a date by a proxy", async () => {
+  it("can be a date from a proxy", async () => {
     const date = new Date(Date.now() + 20_000).toUTCString()
     const { attempts, crm } = await connect([
       async () => new Response("", { status: 503, headers: { "retry-after": date } })
@@ -230,7 +230,7 @@ describe("the pause before a repetition", () => {
     assert.isAtLeast(pauses(attempts)[0] ?? 0, 18_000)
   })
 
-  it("is left to the caller when it would be longer than a minute", async () => {
+  it("is left to the caller if it would be longer than a minute", async () => {
     const { attempts, crm } = await connect([rejected(503, "provider_unavailable", { "retry-after": "61" })])
     const error = await rejection(crm.templates.list().page())
     assert.strictEqual(error.retryAfter, 61)
@@ -240,7 +240,7 @@ describe("the pause before a repetition", () => {
 })
 
 describe("a caller", () => {
-  it("sets how long an attempt may take", async () => {
+  it("sets the time limit of an attempt", async () => {
     const hang = faults["nothing heard, nothing done"] ?? ask
     const { attempts, crm } = await connect([hang, hang], { maxRetries: 0, timeout: 1000 })
     const began = Date.now()
@@ -253,7 +253,7 @@ describe("a caller", () => {
     assert.isAtLeast(Date.now() - began, 11_000)
   })
 
-  it("can give up before, during and between attempts", async () => {
+  it("can abort before, during, and between attempts", async () => {
     const reason = new Error("I gave up")
     const before = await connect([])
     assert.strictEqual(await failure(before.crm.tags.list({ signal: AbortSignal.abort(reason) }).page()), reason)
@@ -270,7 +270,7 @@ describe("a caller", () => {
     }
   })
 
-  it("polls a send for two minutes, or as long as the option says", async () => {
+  it("polls a send for two minutes, or for `timeout`", async () => {
     const send = { id: "s1", conversation_id: "c1", status: "unknown", message_id: null, failure_reason: null }
     const still: Fetch = async () => Response.json({ data: send })
     const { attempts, crm } = await connect(Array.from({ length: 200 }, () => still))
@@ -288,7 +288,7 @@ describe("a caller", () => {
     assert.strictEqual(await call, reason)
   })
 
-  it("waits no longer than the option says for a service that is silent or slow", async () => {
+  it("waits at most `timeout` for a silent or slow service", async () => {
     const silent: Fetch = (_, init) => untilAborted(init.signal)
     const slow: Fetch = async (_, { signal }) => {
       await Promise.race([untilAborted(signal), new Promise((resolve) => setTimeout(resolve, 400))])
@@ -312,7 +312,7 @@ describe("a caller", () => {
     assert.isBelow(Date.now() - began, 1000)
   })
 
-  it("sees a send that ended half a second before the time was over", async () => {
+  it("gets a send that ended half a second before the timeout", async () => {
     const began = Date.now()
     const sent: Fetch = async () =>
       Response.json({ data: { id: "s1", status: Date.now() - began < 9500 ? "sending" : "sent", message_id: "m1" } })
@@ -322,7 +322,7 @@ describe("a caller", () => {
 })
 
 describe("the caller", () => {
-  it("is told of each retry, and which URL did not respond", async () => {
+  it("learns of each retry, and which URL did not respond", async () => {
     const retries: Array<Retry> = []
     const crm = new MessagingCrm({
       apiKey: "svc_live_x",
@@ -343,7 +343,7 @@ describe("the caller", () => {
     assert.isTrue(retries.every(({ pause }) => Number.isInteger(pause)))
   })
 
-  it("cannot forget the key or the address", () => {
+  it("must set the key and the address", () => {
     for (
       const options of [{ apiKey: "", baseUrl: "http://crm.example/v1" }, { apiKey: "svc_live_x", baseUrl: "crm" }]
     ) {

@@ -36,7 +36,7 @@ describe("a signature", () => {
       })
   )
 
-  it.effect.prop("of ours is accepted by the standard's library, for any text", {
+  it.effect.prop("of this client is accepted by the standard's library, for any text", {
     text: hardText({ min: 0, max: 100 })
   }, ({ text }) =>
     Effect.promise(async () => {
@@ -45,7 +45,7 @@ describe("a signature", () => {
       assert.deepStrictEqual(new Webhook(secret).verify(payload, headers), JSON.parse(payload))
     }))
 
-  it("is found among several, and fits any of several secrets", async () => {
+  it("is found among several, and matches any of several secrets", async () => {
     const headers = await signWebhook({ payload, secret })
     const several = `v1,${btoa("x")} v1a,ed25519 v1,% ${headers["webhook-signature"]}`
     const event = await verifyWebhook({ payload, headers: { ...headers, "webhook-signature": several }, secret })
@@ -66,8 +66,8 @@ describe("a signature", () => {
   })
 })
 
-describe("is rejected", () => {
-  it("what was changed on the way", async () => {
+describe("a request is rejected", () => {
+  it("if its payload or headers were changed", async () => {
     assert.strictEqual(await rejected({ payload: payload.replace("c1", "c2") }), "wrong_signature")
     assert.strictEqual(await rejected({ payload: `${payload} ` }), "wrong_signature")
     const headers = await signWebhook({ payload, secret })
@@ -75,14 +75,14 @@ describe("is rejected", () => {
     assert.strictEqual(await rejected({ headers: { ...headers, "webhook-signature": "v1," } }), "wrong_signature")
   })
 
-  it("what another secret signed", async () => {
+  it("if another secret signed it", async () => {
     assert.strictEqual(await rejected({ secret: secretOf(8) }), "wrong_signature")
     assert.strictEqual(await rejected({ secret: [] }), "wrong_signature")
     assert.strictEqual(await rejected({ secret: "whsec_%" }), "wrong_secret_format")
     assert.strictEqual(await rejected({ secret: "" }), "wrong_secret_format")
   })
 
-  it("what is too old or too new, or has no time", async () => {
+  it("if it is too old, too new, or has no time", async () => {
     const at = async (seconds: number) => ({
       headers: await signWebhook({ payload, secret, timestamp: new Date(Date.now() + seconds * 1000) })
     })
@@ -96,7 +96,7 @@ describe("is rejected", () => {
     }
   })
 
-  it("what is one second too old or too new, and not what is as old or new as it may be", async () => {
+  it("if it is one second too old or too new, and not at the limit", async () => {
     vi.useFakeTimers({ toFake: ["Date"] })
     try {
       for (const [seconds, reason] of [[300, "too_old"], [-300, "too_new"]] as const) {
@@ -115,7 +115,7 @@ describe("is rejected", () => {
     }
   })
 
-  it("what misses a header, and what is not JSON", async () => {
+  it("if it lacks a header or is not JSON", async () => {
     const headers = await signWebhook({ payload, secret })
     for (const name of Object.keys(headers)) {
       const others = Object.entries(headers).filter(([key]) => key !== name)

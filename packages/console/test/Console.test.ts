@@ -97,7 +97,7 @@ describe("the check of Host and Origin", () => {
 })
 
 describe("the page", () => {
-  it("may run its own scripts only, and is in no frame", async () => {
+  it("runs its own scripts only, and cannot be framed", async () => {
     const policy = (await consoleOf().get("/console")).headers.get("content-security-policy") ?? ""
     assert.match(policy, /^default-src 'none'; script-src 'self' 'sha256-[^']+'; style-src 'self';/)
     assert.match(policy, /connect-src 'self'.*frame-ancestors 'none'/)
@@ -160,7 +160,7 @@ describe("the operations", () => {
     silent.close()
   })
 
-  it("write as a customer where the network is simulated only", async () => {
+  it("write as a customer only if the network is simulated", async () => {
     const message = { channel_id: "1", from: "+4915112345678", name: "Kim", text: "Hello" }
     const simulated = consoleOf("simulated")
     assert.strictEqual((await simulated.call("write", message)).status, 200)
@@ -173,7 +173,7 @@ describe("the stream", () => {
   const read = async (reader: ReadableStreamDefaultReader<Uint8Array>) =>
     new TextDecoder().decode((await reader.read()).value)
 
-  it("begins with what happened before, goes on with what happens, and ends with the console", async () => {
+  it("starts with a snapshot, continues with changes, and ends with the console", async () => {
     const { console, get, monitor } = consoleOf()
     monitor.request({ method: "GET", path: "/v1/tags", status: 200, code: null, duration_ms: 3 })
     monitor.send({ id: "s", status: "queued", text: "Hello" })
@@ -190,7 +190,7 @@ describe("the stream", () => {
     assert.isTrue((await reader.read()).done)
   })
 
-  it("forgets a page that goes away, and drops one that does not read", async () => {
+  it("ends for a page that disconnects or does not read", async () => {
     const { get, monitor } = consoleOf()
     await (await get("/console/stream")).body?.cancel()
     const reader = (await get("/console/stream")).body?.getReader()

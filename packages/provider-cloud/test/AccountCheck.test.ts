@@ -41,7 +41,7 @@ const network = HttpRouter.serve(
 const under = (token: string) => FakeAccounts.layer(app, Redacted.make(token))
 
 it.layer(network)("AccountCheck", (it) => {
-  it.effect("a token that opens the account, one that does not, and no account at all", () =>
+  it.effect("reports a valid token, an invalid token, and a missing account", () =>
     Effect.gen(function*() {
       const { url } = yield* FakeGraph.FakeGraph
       assert.deepStrictEqual(yield* verdicts(under("right"), url), ["ok", "ok", "ok"])
@@ -50,7 +50,7 @@ it.layer(network)("AccountCheck", (it) => {
       assert.deepStrictEqual(yield* verdicts(none, url), ["not_connected", "not_connected", "not_connected"])
     }))
 
-  it.effect("a network that is not there", () =>
+  it.effect("reports an unreachable network", () =>
     Effect.gen(function*() {
       const found = yield* verdicts(under("right"), "http://127.0.0.1:9")
       assert.deepStrictEqual(found, ["unreachable", "unreachable", "unreachable"])

@@ -6,7 +6,7 @@ import { messagePart, phonePart, statusPart } from "../src/fake/CallbackBodies.t
 import { ana, envelope, eventOf, number, parse, received_at, reference, said, seconds, sent_at } from "./Callback.ts"
 
 describe("phone messaging", () => {
-  it("a text, with everything that is known of its writer", () => {
+  it("reads a text with all IDs and names of its sender", () => {
     assert.deepStrictEqual(
       parse(messagePart(number, ana, { ...envelope, type: "text", text: { body: "Oi 👋" } })),
       {
@@ -34,7 +34,7 @@ describe("phone messaging", () => {
     )
   })
 
-  it("every type of message", () => {
+  it("reads every type of message", () => {
     const file = { id: "77", mime_type: "application/pdf", sha256: "made up" }
     const kept = { media_id: "77" }
     assert.deepStrictEqual(said({ type: "image", image: { ...file, caption: "Taj" } }), {
@@ -87,7 +87,7 @@ describe("phone messaging", () => {
     })
   })
 
-  it("a type that is not known is a message all the same", () => {
+  it("reads a message of an unknown type", () => {
     for (const type of ["unsupported", "hologram", "constructor", ""]) {
       assert.deepInclude(said({ type, errors: [{ code: 131051 }] }), { type: "unsupported", text: null })
     }
@@ -95,7 +95,7 @@ describe("phone messaging", () => {
     assert.deepInclude(said({ type: "image" }), { type: "image", kind: "image", file: null })
   })
 
-  it("an edit and a deletion", () => {
+  it("reads an edit and a deletion", () => {
     const edit = { original_message_id: "wamid.0", message: { type: "text", text: { body: "Olá" } } }
     assert.deepStrictEqual<object>(
       eventOf(parse(messagePart(number, ana, { ...envelope, type: "edit", edit })).notices),
@@ -108,7 +108,7 @@ describe("phone messaging", () => {
     )
   })
 
-  it("what nobody wrote is no message", () => {
+  it("ignores parts that no person wrote", () => {
     const none = (value: object, field = "messages") => {
       const { change, ...part } = phonePart(number, value) as Extract<ReturnType<typeof phonePart>, { change: object }>
       const { ignored, notices } = parse({ ...part, change: { ...change, field } })
@@ -141,7 +141,7 @@ describe("phone messaging", () => {
     assert.deepStrictEqual(none({ errors: [{ code: 131051 }] }), ["account errors"])
   })
 
-  it("what the business does in the network's own app is its own", () => {
+  it("reads what the business does in the network's app as its own", () => {
     const echoed = (field: string, echo: object, value: object = {}) => {
       const part = phonePart(number, { message_echoes: [echo], ...value }) as Extract<
         ReturnType<typeof phonePart>,
@@ -176,7 +176,7 @@ describe("phone messaging", () => {
     }
   })
 
-  it("every status, with its reference and the recipient's ids", () => {
+  it("reads every status with its reference and the recipient's IDs", () => {
     const status = (name: string) =>
       parse(statusPart(number, {
         id: "wamid.1",
@@ -203,7 +203,7 @@ describe("phone messaging", () => {
     }
   })
 
-  it("a reference that is none of ours is none", () => {
+  it("drops the reference of another service", () => {
     const part = statusPart(number, {
       id: "wamid.1",
       status: "sent",
@@ -214,7 +214,7 @@ describe("phone messaging", () => {
     assert.deepInclude(eventOf(parse(part).notices), { reference: null })
   })
 
-  it("each change is about its own number, messages and statuses in one body", () => {
+  it("reads messages and statuses of several numbers in one body", () => {
     const { notices } = parse(
       messagePart("1", ana, { ...envelope, type: "text" }),
       statusPart("2", { id: "wamid.2", status: "read", timestamp: seconds, recipient_id: "1", reference: null }),
@@ -223,7 +223,7 @@ describe("phone messaging", () => {
     assert.deepStrictEqual(notices.map(({ account }) => account.id), ["1", "2", "3"])
   })
 
-  it("changes of other fields are counted, and lead to nothing", () => {
+  it("counts and ignores changes of other fields", () => {
     const change = { field: "message_template_status_update", value: { event: "APPROVED" } }
     assert.deepStrictEqual(parse({ object: "whatsapp_business_account", id: "1", change }), {
       notices: [],
@@ -231,7 +231,7 @@ describe("phone messaging", () => {
     })
   })
 
-  it("a field that is no text is not known, and one that is absent has messages", () => {
+  it("ignores a field that is not a string, and reads a change without a field as messages", () => {
     const { change, ...part } = phonePart(number, { messages: [{ from: "49151", ...envelope }] }) as {
       readonly object: "whatsapp_business_account"
       readonly id: string
@@ -244,11 +244,11 @@ describe("phone messaging", () => {
     for (const field of [undefined, null]) assert.lengthOf(parse({ ...part, change: { ...change, field } }).notices, 1)
   })
 
-  it("text that no store keeps is mended, not rejected", () => {
+  it("repairs text that no store can hold", () => {
     assert.deepInclude(said({ type: "text", text: { body: "a\u0000b\ud800" } }), { text: "a\uFFFDb\uFFFD" })
   })
 
-  it("a message without a time of its own is of the time that it came", () => {
+  it("gives a message without a time the time of its arrival", () => {
     for (const timestamp of [undefined, null, "soon", -1, "99999999999999999"]) {
       const event = eventOf(parse(messagePart(number, ana, { id: "wamid.1", timestamp, type: "text" })).notices)
       assert.deepInclude(event, { sent_at: received_at })
@@ -256,7 +256,7 @@ describe("phone messaging", () => {
   })
 })
 
-it("a body of another kind is none, and of another product leads to nothing", () => {
+it("rejects a body of another kind, and ignores one of another product", () => {
   for (const body of ["", "[]", "7", "null", "{"]) assert.isTrue(Option.isNone(read(body, received_at)))
   assert.deepStrictEqual(
     read("{\"object\":\"__proto__\",\"entry\":[{}]}", received_at),

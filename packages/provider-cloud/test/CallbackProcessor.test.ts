@@ -36,7 +36,7 @@ const image = (phone_number_id: string, number: number, sent_at = noon) =>
 
 const callback = (body: Uint8Array, received_at: DateTime.Utc) => ({ id: null, source: "app", body, received_at })
 
-it.effect("files of one account that do not come keep those of another waiting for no moment", () =>
+it.effect("files of one account that do not arrive do not delay those of another", () =>
   Effect.gen(function*() {
     const [begun, stored] = [yield* Ref.make(0), yield* Deferred.make<void>()]
     const slow = Stream.unwrap(Effect.as(Ref.update(begun, (count) => count + 1), Stream.never))
@@ -80,7 +80,7 @@ it.effect("files of one account that do not come keep those of another waiting f
     yield* TestClock.adjust("1 second")
   }))
 
-it.effect("the account of a callback is found once, and one that cannot be found holds back no other", () =>
+it.effect("the account of a callback is looked up once, and a failed lookup does not delay others", () =>
   Effect.gen(function*() {
     const [located, received] = [yield* Ref.make<ReadonlyArray<string>>([]), yield* Ref.make(0)]
     const add = (id: string) => Ref.update(located, (all) => [...all, id])

@@ -57,7 +57,7 @@ describe("deliver", () => {
       }
     }).pipe(Effect.provide(over(recorder))))
 
-  it.effect("a request without an answer of the network itself has an unknown outcome", () =>
+  it.effect("a request without a response from the network has an unknown outcome", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const answers = [
@@ -83,7 +83,7 @@ describe("deliver", () => {
       }
     }).pipe(Effect.provide(over(recorder))))
 
-  it.effect("an answer that takes too long is unknown", () =>
+  it.effect("a response that takes too long is an unknown outcome", () =>
     Effect.gen(function*() {
       const silent = Layer.succeed(FetchHttpClient.Fetch, () => new Promise<Response>(() => {}))
       const waiting = yield* Effect.forkChild(
@@ -96,7 +96,7 @@ describe("deliver", () => {
       assert.strictEqual(yield* Fiber.join(waiting), "unknown")
     }))
 
-  it.effect("a rejection of each kind is what the table says", () =>
+  it.effect("each kind of rejection has the outcome of the table", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const reject = (code: number, more: object = {}) => fake.scriptNext(always({ answer: "reject", code, ...more }))
@@ -129,7 +129,7 @@ describe("deliver", () => {
       )
     }).pipe(Effect.provide(over(recorder))))
 
-  it.effect("the IDs in the answer become aliases of the recipient", () =>
+  it.effect("the IDs in the response become aliases of the recipient", () =>
     Effect.gen(function*() {
       const accepted = yield* MessagingProvider.use(({ deliver }) => deliver(delivery("+5511988887777")))
       assert.deepStrictEqual(accepted.recipient_aliases, ["+551188887777", "XX.551188887777"])
@@ -137,7 +137,7 @@ describe("deliver", () => {
 })
 
 describe("templates", () => {
-  it.effect("a page that never comes fails the call in time", () =>
+  it.effect("a page that does not arrive fails the call in time", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       yield* fake.setTemplates("acme", [])

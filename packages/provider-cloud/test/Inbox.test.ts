@@ -51,7 +51,7 @@ const inbox = Layer.merge(CallbackInbox.layer, CallbackProcessor.layer).pipe(
 )
 
 layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
-  it.effect("a callback is answered once it is stored, and taken in afterwards", () =>
+  it.effect("responds to a callback once it is stored, and processes it afterward", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       yield* fake.enqueue(text("hello"))
@@ -63,14 +63,14 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       assert.strictEqual(yield* waiting, 0)
     }))
 
-  it.effect("a body that nobody signed is not stored", () =>
+  it.effect("does not store an unsigned body", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       assert.strictEqual(yield* fake.postRaw(new TextEncoder().encode("{}"), `sha256=${"0".repeat(64)}`), 401)
       assert.strictEqual(yield* waiting, 0)
     }))
 
-  it.effect("what cannot be taken in now is kept, tried again after a pause, and keeps nothing else out", () =>
+  it.effect("keeps and retries a callback that fails, without delaying others", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const core = yield* Received
@@ -90,7 +90,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       assert.strictEqual(yield* waiting, 0)
     }))
 
-  it.effect("what one person wrote keeps its order over several bodies", () =>
+  it.effect("keeps the order of a person's messages over several bodies", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const written = Array.from({ length: 14 }, (_, index) => `line ${index}`)
@@ -100,7 +100,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       assert.deepStrictEqual(yield* texts, written)
     }))
 
-  it.effect("what is in progress at a stop is released", () =>
+  it.effect("releases the callbacks in progress on shutdown", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox
@@ -117,7 +117,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       assert.deepStrictEqual(yield* texts, ["stopped"])
     }))
 
-  it.effect("the loop takes in what comes, as it comes", () =>
+  it.effect("processes callbacks as they arrive", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox
@@ -131,7 +131,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       assert.lengthOf(yield* texts, 50)
     }))
 
-  it.effect("a backlog is taken in without a pause, also when nothing more comes", () =>
+  it.effect("processes a backlog without a pause, even if no more callbacks arrive", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox
@@ -186,7 +186,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       }))
   }
 
-  it.effect("a file that cannot be had now keeps its message back for an hour at most, and nothing else", () =>
+  it.effect("delays only the message of an unavailable file, and by an hour at most", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const about = { account: channel_id, timestamp: 1_767_225_600_000 }

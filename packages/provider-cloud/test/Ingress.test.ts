@@ -67,7 +67,7 @@ layer(over(recorder))("Ingress", (it) => {
       assert.deepStrictEqual(yield* texts, [])
     }))
 
-  it.effect("a body without a signature is rejected before a byte of it is there", () =>
+  it.effect("a body without a signature is rejected before it arrives", () =>
     Effect.gen(function*() {
       const { url } = yield* FakeGraph
       const status = yield* Effect.callback<number | undefined>((resume) => {
@@ -83,7 +83,7 @@ layer(over(recorder))("Ingress", (it) => {
       assert.strictEqual(status, 401)
     }))
 
-  it.effect("a body that is signed and no callback is rejected", () =>
+  it.effect("a signed body that is not a callback is rejected", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       assert.strictEqual(yield* fake.postRaw(bytes("not JSON")), 400)
@@ -106,7 +106,7 @@ layer(over(recorder))("Ingress", (it) => {
       assert.deepStrictEqual(yield* texts, ["large"])
     }))
 
-  it.effect("bodies that nobody has signed yet take a bounded number of bytes together, and give them back", () =>
+  it.effect("unverified bodies use a bounded number of bytes, and release them", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const { url } = fake
@@ -163,7 +163,7 @@ layer(over(recorder))("Ingress", (it) => {
       ])
     }))
 
-  it.effect("a callback of an unconnected account is answered with 200, so that it is not repeated for days", () =>
+  it.effect("a callback of an unconnected account gets 200, so that the network does not repeat it for days", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       yield* fake.enqueue(
@@ -174,7 +174,7 @@ layer(over(recorder))("Ingress", (it) => {
       assert.deepStrictEqual(yield* texts, ["known"])
     }))
 
-  it.effect("files come with their messages, also when the first links have expired", () =>
+  it.effect("files arrive with their messages, even if the first links have expired", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(noon.epochMilliseconds)
       const fake = yield* FakeGraph
@@ -192,7 +192,7 @@ layer(over(recorder))("Ingress", (it) => {
       })
     }))
 
-  it.effect("a file that is gone, or too large, leaves its message", () =>
+  it.effect("a missing or oversized file does not prevent its message", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(noon.epochMilliseconds)
       const fake = yield* FakeGraph
@@ -212,7 +212,7 @@ layer(over(recorder))("Ingress", (it) => {
       )
     }))
 
-  it.effect("a body with an event that fails is answered with 500, after all others were accepted", () =>
+  it.effect("a body with an event that fails gets 500 after all others were accepted", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const core = yield* Received

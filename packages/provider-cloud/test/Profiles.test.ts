@@ -79,7 +79,7 @@ describe("profiles", () => {
         assert.lengthOf(asked, 3)
       })))
 
-  it.effect("that cannot be looked up now are looked up again, and with the next message", () =>
+  it.effect("are looked up again after a failure, and with the next message", () =>
     scene(
       [() => new Response("", { status: 503 })],
       ({ asked, told, write }) =>
@@ -111,7 +111,7 @@ describe("profiles", () => {
         })
     ))
 
-  it.effect("are bounded: a look-up beyond the places waits, and one beyond those is left out", () =>
+  it.effect("are bounded: further lookups wait, and beyond a limit they are dropped", () =>
     scene([() => new Response("", { status: 503 })], ({ asked, write }) =>
       Effect.gen(function*() {
         for (let person = 0; person < 1010; person++) yield* write(page, String(person))

@@ -66,7 +66,7 @@ const word = (fields: Partial<GraphError>) => {
   return `${meaning._tag === "ProviderBusy" ? "busy" : "reject"} ${meaning.reason}`
 }
 
-describe("what is written", () => {
+describe("the request of a send", () => {
   it("a text to a number, with the send id as its reference", () => {
     assert.deepStrictEqual<object>(phoneMessage(text("phone_messaging", "+5511988887777")), {
       messaging_product: "whatsapp",
@@ -141,8 +141,8 @@ describe("what is written", () => {
   })
 })
 
-describe("what is answered", () => {
-  it("the IDs in the answer are aliases of the recipient, except the one that was used", () => {
+describe("the response to a send", () => {
+  it("the IDs in the response are aliases of the recipient, except the one that was used", () => {
     const taken = (wa_id: string, user_id?: string) =>
       acceptedOf(
         { messages: [{ id: "wamid.1" }], contacts: [{ wa_id, ...(user_id === undefined ? {} : { user_id }) }] },
@@ -192,7 +192,7 @@ describe("the meaning of error codes", () => {
     assert.strictEqual(word({ code: 100 }), "reject provider_rejected")
   })
 
-  it("a code that is not listed is judged by the answer, and `is_transient` is believed", () => {
+  it("the outcome of an unlisted code depends on the status and on `is_transient`", () => {
     assert.strictEqual(word({ code: 987654 }), "reject provider_rejected")
     assert.strictEqual(word({ code: 987654, status: 503 }), "busy provider_unavailable")
     assert.strictEqual(word({ code: 987654, status: 429 }), "busy rate_limited")
@@ -229,7 +229,7 @@ describe("the meaning of error codes", () => {
     for (const code of [1, 2, 1200, 131000, 131016, 131053, 131057, 133004]) assert.isUndefined(slowed({ code }))
   })
 
-  it("the network's own word on when to come back is passed on", () => {
+  it("the network's Retry-After is passed on", () => {
     const meaning = outcomeOf(rejection({ code: 130429, retry_after_seconds: 7 }))
     assert.deepInclude(meaning, { retry_after_seconds: 7 })
   })

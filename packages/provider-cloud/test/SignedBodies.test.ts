@@ -26,7 +26,7 @@ const requestOf = (...chunks: ReadonlyArray<Uint8Array<ArrayBuffer>>) =>
 
 const isReleased = ({ buffer }: Uint8Array<ArrayBuffer>): boolean => buffer.detached
 
-describe("the memory of a body that nobody signed", () => {
+describe("the memory of an unsigned body", () => {
   const cases = [
     ["whose signature does not fit", { body_bytes_max: 100, total_bytes_max: 100 }, "none"],
     ["that is too large", { body_bytes_max: 15, total_bytes_max: 100 }, "BodyTooLarge"],
@@ -62,11 +62,11 @@ describe("the memory of a body that nobody signed", () => {
     }))
 })
 
-describe("large bodies that nobody signed yet", () => {
+describe("a reader of unverified bodies", () => {
   /** A body of which a part arrives, and then nothing. */
   const stalled = () => streaming(new ReadableStream({ start: (controller) => controller.enqueue(chunk(70_000)) }))
 
-  it.effect("are read two at a time, and who sends slowly keeps the others waiting for a second; small ones wait for none", () =>
+  it.effect("reads two large bodies at a time; a slow sender delays the others by a second at most", () =>
     Effect.gen(function*() {
       const read = SignedBodies.makeReader({ body_bytes_max: 100_000, total_bytes_max: 1_000_000 })
       const sizeOf = (request: HttpServerRequest.HttpServerRequest) =>

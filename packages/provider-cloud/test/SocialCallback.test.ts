@@ -6,7 +6,7 @@ import { socialPart } from "../src/fake/CallbackBodies.ts"
 import { eventOf, parse, received_at, reference, seconds, sent_at, social } from "./Callback.ts"
 
 describe("pages and photo accounts", () => {
-  it("a text", () => {
+  it("reads a text", () => {
     assert.deepStrictEqual(social({ message: { mid: "m_1", text: "hi" } }), {
       notices: [{
         account: { type: "photo_social", id: "1784" },
@@ -26,7 +26,7 @@ describe("pages and photo accounts", () => {
     })
   })
 
-  it("several files in one message are a message each, the text with the first", () => {
+  it("reads each file as a message, and the text with the first", () => {
     const attachments = ["image", "video", "file"].map((type, index) => ({
       type,
       payload: { url: `https://cdn.example/${index}` }
@@ -44,7 +44,7 @@ describe("pages and photo accounts", () => {
     assert.deepStrictEqual(ids, ["m_1", "m_1.1", "m_1.2"])
   })
 
-  it("an attachment of a kind that is not known is a message all the same", () => {
+  it("reads an attachment of an unknown kind as a message", () => {
     const attachments = [{ type: "story_mention", payload: { url: "https://cdn.example/story" } }, 7]
     const { notices } = social({ message: { mid: "m_1", attachments } })
     assert.deepStrictEqual(
@@ -53,7 +53,7 @@ describe("pages and photo accounts", () => {
     )
   })
 
-  it("an edit, a deletion, a postback, a reaction", () => {
+  it("reads an edit, a deletion, a postback, and a reaction", () => {
     assert.deepInclude(eventOf(social({ message_edit: { mid: "m_1", text: "hi!" } }).notices), {
       event: "message_edited",
       provider_message_id: "m_1",
@@ -103,7 +103,7 @@ describe("pages and photo accounts", () => {
     }
   })
 
-  it("an echo of what the business wrote in the network's own app is a message of the business", () => {
+  it("reads an echo of the network's app as a message of the business", () => {
     const of = { account: "24601", person: "1784", timestamp: seconds * 1000 }
     const message = { mid: "m_1", text: "by hand", is_echo: true, app_id: 263902037430900 }
     for (const [object, type] of [["page", "page_messaging"], ["instagram", "photo_social"]] as const) {
@@ -126,7 +126,7 @@ describe("pages and photo accounts", () => {
     }
   })
 
-  it("what nobody wrote is no message", () => {
+  it("ignores parts that no person wrote", () => {
     const none = (item: object) => {
       const { ignored, notices } = social(item, "page")
       assert.deepStrictEqual(notices, [], JSON.stringify(item))

@@ -50,7 +50,7 @@ it("are about one account and one person each, and keep the order of what one pe
   }
 })
 
-it("name who wrote and who is written to, and nobody whom a message is about", () => {
+it("lists senders and recipients, not people whom a message mentions", () => {
   const people = (value: object) =>
     parts(JSON.stringify({
       object: "whatsapp_business_account",
