@@ -1,6 +1,7 @@
 // What happens in the service: requests, sends, events, and how many there are per minute.
 import { html, svg } from "lit-html"
-import { exactly, spaced, state, update } from "./store.mjs"
+import { exactly, spaced } from "./formats.mjs"
+import { state, update } from "./store.mjs"
 
 const minutes = 30
 
@@ -54,6 +55,7 @@ export const requests = () =>
 
 const sendKind = { sent: "good", failed: "bad", unknown: "warn" }
 
+/** @param {import("../src/Monitor.ts").SendReport} send */
 const reasonOf = ({ failure_reason, next_attempt_at, status, waits_for }) => {
   if (status === "failed") return spaced(failure_reason ?? "")
   if (status === "sent") return ""

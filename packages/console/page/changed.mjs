@@ -1,4 +1,4 @@
-// Which conversations have changed, until they have been read.
+// Ids of what has changed, until it has been read.
 
 /**
  * Returns functions that collect ids, and that pass them to `read`. If `read` fails, the ids are collected again, so that
@@ -6,7 +6,7 @@
  *
  * @param {(ids: ReadonlyArray<string>) => Promise<void>} read
  */
-export const changed = (read) => {
+export const collectIds = (read) => {
   /** @type {Set<string>} */
   const ids = new Set()
   return {

@@ -1,6 +1,7 @@
 // The contact of a conversation: its facts, tags, and notes.
 import { html } from "lit-html"
-import { attempt, call, spaced, state, update } from "./store.mjs"
+import { spaced } from "./formats.mjs"
+import { attempt, call, state, update } from "./store.mjs"
 
 const changeTags = (changes) =>
   attempt(async () => {

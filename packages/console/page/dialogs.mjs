@@ -1,6 +1,7 @@
 // The dialogs: a template with its values, a message in a customer's name, and a new webhook.
 import { html, render } from "lit-html"
-import { attempt, call, channelName, messageOf, state } from "./store.mjs"
+import { channelName } from "./formats.mjs"
+import { attempt, call, messageOf, state } from "./store.mjs"
 import { choiceOf, partsOf } from "./templates.mjs"
 
 /** Opens a dialog, which is removed once it is closed. `run` gets the form's values. */

@@ -1,7 +1,9 @@
 // The list of conversations: pages by cursor, of which only the visible rows are in the document.
 import { html } from "lit-html"
-import { changed } from "./changed.mjs"
-import { attempt, call, channelName, nameOf, segments, state, throttled, update, when } from "./store.mjs"
+import { collectIds } from "./changed.mjs"
+import { channelName, nameOf, when } from "./formats.mjs"
+import { withConversations } from "./lists.mjs"
+import { attempt, call, segments, state, throttled, update } from "./store.mjs"
 import { avatar, openThread, refreshThread } from "./thread.mjs"
 
 const row_height = 62
@@ -9,18 +11,11 @@ const row_height = 62
 const margin = 8
 
 const listElement = () => document.querySelector(".conversations")
-const latestFirst = (a, b) => b.last_activity_at.localeCompare(a.last_activity_at)
-
-const isShown = ({ status }) => state.filter === "all" || status === state.filter
 
 /** Inserts or replaces conversations, in the order of their activity. */
-const merge = (some) => {
-  const ids = new Set(some.map(({ id }) => id))
-  // Conversations older than the last loaded page arrive with a later page.
-  const last = state.cursor === null ? undefined : state.conversations.at(-1)
-  const fresh = some.filter((one) => isShown(one) && (last === undefined || latestFirst(one, last) <= 0))
-  const conversations = [...state.conversations.filter(({ id }) => !ids.has(id)), ...fresh].toSorted(latestFirst)
-  update({ conversations })
+const merge = (read) => {
+  const { conversations, cursor, filter } = state
+  update({ conversations: withConversations(conversations, read, { filter, isComplete: cursor === null }) })
 }
 
 const loadMore = attempt(async () => {
@@ -44,7 +39,7 @@ export const loadConversations = async (filter = state.filter) => {
   await loadMore()
 }
 
-const touched = changed(async (ids) => {
+const changedIds = collectIds(async (ids) => {
   const isOpen = ids.includes(state.conversation?.id ?? "")
   // If many conversations changed, they are all at the top of the list, so one page contains them.
   if (ids.length > 5) merge((await call("conversations", { status: state.filter })).data)
@@ -58,7 +53,7 @@ const touched = changed(async (ids) => {
 
 const refreshSoon = throttled(attempt(async () => {
   try {
-    await touched.readAll()
+    await changedIds.readAll()
   } catch (error) {
     // Again in a second: no other event has to arrive.
     refreshSoon()
@@ -68,7 +63,7 @@ const refreshSoon = throttled(attempt(async () => {
 
 /** Reads a conversation that has changed. */
 export const touch = (id) => {
-  touched.add(id)
+  changedIds.add(id)
   refreshSoon()
 }
 

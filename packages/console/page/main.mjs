@@ -1,10 +1,11 @@
 // Starts the page: its views, its keys, and the stream of changes.
 import { html, render, svg } from "lit-html"
 import * as activity from "./activity.mjs"
+import { focusComposer } from "./composer.mjs"
 import { customerDialog, startDialog } from "./dialogs.mjs"
 import * as inbox from "./inbox.mjs"
 import { attempt, call, context, onUpdate, state, update } from "./store.mjs"
-import { applyStatus, focusComposer, thread } from "./thread.mjs"
+import { applyStatus, thread } from "./thread.mjs"
 import * as webhooks from "./webhooks.mjs"
 
 const icon = (path) => html`<svg viewBox="0 0 20 20" aria-hidden="true">${svg`<path d=${path}></path>`}</svg>`

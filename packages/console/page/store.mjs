@@ -43,11 +43,11 @@ export const state = {
   isCustomer: false,
 
   // What happens in the service.
-  /** @type {Array<any>} */
+  /** @type {Array<import("../src/Monitor.ts").AnsweredRequest & { at: string }>} */
   requests: [],
-  /** @type {Array<any>} */
+  /** @type {Array<import("@messaging-crm/client").WebhookEvent>} */
   events: [],
-  /** @type {Map<string, any>} */
+  /** @type {Map<string, import("../src/Monitor.ts").SendReport>} */
   sends: new Map(),
   counts: { requests: {}, deliveries: {}, messages: {} },
   /** @type {ReadonlyArray<import("@messaging-crm/client").Webhook>} */
@@ -133,21 +133,3 @@ export const segments = (label, options, selected, choose) =>
         @click=${() => choose(value)}>${text}</button>`
     )
   }</div>`
-
-const time = new Intl.DateTimeFormat(undefined, { timeStyle: "short" })
-const seconds = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCycle: "h23" })
-const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" })
-
-/** Formats a time of the current day as a time, and any other time as a date. */
-export const when = (at) => {
-  const date = new Date(at)
-  return date.toDateString() === new Date().toDateString() ? time.format(date) : day.format(date)
-}
-export const clock = (at) => time.format(new Date(at))
-export const exactly = (at) => seconds.format(new Date(at))
-
-/** `provider_unavailable` as people read it. */
-export const spaced = (word) => word.replaceAll("_", " ")
-
-export const channelName = { phone_messaging: "WhatsApp", photo_social: "Instagram", page_messaging: "Messenger" }
-export const nameOf = ({ display_name, external_id, username }) => display_name ?? username ?? external_id ?? "Unknown"

@@ -2,7 +2,8 @@
 import { html } from "lit-html"
 import { expander, section, table } from "./activity.mjs"
 import { webhookDialog } from "./dialogs.mjs"
-import { attempt, call, exactly, spaced, state, throttled, update } from "./store.mjs"
+import { exactly, spaced } from "./formats.mjs"
+import { attempt, call, state, throttled, update } from "./store.mjs"
 
 const pretty = (text) => {
   try {

@@ -10,9 +10,13 @@ const assets: Readonly<Record<string, { readonly file: URL; readonly type: strin
   const scripts = [
     "main.mjs",
     "store.mjs",
+    "formats.mjs",
     "changed.mjs",
     "inbox.mjs",
+    "lists.mjs",
     "thread.mjs",
+    "messages.mjs",
+    "composer.mjs",
     "contact.mjs",
     "dialogs.mjs",
     "templates.mjs",
@@ -38,14 +42,14 @@ const headers = {
 
 const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
 
-export const answer = (
+export const respond = (
   body: BodyInit | null,
   status: number,
   type: string,
   more: Readonly<Record<string, string>> = {}
 ) => new Response(body, { status, headers: { ...headers, "content-type": type, ...more } })
 
-export const json = (value: unknown, status = 200) => answer(JSON.stringify(value), status, "application/json")
+export const json = (value: unknown, status = 200) => respond(JSON.stringify(value), status, "application/json")
 
 export const reject = (status: number, code: string, message: string) => json({ error: { code, message } }, status)
 
@@ -77,11 +81,11 @@ export const pageOf = ({ baseUrl, canWrite, isDevelopment, path, title }: PageOp
 <script type="importmap">${map}</script>
 <script type="module" src="${path}/page/main.mjs"></script>
 </head>
-<body ${attributes}><noscript>The console needs JavaScript.</noscript></body>
+<body ${attributes}><noscript>The console requires JavaScript. Enable it and reload.</noscript></body>
 </html>
 `
   const policy = policyOf(new URL(baseUrl).origin, `sha256-${hash}`)
-  return answer(html, 200, "text/html; charset=utf-8", { "content-security-policy": policy })
+  return respond(html, 200, "text/html; charset=utf-8", { "content-security-policy": policy })
 }
 
 /** Returns the response to an operation that failed, with the error of the service. */
@@ -98,5 +102,5 @@ export const failure = (error: unknown): Response => {
 export const fileOf = async (name: string): Promise<Response> => {
   const found = Object.hasOwn(assets, name) ? assets[name] : undefined
   if (found === undefined) return reject(404, "not_found", "The console has no file at this path.")
-  return answer(await readFile(found.file, "utf8"), 200, found.type)
+  return respond(await readFile(found.file, "utf8"), 200, found.type)
 }

@@ -9,7 +9,7 @@ import { Feed } from "./Feed.ts"
 import { rejectionOf } from "./Guard.ts"
 import type { Monitor } from "./Monitor.ts"
 import * as Operations from "./Operations.ts"
-import { answer, failure, fileOf, json, pageOf, reject } from "./Responses.ts"
+import { failure, fileOf, json, pageOf, reject, respond } from "./Responses.ts"
 
 export type { Feed } from "./Feed.ts"
 export { type AnsweredRequest, Monitor, type SendReport } from "./Monitor.ts"
@@ -56,13 +56,14 @@ export interface Console {
 /** Makes a console. Its handler takes a web `Request`, so it works in any server. */
 export const makeConsole = (options: ConsoleOptions): Console => {
   const { baseUrl, development, hosts, path, title = "Inbox" } = options
-  const page = { baseUrl, path, title, isDevelopment: development !== undefined, canWrite: !!development?.write }
+  const write = development?.write ?? null
+  const page = { baseUrl, path, title, isDevelopment: development !== undefined, canWrite: write !== null }
   const crm = new MessagingCrm(options)
   const feed = development?.monitor.feed ?? new Feed()
   const operations: Readonly<Record<string, (crm: MessagingCrm, input: never) => Promise<unknown>>> = {
     ...Operations.inbox,
     ...development === undefined ? {} : Operations.development,
-    ...development?.write ? { write: async (_, input) => ({ data: await development.write?.(input) }) } : {}
+    ...write === null ? {} : { write: async (_, input) => ({ data: await write(input) }) }
   }
 
   const call = async (name: string, request: Request): Promise<Response> => {
@@ -81,12 +82,12 @@ export const makeConsole = (options: ConsoleOptions): Console => {
     if (rejection !== null) return reject(403, "forbidden", rejection)
     const [, place = "", name = ""] = new URL(request.url).pathname.slice(path.length).split("/")
     if (request.method === "POST" && place === "call") return call(name, request)
-    if (request.method !== "GET") return reject(405, "method_not_allowed", "The method is not allowed here.")
+    if (request.method !== "GET") return reject(405, "method_not_allowed", "The method is not supported. Use GET.")
     if (place === "") return pageOf(page)
     if (place === "page") return fileOf(name)
     if (place !== "stream") return reject(404, "not_found", "The console has no page at this path.")
     const stream = feed.connect("snapshot", development?.monitor.snapshot() ?? null)
-    return answer(stream, 200, "text/event-stream", { "x-accel-buffering": "no" })
+    return respond(stream, 200, "text/event-stream", { "x-accel-buffering": "no" })
   }
 
   return { handle, publish: (event) => feed.publish("event", event), close: () => feed.close() }

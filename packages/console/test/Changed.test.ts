@@ -1,18 +1,18 @@
 /** The page's list of conversations that have changed: a failed read loses none. */
 import { assert, it } from "@effect/vitest"
 
-type Changed = (read: (ids: ReadonlyArray<string>) => Promise<void>) => {
+type CollectIds = (read: (ids: ReadonlyArray<string>) => Promise<void>) => {
   readonly add: (id: string) => void
   readonly readAll: () => Promise<void>
 }
 
 // The page's scripts have a type check of their own, so an import by name has no types here.
-const page: { readonly changed: Changed } = await import(new URL("../page/changed.mjs", import.meta.url).href)
-const { changed } = page
+const page: { readonly collectIds: CollectIds } = await import(new URL("../page/changed.mjs", import.meta.url).href)
+const { collectIds } = page
 
 it("passes ids once, and again after a failed read", async () => {
   const reads: Array<ReadonlyArray<string>> = []
-  const { add, readAll } = changed(async (ids) => {
+  const { add, readAll } = collectIds(async (ids) => {
     reads.push(ids)
     if (reads.length === 1) {
       add("c2")

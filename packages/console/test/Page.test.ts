@@ -1,4 +1,4 @@
-/** What the page decides without a browser: the values of templates, and the statuses of messages. */
+/** What the page decides without a browser: the values of templates, the statuses of messages, and its lists. */
 import { assert, describe, it } from "@effect/vitest"
 
 interface Templates {
@@ -12,10 +12,34 @@ interface Statuses {
   readonly follows: (status: string, before: string) => boolean
 }
 
+interface Conversation {
+  readonly id: string
+  readonly status: string
+  readonly last_activity_at: string
+}
+
+interface Message {
+  readonly id: string
+  readonly media: { readonly kind: string; readonly url: string } | null
+}
+
+interface Lists {
+  readonly withConversations: (
+    shown: ReadonlyArray<Conversation>,
+    read: ReadonlyArray<Conversation>,
+    list: { readonly filter: string; readonly isComplete: boolean }
+  ) => ReadonlyArray<Conversation>
+  readonly withNewest: (
+    shown: ReadonlyArray<Message>,
+    newest: ReadonlyArray<Message>
+  ) => { readonly hasGap: boolean; readonly messages: ReadonlyArray<Message> }
+}
+
 // The page's scripts have a type check of their own, so an import by name has no types here.
 const pageOf = (name: string) => import(new URL(`../page/${name}.mjs`, import.meta.url).href)
 const { choiceOf, partsOf }: Templates = await pageOf("templates")
 const { follows }: Statuses = await pageOf("statuses")
+const { withConversations, withNewest }: Lists = await pageOf("lists")
 
 const template = {
   id: "t1",
@@ -67,4 +91,54 @@ it("the status of a message never goes back, and only a sent one fails", () => {
     "failed delivered",
     "failed read"
   ])
+})
+
+describe("the list of conversations", () => {
+  const conversation = (id: string, minute: number, status = "open"): Conversation => ({
+    id,
+    status,
+    last_activity_at: `2026-11-20T10:${minute}:00.000Z`
+  })
+  const shown = [conversation("a", 30), conversation("b", 20)]
+  const idsAfter = (read: Conversation, filter = "open", isComplete = false) =>
+    withConversations(shown, [read], { filter, isComplete }).map(({ id }) => id).join("")
+
+  it("moves a changed conversation, and drops it once it no longer matches the filter", () => {
+    assert.strictEqual(idsAfter(conversation("b", 40)), "ba")
+    assert.strictEqual(idsAfter(conversation("b", 40, "closed")), "a")
+    assert.strictEqual(idsAfter(conversation("b", 40, "closed"), "all"), "ba")
+  })
+
+  it("adds an older conversation only if no further page contains it", () => {
+    assert.strictEqual(idsAfter(conversation("c", 25)), "acb")
+    assert.strictEqual(idsAfter(conversation("c", 10)), "ab")
+    assert.strictEqual(idsAfter(conversation("c", 10), "open", true), "abc")
+  })
+})
+
+describe("the list of messages", () => {
+  const message = (id: string, url?: string, kind = "image"): Message => ({
+    id,
+    media: url === undefined ? null : { kind, url }
+  })
+
+  it("ends with the newest messages, and starts with them if messages between are missing", () => {
+    const shown = [message("1"), message("2"), message("3")]
+    const ids = (newest: ReadonlyArray<Message>) => {
+      const { hasGap, messages } = withNewest(shown, newest)
+      return [hasGap, messages.map(({ id }) => id).join("")]
+    }
+    assert.deepStrictEqual(ids([message("2"), message("3"), message("4")]), [false, "1234"])
+    assert.deepStrictEqual(ids([message("5"), message("6")]), [true, "56"])
+  })
+
+  it("keeps the links of shown pictures", () => {
+    const shown = [message("1", "/old"), message("2", "/old", "document")]
+    const { messages } = withNewest(shown, [
+      message("1", "/new"),
+      message("2", "/new", "document"),
+      message("3", "/new")
+    ])
+    assert.deepStrictEqual(messages.map(({ media }) => media?.url), ["/old", "/new", "/new"])
+  })
 })

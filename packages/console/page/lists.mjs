@@ -1,0 +1,35 @@
+// How conversations and messages that were read join those that are shown.
+
+const latestFirst = (a, b) => b.last_activity_at.localeCompare(a.last_activity_at)
+
+/**
+ * Returns the shown conversations with others inserted or replaced, the latest activity first. The list of a filter has
+ * only conversations with its status. Unless the list is complete, it omits conversations older than its last one, which
+ * arrive with a later page.
+ */
+export const withConversations = (shown, read, { filter, isComplete }) => {
+  const ids = new Set(read.map(({ id }) => id))
+  const last = isComplete ? undefined : shown.at(-1)
+  const fresh = read.filter((one) =>
+    (filter === "all" || one.status === filter) && (last === undefined || latestFirst(one, last) <= 0)
+  )
+  return [...shown.filter(({ id }) => !ids.has(id)), ...fresh].toSorted(latestFirst)
+}
+
+export const isPicture = ({ kind }) => kind === "image" || kind === "sticker"
+
+/** Keeps the link of a shown picture: each read returns a new link, and the browser would load the picture again. */
+const withLink = (message, before) =>
+  before?.media?.url && isPicture(before.media) ? { ...message, media: before.media } : message
+
+/**
+ * Returns the shown messages with the newest ones, oldest first. If none of the newest is shown, messages between them
+ * can be missing, so the list starts with the newest.
+ */
+export const withNewest = (shown, newest) => {
+  const older = new Map(shown.map((message) => [message.id, message]))
+  const messages = newest.map((message) => withLink(message, older.get(message.id)))
+  const hasGap = newest.every(({ id }) => !older.has(id))
+  for (const { id } of newest) older.delete(id)
+  return { hasGap, messages: hasGap ? messages : [...older.values(), ...messages] }
+}

@@ -1,0 +1,61 @@
+// Draws the messages of the open conversation.
+import { html } from "lit-html"
+import { clock, spaced } from "./formats.mjs"
+import { isPicture } from "./lists.mjs"
+import { state } from "./store.mjs"
+
+export const messagesElement = () => document.querySelector(".messages")
+
+/** Scrolls to the end after the changes are drawn. */
+export const scrollToEnd = () =>
+  requestAnimationFrame(() => requestAnimationFrame(() => messagesElement()?.scrollTo(0, 1e9)))
+
+export const isAtEnd = () => {
+  const element = messagesElement()
+  return element === null || element.scrollHeight - element.scrollTop - element.clientHeight < 80
+}
+
+const icons = { queued: "◷", sending: "◷", unknown: "?", sent: "✓", delivered: "✓✓", read: "✓✓", failed: "!" }
+
+const checks = (status) =>
+  html`<span class="checks ${status}" role="img" aria-label=${status} title=${status}>${icons[status]}</span>`
+
+const media = ({ filename, kind, url }) => {
+  const name = filename ?? kind
+  if (url === null) return html`<p class="file">${name}: not stored</p>`
+  if (isPicture({ kind })) return html`<img src=${url} alt=${name} loading="lazy">`
+  return html`<a class="file" href=${url} target="_blank" rel="noreferrer">${name}</a>`
+}
+
+const bubble = (message) => {
+  const { created_at, deleted_at, direction, edited_at, sender, status, text, type } = message
+  return html`<li class="bubble ${direction}">
+    ${message.media === null ? "" : media(message.media)}
+    ${
+    deleted_at !== null
+      ? html`<p class="faint">Deleted</p>`
+      : text === null
+      ? (message.media === null ? html`<p class="faint">${spaced(type)}</p>` : "")
+      : html`<p>${text}</p>`
+  }
+    <footer>${direction === "outbound" && sender.name ? html`<span>${sender.name}</span>` : ""}
+      ${edited_at === null ? "" : html`<span>edited</span>`}
+      <time>${clock(created_at)}</time>${direction === "outbound" ? checks(status) : ""}</footer>
+  </li>`
+}
+
+export const pendingBubble = ({ failure_reason, status, text }) =>
+  html`<li class="bubble outbound pending ${status}">
+  <p>${text}</p><footer><span>${failure_reason === null ? status : `Failed: ${spaced(failure_reason)}`}</span>${
+    checks(status)
+  }</footer>
+</li>`
+
+const dayOf = (at) => new Date(at).toLocaleDateString(undefined, { weekday: "long", day: "numeric", month: "long" })
+
+export const bubbles = () =>
+  state.messages.map((message, index) => {
+    const day = dayOf(message.created_at)
+    const isNewDay = index === 0 || day !== dayOf(state.messages[index - 1]?.created_at ?? 0)
+    return html`${isNewDay ? html`<li class="day">${day}</li>` : ""}${bubble(message)}`
+  })
