@@ -6,6 +6,7 @@ import { Inbound } from "@messaging-crm/core/Inbound"
 import { Context, DateTime, Effect, Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { afterAll } from "vitest"
+import * as ConversationExamples from "../src/api/ConversationExamples.ts"
 import * as Examples from "../src/api/Examples.ts"
 import * as WebhookExamples from "../src/api/WebhookExamples.ts"
 import {
@@ -150,7 +151,10 @@ describe("the service", () => {
     names[Examples.ids.webhook_id] = webhook.id
     const named = (text: string): string =>
       Object.entries(names).reduce((text, [theirs, ours]) => text.replaceAll(theirs, ours), text)
-    const send = await post("/v1/conversations", JSON.parse(named(JSON.stringify(Examples.startConversation))))
+    const send = await post(
+      "/v1/conversations",
+      JSON.parse(named(JSON.stringify(ConversationExamples.startConversation)))
+    )
     const follow = () => service.request("GET", `/v1/sends/${send.id}`, { key })
     await service.until(async () => (await follow()).body.data.status === "sent")
     names[Examples.ids.send_id] = send.id

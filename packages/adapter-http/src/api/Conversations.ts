@@ -3,6 +3,7 @@ import { ChannelId, ContactId, ConversationId, MemberId } from "@messaging-crm/c
 import { Send, StartConversation } from "@messaging-crm/core/Sends"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import * as ConversationExamples from "./ConversationExamples.ts"
 import { cursor, List, page_size, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
@@ -49,7 +50,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
           description: "Returns conversations, latest activity first. A conversation must match all filters."
         })
       )
-      .annotate(Examples.Example, { response: Examples.page(Examples.conversation) }),
+      .annotate(Examples.Example, { response: Examples.page(ConversationExamples.conversation) }),
     HttpApiEndpoint.post("start", "/conversations", {
       headers: keyHeaderOf("sends.start"),
       payload: StartConversation,
@@ -66,8 +67,8 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
         })
       )
       .annotate(Examples.Example, {
-        requests: { template: Examples.startConversation },
-        response: Examples.one(Examples.send)
+        requests: { template: ConversationExamples.startConversation },
+        response: Examples.one(ConversationExamples.send)
       }),
     HttpApiEndpoint.get("get", "/conversations/:conversation_id", {
       params: { conversation_id: ConversationId },
@@ -82,7 +83,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
           description: "Returns a conversation, with its contact's name and ID on the channel."
         })
       )
-      .annotate(Examples.Example, { response: Examples.one(Examples.conversation) }),
+      .annotate(Examples.Example, { response: Examples.one(ConversationExamples.conversation) }),
     HttpApiEndpoint.patch("assign", "/conversations/:conversation_id/assignment", {
       headers: keyHeaderOf("conversations.assign"),
       params: { conversation_id: ConversationId },
@@ -100,8 +101,11 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
         })
       )
       .annotate(Examples.Example, {
-        requests: { assign: Examples.assignConversation, unassign: Examples.unassignConversation },
-        response: Examples.one(Examples.conversation)
+        requests: {
+          assign: ConversationExamples.assignConversation,
+          unassign: ConversationExamples.unassignConversation
+        },
+        response: Examples.one(ConversationExamples.conversation)
       }),
     HttpApiEndpoint.post("close", "/conversations/:conversation_id/close", {
       headers: keyHeaderOf("conversations.close"),
@@ -121,8 +125,8 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
         })
       )
       .annotate(Examples.Example, {
-        requests: { category: Examples.closeConversation },
-        response: Examples.one(Examples.closedConversation)
+        requests: { category: ConversationExamples.closeConversation },
+        response: Examples.one(ConversationExamples.closedConversation)
       }),
     HttpApiEndpoint.post("reopen", "/conversations/:conversation_id/reopen", {
       headers: keyHeaderOf("conversations.reopen"),
@@ -138,7 +142,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
           description: "Reopens a closed conversation. Reopening an open one changes nothing."
         })
       )
-      .annotate(Examples.Example, { response: Examples.one(Examples.conversation) })
+      .annotate(Examples.Example, { response: Examples.one(ConversationExamples.conversation) })
   )
   .annotateMerge(
     OpenApi.annotations({

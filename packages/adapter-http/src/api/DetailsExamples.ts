@@ -1,12 +1,12 @@
 /** Examples of messages with details, one for each part (contract §11.10). They continue the story of `Examples.ts`. */
 import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import type { Message } from "@messaging-crm/core/Messages"
-import * as Examples from "./Examples.ts"
+import * as ConversationExamples from "./ConversationExamples.ts"
 
 type Encoded = typeof Message.Encoded
 
 const inbound = (type: Encoded["type"], text: string | null, details: typeof MessageDetails.Encoded): Encoded => ({
-  ...Examples.inboundMessage,
+  ...ConversationExamples.inboundMessage,
   type,
   text,
   details
@@ -104,7 +104,7 @@ const providerData = inbound("interactive", null, {
 })
 
 const failure: Encoded = {
-  ...Examples.message,
+  ...ConversationExamples.message,
   status: "failed",
   details: {
     failure: {

@@ -1,5 +1,6 @@
 /** Examples of events, one of each type. They continue the story of `Examples.ts`. */
 import type { AnyEventType, Event } from "@messaging-crm/core/Events"
+import * as ConversationExamples from "./ConversationExamples.ts"
 import * as Examples from "./Examples.ts"
 
 type Encoded = typeof Event.Encoded
@@ -8,7 +9,7 @@ const { assigned_user_id, contact_id, conversation_id, message_id, send_id, webh
 
 /** The `data` of the example of each type. */
 const data: { readonly [Type in AnyEventType]: Extract<Encoded, { readonly type: Type }>["data"] } = {
-  "message.received": { conversation_id, message_id: Examples.inboundMessage.id },
+  "message.received": { conversation_id, message_id: ConversationExamples.inboundMessage.id },
   "message.sent": { conversation_id, message_id },
   "message.updated": { conversation_id, message_id, status: "delivered" },
   "send.failed": { conversation_id, send_id, failure_reason: "recipient_unreachable" },

@@ -3,6 +3,7 @@ import { LinkedMessage } from "@messaging-crm/core/Messages"
 import { Send, SendMessage } from "@messaging-crm/core/Sends"
 import { Record } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import * as ConversationExamples from "./ConversationExamples.ts"
 import { details } from "./DetailsExamples.ts"
 import { cursor, List, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
@@ -27,7 +28,9 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
           description: "Returns the messages of a conversation, newest first, up to 50 per page."
         })
       )
-      .annotate(Examples.Example, { response: Examples.all(Examples.message, Examples.inboundMessage) }),
+      .annotate(Examples.Example, {
+        response: Examples.all(ConversationExamples.message, ConversationExamples.inboundMessage)
+      }),
     HttpApiEndpoint.get("get", "/conversations/:conversation_id/messages/:message_id", {
       params: { conversation_id: ConversationId, message_id: MessageId },
       success: Single(LinkedMessage),
@@ -42,7 +45,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
         })
       )
       .annotate(Examples.Example, {
-        response: Examples.one(Examples.message),
+        response: Examples.one(ConversationExamples.message),
         responses: Record.map(details, Examples.one)
       }),
     HttpApiEndpoint.post("send", "/conversations/:conversation_id/messages", {
@@ -62,8 +65,8 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
         })
       )
       .annotate(Examples.Example, {
-        requests: { text: Examples.sendText, template: Examples.sendTemplate },
-        response: Examples.one(Examples.send),
+        requests: { text: ConversationExamples.sendText, template: ConversationExamples.sendTemplate },
+        response: Examples.one(ConversationExamples.send),
         conflict: Texts.replyWindowClosed
       })
   )

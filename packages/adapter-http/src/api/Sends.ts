@@ -3,6 +3,7 @@ import { Send, SendStatus } from "@messaging-crm/core/Sends"
 import { SinceTime } from "@messaging-crm/core/Timestamps"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import * as ConversationExamples from "./ConversationExamples.ts"
 import { cursor, List, page_size, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
@@ -39,7 +40,7 @@ export class SendsGroup extends HttpApiGroup.make("sends")
           description: "Returns sends, newest first. A send must match all filters."
         })
       )
-      .annotate(Examples.Example, { response: Examples.page(Examples.sent) }),
+      .annotate(Examples.Example, { response: Examples.page(ConversationExamples.sent) }),
     HttpApiEndpoint.get("get", "/sends/:send_id", {
       params: { send_id: SendId },
       success: Single(Send),
@@ -54,7 +55,7 @@ export class SendsGroup extends HttpApiGroup.make("sends")
             "Returns a send. Its status changes until it is `sent` or `failed`. A send that failed with `outcome_unknown` can still become `sent`."
         })
       )
-      .annotate(Examples.Example, { response: Examples.one(Examples.sent) })
+      .annotate(Examples.Example, { response: Examples.one(ConversationExamples.sent) })
   )
   .annotateMerge(
     OpenApi.annotations({
