@@ -48,7 +48,7 @@ describe("a key", () => {
     assert.notInclude(listed, Redacted.value(key).slice(-4))
   })
 
-  it("stops for good when it is revoked, when it expires, and when its creator leaves or may no longer hold one", async () => {
+  it("stops working when it is revoked or expires, and when its creator leaves or loses the role", async () => {
     const { add, newKey, run, tags } = await make()
     const [demoted, gone] = [await add("admin"), await add("owner")]
     const [revoked, ofDemoted, ofGone] = [
@@ -74,7 +74,7 @@ describe("a key", () => {
     assert.isTrue(keys.every(({ id, revoked_at }) => (revoked_at !== null) === ids.has(id)))
   })
 
-  it("counts what is rejected and what is replayed, and at its limit is told so before its scope", async () => {
+  it("counts rejected and replayed requests, and checks its limit before its scope", async () => {
     const { actor } = await make()
     const key = await service.keyWith(actor, ["contacts:write"])
     const remaining = ({ headers }: { readonly headers: Headers }) => headers.get("x-ratelimit-remaining")
@@ -157,7 +157,7 @@ describe("requests of one key at once", () => {
   const statuses = async (answers: ReadonlyArray<Promise<Answer>>) =>
     (await Promise.all(answers)).map(({ status }) => status)
 
-  it("are 32; as many as the minute allows wait their turn, and another key has turns of its own", () =>
+  it("are 32; as many as the minute allows wait, and another key has its own slots", () =>
     busy(async (service, arrived, open) => {
       const [one, two] = [await service.organization(), await service.organization()]
       const ask = (key: string) => () => service.request("GET", "/v1/tags", { key })

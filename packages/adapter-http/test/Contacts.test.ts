@@ -69,7 +69,7 @@ describe("create", () => {
     assert.strictEqual((await service.request("GET", `/v1/contacts/${data.id.toUpperCase()}`, { key })).status, 200)
   })
 
-  it("rejects what does not fit, and names the field", async () => {
+  it("rejects invalid input, and names the field", async () => {
     const { key } = await service.organization()
     const foreign = await service.organization()
     const foreignTag = await service.request("POST", "/v1/tags", {
@@ -158,7 +158,7 @@ describe("update", () => {
     return { ...ours, contact: data, note, patch }
   }
 
-  it("rejects what does not fit, and changes nothing", async () => {
+  it("rejects invalid input, and changes nothing", async () => {
     const { contact, key, patch } = await make()
     for (
       const [json, param] of [
@@ -254,7 +254,7 @@ describe("update", () => {
   })
 })
 
-it("accepts an update with the owner, the values and the assignment that it read, though they could not be set", async () => {
+it("accepts an update with the owner, values, and assignment that it read, even if they could not be set now", async () => {
   const { channel, key, organization, owner } = await service.organization()
   const actor = { organization_id: organization.id, member_id: owner.id }
   const run = <A, E>(effect: Effect.Effect<A, E, Crm.Services | CurrentActor>) =>

@@ -122,7 +122,7 @@ describe("the OpenAPI document", () => {
     assert.deepStrictEqual(JSON.parse(JSON.stringify(Http.openApi())), committed)
   })
 
-  it("says of each operation its scope, its key, and only the rejections that it can answer with", () => {
+  it("lists each operation's scope, idempotency key, and only its possible errors", () => {
     const { paths } = JSON.parse(JSON.stringify(Http.openApi()))
     for (const { method, path, policy, scope } of operations) {
       const operation = paths[path.slice("/v1".length).replace(/:(\w+)/g, "{$1}")][method.toLowerCase()]

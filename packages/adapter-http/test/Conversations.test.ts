@@ -73,7 +73,7 @@ describe("start", () => {
     assert.lengthOf(contact.identities, 1)
   })
 
-  it("rejects what does not fit, names the field, and leaves nothing behind", async () => {
+  it("rejects invalid input, names the field, and stores nothing", async () => {
     const ours = await service.organization()
     const foreign = await service.organization()
     const template = (change: (template: ReturnType<typeof greeting>) => unknown) => ({
@@ -160,7 +160,7 @@ describe("send", () => {
       )
     }))
 
-  it("takes a text inside the reply window, and rejects one outside it", async () => {
+  it("accepts a text inside the reply window, and rejects one outside it", async () => {
     const ours = await service.organization()
     const { conversation_id } = (await startWith(ours)).body.data
     const send = (json: unknown) =>

@@ -181,7 +181,7 @@ describe("the service", () => {
     return { key, named }
   }
 
-  it("accepts every documented request, and answers with the documented status", async () => {
+  it("accepts every documented request, and returns the documented status", async () => {
     const { key, named } = await settle()
     // What is disabled cannot be used any more.
     for (const { method, operation, path } of documented.toSorted(byMethod)) {
@@ -199,7 +199,7 @@ describe("the service", () => {
     }
   })
 
-  it("is judged: an undocumented status, field, header value or media type does not pass", async () => {
+  it("is checked: an undocumented status, field, header value, or media type fails", async () => {
     const { key } = await service.organization()
     const request = { method: "GET", path: "/v1/tags" }
     const good = await service.request("GET", "/v1/tags", { key })

@@ -34,7 +34,7 @@ const saying = (text: string) =>
   listen(createServer((socket: Socket) => void socket.on("error", () => {}).once("data", () => socket.end(text))))
 
 describe("a download", () => {
-  it.live("has the file's bytes, and sends the given headers and no others of ours", () =>
+  it.live("returns the file's bytes, and sends only the given headers", () =>
     Effect.gen(function*() {
       const { received, url } = yield* receive(ok)
       assert.deepStrictEqual(yield* read(url, { authorization: "Bearer x" }), {
@@ -56,7 +56,7 @@ describe("a download", () => {
       }).pipe(local, Effect.scoped))
   }
 
-  it.live("that breaks off, says something else or is rejected is unavailable now", () =>
+  it.live("that breaks off, is not HTTP, or is refused is unavailable now", () =>
     Effect.gen(function*() {
       const broken = yield* saying("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf")
       const nonsense = yield* saying("HTTP/1.1 nonsense\r\n\r\n")
@@ -78,7 +78,7 @@ describe("a download", () => {
       assert.isTrue(first._tag === "Some")
     }).pipe(local, Effect.scoped))
 
-  it.live("of what is no address is absent", () =>
+  it.live("of an invalid address is absent", () =>
     Effect.gen(function*() {
       for (const url of ["", "files.example", "file:///etc/passwd", "ftp://files.example/", "data:,x", "https://"]) {
         assert.strictEqual(yield* failureOf(url), "FileAbsent", url)
@@ -115,7 +115,7 @@ describe("a hostile address", () => {
     }).pipe(Effect.scoped))
 })
 
-it.live("a public address is asked over https only", () =>
+it.live("a public address is requested over https only", () =>
   Effect.gen(function*() {
     assert.strictEqual(yield* failureOf("http://files.example/"), "FileAbsent")
   }).pipe(Effect.provide(layer({ resolve: () => Effect.succeed(["93.184.215.14"]) }))))

@@ -51,7 +51,7 @@ describe("the content disposition", () => {
     for (const mime_type of saved) assert.strictEqual(contentDisposition(file(mime_type)), "attachment")
   })
 
-  it("tells the name in ASCII and as it is", () => {
+  it("contains the name in ASCII and unchanged", () => {
     assert.strictEqual(
       contentDisposition(file("application/pdf", "Größe \"M\" (neu) 100%.pdf")),
       "attachment; filename=\"Gr__e _M_ (neu) 100_.pdf\"; filename*=UTF-8''Gr%C3%B6%C3%9Fe%20%22M%22%20%28neu%29%20100%25.pdf"
@@ -79,7 +79,7 @@ describe("the content disposition", () => {
   )
 })
 
-it("a range is taken up when it is one piece that is there", () => {
+it("a range is used if it is one part of the file", () => {
   const cases: ReadonlyArray<readonly [string, readonly [number, number] | null]> = [
     ["bytes=0-0", [0, 1]],
     ["bytes=2-4", [2, 5]],

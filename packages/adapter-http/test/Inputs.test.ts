@@ -178,7 +178,7 @@ describe("a text", () => {
     assert.strictEqual((await found(201)).body.error.param, "query")
   })
 
-  it("that is empty or blank is as good as null", async () => {
+  it("that is empty or blank counts as null", async () => {
     const fields = [...lines, "primary_email", "primary_phone", "birthday", "website_url", "network_url"]
     for (const blank of ["", "  \t"]) {
       const json = Object.fromEntries(fields.map((field) => [field, blank]))
@@ -289,7 +289,7 @@ it("parameters of templates are checked on both sides of each bound", async () =
   }
 })
 
-it("a rejection names what, where and what to do", async () => {
+it("an error names the problem, its place, and the remedy", async () => {
   const nobody = "01990000-0000-7000-8000-00000000c0de"
   const { template } = ours
   const [header, body, button] = template.components
@@ -351,7 +351,7 @@ it("a rejection names what, where and what to do", async () => {
   })
 })
 
-it("stops at the first thing that is wrong, however many there are", async () => {
+it("reports only the first of several problems", async () => {
   const tag_ids = Array.from({ length: 20_000 }, () => 1)
   const issues = (options: SchemaAST.ParseOptions) => {
     const exit = Schema.decodeUnknownExit(CreateContact)({ tag_ids }, options)

@@ -38,7 +38,7 @@ const chatter = async (ours: Awaited<ReturnType<typeof service.organization>>, e
   return `/v1/conversations/${contact.last_conversation_id}/messages`
 }
 
-it("come newest first, fifty at a time, and each once", async () => {
+it("are listed newest first, fifty per page, and each once", async () => {
   const ours = await service.organization()
   const path = await chatter(ours, "+4915112345678", 120)
   const sizes: Array<number> = []
@@ -58,7 +58,7 @@ it("come newest first, fifty at a time, and each once", async () => {
   assert.deepStrictEqual(new Set(walked.map(({ text }) => text)).size, 120)
 })
 
-it("are not walked with another list's cursor, nor in pages of another size", async () => {
+it("cannot be listed with another list's cursor, nor in pages of another size", async () => {
   const ours = await service.organization()
   const [one, other] = [await chatter(ours, "+4915112345678", 51), await chatter(ours, "+4915112345679", 1)]
   const get = (path: string) => service.request("GET", path, { key: ours.key })
@@ -81,7 +81,7 @@ it("are not walked with another list's cursor, nor in pages of another size", as
   }
 })
 
-it("are none of a conversation that is not there, whatever the cursor", async () => {
+it("of an unknown conversation are not found, whatever the cursor", async () => {
   const ours = await service.organization()
   const absent = `/v1/conversations/${ours.channel.id}/messages`
   for (const path of [absent, `${absent}?cursor=x`]) {

@@ -146,7 +146,7 @@ describe("every write", () => {
 })
 
 describe("a rejection", () => {
-  it("that was 404 stays so under its key, though the resource exists by then", async () => {
+  it("that was 404 is replayed under its key, even if the resource exists by then", async () => {
     const { ask, organization } = await begin()
     const patch = (header: string) => ask("PATCH", `/contacts/${absent}`, { first_name: "Kim" }, header)
     const first = await patch("early-key")
@@ -162,7 +162,7 @@ describe("a rejection", () => {
     assert.strictEqual((await patch("later-key")).status, 200)
   })
 
-  it("that was 409 stays so under its key, though nothing stands in the way by then", async () => {
+  it("that was 409 is replayed under its key, even if the conflict is resolved by then", async () => {
     const { ask, receive, start } = await begin()
     const { conversation_id } = (await start()).body.data
     const send = (header: string) => ask("POST", `/conversations/${conversation_id}/messages`, text("Hi"), header)

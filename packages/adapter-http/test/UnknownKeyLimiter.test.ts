@@ -51,7 +51,7 @@ const scene = Effect.fnUntraced(function*(address: string | null) {
   return { lookUp, of, waits, busy }
 })
 
-it.live("the 10,000 last keys that worked wait for nobody", () =>
+it.live("the 10,000 most recent valid keys do not wait", () =>
   Effect.gen(function*() {
     const { busy, lookUp, of, waits } = yield* scene("192.0.2.1")
     for (let number = 0; number < 10_000; number++) yield* lookUp(of(`key ${number}`), Effect.void)
@@ -74,7 +74,7 @@ it.live("a key at its limit is known from its first lookup, and without addresse
     assert.isFalse(yield* addressless.waits("new"))
   }))
 
-it.live("a client with a whole IPv6 network has the places of one address", () =>
+it.live("a client with a whole IPv6 network has the slots of one address", () =>
   Effect.gen(function*() {
     const { busy, waits } = yield* scene("2001:db8:0:1::1")
     yield* busy

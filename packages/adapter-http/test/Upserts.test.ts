@@ -58,7 +58,7 @@ it("upserts nothing under a key that another operation used", async () => {
   assert.deepStrictEqual(found.body.data, [])
 })
 
-it("takes 1 to 100 contacts, each with the value of the match", async () => {
+it("accepts 1 to 100 contacts, each with the value of the match", async () => {
   const { key } = await service.organization()
   const upsert = upserting(key)
   const person = (index: number) => ({ primary_phone: `+49151000${String(index).padStart(5, "0")}` })
@@ -102,7 +102,7 @@ it("takes 1 to 100 contacts, each with the value of the match", async () => {
   assert.strictEqual(found.body.data.results[0].outcome, "created")
 })
 
-it("is found under its path alone, and needs a key and the scope", async () => {
+it("is available at its path only, and requires a key and the scope", async () => {
   const { key, organization, owner } = await service.organization()
   const json = { match: "primary_phone", contacts: [{ primary_phone: "+4915112345678" }] }
   const keyless = await service.request("POST", "/v1/contacts/upsert", { key, json })

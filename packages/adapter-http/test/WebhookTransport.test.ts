@@ -69,7 +69,7 @@ describe("a hostile address", () => {
 describe("TLS", () => {
   const name = "hooks.example"
 
-  it.live("is spoken to the name, with whoever has a certificate for it", () =>
+  it.live("uses the host name, and accepts a certificate for it", () =>
     Effect.gen(function*() {
       const certificate = selfSigned(name)
       const before = tls.getCACertificates()
@@ -105,7 +105,7 @@ describe("TLS", () => {
       })
     }).pipe(local(), Effect.scoped))
 
-  it.live("is rejected with whoever has a certificate of his own, or of the past", () =>
+  it.live("rejects a self-signed and an expired certificate", () =>
     Effect.gen(function*() {
       for (const certificate of [selfSigned(name), selfSigned(name, 2021)]) {
         const { received, url } = yield* receiveSecurely(ok, name, certificate)
@@ -114,14 +114,14 @@ describe("TLS", () => {
       }
     }).pipe(local(), Effect.scoped))
 
-  it.live("is rejected with who does not speak it", () =>
+  it.live("rejects an endpoint without TLS", () =>
     Effect.gen(function*() {
       const port = yield* saying("HTTP/1.1 400 Bad Request\r\n\r\n")
       assert.strictEqual(yield* codeOf(`https://${name}:${port}/`), "tls_error")
     }).pipe(local(), Effect.scoped))
 })
 
-describe("an endpoint that does not answer", () => {
+describe("an endpoint that does not respond", () => {
   const failures = {
     "HTTP/1.1 nonsense\r\n\r\n": "protocol_error",
     "Hello.\r\n\r\n": "protocol_error",
@@ -137,7 +137,7 @@ describe("an endpoint that does not answer", () => {
       }).pipe(local(), Effect.scoped))
   }
 
-  it.live("because nobody listens has refused", () =>
+  it.live("because nothing listens has refused", () =>
     Effect.gen(function*() {
       const port = yield* Effect.scoped(accepting(() => {}))
       assert.strictEqual(yield* codeOf(`http://hooks.example:${port}/`), "connection_refused")
@@ -151,7 +151,7 @@ describe("an endpoint that does not answer", () => {
       assert.strictEqual(yield* codeOf(`https://hooks.example:${port}/`), "connection_reset")
     }).pipe(local(), Effect.scoped))
 
-  it.live("but tells of one to come without end is given up after 16,384 bytes", () =>
+  it.live("but sends interim responses without end is dropped after 16,384 bytes", () =>
     Effect.gen(function*() {
       const hints = `HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n`.repeat(100)
       const port = yield* accepting((socket) => {
@@ -161,7 +161,7 @@ describe("an endpoint that does not answer", () => {
       assert.strictEqual(yield* codeOf(`http://hooks.example:${port}/`), "protocol_error")
     }).pipe(local("10 seconds"), Effect.scoped))
 
-  it.live("in time has timed out: silent in the handshake, or with news of an answer to come", () =>
+  it.live("in time has timed out: silent in the handshake, or after an interim response", () =>
     Effect.gen(function*() {
       const port = yield* accepting((socket) => {
         const timer = setInterval(() => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n"), 10)
@@ -196,7 +196,7 @@ describe("a connection", () => {
       assert.lengthOf(yield* Effect.promise(() => Promise.all(closed)), 2)
     }).pipe(local("2 seconds"), Effect.scoped))
 
-  it.live("is used again once its endpoint has answered whole, by one attempt at a time", () =>
+  it.live("is reused after a complete response, by one attempt at a time", () =>
     Effect.gen(function*() {
       const { connections, received, url } = yield* receive({ status: 200, headers: {}, body: "Grüße" })
       yield* Effect.replicateEffect(post(url), 50)
@@ -206,7 +206,7 @@ describe("a connection", () => {
       assert.lengthOf(yield* received, 100)
     }).pipe(local(), Effect.scoped))
 
-  it.live("is not used again where the endpoint ends it with its answer", () =>
+  it.live("is not reused if the endpoint ends it with its response", () =>
     Effect.gen(function*() {
       const { connections, url } = yield* receive({ status: 200, headers: { connection: "close" }, body: "" })
       for (let number = 1; number <= 5; number++) {
@@ -215,7 +215,7 @@ describe("a connection", () => {
       }
     }).pipe(local(), Effect.scoped))
 
-  it.live("that its endpoint has given up is replaced by another", () =>
+  it.live("that its endpoint has closed is replaced by another", () =>
     Effect.gen(function*() {
       let connections = 0
       const port = yield* accepting((socket) => {
@@ -231,7 +231,7 @@ describe("a connection", () => {
       }
     }).pipe(local(), Effect.scoped))
 
-  it.live("leads to the address that was checked, wherever the name leads by then", () =>
+  it.live("leads to the checked address, even if the name resolves to another one later", () =>
     Effect.gen(function*() {
       const { connections, url } = yield* receive(ok)
       const addresses = [loopback, "127.0.0.2"]
@@ -264,7 +264,7 @@ describe("a connection", () => {
       }).pipe(local(), Effect.scoped))
   }
 
-  it.live("is one of an attempt alone: endless bodies do not hold up one another", () =>
+  it.live("belongs to one attempt: endless bodies do not delay each other", () =>
     Effect.gen(function*() {
       const { connections, url } = yield* receive("endless")
       const results = yield* Effect.all(Array.from({ length: 64 }, () => Effect.result(post(url))), {

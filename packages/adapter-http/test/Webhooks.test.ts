@@ -93,7 +93,7 @@ describe("create", () => {
     assert.strictEqual((await get("/webhooks")).body.data[0].url, created.url)
   })
 
-  it("rejects what is no public https URL, naming it", async () => {
+  it("rejects a URL that is not public or not https, and names the field", async () => {
     const { get, post } = await begin()
     for (
       const url of [
@@ -121,7 +121,7 @@ describe("create", () => {
     assert.lengthOf((await get("/webhooks")).body.data, 0)
   })
 
-  it("takes one to five different types", async () => {
+  it("accepts one to five different types", async () => {
     const { create, post, url } = await begin()
     for (
       const types of [

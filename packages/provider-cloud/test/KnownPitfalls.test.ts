@@ -1,4 +1,4 @@
-/** The notes of those who ran these networks before, each a test, over a whole core in memory. */
+/** Known pitfalls of the networks, each a test over a whole core in memory. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { CallbackInbox, CallbackStore } from "@messaging-crm/core/CallbackInbox"
@@ -46,7 +46,7 @@ const inboxOnDisk = Layer.merge(CallbackInbox.layer, CallbackProcessor.layer).pi
   Layer.provide(Ids.layer)
 )
 
-describe("notes that cost peers dearly", () => {
+describe("pitfalls that were costly elsewhere", () => {
   note("1. a status has no contacts, and neither has a system message", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph

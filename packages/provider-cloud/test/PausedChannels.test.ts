@@ -59,7 +59,7 @@ const accepted = Effect.map(FakeGraph.use((fake) => fake.accepted), (all) => all
 
 const channelOf = (type: ChannelType) => Effect.map(Acme, (acme) => ChannelId.make(acme[type]))
 
-describe("what is held back", () => {
+describe("paused and throttled channels", () => {
   note(
     "a token that has expired pauses its channel alone, and nothing of it reaches the network until it is resumed",
     () =>

@@ -4,7 +4,7 @@ import { messagePart, phonePart } from "../src/fake/CallbackBodies.ts"
 import { ana, envelope, eventOf, number, parse } from "./Callback.ts"
 
 describe("people on phone messaging", () => {
-  it("who has a username may come without a number, or with the user id in its place", () => {
+  it("with a username can have no number, or the user ID in its place", () => {
     const { user_id, wa_id: _, ...rest } = ana
     for (const writer of [{ user_id, ...rest }, { ...ana, wa_id: user_id }]) {
       const event = eventOf(parse(messagePart(number, writer, { ...envelope, type: "text" })).notices)
@@ -14,7 +14,7 @@ describe("people on phone messaging", () => {
     }
   })
 
-  it("who is known for a group of businesses is found by that id too, and reached by a nearer one", () => {
+  it("with a parent ID are found by it, and reached by a nearer ID", () => {
     const parent = "DE.ENT.11815799212886844830"
     const contact = { profile: { name: "Ana Lima" }, user_id: ana.user_id, parent_user_id: parent }
     for (const ids of [{ from_parent_user_id: parent }, { from_user_id: ana.user_id, from_parent_user_id: parent }]) {
@@ -29,7 +29,7 @@ describe("people on phone messaging", () => {
     })
   })
 
-  it("a contact of another person adds nothing to a message", () => {
+  it("get nothing from the contact of another person", () => {
     const part = phonePart(number, {
       contacts: [{ profile: { name: "Kim" }, wa_id: "4915100000000", user_id: "DE.1" }],
       messages: [{ from: "4915112345678", ...envelope, type: "text", text: { body: "Hi" } }]
@@ -39,7 +39,7 @@ describe("people on phone messaging", () => {
     })
   })
 
-  it("a number of Argentina, Brazil or Mexico is known by both of its spellings", () => {
+  it("with a number of Argentina, Brazil, or Mexico have both of its spellings", () => {
     const pairs = [["5491123456789", "541123456789"], ["5511988887777", "551188887777"], [
       "5215512345678",
       "525512345678"
@@ -52,7 +52,7 @@ describe("people on phone messaging", () => {
     }
   })
 
-  it("a new number and a new user id", () => {
+  it("can get a new number and a new user ID", () => {
     const number_change = { type: "user_changed_number", wa_id: "12195555358", body: "A new number" }
     const change = (system: object) =>
       eventOf(
@@ -73,7 +73,7 @@ describe("people on phone messaging", () => {
     )
   })
 
-  it("each form in which a number or a user id changes", () => {
+  it("change their numbers and user IDs in each of the networks' forms", () => {
     const system = (from: object, system: object) =>
       eventOf(parse(phonePart(number, { messages: [{ ...from, ...envelope, type: "system", system }] })).notices)
     const update = (value: object) => {
@@ -151,7 +151,7 @@ describe("people on phone messaging", () => {
     }
   })
 
-  it("a sender that only the contacts name", () => {
+  it("are found if only the contacts name the sender", () => {
     const from = (message: object, ...contacts: ReadonlyArray<object>) => {
       const { notices } = parse(phonePart(number, { contacts, messages: [{ ...envelope, ...message, type: "text" }] }))
       return notices.map(({ event }) =>

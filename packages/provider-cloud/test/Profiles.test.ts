@@ -96,7 +96,7 @@ describe("profiles", () => {
         })
     ))
 
-  it.effect("that a person hides, or that say nothing, change nothing", () =>
+  it.effect("change nothing if they are hidden or empty", () =>
     scene(
       [() => rejected(230), () => Response.json({ name: 7, id: "1" })],
       ({ asked, told, write }) =>

@@ -200,7 +200,7 @@ describe("the meaning of error codes", () => {
     assert.strictEqual(word({ code: 100, is_transient: true }), "busy provider_unavailable")
   })
 
-  it("a broken token or a blocked account pauses the channel, and what is about one person or one country does not", () => {
+  it("a broken token or a blocked account pauses the channel; an error about one person or country does not", () => {
     const isPause = (fields: Partial<GraphError>) => {
       const meaning = outcomeOf(rejection(fields))
       return meaning._tag === "ProviderRejected" && meaning.pauses_channel === true

@@ -152,12 +152,12 @@ describe("pages and photo accounts", () => {
     assert.deepStrictEqual(none({}), ["unknown item:"])
   })
 
-  it("an item with several parts is what its message is", () => {
+  it("reads an item with several parts by its message", () => {
     const { notices } = social({ referral: { source: "ADS" }, message: { mid: "m_1", text: "hi" } }, "page")
     assert.deepInclude(eventOf(notices), { event: "message_received", text: "hi" })
   })
 
-  it("a photo account's message may come as a change", () => {
+  it("reads a photo account's message in a change", () => {
     const value = {
       sender: { id: "24601" },
       recipient: { id: "1784" },
