@@ -5,8 +5,8 @@
  */
 import type { FastifyReply, FastifyRequest } from "fastify"
 import { hash } from "node:crypto"
-import type { Query, Row, Statement } from "../baseline/Database.ts"
-import { invalid, Rejected } from "../baseline/Errors.ts"
+import type { Query, Row, Statement } from "./Database.ts"
+import { invalid, Rejected } from "./Errors.ts"
 
 const record = {
   name: "idempotency_record",

@@ -2,10 +2,10 @@
 import type { FastifyInstance } from "fastify"
 import { v7 as uuid } from "uuid"
 
-import * as Cursors from "../baseline/Cursors.ts"
-import type { Query, Row } from "../baseline/Database.ts"
-import { notFound } from "../baseline/Errors.ts"
-import * as Idempotency from "../baseline/Idempotency.ts"
+import * as Cursors from "./Cursors.ts"
+import type { Query, Row } from "./Database.ts"
+import { notFound } from "./Errors.ts"
+import * as Idempotency from "./Idempotency.ts"
 import * as Schemas from "./Schemas.ts"
 
 const { plain, plainOrNull, text, textOrNull } = Schemas

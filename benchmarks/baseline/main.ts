@@ -7,12 +7,12 @@
  */
 import fastify from "fastify"
 import { randomUUID } from "node:crypto"
-import * as Authentication from "../baseline/Authentication.ts"
-import * as Contacts from "../baseline/Contacts.ts"
-import * as ContactUpdates from "../baseline/ContactUpdates.ts"
-import * as Database from "../baseline/Database.ts"
-import * as Errors from "../baseline/Errors.ts"
-import * as Messages from "../baseline/Messages.ts"
+import * as Authentication from "./Authentication.ts"
+import * as Contacts from "./Contacts.ts"
+import * as ContactUpdates from "./ContactUpdates.ts"
+import * as Database from "./Database.ts"
+import * as Errors from "./Errors.ts"
+import * as Messages from "./Messages.ts"
 
 const { DATABASE_URL = "", DRIVER = "pool", PORT = "0", RATE_LIMIT_PER_MINUTE = "120" } = process.env
 
