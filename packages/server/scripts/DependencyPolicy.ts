@@ -26,7 +26,7 @@ export interface AuditReport {
 }
 
 /** The packages of `package-lock.json` by their folders. */
-export type Locked = Readonly<
+type Locked = Readonly<
   Record<string, {
     readonly license?: string
     /** The folder that a link leads to. */
@@ -48,7 +48,7 @@ const find = (locked: Locked, from: string, name: string): string | undefined =>
 }
 
 /** Returns the folders of what the service needs to run: the dependencies of `packages/server`, and theirs. */
-export const productionOf = (locked: Locked): ReadonlySet<string> => {
+const productionOf = (locked: Locked): ReadonlySet<string> => {
   const all = new Set(["packages/server"])
   for (const folder of all) {
     const { dependencies, optionalDependencies, peerDependencies = {}, peerDependenciesMeta } = locked[folder] ?? {}

@@ -43,7 +43,7 @@ interface FlagReference {
 }
 
 /** A command as its help shows it. */
-export interface CommandReference {
+interface CommandReference {
   readonly path: ReadonlyArray<string>
   readonly usage: string
   readonly description: string

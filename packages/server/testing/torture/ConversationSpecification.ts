@@ -22,7 +22,7 @@ interface Known {
   readonly closed_at: string | null
 }
 
-export type ConversationState = "unknown" | Known
+type ConversationState = "unknown" | Known
 
 const read = (resource: Resource): Known => ({
   status: textOf(resource, "status"),

@@ -5,7 +5,7 @@
 import type { Specification, Step } from "./Linearizability.ts"
 import type { Action } from "./Outcomes.ts"
 
-export interface RepeatableAction {
+interface RepeatableAction {
   readonly action: Action
   /**
    * `effect` of a request. `effect or nothing` if only repetitions were answered, so that the answer is either the

@@ -21,7 +21,7 @@ export interface Request {
 }
 
 /** The fate of an attempt. */
-export type Fate =
+type Fate =
   /** It was answered with the outcome of its request: a success, or a rejection that is recorded (contract §5.4). */
   | "outcome"
   /** It was rejected before it could have an effect. */

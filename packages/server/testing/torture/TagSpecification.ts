@@ -17,7 +17,7 @@ interface Tag {
   readonly color: string
 }
 
-export interface TagState {
+interface TagState {
   /** By the name without case. */
   readonly tags: ReadonlyMap<string, Tag>
   readonly key: string

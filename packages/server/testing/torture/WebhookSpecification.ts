@@ -12,7 +12,7 @@ interface Known {
 }
 
 /** `unknown` until the first answer about a webhook that no call created. */
-export type WebhookState = "absent" | "unknown" | Known
+type WebhookState = "absent" | "unknown" | Known
 
 const typesOf = (value: unknown): ReadonlyArray<unknown> => {
   const types = fieldOf(value, "event_types")
