@@ -48,8 +48,12 @@ class EdgeServer extends Server {
     this.maxRequestsPerSocket = 1000
     // More than `connections_max`, because connections whose requests arrive with them are never silent.
     this.maxConnections = limits.connections_max * 5 / 4
-    this.on("connection", (socket) => this.openConnections.add(this.connect(socket)))
     this.timeout = limits.stall_millis
+    this.listenForEvents()
+  }
+
+  private listenForEvents(): void {
+    this.on("connection", (socket) => this.openConnections.add(this.connect(socket)))
     // Other limits apply while a response is being prepared. A response that the client does not read is aborted.
     this.on("timeout", (socket) => this.connectionOf(socket).isPreparing ? undefined : socket.destroy())
     this.on("clientError", (error, socket) => this.rejectUnparsed(error, this.connectionOf(socket)))
@@ -129,9 +133,8 @@ class EdgeServer extends Server {
   }
 
   /**
-   * Passes on the requests of a turn together, so that their statements reach the database in one write. Of many, the rest
-   * begin or are rejected in the next turns: Node accepts one connection in each turn, so long turns would delay new
-   * connections.
+   * Starts the requests of one event-loop turn together, so that their statements reach the database in one write. At most
+   * 32 start per turn, because Node accepts one connection per turn.
    */
   private begin(): void {
     if (this.listenerCount("request") === 0) return
@@ -206,7 +209,7 @@ const defaults: Limits = {
 }
 
 /**
- * Creates an HTTP server with limits of our own; Node's defaults suit trusted networks.
+ * Creates an HTTP server with stricter limits than Node's defaults, which suit trusted networks only.
  *
  * `logRejected` is called with each rejection. A connection has one request in progress at a time, and
  * is not read beyond it. If the client reads nothing of a response for `stall_millis`, the server

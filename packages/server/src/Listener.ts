@@ -3,7 +3,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
 import { createHttpServer, type Rejected } from "./HttpServer.ts"
 
-/** Layer for a listening socket. Once it is closed, requests have 20 s to be answered. */
+/** Layer for a listening socket. After it closes, requests in progress have 20 s to complete. */
 export const layer = (options: { readonly host: string; readonly port: number }) =>
   Layer.unwrap(Effect.map(Effect.context(), (context) => {
     const run = Effect.runForkWith(context)

@@ -16,14 +16,13 @@ const attempt = (niceness: () => number) =>
   Effect.ignore(Effect.try({ try: () => set(niceness()), catch: (cause) => cause }))
 
 /**
- * Lets the main thread have a processor before V8's compilers and collectors. On a single processor a compiler takes 20 to
- * 40 ms for a large function, and every request would wait for it.
+ * Lowers the priority of V8's compilers and collectors below that of the main thread. On a single processor, compiling a
+ * large function takes 20 to 40 ms, and every request would wait for it.
  */
 export const lowerCompilerPriority = attempt(getPriority)
 
 /**
- * Gives the workers on the same machine a processor first, and the compilers of this process last. Otherwise, on a
- * machine without a free processor, clients that never pause would take it from the workers, and deliveries would fall
- * further and further behind.
+ * Lowers the priority of this process, so that workers on the same host get CPU time first. Otherwise, continuous requests
+ * delay deliveries without bound.
  */
 export const lowerPriority = attempt(() => Math.max(getPriority(), 5))

@@ -66,7 +66,7 @@ const observe = (monitor: Monitor, { insert = [], raise = [], settle, update = [
   for (const { body } of raise) monitor.event(JSON.parse(body))
 }
 
-/** Returns whether the console itself asks: for its page, or for what it shows. */
+/** Returns whether the request is the console's own: for its page, or one of its reads. */
 const isOwn = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
   url.startsWith(path) || (method === "GET" && (headers["x-request-id"] ?? "").startsWith(own))
 
