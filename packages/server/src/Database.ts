@@ -5,7 +5,7 @@ import * as Statistics from "@messaging-crm/adapter-postgres/Statistics"
 import * as Writable from "@messaging-crm/adapter-postgres/Writable"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { WrongSetting } from "./settings/Config.ts"
+import { StartupRejected } from "./settings/Config.ts"
 
 /**
  * Makes the check whether the database responds, has the schema of this version, and accepts writes. The check runs at
@@ -24,7 +24,7 @@ export const isReady = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 const reasonOf = (error: Error): string => error.cause instanceof Error ? reasonOf(error.cause) : error.message
 
 const cannotUse = (database: string) => (error: Error) =>
-  new WrongSetting({ message: `The database ${database} cannot be used: ${reasonOf(error)}.` })
+  new StartupRejected({ message: `The database ${database} cannot be used: ${reasonOf(error)}.` })
 
 /** Makes the error for a database that cannot be used. It omits the URL, which contains the password. */
 const unusable = cannotUse("at DATABASE_URL")
@@ -36,7 +36,7 @@ export const migrate = Effect.mapError(Migrations.run, unusable)
 export const migrateIn = (directory: string) =>
   Effect.mapError(Migrations.run, (error) =>
     error._tag === "UnreleasedSchema"
-      ? new WrongSetting({
+      ? new StartupRejected({
         message:
           `An unreleased version created the database in ${directory}. Remove this directory to start with an empty one.`
       })
@@ -49,7 +49,7 @@ export const migrated = Layer.effectDiscard(migrate)
 export const current = Layer.effectDiscard(
   Effect.flatMap(Effect.mapError(Migrations.isCurrent, unusable), (isCurrent) =>
     isCurrent ? Effect.void : Effect.fail(
-      new WrongSetting({
+      new StartupRejected({
         message: "The database schema is out of date. Run `messaging-crm migrate`, or start with --migrate."
       })
     ))

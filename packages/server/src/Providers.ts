@@ -20,7 +20,7 @@ import { Duration, Effect, Layer, Option, Redacted } from "effect"
 import { FetchHttpClient, HttpRouter } from "effect/http"
 import * as Layers from "./Layers.ts"
 import type { Provider } from "./Provider.ts"
-import { read, readOr, readRequired, settings, type WrongSetting } from "./settings/Config.ts"
+import { read, readOr, readRequired, settings, type StartupRejected } from "./settings/Config.ts"
 
 /** The mock provider in this process, or in the one that `PROVIDER_URL` names. */
 export const mock = Effect.map(read(settings.provider_url), (url): Provider =>
@@ -81,7 +81,7 @@ export const accountCheck = Layer.unwrap(Effect.gen(function*() {
 
 type Name = "cloud" | "mock"
 
-const named = (name: Name): Effect.Effect<Provider, WrongSetting> => name === "mock" ? mock : cloud
+const named = (name: Name): Effect.Effect<Provider, StartupRejected> => name === "mock" ? mock : cloud
 
 /** The provider that `PROVIDER` names. */
 export const chosen = Effect.flatMap(readRequired(settings.provider), named)

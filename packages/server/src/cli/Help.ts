@@ -95,6 +95,6 @@ export const messageOf = (cause: Cause.Cause<unknown>): string => {
   if (!(error instanceof Error)) return Cause.pretty(cause)
   const words = aboutFile(error)
   if (words !== null) return words
-  if ("_tag" in error && error._tag === "WrongSetting") return error.message
+  if ("_tag" in error && error._tag === "StartupRejected") return error.message
   return "_tag" in error && error.message !== "" ? error.message.replaceAll(/\s*\n\s*/g, " ") : Cause.pretty(cause)
 }

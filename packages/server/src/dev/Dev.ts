@@ -12,7 +12,7 @@ import * as Database from "../Database.ts"
 import * as Layers from "../Layers.ts"
 import * as Listener from "../Listener.ts"
 import * as Providers from "../Providers.ts"
-import { read, readOr, settings, WrongSetting } from "../settings/Config.ts"
+import { read, readOr, settings, StartupRejected } from "../settings/Config.ts"
 import * as Demo from "./Demo.ts"
 import type * as DevConsole from "./DevConsole.ts"
 import { start } from "./EmbeddedPostgres.ts"
@@ -71,7 +71,7 @@ const rootKeys = Effect.fnUntraced(function*(data_dir: string) {
   )
   const keys = settings.secret_key.parse(text)
   if (Option.isNone(keys)) {
-    return yield* new WrongSetting({ message: `${file} contains no valid key. Remove the file.` })
+    return yield* new StartupRejected({ message: `${file} contains no valid key. Remove the file.` })
   }
   return Layer.succeed(RootKeys, keys.value)
 })

@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { randomUUID } from "node:crypto"
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises"
 import { dirname } from "node:path"
-import { WrongSetting } from "../settings/Config.ts"
+import { StartupRejected } from "../settings/Config.ts"
 
 const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && "code" in error && error.code === code
@@ -23,7 +23,7 @@ const create = async (file: string, text: string): Promise<void> => {
 }
 
 const fails = (file: string, what: string) =>
-  new WrongSetting({ message: `${file} cannot be ${what}. Choose another --data-dir.` })
+  new StartupRejected({ message: `${file} cannot be ${what}. Choose another --data-dir.` })
 
 /** Writes a file that only its owner can read, and replaces an earlier one. */
 export const write = (file: string, text: string) =>

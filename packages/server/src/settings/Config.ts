@@ -5,10 +5,10 @@ import { type Setting, settings } from "./Settings.ts"
 
 export { settings } from "./Settings.ts"
 
-/** A setting is missing or invalid. */
-export class WrongSetting extends Data.TaggedError("WrongSetting")<{ readonly message: string }> {}
+/** The process cannot start: a setting is missing or invalid, or what it names cannot be used. */
+export class StartupRejected extends Data.TaggedError("StartupRejected")<{ readonly message: string }> {}
 
-const wrong = (message: string) => new WrongSetting({ message })
+const wrong = (message: string) => new StartupRejected({ message })
 
 /** Returns the value of an environment variable, unless it is absent or empty. */
 const variable = (name: string) =>
@@ -34,7 +34,7 @@ const secretText = Effect.fnUntraced(function*(name: string) {
 export const read = Effect.fnUntraced(function*<A>(
   { expected, name, parse, secret = false }: Setting<A>,
   flag: Option.Option<string> = Option.none()
-): Effect.fn.Return<Option.Option<A>, WrongSetting> {
+): Effect.fn.Return<Option.Option<A>, StartupRejected> {
   const given = Option.filter(flag, (text) => text !== "")
   const text = Option.isSome(given) ? given : yield* (secret ? secretText(name) : variable(name))
   if (Option.isNone(text)) return Option.none()
@@ -49,10 +49,10 @@ export const readOr = <A, const D extends A>(
   value: Setting<A>,
   fallback: D,
   flag?: Option.Option<string>
-): Effect.Effect<A, WrongSetting> => Effect.map(read(value, flag), Option.getOrElse(() => fallback))
+): Effect.Effect<A, StartupRejected> => Effect.map(read(value, flag), Option.getOrElse(() => fallback))
 
 /** Reads a setting that is required. */
-export const readRequired = <A>(value: Setting<A>, flag?: Option.Option<string>): Effect.Effect<A, WrongSetting> =>
+export const readRequired = <A>(value: Setting<A>, flag?: Option.Option<string>): Effect.Effect<A, StartupRejected> =>
   Effect.flatMap(
     read(value, flag),
     Option.match({
