@@ -34,7 +34,7 @@ export const accountCheck = Layer.unwrap(
   Effect.map(Effect.promise(() => import("../Providers.ts")), (providers) => providers.accountCheck)
 )
 
-/** A token is never a flag itself: flags stay in the shell's history, and everybody on the machine can list them. */
+/** A token is never a flag itself: flags stay in the shell's history, and every user of the host can list them. */
 export const token_file = Flag.String("token-file").pipe(
   Flag.withDescription("File with the token of the account, or - for stdin")
 )
@@ -45,7 +45,7 @@ type GivenIds = { readonly [Name in keyof typeof ids]: Option.Option<string> }
 export const readAccountIds = Effect.fnUntraced(function*({ account, app, page }: GivenIds) {
   if ([account, app, page].every(Option.isNone)) return Option.none<AccountIds>()
   if (Option.isNone(account) || Option.isNone(app)) {
-    return yield* Admin.reject("--account and --app must be given together.")()
+    return yield* new Admin.Rejected({ message: "--account requires --app, and --app requires --account. Set both." })
   }
   const input = { account_id: account.value, app_id: app.value, page_id: Option.getOrNull(page) }
   return Option.some(yield* Admin.typed(AccountIds, input))
@@ -62,7 +62,9 @@ export const readToken = Effect.fnUntraced(function*(file: string) {
   const token = decodeToken(text.trim())
   return Option.isSome(token)
     ? token.value
-    : yield* Admin.reject("The token file must contain only the token: 1 to 4096 visible ASCII characters.")()
+    : yield* new Admin.Rejected({
+      message: "The token file must contain only the token: 1 to 4096 visible ASCII characters."
+    })
 })
 
 /** Rejects an account that the network rejects. If the network does not respond, the account is accepted with a note. */
@@ -72,8 +74,8 @@ export const requireGood = Effect.fnUntraced(function*(account: CloudAccount) {
     return yield* Print.note("The network does not respond, so the token was not verified.")
   }
   if (verdict !== "ok") {
-    yield* Admin.reject(
-      `The network rejected this account (${verdict}). Nothing was changed. Check the token and the IDs.`
-    )()
+    return yield* new Admin.Rejected({
+      message: `The network rejected this account (${verdict}). Nothing was changed. Check the token and the IDs.`
+    })
   }
 })

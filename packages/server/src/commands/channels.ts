@@ -15,12 +15,14 @@ import { readRequired, settings } from "../settings/Config.ts"
 const toJson = Print.encoded(Channel)
 
 const rejections = {
-  AccountTaken: Admin.reject("Another channel is already connected to this account."),
+  AccountTaken: Admin.reject("Another channel is already connected to this account. Choose another --account."),
   AccountUnknown: Admin.reject("The channel has no account yet. Add --account and --app."),
   BusinessAccountMismatch: Admin.reject(
     "A phone_messaging channel requires --business-account. Other channels do not support it."
   ),
-  ChannelAddressTaken: Admin.reject("A channel with this type and address is already connected."),
+  ChannelAddressTaken: Admin.reject(
+    "A channel with this type and address is already connected. Choose another --address."
+  ),
   ChannelNotFound: Admin.reject(
     "No channel of this organization has this ID. Find the ID with: messaging-crm channels list."
   )
@@ -82,7 +84,9 @@ const connect = Command.make(
     })
     const account_ids = yield* AccountFlags.readAccountIds(flags)
     if (Option.isSome(account_ids) && Option.isNone(token_file)) {
-      yield* Admin.reject("--account requires --token-file. Add a file with the token of the account.")()
+      return yield* new Admin.Rejected({
+        message: "--account requires --token-file. Add a file with the token of the account."
+      })
     }
     const connecting = Effect.gen(function*() {
       return Option.isNone(token_file)
@@ -214,7 +218,9 @@ const check = Command.make(
     const rows = yield* Admin.asOperator(organization, checkAll)
     yield* Print.result(json, rows, Print.table(rows))
     const bad = rows.filter(({ account }) => account !== "ok")
-    if (bad.length > 0) yield* Admin.reject(`${bad.length} of ${rows.length} channels cannot send.`)()
+    if (bad.length > 0) {
+      return yield* new Admin.Rejected({ message: `${bad.length} of ${rows.length} channels cannot send.` })
+    }
   })
 ).pipe(
   Command.withDescription(

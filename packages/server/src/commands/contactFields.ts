@@ -24,7 +24,9 @@ const create = Command.make(
         ContactFieldKeyTaken: Admin.reject("A contact field with this key already exists. Choose another --key."),
         ContactFieldOptionsMismatch: Admin.reject("A select field requires --option. Other types have no options."),
         TooManyContactFields: ({ limit }) =>
-          new Admin.Rejected({ message: `The organization has reached its limit of ${limit} contact fields.` })
+          new Admin.Rejected({
+            message: `The organization has reached its limit of ${limit} contact fields. Use an existing field.`
+          })
       })
     )
     yield* Print.result(json, toJson(field), `Contact field ${field.id} (${field.key}, ${field.type}).`)

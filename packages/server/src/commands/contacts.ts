@@ -1,3 +1,4 @@
+import type { ColumnRepeated, ColumnUnknown, KeyUnsuitable } from "@messaging-crm/core/ContactTable"
 import { Effect, FileSystem, Option, Ref, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
@@ -57,7 +58,9 @@ const open = Effect.fnUntraced(function*(file: string) {
   if (file === "-") return { bytes: (yield* Stdio.Stdio).stdin, size: null }
   const files = yield* FileSystem.FileSystem
   const { size, type } = yield* files.stat(file)
-  if (type === "Directory") return yield* Admin.reject(`${file} is a directory. Give the path of a CSV file.`)()
+  if (type === "Directory") {
+    return yield* new Admin.Rejected({ message: `${file} is a directory. Give the path of a CSV file.` })
+  }
   return { bytes: files.stream(file), size: Number(size) }
 })
 
@@ -69,6 +72,23 @@ const badLinesWriter = Effect.fnUntraced(function*(file: Option.Option<string>) 
   return ({ bad }: BatchOutcome) =>
     files.writeFileString(file.value, bad.map((line) => `${wordsOf(line)}\n`).join(""), { flag: "a" })
 })
+
+const rejections = {
+  ColumnRepeated: ({ column }: ColumnRepeated) =>
+    new Admin.Rejected({ message: `Two columns set the same field: ${column}. Remove one of them.` }),
+  ColumnUnknown: ({ column }: ColumnUnknown) =>
+    new Admin.Rejected({ message: `Unknown column: "${column}". Nothing was imported. Rename or remove the column.` }),
+  FileEmpty: Admin.reject("The file is empty. Its first line must name the columns."),
+  KeyUnsuitable: ({ column }: KeyUnsuitable) =>
+    new Admin.Rejected({
+      message: `--key must be a column of the file with one value per cell, not "${column}".`
+    }),
+  RowEndless: ({ line }: Csv.RowEndless) =>
+    new Admin.Rejected({
+      message:
+        `line ${line}: The row is unterminated, probably because of an unclosed quote. Rows already imported are kept.`
+    })
+}
 
 const importContacts = Command.make(
   "import",
@@ -93,7 +113,7 @@ const importContacts = Command.make(
     const given = Option.getOrNull(key)
     const updatedBy = given === "primary_phone" || given === "primary_email" ? given : null
     if (update && updatedBy === null) {
-      return yield* Admin.reject("--update requires --key primary_phone or --key primary_email.")()
+      return yield* new Admin.Rejected({ message: "--update requires --key primary_phone or --key primary_email." })
     }
     const { bytes, size } = yield* open(file)
     const writeBadLines = yield* badLinesWriter(bad_lines)
@@ -117,25 +137,11 @@ const importContacts = Command.make(
       Effect.onInterrupt(() => stopped),
       Effect.andThen(Ref.get(done)),
       (importing) => Admin.asOperator(organization, importing),
-      Effect.catchTags({
-        ColumnRepeated: ({ column }) =>
-          Admin.reject(`Two columns set the same field: ${column}. Remove one of them.`)(),
-        ColumnUnknown: ({ column }) =>
-          Admin.reject(`Unknown column: "${column}". Nothing was imported. Rename or remove the column.`)(),
-        FileEmpty: Admin.reject("The file is empty. Its first line must name the columns."),
-        KeyUnsuitable: ({ column }) =>
-          Admin.reject(
-            `--key must name a column of the file whose cells contain one value each, not a list such as "tags". No such column: "${column}".`
-          )(),
-        RowEndless: ({ line }) =>
-          Admin.reject(
-            `line ${line}: The row is unterminated, probably because of an unclosed quote. Rows already imported are kept.`
-          )()
-      })
+      Effect.catchTags(rejections)
     )
     yield* Effect.forEach(summary.errors, (error) => Print.note(wordsOf(error)), { discard: true })
     yield* Print.result(json, summary, `${counts(summary)}.`)
-    if (summary.failed > 0) yield* Admin.reject(`${summary.failed} lines were not imported.`)()
+    if (summary.failed > 0) return yield* new Admin.Rejected({ message: `${summary.failed} lines were not imported.` })
   })
 ).pipe(
   Command.withShortDescription("Import contacts from a CSV file"),

@@ -15,7 +15,7 @@ export const doctor = Command.make(
     )
     yield* Print.result(json, found, words.join("\n"))
     const failed = found.filter(({ state }) => state === "failed").length
-    if (failed > 0) yield* Admin.reject(`${failed} of ${found.length} checks failed.`)()
+    if (failed > 0) return yield* new Admin.Rejected({ message: `${failed} of ${found.length} checks failed.` })
   }, Effect.provide(Logging.layer))
 ).pipe(
   Command.withDescription(

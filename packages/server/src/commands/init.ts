@@ -2,7 +2,7 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey, Expiry, Scope } from "@messaging-crm/core/ApiKeys"
 import { Channels, ChannelType, ConnectChannel } from "@messaging-crm/core/Channels"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
-import { Effect, Redacted } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
@@ -49,14 +49,16 @@ export const init = Command.make(
   },
   Effect.fnUntraced(function*({ address, business_account, channel_name, expires, json, type, ...flags }) {
     const organization = yield* Admin.typed(CreateOrganization, flags)
-    if ((type === "phone_messaging") !== (business_account._tag === "Some")) {
-      yield* Admin.reject("A phone_messaging channel requires --business-account. Other channels do not support it.")()
+    if ((type === "phone_messaging") !== Option.isSome(business_account)) {
+      return yield* new Admin.Rejected({
+        message: "A phone_messaging channel requires --business-account. Other channels do not support it."
+      })
     }
     const channel = yield* Admin.typed(ConnectChannel, {
       type,
       name: channel_name,
       address,
-      phone_messaging_business_account_id: business_account._tag === "Some" ? business_account.value : null
+      phone_messaging_business_account_id: Option.getOrNull(business_account)
     })
     const made = yield* Admin.withOperations(Effect.orDie(make(organization, channel, expires)))
     const lines = Object.entries(made).map(([name, value]) => `export ${name.toUpperCase()}='${value}'`)

@@ -33,7 +33,8 @@ const add = Command.make(
     const added = yield* Admin.asOperator(organization, Members.use((members) => members.add(input))).pipe(
       Effect.catchTag(
         "MemberEmailTaken",
-        ({ email }) => Admin.reject(`${email} is already a member of the organization.`)()
+        ({ email }) =>
+          new Admin.Rejected({ message: `${email} is already a member of the organization. Choose another --email.` })
       )
     )
     yield* Print.result(json, toJson(added), `Member ${added.id} (${added.email}, ${added.role}).`)

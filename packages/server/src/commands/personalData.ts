@@ -67,12 +67,15 @@ export const exportSchema = Command.make(
 /** Asks on the terminal. Without a terminal, fails. */
 const confirm = Effect.fnUntraced(function*(id: ContactId) {
   if (!process.stdin.isTTY || !process.stdout.isTTY) {
-    return yield* Admin.reject(
-      "The erasure requires confirmation. Run the command in a terminal, or add --yes to skip the confirmation."
-    )()
+    return yield* new Admin.Rejected({
+      message:
+        "The erasure requires confirmation. Run the command in a terminal, or add --yes to skip the confirmation."
+    })
   }
   const message = `Permanently erase the data of contact ${id}, with the texts and files of all messages?`
-  if (!(yield* Prompt.run(Prompt.Confirm({ message })))) yield* Admin.reject("Nothing was erased.")()
+  if (!(yield* Prompt.run(Prompt.Confirm({ message })))) {
+    return yield* new Admin.Rejected({ message: "Nothing was erased." })
+  }
 })
 
 export const eraseContact = Command.make(
