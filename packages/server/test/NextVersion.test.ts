@@ -274,4 +274,5 @@ it.live("reads rows with values that the next version has added, and delivers it
     yield* Processes.command(["audit", "list", ...flags], environment)
     yield* Processes.command(["webhooks", "list", ...flags], environment)
     yield* Processes.command(["keys", "list", ...flags], environment)
+    yield* Processes.command(["doctor"], environment)
   }).pipe(Effect.scoped))

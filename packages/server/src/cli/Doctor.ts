@@ -14,10 +14,10 @@ import { Data, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { lookup } from "node:dns/promises"
 import { connect } from "node:net"
-import * as Database from "../Database.ts"
 import * as Layers from "../Layers.ts"
 import * as Providers from "../Providers.ts"
 import { check, read, readRequired, settings } from "../settings/Config.ts"
+import * as AdminOperations from "./AdminOperations.ts"
 
 /** The result of one check. */
 interface Finding {
@@ -185,16 +185,10 @@ const accountCheck = Layer.unwrap(
 )
 
 /** The checks that need a current schema. */
-const inside = Effect.gen(function*() {
-  const database = Layers.database(yield* readRequired(settings.database_url))
-  const layer = Layers.crm(Layers.postgres.pipe(Layer.provide(database)), Providers.absent)
-  return yield* Effect.all([secret, clock, channels, webhooks]).pipe(
-    Effect.provide(accountCheck),
-    Effect.provide(
-      layer.pipe(Layer.provideMerge(Layer.provide(Database.clock, database)), Layer.provide(Layers.tuning))
-    )
-  )
-})
+const inside = Effect.all([secret, clock, channels, webhooks]).pipe(
+  Effect.provide(accountCheck),
+  Effect.provide(AdminOperations.layer)
+)
 
 const afterSettings = Effect.gen(function*() {
   const url = yield* readRequired(settings.database_url)
