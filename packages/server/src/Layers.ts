@@ -18,12 +18,12 @@ import * as NodeCiphers from "./NodeCiphers.ts"
 import * as NodeDigests from "./NodeDigests.ts"
 import type { Provider } from "./Provider.ts"
 import * as RequestContext from "./RequestContext.ts"
-import { read, readOr, settings } from "./settings/Config.ts"
+import { read, readWithDefault, settings } from "./settings/Config.ts"
 import * as CoreSettings from "./settings/CoreSettings.ts"
 
 /** Layer for the driver, with a pool of the configured size. */
 export const database = (url: Redacted.Redacted) =>
-  Layer.unwrap(Effect.map(readOr(settings.database_pool, 10), (connections) => Client.layer({ url, connections })))
+  Layer.unwrap(Effect.map(readWithDefault(settings.database_pool), (connections) => Client.layer({ url, connections })))
 
 /** Layer for the settings of the core, and for Node's faster digests. */
 export const tuning = Layer.mergeAll(CoreSettings.layer, NodeCiphers.layer, NodeDigests.layer)

@@ -2,7 +2,7 @@ import { Array, Cause, Console, Effect, Layer, Logger, Option, References } from
 import { GlobalFlag } from "effect/cli"
 import { stderr } from "./cli/Print.ts"
 import { visible } from "./cli/Visible.ts"
-import { readOr, settings } from "./settings/Config.ts"
+import { readOr, readWithDefault, settings } from "./settings/Config.ts"
 
 const levels = { debug: "Debug", info: "Info", warn: "Warn", warning: "Warn", error: "Error", none: "None" } as const
 
@@ -34,7 +34,7 @@ const loggers = {
 
 /** Layer that logs to stderr, with the level and format of the settings. */
 export const layer = Layer.unwrap(Effect.gen(function*() {
-  const level = levels[yield* readOr(settings.log_level, "info")]
+  const level = levels[yield* readWithDefault(settings.log_level)]
   const flag = Option.flatten(yield* Effect.serviceOption(GlobalFlag.LogLevel))
   const format = yield* readOr(settings.log_format, process.stderr.isTTY ? "pretty" : "json")
   return Layer.mergeAll(

@@ -20,7 +20,7 @@ import { Duration, Effect, Layer, Option, Redacted } from "effect"
 import { FetchHttpClient, HttpRouter } from "effect/http"
 import * as Layers from "./Layers.ts"
 import type { Provider } from "./Provider.ts"
-import { read, readOr, readRequired, settings, type StartupRejected } from "./settings/Config.ts"
+import { read, readOr, readRequired, readWithDefault, settings, type StartupRejected } from "./settings/Config.ts"
 
 /** The mock provider in this process, or in the one that `PROVIDER_URL` names. */
 export const mock = Effect.map(read(settings.provider_url), (url): Provider =>
@@ -52,7 +52,7 @@ export const cloudOver = (
 
 const graphSettings = Effect.gen(function*() {
   const base_url = yield* read(settings.graph_url)
-  const version = yield* readOr(settings.graph_version, CloudSettings.cloudSettings.version)
+  const version = yield* readWithDefault(settings.graph_version)
   const seconds = yield* read(settings.graph_timeout_seconds)
   return {
     version,

@@ -14,7 +14,7 @@ import * as Layers from "./Layers.ts"
 import * as Listener from "./Listener.ts"
 import * as Logging from "./Logging.ts"
 import type { Provider } from "./Provider.ts"
-import { readOr, readRequired, settings } from "./settings/Config.ts"
+import { readOr, readRequired, readWithDefault, settings } from "./settings/Config.ts"
 import * as Telemetry from "./Telemetry.ts"
 
 export interface WorkerOptions {
@@ -26,9 +26,9 @@ export interface WorkerOptions {
 
 export interface ServeOptions extends WorkerOptions {
   /** The address to listen on. Default: `HOST`, else 0.0.0.0. */
-  readonly host?: string
+  readonly host?: string | undefined
   /** The port to listen on; 0 takes any free one. Default: `PORT`, else 3000. */
-  readonly port?: number
+  readonly port?: number | undefined
   /** Whether this process also processes the work queue. Default: true. */
   readonly worker?: boolean
 }
@@ -56,13 +56,15 @@ const logStop = <E, R>(service: Layer.Layer<never, E, R>) =>
 const launch = <E, R>(service: Layer.Layer<never, E, R>) =>
   Effect.onInterrupt(Layer.launch(logStop(service)), () => Effect.logInfo("Stopped"))
 
+const configuredHost = readOr(settings.host, "0.0.0.0")
+
 const reporting = Layer.provideMerge(Telemetry.layer, Logging.layer)
 
 /** Serves the API and the provider's callbacks, and processes the work queue. */
 export const serve = Effect.fnUntraced(function*(provider: Provider, options: ServeOptions = {}) {
   const { crm, database, environment } = yield* production(provider, options)
-  const host = options.host ?? (yield* readOr(settings.host, "0.0.0.0"))
-  const listen = Listener.layer({ host, port: options.port ?? (yield* readOr(settings.port, 3000)) })
+  const host = options.host ?? (yield* configuredHost)
+  const listen = Listener.layer({ host, port: options.port ?? (yield* readWithDefault(settings.port)) })
   const api = Layer.unwrap(Effect.map(Database.isReady, (isReady) => Layers.api(isReady, provider))).pipe(
     Layer.provide(database)
   )
@@ -84,7 +86,7 @@ export const worker = Effect.fnUntraced(function*(provider: Provider, options: W
       ? Print.line(JSON.stringify({ status: "working" }))
       : Effect.logInfo("Processing the work queue")
   )
-  const metrics = Layers.metrics(yield* readOr(settings.host, "0.0.0.0"))
+  const metrics = Layers.metrics(yield* configuredHost)
   const service = Layer.mergeAll(Layers.worker, provider.background, metrics, announce).pipe(Layer.provide(crm))
   return yield* launch(service.pipe(Layer.provide(environment)))
 }, Effect.provide(reporting))

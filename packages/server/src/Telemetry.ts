@@ -8,7 +8,7 @@ import { Cause, Effect, Exit, Layer, Option, Predicate, Ref, References, Schedul
 import { FetchHttpClient, HttpClient, HttpClientResponse } from "effect/http"
 import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
 import { manifest } from "./Manifest.ts"
-import { read, readOr, settings } from "./settings/Config.ts"
+import { read, readOr, readWithDefault, settings } from "./settings/Config.ts"
 
 /** The exported attributes of spans: constants of this service and of the standard, ids, and SQL with placeholders. */
 const exportedAttributes: ReadonlySet<string> = new Set([
@@ -119,7 +119,7 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
     resource: { serviceName, serviceVersion: manifest.version }
   })
   const headers = yield* readOr(settings.otlp_headers, {})
-  const serviceName = yield* readOr(settings.otel_service_name, "messaging-crm")
+  const serviceName = yield* readWithDefault(settings.otel_service_name)
   return Layer.mergeAll(
     OtlpLogger.layer(options("logs")),
     OtlpMetrics.layer(options("metrics")),

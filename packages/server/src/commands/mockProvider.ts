@@ -3,14 +3,16 @@ import { Command, Flag } from "effect/cli"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 import * as Logging from "../Logging.ts"
-import { check, readOr, settings } from "../settings/Config.ts"
+import { check, readWithDefault, settings } from "../settings/Config.ts"
+import { withDefault } from "../settings/Settings.ts"
+
+const portSetting = withDefault(4010, {
+  ...settings.port,
+  meaning: "Port of the mock provider; 0 selects a free port"
+})
 
 export const mockProvider = Command.make("mock-provider", {
-  port: Flags.forSetting("port", {
-    ...settings.port,
-    meaning: "Port of the mock provider; 0 selects a free port",
-    otherwise: "4010"
-  }),
+  port: Flags.forSetting("port", portSetting),
   callback_urls: Flag.String("callback-url").pipe(
     Flag.atLeast(1),
     Flag.withDescription(
@@ -21,7 +23,7 @@ export const mockProvider = Command.make("mock-provider", {
 }, (flags) =>
   Effect.gen(function*() {
     yield* check(["secret_key"], { port: flags.port })
-    const port = yield* readOr(settings.port, 4010, flags.port)
+    const port = yield* readWithDefault(portSetting, flags.port)
     const [Layers, Listener, Providers] = yield* Effect.promise(() =>
       Promise.all([import("../Layers.ts"), import("../Listener.ts"), import("../Providers.ts")])
     )

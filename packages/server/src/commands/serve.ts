@@ -3,7 +3,7 @@ import { Command, Flag } from "effect/cli"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 import * as Priorities from "../Priorities.ts"
-import { check, type Flags as SettingFlags, read, readOr, settings } from "../settings/Config.ts"
+import { check, type Flags as SettingFlags, read, settings } from "../settings/Config.ts"
 
 const migrate = Flag.Boolean("migrate").pipe(
   Flags.withDefault(false, "Migrate the database schema first")
@@ -33,8 +33,8 @@ export const serve = Command.make("serve", {
     const { provider, Service } = yield* load({ host, port })
     yield* Service.serve(provider, {
       ...options,
-      host: yield* readOr(settings.host, "0.0.0.0", host),
-      port: yield* readOr(settings.port, 3000, port)
+      host: Option.getOrUndefined(yield* read(settings.host, host)),
+      port: Option.getOrUndefined(yield* read(settings.port, port))
     })
   })).pipe(
     Command.withDescription("Serve the API and process the work queue"),

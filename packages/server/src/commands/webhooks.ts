@@ -7,7 +7,7 @@ import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 import * as Logging from "../Logging.ts"
-import { check, readOr, readRequired, settings } from "../settings/Config.ts"
+import { check, readRequired, readWithDefault, settings } from "../settings/Config.ts"
 
 const listen = Command.make(
   "listen",
@@ -33,7 +33,7 @@ const listen = Command.make(
     yield* check(["api_key"], { base_url: url, api_key })
     const options = {
       ...flags,
-      base_url: yield* readOr(settings.base_url, "http://127.0.0.1:3000/v1", url),
+      base_url: yield* readWithDefault(settings.base_url, url),
       api_key: yield* readRequired(settings.api_key, api_key)
     }
     const WebhookListener = yield* Effect.promise(() => import("../cli/WebhookListener.ts"))

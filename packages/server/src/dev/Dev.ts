@@ -12,7 +12,7 @@ import * as Database from "../Database.ts"
 import * as Layers from "../Layers.ts"
 import * as Listener from "../Listener.ts"
 import * as Providers from "../Providers.ts"
-import { read, readOr, settings, StartupRejected } from "../settings/Config.ts"
+import { read, readOr, readWithDefault, settings, StartupRejected } from "../settings/Config.ts"
 import * as Demo from "./Demo.ts"
 import type * as DevConsole from "./DevConsole.ts"
 import { start } from "./EmbeddedPostgres.ts"
@@ -140,7 +140,7 @@ const noted = ({ json }: Options, text: string) => json ? Effect.void : Print.no
 /** Runs until it is interrupted. */
 export const run = Effect.fnUntraced(function*(options: Options) {
   const host = yield* readOr(settings.host, "127.0.0.1", options.host)
-  const port = yield* readOr(settings.port, 3000, options.port)
+  const port = yield* readWithDefault(settings.port, options.port)
   const keys = yield* rootKeys(options.data_dir)
   const storage = options.storage === "memory" ? inMemory : yield* embedded(options.data_dir)
   const { address, socket } = yield* listenOn(host, port)

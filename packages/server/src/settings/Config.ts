@@ -1,7 +1,7 @@
 /** Reads settings: a flag overrides the environment variable, which overrides the default. An invalid value prevents the startup. */
 import { Array, Config, Data, Effect, Option } from "effect"
 import { readFile } from "node:fs/promises"
-import { type Setting, settings } from "./Settings.ts"
+import { type Setting, settings, type SettingWithDefault } from "./Settings.ts"
 
 export { settings } from "./Settings.ts"
 
@@ -44,12 +44,18 @@ export const read = Effect.fnUntraced(function*<A>(
   return yield* wrong(`${name} must be ${expected}${shown}.`)
 })
 
-/** Reads a setting that has a default. */
+/** Reads a setting that has the given default here. */
 export const readOr = <A, const D extends A>(
   value: Setting<A>,
   fallback: D,
   flag?: Option.Option<string>
 ): Effect.Effect<A, StartupRejected> => Effect.map(read(value, flag), Option.getOrElse(() => fallback))
+
+/** Reads a setting that has the same default everywhere. */
+export const readWithDefault = <A>(
+  value: SettingWithDefault<A>,
+  flag?: Option.Option<string>
+): Effect.Effect<A, StartupRejected> => readOr(value, value.fallback, flag)
 
 /** Reads a setting that is required. */
 export const readRequired = <A>(value: Setting<A>, flag?: Option.Option<string>): Effect.Effect<A, StartupRejected> =>

@@ -2,21 +2,20 @@
 import * as Http from "@messaging-crm/adapter-http"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { AuditAgeMax } from "@messaging-crm/core/Audit"
-import { limits } from "@messaging-crm/core/Limits"
 import { PublicUrl } from "@messaging-crm/core/Media"
 import { MessageAgeMax } from "@messaging-crm/core/MessageRetention"
 import { RootKeys } from "@messaging-crm/core/Secrets"
 import { StorageBudget } from "@messaging-crm/core/StorageUse"
 import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
 import { Duration, Effect, Layer, Option } from "effect"
-import { read, readOr, settings } from "./Config.ts"
+import { read, readOr, readWithDefault, settings } from "./Config.ts"
 
 /** Layer for the settings that are given. Others have their defaults. */
 export const layer = Layer.unwrap(Effect.gen(function*() {
-  const requests = yield* readOr(settings.rate_limit_per_minute, limits.requests_per_minute)
-  const at_once = yield* readOr(settings.requests_at_once, limits.requests_at_once)
-  const storage_mb = yield* readOr(settings.storage_budget_mb, limits.stored_bytes_max / 1_000_000)
-  const audit_days = yield* readOr(settings.audit_days, Duration.toDays(AuditAgeMax.defaultValue()))
+  const requests = yield* readWithDefault(settings.rate_limit_per_minute)
+  const at_once = yield* readWithDefault(settings.requests_at_once)
+  const storage_mb = yield* readWithDefault(settings.storage_budget_mb)
+  const audit_days = yield* readWithDefault(settings.audit_days)
   const message_days = yield* readOr(settings.message_retention_days, Infinity)
   const keys = yield* read(settings.secret_key)
   const public_url = yield* read(settings.public_url)

@@ -1,7 +1,10 @@
 /** Every setting of the service, in one table. `docs/configuration.md` is generated from it. */
 import { networks } from "@messaging-crm/adapter-http/outbound/Addresses"
 import * as Hosts from "@messaging-crm/adapter-postgres/Hosts"
-import { Option, Redacted } from "effect"
+import { AuditAgeMax } from "@messaging-crm/core/Audit"
+import { limits } from "@messaging-crm/core/Limits"
+import { cloudSettings } from "@messaging-crm/provider-cloud/CloudSettings"
+import { Duration, Option, Redacted } from "effect"
 
 /** The groups of the reference, in order. */
 export const groups = [
@@ -27,6 +30,10 @@ export interface Setting<A> {
   readonly parse: (text: string) => Option.Option<A>
   /** A secret is not shown in errors, and can be read from the file that `NAME_FILE` names. */
   readonly secret?: boolean
+}
+
+export interface SettingWithDefault<A> extends Setting<A> {
+  readonly fallback: A
 }
 
 const integer = (min: number, max: number) => (text: string): Option.Option<number> =>
@@ -58,13 +65,18 @@ const networkList = (text: string) => networks(text.split(",").map((network) => 
 
 const setting = <A>(value: Setting<A>): Setting<A> => value
 
+/** Makes a setting with the same default everywhere, which its description names. */
+export const withDefault = <A extends number | string>(
+  fallback: NoInfer<A>,
+  value: Omit<Setting<A>, "otherwise">
+): SettingWithDefault<A> => ({ ...value, fallback, otherwise: String(fallback) })
+
 /** The table. */
 export const settings = {
-  port: setting({
+  port: withDefault(3000, {
     name: "PORT",
     group: "Network",
     meaning: "Port of the API; 0 selects a free port",
-    otherwise: "3000",
     expected: "a port number from 0 to 65535",
     parse: integer(0, 65_535)
   }),
@@ -127,11 +139,10 @@ export const settings = {
     parse: (text) => Option.as(Hosts.parse(text), Redacted.make(text)),
     secret: true
   }),
-  database_pool: setting({
+  database_pool: withDefault(10, {
     name: "DATABASE_POOL",
     group: "Database and secrets",
     meaning: "Database connections per process",
-    otherwise: "10",
     expected: "a number from 1 to 1000",
     parse: integer(1, 1000)
   }),
@@ -179,11 +190,10 @@ export const settings = {
     expected: "a URL such as http://127.0.0.1:4020",
     parse: url("http:", "https:")
   }),
-  graph_version: setting({
+  graph_version: withDefault(cloudSettings.version, {
     name: "GRAPH_VERSION",
     group: "Provider",
     meaning: "Version of the Graph API",
-    otherwise: "v25.0",
     expected: "a version such as v25.0",
     parse: (text) => /^v[0-9]{1,3}\.[0-9]{1,3}$/.test(text) ? Option.some(text) : Option.none()
   }),
@@ -195,27 +205,24 @@ export const settings = {
     expected: "a number from 1 to 18",
     parse: integer(1, 18)
   }),
-  rate_limit_per_minute: setting({
+  rate_limit_per_minute: withDefault(limits.requests_per_minute, {
     name: "RATE_LIMIT_PER_MINUTE",
     group: "Limits and retention",
     meaning: "Requests per key per minute; further requests receive 429",
-    otherwise: "120",
     expected: "a number from 1 to 1000000",
     parse: integer(1, 1_000_000)
   }),
-  requests_at_once: setting({
+  requests_at_once: withDefault(limits.requests_at_once, {
     name: "REQUESTS_AT_ONCE",
     group: "Limits and retention",
     meaning: "Concurrent requests per key in each process; further requests wait for a slot",
-    otherwise: "32",
     expected: "a number from 1 to 10000",
     parse: integer(1, 10_000)
   }),
-  storage_budget_mb: setting({
+  storage_budget_mb: withDefault(limits.stored_bytes_max / 1_000_000, {
     name: "STORAGE_BUDGET_MB",
     group: "Limits and retention",
     meaning: "Megabytes of idempotency records, events, and webhook deliveries per organization",
-    otherwise: "10000",
     expected: "a number from 1 to 100000000",
     parse: integer(1, 100_000_000)
   }),
@@ -227,11 +234,10 @@ export const settings = {
     expected: "a number from 30 to 36500",
     parse: integer(30, 36_500)
   }),
-  audit_days: setting({
+  audit_days: withDefault(Duration.toDays(AuditAgeMax.defaultValue()), {
     name: "AUDIT_DAYS",
     group: "Limits and retention",
     meaning: "Days after which audit records are deleted",
-    otherwise: "400",
     expected: "a number from 1 to 36500",
     parse: integer(1, 36_500)
   }),
@@ -243,11 +249,10 @@ export const settings = {
     expected: "true or false",
     parse: (text) => Option.map(oneOf("true", "false")(text), (value) => value === "true")
   }),
-  log_level: setting({
+  log_level: withDefault("info", {
     name: "LOG_LEVEL",
     group: "Logs and telemetry",
     meaning: "Minimum level of log entries",
-    otherwise: "info",
     expected: "one of debug, info, warn (or warning), error, none",
     parse: oneOf("debug", "info", "warn", "warning", "error", "none")
   }),
@@ -276,19 +281,17 @@ export const settings = {
     parse: pairs,
     secret: true
   }),
-  otel_service_name: setting({
+  otel_service_name: withDefault("messaging-crm", {
     name: "OTEL_SERVICE_NAME",
     group: "Logs and telemetry",
     meaning: "Service name in exported telemetry",
-    otherwise: "messaging-crm",
     expected: "a name",
     parse: Option.some<string>
   }),
-  base_url: setting({
+  base_url: withDefault("http://127.0.0.1:3000/v1", {
     name: "BASE_URL",
     group: "Commands",
     meaning: "Base URL of the service for `webhooks listen`",
-    otherwise: "http://127.0.0.1:3000/v1",
     expected: "a URL such as http://127.0.0.1:3000/v1",
     parse: url("http:", "https:")
   }),
