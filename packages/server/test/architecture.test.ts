@@ -200,7 +200,11 @@ describe("import rules", () => {
       globSync("packages/server/src/**/*.ts").filter((file) =>
         importsOf(file).some((specifier) => name.test(specifier))
       )
-    assert.deepStrictEqual(loading(/^@messaging-crm\/console$/), ["packages/server/src/dev/DevConsole.ts"])
+    assert.sameMembers(Array.from(loading(/^@messaging-crm\/console$/)), [
+      "packages/server/src/dev/DevConsole.ts",
+      "packages/server/src/dev/Taps.ts"
+    ])
+    assert.deepStrictEqual(loading(/\/Taps\.ts$/), ["packages/server/src/dev/DevConsole.ts"])
     assert.deepStrictEqual(loading(/\/DevConsole\.ts$/), ["packages/server/src/dev/Dev.ts"])
   })
 

@@ -7,7 +7,7 @@ import { batch_size, ContactImports } from "@messaging-crm/core/ContactImports"
 import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import { type ChannelId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
-import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
+import { Inbound } from "@messaging-crm/core/Inbound"
 import { AddMember, Members } from "@messaging-crm/core/Members"
 import { Messages } from "@messaging-crm/core/Messages"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
@@ -15,10 +15,20 @@ import { Phone } from "@messaging-crm/core/Phones"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
-import { picture } from "@messaging-crm/provider-mock"
 import { Array, DateTime, Effect, Predicate, Record, Redacted, Schema } from "effect"
 import { join } from "node:path"
 import * as Print from "../cli/Print.ts"
+import {
+  channelsToConnect,
+  generatedContact,
+  manyContacts,
+  type MessageContent,
+  order,
+  orderReady,
+  people,
+  snapshot,
+  words
+} from "./DemoData.ts"
 import * as SecretFile from "./SecretFile.ts"
 
 /** The facts that `dev` prints when it is ready. */
@@ -42,45 +52,6 @@ const Account = Schema.fromJsonString(
 )
 const encodeAccount = Schema.encodeEffect(Account)
 const decodeAccount = Schema.decodeUnknownEffect(Account)
-
-const people = [
-  ["Amélie", "Dubois", "+33612345601", "Boulangerie Dubois"],
-  ["Jonas", "Weber", "+4915112345602", null],
-  ["Siobhán", "O’Neill", "+353861234603", "Harbour Bikes"],
-  ["Priya", "Natarajan", "+919812345604", "Blue Lotus Textiles"],
-  ["Mateo", "García", "+34612345605", null],
-  ["İpek", "Yılmaz", "+905321234506", "Yılmaz Optik"],
-  ["Noa", "Levi", "+972501234507", null],
-  ["花子", "山田", "+819012345608", "山田商店"]
-] as const
-
-const givenNames = ["Lea", "Oskar", "Zeynep", "Tomás", "Ngozi", "Mei", "Ravi", "Freya", "Łukasz", "Amina"]
-const familyNames = ["Schmidt", "Costa", "Okafor", "Chen", "Nowak", "Haddad", "Lindqvist"]
-
-/** More contacts than fit on a page, so that pagination can be tried. */
-const manyContacts = givenNames.flatMap((first_name, row) =>
-  familyNames.map((last_name, column) =>
-    CreateContact.make({
-      first_name,
-      last_name,
-      primary_email: `${row}.${column}@demo.example`,
-      primary_phone: Phone.make(`+49151900${row}${column}100`),
-      lifecycle_stage: column % 2 === 0 ? "lead" : "customer",
-      source: "demo"
-    })
-  )
-)
-
-const channelsToConnect = [
-  {
-    type: "phone_messaging",
-    name: "Support line",
-    address: "+493012345678",
-    phone_messaging_business_account_id: "demo"
-  },
-  { type: "photo_social", name: "Photos", address: "@demo.shop", phone_messaging_business_account_id: null },
-  { type: "page_messaging", name: "Page", address: "demo-shop", phone_messaging_business_account_id: null }
-] as const
 
 const catalogs = Effect.gen(function*() {
   const channels = yield* Channels
@@ -107,45 +78,6 @@ const catalogs = Effect.gen(function*() {
   )
   return { regular, connected }
 })
-
-const orderReady = (id: string, name: string, order: string) => ({
-  id,
-  components: [
-    { type: "header" as const, parameters: [{ type: "text" as const, text: order }] },
-    {
-      type: "body" as const,
-      parameters: [{ type: "text" as const, text: name }, { type: "text" as const, text: order }]
-    },
-    {
-      type: "button" as const,
-      sub_type: "url" as const,
-      index: 0,
-      parameters: [{ type: "text" as const, text: order }]
-    }
-  ]
-})
-
-type MessageContent = Pick<ProviderMessageReceived, "media" | "text" | "type">
-
-const words = (text: string): MessageContent => ({ type: "text", text, media: null })
-
-const snapshot: MessageContent = {
-  type: "image",
-  text: null,
-  media: { kind: "image", mime_type: "image/png", filename: null, transcript: null, bytes: picture }
-}
-
-const order: MessageContent = {
-  type: "document",
-  text: "This one.",
-  media: {
-    kind: "document",
-    mime_type: "text/plain; charset=utf-8",
-    filename: "Bestellung für Tom.txt",
-    transcript: null,
-    bytes: new TextEncoder().encode("1 × bicycle, blue, size M\n2 × inner tube, 28″\n")
-  }
-}
 
 /** Conversations with messages: some are started by the organization, some by contacts. */
 const conversations = Effect.fnUntraced(function*(channels: ReadonlyArray<Channel>) {
@@ -240,17 +172,6 @@ const seed = Effect.gen(function*() {
   }).pipe(Effect.provideService(CurrentActor, actor))
 })
 
-const generatedContact = (index: number) => {
-  const number = String(index).padStart(7, "0")
-  return CreateContact.make({
-    first_name: "Contact",
-    last_name: number,
-    primary_phone: Phone.make(`+4915${number}00`),
-    primary_email: `contact-${number}@demo.example`,
-    source: "seed"
-  })
-}
-
 /** Adds the generated contacts that do not exist from an earlier start. */
 const seedContacts = Effect.fnUntraced(function*(total: number) {
   const imports = yield* ContactImports
@@ -312,18 +233,3 @@ export const exampleIds = Effect.fnUntraced(
     }).pipe(Effect.provideService(CurrentActor, { organization_id, member_id }))
   }
 )
-
-/** Commands for a shell that has `BASE_URL` and `API_KEY`: a list, and the start of a conversation. */
-export const curlLines = ({ channels, template_ids }: Ready): ReadonlyArray<string> => {
-  const channel = channels.find(({ type }) => type === "phone_messaging")
-  // Every provider of `dev` lists the template `order_ready` first.
-  const [id] = template_ids
-  if (channel === undefined || id === undefined) return []
-  const body = { channel_id: channel.id, phone: "+4915112345678", template: orderReady(id, "Kim", "4720") }
-  const key = "-H \"Authorization: Bearer $API_KEY\""
-  return [
-    `curl "$BASE_URL/contacts?page_size=2" ${key}`,
-    `curl "$BASE_URL/conversations" ${key} -H "Idempotency-Key: first-try-$(date +%s)" \\
-    -H "Content-Type: application/json" -d '${JSON.stringify(body)}'`
-  ]
-}

@@ -1,7 +1,7 @@
 /** The messages that `dev` prints when it is ready, and when it stops. */
 import { manifest } from "../Manifest.ts"
 import type { Ready } from "./Demo.ts"
-import * as Demo from "./Demo.ts"
+import { orderReady } from "./DemoData.ts"
 
 export const stopping = "Stopping: requests in progress have up to 20 s. Press Ctrl-C again to exit immediately."
 
@@ -38,8 +38,23 @@ const missingKey = ({ database_url }: Ready): string =>
     ? "none: in-memory storage starts empty. Remove --no-demo to create demo data, or remove --storage memory."
     : "none: no organization exists yet"
 
+/** Commands for a shell that has `BASE_URL` and `API_KEY`: a list, and the start of a conversation. */
+const curlLines = ({ channels, template_ids }: Ready): ReadonlyArray<string> => {
+  const channel = channels.find(({ type }) => type === "phone_messaging")
+  // Every provider of `dev` lists the template `order_ready` first.
+  const [id] = template_ids
+  if (channel === undefined || id === undefined) return []
+  const body = { channel_id: channel.id, phone: "+4915112345678", template: orderReady(id, "Kim", "4720") }
+  const key = "-H \"Authorization: Bearer $API_KEY\""
+  return [
+    `curl "$BASE_URL/contacts?page_size=2" ${key}`,
+    `curl "$BASE_URL/conversations" ${key} -H "Idempotency-Key: first-try-$(date +%s)" \\
+    -H "Content-Type: application/json" -d '${JSON.stringify(body)}'`
+  ]
+}
+
 const commands = (ready: Ready): ReadonlyArray<string> => {
-  if (ready.api_key !== null) return [...Demo.curlLines(ready), "npx messaging-crm webhooks listen"]
+  if (ready.api_key !== null) return [...curlLines(ready), "npx messaging-crm webhooks listen"]
   if (ready.database_url !== null) {
     return ["npx messaging-crm init --name Acme --owner-name Ada --owner-email ada@acme.example"]
   }
