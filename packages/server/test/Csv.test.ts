@@ -52,7 +52,7 @@ describe("a CSV file", () => {
       }
     }), { arbitrary: { runs: 300 } })
 
-  it.effect("may end its lines in several ways, and holds blank lines that count and are no rows", () =>
+  it.effect("can have any line ends, and blank lines that count but are no rows", () =>
     Effect.gen(function*() {
       const found = yield* read("a,b\n1,2\r\n\r\n , \n3,4\r5,\"\"\n,,\n")
       assert.deepStrictEqual(found.map(({ cells, line }) => [line, ...cells]), [
@@ -69,7 +69,7 @@ describe("a CSV file", () => {
       assert.deepStrictEqual(found.map(({ cells }) => cells[0]), ["a", "5\" wide", "1"])
     }))
 
-  it.effect("has the delimiter that is named, whatever its first line looks like", () =>
+  it.effect("has the given delimiter, whatever its first line contains", () =>
     Effect.gen(function*() {
       const [header] = yield* read("a;b;c,d\n", "comma")
       assert.deepStrictEqual(header?.cells, ["a;b;c", "d"])

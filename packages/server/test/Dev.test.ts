@@ -99,7 +99,7 @@ describe("dev", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.live("has what the forms of its docs page name", () =>
+  it.live("has the resources that the forms of its docs page name", () =>
     Effect.gen(function*() {
       const { ready, server } = yield* dev(yield* folder, ["--storage", "memory"])
       const page = yield* Effect.promise(async () => (await fetch(ready.docs_url)).text())
@@ -145,7 +145,7 @@ describe("dev", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.live("keeps its data and its key on PostgreSQL, where the admin commands work too", () =>
+  it.live("keeps its data and its key on PostgreSQL", () =>
     Effect.gen(function*() {
       const directory = yield* folder
       const first = yield* dev(directory)
@@ -234,7 +234,7 @@ describe("dev", () => {
     }).pipe(Effect.scoped))
 })
 
-it.live("dev greets, logs a line for each request, and says when it stops", () =>
+it.live("dev prints a greeting, a line per request, and its stop", () =>
   Effect.gen(function*() {
     const directory = yield* folder
     const child = yield* Effect.acquireRelease(

@@ -32,7 +32,7 @@ const startAndDie = (directory: string) =>
     })
   })
 
-it.live("keeps its data, and starts again after the process that had started it was killed", () =>
+it.live("starts again with its data after its process was killed", () =>
   Effect.gen(function*() {
     const directory = yield* closedDirectory
     const left = yield* startAndDie(directory)
@@ -49,7 +49,7 @@ const testRun = `
   process.stdout.write(process.env.TEST_PROGRAMS + " " + process.env.TEST_DATABASE_URL)
 `
 
-it.live("a test run says at its start how long it takes, and leaves neither PostgreSQL nor programs behind on SIGTERM", () =>
+it.live("a test run stops PostgreSQL and its programs on SIGTERM", () =>
   Effect.gen(function*() {
     const { TEST_DATABASE_URL: _, ...env } = process.env
     const run = yield* Effect.acquireRelease(

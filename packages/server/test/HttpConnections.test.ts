@@ -65,7 +65,7 @@ const closed = (socket: Socket) =>
 const statusesOf = (text: string) => Array.from(text.matchAll(/HTTP\/1\.1 (\d{3})/g), ([, status]) => Number(status))
 
 describe("an error of a socket", () => {
-  it.live("ends nothing else, also after CONNECT, when Node listens for errors no more", () =>
+  it.live("stops no server after CONNECT, when Node no longer listens for errors", () =>
     Effect.gen(function*() {
       const { ask, open, server, taken } = yield* serve(Layer.empty)
       for (const header of ["Accept: */*", "Content-Length: 5"]) {
@@ -83,7 +83,7 @@ describe("an error of a socket", () => {
       assert.deepStrictEqual(statusesOf(yield* ask(request("GET /hello HTTP/1.1", host, close))), [200])
     }).pipe(Effect.scoped))
 
-  it.live("ends nothing else, when clients reset their connections in the middle of CONNECT, GET and POST", () =>
+  it.live("stops no server when clients reset connections in the middle of a request", () =>
     Effect.gen(function*() {
       const { ask, open } = yield* serve(Layer.empty)
       const texts = [
@@ -106,7 +106,7 @@ describe("an error of a socket", () => {
 })
 
 describe("pipelined requests", () => {
-  it.live("are begun one after the other, and not even read long before", () =>
+  it.live("start one after the other, and are not read long before", () =>
     Effect.gen(function*() {
       const { arrived, open, routes, seen } = gated()
       const { ask } = yield* serve(routes)
@@ -195,7 +195,7 @@ describe("a client that hangs up", () => {
 })
 
 describe("the rest of a body that is not valid", () => {
-  it.live("closes the connection when part of the answer has been sent: nothing is written into that", () =>
+  it.live("closes the connection if a part of the response has been sent", () =>
     Effect.gen(function*() {
       const begun = HttpRouter.use((router) =>
         router.add(
@@ -220,7 +220,7 @@ describe("the rest of a body that is not valid", () => {
       assert.deepStrictEqual(statusesOf(answered), [200])
     }).pipe(Effect.scoped))
 
-  it.live("is rejected when nothing has been sent", () =>
+  it.live("is rejected if nothing has been sent", () =>
     Effect.gen(function*() {
       const { routes } = gated()
       const { ask } = yield* serve(routes)
@@ -231,8 +231,8 @@ describe("the rest of a body that is not valid", () => {
     }).pipe(Effect.scoped))
 })
 
-describe("an answer that is being prepared", () => {
-  it.live("has more time than a client that takes nothing", () =>
+describe("a response in preparation", () => {
+  it.live("has more time than a client that reads nothing", () =>
     Effect.gen(function*() {
       const { arrived, open, routes } = gated()
       const { ask, server } = yield* serve(routes, { stall_millis: 20 })
@@ -245,8 +245,8 @@ describe("an answer that is being prepared", () => {
     }).pipe(Effect.scoped))
 })
 
-describe("requests beyond the number that may be in progress", () => {
-  it.live("are answered with 503 and when to come back, and the places come back", () =>
+describe("requests above the limit of requests in progress", () => {
+  it.live("get 503 with Retry-After until others complete", () =>
     Effect.gen(function*() {
       const places = 4
       const { arrived, open, routes } = gated(places)
@@ -264,7 +264,7 @@ describe("requests beyond the number that may be in progress", () => {
 })
 
 describe("requests whose bodies do not arrive", () => {
-  it.live("take no places from the number that may be in progress, and give none", () =>
+  it.live("do not count as requests in progress", () =>
     Effect.gen(function*() {
       const [places, count] = [2, 40]
       const { arrived, open, routes, seen } = gated(places)
@@ -287,7 +287,7 @@ describe("requests whose bodies do not arrive", () => {
 })
 
 describe("requests that arrive together", () => {
-  it.live("begin at most 32 in a turn of the event loop, in which one connection is accepted", () =>
+  it.live("start at most 32 per turn of the event loop", () =>
     Effect.gen(function*() {
       const count = 100
       const { arrived, open, routes } = gated(count)

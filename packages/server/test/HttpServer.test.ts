@@ -12,7 +12,7 @@ import { close, hello, host, parsed, request, send, sendRaw, served, servedWith,
 const closing = (socket: Socket) =>
   Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)))
 
-describe("what never reaches a route", () => {
+describe("a request that reaches no route", () => {
   for (
     const [name, text, status, code] of [
       [
@@ -102,7 +102,7 @@ describe("what never reaches a route", () => {
       ]
     ] as const
   ) {
-    it.live(`is answered in the envelope under a request id: ${name}`, () =>
+    it.live(`gets the error envelope with a request ID: ${name}`, () =>
       Effect.gen(function*() {
         const answer = yield* send(text)
         assert.strictEqual(answer.status, status)
@@ -119,7 +119,7 @@ describe("what never reaches a route", () => {
       }).pipe(Effect.provide(served)))
   }
 
-  it.live("keeps the request id that it was sent with", () =>
+  it.live("keeps the request ID of its header", () =>
     Effect.gen(function*() {
       const answer = yield* send(request("GET /hello HTTP/1.1", "X-Request-Id: mine-1"))
       assert.strictEqual(JSON.parse(answer.body).error.request_id, "mine-1")
@@ -127,7 +127,7 @@ describe("what never reaches a route", () => {
 })
 
 describe("a connection", () => {
-  it.live("is never upgraded, and so stays under the limits of every other: its next request is read", () =>
+  it.live("is never upgraded, so that its limits remain", () =>
     Effect.gen(function*() {
       const upgrade = request("GET /hello HTTP/1.1", host, "Connection: Upgrade", "Upgrade: websocket")
       const answers = yield* sendRaw(upgrade, request("GET /hello HTTP/1.1", host, close))
@@ -164,8 +164,8 @@ describe("a connection", () => {
     }).pipe(Effect.provide(served)))
 })
 
-describe("a client that takes nothing of its answer", () => {
-  it.live("loses the connection, whether the answer is written at once or as a stream", () =>
+describe("a client that does not read its response", () => {
+  it.live("loses the connection", () =>
     Effect.gen(function*() {
       const routes = HttpRouter.use((router) =>
         Effect.andThen(
@@ -203,7 +203,7 @@ describe("a client that takes nothing of its answer", () => {
 })
 
 describe("connections that wait for a next request", () => {
-  it.live("keep nobody out: when many are open, those are closed that have waited longest", () =>
+  it.live("are closed, the oldest first, when too many are open", () =>
     Effect.gen(function*() {
       const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
       const used = connect(Number(url.port), url.hostname)
@@ -224,7 +224,7 @@ describe("connections that wait for a next request", () => {
       assert.deepStrictEqual(answers.flat(), Array(60).fill("200"))
     }).pipe(Effect.provide(servedWith({ connections_max: 8 }))))
 
-  it.live("keep nobody out, also when they came at once and took all places", () =>
+  it.live("do not keep others out after arriving all at once", () =>
     Effect.gen(function*() {
       const places = 8
       const arrived = Array.from({ length: places }, () => Deferred.makeUnsafe<void>())
@@ -257,7 +257,7 @@ describe("connections that wait for a next request", () => {
       assert.strictEqual(yield* ask, "200")
     }).pipe(Effect.scoped))
 
-  it.live("keep nobody out, also when they never asked for anything", () =>
+  it.live("do not keep others out if they never send a request", () =>
     Effect.gen(function*() {
       const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
       const open = Effect.callback<Socket>((resume) => {
@@ -280,8 +280,8 @@ describe("connections that wait for a next request", () => {
     }).pipe(Effect.provide(servedWith({ connections_max: 8 }))))
 })
 
-describe("connections whose requests are being answered", () => {
-  it.live("are limited in number, and no further one is accepted", () =>
+describe("connections with a request in progress", () => {
+  it.live("are limited in number", () =>
     Effect.gen(function*() {
       const places = 8
       const arrived = Array.from({ length: places }, () => Deferred.makeUnsafe<void>())
@@ -313,8 +313,8 @@ describe("connections whose requests are being answered", () => {
     }).pipe(Effect.scoped))
 })
 
-describe("a body that is still on its way when its request has been answered", () => {
-  it.live("keeps its connection, but only so many: the one that was answered first is closed", () =>
+describe("a body that arrives after the response", () => {
+  it.live("keeps its connection, up to a limit", () =>
     Effect.gen(function*() {
       const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
       const post = request("POST /hello HTTP/1.1", host, "Content-Length: 5")
@@ -365,7 +365,7 @@ describe("a server that stops", () => {
   })
 
   for (const [name, path, header] of [["whole", "/whole", "close"], ["in parts", "/stream", "keep-alive"]] as const) {
-    it.live(`closes a connection with the answer that it waits for, which comes ${name}`, () =>
+    it.live(`closes a connection after its response, which comes ${name}`, () =>
       Effect.gen(function*() {
         const { answer, arrived, context, stop } = yield* stopping
         const asked = yield* Effect.forkChild(Effect.provide(sendRaw(request(`GET ${path} HTTP/1.1`, host)), context))
@@ -379,7 +379,7 @@ describe("a server that stops", () => {
       }))
   }
 
-  it.effect("has 20 s for that, and then gives up whoever sends half a request", () =>
+  it.effect("closes a connection with half a request after 20 s", () =>
     Effect.gen(function*() {
       const { context, stop } = yield* stopping
       const url = new URL(yield* Effect.provide(HttpServer.addressFormattedWith(Effect.succeed), context))

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { lateness } from "../src/Metrics.ts"
 
-it("the event loop is late by what a measurement took longer than the time between two", () => {
+it("the delay of the event loop is what exceeds the interval between measurements", () => {
   assert.strictEqual(lateness(20_000_000), 0)
   assert.strictEqual(lateness(19_900_000), 0)
   assert.strictEqual(lateness(0), 0)

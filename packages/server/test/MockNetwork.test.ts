@@ -96,7 +96,7 @@ describe("a provider over HTTP", () => {
       }).pipe(Effect.provide(network(nobody)))
     }))
 
-  it.live("is busy when the connection is refused, and has an unknown outcome when the answer proves nothing", () =>
+  it.live("is busy if the connection is refused, and has an unknown outcome if the response is lost", () =>
     Effect.gen(function*() {
       const nobody = `http://127.0.0.1:${yield* freePort}`
       const rejected = yield* Effect.provide(outcome(delivery(1, "+49151")), RemoteMock.layer(nobody))
@@ -116,7 +116,7 @@ describe("a provider over HTTP", () => {
     }).pipe(Effect.scoped))
 })
 
-it.live("the network repeats a callback, signed, until it is answered with a 200", () =>
+it.live("the network repeats a signed callback until it gets a 200", () =>
   Effect.gen(function*() {
     const rejections = yield* Ref.make(0)
     const answered = yield* Ref.make<ReadonlyArray<{ readonly body: string; readonly signature: string }>>([])
@@ -228,7 +228,7 @@ describe("the ingress", () => {
       })
     ))
 
-  it.live("takes in the largest file", () =>
+  it.live("accepts the largest file", () =>
     ingress((url, received) =>
       Effect.gen(function*() {
         const body = yield* encode({ events: [photo("one", new Uint8Array(limits.media_bytes_max))] })
@@ -248,7 +248,7 @@ describe("the ingress", () => {
       return Effect.sync(() => asked.destroy())
     })
 
-  it.live("rejects who did not sign, and who sends too much, before a byte of the body", () =>
+  it.live("rejects unsigned and oversized callbacks before reading the body", () =>
     ingress((url) =>
       Effect.gen(function*() {
         const signature = yield* Protocol.sign("{}")
@@ -267,7 +267,7 @@ describe("the ingress", () => {
       { name: "two bodies of 16 MB", padding: 16_000_000, count: 5, expected: 2 }
     ]
   ) {
-    it.live(`takes in ${name} at once, and lets the others wait`, () =>
+    it.live(`accepts ${name} at once, and lets the others wait`, () =>
       Effect.gen(function*() {
         const running = yield* Ref.make({ now: 0, most: 0, all: 0 })
         const full = yield* Latch.make()
@@ -300,7 +300,7 @@ describe("the ingress", () => {
       }))
   }
 
-  it.live("lets no event keep the others of its batch out, and asks for the batch again", () =>
+  it.live("processes the other events of a batch if one fails, and requests the batch again", () =>
     ingress((url, received) =>
       Effect.gen(function*() {
         const body = yield* encode({ events: [event("broken"), event("two")] })
@@ -310,7 +310,7 @@ describe("the ingress", () => {
       })
     ))
 
-  it.live("rejects what is not signed for it, byte for byte, and what it cannot read", () =>
+  it.live("rejects callbacks with a wrong signature or an invalid body", () =>
     ingress((url, received) =>
       Effect.gen(function*() {
         const secrets = yield* Secrets

@@ -118,7 +118,7 @@ const subscriber = ({ key, server }: Scene) =>
     behavior: Subscribers.prompt
   })
 
-it.live("goes on while the next version migrates the database, starts on it, and migrates nothing back", () =>
+it.live("runs during and after the migrations of the next version, and reverts none", () =>
   Effect.gen(function*() {
     const crm = yield* scene
     const { cluster, server, sql } = crm
@@ -137,7 +137,7 @@ it.live("goes on while the next version migrates the database, starts on it, and
     yield* exercise({ ...crm, server: other }, events, 3)
   }).pipe(Effect.scoped))
 
-it.live("does not start on a schema with which it does not work, and says which version does", () =>
+it.live("names the version that a newer schema requires", () =>
   Effect.gen(function*() {
     const { cluster, sql } = yield* scene
     const [file] = next.tables.slice(-1)
@@ -151,7 +151,7 @@ it.live("does not start on a schema with which it does not work, and says which 
     }
   }).pipe(Effect.scoped))
 
-it.live("leaves work of an unknown kind for the next version, counts it, and does not claim it", () =>
+it.live("counts work of an unknown kind, and does not claim it", () =>
   Effect.gen(function*() {
     const crm = yield* scene
     const { cluster: { acme, environment }, server, sql } = crm
@@ -176,7 +176,7 @@ it.live("leaves work of an unknown kind for the next version, counts it, and doe
     assert.match(metrics, /messaging_crm_storage_up 1/)
   }).pipe(Effect.scoped))
 
-it.live("leaves a send whose content it does not know for the next version, and sends the others", () =>
+it.live("leaves a send with unknown content for the next version, and sends the others", () =>
   Effect.gen(function*() {
     const crm = yield* scene
     const { cluster: { environment }, server, sql } = crm

@@ -14,13 +14,13 @@ const json = (file: string) => JSON.parse(text(file))
 const root = json("package.json")
 const major = text(".nvmrc").trim()
 
-it("one version of Node: for nvm, the image, and the folder itself", () => {
+it("nvm, the image, and the packages have one version of Node", () => {
   assert.match(root.devDependencies.node, new RegExp(`^${major}\\.`))
   const images = Array.from(text("Dockerfile").matchAll(/^FROM (\S+)/gm), ([, image]) => image)
   assert.deepStrictEqual(images, Array(2).fill(`node:${major}-bookworm-slim`))
 })
 
-it("names the Node and the npm that it needs, and says so to an older Node", () => {
+it("an older Node is told which version is required", () => {
   assert.match(root.engines.node, /^>=22\.19$/)
   assert.match(root.packageManager, /^npm@\d+\.\d+\.\d+$/)
   assert.include(text("packages/server/scripts/requireNode.mjs"), "Node 22.19 or later")
@@ -61,7 +61,7 @@ describe("the image's health check", () => {
   })
   const program = ["node", "dist/main.js"]
 
-  it.live("asks serve whether it is ready, and a worker for its metrics, if it has a port for them", () =>
+  it.live("reads the readiness of serve, and the metrics of a worker", () =>
     Effect.gen(function*() {
       const asked: Array<string | undefined> = []
       const url = yield* answering(({ url }, response) => {
@@ -81,7 +81,7 @@ describe("the image's health check", () => {
 
 describe("the workflows", () => {
   for (const file of globSync(".github/workflows/*.yml")) {
-    it(`${file}: pinned actions, the Node of the folder, and commands that exist`, () => {
+    it(`${file} pins its actions and runs existing commands`, () => {
       const workflow = text(file)
       for (const [, action] of workflow.matchAll(/uses: (\S+)/g)) assert.match(action ?? "", /^actions\/[\w-]+@v\d+$/)
       assert.include(workflow, "node-version-file: .nvmrc")

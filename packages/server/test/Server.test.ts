@@ -96,7 +96,7 @@ const countMigrations = (url: string) =>
     Effect.provide(Client.layer({ url: Redacted.make(url), connections: 1 }))
   )
 
-it.live("every start on the database of an unreleased version says to use an empty one", () =>
+it.live("a start on the database of an unreleased version requires an empty one", () =>
   Effect.gen(function*() {
     const url = yield* Processes.database
     yield* countMigrations(url)

@@ -40,7 +40,7 @@ const write = Effect.gen(function*() {
   yield* sql`ALTER SYSTEM SET synchronous_standby_names = 'away'`
 })
 
-it.live("an answer is repeated only once the standby has the write that it acknowledges", () =>
+it.live("a response is replayed only after the standby has its write", () =>
   Effect.gen(function*() {
     const directory = yield* folder
     // After a crash everything is visible that was on the primary's disk, whether the standby has it or not.

@@ -102,7 +102,7 @@ const uncounted = [callbacks_ignored.id, conflicts.id, delivery_attempts.id, web
 
 class NameTaken extends Data.TaggedError("NameTaken")<{ readonly message: string }> {}
 
-it.effect("exports only the name of an error, and only allowed attributes of a span", () =>
+it.effect("exports only names of errors, and allowed attributes", () =>
   Effect.gen(function*() {
     const spans: Array<Tracer.NativeSpan> = []
     const recording = Tracer.make({
@@ -155,7 +155,7 @@ const downCollector = () => {
   return { client, state }
 }
 
-it.effect("drops traces only while the collector is down, and logs its failure and its return once", () =>
+it.effect("drops traces only while the collector is down, and logs each change once", () =>
   Effect.gen(function*() {
     const { client, state } = downCollector()
     const logged: Array<unknown> = []
@@ -183,7 +183,7 @@ it.effect("drops traces only while the collector is down, and logs its failure a
     assert.match(String(logged[1]), /^Info Telemetry is exported again/)
   }).pipe(Effect.scoped))
 
-it.effect("makes no span where none is exported", () =>
+it.effect("makes no span if none is exported", () =>
   Effect.gen(function*() {
     const span = yield* Effect.currentSpan.pipe(Effect.withSpan("tags.create"))
     assert.isFalse(span.sampled)

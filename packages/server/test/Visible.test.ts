@@ -13,7 +13,7 @@ import * as Logging from "../src/Logging.ts"
 const dangerous = ["\u001b[2J", "\u009b31m", "\r", "\u0007", "\u007f", "\u202e", "\u2066", "\u200f", "\u2028", "\t"]
 const isObeyed = (text: string): boolean => /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(text)
 
-it.prop("a text of others is shown without a character that a terminal obeys, and JSON reads the same", {
+it.prop("external text is shown without control characters", {
   before: hardText({ min: 0, max: 20 }),
   after: hardText({ min: 0, max: 20 })
 }, ({ after, before }) => {
@@ -30,13 +30,13 @@ it("an ordinary text stays as it is", () => {
   assert.strictEqual(visible(text), text)
 })
 
-it("a cell of a table takes one line, whatever is in it", () => {
+it("a cell of a table takes one line", () => {
   const table = Print.table([{ name: "Kim\nevil\u001b[2J", id: 1 }])
   assert.strictEqual(table.split("\n").length, 2)
   assert.isFalse(isObeyed(table.replaceAll("\n", "")))
 })
 
-it("the line of a received event has no character of its values that a terminal obeys", () => {
+it("the line of a received event has no control characters of its values", () => {
   const data = { conversation_id: `${dangerous.join("x")}\n` }
   // Values of an event are ids, as far as the service sends it.
   const event = { id: "1", type: "conversation.closed", timestamp: DateTime.makeUnsafe(0), data } as unknown as Event
@@ -44,7 +44,7 @@ it("the line of a received event has no character of its values that a terminal 
   assert.include(wordsOf(event, true), "\\u202e")
 })
 
-it("no command writes to the terminal what is not escaped, except Print's own styles and progress bar", () => {
+it("commands write only escaped text, except for styles and the progress bar", () => {
   const unescaped = globSync("packages/server/src/**/*.ts").flatMap((file) => {
     const text = readFileSync(file, "utf8")
     const writes = text.matchAll(
@@ -57,7 +57,7 @@ it("no command writes to the terminal what is not escaped, except Print's own st
 })
 
 for (const format of ["json", "pretty"]) {
-  it.effect(`an entry of the ${format} log obeys no text of others`, () =>
+  it.effect(`an entry of the ${format} log has no control characters of its values`, () =>
     Effect.gen(function*() {
       const entries: Array<string> = []
       const error = (...words: ReadonlyArray<unknown>) => void entries.push(words.join(" "))

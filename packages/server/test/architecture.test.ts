@@ -172,7 +172,7 @@ describe("import rules", () => {
     })
   }
 
-  it("only named files open connections", () => {
+  it("only listed files open connections", () => {
     const found = globSync("packages/*/src/**/*.ts").filter((file) => opens.test(readFileSync(file, "utf8")))
     const nameOf = (file: string) =>
       Object.keys(openers).find((name) => name === file || file.startsWith(`${name}/`) || file === `${name}.ts`) ?? file
@@ -180,14 +180,16 @@ describe("import rules", () => {
     assert.sameMembers(Array.from(named), Object.keys(openers))
   })
 
-  it("no call declares a generator function for a `Result`: V8 keeps what it refers to until a major collection", () => {
+  // V8 keeps what a generator function refers to until a major collection.
+  it("no call declares a generator function for a `Result`", () => {
     const found = globSync("packages/{core,adapter-*,fast,provider-*}/src/**/*.ts").filter((file) =>
       !file.startsWith("packages/adapter-memory/") && /\b(?:Result|Option)\.gen\(/.test(readFileSync(file, "utf8"))
     )
     assert.deepStrictEqual(found, ["packages/core/src/kernel/ResultFunction.ts"])
   })
 
-  it("no statement compares a text with a pattern: patterns backtrack, and callers choose texts for which that takes seconds", () => {
+  // Patterns backtrack, and a caller can choose a text for which that takes seconds.
+  it("no statement compares a text with a pattern", () => {
     const pattern = /\bI?LIKE\b|\bSIMILAR TO\b|\bregexp_|!?~~?\*? \$/
     const found = globSync("packages/adapter-postgres/src/**/*.{sql,ts}").filter((file) =>
       pattern.test(readFileSync(file, "utf8").replace(/--.*/g, ""))
@@ -208,7 +210,7 @@ describe("import rules", () => {
     assert.deepStrictEqual(loading(/\/DevConsole\.ts$/), ["packages/server/src/dev/Dev.ts"])
   })
 
-  it("the image, the systemd unit, and the command start Node with the same V8 flags, except for memory, and no code sets any", () => {
+  it("the image, the systemd unit, and the command set the same V8 flags, except for memory", () => {
     const starts = (file: string) =>
       readFileSync(file, "utf8").match(/^(?:ENTRYPOINT|Exec\w+=|#!).*\bnode\b.*$/gm) ?? []
     const [image, ...others] = ["Dockerfile", "deploy/messaging-crm.service", "packages/server/src/main.ts"].flatMap(
@@ -263,11 +265,11 @@ describe("import rules", () => {
     })
   }
 
-  it("no file imports itself by a detour, types included", () => {
+  it("imports have no cycles, type imports included", () => {
     assert.isNull(circleAmong(globSync("packages/*/src/**/*.ts")))
   })
 
-  it("core reads in the order data, errors, decisions, port, operations", () => {
+  it("files of core have the order data, errors, decisions, port, operations", () => {
     const order = ["data", "errors", "decisions", "port", "operations"]
     for (const file of globSync("packages/core/src/**/*.ts")) {
       const rulers = Array.from(readFileSync(file, "utf8").matchAll(/^\/\/ -{5,} (\w+)$/gm), ([, name = ""]) => name)
@@ -287,13 +289,13 @@ describe("import rules", () => {
   })
 })
 
-describe("what each package exports", () => {
+describe("package exports", () => {
   const texts = globSync("{docs/*.md,README.md,packages/*/README.md,{packages,examples,benchmarks}/**/*.{ts,mjs}}", {
     exclude: ["**/node_modules/**"]
   }).map((file) => ({ file, text: readFileSync(file, "utf8") }))
 
   for (const name of packages) {
-    it(`${name}: single modules, each of them used elsewhere`, () => {
+    it(`${name} exports single modules that another package uses`, () => {
       for (const [subpath, target] of Object.entries(exportsOf(name))) {
         assert.notInclude(subpath, "*")
         assert.isTrue(existsSync(join("packages", name, target)), `${name} exports ${target}`)
@@ -304,7 +306,7 @@ describe("what each package exports", () => {
         )
         assert.isTrue(
           users.some(({ file }) => !file.startsWith(`packages/${name}/src/`)),
-          `nobody imports ${specifier}`
+          `no other package imports ${specifier}`
         )
       }
     })
@@ -324,9 +326,9 @@ const filesNamedIn = (text: string): ReadonlySet<string> =>
     })
   )
 
-describe("what the documents cite", () => {
+describe("documents", () => {
   for (const file of [...globSync("docs/*.md"), "README.md", "AGENTS.md", "CONTRIBUTING.md", "SECURITY.md"]) {
-    it(`${file}: files that are there`, () => {
+    it(`${file} cites files that exist`, () => {
       for (const [, path = ""] of readFileSync(file, "utf8").matchAll(/`([\w./-]+\/[\w.-]+\.(?:ts|mjs))`/g)) {
         const places = [path, join("packages", path), join(file, "..", path)]
         assert.isTrue(path.endsWith("/X.ts") || places.some((place) => existsSync(place)), `${file} cites ${path}`)
@@ -334,7 +336,7 @@ describe("what the documents cite", () => {
     })
   }
 
-  it("docs/architecture.md: files that are in the folder named before them", () => {
+  it("docs/architecture.md cites each file with its folder", () => {
     for (const line of readFileSync("docs/architecture.md", "utf8").split("\n")) {
       let folder: string | null = null
       for (const [, named, file] of line.matchAll(/`([\w/-]+)`:|`(\w+\.ts)`/g)) {
@@ -344,7 +346,7 @@ describe("what the documents cite", () => {
     }
   })
 
-  it("docs/architecture.md: as many files on each path as it says, and not too many", () => {
+  it("docs/architecture.md counts the files of each path, within their limits", () => {
     const most: Readonly<Record<string, number>> = {
       "POST /conversations with a template, until its commit": 40,
       "GET /contacts?query=": 25,
