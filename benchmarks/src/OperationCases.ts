@@ -46,7 +46,7 @@ export type Services =
   | SqlClient.SqlClient
 
 /** Makes one run of an operation, or returns null where the database is too small for it. */
-type Case = (size: Size, run: number) => Effect.Effect<unknown, unknown, Services> | null
+export type Case = (size: Size, run: number) => Effect.Effect<unknown, unknown, Services> | null
 
 export const page_size = 50
 /** A list reads one row more than the page, to see whether another page follows. */

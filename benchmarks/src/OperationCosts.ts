@@ -9,11 +9,11 @@ import { WorkSignal } from "@messaging-crm/core/WorkQueue"
 import type { DateTime } from "effect"
 import { Duration, Effect, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { readFileSync } from "node:fs"
 import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
 import * as Provider from "../../packages/conformance/src/Provider.ts"
-import { cases, member, page_1, page_size, type Services, type Size, thread } from "./OperationCases.ts"
+import { type Case, cases, member, page_1, page_size, type Services, type Size, thread } from "./OperationCases.ts"
 import { percentile } from "./Percentiles.ts"
+import * as ProcessorTime from "./ProcessorTime.ts"
 
 const from = (row: { readonly at: DateTime.Utc; readonly id: string } | undefined): PageRequest | null =>
   row === undefined ? null : { after: { at: row.at, id: row.id }, size: page_1.size }
@@ -94,10 +94,6 @@ interface Database {
   readonly spent: Effect.Effect<Spent>
 }
 
-/** Reads the processor time of a process, which the kernel gives in nanoseconds. */
-const processorTime = (pid: number): number =>
-  Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1000
-
 const open = Effect.fnUntraced(function*(url: string, contacts: number) {
   const context = yield* Layer.build(service(url))
   const run: Database["run"] = (effect) => Effect.provideContext(effect, context)
@@ -112,10 +108,12 @@ const open = Effect.fnUntraced(function*(url: string, contacts: number) {
     FROM pg_stat_statements(false)
     WHERE toplevel AND dbid = (SELECT oid FROM pg_database WHERE datname = ${name})
   `.pipe(
-    Effect.map(([{ pids, us } = { us: 0, pids: [] }]): Spent => ({
-      statements_us: us,
-      processor_us: pids.map(processorTime).reduce((sum, each) => sum + each, 0)
-    })),
+    Effect.flatMap(([{ pids, us } = { us: 0, pids: [] }]) =>
+      Effect.map(Effect.forEach(pids, ProcessorTime.ofProcess), (times): Spent => ({
+        statements_us: us,
+        processor_us: times.reduce((sum, each) => sum + each, 0)
+      }))
+    ),
     Effect.orDie
   )
   return { size, run, spent } satisfies Database
@@ -137,6 +135,58 @@ interface Cost {
 /** The plans of a connection are made, and its caches filled, before anything is counted. */
 const warm_up = 8
 
+/** The time of one run: in PostgreSQL, and of the whole operation. */
+interface Run extends Spent {
+  readonly elapsed_us: number
+  /** How many rows it returned. */
+  readonly rows: number
+}
+
+/** Runs a case once, and returns its time. */
+const measure = Effect.fnUntraced(
+  function*({ run, spent }: Database, effect: Effect.Effect<unknown, unknown, Services>) {
+    const before = yield* spent
+    const [elapsed, found] = yield* Effect.timed(run(effect))
+    const after = yield* spent
+    return {
+      statements_us: after.statements_us - before.statements_us,
+      processor_us: after.processor_us - before.processor_us,
+      elapsed_us: Duration.toMillis(elapsed) * 1000,
+      rows: Array.isArray(found) ? found.length : 1
+    } satisfies Run
+  }
+)
+
+const costOf = (all: ReadonlyArray<Run>): Cost => {
+  const statements = all.map(({ statements_us }) => statements_us)
+  return {
+    rows: all.at(-1)?.rows ?? 0,
+    processor_p50_us: at(all.map(({ processor_us }) => processor_us), 0.5),
+    p50_us: at(statements, 0.5),
+    p95_us: at(statements, 0.95),
+    elapsed_p50_us: at(all.map(({ elapsed_us }) => elapsed_us), 0.5)
+  }
+}
+
+/** Runs one case on the databases in turn, and returns its cost at each size. */
+const compareCase = Effect.fnUntraced(function*(databases: ReadonlyArray<Database>, make: Case, runs: number) {
+  const measured = databases.map((): Array<Run> => [])
+  for (let run = 0; run < warm_up + runs; run++) {
+    for (const [index, database] of databases.entries()) {
+      const effect = make(database.size, run)
+      if (effect === null) continue
+      const one = yield* measure(database, effect)
+      if (run >= warm_up) measured[index]?.push(one)
+    }
+  }
+  return Object.fromEntries(
+    databases.flatMap(({ size: { contacts } }, index) => {
+      const all = measured[index] ?? []
+      return all.length === 0 ? [] : [[contacts, costOf(all)]]
+    })
+  )
+})
+
 /**
  * Runs every case at two sizes in turn, and returns the time of one run in PostgreSQL
  * in microseconds: of all its statements together. Reads `/proc`, so it works on
@@ -152,39 +202,7 @@ export const compare = Effect.fnUntraced(function*(
   )
   const results: Record<string, Record<string, Cost>> = {}
   for (const [name, make] of Object.entries(cases)) {
-    if (!only.test(name)) continue
-    const costs = databases.map((): Array<Spent & { readonly elapsed_us: number }> => [])
-    const rows = databases.map(() => 0)
-    for (let run = 0; run < warm_up + runs; run++) {
-      for (const [index, { run: runOn, size, spent }] of databases.entries()) {
-        const effect = make(size, run)
-        if (effect === null) continue
-        const before = yield* spent
-        const [elapsed, found] = yield* Effect.timed(runOn(effect))
-        rows[index] = Array.isArray(found) ? found.length : 1
-        const after = yield* spent
-        if (run < warm_up) continue
-        costs[index]?.push({
-          statements_us: after.statements_us - before.statements_us,
-          processor_us: after.processor_us - before.processor_us,
-          elapsed_us: Duration.toMillis(elapsed) * 1000
-        })
-      }
-    }
-    results[name] = Object.fromEntries(
-      databases.flatMap(({ size: { contacts } }, index) => {
-        const of = costs[index] ?? []
-        const statements = of.map(({ statements_us }) => statements_us)
-        const cost: Cost = {
-          rows: rows[index] ?? 0,
-          processor_p50_us: at(of.map(({ processor_us }) => processor_us), 0.5),
-          p50_us: at(statements, 0.5),
-          p95_us: at(statements, 0.95),
-          elapsed_p50_us: at(of.map(({ elapsed_us }) => elapsed_us), 0.5)
-        }
-        return of.length === 0 ? [] : [[contacts, cost]]
-      })
-    )
+    if (only.test(name)) results[name] = yield* compareCase(databases, make, runs)
   }
   return results
 })
