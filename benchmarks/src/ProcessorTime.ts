@@ -24,13 +24,18 @@ const ownOf = async (pid: number | string): Promise<number> => {
   return texts.reduce((sum, text) => sum + Number(text.split(" ")[0]), 0) / 1000
 }
 
-/** Reads `/proc/PID`; in `stat` the fields come after the name, which may contain any character. */
-const read = async (pid: number | string): Promise<Times> => {
-  const text = await textOf(`/proc/${pid}/stat`)
+/** Returns the parent of a process, and the time of its ended children, from its `stat`, whose name can contain any character. */
+export const ofStat = (text: string): Omit<Times, "own"> => {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ").map(Number)
   const at = (index: number): number => fields[index] ?? 0
-  return { parent: at(1), own: await ownOf(pid), ended: (at(13) + at(14)) * tick }
+  return { parent: at(1), ended: (at(13) + at(14)) * tick }
 }
+
+/** Reads `/proc/PID`. */
+const read = async (pid: number | string): Promise<Times> => ({
+  ...ofStat(await textOf(`/proc/${pid}/stat`)),
+  own: await ownOf(pid)
+})
 
 /** The time that the machine's processors were busy, or taken by its host. */
 export const ofMachine = Effect.promise(async () => {

@@ -1,4 +1,4 @@
-/** Measures the targets in turn: A B C, C B A, A B C. What disturbs the machine then disturbs them alike. */
+/** Measures the targets in the order A B C, C B A, A B C, so that a disturbance of the machine affects them alike. */
 import { Clock, Effect } from "effect"
 import { median } from "../Percentiles.ts"
 import * as ProcessorTime from "../ProcessorTime.ts"
@@ -69,8 +69,8 @@ const isWriting = ({ requests }: Runner): boolean => requests.some((parts) => pa
 const disturbance = 20
 
 /**
- * Returns the rounds of each target, by turns. A turn that others disturbed is made
- * again, until there are twice as many; the least disturbed ones count.
+ * Returns the rounds of each target, measured in turns. A disturbed turn is repeated, up to twice the number of turns in
+ * total. The least disturbed turns count.
  */
 export const run = Effect.fnUntraced(function*(load: Load, runners: ReadonlyArray<Runner>, options: Options) {
   for (const runner of runners) yield* round(load, runner, { ...options, seconds: options.warm_up_seconds })
@@ -107,5 +107,5 @@ export const medians = (rounds: ReadonlyArray<Round>): Round => {
 }
 
 /** The median of the ratios of rounds that were next to each other. */
-export const ratio = (ours: ReadonlyArray<Round>, theirs: ReadonlyArray<Round>): number =>
-  median(ours.map(({ per_second }, index) => per_second / (theirs[index]?.per_second ?? NaN)))
+export const ratio = (service: ReadonlyArray<Round>, baseline: ReadonlyArray<Round>): number =>
+  median(service.map(({ per_second }, index) => per_second / (baseline[index]?.per_second ?? NaN)))

@@ -4,6 +4,8 @@
  * waits for the other. Answers each `Job` that it is sent with an `Outcome`.
  */
 import { connect } from "node:net"
+import { percentile } from "../Percentiles.ts"
+import { headOf } from "./ResponseHead.ts"
 import { numbered } from "./Workloads.ts"
 
 export interface Job {
@@ -30,20 +32,6 @@ let number = 0
 const nextRequest = (requests: Job["requests"]): string => {
   number++
   return (requests[number % requests.length] ?? []).join(numbered(number))
-}
-
-/** Reads the head of an answer once it is complete. `length` is that of the whole answer. */
-const headOf = (answer: Buffer) => {
-  const end = answer.indexOf("\r\n\r\n")
-  if (end < 0) return undefined
-  const text = answer.toString("latin1", 0, end)
-  const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1]
-  if (length === undefined) throw new Error(`There is no Content-Length in ${text}`)
-  return {
-    length: end + 4 + Number(length),
-    isSuccess: text.startsWith("HTTP/1.1 2"),
-    isLast: /\r\nconnection: close/i.test(text)
-  }
 }
 
 const run = ({ connections, port, requests, seconds }: Job): Promise<Outcome> => {
@@ -105,15 +93,13 @@ const run = ({ connections, port, requests, seconds }: Job): Promise<Outcome> =>
 
   return Promise.all(Array.from({ length: connections }, untilDeadline)).then(() => {
     const lasted = (performance.now() - begun) / 1000
-    times.sort((a, b) => a - b)
-    const at = (share: number): number => times[Math.floor(times.length * share)] ?? NaN
     const answered = times.length
     return {
       answered,
       failed,
       per_second: answered / lasted,
-      p50_ms: at(0.5),
-      p99_ms: at(0.99),
+      p50_ms: percentile(times, 0.5),
+      p99_ms: percentile(times, 0.99),
       bytes: bytes / answered
     }
   })
