@@ -37,7 +37,7 @@ const settings = (url: string) => ({
   keepAlive: true
 })
 
-/** As nearly everybody has it: a pool, where a statement has a connection of its own until it is answered. */
+/** The usual way: a pool, in which a statement occupies a connection until its result arrives. */
 export const pool = async (url: string, connections: number): Promise<Query> => {
   const pool = new Pool({ ...settings(url), max: connections, min: connections, idleTimeoutMillis: 0 })
   await Promise.all(Array.from({ length: connections }, () => pool.query("SELECT pg_sleep(0.05)")))
@@ -45,9 +45,8 @@ export const pool = async (url: string, connections: number): Promise<Query> => 
 }
 
 /**
- * In the driver's pipeline mode: each statement is a transaction of its own, so
- * they share a few connections. What one turn of the event loop asks for leaves
- * in one write.
+ * The driver's pipeline mode: each statement is its own transaction, so that statements share a few connections. The
+ * statements of one event-loop turn leave in one write.
  */
 export const pipeline = async (url: string, connections: number): Promise<Query> => {
   const open = async () => {

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { summaryOf } from "./Percentiles.ts"
 
 /** The ID of an event, and the time in milliseconds at which it arrived at a webhook for the first time. */
-export type Arrival = readonly [event_id: string, millis: number]
+export type Arrival = readonly [event_id: string, at_ms: number]
 
 /** Returns how many milliseconds after it was made, which is before its commit, each event arrived. */
 export const delaysOf = Effect.fnUntraced(function*(arrivals: ReadonlyArray<Arrival>) {
@@ -14,5 +14,5 @@ export const delaysOf = Effect.fnUntraced(function*(arrivals: ReadonlyArray<Arri
     FROM webhook_events
   `
   const made = new Map(rows.map(({ id, made_at }) => [id, made_at]))
-  return summaryOf(arrivals.map(([event_id, millis]) => millis - (made.get(event_id) ?? NaN)))
+  return summaryOf(arrivals.map(([event_id, at_ms]) => at_ms - (made.get(event_id) ?? NaN)))
 })

@@ -2,6 +2,7 @@
 import { Effect, Schema } from "effect"
 import { fileURLToPath } from "node:url"
 import * as Processes from "../../packages/server/testing/Processes.ts"
+import * as Service from "./Service.ts"
 
 const Received = Schema.fromJsonString(Schema.Struct({
   posts: Schema.Int,
@@ -13,9 +14,7 @@ const Received = Schema.fromJsonString(Schema.Struct({
 /** Starts an endpoint. The end of the scope stops it. */
 export const start = Effect.gen(function*() {
   const { child } = yield* Processes.start(fileURLToPath(new URL("./endpointProcess.ts", import.meta.url)), [], {})
-  const url = yield* Effect.callback<string>((resume) =>
-    void child.stdout?.once("data", (line: Buffer) => resume(Effect.succeed(line.toString().trim())))
-  )
+  const url = yield* Service.firstLine(child)
   const received = Effect.promise(async () => (await fetch(url)).text()).pipe(
     Effect.flatMap(Schema.decodeUnknownEffect(Received))
   )

@@ -14,9 +14,9 @@ export const median = (values: ReadonlyArray<number>): number => {
 }
 
 /** Returns the number of times in milliseconds, their median, their 99th percentile, and the longest. */
-export const summaryOf = (millis: ReadonlyArray<number>) => ({
-  count: millis.length,
-  p50_ms: median(millis),
-  p99_ms: percentile(millis, 0.99),
-  max_ms: percentile(millis, 1)
+export const summaryOf = (times_ms: ReadonlyArray<number>) => ({
+  count: times_ms.length,
+  p50_ms: median(times_ms),
+  p99_ms: percentile(times_ms, 0.99),
+  max_ms: percentile(times_ms, 1)
 })

@@ -1,14 +1,15 @@
 /** The service under measurement: a PostgreSQL of its own in a temporary directory, and the processes on it. */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { ChannelId } from "@messaging-crm/core/Ids"
+import type { ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { start } from "@messaging-crm/server/EmbeddedPostgres"
-import { ConfigProvider, type Duration, Effect, Redacted, type Scope } from "effect"
+import { ConfigProvider, DateTime, type Duration, Effect, Redacted, Schema, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
+import type { ChildProcess } from "node:child_process"
 import { cpus, loadavg } from "node:os"
 import { bundled } from "../../packages/server/testing/Bundle.ts"
 import { folder } from "../../packages/server/testing/Folder.ts"
 import * as Processes from "../../packages/server/testing/Processes.ts"
-
-export type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
 
 /** Starts PostgreSQL in a new directory, both removed with the scope. */
 const postgres = Effect.fnUntraced(function*(settings: Readonly<Record<string, string>>) {
@@ -28,17 +29,61 @@ const postgres = Effect.fnUntraced(function*(settings: Readonly<Record<string, s
   return yield* start({ directory })
 })
 
-/** A cluster without limits on requests, whose webhooks reach this machine. Its servers are not started yet. */
-export const cluster = (servers: number, provider: "cloud" | "mock" = "mock") =>
-  Processes.cluster({
-    servers,
-    provider,
-    environment: {
-      WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
-      LOG_FORMAT: "json",
-      RATE_LIMIT_PER_MINUTE: "1000000",
-      REQUESTS_AT_ONCE: "1000"
-    }
+const unlimited = { LOG_FORMAT: "json", RATE_LIMIT_PER_MINUTE: "1000000", REQUESTS_AT_ONCE: "1000" }
+
+/**
+ * Makes a cluster whose webhooks reach this machine, by default without limits on requests. Its servers are not started
+ * yet; `server` is the first one.
+ */
+export const cluster = Effect.fnUntraced(function*(
+  servers: number,
+  provider: "cloud" | "mock" = "mock",
+  settings: Processes.Environment = unlimited
+) {
+  const environment = { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", ...settings }
+  const made = yield* Processes.cluster({ servers, provider, environment })
+  const [server] = made.servers
+  if (server === undefined) return yield* Effect.die(new Error("There is no server."))
+  return { ...made, server }
+})
+
+export type Cluster = Effect.Success<ReturnType<typeof cluster>>
+
+const Created = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ id: Schema.String }) }))
+
+/** Subscribes a URL to events, and returns the ID of the webhook. */
+export const subscribe = (
+  server: Processes.Server,
+  key: string,
+  url: string,
+  event_types: ReadonlyArray<string> = ["message.received"]
+) =>
+  Processes.request(server, "POST", "/webhooks", { key, json: { url, event_types } }).pipe(
+    Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Created)(text)),
+    Effect.map(({ data }) => data.id)
+  )
+
+/** Makes the event of a text that a person sent. */
+export const messageReceived = (
+  channel_id: string,
+  provider_message_id: string,
+  external_id: string
+): ProviderMessageReceived => ({
+  event: "message_received",
+  channel_id: ChannelId.make(channel_id),
+  provider_message_id,
+  from: { external_id, display_name: "Kim", username: null },
+  type: "text",
+  text: "How are you?",
+  media: null,
+  sent_at: DateTime.makeUnsafe("2026-01-01T12:00:00Z")
+})
+
+/** Waits for the first line that a process prints, and returns it. */
+export const firstLine = (child: ChildProcess) =>
+  Effect.callback<string>((resume) => {
+    child.stdout?.once("data", (data: Buffer) => resume(Effect.succeed(data.toString().trim())))
+    child.once("exit", (code) => resume(Effect.die(new Error(`The process ended with ${code}.`))))
   })
 
 /** Runs a benchmark of the image's program on a new PostgreSQL, prints its results and the machine's as one JSON document, and exits. */

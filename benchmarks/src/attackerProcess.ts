@@ -13,14 +13,14 @@ const { hostname, port } = new URL(target)
 if (hostname !== "127.0.0.1") throw new Error("Attacks are for 127.0.0.1.")
 const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
 
-/** Sends a request and reads its answer to the end, whatever it is. */
+/** Sends a request and reads its response to the end, whatever it is. */
 const send = (options: RequestOptions, body: Uint8Array | string = ""): Promise<void> =>
   new Promise((resolve) => {
-    const asked = request({ agent, hostname, port, ...options }, (answer) => {
-      answer.resume().once("close", resolve)
+    const sent = request({ agent, hostname, port, ...options }, (response) => {
+      response.resume().once("close", resolve)
     })
-    asked.once("error", () => resolve())
-    asked.end(body)
+    sent.once("error", () => resolve())
+    sent.end(body)
   })
 
 /** Does something again and again, so many at a time, with a pause when nothing comes back at all. */

@@ -52,7 +52,7 @@ const options = {
 }
 const chosen = values.workloads?.split(",")
 const measured = workloads.filter(({ name }) => chosen?.includes(name) ?? true)
-const names = Targets.names.filter((name) => name === "ours" || values.against.split(",").includes(name))
+const names = Targets.names.filter((name) => name === "service" || values.against.split(",").includes(name))
 
 /** The statements of a request are counted over so many. */
 const counted = 20
@@ -85,13 +85,13 @@ const measure = Effect.fnUntraced(function*(
     return { target, requests: requests.map((request) => parts(request, `127.0.0.1:${target.port}`, run)) }
   })
   const rounds = yield* Rounds.run(load, runners, { ...options, database_url })
-  const ours = rounds.get("ours") ?? []
+  const of_service = rounds.get("service") ?? []
   return Array.from(rounds, ([name, of_target], index): Tables.Row => ({
     title: workload.title,
     name,
     statements: statements[index] ?? NaN,
     medians: Rounds.medians(of_target),
-    ratio: Rounds.ratio(ours, of_target)
+    ratio: Rounds.ratio(of_service, of_target)
   }))
 })
 

@@ -11,11 +11,11 @@ import { Clock, Effect, Redacted, Ref, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { spawn } from "node:child_process"
 import { createWriteStream } from "node:fs"
-import { mkdtemp, readFile, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
+import { folder } from "../../packages/server/testing/Folder.ts"
 import * as Processes from "../../packages/server/testing/Processes.ts"
 import * as Service from "./Service.ts"
 
@@ -94,11 +94,7 @@ const checksum = SqlClient.SqlClient.use((sql) =>
 const Id = Schema.Struct({ organization: Schema.Struct({ id: Schema.String }) })
 
 const benchmark = Effect.fnUntraced(function*(database_url: string) {
-  const directory = yield* Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-import-"))),
-    (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-  )
-  const file = join(directory, "contacts.csv")
+  const file = join(yield* folder, "contacts.csv")
   yield* write(file)
   const environment = { DATABASE_URL: database_url, PROVIDER: "mock", LOG_LEVEL: "error" }
   yield* Processes.command(["migrate"], environment)

@@ -36,7 +36,7 @@ const benchmark = (database_url: string) =>
     const environment = Targets.environmentOf(database_url)
     yield* Processes.command(["migrate"], environment)
     yield* Effect.promise(() => Population.fill(database_url, contacts))
-    const target = yield* Targets.start("ours", environment)
+    const target = yield* Targets.start("service", environment)
     const load = yield* Load.start
     yield* Targets.pin(load.pid, 1)
     const cursor = yield* Targets.cursorOf(target, 100)

@@ -10,7 +10,6 @@
  * responds with an endless body. Prints one JSON document. Reads `/proc`, so Linux only.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { ChannelId } from "@messaging-crm/core/Ids"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { Clock, DateTime, Effect, Redacted, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
@@ -26,23 +25,14 @@ const events_per_second = 20
 const queued_each = 10_000
 const replayed = 100_000
 
-/** A running server: its cluster, its process, and a function that sends a provider's callback to it. */
+/** A cluster with a running server: its process, and a function that sends a provider's callback to it. */
 interface Running extends Service.Cluster {
-  readonly server: Processes.Server
   readonly pid: number
   readonly callBack: (event: ProviderEvent) => Effect.Effect<void>
 }
 
-const written = (channel_id: string, number: number): ProviderEvent => ({
-  event: "message_received",
-  channel_id: ChannelId.make(channel_id),
-  provider_message_id: `bench-${number}`,
-  from: { external_id: `+49151${5_000_000 + number % 500}`, display_name: "Kim", username: null },
-  type: "text",
-  text: "How are you?",
-  media: null,
-  sent_at: DateTime.makeUnsafe("2026-01-01T12:00:00Z")
-})
+const written = (channel_id: string, number: number) =>
+  Service.messageReceived(channel_id, `bench-${number}`, `+49151${5_000_000 + number % 500}`)
 
 const memory = (pid: number) => Effect.sync(() => Math.round(memoryOf(pid)))
 
@@ -149,16 +139,14 @@ const throughput = Effect.fnUntraced(function*(service: Running, webhooks: numbe
 
 const started = Effect.gen(function*() {
   const cluster = yield* Service.cluster(1)
-  const [server] = cluster.servers
-  if (server === undefined) return yield* Effect.die(new Error("There is no server."))
-  const { child } = yield* Processes.serve(cluster.environment, server)
+  const { child } = yield* Processes.serve(cluster.environment, cluster.server)
   const post = yield* Processes.callbackSender(cluster.environment)
   const callBack = (event: ProviderEvent) =>
     Effect.flatMap(
-      post(server, [event]),
+      post(cluster.server, [event]),
       (status) => status === 200 ? Effect.void : Effect.die(new Error(`A callback was answered with ${status}`))
     )
-  return { ...cluster, server, pid: child.pid ?? 0, callBack } satisfies Running
+  return { ...cluster, pid: child.pid ?? 0, callBack } satisfies Running
 })
 
 const benchmark = Effect.gen(function*() {

@@ -9,9 +9,7 @@
  * so it works on Linux only.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { ChannelId } from "@messaging-crm/core/Ids"
-import type { ProviderEvent } from "@messaging-crm/core/Inbound"
-import { Clock, DateTime, Effect, Redacted, Schedule, Schema } from "effect"
+import { Clock, Effect, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "../../packages/server/testing/Processes.ts"
 import * as Backlog from "./Backlog.ts"
@@ -22,19 +20,6 @@ import * as Statements from "./Statements.ts"
 
 const items = Number(process.argv[2] ?? 6000)
 const warm_up = 600
-
-type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
-
-const Created = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ id: Schema.String }) }))
-
-const subscribe = ({ acme, servers }: Cluster, url: string) =>
-  Processes.request(servers[0] ?? { port: 0, url: "" }, "POST", "/webhooks", {
-    key: acme.key,
-    json: { url, event_types: ["message.received"] }
-  }).pipe(
-    Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Created)(text)),
-    Effect.map(({ data }) => data.id)
-  )
 
 const queued = SqlClient.SqlClient.use((sql) =>
   sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM work`
@@ -75,16 +60,16 @@ const startWorker = Effect.fnUntraced(function*(environment: Processes.Environme
   yield* Effect.addFinalizer(() =>
     Effect.andThen(Effect.sync(() => child.kill("SIGTERM")), Effect.timeoutOption(exited, "10 seconds"))
   )
-  yield* Effect.callback<void>((resume) => void child.stdout?.once("data", () => resume(Effect.void)))
+  yield* Service.firstLine(child)
   return child.pid ?? 0
 })
 
 /** Measures deliveries to a number of webhooks, all due from the start. */
-const deliveries = Effect.fnUntraced(function*(cluster: Cluster, webhooks: number) {
+const deliveries = Effect.fnUntraced(function*(cluster: Service.Cluster, webhooks: number) {
   const endpoint = yield* Endpoint.start
   const ids = yield* Effect.forEach(
     Array.from({ length: webhooks }, (_, index) => index),
-    (index) => subscribe(cluster, `${endpoint.url}/hook/${index}`)
+    (index) => Service.subscribe(cluster.server, cluster.acme.key, `${endpoint.url}/hook/${index}`)
   )
   const pid = yield* startWorker(cluster.environment)
   const { organization_id } = cluster.acme
@@ -103,9 +88,8 @@ const deliveries = Effect.fnUntraced(function*(cluster: Cluster, webhooks: numbe
 }, Effect.scoped)
 
 /** Measures sends to different numbers, all due from the start. */
-const sends = Effect.fnUntraced(function*(cluster: Cluster) {
-  const { acme, servers: [server] } = cluster
-  if (server === undefined) return yield* Effect.die(new Error("There is no server."))
+const sends = Effect.fnUntraced(function*(cluster: Service.Cluster) {
+  const { acme, server } = cluster
   const count = Math.floor(items / 3)
   const start = (number: number) =>
     Processes.request(server, "POST", "/conversations", {
@@ -119,27 +103,16 @@ const sends = Effect.fnUntraced(function*(cluster: Cluster) {
   return yield* measuredWithStatements(pid, count, untilDone)
 }, Effect.scoped)
 
-const messageReceived = (channel_id: string, number: number): ProviderEvent => ({
-  event: "message_received",
-  channel_id: ChannelId.make(channel_id),
-  provider_message_id: `bench-${number}`,
-  from: { external_id: `+49152${5_000_000 + number % 1000}`, display_name: "Kim", username: null },
-  type: "text",
-  text: "How are you?",
-  media: null,
-  sent_at: DateTime.makeUnsafe("2026-01-01T12:00:00Z")
-})
-
 /** Measures inbound messages: `batch` in each callback, `concurrency` callbacks at once. */
-const inbound = Effect.fnUntraced(function*(cluster: Cluster, pid: number, batch: number, concurrency: number) {
-  const { acme, servers: [server] } = cluster
-  if (server === undefined) return yield* Effect.die(new Error("There is no server."))
+const inbound = Effect.fnUntraced(function*(cluster: Service.Cluster, pid: number, batch: number, concurrency: number) {
+  const { acme, server } = cluster
   const callBack = yield* Processes.callbackSender(cluster.environment)
   const first = batch * 1_000_000
+  const messageOf = (number: number) =>
+    Service.messageReceived(acme.channel_id, `bench-${number}`, `+49152${5_000_000 + number % 1000}`)
   const callbacks = Array.from(
     { length: Math.floor(items / batch) },
-    (_, callback) =>
-      Array.from({ length: batch }, (_, index) => messageReceived(acme.channel_id, first + callback * batch + index))
+    (_, callback) => Array.from({ length: batch }, (_, index) => messageOf(first + callback * batch + index))
   )
   yield* SqlClient.SqlClient.use((sql) => sql`VACUUM ANALYZE`)
   return yield* measuredWithStatements(
@@ -151,8 +124,7 @@ const inbound = Effect.fnUntraced(function*(cluster: Cluster, pid: number, batch
 
 const benchmark = Effect.gen(function*() {
   const cluster = yield* Service.cluster(1)
-  const [server] = cluster.servers
-  if (server === undefined) return yield* Effect.die(new Error("There is no server."))
+  const { server } = cluster
   const { child } = yield* Processes.startMain(
     ["serve", "--no-worker", "--port", String(server.port)],
     cluster.environment

@@ -1,9 +1,8 @@
 /**
- * The rows that the requests meet: a number of contacts of one organization, a
- * tenth more of another one, and what belongs to them, generated inside PostgreSQL.
+ * The rows of the measured database: a number of contacts of one organization, a tenth as many of another one, and the
+ * rows that belong to them. PostgreSQL generates them.
  *
- * The same each time but for the moments, which lie before now. Every id follows
- * from what the row is and its number.
+ * Every run has the same rows, except for times, which precede the start. The kind of a row and its number determine its ID.
  */
 import { Scope } from "@messaging-crm/core/ApiKeys"
 import { LifecycleStage } from "@messaging-crm/core/Contacts"

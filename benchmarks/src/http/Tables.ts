@@ -7,12 +7,12 @@ export interface Row {
   readonly name: Name
   readonly statements: number
   readonly medians: Round
-  /** The throughput of ours divided by that of this target. */
+  /** The throughput of the service divided by that of this target. */
   readonly ratio: number
 }
 
 const columns: ReadonlyArray<readonly [string, (row: Row) => string]> = [
-  ["", ({ name, title }) => name === "ours" ? title : ""],
+  ["", ({ name, title }) => name === "service" ? title : ""],
   ["", ({ name }) => name],
   ["Requests a second", ({ medians }) => medians.per_second.toFixed(0)],
   ["p50 (ms)", ({ medians }) => medians.p50_ms.toFixed(1)],
@@ -23,7 +23,7 @@ const columns: ReadonlyArray<readonly [string, (row: Row) => string]> = [
   ["Bytes", ({ medians }) => medians.bytes.toFixed(0)],
   ["Failed", ({ medians }) => String(medians.failed)],
   ["Others (%)", ({ medians }) => medians.others.toFixed(0)],
-  ["Ours : this", ({ name, ratio }) => name === "ours" ? "" : ratio.toFixed(2)]
+  ["Service : this", ({ name, ratio }) => name === "service" ? "" : ratio.toFixed(2)]
 ]
 
 const line = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`

@@ -4,9 +4,10 @@ import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { freePort } from "../../../packages/server/src/dev/FreePort.ts"
 import * as Processes from "../../../packages/server/testing/Processes.ts"
+import * as Service from "../Service.ts"
 import * as Population from "./Population.ts"
 
-export const names = ["ours", "pool", "pipeline"] as const
+export const names = ["service", "pool", "pipeline"] as const
 export type Name = typeof names[number]
 
 export interface Target {
@@ -33,7 +34,7 @@ const settings = { NODE_ENV: "production", RATE_LIMIT_PER_MINUTE: "1000000" }
 const profile = process.env["PROFILE"]
 const profiling = profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` }
 
-const startOurs = Effect.fnUntraced(function*(environment: Processes.Environment) {
+const startService = Effect.fnUntraced(function*(environment: Processes.Environment) {
   const port = yield* freePort
   const { child, exited } = yield* Processes.serveApi({ ...environment, ...settings, ...profiling }, {
     port,
@@ -45,13 +46,9 @@ const startOurs = Effect.fnUntraced(function*(environment: Processes.Environment
   return { pid: child.pid ?? 0, port }
 })
 
-const startPeer = Effect.fnUntraced(function*(DRIVER: string, { DATABASE_URL = "" }: Processes.Environment) {
+const startBaseline = Effect.fnUntraced(function*(DRIVER: string, { DATABASE_URL = "" }: Processes.Environment) {
   const { child } = yield* Processes.start(baseline, [], { ...settings, DATABASE_URL, DRIVER })
-  const line = yield* Effect.callback<string>((resume) => {
-    child.stdout?.once("data", (data: Buffer) => resume(Effect.succeed(data.toString())))
-    child.once("exit", (code) => resume(Effect.die(new Error(`The baseline ended with ${code}.`))))
-  })
-  const { url } = yield* Effect.orDie(Schema.decodeUnknownEffect(Ready)(line))
+  const { url } = yield* Effect.orDie(Schema.decodeUnknownEffect(Ready)(yield* Service.firstLine(child)))
   return { pid: child.pid ?? 0, port: Number(new URL(url).port) }
 })
 
@@ -63,7 +60,7 @@ export const pin = (pid: number, processor: number) =>
 
 /** Starts a program on the first processor. The environment is the service's. It ends with the scope. */
 export const start = Effect.fnUntraced(function*(name: Name, environment: Processes.Environment) {
-  const started = yield* name === "ours" ? startOurs(environment) : startPeer(name, environment)
+  const started = yield* name === "service" ? startService(environment) : startBaseline(name, environment)
   yield* pin(started.pid, 0)
   const target: Target = { name, ...started }
   return target
