@@ -1,0 +1,47 @@
+/** Reads of one contact while writers wait for another. */
+import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Processes from "../../../packages/server/testing/Processes.ts"
+import { summaryOf } from "../Percentiles.ts"
+import type * as Service from "../Service.ts"
+import { shown } from "./Requests.ts"
+
+/** Measures reads while writers wait for a locked row. */
+export const lockedReads = Effect.fnUntraced(function*(cluster: Service.Cluster) {
+  const { acme: { key }, server } = cluster
+  const create = (name: string) =>
+    Effect.flatMap(
+      Processes.request(server, "POST", "/contacts", {
+        key,
+        json: { first_name: name },
+        idempotency_key: `held-${name}`
+      }),
+      shown
+    )
+  const [held, other] = [yield* create("held"), yield* create("other")]
+  const sql = yield* SqlClient.SqlClient
+  const hold = sql.withTransaction(
+    Effect.andThen(sql`SELECT id FROM contacts WHERE id = ${held.id} FOR UPDATE`, Effect.sleep("1 second"))
+  )
+  const read = Effect.gen(function*() {
+    const begun = yield* Clock.currentTimeMillis
+    yield* Processes.request(server, "GET", `/contacts/${other.id}`, { key })
+    return (yield* Clock.currentTimeMillis) - begun
+  })
+  const edit = (number: number) =>
+    Processes.request(server, "PATCH", `/contacts/${held.id}`, {
+      key,
+      json: { city: `${number}` },
+      idempotency_key: `held-edit-${number}`
+    })
+  const sample = Effect.forEach(Array.from({ length: 8 }, (_, n) => n), () => Effect.replicateEffect(read, 150), {
+    concurrency: "unbounded"
+  })
+  const without_lock = summaryOf((yield* sample).flat())
+  const [, , during_lock] = yield* Effect.all([
+    Effect.replicateEffect(hold, 4, { discard: true }),
+    Effect.forEach(Array.from({ length: 12 }, (_, n) => n), edit, { concurrency: "unbounded" }),
+    sample
+  ], { concurrency: "unbounded" })
+  return { without_lock, during_lock: summaryOf(during_lock.flat()) }
+})
