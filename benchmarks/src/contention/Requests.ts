@@ -1,4 +1,4 @@
-/** What the measurements of concurrent writers share: servers in turn, and the resources of responses. */
+/** The parts that the measurements of concurrent writers share: servers in turn, and the resources of responses. */
 import { Effect, Schema } from "effect"
 import type * as Processes from "../../../packages/server/testing/Processes.ts"
 import type * as Service from "../Service.ts"

@@ -1,4 +1,4 @@
-/** What a client of HTTP/1.1 needs to know of a response before its body. */
+/** The head of an HTTP/1.1 response. */
 
 /** Reads the head of a response once it is complete. `length` is that of the whole response. */
 export const headOf = (response: Buffer) => {
