@@ -76,7 +76,10 @@ it.live(
       const states = Effect.flatMap(run(["list"]), ({ stdout }) => decode(States, stdout))
 
       assert.include(yield* rejected(setToken, token), "Add --account and --app")
-      assert.include(yield* rejected([...setToken, "--app", app_id], token), "--app requires --account. Set both.")
+      assert.include(
+        yield* rejected([...setToken, "--app", app_id], token),
+        "require both --account and --app. Set both."
+      )
       assert.include(yield* rejected([...setToken, ...names], "an old token"), "visible ASCII")
       assert.include(
         yield* rejected([...setToken, ...names], "swordfish"),

@@ -96,7 +96,7 @@ describe("a provider over HTTP", () => {
       }).pipe(Effect.provide(network(nobody)))
     }))
 
-  it.live("is busy if the connection is refused, and has an unknown outcome if the response is lost", () =>
+  it.live("is busy if the connection is refused, and has an unknown outcome if the response is lost or invalid", () =>
     Effect.gen(function*() {
       const nobody = `http://127.0.0.1:${yield* freePort}`
       const rejected = yield* Effect.provide(outcome(delivery(1, "+49151")), RemoteMock.layer(nobody))

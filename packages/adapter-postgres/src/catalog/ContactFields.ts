@@ -2,22 +2,25 @@ import { ContactField, ContactFieldStore } from "@messaging-crm/core/ContactFiel
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At } from "../database/Columns.ts"
+import { At, columnsOf } from "../database/Columns.ts"
 import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { rows } from "../database/Rows.ts"
 
-const fields = rows(Schema.Struct({ ...ContactField.fields, organization_id: OrganizationId, created_at: At }))
+const Row = Schema.Struct({ ...ContactField.fields, organization_id: OrganizationId, created_at: At })
+const fields = rows(Row)
 
 /** Layer that reads contact fields in PostgreSQL. */
 export const layer = Layer.effect(
   ContactFieldStore,
   SqlClient.SqlClient.useSync((sql) => {
+    const columns = sql.literal(columnsOf(Row))
+
     // Every write of custom values reads the same rows.
     const list = LookupBatcher.make(
       sql,
       Effect.fnUntraced(function*(organization_ids: ReadonlyArray<OrganizationId>) {
         const found = yield* fields(sql`
-          SELECT organization_id, id, key, name, type, options, created_at
+          SELECT ${columns}
           FROM contact_fields
           WHERE organization_id = ANY(${Array.from(new Set(organization_ids))}::uuid[])
           ORDER BY created_at, id

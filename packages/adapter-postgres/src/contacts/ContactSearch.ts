@@ -85,7 +85,8 @@ const newest_max = 1500
  *
  * Most such pages are filled, and this read costs less than the start of `find_contacts`. It reads nothing for a tag with
  * at most 20 contacts, which the function looks up: a limit of 0 costs less than a condition, which makes PostgreSQL copy
- * each row. For the same reason only the contacts of the page are read in full, at the place where the others were checked.
+ * each row. For the same reason, only the contacts of the page are read in full, by their `ctid`, which cannot change within
+ * the statement's snapshot.
  */
 export const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> | null => {
   const { columns, match, organization_id, page } = selected
@@ -101,7 +102,7 @@ export const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Stat
   return sql`
     SELECT ${sql.literal(columns)}
     FROM (
-      SELECT c.ctid AS place, c.updated_at, c.id, c.tags, c.lifecycle_stage
+      SELECT c.ctid AS row_id, c.updated_at, c.id, c.tags, c.lifecycle_stage
       FROM contacts c
       WHERE c.organization_id = ${organization_id} AND ${isIndexed} AND ${isOnPage(sql, selected)}
       ORDER BY c.updated_at DESC, c.id DESC
@@ -109,7 +110,7 @@ export const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Stat
         SELECT FROM contact_tags WHERE organization_id = ${organization_id} AND tag_id = ${tag_id} OFFSET 20
       )::integer
     ) newest
-    JOIN contacts c ON c.ctid = newest.place
+    JOIN contacts c ON c.ctid = newest.row_id AND c.organization_id = ${organization_id} AND c.id = newest.id
     WHERE newest.tags @> ${json([{ id: tag_id }])}::jsonb AND ${isInStage}
     ORDER BY newest.updated_at DESC, newest.id DESC
     LIMIT ${page.size}

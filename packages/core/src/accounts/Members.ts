@@ -90,6 +90,7 @@ export const unlessLeft = (found: Option.Option<MemberRow>): Option.Option<Membe
 /** The roles of members who can have API keys (contract §4.2). */
 export const key_roles: ReadonlyArray<Role> = ["owner", "admin"]
 
+/** Returns whether a member of this role can create and have API keys (contract §4.2). */
 export const mayHoldKeys = (role: Role): boolean => key_roles.includes(role)
 
 /** Returns the columns of a new member. */

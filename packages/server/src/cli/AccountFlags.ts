@@ -45,7 +45,9 @@ type GivenIds = { readonly [Name in keyof typeof ids]: Option.Option<string> }
 export const readAccountIds = Effect.fnUntraced(function*({ account, app, page }: GivenIds) {
   if ([account, app, page].every(Option.isNone)) return Option.none<AccountIds>()
   if (Option.isNone(account) || Option.isNone(app)) {
-    return yield* new Admin.Rejected({ message: "--account requires --app, and --app requires --account. Set both." })
+    return yield* new Admin.Rejected({
+      message: "--account, --app, and --page require both --account and --app. Set both."
+    })
   }
   const input = { account_id: account.value, app_id: app.value, page_id: Option.getOrNull(page) }
   return Option.some(yield* Admin.typed(AccountIds, input))

@@ -32,6 +32,7 @@ export interface Setting<A> {
   readonly secret?: boolean
 }
 
+/** A setting that has a value if it is not set. */
 export interface SettingWithDefault<A> extends Setting<A> {
   readonly fallback: A
 }
@@ -65,7 +66,7 @@ const networkList = (text: string) => networks(text.split(",").map((network) => 
 
 const setting = <A>(value: Setting<A>): Setting<A> => value
 
-/** Makes a setting with the same default everywhere, which its description names. */
+/** Makes a setting with a default, which its description names. A command can override it. */
 export const withDefault = <A extends number | string>(
   fallback: NoInfer<A>,
   value: Omit<Setting<A>, "otherwise">
