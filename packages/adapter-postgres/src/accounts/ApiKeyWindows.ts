@@ -2,20 +2,17 @@
  * Finds the keys that requests present, and counts their requests.
  *
  * The count is one statement, so that check and count are atomic and use the database's clock. With a full disk it
- * fails, and reads must still work: then the statement only finds the key, and this process counts its requests. The
- * process retries the count in the database once per second: each attempt adds to the database's log, which can be on
- * the same disk.
+ * fails, and reads must still work: then the statement only finds the key, and `LocalWindows.ts` counts its requests.
  */
 import { Scope, window_seconds } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { key_roles } from "@messaging-crm/core/Members"
-import type { Timestamp } from "@messaging-crm/core/Timestamps"
-import { Cause, DateTime, Effect, Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import { At } from "../database/Columns.ts"
 import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { rows } from "../database/Rows.ts"
-import { isRejection } from "../database/Writable.ts"
+import { orLocally, type Presented } from "./LocalWindows.ts"
 
 const MeteredRow = Schema.Struct({
   place: Schema.Int,
@@ -32,15 +29,6 @@ export type MeteredRow = typeof MeteredRow.Type
 
 const metered = rows(MeteredRow)
 
-/** A key that a request presents. */
-interface Presented {
-  readonly digest: string
-  /** The maximum number of requests in a window. */
-  readonly limit: number
-}
-
-const pause_seconds = 1
-
 /** The key of a presented digest, if it may be used. */
 const usable = `
   SELECT k.id, k.organization_id, k.created_by, k.scopes
@@ -50,20 +38,6 @@ const usable = `
     AND m.left_at IS NULL AND m.role IN (${key_roles.map((role) => `'${role}'`).join(", ")})
   LIMIT 1
 `
-
-/** Counts requests in this process. A window ends by the database's clock, as in the database. */
-const countLocally =
-  (windows: Map<ApiKeyId, { readonly ends_at: Timestamp; count: number }>) =>
-  ({ limit }: Presented) =>
-  (found: MeteredRow): MeteredRow => {
-    const { key_id, now } = found
-    const known = windows.get(key_id)
-    const isOpen = known !== undefined && DateTime.isLessThan(now, known.ends_at)
-    const window = isOpen ? known : { ends_at: DateTime.add(now, { seconds: window_seconds }), count: 0 }
-    if (!isOpen) windows.set(key_id, window)
-    window.count = Math.min(window.count + 1, limit + 1)
-    return { ...found, count: window.count, window_ends_at: window.ends_at }
-  }
 
 /** Returns the function that finds a presented key and counts the request. */
 export const make = (sql: SqlClient.SqlClient) => {
@@ -119,36 +93,5 @@ export const make = (sql: SqlClient.SqlClient) => {
     `
   )
 
-  const windows = new Map<ApiKeyId, { readonly ends_at: Timestamp; count: number }>()
-  const countHere = countLocally(windows)
-  let isRejected = false
-  /** When the database counts again; null until its clock is known. */
-  let tries_at: Timestamp | null = null
-
-  const resumeIfDue = ({ now }: MeteredRow) => {
-    tries_at ??= DateTime.add(now, { seconds: pause_seconds })
-    if (DateTime.isLessThan(now, tries_at)) return
-    isRejected = false
-    tries_at = null
-  }
-
-  const findAndCount = (presented: Presented) =>
-    Effect.map(
-      find(presented),
-      Option.map((found) => {
-        resumeIfDue(found)
-        return countHere(presented)(found)
-      })
-    )
-
-  return (presented: Presented): Effect.Effect<Option.Option<MeteredRow>> =>
-    Effect.suspend(() =>
-      isRejected
-        ? findAndCount(presented)
-        : Effect.catchCause(count(presented), (cause) => {
-          if (!isRejection(Cause.squash(cause))) return Effect.failCause(cause)
-          isRejected = true
-          return findAndCount(presented)
-        })
-    )
+  return orLocally(count, find)
 }

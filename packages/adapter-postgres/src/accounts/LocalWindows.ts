@@ -1,0 +1,79 @@
+/**
+ * Counts the requests of API keys in this process while the database rejects writes, such as with a full disk.
+ *
+ * The process retries the count in the database once per second: each attempt adds to the database's log, which can be on
+ * the same disk.
+ */
+import { window_seconds } from "@messaging-crm/core/ApiKeys"
+import type { ApiKeyId } from "@messaging-crm/core/Ids"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import { Cause, DateTime, Effect, Option } from "effect"
+import { isRejection } from "../database/Writable.ts"
+
+/** A key that a request presents. */
+export interface Presented {
+  readonly digest: string
+  /** The maximum number of requests in a window. */
+  readonly limit: number
+}
+
+/** A key with its window, and the time of the database. */
+interface Metered {
+  readonly key_id: ApiKeyId
+  readonly count: number
+  readonly window_ends_at: Timestamp
+  readonly now: Timestamp
+}
+
+type Lookup<Row> = (presented: Presented) => Effect.Effect<Option.Option<Row>>
+
+const pause_seconds = 1
+
+/** Makes a function that counts requests in this process. A window ends by the database's clock, as in the database. */
+const makeWindows = () => {
+  const windows = new Map<ApiKeyId, { readonly ends_at: Timestamp; count: number }>()
+  return <Row extends Metered>(found: Row, limit: number): Row => {
+    const { key_id, now } = found
+    const known = windows.get(key_id)
+    const isOpen = known !== undefined && DateTime.isLessThan(now, known.ends_at)
+    const window = isOpen ? known : { ends_at: DateTime.add(now, { seconds: window_seconds }), count: 0 }
+    if (!isOpen) windows.set(key_id, window)
+    window.count = Math.min(window.count + 1, limit + 1)
+    return { ...found, count: window.count, window_ends_at: window.ends_at }
+  }
+}
+
+/** Returns `count`, but with the windows of this process while the database rejects it. Then `find` finds the key. */
+export const orLocally = <Row extends Metered>(count: Lookup<Row>, find: Lookup<Row>): Lookup<Row> => {
+  const countHere = makeWindows()
+  let isRejected = false
+  /** When the database counts again; null until its clock is known. */
+  let tries_at: Timestamp | null = null
+
+  const resumeIfDue = (now: Timestamp) => {
+    tries_at ??= DateTime.add(now, { seconds: pause_seconds })
+    if (DateTime.isLessThan(now, tries_at)) return
+    isRejected = false
+    tries_at = null
+  }
+
+  const findAndCount = (presented: Presented) =>
+    Effect.map(
+      find(presented),
+      Option.map((found) => {
+        resumeIfDue(found.now)
+        return countHere(found, presented.limit)
+      })
+    )
+
+  return (presented) =>
+    Effect.suspend(() =>
+      isRejected
+        ? findAndCount(presented)
+        : Effect.catchCause(count(presented), (cause) => {
+          if (!isRejection(Cause.squash(cause))) return Effect.failCause(cause)
+          isRejected = true
+          return findAndCount(presented)
+        })
+    )
+}
