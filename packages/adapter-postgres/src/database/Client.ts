@@ -64,7 +64,7 @@ const attributesOf = (
   ...(others.length === 0 ? [["server.address", host], ["server.port", port]] as const : [])
 ]
 
-/** PostgreSQL answers `COMMIT` with `ROLLBACK` where a statement before it had failed. */
+/** PostgreSQL responds to `COMMIT` with `ROLLBACK` if an earlier statement failed. */
 const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
   Effect.flatMap(connection.executeRaw("COMMIT", []), (result) => {
     // The cast is safe, because every connection here is one of the driver's.
@@ -166,7 +166,7 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
  * at the first statement, to the first host of the URL that accepts writes. Half of
  * the connections, but at least 2, are reserved for commits, and a quarter for searches.
  *
- * A connection on which a statement is not answered is replaced after 8 to 9
+ * A connection on which a statement gets no response is replaced after 8 to 9
  * seconds, and its statements fail with a `ConnectionError`: see `StatementDeadline`.
  */
 export const layer = (options: Options): Layer.Layer<SqlClient.SqlClient | CommitConnections | SearchConnections> =>

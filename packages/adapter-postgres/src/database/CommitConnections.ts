@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 /**
  * A client whose connections are used for commits only, one statement at a time.
  *
- * Statements that share a connection are answered in order, so a commit that waits
+ * Statements that share a connection complete in order, so a commit that waits
  * for a lock or for the disk would delay the reads behind it. Here it delays
  * nothing else. After 2 seconds of waiting for a lock a statement fails with a
  * `LockTimeoutError`.

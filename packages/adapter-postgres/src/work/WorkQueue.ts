@@ -3,19 +3,22 @@
  *
  * A lane is a queue of its own: the sends of a conversation, or the deliveries of a
  * webhook. Its row in `work_lanes` is the lock under which its items are claimed, so
- * that its cap is never exceeded. The row has three states:
+ * that its cap is never exceeded.
  *
- * - Open: a claim checks the lane at `next_due`. It then stays open, becomes closed if
- *   it has no item to give out before a claimed one is settled, or becomes empty.
- * - Closed (`closed`): settling an item of the lane opens it. A fifo lane is closed
- *   while it has items. Another lane is closed if it is full and a claim has just
- *   claimed some of its items, so that their settlements are sure to see `closed`.
- * - Empty (`emptied_at`): no item waits. A commit that adds an item opens the lane.
- *   After 15 seconds a sweep deletes the lane, or opens it if it has items.
+ * | State | Event | Next state |
+ * | --- | --- | --- |
+ * | none | a commit adds an item | open |
+ * | open | a claim finds the lane at `next_due` | open, closed, or empty |
+ * | closed (`closed`) | an item is settled, or a sweep ends its lease | open |
+ * | empty (`emptied_at`) | a commit adds an item | open |
+ * | empty for 15 seconds | a sweep | deleted, or open if it has items |
  *
- * Only claims (`claim_work.sql`) decide which items are given out. Commits
- * (`Commit/Work.ts`) lock a lane only to open or throttle it: one that is open or
- * closed needs no lock for another item.
+ * A claim closes a fifo lane that has items. It closes another lane that is full and
+ * of which it has just claimed items, so that their settlements are sure to see
+ * `closed`. A lane without waiting items becomes empty.
+ *
+ * Only `claim_work.sql` claims items. Commits (`Commit/Work.ts`) lock a lane only to
+ * open or throttle it: one that is open or closed needs no lock for another item.
  *
  * A commit decides this by its snapshot, while a concurrent claim may find the lane
  * empty. So an empty lane is checked again after 100 ms and after one second. A

@@ -3,6 +3,7 @@ import { fullBodyOf, type RaisedEvent } from "@messaging-crm/core/Changes"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { anyNumber, type CommitRequest, type Owned, type Part, type Traced, type Values } from "./Part.ts"
 
+/** Fails the newest pending deliveries of disabled webhooks, up to a limit for each. */
 export const abandoned = ({ json, parameter }: Values, { changes, organization_id }: CommitRequest): Part => ({
   name: "deliveries_abandoned",
   body: `

@@ -52,11 +52,13 @@ const byKey = <Row extends Owned<Keyed>>(rows: ReadonlyArray<Row>): Map<string, 
 const inOrder = <Row>(keyed: ReadonlyMap<string, Row>): ReadonlyArray<Row> =>
   Array.from(keyed).toSorted(([a], [b]) => a < b ? -1 : 1).map(([, row]) => row)
 
+/** Groups rows by table, in the order of locks. */
 export const byTable = <Row extends { readonly table: Table }>(
   rows: ReadonlyArray<Row>
 ): ReadonlyArray<[Table, ReadonlyArray<Row>]> =>
   inLockOrder(Array.from(Map.groupBy(rows, ({ table }) => table)), ([table]) => table)
 
+/** Locks rows, and requires that each still has its version. */
 export const expected = (
   values: Values,
   [table, rows]: [Table, ReadonlyArray<Owned<Expectation>>]
@@ -78,6 +80,7 @@ export const expected = (
   }
 }
 
+/** Deletes the rows that still exist. */
 export const removed = (values: Values, [table, rows]: [Table, ReadonlyArray<Owned<Removal>>]): Part => {
   const { json } = values
   const name = `${table.name}_removed`
@@ -189,6 +192,7 @@ export const updated = (
   }
 }
 
+/** Inserts rows of the same columns. */
 export const inserted = ({ json, parameter }: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part => {
   const name = `${table.name}_inserted`
   const columns = Object.keys(rows[0] ?? {}).join(", ")
