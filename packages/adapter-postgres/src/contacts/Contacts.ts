@@ -8,6 +8,7 @@ import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { rows, selection } from "../database/Rows.ts"
 import * as Searches from "../database/Searches.ts"
 import * as Audit from "../work/Audit.ts"
+import { insertTags, insertTexts } from "../work/Commit/Contacts.ts"
 import * as Search from "./ContactSearch.ts"
 
 const Row = Schema.Struct({
@@ -75,28 +76,22 @@ export const layer = Layer.effect(
     // Ordered by id, so that concurrent imports of the same contacts do not deadlock.
     const insertNew = (
       organization_id: OrganizationId,
-      contacts: ReadonlyArray<Contact>,
+      imported: ReadonlyArray<Contact>,
       records: ReadonlyArray<AuditRecord>
     ) => {
-      const rows = contacts.map((contact) => ({ ...contact, ...keysOf(contact) }))
+      const values = imported.map((contact) => ({ ...contact, ...keysOf(contact) }))
       const columns = sql.literal([...insertable, "search_text", "email_key"].join(", "))
       return Effect.map(
         inserted(sql`
         WITH inserted AS (
           INSERT INTO contacts (organization_id, ${columns})
           SELECT ${organization_id}::uuid, ${columns}
-          FROM jsonb_populate_recordset(NULL::contacts, ${json(rows)})
+          FROM jsonb_populate_recordset(NULL::contacts, ${json(values)})
           ORDER BY id
           ON CONFLICT DO NOTHING
-          RETURNING id, search_text, tags
-        ), found_by AS (
-          INSERT INTO contact_texts (organization_id, contact_id, search_text)
-          SELECT ${organization_id}::uuid, id, search_text
-          FROM inserted
-        ), tagged AS (
-          INSERT INTO contact_tags (organization_id, contact_id, tag_id)
-          SELECT ${organization_id}::uuid, id, (tag ->> 'id')::uuid
-          FROM inserted, jsonb_array_elements(tags) AS tag
+          RETURNING organization_id, id, search_text, tags
+        ), found_by AS (${sql.literal(insertTexts("inserted"))}
+        ), tagged AS (${sql.literal(insertTags("inserted"))}
         ), audited AS (
           ${sql.literal(Audit.insert)}(NULL::audit_records, ${
           json(records.map((record) => ({ ...record, organization_id })))
@@ -115,14 +110,14 @@ export const layer = Layer.effect(
       load: (organization_id, id) => load({ organization_id, id }),
       list: (organization_id, match, page) => {
         const selected = { columns: list.columns, organization_id, match, page }
-        const readAll = (sql: SqlClient.SqlClient) => list.rows(Search.pageOf(sql, selected))
-        const read = (sql: SqlClient.SqlClient) => {
-          const newest = Search.newestPageOf(sql, selected)
+        const readAll = (client: SqlClient.SqlClient) => list.rows(Search.pageOf(client, selected))
+        const read = (client: SqlClient.SqlClient) => {
+          const newest = Search.newestPageOf(client, selected)
           return newest === null
-            ? readAll(sql)
+            ? readAll(client)
             : Effect.flatMap(
               list.rows(newest),
-              (found) => found.length === page.size ? Effect.succeed(found) : readAll(sql)
+              (found) => found.length === page.size ? Effect.succeed(found) : readAll(client)
             )
         }
         return Search.isSearch(match) ? search(organization_id, read) : Effect.orDie(readAll(sql))

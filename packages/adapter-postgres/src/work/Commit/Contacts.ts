@@ -55,6 +55,16 @@ export const shapeOf = (updates: ReadonlyArray<Update>): ReadonlyArray<boolean> 
     updates.some(({ set, table }) => table === ContactRows.table && column in set)
   )
 
+/** Returns the text that inserts the search texts of the contacts in an expression. */
+export const insertTexts = (contacts: string): string => `
+  INSERT INTO contact_texts (organization_id, contact_id, search_text)
+  SELECT organization_id, id, search_text FROM ${contacts}`
+
+/** Returns the text that inserts the tags of the contacts in an expression. */
+export const insertTags = (contacts: string): string => `
+  INSERT INTO contact_tags (organization_id, contact_id, tag_id)
+  SELECT organization_id, id, (tag ->> 'id')::uuid FROM ${contacts}, jsonb_array_elements(tags) AS tag`
+
 /** Inserts the search text and tags of new contacts. */
 export const copiesInserted = (
   { json }: Values,
@@ -69,21 +79,15 @@ export const copiesInserted = (
     requires: anyNumber("contacts_described")
   }, {
     name: "contacts_indexed",
-    body: `
-    INSERT INTO contact_texts (organization_id, contact_id, search_text)
-    SELECT organization_id, id, search_text FROM contacts_described
-    RETURNING 1`,
+    body: `${insertTexts("contacts_described")} RETURNING 1`,
     requires: anyNumber("contacts_indexed")
   }, {
     name: "contacts_first_tagged",
-    body: `
-    INSERT INTO contact_tags (organization_id, contact_id, tag_id)
-    SELECT c.organization_id, c.id, (tag ->> 'id')::uuid
-    FROM contacts_described c, jsonb_array_elements(c.tags) AS tag
-    RETURNING 1`,
+    body: `${insertTags("contacts_described")} RETURNING 1`,
     requires: anyNumber("contacts_first_tagged")
   }]
 
+/** Inserts network IDs of identities, except those that exist. */
 export const aliased = ({ json }: Values, aliases: ReadonlyArray<Owned<Alias>>): Part => ({
   name: "aliases_inserted",
   body: `
