@@ -54,7 +54,7 @@ const threads = rows(Schema.Struct({
 }))
 
 /** The columns that do not belong to the conversation itself. */
-const joined: Readonly<Record<string, string>> = {
+const sources: Readonly<Record<string, string>> = {
   channel_type: "h.type",
   first_name: "c.first_name",
   last_name: "c.last_name",
@@ -64,10 +64,10 @@ const joined: Readonly<Record<string, string>> = {
 }
 
 /** The same columns for a thread that is looked up by the type of its channel. */
-const joinedPairs = Object.entries({ ...joined, channel_type: "k.channel_type" })
+const joinedPairs = Object.entries({ ...sources, channel_type: "k.channel_type" })
   .map(([column, source]) => `'${column}', ${source}`).join(", ")
 
-const list = selection(Row, (column) => joined[column] ?? `v.${column}`)
+const list = selection(Row, (column) => sources[column] ?? `v.${column}`)
 
 /** The joins with which a conversation `v` is read. */
 const joins = `
@@ -158,8 +158,8 @@ export const layer = Layer.effect(
       const on = (channel: string) => channel_id === null ? [] : [sql`${sql.literal(channel)} = ${channel_id}`]
       if (contact_id !== null) {
         // `OFFSET 0` keeps the planner from reading the index in the list's order.
-        const threads = sql`(${threadsOf(sql, organization_id, contact_id, "*")} OFFSET 0)`
-        return sql`(${selectFrom(threads, "", ...on("v.channel_id"))})`
+        const ofContact = sql`(${threadsOf(sql, organization_id, contact_id, "*")} OFFSET 0)`
+        return sql`(${selectFrom(ofContact, "", ...on("v.channel_id"))})`
       }
       if (assigned_user_id === null && unassigned === null) return sql`(${selectFrom(all, "", ...on("v.channel_id"))})`
       const ofChannel = selectFrom(all, "v.assigned_user_id, v.channel_id, v.status,", sql`v.channel_id = h.id`)
