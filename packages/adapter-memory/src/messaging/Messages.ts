@@ -7,7 +7,7 @@ import {
   ProviderMessageRows
 } from "@messaging-crm/core/Messages"
 import { DateTime, Layer, Option, Struct } from "effect"
-import { page } from "../world/Order.ts"
+import { page, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -43,7 +43,7 @@ export const layer = Layer.effect(
           page(
             Table.all(tables, MessageRows, organization_id).filter((row) => row.conversation_id === conversation_id),
             request,
-            ({ created_at: at, id }) => ({ at, id })
+            positionOf
           ).map(toMessage)
         ),
       purgeEarlyUpdates: (before, limit) =>

@@ -8,7 +8,7 @@ import { SendRows } from "@messaging-crm/core/Sends"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { HashMap, Layer, Option } from "effect"
 import { EventRows, IdempotencyRows, withoutResource } from "../work/OwnRows.ts"
-import { page } from "../world/Order.ts"
+import { page, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { type CallbackRow, World } from "../world/World.ts"
 import { toRow } from "./Conversations.ts"
@@ -18,28 +18,40 @@ const decoder = new TextDecoder()
 const threadsOf = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId) =>
   Table.all(tables, ConversationRows, owner).filter((thread) => thread.contact_id === contact_id)
 
-const eraseCopies = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): Table.Tables => {
-  const threads = threadsOf(tables, owner, contact_id)
-  const mentions = (body: string) => [contact_id, ...threads.map(({ id }) => id)].some((id) => body.includes(id))
-  const events = new Set(Table.all(tables, EventRows, owner).flatMap(({ body, id }) => mentions(body) ? [id] : []))
-  const withResource = Table.all(tables, EventRows, owner).filter((event) => event.contact_id === contact_id)
+/** Removes the records of the requests of which a response contains the contact's ID. */
+const eraseRecords = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): Table.Tables => {
   const records = Table.all(tables, IdempotencyRows, owner)
   const requests = new Set(
     records.flatMap(({ body, fingerprint }) =>
       body !== null && decoder.decode(body).includes(contact_id) ? [fingerprint] : []
     )
   )
-  const erased = records.filter(({ fingerprint }) => requests.has(fingerprint))
-  const deliveries = Table.all(tables, WebhookDeliveryRows, owner).filter(({ event_id }) => events.has(event_id))
-  const left = withResource.reduce(
-    (some, { id }) => Table.change(some, EventRows, owner, id, (event) => ({ ...event, ...withoutResource })),
-    erased.reduce((some, { key }) => Table.remove(some, IdempotencyRows, owner, key), tables)
-  )
-  return deliveries.reduce(
-    (some, { id }) => Table.change(some, WebhookDeliveryRows, owner, id, (row) => ({ ...row, response_body: null })),
-    left
+  return records.filter(({ fingerprint }) => requests.has(fingerprint)).reduce(
+    (some, { key }) => Table.remove(some, IdempotencyRows, owner, key),
+    tables
   )
 }
+
+const eraseResources = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): Table.Tables =>
+  Table.all(tables, EventRows, owner).filter((event) => event.contact_id === contact_id).reduce(
+    (some, { id }) => Table.change(some, EventRows, owner, id, (event) => ({ ...event, ...withoutResource })),
+    tables
+  )
+
+/** Erases the responses to the events that name the contact or one of its conversations. */
+const eraseResponses = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): Table.Tables => {
+  const names = [contact_id, ...threadsOf(tables, owner, contact_id).map(({ id }) => id)]
+  const events = new Set(
+    Table.all(tables, EventRows, owner).flatMap(({ body, id }) => names.some((name) => body.includes(name)) ? [id] : [])
+  )
+  return Table.all(tables, WebhookDeliveryRows, owner).filter(({ event_id }) => events.has(event_id)).reduce(
+    (some, { id }) => Table.change(some, WebhookDeliveryRows, owner, id, (row) => ({ ...row, response_body: null })),
+    tables
+  )
+}
+
+const eraseCopies = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): Table.Tables =>
+  [eraseRecords, eraseResources, eraseResponses].reduce((left, erase) => erase(left, owner, contact_id), tables)
 
 /** Layer that exports and erases people in the in-memory world. */
 export const layer = Layer.effect(
@@ -64,7 +76,7 @@ export const layer = Layer.effect(
           page(
             Table.all(tables, SendRows, organization_id).filter((send) => send.conversation_id === conversation_id),
             request,
-            ({ created_at: at, id }) => ({ at, id })
+            positionOf
           )
         ),
       messages: (organization_id, conversation_id, request) =>
@@ -72,7 +84,7 @@ export const layer = Layer.effect(
           page(
             Table.all(tables, MessageRows, organization_id).filter((row) => row.conversation_id === conversation_id),
             request,
-            ({ created_at: at, id }) => ({ at, id })
+            positionOf
           )
         ),
       eraseCopies: (organization_id, contact_id) =>

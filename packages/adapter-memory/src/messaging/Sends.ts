@@ -4,7 +4,7 @@ import { ConversationRows } from "@messaging-crm/core/Conversations"
 import { MemberRows } from "@messaging-crm/core/Members"
 import { SendRows, SendStore, toSend } from "@messaging-crm/core/Sends"
 import { DateTime, Layer, Option, Struct } from "effect"
-import { page } from "../world/Order.ts"
+import { page, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -23,7 +23,7 @@ export const layer = Layer.effect(
               (created_since === null || DateTime.isGreaterThanOrEqualTo(send.created_at, created_since))
             ),
             request,
-            ({ created_at, id }) => ({ at: created_at, id })
+            positionOf
           ).map(toSend)
         ),
       load: (organization_id, id) =>

@@ -2,7 +2,7 @@ import { EventStore, type ListedEvent, type StoredEvent } from "@messaging-crm/c
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { DateTime, Layer, Struct } from "effect"
 import { type EventColumns, EventRows } from "../work/OwnRows.ts"
-import { byAge, page } from "../world/Order.ts"
+import { byAge, page, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -22,7 +22,7 @@ export const layer = Layer.effect(
               (since === null || DateTime.isGreaterThanOrEqualTo(created_at, since))
             ),
             request,
-            ({ created_at: at, id }) => ({ at, id })
+            positionOf
           ).map(listed)
         ),
       next: (organization_id, { types, until }, { after, size }) =>

@@ -73,14 +73,15 @@ const updated = (tables: Table.Tables, owner: OrganizationId, update: Changes.Up
     const { key, set, version } = update
     const row = yield* Table.get(tables, update, owner, Table.keyOf(update, key))
     if (row.version !== version) return yield* Option.none()
-    const [before, next]: ReadonlyArray<Readonly<Record<string, unknown>>> = [{ ...row }, { ...row, ...set }]
+    const before: Readonly<Record<string, unknown>> = { ...row }
+    const next: Readonly<Record<string, unknown>> = { ...row, ...set }
     const { activity } = update.table
     const times = activity === null ? {} : { [activity.latest]: "at", ...activity.moved }
     return yield* Table.put(tables, update, owner, {
       ...next,
       ...Record.map(times, (_, column) => {
-        const time = timeOf(next?.[column])
-        return time === null ? null : latest(timeOf(before?.[column]), time)
+        const time = timeOf(next[column])
+        return time === null ? null : latest(timeOf(before[column]), time)
       }),
       version: version + 1
     })

@@ -11,7 +11,8 @@ interface Made {
   readonly created_at: Timestamp
 }
 
-const positionOf = ({ created_at: at, id }: Made): Position => ({ at, id })
+/** Returns the position of a row in the order of creation. */
+export const positionOf = ({ created_at: at, id }: Made): Position => ({ at, id })
 
 /** Orders rows by their positions, the oldest first. */
 export const oldestFirst = <Row>(position: (row: Row) => Position) => (a: Row, b: Row): number =>

@@ -162,11 +162,11 @@ export const change = <Columns extends object>(
   of: TableRef<Columns>,
   owner: OrganizationId,
   key: string,
-  change: (row: Row<Columns>) => Row<Columns>
+  changeRow: (row: Row<Columns>) => Row<Columns>
 ): Tables =>
   Option.match(get(tables, of, owner, key), {
     onNone: () => tables,
-    onSome: (row) => Option.getOrThrow(put(tables, of, owner, change(row)))
+    onSome: (row) => Option.getOrThrow(put(tables, of, owner, changeRow(row)))
   })
 
 /** Removes at most `limit` old rows of any owner. Returns the removed rows and the remaining tables. */
