@@ -28,8 +28,10 @@ const derivedOr = (
 
 /** The derived codecs. They return what the schema does, but objects with an unknown tag unchanged. */
 export const fast: CodecFunctions = {
+  // `cached` loses the schema's type parameter.
   decode: cached((schema) => derivedOr(codecOf(schema.ast), checked.decode(schema))) as CodecFunctions["decode"],
   encode: cached((schema) => derivedOr(codecOf(SchemaAST.flip(schema.ast)), checked.encode(schema))),
+  // As for `decode`.
   decodeValues: cached((schema: OwnStruct) =>
     Option.getOrNull(valuesCodecOf(schema.ast))
   ) as CodecFunctions["decodeValues"],

@@ -1,7 +1,7 @@
 /**
  * Derives functions from the AST of a schema that apply its transformations without its checks.
  *
- * Written from the sources of Effect 4.1. What is not understood is not derived.
+ * Written from the sources of Effect 4.1. A schema that uses an unsupported part has no derived codec.
  */
 import { isNormalizing } from "@messaging-crm/core/Codecs"
 import { toIso } from "@messaging-crm/core/Timestamps"
@@ -20,7 +20,7 @@ const composed = (steps: ReadonlyArray<Convert>): Convert => {
 /** Returns the function of a getter, or none if the getter depends on whether the value is present. */
 const getterOf = (getter: SchemaGetter.Getter<unknown, unknown, unknown>): Option.Option<Convert> => {
   if (isNormalizing(getter)) return Option.some(identity)
-  // Its type is that of any getter here.
+  // `toIso` has the type of a specific getter; only identity is compared.
   if (getter === toIso as unknown) return Option.some(isoOf as Convert)
   switch (getter._tag) {
     case "Passthrough":

@@ -1,5 +1,7 @@
 import { afterEach, assert, describe, it, vi } from "@effect/vitest"
-import { DateTime, Option, Schema, SchemaAST } from "effect"
+import { checked } from "@messaging-crm/core/Codecs"
+import { DateTime, Effect, Option, Schema, SchemaAST } from "effect"
+import { fast, isDerived } from "../src/Codecs.ts"
 import { codecOf, valuesCodecOf } from "../src/Derived.ts"
 
 interface Tree {
@@ -14,7 +16,7 @@ const Murmur = Schema.Struct({ kind: Schema.Literal("murmur"), text: Schema.Stri
 
 afterEach(() => void vi.unstubAllGlobals())
 
-describe("a codec is derived", () => {
+describe("a codec", () => {
   const supported = {
     "a struct": [Shout, { kind: "shout", at: "2026-11-20T12:00:00.000Z" }],
     "a list": [Schema.Array(Shout), [{ kind: "shout", at: "2026-11-20T12:00:00.000Z" }]],
@@ -23,7 +25,7 @@ describe("a codec is derived", () => {
     "objects with a tag": [Schema.Union([Shout, Murmur]), { kind: "murmur", text: "…" }]
   } as const
   for (const [name, [schema, encoded]] of Object.entries(supported)) {
-    it(`of ${name}, and decodes as the schema does`, () => {
+    it(`of ${name} is derived, and decodes as the schema does`, () => {
       const decode = Option.getOrThrow(codecOf(schema.ast))
       assert.deepStrictEqual(decode(encoded), Schema.decodeUnknownSync(schema as Schema.Codec<unknown>)(encoded))
     })
@@ -37,23 +39,23 @@ describe("a codec is derived", () => {
     "a struct with other keys": Schema.StructWithRest(Shout, [Schema.Record(Schema.String, Schema.String)])
   }
   for (const [name, schema] of Object.entries(unsupported)) {
-    it(`not of ${name}`, () => assert.deepStrictEqual(codecOf(schema.ast), Option.none()))
+    it(`of ${name} is not derived`, () => assert.deepStrictEqual(codecOf(schema.ast), Option.none()))
   }
 
-  it("of a flipped schema, and encodes as the schema does", () => {
+  it("of a flipped schema is derived, and encodes as the schema does", () => {
     const schema = Schema.Union([Shout, Murmur])
     const encode = Option.getOrThrow(codecOf(SchemaAST.flip(schema.ast)))
     const shout = { kind: "shout", at: DateTime.makeUnsafe("2026-11-20T12:00:00.000Z") } as const
     assert.deepStrictEqual(encode(shout), Schema.encodeSync(schema)(shout))
   })
 
-  it("of objects with a tag, and leaves one with an unknown tag as it is", () => {
+  it("of objects with a tag leaves one with an unknown tag as it is", () => {
     const decode = Option.getOrThrow(codecOf(Schema.Array(Schema.NullOr(Schema.Union([Shout, Murmur]))).ast))
     const fromNewerVersion = { kind: "whistle", at: "2026-11-20T12:00:00.000Z" }
     assert.deepStrictEqual(decode([fromNewerVersion, null]), [fromNewerVersion, null])
   })
 
-  it("not where code generation is forbidden", () => {
+  it("is not derived where code generation is forbidden", () => {
     vi.stubGlobal("Function", function() {
       throw new EvalError("Code generation from strings disallowed for this context")
     })
@@ -61,10 +63,19 @@ describe("a codec is derived", () => {
     assert.deepStrictEqual(valuesCodecOf(Murmur.ast), Option.none())
   })
 
-  it("by position only of a struct whose fields are all required", () => {
+  it("by position is derived only of a struct whose fields are all required", () => {
     const decode = Option.getOrThrow(valuesCodecOf(Murmur.ast))
     assert.deepStrictEqual(decode(["murmur", "…"]), { kind: "murmur", text: "…" })
     const optional = Schema.Struct({ text: Schema.optionalKey(Schema.String) })
     for (const { ast } of [optional, Schema.NullOr(Murmur)]) assert.deepStrictEqual(valuesCodecOf(ast), Option.none())
+  })
+
+  it("of a suspended schema is the schema itself", () => {
+    const own = Tree.make({ children: [{ children: [] }] })
+    assert.isFalse(isDerived(Tree))
+    for (const codecs of [fast, checked]) {
+      assert.deepStrictEqual(Effect.runSync(codecs.decode(Tree)(own)), own)
+      assert.deepStrictEqual(Effect.runSync(codecs.encode(Tree)(own)), own)
+    }
   })
 })
