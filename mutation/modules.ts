@@ -112,7 +112,7 @@ export const modules: Readonly<Record<string, Module>> = {
   },
   "decisions-conversations": {
     files: ["core/src/messaging/Conversations.ts"],
-    tests: ["core/test/Transitions.test.ts", "core/test/decisions/Conversations.test.ts", conformance]
+    tests: ["core/test/decisions/Conversations.test.ts", conformance]
   },
   "decisions-messages": {
     files: ["core/src/messaging/Messages.ts"],
@@ -122,6 +122,7 @@ export const modules: Readonly<Record<string, Module>> = {
     files: ["core/src/messaging/Sends.ts", "core/src/messaging/SendCompletion.ts"],
     tests: [
       "core/test/decisions/Sends.test.ts",
+      "core/test/decisions/SendState.test.ts",
       "core/test/decisions/SendCompletion.test.ts",
       conformance,
       "provider-cloud/test/KnownPitfalls.test.ts"

@@ -125,3 +125,11 @@ describe("an API key", () => {
       assert.strictEqual((yield* authenticate(key)).quota.remaining, 119)
     }).pipe(Effect.provide(crm)))
 })
+
+it("a key's checksum is the CRC32 in base62, padded", () => {
+  // CRC-32 of "123456789" is 0xCBF43926 (3421780262), of "" it is 0.
+  const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+  const value = Array.from(checksum("123456789")).reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0)
+  assert.strictEqual(value, 0xcbf43926)
+  assert.strictEqual(checksum(""), "000000")
+})

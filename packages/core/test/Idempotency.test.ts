@@ -92,6 +92,16 @@ describe("canonical JSON", () => {
     )
     assert.strictEqual(canonicalJson(undefined), "")
   })
+
+  it("gives requests that differ only in JSON formatting the same fingerprint", () => {
+    assert.strictEqual(
+      canonicalJson({ b: [1, { d: null, c: "x" }], a: true }),
+      "{\"a\":true,\"b\":[1,{\"c\":\"x\",\"d\":null}]}"
+    )
+    assert.notStrictEqual(canonicalJson({ a: null }), canonicalJson({}))
+    assert.notStrictEqual(canonicalJson([1, 2]), canonicalJson([2, 1]))
+    assert.strictEqual(canonicalJson(JSON.parse("{\"__proto__\":1}")), "{\"__proto__\":1}")
+  })
 })
 
 const ours = OrganizationId.make("01990000-0000-7000-8000-000000000001")

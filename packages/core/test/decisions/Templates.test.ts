@@ -1,0 +1,110 @@
+import { assert, describe, it } from "@effect/vitest"
+import { render, type Template, type TemplateParameter, type TemplateValues } from "@messaging-crm/core/Templates"
+import { Result } from "effect"
+
+describe("a template", () => {
+  const template = (fields: Partial<Template>): Template => ({
+    id: "t",
+    name: "t",
+    language: "en",
+    category: "UTILITY",
+    status: "APPROVED",
+    phone_messaging_business_account_id: "a",
+    parameter_format: "POSITIONAL",
+    components: [{ type: "BODY", text: "{{2}} before {{1}}, {{1}} again", format: null, buttons: null }],
+    ...fields
+  })
+  const body = (...texts: ReadonlyArray<string>): ReadonlyArray<TemplateValues> => [
+    { type: "body", parameters: texts.map((text) => ({ type: "text", text })) }
+  ]
+
+  const rendered = (one: Template, values: ReadonlyArray<TemplateValues>) => Result.getOrThrow(render(one, values))
+  const rejection = (one: Template, values: ReadonlyArray<TemplateValues>) =>
+    Result.match(render(one, values), { onFailure: ({ _tag }) => _tag, onSuccess: (text) => text })
+
+  it("fills placeholders by number, in one pass", () => {
+    assert.strictEqual(rendered(template({}), body("{{2}}", "b$&")), "b$& before {{2}}, {{2}} again")
+    const tenth = Array.from({ length: 10 }, (_, index) => `{{${index + 1}}}`).join(" ")
+    const many = template({ components: [{ type: "BODY", text: tenth, format: null, buttons: null }] })
+    assert.strictEqual(rendered(many, body(..."abcdefghij")), "a b c d e f g h i j")
+  })
+
+  const rich = (buttons = "QUICK_REPLY", format = "IMAGE") =>
+    template({
+      components: [
+        { type: "HEADER", text: null, format, buttons: null },
+        { type: "BODY", text: "{{1}} on {{2}}", format: null, buttons: null },
+        { type: "BUTTONS", text: null, format: null, buttons: [{ type: buttons, text: "Not me", url: null }] }
+      ]
+    })
+  const link = { link: "https://shop.example/file" }
+  const files = {
+    IMAGE: { type: "image", image: link },
+    VIDEO: { type: "video", video: link },
+    DOCUMENT: { type: "document", document: { ...link, filename: "invoice.pdf" } }
+  } as const
+  const currency = {
+    type: "currency",
+    currency: { fallback_value: "12.50 €", code: "EUR", amount_1000: 12_500 }
+  } as const
+  const date_time = { type: "date_time", date_time: { fallback_value: "20 November" } } as const
+  const payload = { type: "payload", payload: "DISPUTE" } as const
+  const header = (...parameters: ReadonlyArray<TemplateParameter>) => ({ type: "header", parameters }) as const
+  const amounts = { type: "body", parameters: [currency, date_time] } as const
+  const button = (...parameters: ReadonlyArray<TemplateParameter>) =>
+    ({ type: "button", sub_type: "quick_reply", index: 0, parameters }) as const
+
+  it("accepts a file for the header of its format, amounts and times for a body, and a payload for a quick reply", () => {
+    for (const [format, file] of Object.entries(files)) {
+      for (const more of [[], [button()], [button(payload)], [button({ type: "text", text: "DISPUTE" })]]) {
+        const values = [header(file), amounts, ...more]
+        assert.strictEqual(rendered(rich("QUICK_REPLY", format), values), "12.50 € on 20 November")
+      }
+    }
+    const named = template({
+      parameter_format: "NAMED",
+      components: [{ type: "BODY", text: "{{sum}} on {{day}}", format: null, buttons: null }]
+    })
+    const values = {
+      type: "body",
+      parameters: [{ ...date_time, parameter_name: "day" }, { ...currency, parameter_name: "sum" }]
+    }
+    assert.strictEqual(rendered(named, [values as TemplateValues]), "12.50 € on 20 November")
+    assert.strictEqual(rejection(named, [amounts]), "TemplateValuesMismatch")
+  })
+
+  it("rejects a parameter where its type does not fit, and one too few or too many", () => {
+    const { DOCUMENT, IMAGE, VIDEO } = files
+    for (
+      const values of [
+        [amounts],
+        [header(), amounts],
+        [header(IMAGE, IMAGE), amounts],
+        [header(VIDEO), amounts],
+        [header(DOCUMENT), amounts],
+        [header({ type: "text", text: "a" }), amounts],
+        [header(IMAGE), { type: "body" as const, parameters: [currency, IMAGE] }],
+        [header(IMAGE), { type: "body" as const, parameters: [currency, payload] }],
+        [header(IMAGE), amounts, button(payload, payload)],
+        [header(IMAGE), amounts, button(currency)]
+      ]
+    ) {
+      assert.strictEqual(rejection(rich(), values), "TemplateValuesMismatch", JSON.stringify(values))
+    }
+    assert.strictEqual(rejection(rich("URL"), [header(IMAGE), amounts, button(payload)]), "TemplateValuesMismatch")
+  })
+
+  it("rejects a status that may not be sent, and values that do not fit", () => {
+    for (const status of ["PENDING", "REJECTED", "PAUSED", "DISABLED", "SOMETHING_NEW"]) {
+      assert.strictEqual(rejection(template({ status }), body("a", "b")), "TemplateNotApproved")
+    }
+    for (
+      const values of [[], body("a"), body("a", "b", "c"), [...body("a", "b"), ...body("a", "b")], [
+        ...body("a", "b"),
+        { type: "header" as const, parameters: [] }
+      ]]
+    ) {
+      assert.strictEqual(rejection(template({}), values), "TemplateValuesMismatch")
+    }
+  })
+})
