@@ -182,7 +182,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* claim(after(59_000)), [])
       const [held] = yield* claim(after(60_000))
       assert.strictEqual(held?.attempt, 2)
-      if (lost === undefined || held === undefined) return
+      if (lost === undefined || held === undefined) return assert.fail("The body was not claimed twice.")
       yield* store.postpone(lost, after(61_000))
       assert.deepStrictEqual(yield* claim(after(61_000)), [])
       yield* store.postpone(held, after(70_000))

@@ -222,7 +222,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.isBelow(before.length, 10)
         // A concurrent change stays.
         const [first] = before
-        if (first === undefined) return
+        if (first === undefined) return assert.fail("No contact was created.")
         yield* as(Contacts.use((all) => all.addNote(first.id, AddNote.make({ text: "called" }))))
         const done = { outcomes: Array(10).fill("created").join(), replayed: true }
         assert.deepStrictEqual(yield* request("upsert-1", contacts), done)

@@ -124,7 +124,7 @@ export const suite = (it: It, { runs }: Options) => {
       )
       yield* Fixtures.write(ours, ...made.map((row) => SendRows.insert(row)))
       const [first, second, third] = made
-      if (first === undefined || second === undefined || third === undefined) return
+      if (first === undefined || second === undefined || third === undefined) return assert.fail("Five were made.")
       const failed = { status: "failed", failure_reason: "outcome_unknown" } as const
       const begun = { status: "sending", first_attempt_at: after(9) } as const
       yield* Fixtures.write(

@@ -148,8 +148,7 @@ describe("a cursor", () => {
 
   it.effect("is valid as long as its root key is configured", () =>
     Effect.gen(function*() {
-      const [old, young] = [1, 2].map((byte) => Redacted.make(new Uint8Array(32).fill(byte)))
-      if (old === undefined || young === undefined) return
+      const [old, young] = [Redacted.make(new Uint8Array(32).fill(1)), Redacted.make(new Uint8Array(32).fill(2))]
       const under = (keys: ReadonlyArray<typeof old>) =>
         Effect.provide(
           Layer.fresh(cursors).pipe(

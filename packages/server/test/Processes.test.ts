@@ -46,7 +46,7 @@ it.live(
           }), { concurrency: "unbounded" }))
       const [first] = servers
       if (first === undefined) {
-        return
+        return assert.fail("No server was started.")
       }
       yield* Effect.forEach(ids.flat(), (id) =>
         Processes.request(first, "GET", `/sends/${id}`, { key }).pipe(

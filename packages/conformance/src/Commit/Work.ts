@@ -125,7 +125,7 @@ export const works = (it: It) => {
       assert.strictEqual(yield* outcome(ours, recorded, TagRows.insert(tag)), "committed")
       assert.deepStrictEqual(yield* tagNames(ours), ["a"])
       assert.deepStrictEqual(yield* claim(ours, after(60_009)), [])
-      if (held !== undefined) assert.isTrue(yield* Fixtures.finish(held))
+      assert.isTrue(yield* Fixtures.finish(held ?? assert.fail("The item was not given out twice.")))
     }))
 
   it.effect("keeps the item of a claim whose commit conflicts", () =>
