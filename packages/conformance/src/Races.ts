@@ -38,14 +38,15 @@ const inOrder = Effect.fnUntraced(function*<E, R>(
   return JSON.stringify(yield* observe(set, results))
 })
 
-/** The outcomes of orders by the names of the operations, computed when first needed: every scene begins with equal rows. */
-const known = new Map<string, Array<string>>()
+/** The outcomes of orders by the names of the operations, computed when first needed. */
+export type SerialOutcomes = Map<string, Array<string>>
 
 /**
  * Returns null when some order has the same outcome as the concurrent run, else the outcome of every order. Each order begins
- * with the scene that `begin` returns.
+ * with the scene that `begin` returns, and which has equal rows in every call with the same `known`.
  */
 export const unlessSerial = Effect.fnUntraced(function*<E, R>(
+  known: SerialOutcomes,
   begin: Effect.Effect<Scene, E, R>,
   names: ReadonlyArray<string>,
   outcome: string
