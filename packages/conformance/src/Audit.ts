@@ -25,12 +25,12 @@ export const suite = (it: It, { runs }: Options) => {
   }, ({ request_id }) =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const record = yield* Fixtures.record(yield* Fixtures.uuid, {
+      const record = yield* Fixtures.auditRecord(yield* Fixtures.uuid, {
         key_id: ApiKeyId.make(yield* Fixtures.uuid),
         member_id: MemberId.make(yield* Fixtures.uuid),
         request_id
       })
-      const operators = yield* Fixtures.record(yield* Fixtures.uuid)
+      const operators = yield* Fixtures.auditRecord(yield* Fixtures.uuid)
       yield* Fixtures.write(ours, { audit: record })
       yield* Fixtures.write(ours, { audit: operators })
       assert.deepStrictEqual(yield* listed(ours), newest([record, operators]))
@@ -44,10 +44,10 @@ export const suite = (it: It, { runs }: Options) => {
       const key_id = ApiKeyId.make(yield* Fixtures.uuid)
       const member_id = MemberId.make(yield* Fixtures.uuid)
       const records = [
-        yield* Fixtures.record(resource_id, { at: after(2), key_id, member_id }),
-        yield* Fixtures.record(other, { at: after(3), key_id, member_id }),
-        yield* Fixtures.record(resource_id, { at: after(1), member_id }),
-        yield* Fixtures.record(other, { at: after(1) })
+        yield* Fixtures.auditRecord(resource_id, { at: after(2), key_id, member_id }),
+        yield* Fixtures.auditRecord(other, { at: after(3), key_id, member_id }),
+        yield* Fixtures.auditRecord(resource_id, { at: after(1), member_id }),
+        yield* Fixtures.auditRecord(other, { at: after(1) })
       ]
       for (const audit of records) yield* Fixtures.write(ours, { audit })
       const [first, second, third, fourth] = records
@@ -67,7 +67,7 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.contact(ours)
-      const audit = yield* Fixtures.record(id)
+      const audit = yield* Fixtures.auditRecord(id)
       const change = ContactRows.update({ id, version: 2 }, { company: "Brick" })
       assert.strictEqual(yield* outcome(ours, change, { audit }), "Conflict")
       assert.deepStrictEqual(yield* listed(ours), [])
@@ -83,7 +83,7 @@ export const suite = (it: It, { runs }: Options) => {
       const organizations = [yield* Fixtures.organization, yield* Fixtures.organization]
       const records = yield* Effect.forEach(
         Array.from({ length: 40 }, (_, number) => number),
-        (number) => Fixtures.record(`${number}`.padStart(8, "0") + "-0000-4000-8000-000000000000")
+        (number) => Fixtures.auditRecord(`${number}`.padStart(8, "0") + "-0000-4000-8000-000000000000")
       )
       const owner = (number: number) => organizations[number % 2] ?? organizations[0]
       yield* Effect.forEach(records, (audit, number) =>
@@ -114,7 +114,7 @@ export const suite = (it: It, { runs }: Options) => {
       )
       const known = yield* Fixtures.contact(ours)
       const fresh = yield* Fixtures.unsavedContact
-      const recordOf = (id: string) => Fixtures.record(id, { operation: "contacts.import" })
+      const recordOf = (id: string) => Fixtures.auditRecord(id, { operation: "contacts.import" })
       const records = [yield* recordOf(known.id), yield* recordOf(fresh.id)]
       assert.deepStrictEqual(yield* store.insertNew(ours, [known, fresh], records), [fresh.id])
       assert.deepStrictEqual(yield* listed(ours), records.slice(1))
@@ -128,7 +128,7 @@ export const suite = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       const records = yield* Effect.forEach(
         [-1_000_003, -1_000_002, -1_000_001, -1_000_000],
-        (millis) => Effect.flatMap(Fixtures.uuid, (id) => Fixtures.record(id, { at: after(millis) }))
+        (millis) => Effect.flatMap(Fixtures.uuid, (id) => Fixtures.auditRecord(id, { at: after(millis) }))
       )
       for (const audit of records) yield* Fixtures.write(ours, { audit })
       assert.strictEqual(yield* store.purge(old, 2), 2)

@@ -34,25 +34,25 @@ const hardened = (value: unknown, text: string, fits: (value: unknown) => boolea
 
 const text = hardText({ min: 0, max: 20 })
 
-const compare = (codec: Codec, trust: (own: unknown) => unknown, given: unknown, text: string) => {
+const compare = (codec: Codec, convert: (own: unknown) => unknown, given: unknown, text: string) => {
   const check = Schema.decodeUnknownOption(codec)
   const encode = Schema.encodeSync(codec)
-  // Text that is trimmed to nothing is generated, though its schema takes none.
+  // A generated text can be blank after trimming, which its schema rejects.
   if (Option.isNone(check(given))) return
   const hard = hardened(given, text, (value) => Option.isSome(check(value)))
   // What was decoded before is in its normal form: trimmed, an id in lower case.
   const own = withExcess(encode(Option.getOrThrow(check(hard))))
   const checked = Option.getOrThrow(check(own))
-  assert.deepStrictEqual(trust(own), checked)
-  assert.strictEqual(JSON.stringify(trust(own)), JSON.stringify(checked))
+  assert.deepStrictEqual(convert(own), checked)
+  assert.strictEqual(JSON.stringify(convert(own)), JSON.stringify(checked))
 }
 
-const decodingWith = (name: string, schema: Codec, trust: (own: unknown) => unknown) => {
+const decodingWith = (name: string, schema: Codec, convert: (own: unknown) => unknown) => {
   const encode = Schema.encodeSync(schema)
   it.prop(
     name,
     { value: Arbitrary.schema(schema), text },
-    ({ text, value }) => compare(schema, trust, encode(value), text)
+    ({ text, value }) => compare(schema, convert, encode(value), text)
   )
 }
 

@@ -5,7 +5,7 @@ import { type Member, MemberStore, toColumns } from "@messaging-crm/core/Members
 import { type Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
 import { DateTime, Effect, Exit, Option } from "effect"
 import { hardText, moment } from "./Arbitraries.ts"
-import { type It, noon, type Options, record, uuid } from "./Fixtures.ts"
+import { auditRecord, type It, noon, type Options, uuid } from "./Fixtures.ts"
 
 export const suite = (it: It, { runs }: Options) => {
   it.effect.prop("returns an organization and its owner as they were inserted, and none for another id", {
@@ -18,7 +18,7 @@ export const suite = (it: It, { runs }: Options) => {
       const organization: Organization = { id: OrganizationId.make(yield* uuid), name, created_at }
       const id = MemberId.make(yield* uuid)
       const owner: Member = { id, name, email: "ada@acme.example", role: "owner", created_at }
-      yield* store.insert(organization, toColumns(owner), yield* record(organization.id))
+      yield* store.insert(organization, toColumns(owner), yield* auditRecord(organization.id))
       assert.deepStrictEqual(yield* store.find(organization.id), Option.some({ ...organization, version: 1 }))
       assert.deepStrictEqual(yield* members.list(organization.id), [owner])
       assert.deepStrictEqual(yield* store.find(OrganizationId.make(yield* uuid)), Option.none())
@@ -35,7 +35,7 @@ export const suite = (it: It, { runs }: Options) => {
           yield* store.insert(
             { id, name: "Acme", created_at },
             toColumns({ ...member, id: MemberId.make(yield* uuid) }),
-            yield* record(id)
+            yield* auditRecord(id)
           )
           return { id, name: "Acme", created_at }
         }))
@@ -58,9 +58,11 @@ export const suite = (it: It, { runs }: Options) => {
         created_at: noon
       }))
       const [owner, other] = [yield* newOwner, yield* newOwner]
-      yield* store.insert(organization, toColumns(owner), yield* record(organization.id))
+      yield* store.insert(organization, toColumns(owner), yield* auditRecord(organization.id))
       assert.isTrue(
-        Exit.hasDies(yield* Effect.exit(store.insert(organization, toColumns(other), yield* record(organization.id))))
+        Exit.hasDies(
+          yield* Effect.exit(store.insert(organization, toColumns(other), yield* auditRecord(organization.id)))
+        )
       )
       assert.deepStrictEqual(yield* members.list(organization.id), [owner])
     }))

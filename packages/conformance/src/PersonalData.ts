@@ -11,7 +11,7 @@ import { SendRows } from "@messaging-crm/core/Sends"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { DateTime, Effect, Fiber, Option } from "effect"
-import { deliveriesOf, newTag, record, tagNames } from "./Commit/Fixtures.ts"
+import { deliveriesOf, idempotencyRecord, newTag, tagNames } from "./Commit/Fixtures.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It } from "./Fixtures.ts"
 
@@ -99,7 +99,7 @@ export const suite = (it: It) => {
           body: JSON.stringify({ data: { conversation_id: thread.conversation_id } }),
           resource: { name: "contact", value: thread, contact_id: thread.contact_id, message_id: null }
         })
-        const response = { ...record, key: keyOf(thread), fingerprint, body }
+        const response = { ...idempotencyRecord, key: keyOf(thread), fingerprint, body }
         yield* Fixtures.write(ours, { response }, Changes.raise(event))
         // As of an upsert, whose key has a record without a response.
         yield* Fixtures.write(ours, { response: { ...response, key: begunOf(thread), status: null, body: null } })

@@ -13,7 +13,16 @@ import type { ClaimedWork } from "@messaging-crm/core/WorkQueue"
 import { Effect, Exit, Option } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { type It, outcome } from "../Fixtures.ts"
-import { activity, claimed, contactOf, conversationOf, deliveriesOf, newTag, record, tagNames } from "./Fixtures.ts"
+import {
+  activity,
+  claimed,
+  contactOf,
+  conversationOf,
+  deliveriesOf,
+  idempotencyRecord,
+  newTag,
+  tagNames
+} from "./Fixtures.ts"
 
 /** Commits that a store may apply in one step. */
 export const atOnce = (it: It) => {
@@ -24,7 +33,7 @@ export const atOnce = (it: It) => {
       contacts.slice(from, from + 3).map(({ id }) => ContactRows.update({ id, version }, { city: "new" }))
     const settle = (one: ClaimedWork) => Changes.settle({ claimed: one, outcome: "finish" })
     const [taken, again] = [yield* newTag("taken"), yield* newTag("again")]
-    yield* Fixtures.write(ours, TagRows.insert(taken), { response: record })
+    yield* Fixtures.write(ours, TagRows.insert(taken), { response: idempotencyRecord })
     const lost = yield* claimed(ours)
     yield* Fixtures.finish(lost)
     const held = yield* Effect.replicateEffect(claimed(ours), 4)
@@ -32,9 +41,9 @@ export const atOnce = (it: It) => {
       Exclude<Effect.Success<ReturnType<typeof outcome>>, "Unconfirmed">,
       ReadonlyArray<Changes.Changes>
     > = {
-      committed: [...rename(0, 1), ...held.map(settle), { response: { ...record, key: "another-key" } }],
+      committed: [...rename(0, 1), ...held.map(settle), { response: { ...idempotencyRecord, key: "another-key" } }],
       Conflict: [...rename(3, 7), TagRows.insert({ ...again, name_key: taken.name_key })],
-      KeyUsed: rename(6, 1).map((update) => Changes.all(update, { response: record })),
+      KeyUsed: rename(6, 1).map((update) => Changes.all(update, { response: idempotencyRecord })),
       LeaseLost: rename(9, 1).map((update) => Changes.all(update, settle(lost)))
     }
     const shown = Effect.gen(function*() {
@@ -99,7 +108,7 @@ export const apart = (it: It) => {
       const on = yield* Fixtures.thread(ours)
       const tag = yield* Fixtures.tag(ours, "a")
       const file = yield* Fixtures.file(ours)
-      yield* Fixtures.write(ours, { response: record })
+      yield* Fixtures.write(ours, { response: idempotencyRecord })
       const webhook = yield* Fixtures.webhook(ours)
       const event = yield* Fixtures.event()
       yield* Fixtures.write(ours, Changes.raise(event))
@@ -136,7 +145,7 @@ export const apart = (it: It) => {
       assert.deepStrictEqual(yield* state, before)
       const tagOfTheirs = { ...yield* newTag("a"), name_key: "a" }
       assert.strictEqual(
-        yield* outcome(theirs, TagRows.insert(tagOfTheirs), { response: record }),
+        yield* outcome(theirs, TagRows.insert(tagOfTheirs), { response: idempotencyRecord }),
         "committed"
       )
     }))

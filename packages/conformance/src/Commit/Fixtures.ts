@@ -12,6 +12,7 @@ import { DateTime, Effect, Option } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { after } from "../Fixtures.ts"
 
+/** A tag that is not stored yet. */
 export const newTag = (name: string) =>
   Effect.map(Fixtures.uuid, (id): Tag & { readonly name_key: string } => ({
     id: TagId.make(id),
@@ -42,7 +43,8 @@ export const activity = (
   fields: Partial<Changes.Activity> = {}
 ) => Changes.touch({ conversation_id, contact_id, at: after(1), preview: "x", last_inbound_at: null, ...fields })
 
-export const record = {
+/** The record of a request that has an idempotency key. */
+export const idempotencyRecord = {
   key: IdempotencyKey.make("a-key-of-ours"),
   fingerprint: "f".repeat(64),
   status: 201,
@@ -53,7 +55,7 @@ export const record = {
 } satisfies Changes.RecordedResponse
 
 export const findRecord = (organization_id: OrganizationId) =>
-  IdempotencyStore.use((store) => store.find(organization_id, IdempotencyKey.make(record.key)))
+  IdempotencyStore.use((store) => store.find(organization_id, IdempotencyKey.make(idempotencyRecord.key)))
 
 /** Claims work of every kind, and returns what belongs to this organization. */
 export const claim = Effect.fnUntraced(function*(organization_id: OrganizationId, now = after(9)) {
@@ -82,4 +84,5 @@ export const claimed = Effect.fnUntraced(function*(organization_id: Organization
   return one ?? assert.fail("The item was not given out.")
 })
 
-export const conflicts = (count: number) => [...Array<string>(count).fill("Conflict"), "committed"]
+/** The sorted outcomes of concurrent commits of which one succeeds and the other `count` conflict. */
+export const oneCommitted = (count: number) => [...Array<string>(count).fill("Conflict"), "committed"]

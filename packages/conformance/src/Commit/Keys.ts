@@ -13,7 +13,7 @@ import { TagRows } from "@messaging-crm/core/Tags"
 import { Effect } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { after, type It, outcome } from "../Fixtures.ts"
-import { conflicts, contactOf, conversationOf, newTag, tagNames } from "./Fixtures.ts"
+import { contactOf, conversationOf, newTag, oneCommitted, tagNames } from "./Fixtures.ts"
 
 export const keys = (it: It) => {
   it.effect("rejects a key that another row has", () =>
@@ -123,7 +123,7 @@ export const keys = (it: It) => {
         )
       })
       const outcomes = yield* Effect.all(Array.from({ length: 8 }, () => findOrCreate), { concurrency: "unbounded" })
-      assert.deepStrictEqual(outcomes.toSorted(), conflicts(7))
+      assert.deepStrictEqual(outcomes.toSorted(), oneCommitted(7))
       assert.lengthOf(yield* store.list(ours, Fixtures.everyone, { after: null, size: 9 }), 1)
       assert.lengthOf(yield* store.identify(ours, "phone_messaging", ["+49"]), 1)
     }))

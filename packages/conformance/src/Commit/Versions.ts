@@ -15,13 +15,13 @@ import { after, type It, type Options, outcome } from "../Fixtures.ts"
 import {
   activity,
   claim,
-  conflicts,
   contactOf,
   conversationOf,
   deliveriesOf,
   findRecord,
+  idempotencyRecord,
   newTag,
-  record,
+  oneCommitted,
   tagNames
 } from "./Fixtures.ts"
 
@@ -43,7 +43,7 @@ export const wholeOrNothing = (it: It) => {
         activity(on),
         Changes.raise(event),
         Changes.enqueue({ kind: "send", lane: on.conversation_id, ref: row.id, due_at: Fixtures.noon }),
-        { response: record }
+        { response: idempotencyRecord }
       ]
       const before = [yield* contactOf(ours, on), yield* conversationOf(ours, on)]
       assert.strictEqual(yield* outcome(ours, ...changesAt(9, yield* Fixtures.event())), "Conflict")
@@ -211,7 +211,7 @@ export const versions = (it: It, { runs }: Options) => {
         ),
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(outcomes.toSorted(), conflicts(9))
+      assert.deepStrictEqual(outcomes.toSorted(), oneCommitted(9))
       assert.lengthOf(yield* tagNames(ours), 1)
       assert.strictEqual((yield* contactOf(ours, on)).version, 2)
     }))

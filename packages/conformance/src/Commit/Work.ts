@@ -10,7 +10,7 @@ import { Effect, Option } from "effect"
 import { bytes, moment } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { after, type It, type Options, outcome } from "../Fixtures.ts"
-import { claim, claimed, contactOf, findRecord, newTag, newWork, record, tagNames } from "./Fixtures.ts"
+import { claim, claimed, contactOf, findRecord, idempotencyRecord, newTag, newWork, tagNames } from "./Fixtures.ts"
 
 export const works = (it: It) => {
   it.effect("claims a fifo lane's items in the order of their insertion, by one commit or by several", () =>
@@ -148,8 +148,8 @@ export const records = (it: It, { runs }: Options) => {
     (fields) =>
       Effect.gen(function*() {
         const ours = yield* Fixtures.organization
-        const { created_at: _created_at, key: _key, ...rest } = { ...record, ...fields, sealed: true }
-        yield* Fixtures.write(ours, { response: { ...record, ...fields, sealed: true } })
+        const { created_at: _created_at, key: _key, ...rest } = { ...idempotencyRecord, ...fields, sealed: true }
+        yield* Fixtures.write(ours, { response: { ...idempotencyRecord, ...fields, sealed: true } })
         const { body, ...found } = Option.getOrThrow(yield* findRecord(ours))
         assert.deepStrictEqual({ ...found, body: Array.from(body ?? []) }, { ...rest, body: Array.from(rest.body) })
       }),
@@ -165,7 +165,7 @@ export const records = (it: It, { runs }: Options) => {
           outcome(
             ours,
             ContactRows.update({ id, version: 1 }, { city: `${index}` }),
-            { response: { ...record, status: 200 + index } }
+            { response: { ...idempotencyRecord, status: 200 + index } }
           )),
         { concurrency: "unbounded" }
       )
@@ -175,9 +175,9 @@ export const records = (it: It, { runs }: Options) => {
       const stale = ContactRows.update({ id, version: 1 }, { city: "x" })
       const taken = TagRows.insert(yield* newTag("a"))
       yield* Fixtures.write(ours, taken)
-      assert.strictEqual(yield* outcome(ours, stale, { response: record }), "KeyUsed")
-      assert.strictEqual(yield* outcome(ours, taken, { response: record }), "KeyUsed")
-      const other = { ...record, key: "another-key" }
+      assert.strictEqual(yield* outcome(ours, stale, { response: idempotencyRecord }), "KeyUsed")
+      assert.strictEqual(yield* outcome(ours, taken, { response: idempotencyRecord }), "KeyUsed")
+      const other = { ...idempotencyRecord, key: "another-key" }
       assert.strictEqual(yield* outcome(ours, stale, { response: other }), "Conflict")
       assert.strictEqual(yield* outcome(ours, { response: other }), "committed")
     }))

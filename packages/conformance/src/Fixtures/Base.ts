@@ -1,0 +1,77 @@
+/** Commits, times and IDs of the tests. */
+import { assert, type Vitest } from "@effect/vitest"
+import * as Changes from "@messaging-crm/core/Changes"
+import { Commit } from "@messaging-crm/core/Commit"
+import type * as Crm from "@messaging-crm/core/Crm"
+import type { DecisionContext } from "@messaging-crm/core/Decide"
+import { Ids, type OrganizationId } from "@messaging-crm/core/Ids"
+import type { ClaimedWork } from "@messaging-crm/core/WorkQueue"
+import { DateTime, Effect } from "effect"
+
+/** `it`, with an adapter's storage and ids as services. */
+export type It = Vitest.MethodsNonLive<Crm.StoragePorts | Ids>
+
+/** How thoroughly a suite tests. */
+export interface Options {
+  /** How many runs each property has. */
+  readonly runs: number
+}
+
+/** The lowest id. */
+export const nil = "00000000-0000-0000-0000-000000000000"
+
+/** Noon of a fixed day. Times in tests are milliseconds after it. */
+export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
+
+/** Returns the moment that is `millis` milliseconds after noon. */
+export const after = (millis: number): DateTime.Utc => DateTime.add(noon, { milliseconds: millis })
+
+/** A new ID. */
+export const uuid = Ids.use((ids) => ids.uuid)
+
+/** The context of a decision that is made at noon. */
+export const context = Ids.useSync(({ next }): DecisionContext => ({ now: noon, uuid: next }))
+
+/** Commits changes as an operation does. */
+export const commit = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
+  Commit.use((port) => port.commit(organization_id, Changes.folded(Changes.all(...changes))))
+
+/** Commits changes that the store must accept. */
+export const write = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
+  Effect.orDie(commit(organization_id, ...changes))
+
+/** Commits changes, and returns `committed` or the tag of the rejection. */
+export const outcome = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
+  Effect.match(commit(organization_id, ...changes), {
+    onFailure: ({ _tag }) => _tag,
+    onSuccess: () => "committed" as const
+  })
+
+/** Settles a claimed item, and returns whether the claim still held it. */
+export const settle = (settlement: Changes.Settlement) =>
+  Effect.map(outcome(settlement.claimed.organization_id, Changes.settle(settlement)), (tag) => tag === "committed")
+
+/** Each settles a claimed item, and returns whether the claim still held it. */
+export const finish = (claimed: ClaimedWork) => settle({ claimed, outcome: "finish" })
+export const postpone = (claimed: ClaimedWork, due_at: DateTime.Utc) => settle({ claimed, outcome: "postpone", due_at })
+export const release = (claimed: ClaimedWork) => settle({ claimed, outcome: "release" })
+
+/** Returns the secrets of a store that do not begin with a prefix, read in pages of a size: ordered by id, each once. */
+export const sealedOtherwise = Effect.fnUntraced(function*<Id extends string, Row extends { readonly id: Id }>(
+  store: {
+    readonly sealedOtherwise: (prefix: string, after: Id | null, limit: number) => Effect.Effect<ReadonlyArray<Row>>
+  },
+  prefix: string,
+  size: number
+) {
+  const found: Array<Row> = []
+  for (;;) {
+    const page = yield* store.sealedOtherwise(prefix, found.at(-1)?.id ?? null, size)
+    assert.isAtMost(page.length, size)
+    if (page.length === 0) break
+    found.push(...page)
+  }
+  const ids = found.map(({ id }) => id)
+  assert.deepStrictEqual(ids, Array.from(new Set(ids)).toSorted())
+  return found
+})

@@ -1,0 +1,60 @@
+/** Contacts and their identities. */
+import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
+import {
+  type Contact,
+  type ContactCriteria,
+  ContactRows,
+  ContactStore,
+  criteriaOf,
+  type Identity,
+  insert as insertContact,
+  newContact
+} from "@messaging-crm/core/Contacts"
+import { ContactId, IdentityId, type OrganizationId } from "@messaging-crm/core/Ids"
+import { Effect, Option } from "effect"
+import { noon, uuid, write } from "./Base.ts"
+
+/** Filters that match every contact. */
+export const everyone: ContactCriteria = criteriaOf({})
+
+/** A contact that is not stored yet. */
+export const unsavedContact = Effect.map(uuid, (id) => newContact(ContactId.make(id), { phone: null }, noon))
+
+/** A number that no other test uses, as a phone number and as an external ID. */
+export const newPhone = Effect.map(uuid, (id) => `+4${BigInt(`0x${id.replaceAll("-", "")}`) % 10_000_000_000_000n}`)
+
+/** Creates a contact. */
+export const contact = Effect.fnUntraced(function*(organization_id: OrganizationId, fields: Partial<Contact> = {}) {
+  const row: Contact = { ...yield* unsavedContact, ...fields }
+  yield* write(organization_id, insertContact(row))
+  return row
+})
+
+/** One more identity of a contact, with the contact's name and aliases. */
+export const identity = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  contact_id: ContactId,
+  fields: Partial<Identity> = {},
+  aliases: ReadonlyArray<string> = []
+) {
+  const id = IdentityId.make(yield* uuid)
+  const row: Identity = {
+    id,
+    channel_type: "phone_messaging",
+    external_id: id,
+    display_name: null,
+    username: null,
+    ...fields
+  }
+  const { channel_type } = row
+  const loaded = Option.getOrThrow(yield* ContactStore.use((store) => store.load(organization_id, contact_id)))
+  yield* write(
+    organization_id,
+    ContactRows.update(loaded, { identities: [...loaded.identities, row].toSorted((a, b) => a.id < b.id ? -1 : 1) }),
+    IdentityRows.insert({ ...row, contact_id }),
+    ...[row.external_id, ...aliases].map((name) =>
+      IdentityNetworkIdRows.insert({ channel_type, name, identity_id: id })
+    )
+  )
+  return row
+})

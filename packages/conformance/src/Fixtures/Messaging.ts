@@ -1,0 +1,93 @@
+/** Conversations, messages, sends and files. */
+import type { Channel } from "@messaging-crm/core/Channels"
+import { findOrCreateByIdentity } from "@messaging-crm/core/ContactIdentities"
+import { unmatched } from "@messaging-crm/core/ContactMatches"
+import { open } from "@messaging-crm/core/Conversations"
+import { type ConversationId, MediaId, MessageId, type OrganizationId, SendId } from "@messaging-crm/core/Ids"
+import { type MediaFile, MediaRows, MediaStore, slice_bytes } from "@messaging-crm/core/Media"
+import type { Message } from "@messaging-crm/core/Messages"
+import type { SendColumns } from "@messaging-crm/core/Sends"
+import { Effect } from "effect"
+import { context, noon, uuid, write } from "./Base.ts"
+import { channel } from "./Catalog.ts"
+
+/** A channel, a person on it, and their conversation. */
+export const thread = Effect.fnUntraced(function*(organization_id: OrganizationId) {
+  const on = yield* channel(organization_id)
+  const person = {
+    channel_type: on.type,
+    external_id: yield* uuid,
+    aliases: [],
+    phone: null,
+    display_name: null,
+    username: null
+  }
+  const who = findOrCreateByIdentity(person, [], unmatched, yield* context)
+  const conversation = open(on, who.result, undefined, yield* context)
+  yield* write(organization_id, who.changes, conversation.changes)
+  return { channel: on, conversation_id: conversation.result, ...who.result }
+})
+
+/** A message that is not stored yet. */
+export const message = Effect.fnUntraced(function*(conversation_id: ConversationId, fields: Partial<Message> = {}) {
+  const id = MessageId.make(yield* uuid)
+  const row: Message = {
+    id,
+    conversation_id,
+    direction: "outbound",
+    type: "text",
+    text: "Hello",
+    sender: { type: "member", name: "Ada" },
+    status: "sent",
+    media: null,
+    details: null,
+    provider_message_id: id,
+    created_at: noon,
+    sent_at: noon,
+    delivered_at: null,
+    read_at: null,
+    failed_at: null,
+    edited_at: null,
+    deleted_at: null,
+    ...fields
+  }
+  return row
+})
+
+/** A send that is not stored yet. */
+export const send = Effect.fnUntraced(
+  function*(on: { readonly conversation_id: ConversationId; readonly channel: Channel }) {
+    const row: SendColumns = {
+      id: SendId.make(yield* uuid),
+      conversation_id: on.conversation_id,
+      status: "queued",
+      message_id: null,
+      failure_reason: null,
+      created_at: noon,
+      channel_id: on.channel.id,
+      recipient: "+4915112345678",
+      member_id: null,
+      content: { type: "text", text: "Hello" },
+      first_attempt_at: null,
+      may_be_sent: false
+    }
+    return row
+  }
+)
+
+/** Stores a file. */
+export const file = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  fields: Partial<Omit<MediaFile, "byte_size">> = {},
+  bytes: Uint8Array = Uint8Array.of(1, 2, 3)
+) {
+  const store = yield* MediaStore
+  const id = MediaId.make(yield* uuid)
+  const row: MediaFile = { id, mime_type: "image/png", filename: null, ...fields, byte_size: bytes.byteLength }
+  yield* store.begin(organization_id, row.id, noon)
+  for (let start = 0; start < bytes.byteLength; start += slice_bytes) {
+    yield* store.append(organization_id, row.id, { start, bytes: bytes.subarray(start, start + slice_bytes) })
+  }
+  yield* write(organization_id, MediaRows.insert(row))
+  return row
+})

@@ -1,0 +1,106 @@
+/** Webhooks, events and deliveries. */
+import * as Changes from "@messaging-crm/core/Changes"
+import {
+  type AnyEventType,
+  EventStore,
+  type EventType,
+  type ListedEvent,
+  type StoredEvent
+} from "@messaging-crm/core/Events"
+import { EventId, type OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
+import type { WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
+import { healthy, type WebhookColumns, WebhookRows } from "@messaging-crm/core/Webhooks"
+import { DateTime, Effect } from "effect"
+import { after, nil, noon, uuid, write } from "./Base.ts"
+
+/** An active webhook. */
+export const webhook = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  fields: Partial<WebhookColumns> = {}
+) {
+  const row: WebhookColumns = {
+    id: WebhookId.make(yield* uuid),
+    url: "https://shop.example/crm",
+    event_types: ["message.sent", "send.failed"],
+    include_resource: false,
+    status: "active",
+    created_at: noon,
+    disabled_at: null,
+    sealed_secret: "v1.old.secret",
+    ...healthy,
+    ...fields
+  }
+  yield* write(organization_id, WebhookRows.insert(row))
+  return row
+})
+
+/** An event that is not stored yet. */
+export const event = Effect.fnUntraced(function*(fields: Partial<Changes.RaisedEvent> = {}) {
+  const row: Changes.RaisedEvent = {
+    id: EventId.make(yield* uuid),
+    type: "message.sent",
+    body: `{"data":{"message_id":"1"}}`,
+    created_at: noon,
+    resource: null,
+    ...fields
+  }
+  return row
+})
+
+/** Returns an event as the list contains it. */
+export const listed = ({ resource: _, ...event }: Changes.RaisedEvent): ListedEvent => event
+
+/** Returns an event as it is stored. */
+export const stored = (event: Changes.RaisedEvent, isAsked = false): StoredEvent => ({
+  ...listed(event),
+  full_body: isAsked ? Changes.fullBodyOf(event) : null
+})
+
+/** The delivery to a webhook that the commit of an event makes. */
+export const deliveryOf = (
+  { created_at, id: event_id }: Changes.RaisedEvent,
+  { id: webhook_id }: Pick<WebhookColumns, "id">,
+  event_type: EventType = "message.sent"
+): WebhookDelivery => ({
+  id: Changes.deliveryIdOf(event_id, webhook_id),
+  webhook_id,
+  event_id,
+  event_type,
+  status: "pending",
+  attempt_count: 0,
+  response_status: null,
+  response_body: null,
+  failure_code: null,
+  duration_ms: null,
+  last_attempt_at: null,
+  next_attempt_at: created_at,
+  created_at
+})
+
+/** Raises an event, and returns the delivery to the webhook that a read must return. */
+export const raised = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  to: Pick<WebhookColumns, "id">,
+  millis = 0
+) {
+  const row = yield* event({ created_at: after(millis) })
+  yield* write(organization_id, Changes.raise(row))
+  return deliveryOf(row, to)
+})
+
+/** Removes the events of other tests that were raised before a time. */
+export const withoutEvents = Effect.fnUntraced(function*(before: DateTime.Utc) {
+  const store = yield* EventStore
+  while ((yield* store.purge(before, 1000)) > 0) continue
+  return store
+})
+
+/** Returns the stored events of a type, the oldest first. */
+export const storedEvents = (organization_id: OrganizationId, type: AnyEventType) =>
+  EventStore.use((store) =>
+    store.next(
+      organization_id,
+      { types: [type], until: DateTime.makeUnsafe("9999-12-31T00:00:00.000Z") },
+      { after: { at: DateTime.makeUnsafe(0), id: nil }, size: 100 }
+    )
+  )
