@@ -12,33 +12,33 @@ import { after, type It, type Options } from "./Fixtures.ts"
 const never = DateTime.makeUnsafe("2150-01-01T00:00:00.000Z")
 const longAgo = DateTime.makeUnsafe("2001-01-01T00:00:00.000Z")
 
-export const suite = (it: It, { runs }: Options) => {
-  const newKey = Effect.fnUntraced(function*(
-    organization_id: OrganizationId,
-    created_by: MemberId,
-    fields: Partial<ApiKey> = {}
-  ) {
-    const id = ApiKeyId.make(yield* Fixtures.uuid)
-    const key: ApiKey = {
-      id,
-      name: "key",
-      scopes: ["tags:read"],
-      created_by,
-      created_at: Fixtures.noon,
-      expires_at: never,
-      revoked_at: null,
-      last_used_at: null,
-      ...fields
-    }
-    const digest = id.replaceAll("-", "").padEnd(64, "0")
-    yield* Fixtures.write(organization_id, ApiKeyRows.insert({ ...key, digest }))
-    return { key, digest }
-  })
+const newKey = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  created_by: MemberId,
+  fields: Partial<ApiKey> = {}
+) {
+  const id = ApiKeyId.make(yield* Fixtures.uuid)
+  const key: ApiKey = {
+    id,
+    name: "key",
+    scopes: ["tags:read"],
+    created_by,
+    created_at: Fixtures.noon,
+    expires_at: never,
+    revoked_at: null,
+    last_used_at: null,
+    ...fields
+  }
+  const digest = id.replaceAll("-", "").padEnd(64, "0")
+  yield* Fixtures.write(organization_id, ApiKeyRows.insert({ ...key, digest }))
+  return { key, digest }
+})
 
-  const authenticate = (digest: string, limit = 3) =>
-    ApiKeyStore.use((store) => store.authenticate(digest, limit, Fixtures.noon))
-  const isAuthenticated = (digest: string) => Effect.map(authenticate(digest), Option.isSome)
+const authenticate = (digest: string, limit = 3) =>
+  ApiKeyStore.use((store) => store.authenticate(digest, limit, Fixtures.noon))
+const isAuthenticated = (digest: string) => Effect.map(authenticate(digest), Option.isSome)
 
+const authentication = (it: It, { runs }: Options) => {
   it.effect.prop(
     "lists keys as they were inserted, newest first",
     { name: hardText({ min: 1, max: 200 }) },
@@ -100,7 +100,9 @@ export const suite = (it: It, { runs }: Options) => {
       yield* Fixtures.write(ours, MemberRows.update({ id, version: 3 }, { left_at: after(1) }))
       assert.isFalse(yield* isAuthenticated(digest))
     }))
+}
 
+const uses = (it: It) => {
   it.effect("keeps when a key was last used, once for each window, and leaves its version", () =>
     Effect.gen(function*() {
       const store = yield* ApiKeyStore
@@ -190,4 +192,9 @@ export const suite = (it: It, { runs }: Options) => {
       assert.strictEqual(yield* Fixtures.outcome(theirs, revoked), "Conflict")
       assert.isTrue(yield* isAuthenticated(digest))
     }))
+}
+
+export const suite = (it: It, options: Options) => {
+  authentication(it, options)
+  uses(it)
 }

@@ -39,7 +39,7 @@ const start = Effect.gen(function*() {
 
 const none: CallbackBacklog = { count: 0, oldest_received_at: null }
 
-export const suite = (it: It, { runs }: Options) => {
+const bodies = (it: It, { runs }: Options) => {
   it.effect("claims a body once it is due, unchanged, with the claim's token and number", () =>
     Effect.gen(function*() {
       yield* start
@@ -111,7 +111,9 @@ export const suite = (it: It, { runs }: Options) => {
       )
       assert.strictEqual((yield* store.backlog).count, 3)
     }))
+}
 
+const turns = (it: It) => {
   it.effect("claims the longest due first, at most the requested number", () =>
     Effect.gen(function*() {
       yield* start
@@ -161,7 +163,9 @@ export const suite = (it: It, { runs }: Options) => {
       }
       assert.sameMembers(served.slice(0, 10), channels.map(({ id }) => id))
     }))
+}
 
+const claims = (it: It) => {
   it.effect("gives each body to one of concurrent claims", () =>
     Effect.gen(function*() {
       yield* start
@@ -211,4 +215,10 @@ export const suite = (it: It, { runs }: Options) => {
       yield* claim(after(1))
       assert.deepStrictEqual(yield* store.backlog, { count: 2, oldest_received_at: after(1) })
     }))
+}
+
+export const suite = (it: It, options: Options) => {
+  bodies(it, options)
+  turns(it)
+  claims(it)
 }

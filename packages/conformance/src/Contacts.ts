@@ -1,17 +1,10 @@
 /** Tests of the guarantees of `ContactStore`. */
 import { assert } from "@effect/vitest"
 import { IdentityRows } from "@messaging-crm/core/ContactIdentities"
-import {
-  type Contact,
-  type ContactCriteria,
-  ContactRows,
-  ContactStore,
-  keysOf,
-  searchText
-} from "@messaging-crm/core/Contacts"
-import { foldCase } from "@messaging-crm/core/Text"
-import { Arbitrary, Effect, Option, Schema } from "effect"
+import { type Contact, ContactRows, ContactStore, keysOf, searchText } from "@messaging-crm/core/Contacts"
+import { Arbitrary, Effect, Option } from "effect"
 import { hardText, moment, optionalHardText } from "./Arbitraries.ts"
+import { lists } from "./Contacts/Lists.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
@@ -27,10 +20,7 @@ const fields = Arbitrary.all({
   last_activity_preview: optionalHardText({ min: 1, max: 140 })
 })
 
-/** A number that no other test uses, as a phone number and as an external ID. */
-const newPhone = Effect.map(Fixtures.uuid, (id) => `+4${BigInt(`0x${id.replaceAll("-", "")}`) % 10_000_000_000_000n}`)
-
-export const suite = (it: It, { runs }: Options) => {
+const inserts = (it: It, { runs }: Options) => {
   it.effect.prop("returns a contact as it was inserted", {
     fields,
     values: Arbitrary.array(hardText({ min: 1, max: 50 }), { maxLength: 3 })
@@ -112,123 +102,9 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.load(ours, contact.id), Option.some({ ...expected, version: 3 }))
       assert.deepStrictEqual(yield* store.list(ours, Fixtures.everyone, { after: null, size: 9 }), [expected])
     }))
+}
 
-  it.effect.prop("lists by updated_at descending, then id descending, and walks without gap or repeat", {
-    millis: Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))), {
-      maxLength: 7
-    }),
-    size: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4 })))
-  }, ({ millis, size }) =>
-    Effect.gen(function*() {
-      const store = yield* ContactStore
-      const ours = yield* Fixtures.organization
-      const contacts = yield* Effect.forEach(millis, (value) => Fixtures.contact(ours, { updated_at: after(value) }))
-      const key = (contact: Contact) => `${contact.updated_at.epochMilliseconds} ${contact.id}`
-      const walked: Array<Contact> = []
-      for (;;) {
-        const last = walked.at(-1)
-        const position = last === undefined ? null : { at: last.updated_at, id: last.id }
-        const page = yield* store.list(ours, Fixtures.everyone, { after: position, size })
-        assert.isAtMost(page.length, size)
-        if (page.length === 0) break
-        walked.push(...page)
-      }
-      assert.deepStrictEqual(walked.map(key), contacts.map(key).toSorted().toReversed())
-    }), { arbitrary: { runs } })
-
-  it.effect.prop("lists what contains a term, character by character, and nothing else", {
-    names: Arbitrary.array(hardText({ min: 1, max: 6 }), { minLength: 1, maxLength: 5 }),
-    term: hardText({ min: 1, max: 2 })
-  }, ({ names, term }) =>
-    Effect.gen(function*() {
-      const store = yield* ContactStore
-      const ours = yield* Fixtures.organization
-      const contacts = yield* Effect.forEach(names, (first_name) => Fixtures.contact(ours, { first_name }))
-      const search_terms = [foldCase(term), "no contact has this"] as const
-      const found = store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
-      const expected = contacts.filter((contact) => searchText(contact).includes(foldCase(term)))
-      assert.deepStrictEqual((yield* found).map(({ id }) => id).toSorted(), expected.map(({ id }) => id).toSorted())
-    }), { arbitrary: { runs } })
-
-  it.effect("lists what passes every filter at once", () =>
-    Effect.gen(function*() {
-      const store = yield* ContactStore
-      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const { id: owner_user_id } = yield* Fixtures.member(ours)
-      const tag = yield* Fixtures.tag(ours, "vip")
-      const phone = yield* newPhone
-      const all = {
-        first_name: "Ada",
-        owner_user_id,
-        lifecycle_stage: "lead",
-        tags: [tag],
-        primary_phone: phone,
-        primary_email: "Kim@Acme.example",
-        updated_at: after(5)
-      } as const
-      const whole = yield* Fixtures.contact(ours, all)
-      const match = {
-        search_terms: ["ada"],
-        owner_user_id,
-        lifecycle_stage: "lead",
-        tag_id: tag.id,
-        phone,
-        email_key: "kim@acme.example",
-        updated_since: after(5)
-      } as const
-      for (
-        const lacking of [
-          { first_name: "Eve" },
-          { owner_user_id: null },
-          { lifecycle_stage: "customer" },
-          { tags: [] },
-          { primary_phone: null },
-          { primary_email: "Kim@Acme.exampl" },
-          { updated_at: after(4) }
-        ] as const
-      ) {
-        yield* Fixtures.contact(ours, { ...all, ...lacking })
-      }
-      const listed = (organization_id: typeof ours, filters: Partial<ContactCriteria>) =>
-        Effect.map(
-          store.list(organization_id, { ...Fixtures.everyone, ...filters }, { after: null, size: 9 }),
-          (found) => found.map(({ id }) => id)
-        )
-      assert.deepStrictEqual(yield* listed(ours, match), [whole.id])
-      for (const filter of Object.keys(match)) {
-        // The type of `Object.keys` loses whose keys they are.
-        const alone = { [filter]: match[filter as keyof typeof match] }
-        assert.lengthOf(yield* listed(ours, alone), 7, filter)
-        assert.lengthOf(yield* listed(theirs, alone), 0, filter)
-      }
-      const { id } = yield* Fixtures.contact(ours, { first_name: "Kim" })
-      yield* Fixtures.identity(ours, id, { channel_type: "photo_social" })
-      assert.deepStrictEqual(yield* listed(ours, { channel: "photo_social" }), [id])
-      assert.deepStrictEqual(yield* listed(ours, { channel: "page_messaging" }), [])
-      assert.lengthOf(yield* listed(ours, { channel: "phone_messaging" }), 7)
-    }))
-
-  it.effect("lists who has an external id or an alias of an identity, on a type of channel if one is given", () =>
-    Effect.gen(function*() {
-      const store = yield* ContactStore
-      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const [kim, eve] = [yield* Fixtures.contact(ours), yield* Fixtures.contact(ours, { first_name: "Eve" })]
-      yield* Fixtures.identity(ours, kim.id, { external_id: "one" }, ["other"])
-      yield* Fixtures.identity(ours, eve.id, { channel_type: "photo_social", external_id: "one" })
-      const listed = (match: Partial<ContactCriteria>, organization_id = ours) =>
-        Effect.map(
-          store.list(organization_id, { ...Fixtures.everyone, ...match }, { after: null, size: 9 }),
-          (found) => found.map(({ id }) => id).toSorted()
-        )
-      assert.deepStrictEqual(yield* listed({ external_id: "one" }), [kim.id, eve.id].toSorted())
-      assert.deepStrictEqual(yield* listed({ external_id: "one", channel: "photo_social" }), [eve.id])
-      assert.deepStrictEqual(yield* listed({ external_id: "one", channel: "page_messaging" }), [])
-      assert.deepStrictEqual(yield* listed({ external_id: "other" }), [kim.id])
-      assert.deepStrictEqual(yield* listed({ external_id: "one", search_terms: ["eve"] }), [eve.id])
-      assert.deepStrictEqual(yield* listed({ external_id: "ONE" }), [])
-      assert.deepStrictEqual(yield* listed({ external_id: "one" }, theirs), [])
-    }))
-
+const matches = (it: It, { runs }: Options) => {
   it.effect.prop(
     "returns a contact as it was last updated, found by what it is now, and replaces the tags",
     { fields },
@@ -271,7 +147,7 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* ContactStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const [old, young] = [yield* newPhone, yield* newPhone]
+      const [old, young] = [yield* Fixtures.newPhone, yield* Fixtures.newPhone]
       yield* Fixtures.contact(ours, { primary_phone: old, updated_at: after(1) })
       const recent = yield* Fixtures.contact(ours, { primary_phone: old, updated_at: after(3) })
       const middle = yield* Fixtures.contact(ours, { primary_phone: old, updated_at: after(2) })
@@ -281,7 +157,7 @@ export const suite = (it: It, { runs }: Options) => {
       yield* Fixtures.write(ours, ContactRows.update({ id: recent.id, version: 1 }, { primary_phone: young }))
       assert.deepStrictEqual(yield* byPhone(old), Option.some({ ...middle, version: 1 }))
       assert.deepStrictEqual(yield* byPhone(young), Option.some({ ...recent, primary_phone: young, version: 2 }))
-      assert.deepStrictEqual(yield* byPhone(yield* newPhone), Option.none())
+      assert.deepStrictEqual(yield* byPhone(yield* Fixtures.newPhone), Option.none())
       assert.deepStrictEqual(yield* store.match(theirs, "primary_phone", old), Option.none())
       yield* Fixtures.contact(ours, { primary_phone: old, updated_at: after(0) })
       const loaded = { ...middle, version: 1 }
@@ -339,7 +215,9 @@ export const suite = (it: It, { runs }: Options) => {
       const [now] = yield* store.identify(ours, "phone_messaging", [`1${alias}`])
       assert.deepStrictEqual(now?.identity, { ...first, display_name: "Kim", contact_id: id, version: 2 })
     }), { arbitrary: { runs } })
+}
 
+const separation = (it: It) => {
   it.effect("finds each of many at once for its own organization", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
@@ -360,7 +238,7 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* ContactStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const phone = yield* newPhone
+      const phone = yield* Fixtures.newPhone
       const mine = yield* Fixtures.contact(ours, { primary_phone: phone })
       yield* Fixtures.identity(ours, mine.id, { external_id: phone })
       const before = yield* store.find(ours, mine.id)
@@ -375,4 +253,11 @@ export const suite = (it: It, { runs }: Options) => {
       assert.strictEqual(yield* Fixtures.outcome(theirs, renamed), "Conflict")
       assert.deepStrictEqual(yield* store.find(ours, mine.id), before)
     }))
+}
+
+export const suite = (it: It, options: Options) => {
+  inserts(it, options)
+  lists(it, options)
+  matches(it, options)
+  separation(it)
 }

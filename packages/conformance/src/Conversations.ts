@@ -36,9 +36,37 @@ const another = ({ channel, contact_id, identity_id }: Thread) =>
 const find = (organization_id: OrganizationId, id: ConversationId) =>
   ConversationStore.use((store) => Effect.map(store.find(organization_id, id), Option.getOrThrow))
 
+/** Creates conversations whose last activities are these milliseconds after noon. */
+const active = (organization_id: OrganizationId, millis: ReadonlyArray<number>) =>
+  Effect.forEach(
+    millis,
+    Effect.fnUntraced(function*(value) {
+      const { contact_id, conversation_id } = yield* Fixtures.thread(organization_id)
+      const activity = { conversation_id, contact_id, at: after(value), preview: "", last_inbound_at: null }
+      yield* Fixtures.write(organization_id, { touch: activity })
+      return yield* find(organization_id, conversation_id)
+    })
+  )
+
+/** Lists the conversations that pass the filters, in pages of two. */
+const walk = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  filters: Partial<ConversationFilters> = {}
+) {
+  const store = yield* ConversationStore
+  const walked: Array<ConversationRow> = []
+  for (;;) {
+    const last = walked.at(-1)
+    const position = last === undefined ? null : { at: last.last_activity_at, id: last.id }
+    const page = yield* store.list(organization_id, { ...everyConversation, ...filters }, { after: position, size: 2 })
+    if (page.length === 0) return walked
+    walked.push(...page)
+  }
+})
+
 const name = optionalHardText({ min: 1, max: 100 })
 
-export const suite = (it: It, { runs }: Options) => {
+const inserts = (it: It, { runs }: Options) => {
   it.effect.prop("returns a conversation as it was inserted, with who the contact is", {
     first_name: name,
     last_name: name,
@@ -109,34 +137,22 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(outcomes.toSorted(), [...Array<string>(11).fill("Conflict"), "committed"])
       assert.lengthOf(yield* store.list(ours, everyConversation, { after: null, size: 9 }), 2)
     }))
+}
 
-  it.effect("lists what passes every filter, latest activity first, and walks without gap or repeat", () =>
+const lists = (it: It) => {
+  it.effect("lists the latest activity first, and walks without gap or repeat", () =>
     Effect.gen(function*() {
-      const store = yield* ConversationStore
+      const ours = yield* Fixtures.organization
+      const threads = yield* active(ours, [1, 3, 2, 3, 0])
+      const key = (row: ConversationRow) => `${row.last_activity_at.epochMilliseconds} ${row.id}`
+      assert.deepStrictEqual(yield* walk(ours), threads.toSorted((a, b) => key(a) < key(b) ? 1 : -1))
+    }))
+
+  it.effect("lists what passes every filter", () =>
+    Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const { id: assigned_user_id } = yield* Fixtures.member(ours)
-      const threads = yield* Effect.forEach([1, 3, 2, 3, 0], (millis) =>
-        Effect.gen(function*() {
-          const { contact_id, conversation_id } = yield* Fixtures.thread(ours)
-          const activity = { conversation_id, contact_id, at: after(millis), preview: "", last_inbound_at: null }
-          yield* Fixtures.write(ours, { touch: activity })
-          return yield* find(ours, conversation_id)
-        }))
-      const key = (row: ConversationRow) => `${row.last_activity_at.epochMilliseconds} ${row.id}`
-      const walk = Effect.fnUntraced(function*(given: Partial<ConversationFilters>) {
-        const filters = { ...everyConversation, ...given }
-        const walked: Array<ConversationRow> = []
-        for (;;) {
-          const last = walked.at(-1)
-          const position = last === undefined ? null : { at: last.last_activity_at, id: last.id }
-          const page = yield* store.list(ours, filters, { after: position, size: 2 })
-          if (page.length === 0) return walked
-          walked.push(...page)
-        }
-      })
-      const all = yield* walk(everyConversation)
-      assert.deepStrictEqual(all, threads.toSorted((a, b) => key(a) < key(b) ? 1 : -1))
-      const [first, second] = threads
+      const [first, second] = yield* active(ours, [1, 3, 2, 3, 0])
       if (first === undefined || second === undefined) return assert.fail("Five were made.")
       const closed = { status: "closed", closed_at: after(9) } as const
       yield* Fixtures.write(
@@ -144,23 +160,26 @@ export const suite = (it: It, { runs }: Options) => {
         ConversationRows.update(first, { ...closed, close_category: "resolved" }),
         ConversationRows.update(second, { ...closed, assigned_user_id })
       )
-      const ids = (rows: ReadonlyArray<ConversationRow>) => rows.map(({ id }) => id)
-      assert.deepStrictEqual(ids(yield* walk({ status: "closed" })), [second.id, first.id])
-      assert.deepStrictEqual(ids(yield* walk({ status: "closed", assigned_user_id })), [second.id])
-      assert.deepStrictEqual(ids(yield* walk({ status: "open", assigned_user_id })), [])
-      assert.lengthOf(yield* walk({ status: "open" }), 3)
+      const listed = (filters: Partial<ConversationFilters>) =>
+        Effect.map(walk(ours, filters), (rows) => rows.map(({ id }) => id))
+      assert.deepStrictEqual(yield* listed({ status: "closed" }), [second.id, first.id])
+      assert.deepStrictEqual(yield* listed({ status: "closed", assigned_user_id }), [second.id])
+      assert.deepStrictEqual(yield* listed({ status: "open", assigned_user_id }), [])
+      assert.lengthOf(yield* listed({ status: "open" }), 3)
       const { channel_id, contact_id } = second
-      assert.deepStrictEqual(ids(yield* walk({ unassigned: true })), ids(all).filter((id) => id !== second.id))
-      assert.deepStrictEqual(ids(yield* walk({ unassigned: true, status: "closed" })), [first.id])
-      assert.deepStrictEqual(ids(yield* walk({ contact_id })), [second.id])
-      assert.deepStrictEqual(ids(yield* walk({ channel_id })), [second.id])
-      assert.deepStrictEqual(ids(yield* walk({ channel_id, assigned_user_id, contact_id, status: "closed" })), [
-        second.id
-      ])
-      assert.deepStrictEqual(ids(yield* walk({ channel_id, unassigned: true })), [])
-      assert.deepStrictEqual(ids(yield* walk({ contact_id, status: "open" })), [])
+      const others = (yield* listed({})).filter((id) => id !== second.id)
+      assert.deepStrictEqual(yield* listed({ unassigned: true }), others)
+      assert.deepStrictEqual(yield* listed({ unassigned: true, status: "closed" }), [first.id])
+      assert.deepStrictEqual(yield* listed({ contact_id }), [second.id])
+      assert.deepStrictEqual(yield* listed({ channel_id }), [second.id])
+      const whole = { channel_id, assigned_user_id, contact_id, status: "closed" } as const
+      assert.deepStrictEqual(yield* listed(whole), [second.id])
+      assert.deepStrictEqual(yield* listed({ channel_id, unassigned: true }), [])
+      assert.deepStrictEqual(yield* listed({ contact_id, status: "open" }), [])
     }))
+}
 
+const reads = (it: It) => {
   it.effect("returns a conversation as it was last updated", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -222,4 +241,10 @@ export const suite = (it: It, { runs }: Options) => {
       assert.strictEqual(yield* Fixtures.outcome(theirs, closed), "Conflict")
       assert.deepStrictEqual(yield* find(ours, conversation_id), before)
     }))
+}
+
+export const suite = (it: It, options: Options) => {
+  inserts(it, options)
+  lists(it)
+  reads(it)
 }

@@ -37,7 +37,7 @@ const keepEarly = Effect.fnUntraced(function*(
   if (!Changes.isNone(changes)) yield* Fixtures.write(organization_id, changes)
 })
 
-export const suite = (it: It, { runs }: Options) => {
+const inserts = (it: It, { runs }: Options) => {
   it.effect.prop("returns a message as it was inserted", {
     text: optionalHardText({ min: 1, max: 4096 }),
     name: optionalHardText({ min: 1, max: 100 }),
@@ -141,7 +141,9 @@ export const suite = (it: It, { runs }: Options) => {
       const found = Option.getOrThrow(yield* store.findByProviderId(ours, on.channel.id, "p"))
       assert.strictEqual(found.early_updates.length, Option.isSome(found.message) ? 0 : 1)
     }))
+}
 
+const reads = (it: It, { runs }: Options) => {
   it.effect.prop("lists by created_at descending, then id descending, and walks without gap or repeat", {
     millis: Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))), {
       maxLength: 7
@@ -204,7 +206,9 @@ export const suite = (it: It, { runs }: Options) => {
       )
       assert.deepStrictEqual(yield* store.find(ours, on.conversation_id, unknown.id), Option.none())
     }))
+}
 
+const earlyUpdates = (it: It, { runs }: Options) => {
   it.effect.prop("keeps early updates, one of each status, until their message arrives", {
     text: optionalHardText({ min: 1, max: 100 })
   }, ({ text }) =>
@@ -277,7 +281,9 @@ export const suite = (it: It, { runs }: Options) => {
       )
       assert.deepStrictEqual(left, [false, false, false, true, true, true])
     }))
+}
 
+const separation = (it: It) => {
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* MessageStore
@@ -307,4 +313,11 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.find(ours, elsewhere.conversation, message.id), Option.none())
       assert.deepStrictEqual(yield* store.findByProviderId(ours, elsewhere.channel, "p"), Option.none())
     }))
+}
+
+export const suite = (it: It, options: Options) => {
+  inserts(it, options)
+  reads(it, options)
+  earlyUpdates(it, options)
+  separation(it)
 }

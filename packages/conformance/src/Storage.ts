@@ -17,6 +17,7 @@ import * as Conversations from "./Conversations.ts"
 import * as Events from "./Events.ts"
 import type { It, Options } from "./Fixtures.ts"
 import * as Idempotency from "./Idempotency.ts"
+import * as IdempotentRequests from "./Idempotency/Requests.ts"
 import * as Journeys from "./Journeys.ts"
 import * as Media from "./Media.ts"
 import * as Members from "./Members.ts"
@@ -81,7 +82,7 @@ export const suite = (
     it.layer(Layer.merge(storage, Ids.layer), { timeout: "5 minutes" })((it) => {
       for (const [port, register] of Object.entries(ports)) describe(port, () => register(it, options))
     })
-    Idempotency.requests(storage)
+    IdempotentRequests.suite(storage)
     Journeys.suite(storage)
     ContactImports.suite(storage, options)
     ContactUpserts.suite(storage)

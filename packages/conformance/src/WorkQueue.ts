@@ -10,7 +10,7 @@ import { fairness } from "./WorkQueue/Fairness.ts"
 import { claim, enqueue, newWork, refs, start, throttle } from "./WorkQueue/Scene.ts"
 import { settlements } from "./WorkQueue/Settlements.ts"
 
-export const suite = (it: It, { runs }: Options) => {
+const claims = (it: It) => {
   it.effect("claims a due item once, with the claim's token and number", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
@@ -90,7 +90,9 @@ export const suite = (it: It, { runs }: Options) => {
         oldest_due_at: null
       })
     }))
+}
 
+const uniqueness = (it: It) => {
   it.effect("keeps one item of a kind for one ref", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
@@ -118,7 +120,9 @@ export const suite = (it: It, { runs }: Options) => {
       const expected = [work, other, next].map(({ kind, lane, ref }) => `${kind} ${lane} ${ref}`)
       assert.deepStrictEqual(found.toSorted(), expected.toSorted())
     }))
+}
 
+const fifoLanes = (it: It, { runs }: Options) => {
   it.effect.prop("claims a fifo lane's items one by one, in the order of their insertion", {
     dues: Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))), {
       minLength: 1,
@@ -164,7 +168,9 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* claim({ at: after(19) }), [])
       assert.deepStrictEqual(refs(yield* claim({ at: after(20) })), [first.ref])
     }))
+}
 
+const throttledLanes = (it: It) => {
   it.effect("claims of a lane without order as many as its cap allows, the longest due first", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
@@ -218,7 +224,9 @@ export const suite = (it: It, { runs }: Options) => {
       yield* Effect.replicateEffect(fill, 9, { discard: true })
       assert.lengthOf(yield* claim({ at: after(20_000) }), 8)
     }))
+}
 
+const concurrency = (it: It) => {
   it.effect("gives each item to one of many concurrent claims", () =>
     Effect.gen(function*() {
       const { ours } = yield* start
@@ -232,7 +240,14 @@ export const suite = (it: It, { runs }: Options) => {
       assert.strictEqual(new Set(given).size, given.length)
       assert.deepStrictEqual(given.toSorted(), works.map(({ ref }) => ref).toSorted())
     }))
+}
 
+export const suite = (it: It, options: Options) => {
+  claims(it)
+  uniqueness(it)
+  fifoLanes(it, options)
+  throttledLanes(it)
+  concurrency(it)
   fairness(it)
   settlements(it)
 }

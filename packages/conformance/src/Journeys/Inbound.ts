@@ -10,7 +10,7 @@ import type { Position } from "@messaging-crm/core/Page"
 import { Arbitrary, DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
-import { begin, crm, type Storage, work } from "./Scene.ts"
+import { begin, crm, type It, type Storage, work } from "./Scene.ts"
 
 const place = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
 
@@ -25,318 +25,331 @@ const all_conversations = { cursor: null, page_size: 100 }
 
 const everyone = { cursor: null, page_size: 100 }
 
-export const suite = (storage: Storage) => {
-  it.layer(crm(storage), { timeout: "5 minutes" })("what a provider reports", (it) => {
-    it.effect("waits for its message for 30 days, and is then removed", () =>
-      Effect.gen(function*() {
-        const { messageOf, reported, start } = yield* begin
-        const early = Effect.fnUntraced(function*(days: number) {
-          const { id } = yield* start()
-          yield* reported(id, { status: "read", at: yield* DateTime.now }, { reference: null })
-          yield* TestClock.adjust(Duration.days(days))
-          yield* Effect.repeat(Messages.use(({ purge }) => purge), { until: (removed) => removed === 0 })
-          yield* work
-          return (yield* messageOf(id)).status
-        })
-        assert.strictEqual(yield* early(30), "read")
-        assert.strictEqual(yield* early(31), "sent")
-      }))
-
-    it.effect.prop(
-      "gives each message once when a batch is delivered five times, in any order and at once",
-      { places: Arbitrary.array(place, { minLength: 50, maxLength: 50 }) },
-      ({ places }) =>
-        Effect.gen(function*() {
-          const { as, channel, number, received, start } = yield* begin
-          const after = yield* recently
-          const { conversation_id } = yield* start()
-          const take = (event: ProviderEvent) => Inbound.use((inbound) => inbound.receive(event))
-          const batch = Array.from({ length: 6 }, (_, index) => `m${index}`).flatMap((provider_message_id, index) => {
-            const of = { channel_id: channel.id, provider_message_id, at: after(index) }
-            const said = received(provider_message_id, { type: "text", text: provider_message_id, media: null })
-            if (index % 3 === 1) return [said, take({ event: "message_edited", text: `edited ${number}`, ...of })]
-            return index % 3 === 2 ? [said, take({ event: "message_deleted", ...of })] : [said]
-          })
-          const five = Array.from({ length: 5 }, () => batch).flat()
-          const shuffled = places.flatMap((at, index) => ({ at, event: five[index] })).toSorted((a, b) => a.at - b.at)
-          yield* Effect.forEach(shuffled, ({ event }) => event ?? Effect.void, { concurrency: 4, discard: true })
-          const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
-          const found = data.map(({ deleted_at, provider_message_id, text }) =>
-            `${provider_message_id} ${deleted_at === null ? text : "is gone"}`
-          )
-          const edited = `edited ${number}`
-          assert.deepStrictEqual(found.toSorted(), [
-            "m0 m0",
-            `m1 ${edited}`,
-            "m2 is gone",
-            "m3 m3",
-            `m4 ${edited}`,
-            "m5 is gone"
-          ])
-        }),
-      { arbitrary: { runs: 20 } }
-    )
-
-    it.effect("brings the file of a message along, and takes it back with the message", () =>
-      Effect.gen(function*() {
-        const { as, channel, received, start } = yield* begin
-        const deleted = (provider_message_id: string) =>
-          Inbound.use((inbound) =>
-            Effect.flatMap(DateTime.now, (at) =>
-              inbound.receive({ event: "message_deleted", channel_id: channel.id, provider_message_id, at }))
-          )
-        const media = { kind: "image", mime_type: "image/png", filename: "a.png", transcript: null } as const
-        const event = { type: "image", text: null, media: { ...media, bytes: Uint8Array.of(1, 2, 3) } } as const
-        yield* received("m1", event)
-        yield* received("m1", event)
-        const { conversation_id } = yield* start()
-        const listed = Effect.map(
-          Messages.use((messages) =>
-            messages.list(conversation_id, null)
-          ).pipe(as),
-          ({ data }) => data
-        )
-        const data = yield* listed
-        const { url, ...described } = Option.getOrThrow(Option.fromNullishOr(data[0]?.media))
-        assert.lengthOf(data, 1)
-        assert.deepStrictEqual(described, { ...media, byte_size: 3 })
-        const opened = Media.use(({ open }) => open((url ?? "").slice("/media/".length)))
-        const { read } = yield* opened
-        assert.deepStrictEqual(yield* Stream.runCollect(read(0, 3)), [Uint8Array.of(1, 2, 3)])
-        yield* deleted("m1")
-        assert.strictEqual((yield* Effect.flip(opened))._tag, "MediaNotFound")
-        // A deletion that comes before its message.
-        yield* deleted("m2")
-        yield* received("m2", event)
-        assert.deepStrictEqual((yield* listed).map(({ media }) => media), [null, null])
-      }))
-
-    it.effect("finds a person by each of their IDs on a network", () =>
-      Effect.gen(function*() {
-        const { as, channel, get, number, provider, start } = yield* begin
-        const [own, canonical] = [`US.${yield* Fixtures.uuid}`, `${number}9`]
-        const says = (provider_message_id: string, external_id: string, aliases: ReadonlyArray<string>) =>
-          Effect.flatMap(DateTime.now, (sent_at) =>
-            Inbound.use((inbound) =>
-              inbound.receive({
-                event: "message_received",
-                channel_id: channel.id,
-                provider_message_id,
-                from: { external_id, aliases, display_name: "Kim", username: null },
-                type: "text",
-                text: "Hi",
-                media: null,
-                sent_at
-              })
-            ))
-        yield* provider.respond(({ reference }) =>
-          Effect.succeed({ provider_message_id: `p.${reference}`, recipient_aliases: [canonical] })
-        )
-        const send = yield* start()
+const messages = (it: It) => {
+  it.effect("waits for its message for 30 days, and is then removed", () =>
+    Effect.gen(function*() {
+      const { messageOf, reported, start } = yield* begin
+      const early = Effect.fnUntraced(function*(days: number) {
+        const { id } = yield* start()
+        yield* reported(id, { status: "read", at: yield* DateTime.now }, { reference: null })
+        yield* TestClock.adjust(Duration.days(days))
+        yield* Effect.repeat(Messages.use(({ purge }) => purge), { until: (removed) => removed === 0 })
         yield* work
-        const { conversation_id } = yield* get(send.id)
-        // The response contains another number. Messages come from that number, and later from an ID that is not a number.
-        yield* says("m1", canonical, [own])
-        yield* says("m2", own, [])
-        const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
-        assert.lengthOf(data, 3)
-        const { contact } = yield* Conversations.use((conversations) => conversations.get(conversation_id)).pipe(as)
-        assert.strictEqual(contact.display_name, "Kim")
-        assert.strictEqual(contact.external_id, number)
-      }))
+        return (yield* messageOf(id)).status
+      })
+      assert.strictEqual(yield* early(30), "read")
+      assert.strictEqual(yield* early(31), "sent")
+    }))
 
-    it.effect("finds a person without a number, and adds the number when it is known", () =>
+  it.effect.prop(
+    "gives each message once when a batch is delivered five times, in any order and at once",
+    { places: Arbitrary.array(place, { minLength: 50, maxLength: 50 }) },
+    ({ places }) =>
       Effect.gen(function*() {
-        const { as, channel, number, start } = yield* begin
-        const own = `US.${yield* Fixtures.uuid}`
-        const from = { external_id: own, display_name: null, username: "kim" }
-        const of = { event: "message_received", channel_id: channel.id, type: "text", text: "Hi", media: null } as const
-        const sent_at = yield* DateTime.now
-        const inbound = yield* Inbound
-        yield* inbound.receive({ ...of, provider_message_id: "m1", from, sent_at })
-        yield* inbound.receive({
-          ...of,
-          provider_message_id: "m2",
-          from: { ...from, external_id: number, aliases: [own] },
-          sent_at
-        })
+        const { as, channel, number, received, start } = yield* begin
+        const after = yield* recently
         const { conversation_id } = yield* start()
-        yield* work
+        const take = (event: ProviderEvent) => Inbound.use((inbound) => inbound.receive(event))
+        const batch = Array.from({ length: 6 }, (_, index) => `m${index}`).flatMap((provider_message_id, index) => {
+          const of = { channel_id: channel.id, provider_message_id, at: after(index) }
+          const said = received(provider_message_id, { type: "text", text: provider_message_id, media: null })
+          if (index % 3 === 1) return [said, take({ event: "message_edited", text: `edited ${number}`, ...of })]
+          return index % 3 === 2 ? [said, take({ event: "message_deleted", ...of })] : [said]
+        })
+        const five = Array.from({ length: 5 }, () => batch).flat()
+        const shuffled = places.flatMap((at, index) => ({ at, event: five[index] })).toSorted((a, b) => a.at - b.at)
+        yield* Effect.forEach(shuffled, ({ event }) => event ?? Effect.void, { concurrency: 4, discard: true })
         const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
-        assert.lengthOf(data, 3)
-      }))
+        const found = data.map(({ deleted_at, provider_message_id, text }) =>
+          `${provider_message_id} ${deleted_at === null ? text : "is gone"}`
+        )
+        const edited = `edited ${number}`
+        assert.deepStrictEqual(found.toSorted(), [
+          "m0 m0",
+          `m1 ${edited}`,
+          "m2 is gone",
+          "m3 m3",
+          `m4 ${edited}`,
+          "m5 is gone"
+        ])
+      }),
+    { arbitrary: { runs: 20 } }
+  )
 
-    it.effect("treats no ID of digits alone as a number, because a network can count its users", () =>
-      Effect.gen(function*() {
-        const { as, channel } = yield* begin
-        const from = { external_id: "4915112345678", aliases: ["15551234567"], display_name: null, username: null }
-        const of = { event: "message_received", channel_id: channel.id, type: "text", text: "Hi", media: null } as const
-        const sent_at = yield* DateTime.now
-        yield* Inbound.use((inbound) => inbound.receive({ ...of, provider_message_id: "m1", from, sent_at }))
-        const { data } = yield* Contacts.use((contacts) => contacts.list(everyone)).pipe(as)
-        const [contact] = data
-        assert.deepStrictEqual([contact?.primary_phone, contact?.identities[0]?.external_id], [null, from.external_id])
-      }))
+  it.effect("brings the file of a message along, and takes it back with the message", () =>
+    Effect.gen(function*() {
+      const { as, channel, received, start } = yield* begin
+      const deleted = (provider_message_id: string) =>
+        Inbound.use((inbound) =>
+          Effect.flatMap(DateTime.now, (at) =>
+            inbound.receive({ event: "message_deleted", channel_id: channel.id, provider_message_id, at }))
+        )
+      const media = { kind: "image", mime_type: "image/png", filename: "a.png", transcript: null } as const
+      const event = { type: "image", text: null, media: { ...media, bytes: Uint8Array.of(1, 2, 3) } } as const
+      yield* received("m1", event)
+      yield* received("m1", event)
+      const { conversation_id } = yield* start()
+      const listed = Effect.map(
+        Messages.use((messages) =>
+          messages.list(conversation_id, null)
+        ).pipe(as),
+        ({ data }) => data
+      )
+      const data = yield* listed
+      const { url, ...described } = Option.getOrThrow(Option.fromNullishOr(data[0]?.media))
+      assert.lengthOf(data, 1)
+      assert.deepStrictEqual(described, { ...media, byte_size: 3 })
+      const opened = Media.use(({ open }) => open((url ?? "").slice("/media/".length)))
+      const { read } = yield* opened
+      assert.deepStrictEqual(yield* Stream.runCollect(read(0, 3)), [Uint8Array.of(1, 2, 3)])
+      yield* deleted("m1")
+      assert.strictEqual((yield* Effect.flip(opened))._tag, "MediaNotFound")
+      // A deletion that comes before its message.
+      yield* deleted("m2")
+      yield* received("m2", event)
+      assert.deepStrictEqual((yield* listed).map(({ media }) => media), [null, null])
+    }))
+}
 
-    it.effect("is found by the names that a person has on the network, each time they change", () =>
-      Effect.gen(function*() {
-        const { as, channel, number, written } = yield* begin
-        const names = (display_name: string, username: string) =>
+const people = (it: It) => {
+  it.effect("finds a person by each of their IDs on a network", () =>
+    Effect.gen(function*() {
+      const { as, channel, get, number, provider, start } = yield* begin
+      const [own, canonical] = [`US.${yield* Fixtures.uuid}`, `${number}9`]
+      const says = (provider_message_id: string, external_id: string, aliases: ReadonlyArray<string>) =>
+        Effect.flatMap(DateTime.now, (sent_at) =>
           Inbound.use((inbound) =>
             inbound.receive({
-              event: "identity_changed",
+              event: "message_received",
               channel_id: channel.id,
-              former_external_id: number,
-              now: { external_id: number, display_name, username }
+              provider_message_id,
+              from: { external_id, aliases, display_name: "Kim", username: null },
+              type: "text",
+              text: "Hi",
+              media: null,
+              sent_at
             })
-          )
-        const found = (query: string) =>
-          Effect.map(Contacts.use(({ list }) => list({ ...everyone, query })), ({ data }) => data.length).pipe(as)
-        yield* written("m1", "Hello")
-        assert.strictEqual(yield* found("kIM"), 1)
-        yield* names("Soyan Ödegaard", "soyan.o")
-        assert.deepStrictEqual([yield* found("ödeg"), yield* found("SOYAN.O"), yield* found("kim")], [1, 1, 0])
-        yield* written("m2", "Hello again")
-        assert.deepStrictEqual([yield* found("kim"), yield* found("soyan.o"), yield* found("ödeg")], [1, 1, 0])
-      }))
+          ))
+      yield* provider.respond(({ reference }) =>
+        Effect.succeed({ provider_message_id: `p.${reference}`, recipient_aliases: [canonical] })
+      )
+      const send = yield* start()
+      yield* work
+      const { conversation_id } = yield* get(send.id)
+      // The response contains another number. Messages come from that number, and later from an ID that is not a number.
+      yield* says("m1", canonical, [own])
+      yield* says("m2", own, [])
+      const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
+      assert.lengthOf(data, 3)
+      const { contact } = yield* Conversations.use((conversations) => conversations.get(conversation_id)).pipe(as)
+      assert.strictEqual(contact.display_name, "Kim")
+      assert.strictEqual(contact.external_id, number)
+    }))
 
-    it.effect("keeps one person through changes of number and user ID, and sends to the new address", () =>
-      Effect.gen(function*() {
-        const { as, channel, number, start } = yield* begin
-        const inbound = yield* Inbound
-        const [second, third] = [`${number}7`, `${number}8`]
-        const [b1, b2, b3] = yield* Effect.replicateEffect(Effect.map(Fixtures.uuid, (id) => `US.${id}`), 3)
-        const { conversation_id } = yield* start()
-        yield* work
-        const address = Conversations.use(({ get }) => get(conversation_id)).pipe(as)
-        const says = Effect.fnUntraced(function*(external_id: string, aliases: ReadonlyArray<string>) {
-          const provider_message_id = yield* Fixtures.uuid
-          const from = { external_id, aliases, display_name: null, username: null }
-          const sent_at = yield* DateTime.now
-          const of = {
-            event: "message_received",
-            channel_id: channel.id,
-            type: "text",
-            text: "Hi",
-            media: null
-          } as const
-          yield* inbound.receive({ ...of, provider_message_id, from, sent_at })
-        })
-        const change = (former: ReadonlyArray<string>, [external_id = "", ...aliases]: ReadonlyArray<string>) =>
+  it.effect("finds a person without a number, and adds the number when it is known", () =>
+    Effect.gen(function*() {
+      const { as, channel, number, start } = yield* begin
+      const own = `US.${yield* Fixtures.uuid}`
+      const from = { external_id: own, display_name: null, username: "kim" }
+      const of = { event: "message_received", channel_id: channel.id, type: "text", text: "Hi", media: null } as const
+      const sent_at = yield* DateTime.now
+      const inbound = yield* Inbound
+      yield* inbound.receive({ ...of, provider_message_id: "m1", from, sent_at })
+      yield* inbound.receive({
+        ...of,
+        provider_message_id: "m2",
+        from: { ...from, external_id: number, aliases: [own] },
+        sent_at
+      })
+      const { conversation_id } = yield* start()
+      yield* work
+      const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
+      assert.lengthOf(data, 3)
+    }))
+
+  it.effect("treats no ID of digits alone as a number, because a network can count its users", () =>
+    Effect.gen(function*() {
+      const { as, channel } = yield* begin
+      const from = { external_id: "4915112345678", aliases: ["15551234567"], display_name: null, username: null }
+      const of = { event: "message_received", channel_id: channel.id, type: "text", text: "Hi", media: null } as const
+      const sent_at = yield* DateTime.now
+      yield* Inbound.use((inbound) => inbound.receive({ ...of, provider_message_id: "m1", from, sent_at }))
+      const { data } = yield* Contacts.use((contacts) => contacts.list(everyone)).pipe(as)
+      const [contact] = data
+      assert.deepStrictEqual([contact?.primary_phone, contact?.identities[0]?.external_id], [null, from.external_id])
+    }))
+
+  it.effect("is found by the names that a person has on the network, each time they change", () =>
+    Effect.gen(function*() {
+      const { as, channel, number, written } = yield* begin
+      const names = (display_name: string, username: string) =>
+        Inbound.use((inbound) =>
           inbound.receive({
             event: "identity_changed",
             channel_id: channel.id,
-            former_external_id: former[0] ?? "",
-            former_aliases: former.slice(1),
-            now: { external_id, aliases, display_name: null, username: null }
+            former_external_id: number,
+            now: { external_id: number, display_name, username }
           })
-        yield* says(number, [b1 ?? ""])
-        // The user id alone changes: the number stays the address.
-        yield* change([b1 ?? ""], [b2 ?? ""])
-        assert.strictEqual((yield* address).contact.external_id, number)
-        // Only the former user id is named, and the number is another one now.
-        yield* change([b2 ?? ""], [second, b3 ?? ""])
-        assert.strictEqual((yield* address).contact.external_id, second)
-        // The number changes, and one of several former names is known.
-        yield* change(["+4900000000", second], [third])
-        assert.strictEqual((yield* address).contact.external_id, third)
-        yield* says(third, [b3 ?? ""])
-        yield* says(b3 ?? "", [])
-        const contact = yield* Contacts.use((contacts) => contacts.list({ ...everyone, query: number })).pipe(as)
-        assert.deepStrictEqual(contact.data.map(({ primary_phone }) => primary_phone), [third])
-        // The new number is unknown, so messages to the person use the user ID.
-        yield* change([third], [b3 ?? ""])
-        assert.strictEqual((yield* address).contact.external_id, b3)
-        const { data } = yield* Messages.use(({ list }) => list(conversation_id, null)).pipe(as)
-        assert.lengthOf(data, 4)
-        // A network ID that the person no longer has can belong to another person.
-        for (const name of [number, second, third]) yield* says(name, [])
-        assert.lengthOf((yield* Messages.use(({ list }) => list(conversation_id, null)).pipe(as)).data, 4)
-      }))
+        )
+      const found = (query: string) =>
+        Effect.map(Contacts.use(({ list }) => list({ ...everyone, query })), ({ data }) => data.length).pipe(as)
+      yield* written("m1", "Hello")
+      assert.strictEqual(yield* found("kIM"), 1)
+      yield* names("Soyan Ödegaard", "soyan.o")
+      assert.deepStrictEqual([yield* found("ödeg"), yield* found("SOYAN.O"), yield* found("kim")], [1, 1, 0])
+      yield* written("m2", "Hello again")
+      assert.deepStrictEqual([yield* found("kim"), yield* found("soyan.o"), yield* found("ödeg")], [1, 1, 0])
+    }))
+}
 
-    /** The business writes to the person of a journey in the network's own app. */
-    const writtenInApp = Effect.fnUntraced(function*(
-      { channel, number }: { readonly channel: { readonly id: ChannelId }; readonly number: string },
-      provider_message_id: string,
-      fields: Partial<ProviderMessageSent> = {}
-    ) {
-      const sent_at = yield* DateTime.now
-      yield* Inbound.use((inbound) =>
-        inbound.receive({
-          event: "message_sent",
+const changes = (it: It) => {
+  it.effect("keeps one person through changes of number and user ID, and sends to the new address", () =>
+    Effect.gen(function*() {
+      const { as, channel, number, start } = yield* begin
+      const inbound = yield* Inbound
+      const [second, third] = [`${number}7`, `${number}8`]
+      const [b1, b2, b3] = yield* Effect.replicateEffect(Effect.map(Fixtures.uuid, (id) => `US.${id}`), 3)
+      const { conversation_id } = yield* start()
+      yield* work
+      const address = Conversations.use(({ get }) => get(conversation_id)).pipe(as)
+      const says = Effect.fnUntraced(function*(external_id: string, aliases: ReadonlyArray<string>) {
+        const provider_message_id = yield* Fixtures.uuid
+        const from = { external_id, aliases, display_name: null, username: null }
+        const sent_at = yield* DateTime.now
+        const of = {
+          event: "message_received",
           channel_id: channel.id,
-          provider_message_id,
-          to: { external_id: number, display_name: null, username: null },
           type: "text",
-          text: "By hand",
-          media: null,
-          sent_at,
-          ...fields
+          text: "Hi",
+          media: null
+        } as const
+        yield* inbound.receive({ ...of, provider_message_id, from, sent_at })
+      })
+      const change = (former: ReadonlyArray<string>, [external_id = "", ...aliases]: ReadonlyArray<string>) =>
+        inbound.receive({
+          event: "identity_changed",
+          channel_id: channel.id,
+          former_external_id: former[0] ?? "",
+          former_aliases: former.slice(1),
+          now: { external_id, aliases, display_name: null, username: null }
         })
-      )
+      yield* says(number, [b1 ?? ""])
+      // The user id alone changes: the number stays the address.
+      yield* change([b1 ?? ""], [b2 ?? ""])
+      assert.strictEqual((yield* address).contact.external_id, number)
+      // Only the former user id is named, and the number is another one now.
+      yield* change([b2 ?? ""], [second, b3 ?? ""])
+      assert.strictEqual((yield* address).contact.external_id, second)
+      // The number changes, and one of several former names is known.
+      yield* change(["+4900000000", second], [third])
+      assert.strictEqual((yield* address).contact.external_id, third)
+      yield* says(third, [b3 ?? ""])
+      yield* says(b3 ?? "", [])
+      const contact = yield* Contacts.use((contacts) => contacts.list({ ...everyone, query: number })).pipe(as)
+      assert.deepStrictEqual(contact.data.map(({ primary_phone }) => primary_phone), [third])
+      // The new number is unknown, so messages to the person use the user ID.
+      yield* change([third], [b3 ?? ""])
+      assert.strictEqual((yield* address).contact.external_id, b3)
+      const { data } = yield* Messages.use(({ list }) => list(conversation_id, null)).pipe(as)
+      assert.lengthOf(data, 4)
+      // A network ID that the person no longer has can belong to another person.
+      for (const name of [number, second, third]) yield* says(name, [])
+      assert.lengthOf((yield* Messages.use(({ list }) => list(conversation_id, null)).pipe(as)).data, 4)
+    }))
+}
+
+/** The business writes to the person of a journey in the network's own app. */
+const writtenInApp = Effect.fnUntraced(function*(
+  { channel, number }: { readonly channel: { readonly id: ChannelId }; readonly number: string },
+  provider_message_id: string,
+  fields: Partial<ProviderMessageSent> = {}
+) {
+  const sent_at = yield* DateTime.now
+  yield* Inbound.use((inbound) =>
+    inbound.receive({
+      event: "message_sent",
+      channel_id: channel.id,
+      provider_message_id,
+      to: { external_id: number, display_name: null, username: null },
+      type: "text",
+      text: "By hand",
+      media: null,
+      sent_at,
+      ...fields
     })
+  )
+})
 
-    it.effect("shows a send's message once, with its sender, when the network reports it before it responds", () =>
-      Effect.gen(function*() {
-        const scene = yield* begin
-        const { get, messageOf, provider, start } = scene
-        const inApp = Effect.provide(yield* Effect.context<Inbound>())
-        yield* provider.respond(({ reference }) => {
-          const provider_message_id = `p.${reference}`
-          return inApp(Effect.as(Effect.orDie(writtenInApp(scene, provider_message_id)), { provider_message_id }))
-        })
-        const { id } = yield* start()
-        yield* work
-        assert.strictEqual((yield* get(id)).status, "sent")
-        assert.strictEqual((yield* messageOf(id)).sender.type, "member")
-      }))
+const businessMessages = (it: It) => {
+  it.effect("shows a send's message once, with its sender, when the network reports it before it responds", () =>
+    Effect.gen(function*() {
+      const scene = yield* begin
+      const { get, messageOf, provider, start } = scene
+      const inApp = Effect.provide(yield* Effect.context<Inbound>())
+      yield* provider.respond(({ reference }) => {
+        const provider_message_id = `p.${reference}`
+        return inApp(Effect.as(Effect.orDie(writtenInApp(scene, provider_message_id)), { provider_message_id }))
+      })
+      const { id } = yield* start()
+      yield* work
+      assert.strictEqual((yield* get(id)).status, "sent")
+      assert.strictEqual((yield* messageOf(id)).sender.type, "member")
+    }))
 
-    it.effect("moves every message that a report of a time covers, in a conversation of any length", () =>
-      Effect.gen(function*() {
-        const scene = yield* begin
-        const { as, channel, number, written } = scene
-        const start = yield* DateTime.now
-        const report = (status: "delivered" | "read", minutes: number) =>
-          Inbound.use((inbound) =>
-            inbound.receive({
-              event: "messages_reported",
-              channel_id: channel.id,
-              external_id: number,
-              status,
-              until: DateTime.add(start, { minutes }),
-              at: DateTime.add(start, { minutes, seconds: 1 })
-            })
-          )
-        // No contact has this address yet.
-        yield* report("read", 0)
-        for (let minute = 0; minute < 230; minute++) {
-          yield* writtenInApp(scene, `b${minute}`)
-          if (minute % 7 === 0) yield* written(`m${minute}`, "Yes?")
-          yield* TestClock.adjust("1 minutes")
+  it.effect("moves every message that a report of a time covers, in a conversation of any length", () =>
+    Effect.gen(function*() {
+      const scene = yield* begin
+      const { as, channel, number, written } = scene
+      const start = yield* DateTime.now
+      const report = (status: "delivered" | "read", minutes: number) =>
+        Inbound.use((inbound) =>
+          inbound.receive({
+            event: "messages_reported",
+            channel_id: channel.id,
+            external_id: number,
+            status,
+            until: DateTime.add(start, { minutes }),
+            at: DateTime.add(start, { minutes, seconds: 1 })
+          })
+        )
+      // No contact has this address yet.
+      yield* report("read", 0)
+      for (let minute = 0; minute < 230; minute++) {
+        yield* writtenInApp(scene, `b${minute}`)
+        if (minute % 7 === 0) yield* written(`m${minute}`, "Yes?")
+        yield* TestClock.adjust("1 minutes")
+      }
+      const store = yield* MessageStore
+      const conversation = (yield* Conversations.use(({ list }) => list(all_conversations)).pipe(as)).data[0]
+      if (conversation === undefined) return assert.fail("There is no conversation.")
+      const counts = Effect.gen(function*() {
+        const count = { sent: 0, delivered: 0, read: 0, failed: 0, received: 0 }
+        let after: Position | null = null
+        for (;;) {
+          const page: ReadonlyArray<Message> = yield* store.list(scene.organization_id, conversation.id, {
+            after,
+            size: 100
+          })
+          for (const { status } of page) count[status] += 1
+          const last = page.at(-1)
+          if (last === undefined) return count
+          after = { at: last.created_at, id: last.id }
         }
-        const store = yield* MessageStore
-        const conversation = (yield* Conversations.use(({ list }) => list(all_conversations)).pipe(as)).data[0]
-        if (conversation === undefined) return assert.fail("There is no conversation.")
-        const counts = Effect.gen(function*() {
-          const count = { sent: 0, delivered: 0, read: 0, failed: 0, received: 0 }
-          let after: Position | null = null
-          for (;;) {
-            const page: ReadonlyArray<Message> = yield* store.list(scene.organization_id, conversation.id, {
-              after,
-              size: 100
-            })
-            for (const { status } of page) count[status] += 1
-            const last = page.at(-1)
-            if (last === undefined) return count
-            after = { at: last.created_at, id: last.id }
-          }
-        })
-        yield* report("delivered", 219)
-        assert.deepInclude(yield* counts, { sent: 10, delivered: 220, read: 0 })
-        yield* report("read", 199)
-        yield* report("read", 199)
-        yield* report("delivered", 229)
-        assert.deepInclude(yield* counts, { sent: 0, delivered: 30, read: 200 })
-      }))
+      })
+      yield* report("delivered", 219)
+      assert.deepInclude(yield* counts, { sent: 10, delivered: 220, read: 0 })
+      yield* report("read", 199)
+      yield* report("read", 199)
+      yield* report("delivered", 229)
+      assert.deepInclude(yield* counts, { sent: 0, delivered: 30, read: 200 })
+    }))
+}
+
+export const suite = (storage: Storage) => {
+  it.layer(crm(storage), { timeout: "5 minutes" })("what a provider reports", (it) => {
+    messages(it)
+    people(it)
+    changes(it)
+    businessMessages(it)
   })
 }

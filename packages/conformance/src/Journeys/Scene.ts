@@ -1,5 +1,5 @@
 /** How journeys begin: an organization with a channel, and functions that run the worker. */
-import { assert } from "@effect/vitest"
+import { assert, type Vitest } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
@@ -24,6 +24,9 @@ export const crm = (storage: Storage, dedup: "callback_ref" | "client_ref" = "ca
     Layer.provideMerge(Layer.mergeAll(storage, Provider.layer(dedup), Ids.layer)),
     Layer.provide(Layer.succeed(ConflictBackoff, Duration.zero))
   )
+
+/** `it`, with the operations of a journey as services. */
+export type It = Vitest.MethodsNonLive<Layer.Success<ReturnType<typeof crm>>>
 
 /** An organization with a channel, an owner, and a provider that accepts everything. */
 export const begin = Effect.gen(function*() {

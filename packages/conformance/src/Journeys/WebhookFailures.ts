@@ -18,191 +18,201 @@ const pass = Effect.fnUntraced(function*(time: Duration.Duration, step: Duration
   }
 })
 
+const retries = (it: Scene.It) => {
+  it.effect("that is down for three days gets its events afterwards, at the times of the schedule", () =>
+    Effect.gen(function*() {
+      const { close, subscribe } = yield* begin
+      const { respond, deliveries, status } = yield* subscribe("conversation.closed")
+      const times = yield* Ref.make<ReadonlyArray<DateTime.Utc>>([])
+      const down = (outcome: Outcome) =>
+        Effect.andThen(Effect.flatMap(DateTime.now, (now) => Ref.update(times, (all) => [...all, now])), outcome)
+      yield* respond(() => down(refused))
+      yield* close()
+      yield* work
+      for (const [index, delay] of delays.slice(0, 8).entries()) {
+        const spread = index === 0 ? Duration.zero : Duration.times(delay, 0.1)
+        yield* TestClock.adjust(Duration.subtract(Duration.subtract(delay, spread), Duration.millis(1)))
+        yield* work
+        assert.lengthOf(yield* Ref.get(times), index + 1, "before its time")
+        const [{ next_attempt_at, ...delivery } = assert.fail("There is no delivery.")] = yield* deliveries
+        assert.strictEqual(delivery.failure_code, "connection_refused")
+        assert.isNotNull(next_attempt_at)
+        const now = yield* DateTime.now
+        yield* TestClock.adjust(next_attempt_at === null ? Duration.zero : DateTime.distance(now, next_attempt_at))
+        yield* work
+        assert.lengthOf(yield* Ref.get(times), index + 2, "at its time")
+      }
+      const all = yield* Ref.get(times)
+      all.slice(1).forEach((at, index) => {
+        const [waited, usual] = [DateTime.distance(all[index] ?? at, at), delays[index] ?? Duration.zero]
+        const off = Math.abs(Duration.toMillis(waited) / Duration.toMillis(usual) - 1)
+        assert.isAtMost(off, index === 0 ? 0 : 0.1, `delay ${index}`)
+      })
+      yield* respond(() => down(responded(200)))
+      yield* pass(Duration.hours(27), Duration.hours(1))
+      const [delivery] = yield* deliveries
+      assert.strictEqual(delivery?.status, "succeeded")
+      assert.strictEqual(delivery?.attempt_count, 10)
+      assert.strictEqual(yield* status, "active")
+    }))
+
+  it.effect("that is down for longer than the schedule gets no more attempts, and a retry on request", () =>
+    Effect.gen(function*() {
+      const { as, close, subscribe } = yield* begin
+      const { respond, deliveries, id, posted } = yield* subscribe("conversation.closed")
+      yield* respond(() => responded(503))
+      yield* close()
+      yield* work
+      for (const delay of delays) yield* pass(Duration.times(delay, 1.1), Duration.times(delay, 0.55))
+      const [delivery = assert.fail("There is no delivery.")] = yield* deliveries
+      assert.strictEqual(delivery.status, "failed")
+      assert.strictEqual(delivery.attempt_count, 10)
+      assert.strictEqual(delivery.failure_code, "http_status")
+      assert.strictEqual(delivery.response_status, 503)
+      assert.isNull(delivery.next_attempt_at)
+      yield* respond(() => responded(200))
+      const retry = WebhookDeliveries.use((all) => all.retry(id, delivery.id)).pipe(as)
+      const pending = yield* retry
+      assert.strictEqual(pending.status, "pending")
+      assert.deepStrictEqual(pending.next_attempt_at, yield* DateTime.now)
+      assert.deepStrictEqual(yield* retry, pending)
+      yield* work
+      assert.strictEqual((yield* deliveries)[0]?.status, "succeeded")
+      const all = yield* posted
+      assert.lengthOf(all, 11)
+      assert.strictEqual(new Set(all.map(({ body }) => body)).size, 1)
+      assert.strictEqual(new Set(all.map(({ headers }) => headers["webhook-id"])).size, 1)
+    }))
+
+  it.effect("gets the time that it requests, up to an hour or twice the usual", () =>
+    Effect.gen(function*() {
+      const { close, subscribe } = yield* begin
+      const { respond, posted } = yield* subscribe("conversation.closed")
+      const now = yield* DateTime.now
+      const until = DateTime.startOf(DateTime.add(now, { seconds: 100 }), "second")
+      const date = DateTime.toDateUtc(until).toUTCString()
+      for (
+        const [retry_after, seconds] of [["60", 60], [date, 0], ["86400", 3600], ["1", 5], ["soon", 5]] as const
+      ) {
+        yield* respond(() => responded(429, retry_after))
+        yield* close()
+        yield* work
+        const before = (yield* posted).length
+        yield* respond(() => responded(200))
+        const wait = retry_after === date
+          ? DateTime.distance(yield* DateTime.now, until)
+          : Duration.seconds(seconds)
+        yield* TestClock.adjust(Duration.subtract(wait, Duration.millis(1)))
+        yield* work
+        assert.lengthOf(yield* posted, before, retry_after)
+        yield* TestClock.adjust("1 millis")
+        yield* work
+        assert.lengthOf(yield* posted, before + 1, retry_after)
+      }
+    }))
+}
+
+const disabling = (it: Scene.It) => {
+  it.effect("that is gone is disabled at once, with all that was still to be posted", () =>
+    Effect.gen(function*() {
+      const { close, subscribe } = yield* begin
+      const { respond, deliveries, posted, status } = yield* subscribe("conversation.closed")
+      yield* respond(() => responded(503))
+      yield* close()
+      yield* work
+      yield* respond(() => responded(410))
+      // The list has the newer event first. Two events of one millisecond have no order.
+      yield* TestClock.adjust("1 millis")
+      yield* close()
+      yield* work
+      assert.strictEqual(yield* status, "disabled")
+      const [gone, waiting] = yield* deliveries
+      assert.strictEqual(gone?.failure_code, "http_status")
+      assert.strictEqual(gone?.response_status, 410)
+      assert.strictEqual(waiting?.status, "failed")
+      assert.strictEqual(waiting?.failure_code, "webhook_disabled")
+      yield* close()
+      yield* pass(Duration.minutes(10), Duration.minutes(5))
+      assert.lengthOf(yield* posted, 2)
+      assert.lengthOf(yield* deliveries, 2)
+    }))
+
+  it.effect("that fails for five days, ten times or more, is disabled", () =>
+    Effect.gen(function*() {
+      const { close, subscribe } = yield* begin
+      const { respond, deliveries, status } = yield* subscribe("conversation.closed")
+      yield* respond(() => refused)
+      yield* close()
+      yield* work
+      yield* pass(Duration.hours(119), Duration.hours(1))
+      assert.strictEqual(yield* status, "active")
+      yield* close()
+      yield* work
+      yield* TestClock.adjust("2 hours")
+      yield* work
+      assert.strictEqual(yield* status, "disabled")
+      assert.deepStrictEqual((yield* deliveries).map(({ status }) => status), ["failed", "failed"])
+    }))
+
+  it.effect("that keeps failing is given pauses and tried by one attempt at a time, until it succeeds", () =>
+    Effect.gen(function*() {
+      const { close, subscribe } = yield* begin
+      const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
+      yield* respond(() => refused)
+      for (let count = 0; count < 12; count++) yield* close()
+      yield* work
+      // Eight requests were sent together, and the fifth failure began the pause.
+      assert.lengthOf(yield* posted, 8)
+      yield* TestClock.adjust("10 minutes")
+      yield* Worker.use((worker) => worker.runOnce)
+      assert.lengthOf(yield* posted, 9)
+      yield* respond(() => responded(200))
+      yield* pass(Duration.minutes(10), Duration.minutes(10))
+      assert.lengthOf((yield* deliveries).filter(({ status }) => status === "succeeded"), 12)
+    }))
+}
+
+const defects = (it: Scene.It) => {
+  it.effect("gets an event again, with the same id and bytes, after a worker died in the middle", () =>
+    Effect.gen(function*() {
+      const { close, subscribe } = yield* begin
+      const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
+      yield* respond(() => Effect.die("killed"))
+      yield* close()
+      yield* work
+      yield* respond(() => responded(200))
+      yield* TestClock.adjust("60 seconds")
+      yield* workAgain
+      const [first, second, ...more] = yield* posted
+      assert.strictEqual(second?.body, first?.body)
+      assert.strictEqual(second?.headers["webhook-id"], first?.headers["webhook-id"])
+      assert.lengthOf(more, 0)
+      assert.strictEqual((yield* deliveries)[0]?.status, "succeeded")
+    }))
+
+  it.effect("fails a delivery after five defects", () =>
+    Effect.gen(function*() {
+      const { close, subscribe } = yield* begin
+      const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
+      yield* respond(() => Effect.die("bug"))
+      yield* close()
+      yield* work
+      yield* pass(Duration.seconds(120), Duration.seconds(30))
+      assert.lengthOf(yield* posted, 5)
+      assert.deepStrictEqual((yield* deliveries).map(({ status }) => status), ["pending"])
+      yield* pass(Duration.seconds(300), Duration.seconds(30))
+      assert.lengthOf(yield* posted, 5)
+      const [delivery] = yield* deliveries
+      assert.strictEqual(delivery?.status, "failed")
+      assert.strictEqual(delivery?.failure_code, "protocol_error")
+      assert.isNull(delivery?.next_attempt_at)
+    }))
+}
+
 export const suite = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a webhook", (it) => {
-    it.effect("that is down for three days gets its events afterwards, at the times of the schedule", () =>
-      Effect.gen(function*() {
-        const { close, subscribe } = yield* begin
-        const { respond, deliveries, status } = yield* subscribe("conversation.closed")
-        const times = yield* Ref.make<ReadonlyArray<DateTime.Utc>>([])
-        const down = (outcome: Outcome) =>
-          Effect.andThen(Effect.flatMap(DateTime.now, (now) => Ref.update(times, (all) => [...all, now])), outcome)
-        yield* respond(() => down(refused))
-        yield* close()
-        yield* work
-        for (const [index, delay] of delays.slice(0, 8).entries()) {
-          const spread = index === 0 ? Duration.zero : Duration.times(delay, 0.1)
-          yield* TestClock.adjust(Duration.subtract(Duration.subtract(delay, spread), Duration.millis(1)))
-          yield* work
-          assert.lengthOf(yield* Ref.get(times), index + 1, "before its time")
-          const [{ next_attempt_at, ...delivery } = assert.fail("There is no delivery.")] = yield* deliveries
-          assert.strictEqual(delivery.failure_code, "connection_refused")
-          assert.isNotNull(next_attempt_at)
-          const now = yield* DateTime.now
-          yield* TestClock.adjust(next_attempt_at === null ? Duration.zero : DateTime.distance(now, next_attempt_at))
-          yield* work
-          assert.lengthOf(yield* Ref.get(times), index + 2, "at its time")
-        }
-        const all = yield* Ref.get(times)
-        all.slice(1).forEach((at, index) => {
-          const [waited, usual] = [DateTime.distance(all[index] ?? at, at), delays[index] ?? Duration.zero]
-          const off = Math.abs(Duration.toMillis(waited) / Duration.toMillis(usual) - 1)
-          assert.isAtMost(off, index === 0 ? 0 : 0.1, `delay ${index}`)
-        })
-        yield* respond(() => down(responded(200)))
-        yield* pass(Duration.hours(27), Duration.hours(1))
-        const [delivery] = yield* deliveries
-        assert.strictEqual(delivery?.status, "succeeded")
-        assert.strictEqual(delivery?.attempt_count, 10)
-        assert.strictEqual(yield* status, "active")
-      }))
-
-    it.effect("that is down for longer than the schedule gets no more attempts, and a retry on request", () =>
-      Effect.gen(function*() {
-        const { as, close, subscribe } = yield* begin
-        const { respond, deliveries, id, posted } = yield* subscribe("conversation.closed")
-        yield* respond(() => responded(503))
-        yield* close()
-        yield* work
-        for (const delay of delays) yield* pass(Duration.times(delay, 1.1), Duration.times(delay, 0.55))
-        const [delivery = assert.fail("There is no delivery.")] = yield* deliveries
-        assert.strictEqual(delivery.status, "failed")
-        assert.strictEqual(delivery.attempt_count, 10)
-        assert.strictEqual(delivery.failure_code, "http_status")
-        assert.strictEqual(delivery.response_status, 503)
-        assert.isNull(delivery.next_attempt_at)
-        yield* respond(() => responded(200))
-        const retry = WebhookDeliveries.use((all) => all.retry(id, delivery.id)).pipe(as)
-        const pending = yield* retry
-        assert.strictEqual(pending.status, "pending")
-        assert.deepStrictEqual(pending.next_attempt_at, yield* DateTime.now)
-        assert.deepStrictEqual(yield* retry, pending)
-        yield* work
-        assert.strictEqual((yield* deliveries)[0]?.status, "succeeded")
-        const all = yield* posted
-        assert.lengthOf(all, 11)
-        assert.strictEqual(new Set(all.map(({ body }) => body)).size, 1)
-        assert.strictEqual(new Set(all.map(({ headers }) => headers["webhook-id"])).size, 1)
-      }))
-
-    it.effect("gets the time that it requests, up to an hour or twice the usual", () =>
-      Effect.gen(function*() {
-        const { close, subscribe } = yield* begin
-        const { respond, posted } = yield* subscribe("conversation.closed")
-        const now = yield* DateTime.now
-        const until = DateTime.startOf(DateTime.add(now, { seconds: 100 }), "second")
-        const date = DateTime.toDateUtc(until).toUTCString()
-        for (
-          const [retry_after, seconds] of [["60", 60], [date, 0], ["86400", 3600], ["1", 5], ["soon", 5]] as const
-        ) {
-          yield* respond(() => responded(429, retry_after))
-          yield* close()
-          yield* work
-          const before = (yield* posted).length
-          yield* respond(() => responded(200))
-          const wait = retry_after === date
-            ? DateTime.distance(yield* DateTime.now, until)
-            : Duration.seconds(seconds)
-          yield* TestClock.adjust(Duration.subtract(wait, Duration.millis(1)))
-          yield* work
-          assert.lengthOf(yield* posted, before, retry_after)
-          yield* TestClock.adjust("1 millis")
-          yield* work
-          assert.lengthOf(yield* posted, before + 1, retry_after)
-        }
-      }))
-
-    it.effect("that is gone is disabled at once, with all that was still to be posted", () =>
-      Effect.gen(function*() {
-        const { close, subscribe } = yield* begin
-        const { respond, deliveries, posted, status } = yield* subscribe("conversation.closed")
-        yield* respond(() => responded(503))
-        yield* close()
-        yield* work
-        yield* respond(() => responded(410))
-        // The list has the newer event first. Two events of one millisecond have no order.
-        yield* TestClock.adjust("1 millis")
-        yield* close()
-        yield* work
-        assert.strictEqual(yield* status, "disabled")
-        const [gone, waiting] = yield* deliveries
-        assert.strictEqual(gone?.failure_code, "http_status")
-        assert.strictEqual(gone?.response_status, 410)
-        assert.strictEqual(waiting?.status, "failed")
-        assert.strictEqual(waiting?.failure_code, "webhook_disabled")
-        yield* close()
-        yield* pass(Duration.minutes(10), Duration.minutes(5))
-        assert.lengthOf(yield* posted, 2)
-        assert.lengthOf(yield* deliveries, 2)
-      }))
-
-    it.effect("that fails for five days, ten times or more, is disabled", () =>
-      Effect.gen(function*() {
-        const { close, subscribe } = yield* begin
-        const { respond, deliveries, status } = yield* subscribe("conversation.closed")
-        yield* respond(() => refused)
-        yield* close()
-        yield* work
-        yield* pass(Duration.hours(119), Duration.hours(1))
-        assert.strictEqual(yield* status, "active")
-        yield* close()
-        yield* work
-        yield* TestClock.adjust("2 hours")
-        yield* work
-        assert.strictEqual(yield* status, "disabled")
-        assert.deepStrictEqual((yield* deliveries).map(({ status }) => status), ["failed", "failed"])
-      }))
-
-    it.effect("that keeps failing is given pauses and tried by one attempt at a time, until it succeeds", () =>
-      Effect.gen(function*() {
-        const { close, subscribe } = yield* begin
-        const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
-        yield* respond(() => refused)
-        for (let count = 0; count < 12; count++) yield* close()
-        yield* work
-        // Eight requests were sent together, and the fifth failure began the pause.
-        assert.lengthOf(yield* posted, 8)
-        yield* TestClock.adjust("10 minutes")
-        yield* Worker.use((worker) => worker.runOnce)
-        assert.lengthOf(yield* posted, 9)
-        yield* respond(() => responded(200))
-        yield* pass(Duration.minutes(10), Duration.minutes(10))
-        assert.lengthOf((yield* deliveries).filter(({ status }) => status === "succeeded"), 12)
-      }))
-
-    it.effect("gets an event again, with the same id and bytes, after a worker died in the middle", () =>
-      Effect.gen(function*() {
-        const { close, subscribe } = yield* begin
-        const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
-        yield* respond(() => Effect.die("killed"))
-        yield* close()
-        yield* work
-        yield* respond(() => responded(200))
-        yield* TestClock.adjust("60 seconds")
-        yield* workAgain
-        const [first, second, ...more] = yield* posted
-        assert.strictEqual(second?.body, first?.body)
-        assert.strictEqual(second?.headers["webhook-id"], first?.headers["webhook-id"])
-        assert.lengthOf(more, 0)
-        assert.strictEqual((yield* deliveries)[0]?.status, "succeeded")
-      }))
-
-    it.effect("fails a delivery after five defects", () =>
-      Effect.gen(function*() {
-        const { close, subscribe } = yield* begin
-        const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
-        yield* respond(() => Effect.die("bug"))
-        yield* close()
-        yield* work
-        yield* pass(Duration.seconds(120), Duration.seconds(30))
-        assert.lengthOf(yield* posted, 5)
-        assert.deepStrictEqual((yield* deliveries).map(({ status }) => status), ["pending"])
-        yield* pass(Duration.seconds(300), Duration.seconds(30))
-        assert.lengthOf(yield* posted, 5)
-        const [delivery] = yield* deliveries
-        assert.strictEqual(delivery?.status, "failed")
-        assert.strictEqual(delivery?.failure_code, "protocol_error")
-        assert.isNull(delivery?.next_attempt_at)
-      }))
+    retries(it)
+    disabling(it)
+    defects(it)
   })
 }

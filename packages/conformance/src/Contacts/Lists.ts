@@ -1,0 +1,126 @@
+/** Tests of lists of contacts: their order, and what passes the filters. */
+import { assert } from "@effect/vitest"
+import { type Contact, type ContactCriteria, ContactStore, searchText } from "@messaging-crm/core/Contacts"
+import { foldCase } from "@messaging-crm/core/Text"
+import { Arbitrary, Effect, Schema } from "effect"
+import { hardText } from "../Arbitraries.ts"
+import * as Fixtures from "../Fixtures.ts"
+import { after, type It, type Options } from "../Fixtures.ts"
+
+export const lists = (it: It, { runs }: Options) => {
+  it.effect.prop("lists by updated_at descending, then id descending, and walks without gap or repeat", {
+    millis: Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))), {
+      maxLength: 7
+    }),
+    size: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4 })))
+  }, ({ millis, size }) =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const ours = yield* Fixtures.organization
+      const contacts = yield* Effect.forEach(millis, (value) => Fixtures.contact(ours, { updated_at: after(value) }))
+      const key = (contact: Contact) => `${contact.updated_at.epochMilliseconds} ${contact.id}`
+      const walked: Array<Contact> = []
+      for (;;) {
+        const last = walked.at(-1)
+        const position = last === undefined ? null : { at: last.updated_at, id: last.id }
+        const page = yield* store.list(ours, Fixtures.everyone, { after: position, size })
+        assert.isAtMost(page.length, size)
+        if (page.length === 0) break
+        walked.push(...page)
+      }
+      assert.deepStrictEqual(walked.map(key), contacts.map(key).toSorted().toReversed())
+    }), { arbitrary: { runs } })
+
+  it.effect.prop("lists what contains a term, character by character, and nothing else", {
+    names: Arbitrary.array(hardText({ min: 1, max: 6 }), { minLength: 1, maxLength: 5 }),
+    term: hardText({ min: 1, max: 2 })
+  }, ({ names, term }) =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const ours = yield* Fixtures.organization
+      const contacts = yield* Effect.forEach(names, (first_name) => Fixtures.contact(ours, { first_name }))
+      const search_terms = [foldCase(term), "no contact has this"] as const
+      const found = store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
+      const expected = contacts.filter((contact) => searchText(contact).includes(foldCase(term)))
+      assert.deepStrictEqual((yield* found).map(({ id }) => id).toSorted(), expected.map(({ id }) => id).toSorted())
+    }), { arbitrary: { runs } })
+
+  it.effect("lists what passes every filter at once", () =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const { id: owner_user_id } = yield* Fixtures.member(ours)
+      const tag = yield* Fixtures.tag(ours, "vip")
+      const phone = yield* Fixtures.newPhone
+      const all = {
+        first_name: "Ada",
+        owner_user_id,
+        lifecycle_stage: "lead",
+        tags: [tag],
+        primary_phone: phone,
+        primary_email: "Kim@Acme.example",
+        updated_at: after(5)
+      } as const
+      const whole = yield* Fixtures.contact(ours, all)
+      const match = {
+        search_terms: ["ada"],
+        owner_user_id,
+        lifecycle_stage: "lead",
+        tag_id: tag.id,
+        phone,
+        email_key: "kim@acme.example",
+        updated_since: after(5)
+      } as const
+      for (
+        const lacking of [
+          { first_name: "Eve" },
+          { owner_user_id: null },
+          { lifecycle_stage: "customer" },
+          { tags: [] },
+          { primary_phone: null },
+          { primary_email: "Kim@Acme.exampl" },
+          { updated_at: after(4) }
+        ] as const
+      ) {
+        yield* Fixtures.contact(ours, { ...all, ...lacking })
+      }
+      const listed = (organization_id: typeof ours, filters: Partial<ContactCriteria>) =>
+        Effect.map(
+          store.list(organization_id, { ...Fixtures.everyone, ...filters }, { after: null, size: 9 }),
+          (found) => found.map(({ id }) => id)
+        )
+      assert.deepStrictEqual(yield* listed(ours, match), [whole.id])
+      for (const filter of Object.keys(match)) {
+        // The type of `Object.keys` loses whose keys they are.
+        const alone = { [filter]: match[filter as keyof typeof match] }
+        assert.lengthOf(yield* listed(ours, alone), 7, filter)
+        assert.lengthOf(yield* listed(theirs, alone), 0, filter)
+      }
+      const { id } = yield* Fixtures.contact(ours, { first_name: "Kim" })
+      yield* Fixtures.identity(ours, id, { channel_type: "photo_social" })
+      assert.deepStrictEqual(yield* listed(ours, { channel: "photo_social" }), [id])
+      assert.deepStrictEqual(yield* listed(ours, { channel: "page_messaging" }), [])
+      assert.lengthOf(yield* listed(ours, { channel: "phone_messaging" }), 7)
+    }))
+
+  it.effect("lists who has an external id or an alias of an identity, on a type of channel if one is given", () =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const [kim, eve] = [yield* Fixtures.contact(ours), yield* Fixtures.contact(ours, { first_name: "Eve" })]
+      yield* Fixtures.identity(ours, kim.id, { external_id: "one" }, ["other"])
+      yield* Fixtures.identity(ours, eve.id, { channel_type: "photo_social", external_id: "one" })
+      const listed = (match: Partial<ContactCriteria>, organization_id = ours) =>
+        Effect.map(
+          store.list(organization_id, { ...Fixtures.everyone, ...match }, { after: null, size: 9 }),
+          (found) => found.map(({ id }) => id).toSorted()
+        )
+      assert.deepStrictEqual(yield* listed({ external_id: "one" }), [kim.id, eve.id].toSorted())
+      assert.deepStrictEqual(yield* listed({ external_id: "one", channel: "photo_social" }), [eve.id])
+      assert.deepStrictEqual(yield* listed({ external_id: "one", channel: "page_messaging" }), [])
+      assert.deepStrictEqual(yield* listed({ external_id: "other" }), [kim.id])
+      assert.deepStrictEqual(yield* listed({ external_id: "one", search_terms: ["eve"] }), [eve.id])
+      assert.deepStrictEqual(yield* listed({ external_id: "ONE" }), [])
+      assert.deepStrictEqual(yield* listed({ external_id: "one" }, theirs), [])
+    }))
+}

@@ -1,0 +1,358 @@
+/** Tests of the guarantees of a request with an idempotency key. */
+import { assert, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Commit, Conflict, Unconfirmed } from "@messaging-crm/core/Commit"
+import { AddNote, type Contact, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
+import * as Crm from "@messaging-crm/core/Crm"
+import { ConflictBackoff } from "@messaging-crm/core/Decide"
+import {
+  type EncodedResponse,
+  Idempotency,
+  IdempotencyKey,
+  IdempotencyStore,
+  type KeyedRequest,
+  type Respond
+} from "@messaging-crm/core/Idempotency"
+import type { ContactId } from "@messaging-crm/core/Ids"
+import { StorageBudget } from "@messaging-crm/core/StorageUse"
+import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
+import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Result } from "effect"
+import { TestClock } from "effect/testing"
+import * as Fixtures from "../Fixtures.ts"
+import * as Scene from "../Journeys/Scene.ts"
+
+const key = IdempotencyKey.make("a-key-of-ours")
+
+const encoder = new TextEncoder()
+const text = (body: Uint8Array | null) => new TextDecoder().decode(body ?? undefined)
+
+const encoded = (status: number, value: unknown) => ({ status, body: encoder.encode(JSON.stringify(value)) })
+
+const encode = (value: unknown) => Effect.succeed(encoded(201, value))
+
+type Encoded = Respond<unknown, EncodedResponse>
+
+/** A request without an idempotency key. */
+const keyless: Encoded = { encode, record: null }
+
+/** An operation as a request runs it: it returns the response. */
+type Responding<E, R> = (respond: Encoded) => Effect.Effect<EncodedResponse, E, R>
+
+/** Runs an operation as a request with an idempotency key does. */
+const request = <E, R>(operation: Responding<E, R>, fields: Partial<KeyedRequest> = {}) =>
+  Idempotency.use((idempotency) =>
+    idempotency.once(
+      { key, fingerprint: "f".repeat(64), request_id: "r-1", ...fields },
+      (record) => operation({ encode, record })
+    )
+  )
+
+/** Responds with an error of an operation, so that it is recorded. */
+const rejected =
+  (status: number) =>
+  <E extends { readonly _tag: string }, R>(operation: Responding<E, R>): Responding<never, R> =>
+  (respond) => Effect.catch(operation(respond), ({ _tag }) => Effect.succeed(encoded(status, { code: _tag })))
+
+const createTag = (name = "vip") => (respond: Encoded) =>
+  Tags.use((tags) => tags.create(CreateTag.make({ name, color: "red" }), respond))
+
+/** An organization with a contact, and the calls of the tests. */
+const begin = Effect.gen(function*() {
+  const organization_id = yield* Fixtures.organization
+  const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
+  const contact = yield* Fixtures.contact(organization_id, { first_name: "Kim" })
+  const get = (id: ContactId = contact.id) => Effect.orDie(as(Contacts.use((contacts) => contacts.get(id))))
+  const rename = (first_name: string) => (respond: Encoded) =>
+    Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({ first_name }), respond))
+  const addNote = (id: ContactId = contact.id) => (respond: Encoded) =>
+    Contacts.use((contacts) => contacts.addNote(id, AddNote.make({ text: "Called" }), respond))
+  const tags = TagStore.use((store) => store.list(organization_id))
+  const found = IdempotencyStore.use((store) => store.find(organization_id, key))
+  return { addNote, as, contact, found, get, organization_id, rename, tags }
+})
+
+const records = (it: Scene.It) => {
+  it.effect("commits its record with the effect, and a retry returns the recorded response", () =>
+    Effect.gen(function*() {
+      const { as, found, tags } = yield* begin
+      const first = yield* as(request(createTag()))
+      const [tag] = yield* tags
+      assert.deepStrictEqual(first, { ...encoded(201, tag), request_id: "r-1", replayed: false })
+      const stored = Option.getOrThrow(yield* found)
+      assert.deepStrictEqual([text(stored.body), stored.status, stored.sealed], [text(first.body), 201, false])
+      // The name is in use by now, but a replay is not rejected for that.
+      for (const again of [createTag(), rejected(409)(createTag())]) {
+        const second = yield* as(request(again, { request_id: "r-2" }))
+        assert.deepStrictEqual({ ...second, body: text(second.body) }, {
+          status: 201,
+          body: text(first.body),
+          request_id: "r-1",
+          replayed: true
+        })
+      }
+      assert.lengthOf(yield* tags, 1)
+    }))
+
+  it.effect("that changes nothing is recorded without its response, and its retry returns the resource", () =>
+    Effect.gen(function*() {
+      const { as, contact, found, get, rename } = yield* begin
+      const same = (respond: Encoded) =>
+        Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({}), respond))
+      const first = yield* as(request(same))
+      assert.strictEqual(text(first.body), JSON.stringify(yield* get()))
+      assert.deepStrictEqual(Option.getOrThrow(yield* found), {
+        fingerprint: "f".repeat(64),
+        status: null,
+        body: null,
+        sealed: false,
+        request_id: "r-1"
+      })
+      assert.deepStrictEqual(yield* as(request(same, { request_id: "r-2" })), { ...first, replayed: true })
+      yield* as(rename("Eve")(keyless))
+      const later = yield* as(request(same))
+      assert.deepStrictEqual([later.replayed, text(later.body)], [true, JSON.stringify(yield* get())])
+      const other = yield* as(Effect.flip(request(rename("Ada"), { fingerprint: "e".repeat(64) })))
+      assert.strictEqual(other._tag, "IdempotencyConflict")
+      assert.strictEqual((yield* get()).first_name, "Eve")
+    }))
+
+  it.effect("that changed nothing changes nothing when it is repeated, though it would by then", () =>
+    Effect.gen(function*() {
+      const { as, organization_id } = yield* begin
+      const { conversation_id } = yield* Fixtures.thread(organization_id)
+      const close = (respond: Encoded) =>
+        Conversations.use((all) => all.close(conversation_id, CloseConversation.make({}), respond))
+      const reopen = Conversations.use((all) => all.reopen(conversation_id))
+      const get = as(Conversations.use((all) => all.get(conversation_id)))
+      yield* as(close(keyless))
+      const closed = yield* as(request(close))
+      assert.include(text(closed.body), "\"closed\"")
+      yield* as(reopen)
+      const again = yield* as(request(close))
+      assert.isTrue(again.replayed)
+      assert.strictEqual(text(again.body), JSON.stringify(yield* get))
+      assert.strictEqual((yield* get).status, "open")
+    }))
+}
+
+const conflicts = (it: Scene.It) => {
+  it.effect("that others' changes prevent is rejected, leaves its key free, and runs when it is repeated", () =>
+    Effect.gen(function*() {
+      const { as, found, get, rename } = yield* begin
+      const port = yield* Commit
+      let isContended = true
+      const contended = Layer.succeed(Commit, {
+        commit: (organization_id, changes) =>
+          Effect.suspend(() => isContended ? Effect.fail(new Conflict()) : port.commit(organization_id, changes))
+      })
+      const crm = yield* Layer.build(
+        Layer.fresh(Crm.layer).pipe(
+          Layer.provide(contended),
+          Layer.provide(Layer.succeed(ConflictBackoff, Duration.zero))
+        )
+      )
+      const attempt = Effect.provideContext(as(request(rename("Ada"))), crm)
+      assert.strictEqual((yield* Effect.flip(attempt))._tag, "ConcurrentChanges")
+      assert.deepStrictEqual(yield* found, Option.none())
+      isContended = false
+      assert.isFalse((yield* attempt).replayed)
+      assert.strictEqual((yield* get()).first_name, "Ada")
+    }).pipe(Effect.scoped))
+
+  it.effect("whose commit was not confirmed once and then prevented by others is still processing", () =>
+    Effect.gen(function*() {
+      const { as, found, rename } = yield* begin
+      let commits = 0
+      const silent = Layer.succeed(Commit, {
+        commit: () => Effect.suspend(() => Effect.fail(commits++ === 0 ? new Unconfirmed() : new Conflict()))
+      })
+      const crm = yield* Layer.build(
+        Layer.fresh(Crm.layer).pipe(
+          Layer.provide(silent),
+          Layer.provide(Layer.succeed(ConflictBackoff, Duration.zero))
+        )
+      )
+      const failure = yield* Effect.flip(Effect.provideContext(as(request(rename("Ada"))), crm))
+      assert.strictEqual(failure._tag, "RequestProcessing")
+      assert.deepStrictEqual(yield* found, Option.none())
+    }).pipe(Effect.scoped))
+}
+
+const rejections = (it: Scene.It) => {
+  it.effect("that is rejected is rejected again, even if it could succeed by then", () =>
+    Effect.gen(function*() {
+      const { addNote, as, found, get, organization_id } = yield* begin
+      const absent: Contact = yield* Fixtures.unsavedContact
+      const note = rejected(404)(addNote(absent.id))
+      const first = yield* as(request(note))
+      assert.deepStrictEqual(first, {
+        ...encoded(404, { code: "ContactNotFound" }),
+        request_id: "r-1",
+        replayed: false
+      })
+      assert.isTrue(Option.isSome(yield* found))
+      yield* Fixtures.contact(organization_id, { ...absent })
+      const second = yield* as(request(note, { request_id: "r-2" }))
+      assert.deepStrictEqual([second.status, second.replayed, text(second.body)], [404, true, text(first.body)])
+      assert.isNull((yield* get(absent.id)).notes)
+      // Another key is another request.
+      const other = IdempotencyKey.make("another-key")
+      assert.strictEqual((yield* as(request(note, { key: other }))).status, 201)
+      assert.strictEqual((yield* get(absent.id)).notes, "Called")
+    }))
+
+  it.effect("is rejected for a conflict of its own as often as it is repeated", () =>
+    Effect.gen(function*() {
+      const { as, tags } = yield* begin
+      yield* as(createTag()(keyless))
+      const create = rejected(409)(createTag("VIP"))
+      const [first, second] = [yield* as(request(create)), yield* as(request(create))]
+      assert.deepStrictEqual([first.status, first.replayed], [409, false])
+      assert.deepStrictEqual([second.status, second.replayed], [409, true])
+      assert.lengthOf(yield* tags, 1)
+    }))
+
+  it.effect("whose failure is not a response runs again", () =>
+    Effect.gen(function*() {
+      const { as, found, tags } = yield* begin
+      yield* as(createTag()(keyless))
+      assert.strictEqual((yield* as(Effect.flip(request(createTag()))))._tag, "TagNameTaken")
+      assert.deepStrictEqual(yield* found, Option.none())
+      assert.isFalse((yield* as(request(createTag("new")))).replayed)
+      assert.lengthOf(yield* tags, 2)
+    }))
+
+  it.effect("leaves no record after a defect, and runs again", () =>
+    Effect.gen(function*() {
+      const { as, found, tags } = yield* begin
+      const died = yield* Effect.exit(as(request(() => Effect.die("bug"))))
+      assert.isTrue(Exit.hasDies(died))
+      // If the response cannot be encoded, the operation's effect is not committed.
+      const broken = yield* Effect.exit(as(Idempotency.use((idempotency) =>
+        idempotency.once(
+          { key, fingerprint: "f".repeat(64), request_id: "r-1" },
+          (record) => createTag()({ encode: () => Effect.die("bug"), record })
+        )
+      )))
+      assert.isTrue(Exit.hasDies(broken))
+      assert.deepStrictEqual(yield* found, Option.none())
+      assert.deepStrictEqual(yield* tags, [])
+      assert.isFalse((yield* as(request(createTag()))).replayed)
+    }))
+}
+
+const repetitions = (it: Scene.It) => {
+  it.effect("that arrives ten times concurrently runs once, and all get the same bytes", () =>
+    Effect.gen(function*() {
+      const { addNote, as, get } = yield* begin
+      const outcomes = yield* as(Effect.all(
+        Array.from({ length: 10 }, (_, index) => request(addNote(), { request_id: `r-${index}` })),
+        { concurrency: "unbounded" }
+      ))
+      assert.lengthOf(outcomes.filter(({ replayed }) => !replayed), 1)
+      assert.strictEqual(new Set(outcomes.map(({ body }) => text(body))).size, 1)
+      assert.strictEqual(new Set(outcomes.map(({ request_id }) => request_id)).size, 1)
+      assert.strictEqual((yield* get()).notes, "Called")
+    }))
+
+  it.effect("conflicts with another request under its key, which changes nothing", () =>
+    Effect.gen(function*() {
+      const { as, tags } = yield* begin
+      yield* as(request(createTag()))
+      for (const other of [createTag("new"), rejected(409)(createTag("VIP"))]) {
+        const conflict = yield* as(Effect.flip(request(other, { fingerprint: "e".repeat(64) })))
+        assert.strictEqual(conflict._tag, "IdempotencyConflict")
+      }
+      assert.lengthOf(yield* tags, 1)
+    }))
+
+  it.effect("is rejected when the organization's storage is used up, until it expires; replays and other organizations continue", () =>
+    Effect.gen(function*() {
+      const [ours, theirs] = [yield* begin, yield* begin]
+      const crm = yield* Layer.build(
+        Layer.fresh(Crm.layer).pipe(Layer.provide(Layer.succeed(StorageBudget, 5000)))
+      )
+      const create = (index: number) =>
+        request(createTag(`tag ${index}`), { key: IdempotencyKey.make(`storage-key-${index}`) })
+      const post = (index: number, { as } = ours) => Effect.provideContext(as(create(index)), crm)
+      const outcomes = yield* Effect.forEach(
+        Array.from({ length: 12 }, (_, index) => index),
+        (index) => Effect.result(post(index))
+      )
+      const rejected = outcomes.flatMap((outcome) => Result.isFailure(outcome) ? [outcome.failure._tag] : [])
+      assert.deepStrictEqual(new Set(rejected), new Set(["StorageExhausted"]))
+      const { length } = yield* ours.tags
+      // Each uses 500 bytes and its response. What is being added to the sum may be missing from it for a moment.
+      assert.isTrue(length >= 8 && length <= 10, `${length}`)
+      assert.lengthOf(rejected, 12 - length)
+      assert.isTrue((yield* post(0)).replayed)
+      assert.isFalse((yield* post(0, theirs)).replayed)
+      yield* TestClock.adjust("74 hours")
+      assert.isFalse((yield* post(20)).replayed)
+    }).pipe(Effect.scoped))
+}
+
+const responses = (it: Scene.It) => {
+  it.effect("whose response contains a secret is stored encrypted", () =>
+    Effect.gen(function*() {
+      const { as, found } = yield* begin
+      const input = CreateWebhook.make({ url: "https://shop.example/crm", event_types: ["message.sent"] })
+      const create = (respond: Encoded) => Webhooks.use((webhooks) => webhooks.create(input, respond))
+      const first = yield* as(request(create))
+      assert.include(text(first.body), "whsec_")
+      const stored = Option.getOrThrow(yield* found)
+      assert.isTrue(stored.sealed)
+      assert.notInclude(text(stored.body), "whsec_")
+      const second = yield* as(request(create))
+      assert.deepStrictEqual([second.replayed, text(second.body)], [true, text(first.body)])
+    }))
+
+  it.effect("continues after its client disconnects, and the retry returns its response", () =>
+    Effect.gen(function*() {
+      const { as, tags } = yield* begin
+      const [started, may_end] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const slow = (respond: Encoded) =>
+        Deferred.succeed(started, undefined).pipe(
+          Effect.andThen(Deferred.await(may_end)),
+          Effect.andThen(createTag()(respond))
+        )
+      const first = yield* Effect.forkChild(as(request(slow)))
+      yield* Deferred.await(started)
+      const disconnecting = yield* Effect.forkChild(Fiber.interrupt(first))
+      yield* Effect.yieldNow
+      yield* Deferred.succeed(may_end, undefined)
+      yield* Fiber.join(disconnecting)
+      assert.isTrue((yield* as(request(createTag()))).replayed)
+      assert.lengthOf(yield* tags, 1)
+    }))
+
+  it.effect("whose commit returns no result responds from its record", () =>
+    Effect.gen(function*() {
+      const { as, tags } = yield* begin
+      const port = yield* Commit
+      // The connection is lost after the commit, and before its result arrives.
+      const lossy = Layer.succeed(Commit, {
+        commit: (organization_id, changes) =>
+          Effect.andThen(port.commit(organization_id, changes), Effect.die(new Error("connection lost")))
+      })
+      const lost = Layer.fresh(Crm.layer).pipe(Layer.provide(lossy))
+      const outcome = yield* as(request(createTag()).pipe(Effect.provide(lost)))
+      assert.isTrue(outcome.replayed)
+      assert.deepStrictEqual(text(outcome.body), JSON.stringify((yield* tags)[0]))
+    }))
+}
+
+/** Registers the tests of the guarantees of a request with an idempotency key, with any storage. */
+export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
+  const crm = Scene.crm(storage)
+
+  it.layer(crm, { timeout: "5 minutes" })("a request with an idempotency key", (it) => {
+    records(it)
+    conflicts(it)
+    rejections(it)
+    repetitions(it)
+    responses(it)
+  })
+}
