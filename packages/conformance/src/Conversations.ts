@@ -14,6 +14,7 @@ import {
 import { ConversationId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Option } from "effect"
 import { optionalHardText } from "./Arbitraries.ts"
+import { oneCommitted } from "./Commit/Fixtures.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
@@ -134,7 +135,7 @@ const inserts = (it: It, { runs }: Options) => {
       const on = { ...yield* Fixtures.thread(ours), channel: yield* Fixtures.channel(ours) }
       const open = Effect.flatMap(another(on), (row) => Fixtures.outcome(ours, ConversationRows.insert(row)))
       const outcomes = yield* Effect.all(Array.from({ length: 12 }, () => open), { concurrency: "unbounded" })
-      assert.deepStrictEqual(outcomes.toSorted(), [...Array<string>(11).fill("Conflict"), "committed"])
+      assert.deepStrictEqual(outcomes.toSorted(), oneCommitted(11))
       assert.lengthOf(yield* store.list(ours, everyConversation, { after: null, size: 9 }), 2)
     }))
 }
