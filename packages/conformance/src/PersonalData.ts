@@ -43,7 +43,7 @@ const storedCallbacks = Effect.gen(function*() {
   return claimed.map(({ id }) => id)
 })
 
-export const suite = (it: It) => {
+const reads = (it: It) => {
   it.effect("returns every name of a contact, its conversations and their sends, and nothing of others", () =>
     Effect.gen(function*() {
       const store = yield* PersonalDataStore
@@ -83,7 +83,9 @@ export const suite = (it: It) => {
       assert.lengthOf(yield* read({ at: oldest.created_at, id: oldest.id }), 0)
       assert.lengthOf(yield* read(null, theirs), 0)
     }))
+}
 
+const copies = (it: It) => {
   it.effect("deletes the records of requests whose response contains a contact's id, and the resources of and responses to its events", () =>
     Effect.gen(function*() {
       const store = yield* PersonalDataStore
@@ -131,7 +133,9 @@ export const suite = (it: It) => {
         assert.deepStrictEqual(yield* left, [[false, false, true, true], [other.contact_id], [other.contact_id]])
       }
     }))
+}
 
+const callbacks = (it: It) => {
   it.effect("deletes the callbacks of the organization's channels about the people, and no others", () =>
     Effect.gen(function*() {
       const store = yield* PersonalDataStore
@@ -192,4 +196,10 @@ export const suite = (it: It) => {
         assert.deepStrictEqual(yield* tagNames(ours), then)
       }
     }))
+}
+
+export const suite = (it: It) => {
+  reads(it)
+  copies(it)
+  callbacks(it)
 }

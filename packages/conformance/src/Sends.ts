@@ -17,7 +17,7 @@ import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, noon, type Options } from "./Fixtures.ts"
 
-export const suite = (it: It, { runs }: Options) => {
+const rows = (it: It, { runs }: Options) => {
   it.effect.prop("returns a send as it was inserted, with what is to be sent", {
     text: hardText({ min: 1, max: 4096 })
   }, ({ text }) =>
@@ -111,7 +111,9 @@ export const suite = (it: It, { runs }: Options) => {
         ]
       )
     }))
+}
 
+const lists = (it: It) => {
   it.effect("lists what passes every filter, newest first, and walks without gap or repeat", () =>
     Effect.gen(function*() {
       const store = yield* SendStore
@@ -174,4 +176,9 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.find(ours, row.id), Option.some({ ...row, version: 1 }))
       assert.deepStrictEqual(yield* store.find(ours, SendId.make(yield* Fixtures.uuid)), Option.none())
     }))
+}
+
+export const suite = (it: It, options: Options) => {
+  rows(it, options)
+  lists(it)
 }

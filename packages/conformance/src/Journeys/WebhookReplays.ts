@@ -27,151 +27,161 @@ const past = Effect.fnUntraced(function*(count: number) {
   return { ...scene, ...webhook, again, ids, replay, since }
 })
 
+const events = (it: Scene.It) => {
+  it.effect("posts the same events in order, signed anew, and makes no deliveries", () =>
+    Effect.gen(function*() {
+      const { again, deliveries, ids, posted, replay, since } = yield* past(3)
+      const before = yield* deliveries
+      const bodies = (yield* posted).map(({ body }) => body)
+      const started = yield* replay()
+      assert.deepStrictEqual([started.since, started.created_at], [since, yield* DateTime.now])
+      yield* work
+      assert.sameMembers(ids, yield* again)
+      assert.deepStrictEqual((yield* posted).slice(3).map(({ body }) => body), bodies.toSorted())
+      assert.deepStrictEqual(yield* deliveries, before)
+      yield* replay(DateTime.add(since, { seconds: 1 }))
+      yield* work
+      assert.lengthOf(yield* again, 5)
+      yield* replay(yield* DateTime.now)
+      yield* work
+      assert.lengthOf(yield* again, 5)
+    }))
+
+  it.effect("posts even events from before the webhook, and none that it does not subscribe to", () =>
+    Effect.gen(function*() {
+      const { as, close, ids, since, subscribe } = yield* past(2)
+      const late = yield* subscribe("conversation.closed")
+      const other = yield* subscribe("send.failed")
+      yield* TestClock.adjust("1 seconds")
+      yield* close()
+      for (const { id } of [late, other]) {
+        yield* as(WebhookReplays.use((replays) => replays.start(id, ReplayWebhook.make({ since }))))
+      }
+      yield* work
+      const posted = (yield* late.events).map(({ id }) => id)
+      assert.includeMembers(posted, ids)
+      // Raised in the same millisecond as the replay: it was posted once, live.
+      assert.lengthOf(posted, 3)
+      assert.deepStrictEqual(yield* other.events, [])
+    }))
+}
+
+const failures = (it: Scene.It) => {
+  it.effect("continues with the event that failed, after a pause, while live events are posted", () =>
+    Effect.gen(function*() {
+      const { again, respond, close, deliveries, ids, replay } = yield* past(3)
+      yield* respond(() => responded(503))
+      yield* replay()
+      yield* work
+      assert.deepStrictEqual(yield* again, ids.toSorted().slice(0, 1))
+      yield* respond(() => responded(200))
+      yield* close()
+      yield* work
+      assert.deepStrictEqual((yield* deliveries).map(({ status }) => status), Array(4).fill("succeeded"))
+      yield* TestClock.adjust("29 seconds")
+      yield* work
+      assert.lengthOf(yield* again, 2)
+      yield* TestClock.adjust("1 seconds")
+      yield* work
+      const [failed, live, ...rest] = yield* again
+      assert.strictEqual(failed, ids.toSorted()[0])
+      assert.notInclude(ids, live)
+      assert.deepStrictEqual(rest, ids.toSorted())
+    }))
+
+  it.effect("waits longer after more failures in a row, until one attempt succeeds", () =>
+    Effect.gen(function*() {
+      const { again, respond, ids, replay } = yield* past(2)
+      yield* respond(() => refused)
+      yield* replay()
+      yield* work
+      for (const [index, seconds] of [30, 30, 30, 30, 30, 60].entries()) {
+        assert.lengthOf(yield* again, index + 1)
+        yield* TestClock.adjust(Duration.millis(seconds * 1000 - 1))
+        yield* work
+        assert.lengthOf(yield* again, index + 1)
+        if (index === 5) yield* respond(() => responded(200))
+        yield* TestClock.adjust("1 millis")
+        yield* work
+      }
+      assert.deepStrictEqual((yield* again).slice(6), ids.toSorted())
+    }))
+
+  it.effect("counts the failures in a row from 0 again after an event that succeeds", () =>
+    Effect.gen(function*() {
+      const { again, respond, ids, replay, status } = yield* past(2)
+      const [first, second] = ids.toSorted()
+      yield* respond(() => refused)
+      yield* replay()
+      for (let failed = 0; failed < 10; failed++) {
+        yield* work
+        yield* TestClock.adjust("10 minutes")
+      }
+      yield* TestClock.adjust("5 days")
+      yield* respond(({ body }) => body.includes(`${first}`) ? responded(200) : refused)
+      yield* work
+      assert.deepStrictEqual((yield* again).slice(-2), [first, second])
+      assert.strictEqual(yield* status, "active")
+      yield* respond(() => responded(200))
+      yield* TestClock.adjust("30 seconds")
+      yield* work
+      assert.deepStrictEqual((yield* again).slice(-2), [second, second])
+    }))
+
+  it.effect("ends with its webhook, which an endpoint that is gone disables", () =>
+    Effect.gen(function*() {
+      const { again, respond, replay, status } = yield* past(2)
+      yield* respond(() => responded(410))
+      yield* replay()
+      yield* work
+      assert.strictEqual(yield* status, "disabled")
+      yield* TestClock.adjust("1 hours")
+      yield* work
+      assert.lengthOf(yield* again, 1)
+      assert.strictEqual((yield* Effect.flip(replay()))._tag, "WebhookDisabled")
+    }))
+}
+
+const limits = (it: Scene.It) => {
+  it.effect("is one at a time, of the last 30 days", () =>
+    Effect.gen(function*() {
+      const { respond, as, id, replay, since } = yield* past(1)
+      yield* respond(() => refused)
+      yield* replay()
+      assert.strictEqual((yield* Effect.flip(replay()))._tag, "ReplayInProgress")
+      yield* work
+      assert.strictEqual((yield* Effect.flip(replay()))._tag, "ReplayInProgress")
+      yield* respond(() => responded(200))
+      yield* TestClock.adjust("30 seconds")
+      yield* work
+      yield* TestClock.setTime(DateTime.toEpochMillis(DateTime.add(since, { days: 30 })))
+      yield* replay()
+      yield* work
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual((yield* Effect.flip(replay()))._tag, "SinceOutOfRange")
+      const now = yield* DateTime.now
+      assert.strictEqual(
+        (yield* Effect.flip(replay(DateTime.addDuration(now, Duration.millis(1)))))._tag,
+        "SinceOutOfRange"
+      )
+      yield* replay(now)
+      yield* as(Webhooks.use((webhooks) => webhooks.disable(id)))
+      yield* work
+    }))
+
+  it.effect("of more events than a batch posts each once", () =>
+    Effect.gen(function*() {
+      const { again, ids, replay } = yield* past(230)
+      yield* replay()
+      yield* work
+      assert.deepStrictEqual(yield* again, ids.toSorted())
+    }))
+}
+
 export const suite = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a replay", (it) => {
-    it.effect("posts the same events in order, signed anew, and makes no deliveries", () =>
-      Effect.gen(function*() {
-        const { again, deliveries, ids, posted, replay, since } = yield* past(3)
-        const before = yield* deliveries
-        const bodies = (yield* posted).map(({ body }) => body)
-        const started = yield* replay()
-        assert.deepStrictEqual([started.since, started.created_at], [since, yield* DateTime.now])
-        yield* work
-        assert.sameMembers(ids, yield* again)
-        assert.deepStrictEqual((yield* posted).slice(3).map(({ body }) => body), bodies.toSorted())
-        assert.deepStrictEqual(yield* deliveries, before)
-        yield* replay(DateTime.add(since, { seconds: 1 }))
-        yield* work
-        assert.lengthOf(yield* again, 5)
-        yield* replay(yield* DateTime.now)
-        yield* work
-        assert.lengthOf(yield* again, 5)
-      }))
-
-    it.effect("posts even events from before the webhook, and none that it does not subscribe to", () =>
-      Effect.gen(function*() {
-        const { as, close, ids, since, subscribe } = yield* past(2)
-        const late = yield* subscribe("conversation.closed")
-        const other = yield* subscribe("send.failed")
-        yield* TestClock.adjust("1 seconds")
-        yield* close()
-        for (const { id } of [late, other]) {
-          yield* as(WebhookReplays.use((replays) => replays.start(id, ReplayWebhook.make({ since }))))
-        }
-        yield* work
-        const posted = (yield* late.events).map(({ id }) => id)
-        assert.includeMembers(posted, ids)
-        // Raised in the same millisecond as the replay: it was posted once, live.
-        assert.lengthOf(posted, 3)
-        assert.deepStrictEqual(yield* other.events, [])
-      }))
-
-    it.effect("continues with the event that failed, after a pause, while live events are posted", () =>
-      Effect.gen(function*() {
-        const { again, respond, close, deliveries, ids, replay } = yield* past(3)
-        yield* respond(() => responded(503))
-        yield* replay()
-        yield* work
-        assert.deepStrictEqual(yield* again, ids.toSorted().slice(0, 1))
-        yield* respond(() => responded(200))
-        yield* close()
-        yield* work
-        assert.deepStrictEqual((yield* deliveries).map(({ status }) => status), Array(4).fill("succeeded"))
-        yield* TestClock.adjust("29 seconds")
-        yield* work
-        assert.lengthOf(yield* again, 2)
-        yield* TestClock.adjust("1 seconds")
-        yield* work
-        const [failed, live, ...rest] = yield* again
-        assert.strictEqual(failed, ids.toSorted()[0])
-        assert.notInclude(ids, live)
-        assert.deepStrictEqual(rest, ids.toSorted())
-      }))
-
-    it.effect("waits longer after more failures in a row, until one attempt succeeds", () =>
-      Effect.gen(function*() {
-        const { again, respond, ids, replay } = yield* past(2)
-        yield* respond(() => refused)
-        yield* replay()
-        yield* work
-        for (const [index, seconds] of [30, 30, 30, 30, 30, 60].entries()) {
-          assert.lengthOf(yield* again, index + 1)
-          yield* TestClock.adjust(Duration.millis(seconds * 1000 - 1))
-          yield* work
-          assert.lengthOf(yield* again, index + 1)
-          if (index === 5) yield* respond(() => responded(200))
-          yield* TestClock.adjust("1 millis")
-          yield* work
-        }
-        assert.deepStrictEqual((yield* again).slice(6), ids.toSorted())
-      }))
-
-    it.effect("counts the failures in a row from 0 again after an event that succeeds", () =>
-      Effect.gen(function*() {
-        const { again, respond, ids, replay, status } = yield* past(2)
-        const [first, second] = ids.toSorted()
-        yield* respond(() => refused)
-        yield* replay()
-        for (let failed = 0; failed < 10; failed++) {
-          yield* work
-          yield* TestClock.adjust("10 minutes")
-        }
-        yield* TestClock.adjust("5 days")
-        yield* respond(({ body }) => body.includes(`${first}`) ? responded(200) : refused)
-        yield* work
-        assert.deepStrictEqual((yield* again).slice(-2), [first, second])
-        assert.strictEqual(yield* status, "active")
-        yield* respond(() => responded(200))
-        yield* TestClock.adjust("30 seconds")
-        yield* work
-        assert.deepStrictEqual((yield* again).slice(-2), [second, second])
-      }))
-
-    it.effect("ends with its webhook, which an endpoint that is gone disables", () =>
-      Effect.gen(function*() {
-        const { again, respond, replay, status } = yield* past(2)
-        yield* respond(() => responded(410))
-        yield* replay()
-        yield* work
-        assert.strictEqual(yield* status, "disabled")
-        yield* TestClock.adjust("1 hours")
-        yield* work
-        assert.lengthOf(yield* again, 1)
-        assert.strictEqual((yield* Effect.flip(replay()))._tag, "WebhookDisabled")
-      }))
-
-    it.effect("is one at a time, of the last 30 days", () =>
-      Effect.gen(function*() {
-        const { respond, as, id, replay, since } = yield* past(1)
-        yield* respond(() => refused)
-        yield* replay()
-        assert.strictEqual((yield* Effect.flip(replay()))._tag, "ReplayInProgress")
-        yield* work
-        assert.strictEqual((yield* Effect.flip(replay()))._tag, "ReplayInProgress")
-        yield* respond(() => responded(200))
-        yield* TestClock.adjust("30 seconds")
-        yield* work
-        yield* TestClock.setTime(DateTime.toEpochMillis(DateTime.add(since, { days: 30 })))
-        yield* replay()
-        yield* work
-        yield* TestClock.adjust("1 millis")
-        assert.strictEqual((yield* Effect.flip(replay()))._tag, "SinceOutOfRange")
-        const now = yield* DateTime.now
-        assert.strictEqual(
-          (yield* Effect.flip(replay(DateTime.addDuration(now, Duration.millis(1)))))._tag,
-          "SinceOutOfRange"
-        )
-        yield* replay(now)
-        yield* as(Webhooks.use((webhooks) => webhooks.disable(id)))
-        yield* work
-      }))
-
-    it.effect("of more events than a batch posts each once", () =>
-      Effect.gen(function*() {
-        const { again, ids, replay } = yield* past(230)
-        yield* replay()
-        yield* work
-        assert.deepStrictEqual(yield* again, ids.toSorted())
-      }))
+    events(it)
+    failures(it)
+    limits(it)
   })
 }
