@@ -21,17 +21,21 @@ export const newTag = (name: string) =>
     name_key: name
   }))
 
+/** Returns the names of the tags, in the order of the list. */
 export const tagNames = (organization_id: OrganizationId) =>
   TagStore.use((store) => Effect.map(store.list(organization_id), (tags) => tags.map(({ name }) => name)))
 
+/** Returns the contact of a thread, with its version. */
 export const contactOf = (organization_id: OrganizationId, { contact_id }: Pick<Changes.Activity, "contact_id">) =>
   ContactStore.use((store) => Effect.map(store.load(organization_id, contact_id), Option.getOrThrow))
 
+/** Returns the conversation of a thread, with its version. */
 export const conversationOf = (
   organization_id: OrganizationId,
   { conversation_id }: { conversation_id: ConversationId }
 ) => ConversationStore.use((store) => Effect.map(store.find(organization_id, conversation_id), Option.getOrThrow))
 
+/** Returns the deliveries to a webhook. */
 export const deliveriesOf = (
   organization_id: OrganizationId,
   { id }: { readonly id: Parameters<typeof Changes.deliveryIdOf>[1] }
@@ -54,6 +58,7 @@ export const idempotencyRecord = {
   created_at: Fixtures.noon
 } satisfies Changes.RecordedResponse
 
+/** Finds the record that was stored under the key of `idempotencyRecord`. */
 export const findRecord = (organization_id: OrganizationId) =>
   IdempotencyStore.use((store) => store.find(organization_id, IdempotencyKey.make(idempotencyRecord.key)))
 
@@ -73,6 +78,7 @@ export const claim = Effect.fnUntraced(function*(organization_id: OrganizationId
   return all.filter((claimed) => claimed.organization_id === organization_id)
 })
 
+/** Work of a lane that is not enqueued yet. */
 export const newWork = (lane: string, kind: WorkKind = "send") =>
   Effect.map(Fixtures.uuid, (ref) => ({ kind, lane, ref, due_at: Fixtures.noon }))
 
