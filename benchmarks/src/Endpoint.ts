@@ -1,7 +1,7 @@
 /** Starts a fast webhook endpoint in a separate process. */
 import { Effect, Schema } from "effect"
 import { fileURLToPath } from "node:url"
-import * as Processes from "../../packages/server/testing/Processes.ts"
+import { Processes } from "./Fixtures.ts"
 import * as Service from "./Service.ts"
 
 const Received = Schema.fromJsonString(Schema.Struct({

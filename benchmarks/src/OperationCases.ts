@@ -19,7 +19,7 @@ import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import type { Effect } from "effect"
 import { DateTime } from "effect"
 import type { SqlClient } from "effect/sql"
-import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
+import { Crowd } from "./Fixtures.ts"
 
 /** The facts of a database that the cases need. */
 export interface Size {

@@ -7,9 +7,7 @@ import { ConfigProvider, DateTime, type Duration, Effect, Redacted, Schema, type
 import { SqlClient } from "effect/sql"
 import type { ChildProcess } from "node:child_process"
 import { cpus, loadavg } from "node:os"
-import { bundled } from "../../packages/server/testing/Bundle.ts"
-import { folder } from "../../packages/server/testing/Folder.ts"
-import * as Processes from "../../packages/server/testing/Processes.ts"
+import { bundled, folder, Processes } from "./Fixtures.ts"
 
 /** Starts PostgreSQL in a new directory, both removed with the scope. */
 const postgres = Effect.fnUntraced(function*(settings: Readonly<Record<string, string>>) {

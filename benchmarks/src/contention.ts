@@ -14,10 +14,10 @@
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Redacted } from "effect"
-import * as Processes from "../../packages/server/testing/Processes.ts"
 import { conversations, writers } from "./contention/Conversations.ts"
 import { lockedReads } from "./contention/LockedReads.ts"
 import { lostUpdates } from "./contention/LostUpdates.ts"
+import { Processes } from "./Fixtures.ts"
 import * as Service from "./Service.ts"
 
 const seconds = Number(process.argv[2] ?? 30)

@@ -8,9 +8,9 @@
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Clock, Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Processes from "../../packages/server/testing/Processes.ts"
 import * as Backlog from "./Backlog.ts"
 import * as Endpoint from "./Endpoint.ts"
+import { Processes } from "./Fixtures.ts"
 import { summaryOf } from "./Percentiles.ts"
 import * as Service from "./Service.ts"
 

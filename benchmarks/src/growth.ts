@@ -12,7 +12,7 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
+import { Crowd } from "./Fixtures.ts"
 import * as OperationCosts from "./OperationCosts.ts"
 import * as Service from "./Service.ts"
 

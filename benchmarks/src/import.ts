@@ -15,8 +15,7 @@ import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
-import { folder } from "../../packages/server/testing/Folder.ts"
-import * as Processes from "../../packages/server/testing/Processes.ts"
+import { folder, Processes } from "./Fixtures.ts"
 import * as Service from "./Service.ts"
 
 const lines = Number(process.argv[2] ?? 100_000)

@@ -13,9 +13,7 @@ import { SqlClient } from "effect/sql"
 import { createHmac } from "node:crypto"
 import { Agent, request } from "node:http"
 import { performance } from "node:perf_hooks"
-import { bodyOf, messagePart, statusPart } from "../../packages/provider-cloud/src/fake/CallbackBodies.ts"
-import { mutatedBody } from "../../packages/provider-cloud/testing/MutatedBodies.ts"
-import * as Processes from "../../packages/server/testing/Processes.ts"
+import { CallbackBodies, mutatedBody, Processes } from "./Fixtures.ts"
 import { memoryOf } from "./Memory.ts"
 import { percentile } from "./Percentiles.ts"
 import * as Service from "./Service.ts"
@@ -56,20 +54,20 @@ const bodyAt = (phone_number_id: string, index: number): string => {
   const at = Math.floor(Date.now() / 1000)
   const person = `49151${String(10_000_000 + index % 5000).padStart(8, "0")}`
   const part = index % 4 === 0
-    ? messagePart(phone_number_id, { wa_id: person, name: "Ana Lima" }, {
+    ? CallbackBodies.messagePart(phone_number_id, { wa_id: person, name: "Ana Lima" }, {
       id: `wamid.${index}`,
       timestamp: String(at),
       type: "text",
       text: { body: `Message ${index} 👋` }
     })
-    : statusPart(phone_number_id, {
+    : CallbackBodies.statusPart(phone_number_id, {
       id: `wamid.sent.${index - index % 4}`,
       status: (["sent", "delivered", "read"] as const)[index % 4 - 1] ?? "read",
       timestamp: at,
       recipient_id: person,
       reference: null
     })
-  return bodyOf([part])
+  return CallbackBodies.bodyOf([part])
 }
 
 /** Posts at a steady rate, whatever the answers take, and returns the status and time of each, from its due moment on. */

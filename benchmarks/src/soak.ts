@@ -9,7 +9,7 @@
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Array, Effect, Redacted } from "effect"
-import * as Processes from "../../packages/server/testing/Processes.ts"
+import { Processes } from "./Fixtures.ts"
 import * as Load from "./http/Load.ts"
 import * as Population from "./http/Population.ts"
 import * as Targets from "./http/Targets.ts"

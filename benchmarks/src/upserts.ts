@@ -9,7 +9,7 @@
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Duration, Effect, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Processes from "../../packages/server/testing/Processes.ts"
+import { Processes } from "./Fixtures.ts"
 import { percentile } from "./Percentiles.ts"
 import * as Service from "./Service.ts"
 

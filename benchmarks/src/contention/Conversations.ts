@@ -1,9 +1,9 @@
 /** Twelve clients that start and close conversations, with three webhooks. */
 import { Clock, Effect, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Processes from "../../../packages/server/testing/Processes.ts"
 import { type Arrival, delaysOf } from "../Arrivals.ts"
 import * as Endpoint from "../Endpoint.ts"
+import { Processes } from "../Fixtures.ts"
 import * as ProcessorTime from "../ProcessorTime.ts"
 import * as Service from "../Service.ts"
 import * as Statements from "../Statements.ts"

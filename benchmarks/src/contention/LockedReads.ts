@@ -1,7 +1,7 @@
 /** Reads of one contact while writers wait for another. */
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Processes from "../../../packages/server/testing/Processes.ts"
+import { Processes } from "../Fixtures.ts"
 import { summaryOf } from "../Percentiles.ts"
 import type * as Service from "../Service.ts"
 import { shown } from "./Requests.ts"

@@ -1,6 +1,6 @@
 /** Concurrent tags, edits, and notes of one contact. */
 import { Effect, Ref } from "effect"
-import * as Processes from "../../../packages/server/testing/Processes.ts"
+import { Processes } from "../Fixtures.ts"
 import type * as Service from "../Service.ts"
 import { serversOf, shown } from "./Requests.ts"
 

@@ -1,6 +1,6 @@
 /** The parts that the measurements of concurrent writers share: servers in turn, and the resources of responses. */
 import { Effect, Schema } from "effect"
-import type * as Processes from "../../../packages/server/testing/Processes.ts"
+import type { Processes } from "../Fixtures.ts"
 import type * as Service from "../Service.ts"
 
 /** The fields that the measurements read from a resource. */

@@ -2,8 +2,7 @@
 import { Effect, Option, Schema } from "effect"
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import { freePort } from "../../../packages/server/src/dev/FreePort.ts"
-import * as Processes from "../../../packages/server/testing/Processes.ts"
+import { freePort, Processes } from "../Fixtures.ts"
 import * as Service from "../Service.ts"
 import * as Population from "./Population.ts"
 
