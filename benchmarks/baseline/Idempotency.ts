@@ -1,5 +1,5 @@
 /**
- * Idempotency keys. A write records its answer in its own transaction, so nothing
+ * Idempotency keys. A write records its response in its own transaction, so nothing
  * is looked up first: a key that was used before violates the primary key, which
  * undoes the second write, and only then its record is read.
  */
@@ -25,7 +25,7 @@ const fingerprintOf = ({ body, method, url }: FastifyRequest): Buffer =>
 const isUsed = (error: unknown): boolean =>
   error instanceof Error && "constraint" in error && error.constraint === "idempotency_keys_pkey"
 
-/** Makes the function that runs a write and answers it, or replays it. */
+/** Makes the function that runs a write and sends its response, or replays it. */
 export const make = (query: Query) => {
   const replay = async (request: FastifyRequest, reply: FastifyReply, key: string): Promise<string | undefined> => {
     const [row] = await query(record, [request.key.organization_id, key])

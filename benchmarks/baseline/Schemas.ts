@@ -1,4 +1,4 @@
-/** JSON schemas that Fastify compiles: validators of requests and serializers of answers. */
+/** JSON schemas that Fastify compiles: validators of requests and serializers of responses. */
 
 /** Text that needs no escaping, which the serializer is told. */
 export const plain = { type: "string", format: "unsafe" } as const

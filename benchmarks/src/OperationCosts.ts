@@ -82,7 +82,7 @@ const service = (url: string) =>
     Layer.provideMerge(Client.layer({ url: Redacted.make(url), connections: 3 }))
   )
 
-/** The time that PostgreSQL has spent on a database: of its statements, and the processor time of its connections. */
+/** The time that PostgreSQL has spent on a database: of its statements, and the CPU time of its connections. */
 interface Spent {
   readonly statements_us: number
   readonly processor_us: number
@@ -124,7 +124,7 @@ const at = (times: ReadonlyArray<number>, share: number): number => Math.round(p
 interface Cost {
   /** How many rows the last run returned. */
   readonly rows: number
-  /** The median of the processor time. It depends less on what else the machine does than the other two. */
+  /** The median of the CPU time. Other processes of the machine affect it less than the other two. */
   readonly processor_p50_us: number
   readonly p50_us: number
   readonly p95_us: number
@@ -142,8 +142,8 @@ interface Run extends Spent {
   readonly rows: number
 }
 
-/** Runs a case once, and returns its time. */
-const measure = Effect.fnUntraced(
+/** Runs a case once, and returns its times. */
+const timeRun = Effect.fnUntraced(
   function*({ run, spent }: Database, effect: Effect.Effect<unknown, unknown, Services>) {
     const before = yield* spent
     const [elapsed, found] = yield* Effect.timed(run(effect))
@@ -175,7 +175,7 @@ const compareCase = Effect.fnUntraced(function*(databases: ReadonlyArray<Databas
     for (const [index, database] of databases.entries()) {
       const effect = make(database.size, run)
       if (effect === null) continue
-      const one = yield* measure(database, effect)
+      const one = yield* timeRun(database, effect)
       if (run >= warm_up) measured[index]?.push(one)
     }
   }

@@ -1,4 +1,4 @@
-/** The processor time of processes, in microseconds. Reads `/proc`, so it works on Linux only. */
+/** The CPU time of processes, in microseconds. Reads `/proc`, so it works on Linux only. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { readdir, readFile } from "node:fs/promises"
@@ -45,10 +45,10 @@ export const ofMachine = Effect.promise(async () => {
   return (user + nice + system + interrupts + soft + stolen) * tick
 })
 
-/** The processor time of one process, without its children. */
+/** The CPU time of one process, without its children. */
 export const ofProcess = (pid: number): Effect.Effect<number> => Effect.promise(async () => (await read(pid)).own)
 
-/** The processor time of all PostgreSQL processes together. */
+/** The CPU time of all PostgreSQL processes together. */
 export const ofPostgres = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
@@ -67,7 +67,7 @@ const nameOf = async (pid: string): Promise<string> => {
   return first === undefined || first === "" ? basename(file) : first
 }
 
-/** The processor time of this process and of the Node processes that it started, by name, and that of PostgreSQL. */
+/** The CPU time of this process and of the Node processes that it started, by name, and that of PostgreSQL. */
 export const byName = Effect.gen(function*() {
   const postgres = yield* ofPostgres
   return yield* Effect.promise(async () => {

@@ -1,4 +1,4 @@
-/** The service under measurement: a PostgreSQL of its own in a temporary directory, and the processes on it. */
+/** The service under measurement: a separate PostgreSQL in a temporary directory, and its processes. */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import type { ProviderMessageReceived } from "@messaging-crm/core/Inbound"
@@ -84,8 +84,11 @@ export const firstLine = (child: ChildProcess) =>
     child.once("exit", (code) => resume(Effect.die(new Error(`The process ended with ${code}.`))))
   })
 
-/** Runs a benchmark of the image's program on a new PostgreSQL, prints its results and the machine's as one JSON document, and exits. */
-export const measure = async <A extends object, E>(
+/**
+ * Runs a benchmark of the image's program on a new PostgreSQL. Prints its results and the machine as one JSON document, and
+ * exits.
+ */
+export const run = async <A extends object, E>(
   benchmark: (database_url: string) => Effect.Effect<A, E, Scope.Scope>,
   options: {
     /** An extension's library, preloaded. */
@@ -110,6 +113,6 @@ export const measure = async <A extends object, E>(
   }).pipe(Effect.scoped, Effect.timeout(options.timeout ?? "1 hour"))
   const results = await Effect.runPromise(program)
   if (options.print ?? true) console.log(JSON.stringify(results, null, 2))
-  // A benchmark with limits has set another code where one is exceeded.
+  // A benchmark with limits has set another code if one is exceeded.
   process.exit()
 }

@@ -233,4 +233,4 @@ const benchmark = Effect.gen(function*() {
   return { seconds, bounds, exceeded }
 })
 
-await Service.measure(() => benchmark, { timeout: "20 minutes" })
+await Service.run(() => benchmark, { timeout: "20 minutes" })

@@ -1,29 +1,32 @@
 /**
  * Measures how concurrent writers of one organization affect each other, through
- * HTTP and several processes: `npm run bench:contention`, or with other seconds, `-- 60`,
- * and then fewer rounds, and a number of conversations a second, `-- 60 100 50`.
+ * HTTP and several processes: `npm run bench:contention`. `-- 60` sets the seconds, and
+ * `-- 60 100 50` also the rounds and the number of conversations per second.
  *
- * - Concurrent tags, edits and notes of one contact: how many acknowledged updates
- *   are lost.
- * - Twelve clients that start and close conversations, with three webhooks: how
- *   soon events arrive, and whether a write failed or a deadlock occurred.
- * - Reads while another session holds a row lock for a second at a time: how long
- *   they take.
+ * - Concurrent tags, edits, and notes of one contact: the number of lost acknowledged
+ *   updates.
+ * - Twelve clients that start and close conversations, with three webhooks: the delay
+ *   of events, and whether a write failed or a deadlock occurred.
+ * - Reads while another session holds a row lock for a second at a time: their
+ *   duration.
  *
  * Prints one JSON document.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Redacted } from "effect"
+import * as Arguments from "./Arguments.ts"
 import { conversations, writers } from "./contention/Conversations.ts"
 import { lockedReads } from "./contention/LockedReads.ts"
 import { lostUpdates } from "./contention/LostUpdates.ts"
 import { Processes } from "./Fixtures.ts"
 import * as Service from "./Service.ts"
 
-const seconds = Number(process.argv[2] ?? 30)
-const rounds = Number(process.argv[3] ?? 1000)
-/** How many conversations are started and closed a second, evenly. By default each client begins the next one at once. */
-const conversations_per_second = Number(process.argv[4] ?? Infinity)
+const { conversations_per_second, rounds, seconds } = Arguments.numbers({
+  seconds: 30,
+  rounds: 1000,
+  // By default, each client starts the next conversation at once.
+  conversations_per_second: Infinity
+})
 
 const benchmark = Effect.gen(function*() {
   const cluster = yield* Service.cluster(2)
@@ -38,4 +41,4 @@ const benchmark = Effect.gen(function*() {
   }).pipe(Effect.provide(database))
 })
 
-await Service.measure(() => benchmark, { library: "pg_stat_statements", timeout: "15 minutes" })
+await Service.run(() => benchmark, { library: "pg_stat_statements", timeout: "15 minutes" })

@@ -1,7 +1,7 @@
 /**
  * A fast webhook endpoint in a separate process. It responds to every post with
  * 204, and to `GET /` with the number of posts and the time of each event's first
- * post. A path below `/slow` is answered with 200 after 14 seconds. It prints its URL once it listens.
+ * post. A path below `/slow` gets a 200 response after 14 seconds. It prints its URL when it listens.
  */
 import { createServer } from "node:http"
 

@@ -1,10 +1,10 @@
 /**
  * Measures how the cost of an operation grows with the number of contacts: at 1,000
- * and at 1,000,000, or with other numbers, `npm run bench:growth -- 1000 100000`.
+ * and at 1,000,000, or at others with `npm run bench:growth -- 1000 100000`.
  *
  * Both databases are generated inside one PostgreSQL, and every operation runs on
  * them in turn, one at a time, as the service runs it: with the same prepared
- * statements, generic plans and settings. Its cost is the time that PostgreSQL
+ * statements, generic plans, and settings. Its cost is the time that PostgreSQL
  * spends on all its statements. Prints one JSON document. At 1,000,000 it takes
  * about nine minutes and 6 GB of disk.
  */
@@ -12,11 +12,13 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Arguments from "./Arguments.ts"
 import { Crowd } from "./Fixtures.ts"
 import * as OperationCosts from "./OperationCosts.ts"
 import * as Service from "./Service.ts"
 
-const sizes = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [1000, 1_000_000]
+const given = process.argv.slice(2).map((text) => Arguments.positive("contacts", text))
+const sizes = given.length > 0 ? given : [1000, 1_000_000]
 const runs = 100
 
 /** Creates and fills a database, and returns its URL. */
@@ -38,7 +40,7 @@ const benchmark = (server_url: string) =>
     return { runs, results: yield* OperationCosts.compare(Object.fromEntries(urls), { runs }) }
   }).pipe(Effect.provide(Client.layer({ url: Redacted.make(server_url), connections: 1 })))
 
-await Service.measure(benchmark, {
+await Service.run(benchmark, {
   library: "pg_stat_statements",
   settings: { shared_buffers: "1GB", max_wal_size: "4GB" },
   timeout: "20 minutes"

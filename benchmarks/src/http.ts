@@ -5,8 +5,8 @@
  * `-- --contacts 1000,100000,1000000` one comparison for each number of contacts,
  * `--warm-up 8` seconds, then `--rounds 5` of `--seconds 2` each, `--connections 32`,
  * `--against pool,pipeline`, `--workloads read,update`; `--quick` is a minute at
- * 1,000 contacts, `--check` measures nothing and compares the answers only, `--json`
- * prints one document in place of tables.
+ * 1,000 contacts, `--check` measures nothing and compares the responses only, `--json`
+ * prints one document instead of tables.
  *
  * The programs run on the same data in one PostgreSQL, on the first processor, and
  * the load comes from another process on the second. Reads `/proc`, so it works on
@@ -16,9 +16,10 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Redacted } from "effect"
 import { loadavg } from "node:os"
 import { parseArgs } from "node:util"
+import * as Arguments from "./Arguments.ts"
 import { Processes } from "./Fixtures.ts"
 import * as Load from "./http/Load.ts"
-import * as Population from "./http/Population.ts"
+import * as PopulationRows from "./http/PopulationRows.ts"
 import * as Responses from "./http/Responses.ts"
 import * as Rounds from "./http/Rounds.ts"
 import * as Tables from "./http/Tables.ts"
@@ -33,7 +34,7 @@ const { values } = parseArgs({
     rounds: { type: "string" },
     seconds: { type: "string" },
     "warm-up": { type: "string" },
-    connections: { type: "string", default: "32" },
+    connections: { type: "string" },
     against: { type: "string", default: "pool,pipeline" },
     workloads: { type: "string" },
     quick: { type: "boolean", default: false },
@@ -43,18 +44,23 @@ const { values } = parseArgs({
 })
 
 const { check, json, quick } = values
-const sizes = (values.contacts ?? (quick || check ? "1000" : "100000")).split(",").map(Number)
-const options = {
-  rounds: Number(values.rounds ?? (quick ? 2 : 5)),
-  seconds: Number(values.seconds ?? (quick ? 0.4 : 2)),
-  warm_up_seconds: Number(values["warm-up"] ?? (quick ? 0.4 : 8)),
-  connections: Number(values.connections)
+const numberOf = (name: "connections" | "rounds" | "seconds" | "warm-up", missing: number): number => {
+  const text = values[name]
+  return text === undefined ? missing : Arguments.positive(`--${name}`, text)
 }
-const chosen = values.workloads?.split(",")
-const measured = workloads.filter(({ name }) => chosen?.includes(name) ?? true)
-const names = Targets.names.filter((name) => name === "service" || values.against.split(",").includes(name))
+const sizes = (values.contacts ?? (quick || check ? "1000" : "100000")).split(",")
+  .map((text) => Arguments.positive("--contacts", text))
+const options = {
+  rounds: numberOf("rounds", quick ? 2 : 5),
+  seconds: numberOf("seconds", quick ? 0.4 : 2),
+  warm_up_seconds: numberOf("warm-up", quick ? 0.4 : 8),
+  connections: numberOf("connections", 32)
+}
+const chosen = Arguments.chosen("--workloads", workloads.map(({ name }) => name), values.workloads?.split(","))
+const measured = workloads.filter(({ name }) => chosen.includes(name))
+const names = Arguments.chosen("--against", Targets.names, ["service", ...values.against.split(",")])
 
-/** The statements of a request are counted over so many. */
+/** The number of requests over which their statements are counted. */
 const counted = 20
 
 const print = (text: string): void => {
@@ -73,7 +79,7 @@ const count = Effect.fnUntraced(function*(target: Targets.Target, requests: Read
 })
 
 /** Measures a workload, and returns a row for each target. */
-const measure = Effect.fnUntraced(function*(
+const measureWorkload = Effect.fnUntraced(function*(
   load: Load.Load,
   database_url: string,
   workload: Workload,
@@ -101,7 +107,7 @@ const compare = Effect.fnUntraced(function*(contacts: number) {
   const environment = Targets.environmentOf(database_url)
   yield* Processes.command(["migrate"], environment)
   const begun = Date.now()
-  yield* Effect.promise(() => Population.fill(database_url, contacts))
+  yield* Effect.promise(() => PopulationRows.fill(database_url, contacts))
   const filled_seconds = Math.round((Date.now() - begun) / 1000)
   return yield* Effect.gen(function*() {
     const targets = yield* Effect.forEach(names, (name) => Targets.start(name, environment))
@@ -128,20 +134,20 @@ const compare = Effect.fnUntraced(function*(contacts: number) {
     print(Tables.header)
     const rows = yield* Effect.forEach(measured, (workload, index) =>
       Effect.tap(
-        measure(load, database_url, workload, requestsOf(workload), statements[index] ?? []),
+        measureWorkload(load, database_url, workload, requestsOf(workload), statements[index] ?? []),
         (rows) => Effect.sync(() => rows.forEach((row) => print(Tables.row(row))))
       ))
     return { contacts, filled_seconds, rows: rows.flat() }
   }).pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 2 })))
 }, Effect.scoped)
 
-await Service.measure(() => Effect.map(Effect.forEach(sizes, compare), (comparisons) => ({ options, comparisons })), {
+await Service.run(() => Effect.map(Effect.forEach(sizes, compare), (comparisons) => ({ options, comparisons })), {
   library: "pg_stat_statements",
   settings: {
     shared_buffers: "1GB",
     max_wal_size: "4GB",
     checkpoint_timeout: "30min",
-    // Its work is done before each workload.
+    // `tidy` does its work before each workload with writes.
     autovacuum: "off"
   },
   print: json

@@ -198,4 +198,4 @@ const benchmark = Effect.gen(function*() {
   return { ...measured, violations }
 })
 
-await Service.measure(() => Effect.orDie(benchmark), { timeout: "5 minutes" })
+await Service.run(() => Effect.orDie(benchmark), { timeout: "5 minutes" })

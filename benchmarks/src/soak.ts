@@ -1,24 +1,25 @@
 /**
  * Loads one process for minutes and shows whether its memory grows:
- * `npm run bench:soak`, or with another number of minutes, `npm run bench:soak -- 2`.
+ * `npm run bench:soak`. `-- 2` sets the number of minutes.
  *
  * It sends all requests of `npm run bench` in turn over 32 connections, without a pause.
- * Every 10 seconds the process's memory and its own measurement of the event loop's
- * delay are read, and the memory once more after two minutes without requests. Load,
- * server and database share the machine. Prints one JSON document.
+ * Every 10 seconds it reads the process's memory and the process's own measurement of the
+ * event loop delay. It reads the memory again after two minutes without requests. Load,
+ * server, and database share the machine. Prints one JSON document.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Array, Effect, Redacted } from "effect"
+import * as Arguments from "./Arguments.ts"
 import { Processes } from "./Fixtures.ts"
 import * as Load from "./http/Load.ts"
-import * as Population from "./http/Population.ts"
+import * as PopulationRows from "./http/PopulationRows.ts"
 import * as Targets from "./http/Targets.ts"
 import { parts, workloads } from "./http/Workloads.ts"
 import { memoryOf } from "./Memory.ts"
 import { percentile } from "./Percentiles.ts"
 import * as Service from "./Service.ts"
 
-const minutes = Number(process.argv[2] ?? 10)
+const { minutes } = Arguments.numbers({ minutes: 10 })
 const contacts = 10_000
 const [connections, seconds] = [32, 10]
 
@@ -35,7 +36,7 @@ const benchmark = (database_url: string) =>
   Effect.gen(function*() {
     const environment = Targets.environmentOf(database_url)
     yield* Processes.command(["migrate"], environment)
-    yield* Effect.promise(() => Population.fill(database_url, contacts))
+    yield* Effect.promise(() => PopulationRows.fill(database_url, contacts))
     const target = yield* Targets.start("service", environment)
     const load = yield* Load.start
     yield* Targets.pin(load.pid, 1)
@@ -66,7 +67,7 @@ const benchmark = (database_url: string) =>
     }
   }).pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 })))
 
-await Service.measure(benchmark, {
+await Service.run(benchmark, {
   settings: { shared_buffers: "1GB", max_wal_size: "4GB" },
   timeout: `${minutes + 7} minutes`
 })

@@ -107,4 +107,4 @@ const benchmark = Effect.gen(function*() {
   }).pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 2 })))
 })
 
-await Service.measure(() => benchmark, { timeout: "3 minutes" })
+await Service.run(() => benchmark, { timeout: "3 minutes" })

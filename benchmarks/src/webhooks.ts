@@ -182,4 +182,4 @@ const benchmark = Effect.gen(function*() {
   }).pipe(Effect.provide(database))
 })
 
-await Service.measure(() => benchmark, { timeout: "10 minutes" })
+await Service.run(() => benchmark, { timeout: "10 minutes" })

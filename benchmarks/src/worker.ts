@@ -1,16 +1,17 @@
 /**
- * Measures what one worker costs: `npm run bench:worker`, with another number of items, `-- 8000`, or only some parts,
- * `-- 8000 sends,inbound_1`.
+ * Measures the cost of one worker: `npm run bench:worker`. `-- 8000` sets the number of items, and
+ * `-- 8000 sends,inbound_1` selects parts.
  *
  * Deliveries to one webhook and to sixteen, sends, and inbound messages, alone
- * and in batches: how many per second, and the processor time of each in Node and
- * in PostgreSQL. The endpoint, the mock network and the benchmark itself are
+ * and in batches: the number per second, and the CPU time of each in Node and
+ * in PostgreSQL. The endpoint, the mock network, and the benchmark itself are
  * separate processes on the same machine. Prints one JSON document. Reads `/proc`,
  * so it works on Linux only.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Clock, Effect, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Arguments from "./Arguments.ts"
 import * as Backlog from "./Backlog.ts"
 import * as Endpoint from "./Endpoint.ts"
 import { Processes } from "./Fixtures.ts"
@@ -18,7 +19,13 @@ import * as ProcessorTime from "./ProcessorTime.ts"
 import * as Service from "./Service.ts"
 import * as Statements from "./Statements.ts"
 
-const items = Number(process.argv[2] ?? 6000)
+const [count, names] = process.argv.slice(2)
+const { items } = Arguments.numbers({ items: 6000 }, count === undefined ? [] : [count])
+const chosen = Arguments.chosen(
+  "The parts",
+  ["deliveries_1", "deliveries_16", "sends", "inbound_1", "inbound_25"],
+  names?.split(",")
+)
 const warm_up = 600
 
 const queued = SqlClient.SqlClient.use((sql) =>
@@ -130,7 +137,6 @@ const benchmark = Effect.gen(function*() {
     cluster.environment
   )
   yield* Processes.untilUp(`${server.url}/health/ready`)
-  const only = process.argv[3]?.split(",")
   const parts = {
     deliveries_1: deliveries(cluster, 1),
     deliveries_16: deliveries(cluster, 16),
@@ -141,11 +147,9 @@ const benchmark = Effect.gen(function*() {
   const database = Client.layer({ url: Redacted.make(cluster.database_url), connections: 2 })
   return yield* Effect.gen(function*() {
     const results: Record<string, unknown> = { items }
-    for (const [name, part] of Object.entries(parts)) {
-      if (only === undefined || only.includes(name)) results[name] = yield* part
-    }
+    for (const name of chosen) results[name] = yield* parts[name]
     return results
   }).pipe(Effect.provide(database))
 })
 
-await Service.measure(() => benchmark, { library: "pg_stat_statements", timeout: "10 minutes" })
+await Service.run(() => benchmark, { library: "pg_stat_statements", timeout: "10 minutes" })

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { medians, ratio, type Round } from "../src/http/Rounds.ts"
+import { areEnough, countingTurns, medians, ratio, type Round } from "../src/http/Rounds.ts"
 
 const round = (per_second: number, failed: number, others: number): Round => ({
   per_second,
@@ -31,4 +31,22 @@ it("the ratio is the median of the ratios of neighboring rounds", () => {
   ] as const
   for (const [service, baseline, expected] of cases) assert.strictEqual(ratio(service, baseline), expected)
   assert.isNaN(ratio(of(10), []))
+})
+
+it("turns are enough once as many as count are undisturbed, or twice as many are measured", () => {
+  const cases = [
+    [[], false],
+    [[0, 20], true],
+    [[0, 21], false],
+    [[0, 21, 20], true],
+    [[0, 21, 30], false],
+    [[99, 21, 30, 40], true]
+  ] as const
+  for (const [turns, expected] of cases) assert.strictEqual(areEnough(turns.map((others) => ({ others })), 2), expected)
+})
+
+it("the least disturbed turns count, the earlier of equal ones first", () => {
+  const turns = [40, 0, 30, 0, 20].map((others, index) => ({ others, index }))
+  const of = (rounds: number) => countingTurns(turns, rounds).map(({ index }) => index)
+  assert.deepStrictEqual([of(1), of(3), of(9)], [[1], [1, 3, 4], [1, 3, 4, 2, 0]])
 })

@@ -13,7 +13,7 @@ export const writers = 12
 
 interface Pace {
   readonly seconds: number
-  /** How many conversations are started and closed a second, evenly. With Infinity each client begins the next one at once. */
+  /** The number of conversations per second, evenly spaced. With Infinity, each client starts the next one at once. */
   readonly conversations_per_second: number
 }
 
@@ -30,7 +30,7 @@ const count = (statement: string) =>
     Effect.map(([row]) => row?.count ?? -1)
   )
 
-/** Lets twelve clients start and close conversations for the set time. Returns the number of answers by status. */
+/** Lets twelve clients start and close conversations for the set time. Returns the number of responses by status. */
 const busy = Effect.fnUntraced(function*(cluster: Service.Cluster, { conversations_per_second, seconds }: Pace) {
   const { channel_id, key } = cluster.acme
   const next = serversOf(cluster)

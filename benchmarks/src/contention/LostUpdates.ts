@@ -4,7 +4,7 @@ import { Processes } from "../Fixtures.ts"
 import type * as Service from "../Service.ts"
 import { serversOf, shown } from "./Requests.ts"
 
-/** Counts the contacts that lack an acknowledged tag, edit or note afterwards. */
+/** Counts the contacts that lack an acknowledged tag, edit, or note afterward. */
 export const lostUpdates = Effect.fnUntraced(function*(cluster: Service.Cluster, rounds: number) {
   const { key } = cluster.acme
   const next = serversOf(cluster)
@@ -18,12 +18,12 @@ export const lostUpdates = Effect.fnUntraced(function*(cluster: Service.Cluster,
       request("POST", "/contacts", `the-contact-${number}`, { first_name: "A" }),
       shown
     )
-    const answers = yield* Effect.all([
+    const responses = yield* Effect.all([
       request("PATCH", `/contacts/${id}`, `the-tags-${number}`, { tag_ids: [tag.id] }),
       request("PATCH", `/contacts/${id}`, `the-edit-${number}`, { company: "Brick" }),
       request("POST", `/contacts/${id}/notes`, `the-note-${number}`, { text: "called" })
     ], { concurrency: "unbounded" })
-    yield* Ref.update(rejected, (count) => count + answers.filter(({ status }) => status >= 400).length)
+    yield* Ref.update(rejected, (count) => count + responses.filter(({ status }) => status >= 400).length)
     const contact = yield* Effect.flatMap(request("GET", `/contacts/${id}`, ""), shown)
     const isWhole = contact.tags?.length === 1 && contact.company === "Brick" && contact.notes === "called"
     if (!isWhole) yield* Ref.update(lost, (count) => count + 1)

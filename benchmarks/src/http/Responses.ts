@@ -1,11 +1,11 @@
-/** Whether the programs do the same work: they must give the same answers. */
+/** Checks that the programs do the same work: their responses must be the same. */
 import { Effect } from "effect"
 import { deepStrictEqual } from "node:assert"
 import * as Population from "./Population.ts"
 import type { Target } from "./Targets.ts"
 import { numbered, type Request } from "./Workloads.ts"
 
-interface Answer {
+interface Received {
   readonly status: number
   readonly body: {
     readonly data?: unknown
@@ -13,9 +13,9 @@ interface Answer {
   }
 }
 
-/** Sends a request. `idempotency_key` is that of a write. */
-const exchange = (target: Target, { body, key, method, path }: Request, idempotency_key: string) =>
-  Effect.promise(async (): Promise<Answer> => {
+/** Sends a request, and returns its response. Only a write uses the idempotency key. */
+const receive = (target: Target, { body, key, method, path }: Request, idempotency_key: string) =>
+  Effect.promise(async (): Promise<Received> => {
     const headers: Record<string, string> = { authorization: `Bearer ${key}` }
     if (body !== undefined) {
       Object.assign(headers, { "content-type": "application/json", "idempotency-key": idempotency_key })
@@ -26,54 +26,54 @@ const exchange = (target: Target, { body, key, method, path }: Request, idempote
     return { status: response.status, body: JSON.parse(await response.text()) }
   })
 
-/** Sends a request, which must be answered with 2xx. */
+/** Sends a request, whose response must be 2xx. */
 export const send = Effect.fnUntraced(function*(target: Target, request: Request, idempotency_key: string) {
-  const answer = yield* exchange(target, request, idempotency_key)
-  if (answer.status < 300) return answer
-  const text = JSON.stringify(answer.body)
-  return yield* Effect.die(new Error(`${target.name}: ${request.method} ${request.path}: ${answer.status} ${text}`))
+  const response = yield* receive(target, request, idempotency_key)
+  if (response.status < 300) return response
+  const text = JSON.stringify(response.body)
+  return yield* Effect.die(new Error(`${target.name}: ${request.method} ${request.path}: ${response.status} ${text}`))
 })
 
 /** Fields that each program generates, so that they differ between two programs. */
 const made = new Set(["id", "created_at", "updated_at"])
 
-/** Leaves out of the answer of a write what differs, and of a list the cursor. */
-const comparable = (request: Request, { body: { data }, status }: Answer) => ({
+/** Removes the generated fields from the response to a write, and the cursor from a list. */
+const comparable = (request: Request, { body: { data }, status }: Received) => ({
   status,
   data: request.body === undefined || typeof data !== "object" || data === null
     ? data
     : Object.fromEntries(Object.entries(data).map(([name, value]) => [name, made.has(name) ? typeof value : value]))
 })
 
-/** Sends each target some of its requests, which must be answered with 2xx and alike, and again if repeated. */
+/** Sends each target some of its requests, whose responses must be 2xx and the same, also for a repetition. */
 export const compare = Effect.fnUntraced(function*(
   title: string,
   targets: ReadonlyArray<readonly [Target, ReadonlyArray<Request>]>
 ) {
   for (const index of [0, 1, 2]) {
-    const answers = yield* Effect.forEach(targets, ([target, requests]) =>
+    const responses = yield* Effect.forEach(targets, ([target, requests]) =>
       Effect.gen(function*() {
         const request = requests[index]
         if (request === undefined) return yield* Effect.die(new Error(`There are too few requests: ${title}`))
-        const answer = yield* send(target, request, `check-${title}-${index}`)
+        const response = yield* send(target, request, `check-${title}-${index}`)
         const again = yield* send(target, request, `check-${title}-${index}`)
-        deepStrictEqual(again.body.data, answer.body.data, `A repetition differs: ${title}, ${target.name}`)
-        return comparable(request, answer)
+        deepStrictEqual(again.body.data, response.body.data, `A repetition differs: ${title}, ${target.name}`)
+        return comparable(request, response)
       }))
-    for (const answer of answers) deepStrictEqual(answer, answers[0], `The answers differ: ${title}`)
+    for (const response of responses) deepStrictEqual(response, responses[0], `The responses differ: ${title}`)
   }
 })
 
 const key = Population.key(1)
 const contact = `/contacts/${Population.id("contact", Population.step(1000))}`
-const nobody = `/contacts/${Population.id("contact", 0)}`
-const nowhere = `/conversations/${Population.id("conversation", 0)}/messages`
+const absentContact = `/contacts/${Population.id("contact", 0)}`
+const absentConversation = `/conversations/${Population.id("conversation", 0)}/messages`
 
-/** Requests that are rejected, each by another check. */
+/** Requests that are rejected, each by a different check. */
 const rejected: ReadonlyArray<Request> = [
   { method: "GET", path: contact, key: Population.key(0) },
-  { method: "GET", path: nobody, key },
-  { method: "GET", path: nowhere, key },
+  { method: "GET", path: absentContact, key },
+  { method: "GET", path: absentConversation, key },
   { method: "GET", path: "/contacts/anna", key },
   { method: "GET", path: "/contacts?page_size=101", key },
   { method: "GET", path: "/contacts?colour=red", key },
@@ -82,29 +82,29 @@ const rejected: ReadonlyArray<Request> = [
   { method: "PATCH", path: contact, key, body: [`{"job_title":"`, `","lifecycle_stage":"friend"}`] },
   { method: "PATCH", path: contact, key, body: [`{"job_title":"`, `","tag_ids":["${Population.id("tag", 0)}"]}`] },
   { method: "PATCH", path: contact, key, body: [`{"job_title":"`, `"`] },
-  { method: "PATCH", path: nobody, key, body: [`{"job_title":"`, `"}`] },
-  { method: "POST", path: nowhere, key, body: [`{"type":"text","text":"`, `"}`] },
+  { method: "PATCH", path: absentContact, key, body: [`{"job_title":"`, `"}`] },
+  { method: "POST", path: absentConversation, key, body: [`{"type":"text","text":"`, `"}`] },
   // The key of a request that was accepted before.
   { method: "PATCH", path: contact, key, body: [`{"job_title":"Another `, `"}`] }
 ]
 
-/** Sends the targets requests that they must reject alike. */
+/** Sends the targets requests that they must reject in the same way. */
 export const compareRejections = Effect.fnUntraced(function*(targets: ReadonlyArray<Target>) {
   for (const [index, request] of rejected.entries()) {
     const idempotency_key = index === rejected.length - 1 ? "check-update-0" : `check-rejected-${index}`
-    const answers = yield* Effect.forEach(
+    const responses = yield* Effect.forEach(
       targets,
       (target) =>
-        Effect.map(exchange(target, request, idempotency_key), ({ body: { error }, status }) => ({
+        Effect.map(receive(target, request, idempotency_key), ({ body: { error }, status }) => ({
           status,
           code: error?.code,
           param: error?.param
         }))
     )
-    for (const answer of answers) {
+    for (const response of responses) {
       deepStrictEqual(
-        answer,
-        answers[0],
+        response,
+        responses[0],
         `The rejections differ: ${request.method} ${request.path} ${request.body?.join("")}`
       )
     }

@@ -3,18 +3,18 @@ import { Clock, Effect } from "effect"
 import { median } from "../Percentiles.ts"
 import * as ProcessorTime from "../ProcessorTime.ts"
 import type { Load } from "./Load.ts"
-import * as Population from "./Population.ts"
+import * as PopulationRows from "./PopulationRows.ts"
 import type { Name, Target } from "./Targets.ts"
 
 export interface Round {
   readonly per_second: number
   readonly p50_ms: number
   readonly p99_ms: number
-  /** Processor time for each request. */
+  /** CPU time per request. */
   readonly server_us: number
   readonly postgres_us: number
   readonly load_us: number
-  /** The mean length of an answer. */
+  /** The mean length of a response. */
   readonly bytes: number
   readonly failed: number
   /** The CPU time of other processes during the round, in percent of one processor. */
@@ -31,7 +31,7 @@ export interface Options {
   readonly database_url: string
   readonly rounds: number
   readonly seconds: number
-  /** How long each target runs a workload before it is measured: until V8 has optimized what the workload needs. */
+  /** How long each target runs a workload before it is measured, so that V8 optimizes its code. */
   readonly warm_up_seconds: number
   readonly connections: number
 }
@@ -62,11 +62,26 @@ const round = Effect.fnUntraced(function*(load: Load, { requests, target }: Runn
   return measured
 })
 
-/** Writes are numbered, and leave dead rows. */
+/** Writes have a number, and leave dead rows. */
 const isWriting = ({ requests }: Runner): boolean => requests.some((parts) => parts.length > 1)
 
-/** The maximum CPU time of other processes in a valid turn, in percent of one processor. */
+/** The maximum CPU time of other processes in an undisturbed turn, in percent of one processor. */
 const disturbance = 20
+
+/** One round of each target. */
+interface Turn {
+  readonly rounds: ReadonlyMap<Name, Round>
+  /** The CPU time of other processes in the most disturbed round. */
+  readonly others: number
+}
+
+/** Returns whether enough turns are undisturbed, or twice as many as count are measured. */
+export const areEnough = (turns: ReadonlyArray<Pick<Turn, "others">>, rounds: number): boolean =>
+  turns.length >= rounds * 2 || turns.filter(({ others }) => others <= disturbance).length >= rounds
+
+/** Returns the least disturbed turns, as many as `rounds`. */
+export const countingTurns = <A extends Pick<Turn, "others">>(turns: ReadonlyArray<A>, rounds: number) =>
+  turns.toSorted((a, b) => a.others - b.others).slice(0, rounds)
 
 /**
  * Returns the rounds of each target, measured in turns. A disturbed turn is repeated, up to twice the number of turns in
@@ -74,17 +89,16 @@ const disturbance = 20
  */
 export const run = Effect.fnUntraced(function*(load: Load, runners: ReadonlyArray<Runner>, options: Options) {
   for (const runner of runners) yield* round(load, runner, { ...options, seconds: options.warm_up_seconds })
-  if (runners.some(isWriting)) yield* Effect.promise(() => Population.tidy(options.database_url))
-  const turns: Array<{ readonly rounds: ReadonlyMap<Name, Round>; readonly others: number }> = []
-  const isDone = () => turns.filter(({ others }) => others <= disturbance).length >= options.rounds
-  while (!isDone() && turns.length < options.rounds * 2) {
+  if (runners.some(isWriting)) yield* Effect.promise(() => PopulationRows.tidy(options.database_url))
+  const turns: Array<Turn> = []
+  while (!areEnough(turns, options.rounds)) {
     const rounds = new Map<Name, Round>()
     for (const runner of turns.length % 2 === 0 ? runners : runners.toReversed()) {
       rounds.set(runner.target.name, yield* round(load, runner, options))
     }
     turns.push({ rounds, others: Math.max(...Array.from(rounds.values(), ({ others }) => others)) })
   }
-  const counting = turns.toSorted((a, b) => a.others - b.others).slice(0, options.rounds)
+  const counting = countingTurns(turns, options.rounds)
   return new Map(
     runners.map(({ target: { name } }) => [name, counting.flatMap(({ rounds }) => rounds.get(name) ?? [])])
   )

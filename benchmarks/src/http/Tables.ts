@@ -14,7 +14,7 @@ export interface Row {
 const columns: ReadonlyArray<readonly [string, (row: Row) => string]> = [
   ["", ({ name, title }) => name === "service" ? title : ""],
   ["", ({ name }) => name],
-  ["Requests a second", ({ medians }) => medians.per_second.toFixed(0)],
+  ["Requests per second", ({ medians }) => medians.per_second.toFixed(0)],
   ["p50 (ms)", ({ medians }) => medians.p50_ms.toFixed(1)],
   ["p99 (ms)", ({ medians }) => medians.p99_ms.toFixed(1)],
   ["Server (µs)", ({ medians }) => medians.server_us.toFixed(0)],

@@ -29,7 +29,7 @@ export const environmentOf = (database_url: string): Processes.Environment => ({
 
 const settings = { NODE_ENV: "production", RATE_LIMIT_PER_MINUTE: "1000000" }
 
-/** With `PROFILE`, a directory, the service writes a profile of its processor time there when it ends. */
+/** If `PROFILE` names a directory, the service writes a CPU profile there when it ends. */
 const profile = process.env["PROFILE"]
 const profiling = profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` }
 
@@ -51,7 +51,7 @@ const startBaseline = Effect.fnUntraced(function*(DRIVER: string, { DATABASE_URL
   return { pid: child.pid ?? 0, port: Number(new URL(url).port) }
 })
 
-/** Keeps a process, with its threads, on one processor. Without `taskset` it may use any. */
+/** Keeps a process, with its threads, on one processor. Without `taskset` it can use any. */
 export const pin = (pid: number, processor: number) =>
   Effect.callback<void>((resume) => {
     execFile("taskset", ["-a", "-c", "-p", String(processor), String(pid)], () => resume(Effect.void))

@@ -1,7 +1,7 @@
 /** The requests that are measured. Service and baseline get the same ones. */
 import * as Population from "./Population.ts"
 
-/** A request, and what makes each repetition of a write another one. */
+/** A request. A number makes each repetition of a write another one. */
 export interface Request {
   readonly method: "GET" | "PATCH" | "POST"
   /** After `/v1`. */
@@ -94,8 +94,8 @@ export const workloads: ReadonlyArray<Workload> = [
 const digits = 8
 
 /**
- * Returns the text of a request in parts: joined by a number of eight digits they
- * are a request of its own, with an idempotency key and a body of its own.
+ * Returns the text of a request in parts: joined by a number of eight digits, they
+ * are a distinct request, with a distinct idempotency key and body.
  */
 export const parts = ({ body, key, method, path }: Request, host: string, run: string): ReadonlyArray<string> => {
   const head = `${method} /v1${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\n`

@@ -1,7 +1,7 @@
 /**
- * Sends requests over sockets of its own: each connection has one request under
- * way, without pipelining. A process apart from the benchmark, so that neither
- * waits for the other. Answers each `Job` that it is sent with an `Outcome`.
+ * Sends requests over sockets: each connection has one request in progress,
+ * without pipelining. It is a separate process, so that neither it nor the benchmark
+ * waits for the other. Returns an `Outcome` for each `Job`.
  */
 import { connect } from "node:net"
 import { percentile } from "../Percentiles.ts"
@@ -10,7 +10,7 @@ import { numbered } from "./Workloads.ts"
 
 export interface Job {
   readonly port: number
-  /** The requests in parts, between which the number of the request goes. */
+  /** The parts of each request, to be joined by its number. */
   readonly requests: ReadonlyArray<ReadonlyArray<string>>
   readonly connections: number
   readonly seconds: number
@@ -18,12 +18,12 @@ export interface Job {
 
 export interface Outcome {
   readonly answered: number
-  /** Answers that are not 2xx, and connections that broke. */
+  /** Responses that are not 2xx, and broken connections. */
   readonly failed: number
   readonly per_second: number
   readonly p50_ms: number
   readonly p99_ms: number
-  /** The mean length of an answer, with its head. */
+  /** The mean length of a response, with its head. */
   readonly bytes: number
 }
 
@@ -41,14 +41,14 @@ const run = ({ connections, port, requests, seconds }: Job): Promise<Outcome> =>
   let failed = 0
   let bytes = 0
 
-  /** Sends one request after the other over one connection, until the time is up or the server wants to close it. */
-  const exchange = () =>
+  /** Sends one request after the other over one connection, until the deadline or until the server closes it. */
+  const useConnection = () =>
     new Promise<void>((resolve) => {
       const socket = connect({ host: "127.0.0.1", port, noDelay: true })
       let sent_at = 0
       /** The received part of an incomplete response head. */
       let begun: Buffer | undefined
-      /** The bytes of the answer that have not come. */
+      /** The bytes of the response that have not arrived. */
       let missing = 0
       let isLast = false
       let isWaiting = false
@@ -63,15 +63,15 @@ const run = ({ connections, port, requests, seconds }: Job): Promise<Outcome> =>
       const receive = (chunk: Buffer) => {
         let arrived = chunk.length
         if (missing === 0) {
-          const answer = begun === undefined ? chunk : Buffer.concat([begun, chunk])
-          const head = headOf(answer)
-          begun = head === undefined ? answer : undefined
+          const response = begun === undefined ? chunk : Buffer.concat([begun, chunk])
+          const head = headOf(response)
+          begun = head === undefined ? response : undefined
           if (head === undefined) return
           if (!head.isSuccess) failed++
           isLast = head.isLast
           bytes += head.length
           missing = head.length
-          arrived = answer.length
+          arrived = response.length
         }
         missing -= arrived
         if (missing > 0) return
@@ -88,7 +88,7 @@ const run = ({ connections, port, requests, seconds }: Job): Promise<Outcome> =>
     })
 
   const untilDeadline = async () => {
-    while (performance.now() < deadline) await exchange()
+    while (performance.now() < deadline) await useConnection()
   }
 
   return Promise.all(Array.from({ length: connections }, untilDeadline)).then(() => {

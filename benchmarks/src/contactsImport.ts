@@ -1,10 +1,10 @@
 /**
- * Imports a CSV file of 100,000 contacts as people do, with the command, and
- * again: `node benchmarks/src/import.ts`, or with another number of lines.
+ * Imports a CSV file of 100,000 contacts twice with the command: `node benchmarks/src/contactsImport.ts`.
+ * An argument sets another number of lines.
  *
- * Prints one JSON document: for each run what the command said, how long it
- * took and the most memory that its process held, and whether the second run
- * left every row of the database as it was. Reads `/proc`, so Linux only.
+ * Prints one JSON document: for each run the output of the command, its duration, and
+ * the peak memory of its process, and whether the second run changed a row of the
+ * database. Reads `/proc`, so it works on Linux only.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Clock, Effect, Redacted, Ref, Schedule, Schema } from "effect"
@@ -15,10 +15,11 @@ import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
+import * as Arguments from "./Arguments.ts"
 import { folder, Processes } from "./Fixtures.ts"
 import * as Service from "./Service.ts"
 
-const lines = Number(process.argv[2] ?? 100_000)
+const { lines } = Arguments.numbers({ lines: 100_000 })
 
 const header =
   "first_name,last_name,primary_email,primary_phone,company,city,lifecycle_stage,source,notes,tags,custom_values.number\n"
@@ -49,7 +50,7 @@ const write = (file: string) =>
     )
   )
 
-/** The most memory that a process held so far, in MiB. */
+/** Returns the peak memory of a process up to now, in MiB. */
 const memoryPeak = (pid: number) =>
   Effect.tryPromise(() => readFile(`/proc/${pid}/status`, "utf8")).pipe(
     Effect.map((status) => Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024)
@@ -79,7 +80,7 @@ const runImport = Effect.fnUntraced(function*(organization: string, file: string
   return { ...JSON.parse(printed), seconds, memory_peak_mib: Math.round(yield* Ref.get(peak)) }
 }, Effect.scoped)
 
-/** Everything that an import writes, as one text. */
+/** All rows that an import writes, as one text. */
 const checksum = SqlClient.SqlClient.use((sql) =>
   sql`
     SELECT
@@ -120,4 +121,4 @@ const benchmark = Effect.fnUntraced(function*(database_url: string) {
   return { lines, first, second, rows: JSON.parse(before), changed: before !== after }
 })
 
-await Service.measure(benchmark, { timeout: "20 minutes" })
+await Service.run(benchmark, { timeout: "20 minutes" })
