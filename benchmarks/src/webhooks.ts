@@ -7,19 +7,20 @@
  * receives 20 events per second in three situations: alone; during a replay of
  * 100,000 stored events to it; and with two other subscribers of the same events,
  * which have 10,000 due deliveries each. One of them never responds, the other one
- * responds with an endless body. Prints one JSON document. Reads `/proc`, so Linux only.
+ * responds with an endless body. Prints one JSON document. Reads `/proc`, so it works on Linux only.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
-import { Clock, DateTime, Effect, Redacted, Ref, Schedule } from "effect"
+import { Clock, DateTime, Effect, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Arguments from "./Arguments.ts"
 import { delaysOf } from "./Arrivals.ts"
 import * as Backlog from "./Backlog.ts"
 import { Processes, Subscribers } from "./Fixtures.ts"
-import { memoryOf } from "./Memory.ts"
+import { memoryDuring, memoryOf } from "./Memory.ts"
 import * as Service from "./Service.ts"
 
-const seconds = Number(process.argv[2] ?? 30)
+const { seconds } = Arguments.numbers({ seconds: 30 })
 const events_per_second = 20
 const queued_each = 10_000
 const replayed = 100_000
@@ -33,19 +34,6 @@ interface Running extends Service.Cluster {
 const written = (channel_id: string, number: number) =>
   Service.messageReceived(channel_id, `bench-${number}`, `+49151${5_000_000 + number % 500}`)
 
-const memory = (pid: number) => Effect.sync(() => Math.round(memoryOf(pid)))
-
-/** Runs an effect and returns its result with the peak memory of a process meanwhile. */
-const memoryDuring = Effect.fnUntraced(function*<A, E, R>(pid: number, effect: Effect.Effect<A, E, R>) {
-  const peak = yield* Ref.make(0)
-  yield* memory(pid).pipe(
-    Effect.flatMap((now) => Ref.update(peak, (most) => Math.max(most, now))),
-    Effect.repeat(Schedule.spaced("50 millis")),
-    Effect.forkScoped
-  )
-  return { result: yield* effect, memory_peak_mib: yield* Ref.get(peak) }
-}, Effect.scoped)
-
 /** Sends callbacks for messages at an even pace, numbered from `first` on. */
 const sendMessages = ({ acme, callBack }: Running, first: number) =>
   Effect.forEach(
@@ -57,7 +45,7 @@ const sendMessages = ({ acme, callBack }: Running, first: number) =>
     { concurrency: "unbounded", discard: true }
   )
 
-/** Waits until a subscriber has received that many events, for at most two minutes. */
+/** Waits until a subscriber has received a number of events, for at most two minutes. */
 const untilReceived = ({ received }: Subscribers.Subscriber, count: number) =>
   Effect.sync(() => received.length).pipe(
     Effect.repeat({ schedule: Schedule.spaced("20 millis"), times: 6000, until: (length) => length >= count })
@@ -70,11 +58,11 @@ const delays = (received: ReadonlyArray<Subscribers.ReceivedEvent>) =>
 /** Sends messages for the set time, and returns how soon a subscriber received their events. */
 const measured = Effect.fnUntraced(function*(service: Running, healthy: Subscribers.Subscriber, first: number) {
   const before = healthy.received.length
-  const { memory_peak_mib } = yield* memoryDuring(
+  const { peak_mib } = yield* memoryDuring(
     service.pid,
     Effect.andThen(sendMessages(service, first), untilReceived(healthy, before + seconds * events_per_second))
   )
-  return { ...yield* delays(healthy.received.slice(before)), memory_peak_mib }
+  return { ...yield* delays(healthy.received.slice(before)), memory_peak_mib: Math.round(peak_mib) }
 })
 
 const subscribe = ({ acme, server }: Running, behavior: Subscribers.Behavior) =>
@@ -117,12 +105,12 @@ const replaying = Effect.fnUntraced(function*(service: Running, healthy: Subscri
   return { ...yield* delays(arrived), replayed_meanwhile: healthy.received.length - before - arrived.length }
 })
 
-/** Measures deliveries a second to that many webhooks, and the peak memory of the process. */
+/** Measures deliveries per second to a number of webhooks, and the peak memory of the process. */
 const throughput = Effect.fnUntraced(function*(service: Running, webhooks: number) {
   const subscribers = yield* Effect.replicateEffect(subscribe(service, Subscribers.prompt), webhooks)
   const count = 4000 / webhooks
   const begun = yield* Clock.currentTimeMillis
-  const { memory_peak_mib } = yield* memoryDuring(
+  const { peak_mib } = yield* memoryDuring(
     service.pid,
     Backlog.enqueueDeliveries(service.acme.organization_id, subscribers.map(({ webhook_id }) => webhook_id), count)
       .pipe(
@@ -133,7 +121,7 @@ const throughput = Effect.fnUntraced(function*(service: Running, webhooks: numbe
   )
   const lasted = (yield* Clock.currentTimeMillis) - begun
   yield* SqlClient.SqlClient.use((sql) => sql.withTransaction(clear))
-  return { deliveries_per_second: Math.round(count * webhooks * 1000 / lasted), memory_peak_mib }
+  return { deliveries_per_second: Math.round(count * webhooks * 1000 / lasted), memory_peak_mib: Math.round(peak_mib) }
 })
 
 const started = Effect.gen(function*() {
@@ -143,7 +131,8 @@ const started = Effect.gen(function*() {
   const callBack = (event: ProviderEvent) =>
     Effect.flatMap(
       post(cluster.server, [event]),
-      (status) => status === 200 ? Effect.void : Effect.die(new Error(`A callback was answered with ${status}`))
+      (status) =>
+        status === 200 ? Effect.void : Effect.die(new Error(`The response to a callback has the status ${status}.`))
     )
   return { ...cluster, pid: child.pid ?? 0, callBack } satisfies Running
 })
@@ -151,7 +140,7 @@ const started = Effect.gen(function*() {
 const benchmark = Effect.gen(function*() {
   const service = yield* started
   const database = Client.layer({ url: Redacted.make(service.database_url), connections: 2 })
-  const resting = Effect.andThen(Effect.sleep("5 seconds"), memory(service.pid))
+  const resting = Effect.andThen(Effect.sleep("5 seconds"), Effect.sync(() => Math.round(memoryOf(service.pid))))
   return yield* Effect.gen(function*() {
     const fresh_mib = yield* resting
     const one_webhook = yield* throughput(service, 1)

@@ -1,19 +1,20 @@
 /**
- * One attack, in a process of its own until it is killed: `node attackerProcess.ts NAME URL KEY LINK`.
+ * One attack, in a separate process until it is killed: `node attackerProcess.ts NAME URL KEY LINK`.
  *
- * It speaks to 127.0.0.1 only. Prints a line when it has begun: the URL of its
- * endpoints, where it has some.
+ * It connects to 127.0.0.1 only. Prints a line when it has started: the URL of its endpoints, if it has any.
  */
 import { Agent, createServer, request, type RequestOptions } from "node:http"
 import { connect, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
+import * as Arguments from "../Arguments.ts"
+import * as Attacks from "./Attacks.ts"
 
 const [, , name = "", target = "http://127.0.0.1:1", key = "", link = "/"] = process.argv
 const { hostname, port } = new URL(target)
 if (hostname !== "127.0.0.1") throw new Error("Attacks are for 127.0.0.1.")
 const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
 
-/** Sends a request and reads its response to the end, whatever it is. */
+/** Sends a request, and reads any response to its end. */
 const send = (options: RequestOptions, body: Uint8Array | string = ""): Promise<void> =>
   new Promise((resolve) => {
     const sent = request({ agent, hostname, port, ...options }, (response) => {
@@ -23,7 +24,7 @@ const send = (options: RequestOptions, body: Uint8Array | string = ""): Promise<
     sent.end(body)
   })
 
-/** Does something again and again, so many at a time, with a pause when nothing comes back at all. */
+/** Repeats an action without end, `count` of them at a time. */
 const concurrently = (count: number, act: (number: number) => Promise<void>): void => {
   for (let number = 0; number < count; number++) {
     void (async () => {
@@ -49,7 +50,8 @@ const json = { "content-type": "application/json", authorization: `Bearer ${key}
 const body = new Uint8Array(22_000_000)
 const host = "Host: crm.example"
 
-const attacks: Readonly<Record<string, () => void>> = {
+/** Starts each attack. The result is the URL of its endpoints, if it has any. */
+const start: Readonly<Record<Attacks.Attack, () => Promise<string | void> | void>> = {
   "unsigned posts": () =>
     concurrently(20, (number) =>
       send({
@@ -98,7 +100,7 @@ const attacks: Readonly<Record<string, () => void>> = {
         socket.resume().once("close", () => clearInterval(timer))
       }
     ),
-  // Beyond what a chunk holds, and beyond the number of requests that a connection may have.
+  // More than one chunk can contain, and more requests than one connection can send.
   "pipelined pages": () => {
     const page = ["GET /docs HTTP/1.1", host, "", ""].join("\r\n")
     sockets(101, (number) => number === 0 ? page.repeat(2000) : page, (socket) => void socket.resume())
@@ -111,15 +113,12 @@ const attacks: Readonly<Record<string, () => void>> = {
     const read = ["GET /v1/contacts HTTP/1.1", host, `Authorization: Bearer svc_live_${"0".repeat(43)}`, "", ""]
     sockets(500, () => read.join("\r\n").repeat(1000), (socket) => void socket.resume())
   },
-  "expensive searches": () =>
-    concurrently(
-      8,
-      () =>
-        send({
-          path: `/v1/contacts?query=${"a".repeat(150)}b${"a".repeat(49)}`,
-          headers: { authorization: json.authorization }
-        })
-    ),
+  "expensive searches": async () => {
+    await createNearMatches()
+    const path = `/v1/contacts?query=${"a".repeat(150)}b${"a".repeat(49)}`
+    concurrently(8, () => send({ path, headers: { authorization: json.authorization } }))
+  },
+  "hostile endpoints": () => endpoints(),
   "worst keys": () =>
     concurrently(20, () =>
       send({
@@ -130,7 +129,7 @@ const attacks: Readonly<Record<string, () => void>> = {
 }
 
 /** Creates 20,000 contacts that nearly match the query of the expensive searches at each place of their names. */
-const nearlyMatching = async (): Promise<void> => {
+const createNearMatches = async (): Promise<void> => {
   let left = 20_000
   const contact = JSON.stringify({ first_name: `${"a".repeat(99)}b${"a".repeat(100)}` })
   await Promise.all(Array.from({ length: 32 }, async () => {
@@ -141,21 +140,21 @@ const nearlyMatching = async (): Promise<void> => {
   }))
 }
 
-const endpoints = (): void => {
+/** Serves endpoints that send interim responses without end, and returns their URL. */
+const endpoints = (): Promise<string> => {
   const server = createServer()
   server.on("connection", (socket) => {
     const timer = setInterval(() => socket.write("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(100)), 1)
     socket.resume().once("error", () => {}).once("close", () => clearInterval(timer))
   })
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address()
-    console.log(`http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`)
+  return new Promise((resolve) => {
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      resolve(`http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`)
+    })
   })
 }
 
-if (name === "hostile endpoints") endpoints()
-else {
-  if (name === "expensive searches") await nearlyMatching()
-  attacks[name]?.()
-  console.log("begun")
+for (const attack of Arguments.chosen("The attack", Attacks.names, [name])) {
+  console.log(await start[attack]() ?? "started")
 }

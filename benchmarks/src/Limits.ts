@@ -1,0 +1,66 @@
+/** The limits of the benchmarks that can fail. */
+
+export const ingress = { p99_ms: 250, drain_ms: 5000, memory_mib: 100 } as const
+
+/** Numbers of responses by status. */
+export type Statuses = Readonly<Record<string, number>>
+
+/** The measurements of provider callbacks that have limits. */
+export interface Ingress {
+  readonly statuses: Statuses
+  readonly response: { readonly p99_ms: number }
+  readonly drain_ms: number
+  readonly messages: { readonly posted: number; readonly stored: number }
+  readonly mutated: { readonly signed: Statuses; readonly unsigned: Statuses }
+  readonly memory_mib: { readonly rest: number; readonly peak: number }
+}
+
+const areOnly = (statuses: Statuses, ...allowed: ReadonlyArray<string>): boolean =>
+  Object.keys(statuses).every((status) => allowed.includes(status))
+
+/** Returns a text for each exceeded limit of provider callbacks. */
+export const ingressViolations = (
+  { drain_ms, memory_mib: { peak, rest }, messages, mutated, response, statuses }: Ingress
+): ReadonlyArray<string> => {
+  const isKept = {
+    "the 99th percentile of the response times is too high": response.p99_ms < ingress.p99_ms,
+    "the callbacks are processed too late": drain_ms < ingress.drain_ms,
+    "a signed post received another response than 200": areOnly(statuses, "200"),
+    "not every message was stored once": messages.posted === messages.stored,
+    "a mutated body received another response than 200 or 400": areOnly(mutated.signed, "200", "400"),
+    "a body without a valid signature was not rejected": areOnly(mutated.unsigned, "401"),
+    "the memory grew too much": peak - rest < ingress.memory_mib
+  }
+  return Object.entries(isKept).filter(([, kept]) => !kept).map(([violation]) => violation)
+}
+
+export const attacks = { p99_ms: 500, memory_mib: 100, cold_memory_mib: 150 } as const
+
+/** Returns whether another organization, and the server, stayed within their limits during an attack. */
+export const isAttackWithin = (
+  measured: {
+    readonly p99_ms: number
+    readonly failed: number
+    readonly grown_mib: number
+    readonly released: boolean
+  },
+  isCold: boolean
+): boolean =>
+  measured.p99_ms < attacks.p99_ms && measured.failed === 0 && measured.released &&
+  measured.grown_mib < (isCold ? attacks.cold_memory_mib : attacks.memory_mib)
+
+const updates_per_upsert_max = 25
+
+/** The contacts of a group of people, and how many of the people have any. */
+export interface People {
+  readonly contacts: number
+  readonly people: number
+}
+
+/** Returns whether upserts are fast enough, and each person of every group has one contact. */
+export const areUpsertsWithin = (
+  updates_per_upsert: number,
+  groups: ReadonlyArray<readonly [found: People, expected: number]>
+): boolean =>
+  updates_per_upsert < updates_per_upsert_max &&
+  groups.every(([{ contacts, people }, expected]) => contacts === expected && people === expected)

@@ -1,0 +1,62 @@
+/** Prepares a server for an attack, and the attacker's organization on it. */
+import { DateTime, Effect, Schedule, Schema } from "effect"
+import { get } from "node:http"
+import { Processes } from "../Fixtures.ts"
+import * as Service from "../Service.ts"
+
+const endpoints = 16
+
+const Messages = Schema.fromJsonString(Schema.Struct({
+  data: Schema.Array(Schema.Struct({ media: Schema.NullOr(Schema.Struct({ url: Schema.String })) }))
+}))
+const Conversations = Schema.fromJsonString(Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) }))
+
+/** Makes the event of a message that a person sends to the attacker's organization now. */
+const message = (channel_id: string) =>
+  Effect.map(DateTime.now, (sent_at) => ({
+    ...Service.messageReceived(channel_id, globalThis.crypto.randomUUID(), "+4915112345678"),
+    sent_at
+  }))
+
+const largest_file = {
+  kind: "video",
+  mime_type: "video/mp4",
+  filename: null,
+  transcript: null,
+  bytes: new Uint8Array(16_000_000)
+} as const
+
+/** Stores a file of the maximum size, and returns the path of a link to it. */
+export const linkOf = Effect.fnUntraced(function*({ acme, environment, server }: Service.Cluster) {
+  const { channel_id, key } = acme
+  const callBack = yield* Processes.callbackSender(environment)
+  yield* callBack(server, [{ ...yield* message(channel_id), type: "video", media: largest_file }])
+  const conversations = yield* Processes.request(server, "GET", "/conversations", { key })
+  const { data: [conversation] } = yield* Schema.decodeUnknownEffect(Conversations)(conversations.text)
+  const messages = yield* Processes.request(server, "GET", `/conversations/${conversation?.id}/messages`, { key })
+  const { data: [newest] } = yield* Schema.decodeUnknownEffect(Messages)(messages.text)
+  return new URL(newest?.media?.url ?? "/", server.url).pathname
+})
+
+/** Subscribes hostile endpoints, and raises events for them until it is interrupted. */
+export const provoke = Effect.fnUntraced(function*({ acme, environment, server }: Service.Cluster, url: string) {
+  const { channel_id, key } = acme
+  const callBack = yield* Processes.callbackSender(environment)
+  for (let number = 0; number < endpoints; number++) {
+    yield* Service.subscribe(server, key, `${url}/${number}`)
+  }
+  yield* Effect.repeat(
+    Effect.flatMap(message(channel_id), (event) => callBack(server, [event])),
+    Schedule.spaced("500 millis")
+  )
+})
+
+/** Requests the pages that a server prepares at their first request, so that its memory at rest includes them. */
+export const warm = ({ url }: Processes.Server) =>
+  Effect.forEach(
+    ["/docs", "/v1/openapi.json"],
+    (path) =>
+      Effect.callback<void>((resume) =>
+        void get(`${url}${path}`, (response) => response.resume().once("end", () => resume(Effect.void)))
+      )
+  )
