@@ -106,9 +106,9 @@ export const errorCodes: ReadonlyArray<Row> = [
   row(132001, "reject", "template_not_found"), // no such template in this language
   row(132015, "reject", "template_not_approved"), // paused for low quality
   row(132016, "reject", "template_not_approved"), // disabled for low quality
-  row(131063, "reject", "template_not_approved"), // marketing templates may not be sent this way
+  row(131063, "reject", "template_not_approved"), // marketing templates cannot be sent this way
   row(132068, "reject", "template_not_approved"), // its flow is blocked
-  row(134100, "reject", "template_not_approved"), // only marketing templates may be sent this way
+  row(134100, "reject", "template_not_approved"), // only marketing templates can be sent this way
   row(134102, "reject", "template_not_approved"), // not available for marketing messages
   row(132000, "reject", "template_invalid"), // the number of parameters does not fit
   row(132005, "reject", "template_invalid"), // too long once it is filled in
@@ -119,7 +119,7 @@ export const errorCodes: ReadonlyArray<Row> = [
 
   // The channel.
   row(33, "pause", "channel_blocked"), // the number was deleted
-  row({ code: 100, subcode: 33 }, "pause", "channel_blocked"), // the number or the page does not exist, or is not ours
+  row({ code: 100, subcode: 33 }, "pause", "channel_blocked"), // the number or the page does not exist, or belongs to another account
   row(368, "pause", "channel_blocked"), // blocked for breaking a policy
   row(130497, "reject", "channel_blocked"), // may not write to this country
   row(131031, "pause", "channel_blocked"), // the account is locked

@@ -93,7 +93,7 @@ const receivedAs = (context: Context, id: string, content: MessageContent): Noti
 const derivedId = (kind: string, { at, item: { sender } }: Context, about = "") =>
   [kind, sender?.id, at.epochMilliseconds, about].join(".").slice(0, 500)
 
-const status = (
+const statusNotice = (
   { account, at }: Context,
   provider_message_id: string,
   reported: "sent" | "delivered" | "read",
@@ -105,14 +105,14 @@ const status = (
     file: null
   })
 
-const message = (context: Context, given: typeof Message.Type): Notices => {
+const messageNotices = (context: Context, given: typeof Message.Type): Notices => {
   const { account, at, isOwn } = context
   const { is_deleted, metadata, mid } = given
   if (is_deleted === true) {
     return noticesOf({ account, event: { event: "message_deleted", provider_message_id: mid, at }, file: null })
   }
   // The metadata of a message that this service sent hold its reference. Others come from the network's own app.
-  if (isOwn && metadata !== undefined) return status(context, mid, "sent", metadata)
+  if (isOwn && metadata !== undefined) return statusNotice(context, mid, "sent", metadata)
   return joined(
     contentsOfMessage(given).map((each, index) =>
       messageAs(context, index === 0 ? mid : `${mid.slice(0, 490)}.${index}`, each)
@@ -146,8 +146,8 @@ const watermark = (
 
 const receipts = (context: Context, kind: string, { delivery, read }: Item): Notices => {
   const delivered = (delivery?.mids ?? []).flatMap((mid) => Option.toArray(decodeMid(mid)))
-    .map((mid) => status(context, mid, "delivered", null))
-  const seen = read?.mid === undefined ? [] : [status(context, read.mid, "read", null)]
+    .map((mid) => statusNotice(context, mid, "delivered", null))
+  const seen = read?.mid === undefined ? [] : [statusNotice(context, read.mid, "read", null)]
   const statuses = [
     ...delivered,
     ...seen,
@@ -157,9 +157,10 @@ const receipts = (context: Context, kind: string, { delivery, read }: Item): Not
   return statuses.length === 0 ? ignored("unreadable", kind) : joined(statuses)
 }
 
-const contentOf = (context: Context, kind: string): Notices => {
+/** Returns the notices of an item, by the part that it contains. */
+const noticesOfItem = (context: Context, kind: string): Notices => {
   const { account, at, item } = context
-  if (item.message !== undefined) return message(context, item.message)
+  if (item.message !== undefined) return messageNotices(context, item.message)
   if (item.postback !== undefined) {
     const { mid } = item.postback
     return receivedAs(context, mid ?? derivedId("postback", context), contentOfPostback(item.postback))
@@ -216,7 +217,7 @@ const readItem = (type: SocialType, entry_id: string | null, item: unknown, rece
     sender_id: sender?.id ?? null
   })
   if (id === null) return ignored("unreadable", "item:account")
-  return contentOf({ account: { type, id }, item: decoded.value, isOwn, at: timeOf(timestamp, received_at) }, kind)
+  return noticesOfItem({ account: { type, id }, item: decoded.value, isOwn, at: timeOf(timestamp, received_at) }, kind)
 }
 
 /** Reads an item that is the value of a change, another form that photo accounts get. */
