@@ -51,6 +51,57 @@ export interface ReceivedCallback extends Pick<ClaimedCallback, "body" | "receiv
   readonly id: string | null
 }
 
+/** Makes the function that stores the events of an account. */
+const makeProcessEvents = Effect.gen(function*() {
+  const inbound = yield* Inbound
+  const profiles = yield* Profiles
+  const downloads = Slots.make<string>(files_max)
+  const lanes = yield* RcMap.make({ lookup: (_lane: string) => Semaphore.make(1) })
+
+  /** Starts a lookup of the sender's names. The message does not wait for it. */
+  const lookUpNames = (account: CloudAccount, event: ProviderEvent) => {
+    if (event.event !== "message_received" || event.from.display_name !== null) return Effect.void
+    const { channel_id, from: { external_id } } = event
+    return profiles.lookUp(account, external_id, (names) =>
+      inbound.receive({
+        event: "identity_changed",
+        channel_id,
+        former_external_id: external_id,
+        now: { external_id, ...names }
+      }).pipe(Effect.ignore))
+  }
+
+  /** Stores an event with its file, or without it if the download fails after the message has waited long enough. */
+  const storeWithFile = (event: WithFile, { id, received_at }: ReceivedCallback) =>
+    Effect.catchTag(
+      inbound.receive(event, id),
+      "FileUnavailable",
+      (unavailable) =>
+        Effect.flatMap(DateTime.now, (now) =>
+          mayStoreWithoutFile(received_at, now)
+            ? inbound.receive({ ...event, media: { ...event.media, bytes: null } }, id)
+            : unavailable)
+    )
+
+  const store = (event: ProviderEvent, callback: ReceivedCallback) =>
+    hasFile(event)
+      ? downloads.withSlot(event.channel_id, Duration.infinity, storeWithFile(event, callback))
+      : inbound.receive(event, callback.id)
+
+  /** Processes events in lanes. A lane starts after the lanes with the same name in earlier callbacks have ended. */
+  const processEvents = (account: CloudAccount, events: ReadonlyArray<ProviderEvent>, callback: ReceivedCallback) =>
+    inOrderByPerson(events, {
+      concurrency: lanes_max,
+      within: (name, lane) => Effect.scoped(Effect.flatMap(RcMap.get(lanes, name), (turn) => turn.withPermit(lane)))
+    }, (event) =>
+      Effect.andThen(store(event, callback), lookUpNames(account, event)).pipe(
+        Effect.catchTag("ChannelUnknown", () => countUnconnected),
+        Effect.exit
+      ))
+
+  return processEvents
+})
+
 /** Service that stores the events of callbacks. */
 export class CallbackProcessor extends Context.Service<CallbackProcessor, {
   /**
@@ -66,12 +117,9 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
     CallbackProcessor,
     Effect.gen(function*() {
       const accounts = yield* CloudAccounts
-      const inbound = yield* Inbound
       const loader = yield* MediaLoader
-      const profiles = yield* Profiles
-      const downloads = Slots.make<string>(files_max)
       const callbacksWithFiles = Slots.make<string>(with_files_max)
-      const lanes = yield* RcMap.make({ lookup: (_lane: string) => Semaphore.make(1) })
+      const processEvents = yield* makeProcessEvents
 
       const eventOf = (account: CloudAccount) => ({ event, file }: Notice): ProviderEvent => {
         const located: ProviderEvent = { ...event, channel_id: account.channel_id }
@@ -79,47 +127,6 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
           ? { ...located, media: { ...located.media, bytes: loader.load(account, file) } }
           : located
       }
-
-      /** Starts a lookup of the sender's names. The message does not wait for it. */
-      const lookUpNames = (account: CloudAccount, event: ProviderEvent) => {
-        if (event.event !== "message_received" || event.from.display_name !== null) return Effect.void
-        const { channel_id, from: { external_id } } = event
-        return profiles.lookUp(account, external_id, (names) =>
-          inbound.receive({
-            event: "identity_changed",
-            channel_id,
-            former_external_id: external_id,
-            now: { external_id, ...names }
-          }).pipe(Effect.ignore))
-      }
-
-      /** Stores an event with its file, or without it if the download fails after the message has waited long enough. */
-      const storeWithFile = (event: WithFile, { id, received_at }: ReceivedCallback) =>
-        Effect.catchTag(
-          inbound.receive(event, id),
-          "FileUnavailable",
-          (unavailable) =>
-            Effect.flatMap(DateTime.now, (now) =>
-              mayStoreWithoutFile(received_at, now)
-                ? inbound.receive({ ...event, media: { ...event.media, bytes: null } }, id)
-                : unavailable)
-        )
-
-      const store = (event: ProviderEvent, callback: ReceivedCallback) =>
-        hasFile(event)
-          ? downloads.withSlot(event.channel_id, Duration.infinity, storeWithFile(event, callback))
-          : inbound.receive(event, callback.id)
-
-      /** Processes events in lanes. A lane starts after the lanes with the same name in earlier callbacks have ended. */
-      const processEvents = (account: CloudAccount, events: ReadonlyArray<ProviderEvent>, callback: ReceivedCallback) =>
-        inOrderByPerson(events, {
-          concurrency: lanes_max,
-          within: (name, lane) => Effect.scoped(Effect.flatMap(RcMap.get(lanes, name), (turn) => turn.withPermit(lane)))
-        }, (event) =>
-          Effect.andThen(store(event, callback), lookUpNames(account, event)).pipe(
-            Effect.catchTag("ChannelUnknown", () => countUnconnected),
-            Effect.exit
-          ))
 
       /** Processes the notices of one account. One that cannot be opened now fails, and is retried until it can. */
       const processAccount = Effect.fnUntraced(

@@ -77,7 +77,7 @@ export type JsonObject = Readonly<Record<string, Schema.Json>>
 /** Returns a JSON object that is given as it is or as text, or null. */
 export const jsonObjectOf = (given: unknown): JsonObject | null => {
   const value = typeof given === "string" ? Option.getOrNull(parse(given)) : given
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return null
+  if (!isObject(value)) return null
   // The cast is safe: `storableJson` returns an object for an object.
   return storableJson(value, 0) as JsonObject
 }

@@ -1,5 +1,5 @@
 /** The networks' ids of people, and the people in callbacks of phone messaging. */
-import type { IdentityChanged, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
+import type { ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { Option, Schema } from "effect"
 import { idOf, isObject, type Items, lenient, NetworkId, StorableText } from "./GraphJson.ts"
 
@@ -32,7 +32,7 @@ export const otherSpellings = (number: string): ReadonlyArray<string> =>
     return short.test(number) ? number.replace(short, `$1${inserted}$2`) : []
   })
 
-type Ids = ReadonlyArray<string | undefined>
+export type Ids = ReadonlyArray<string | undefined>
 
 const isPresent = (value: string | undefined): value is string => value !== undefined
 
@@ -88,13 +88,12 @@ export const System = Schema.Struct({ type: lenient(Schema.String), ...SystemIds
 const Replaced = Schema.Struct({ previous: lenient(NetworkId), current: lenient(NetworkId) })
 
 /** An update of a user id: the two ids in one field, or in a field each. */
-const UserIdUpdate = {
+export const UserIdUpdate = {
   wa_id: lenient(NetworkId),
   user_id: lenient(Schema.Union([NetworkId, Replaced])),
   previous_user_id: lenient(NetworkId),
   parent_user_id: lenient(Replaced)
 }
-const decodeUserIdUpdate = Schema.decodeUnknownOption(Schema.Struct(UserIdUpdate))
 
 /** The fields of any item of a callback that name a person. Pages and photo accounts have `sender` and `recipient`. */
 const person_fields = Object.keys({
@@ -145,7 +144,7 @@ const idsOf = ({ parent_user_id, user_id, wa_id }: Contact): Ids => [wa_id, user
  * A contact with one of these IDs is that person. The only contact of a change is too, unless
  * it has another number or another user ID: the network can omit any of the IDs.
  */
-const isOf = (ids: ReadonlyArray<string>, isAlone: boolean) => (contact: Contact): boolean => {
+export const isOf = (ids: ReadonlyArray<string>, isAlone: boolean) => (contact: Contact): boolean => {
   const own = networkIdsOf(idsOf(contact))
   if (own.some((id) => ids.includes(id))) return true
   return isAlone && !own.some((one) => ids.some((other) => rankOf(one) === rankOf(other)))
@@ -173,7 +172,7 @@ export const contactFinder = (contacts: ReadonlyArray<unknown>) => {
 }
 
 /** Returns the person with these ids and the names of a contact, or none if there is no id. */
-const personWith = (ids: Ids, contact: Contact | undefined): Option.Option<Person> => {
+export const personWith = (ids: Ids, contact: Contact | undefined): Option.Option<Person> => {
   const [external_id, ...aliases] = networkIdsOf(ids)
   return Option.map(Option.fromUndefinedOr(external_id), (external_id) => ({
     external_id,
@@ -188,51 +187,3 @@ export const personOf = (ids: Ids, contacts: ReadonlyArray<Contact>): Option.Opt
   const contact = contacts.find(isOf(networkIdsOf(ids), contacts.length === 1))
   return personWith([...ids, ...(contact === undefined ? [] : idsOf(contact))], contact)
 }
-
-// ------------------------------------------------------------- changes
-
-type Change = Pick<IdentityChanged, "event" | "former_aliases" | "former_external_id" | "now">
-
-/** Returns the change of a person's ids, or none unless a former id and a new one are known. */
-const identityChange = (former: Ids, current: Ids, contact?: Contact): Option.Option<Change> => {
-  const ids = networkIdsOf(current)
-  const [former_external_id, ...former_aliases] = networkIdsOf(former).filter((id) => !ids.includes(id))
-  if (former_external_id === undefined) return Option.none()
-  return Option.map(personWith(current, contact), (now) => ({
-    event: "identity_changed",
-    former_external_id,
-    ...(former_aliases.length === 0 ? {} : { former_aliases }),
-    now
-  }))
-}
-
-/**
- * Returns the change that a system message reports.
- *
- * If the message names a new number, `from` is the former one. If it names a new user ID and no former one, `from_user_id`
- * is the former one. If it names no new user ID, the person keeps the ID in `from_user_id`.
- */
-export const systemChange = (
-  { from, from_user_id }: { readonly from?: string; readonly from_user_id?: string },
-  { customer, new_wa_id, parent_user_id, previous_parent_user_id, previous_user_id, user_id, wa_id }: typeof System.Type
-): Option.Option<Change> => {
-  const number = wa_id ?? new_wa_id
-  const formerUserId = previous_user_id ?? (user_id === undefined ? undefined : from_user_id)
-  const userId = user_id ?? (from_user_id === formerUserId ? undefined : from_user_id)
-  return identityChange(
-    [number === undefined ? undefined : from ?? customer, formerUserId, previous_parent_user_id],
-    [number, userId, parent_user_id]
-  )
-}
-
-/** Returns the change that an update of a user id reports. Its contacts have the current number. */
-export const userIdChange = (item: unknown, contacts: ReadonlyArray<Contact>): Option.Option<Change> =>
-  Option.flatMap(decodeUserIdUpdate(item), ({ parent_user_id: parent, previous_user_id, user_id, wa_id }) => {
-    const ids = typeof user_id === "object" ? user_id : { previous: undefined, current: user_id }
-    const contact = contacts.find(isOf(networkIdsOf([wa_id, ids.current]), contacts.length === 1))
-    return identityChange(
-      [previous_user_id ?? ids.previous, parent?.previous],
-      [wa_id ?? contact?.wa_id, ids.current ?? contact?.user_id, parent?.current],
-      contact
-    )
-  })

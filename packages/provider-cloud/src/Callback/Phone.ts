@@ -14,10 +14,9 @@ import {
   Recipient,
   Sender,
   StatusRecipient,
-  System,
-  systemChange,
-  userIdChange
+  System
 } from "../People.ts"
+import { systemChange, userIdChange } from "./IdentityChanges.ts"
 import { type Meaning, meaningIn, phone_fields, phone_messages, phone_statuses, phone_system } from "./Kinds.ts"
 import {
   fieldOf,
