@@ -6,9 +6,8 @@
  * is queued until it is consumed.
  */
 import type { SendId } from "@messaging-crm/core/Ids"
-import type { MessageStatusReported, ProviderEvent, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
+import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import {
-  type Accepted,
   MessagingProvider,
   type OutboundMessage,
   ProviderBusy,
@@ -18,37 +17,11 @@ import {
 } from "@messaging-crm/core/MessagingProvider"
 import { render } from "@messaging-crm/core/Templates"
 import { traced } from "@messaging-crm/core/Traces"
-import {
-  Chunk,
-  Context,
-  DateTime,
-  Duration,
-  Effect,
-  FiberSet,
-  HashMap,
-  Layer,
-  Option,
-  Queue,
-  Random,
-  Ref,
-  Result
-} from "effect"
+import { Chunk, Context, DateTime, Effect, FiberSet, HashMap, Layer, Option, Queue, Ref, Result } from "effect"
 import type { Answer, Behavior } from "./Behaviors.ts"
-import { picture } from "./Picture.ts"
+import { type AcceptedMessage, emitLater, reportsOf } from "./Reports.ts"
 import * as Scripts from "./Scripts.ts"
 import { templatesOf } from "./Templates.ts"
-
-/** A message that the network has accepted. */
-export interface AcceptedMessage extends Accepted {
-  readonly message: OutboundMessage
-  readonly accepted_at: DateTime.Utc
-}
-
-/** The maximum delay of a callback after its message was accepted. */
-const callback_delay_max_millis = 200
-
-/** The probability that a callback is repeated. */
-const repeat_probability = 0.2
 
 /** The network as a test or an operator controls it. */
 export class MockProvider extends Context.Service<MockProvider, {
@@ -78,58 +51,15 @@ const hasWrongValues = ({ channel, content }: OutboundMessage): boolean => {
   return template !== undefined && Result.isFailure(render(template, components))
 }
 
-/** Returns the status reports of an accepted message. */
-const statusesOf = (
-  { message, provider_message_id, accepted_at }: AcceptedMessage,
-  { reports }: Behavior
-): ReadonlyArray<ProviderEvent> =>
-  (["sent", ...reports] as const).map((status, index): MessageStatusReported => ({
-    event: "message_status_reported",
-    channel_id: message.channel.id,
-    provider_message_id,
-    reference: message.reference,
-    status,
-    at: DateTime.add(accepted_at, { milliseconds: index })
-  }))
-
-/** Returns the reply to an accepted message, if there is one. */
-const replyTo = (
-  { message, provider_message_id, accepted_at }: AcceptedMessage,
-  { reply }: Behavior
-): ReadonlyArray<ProviderMessageReceived> =>
-  reply === null ? [] : [{
-    event: "message_received",
-    channel_id: message.channel.id,
-    provider_message_id: `${provider_message_id}.reply`,
-    from: { external_id: message.recipient, display_name: "Echo", username: null },
-    type: reply,
-    text: reply === "text" ? `echo: ${message.content.text}` : null,
-    media: reply === "text"
-      ? null
-      : { kind: reply, mime_type: "image/png", filename: null, transcript: null, bytes: picture },
-    sent_at: DateTime.add(accepted_at, { milliseconds: 10 })
-  }]
-
 const make = Effect.gen(function*() {
   const accepted = yield* Ref.make(Chunk.empty<AcceptedMessage>())
   const calls = yield* Ref.make(HashMap.empty<string, number>())
   const scripts = yield* Ref.make(Scripts.none)
   const down = yield* Ref.make(false)
   const callbacks = yield* Queue.unbounded<ProviderEvent>()
-  const later = yield* FiberSet.make<void>()
+  const delayedCallbacks = yield* FiberSet.make<void>()
 
   const emit = (event: ProviderEvent) => Effect.asVoid(Queue.offer(callbacks, event))
-
-  /** Queues each event after a random delay, so that they arrive in any order. */
-  const emitLater = Effect.fnUntraced(function*(events: ReadonlyArray<ProviderEvent>) {
-    for (const event of events) {
-      const times = (yield* Random.next) < repeat_probability ? 2 : 1
-      for (let time = 0; time < times; time++) {
-        const delay = Duration.millis(yield* Random.nextIntBetween(1, callback_delay_max_millis))
-        yield* FiberSet.run(later, Effect.delay(emit(event), delay))
-      }
-    }
-  })
 
   const accept = Effect.fnUntraced(function*(message: OutboundMessage, behavior: Behavior) {
     const accepted_at = yield* DateTime.now
@@ -137,7 +67,7 @@ const make = Effect.gen(function*() {
       const next = { message, accepted_at, provider_message_id: `mock.${message.reference}.${Chunk.size(all) + 1}` }
       return [next, Chunk.append(all, next)]
     })
-    yield* emitLater([...statusesOf(added, behavior), ...replyTo(added, behavior)])
+    yield* emitLater(reportsOf(added, behavior), emit, delayedCallbacks)
     return { provider_message_id: added.provider_message_id }
   })
 
@@ -194,7 +124,7 @@ const make = Effect.gen(function*() {
             )
         ),
       callbacks,
-      settled: FiberSet.awaitEmpty(later),
+      settled: FiberSet.awaitEmpty(delayedCallbacks),
       script: (target, behavior) => Ref.update(scripts, (all) => Scripts.set(all, target, behavior)),
       emit,
       setDown: (value) => Ref.set(down, value)

@@ -34,6 +34,24 @@ const isChannelUnknown = (outcome: Exit.Exit<void, { readonly _tag: string }>): 
 
 const invalidSignature = respond(401, "The signature is invalid.")
 
+/** Stores the events of a body with this digest, and responds once every event is committed. */
+const processBody = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, digest: string) {
+  const inbound = yield* Inbound
+  const secrets = yield* Secrets
+  const body = textOf(yield* request.arrayBuffer)
+  if (Option.isNone(body)) return unreadable
+  if ((yield* secrets.sha256(body.value)) !== digest) return invalidSignature
+  const { events } = yield* decode(body.value)
+  const outcomes = yield* inOrderByPerson(
+    events,
+    { concurrency: lanes_max },
+    (event) => Effect.exit(inbound.receive(event))
+  )
+  // Repeating an event for an unknown channel would not help, so it counts as received.
+  yield* Effect.orDie(Exit.asVoidAll(outcomes.filter((outcome) => !isChannelUnknown(outcome))))
+  return respond(200, "ok")
+})
+
 /**
  * Layer for `POST /ingress/mock`: the callbacks of a mock provider in another
  * process. It responds with 200 once every event is committed, and with 401 before it reads
@@ -44,30 +62,16 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const inbound = yield* Inbound
   const secrets = yield* Secrets
 
-  const process = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, digest: string) {
-    const body = textOf(yield* request.arrayBuffer)
-    if (Option.isNone(body)) return unreadable
-    if ((yield* secrets.sha256(body.value)) !== digest) return invalidSignature
-    const { events } = yield* decode(body.value)
-    const outcomes = yield* inOrderByPerson(
-      events,
-      { concurrency: lanes_max },
-      (event) => Effect.exit(inbound.receive(event))
-    )
-    // Repeating an event for an unknown channel would not help, so it counts as received.
-    yield* Effect.orDie(Exit.asVoidAll(outcomes.filter((outcome) => !isChannelUnknown(outcome))))
-    return respond(200, "ok")
-  })
-
   const receive = Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
     const digest = yield* signedDigest(request.headers[signatureHeader] ?? "")
     if (Option.isNone(digest)) return invalidSignature
     const length = Number(request.headers["content-length"] ?? body_bytes_max)
     if (length > body_bytes_max) return tooLarge
-    return yield* Semaphore.withPermits(bytes, Math.max(bytes_min, length))(process(request, digest.value))
+    return yield* Semaphore.withPermits(bytes, Math.max(bytes_min, length))(processBody(request, digest.value))
   }).pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_bytes_max)),
+    Effect.provideService(Inbound, inbound),
     Effect.provideService(Secrets, secrets),
     Effect.catchTags({
       HttpServerError: () => Effect.succeed(unreadable),
