@@ -12,18 +12,18 @@ const gzip = (text: string) =>
     return new Uint8Array(await new Response(stream).arrayBuffer())
   })
 
-const none = /;\s*q=0(?:\.0*)?\s*$/i
+const zeroQuality = /;\s*q=0(?:\.0*)?\s*$/i
 
 /** Returns whether an `Accept-Encoding` header accepts gzip. */
 export const acceptsGzip = (header = ""): boolean => {
   const named = header.split(",").find((each) => /^\s*(?:x-)?gzip\s*(?:;|$)/i.test(each))
   const any = header.split(",").find((each) => /^\s*\*\s*(?:;|$)/.test(each))
   const decisive = named ?? any
-  return decisive !== undefined && !none.test(decisive)
+  return decisive !== undefined && !zeroQuality.test(decisive)
 }
 
 /** Returns whether an `If-None-Match` header contains this ETag. */
-export const has = (header = "", etag: string): boolean =>
+export const matchesETag = (header = "", etag: string): boolean =>
   header.split(",").some((each) => [etag, "*"].includes(each.trim().replace(/^W\//, "")))
 
 /** Caches can store the response and must revalidate it each time, because a new release can have another one. */
@@ -57,7 +57,9 @@ export const prepare = Effect.fnUntraced(function*(
     const form = acceptsGzip(asked["accept-encoding"]) ? compressed : plain
     yield* addResponseHeaders(revalidated)
     const versioned = { ...revalidated, vary: "accept-encoding", etag: form.etag }
-    if (has(asked["if-none-match"], form.etag)) return HttpServerResponse.empty({ status: 304, headers: versioned })
+    if (matchesETag(asked["if-none-match"], form.etag)) {
+      return HttpServerResponse.empty({ status: 304, headers: versioned })
+    }
     const all = { ...headers, ...versioned, ...form.headers }
     return HttpServerResponse.uint8Array(form.bytes, { contentType: content_type, headers: all })
   })

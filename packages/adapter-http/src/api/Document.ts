@@ -127,7 +127,7 @@ const pathsOf = <Id extends string, Groups extends HttpApiGroup.Constraint>(
 }
 
 /** Error responses that are the same for every operation, by status. */
-const common: Readonly<Record<string, string>> = {
+const sharedResponses: Readonly<Record<string, string>> = {
   401: "Unauthorized",
   413: "BodyTooLarge",
   415: "UnsupportedMediaType",
@@ -136,11 +136,11 @@ const common: Readonly<Record<string, string>> = {
   503: "Unavailable"
 }
 
-/** Returns the paths with each common error response replaced by a reference, and the responses referred to. */
+/** Returns the paths with each shared error response replaced by a reference, and the responses referred to. */
 const factor = (paths: ReturnType<typeof pathsOf>) => {
   const responses: Record<string, unknown> = {}
   const refer = (response: unknown, status: string) => {
-    const name = common[status]
+    const name = sharedResponses[status]
     if (name === undefined) return response
     responses[name] = response
     return { $ref: `#/components/responses/${name}` }

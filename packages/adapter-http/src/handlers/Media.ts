@@ -15,14 +15,9 @@ export const DownloadTime = Context.Reference<Duration.Duration>(
 )
 
 /** How many files a process sends at once. A reference, so that a test can set it. */
-export const DownloadsAtOnce = Context.Reference(
+export const DownloadsAtOnce = Context.Reference<{ readonly of_all: number; readonly of_one: number }>(
   "@messaging-crm/adapter-http/handlers/Media/DownloadsAtOnce",
-  {
-    defaultValue: () => ({
-      of_all: limits.downloads_max as number,
-      of_one: limits.organization_downloads_max as number
-    })
-  }
+  { defaultValue: () => ({ of_all: limits.downloads_max, of_one: limits.organization_downloads_max }) }
 )
 
 /** The status and headers of a response, and the part of the file that it contains. */
@@ -91,13 +86,14 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     const opened = yield* media.open(link)
     const plan = planOf(opened.file, request)
     const max_age = Math.floor(Duration.toSeconds(opened.expires_in))
+    const cached = { "cache-control": `private, max-age=${max_age}, immutable` }
     if (request.method === "HEAD") {
       const headers = { ...plan.headers, "content-length": String(plan.end - plan.start) }
-      yield* addResponseHeaders({ "cache-control": `private, max-age=${max_age}, immutable` })
+      yield* addResponseHeaders(cached)
       return HttpServerResponse.empty({ status: plan.status, headers })
     }
     const response = yield* download(opened, plan)
-    if (response.status < 400) yield* addResponseHeaders({ "cache-control": `private, max-age=${max_age}, immutable` })
+    if (response.status < 400) yield* addResponseHeaders(cached)
     return response
   }).pipe(Effect.catchTag("MediaNotFound", () => absent))
 

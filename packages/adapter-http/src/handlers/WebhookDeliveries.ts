@@ -9,7 +9,7 @@ import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
-const disabled = () => Errors.failWith(Texts.nothingPosted)
+const cannotPost = () => Errors.failWith(Texts.nothingPosted)
 
 /** Layer that serves `/webhooks/{webhook_id}/deliveries`. */
 export const layer = HttpApiBuilder.group(
@@ -38,7 +38,7 @@ export const layer = HttpApiBuilder.group(
         Responses.written(endpoint)((respond) => deliveries.test(params.webhook_id, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
-            WebhookDisabled: disabled,
+            WebhookDisabled: cannotPost,
             WebhookNotFound: Errors.absent("webhook")
           })
         ),
@@ -48,7 +48,7 @@ export const layer = HttpApiBuilder.group(
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             ReplayInProgress: () => Errors.failWith(Texts.replayInProgress),
             SinceOutOfRange: () => Errors.invalid("since", "since must be a time within the last 30 days."),
-            WebhookDisabled: disabled,
+            WebhookDisabled: cannotPost,
             WebhookNotFound: Errors.absent("webhook")
           })
         )

@@ -10,7 +10,7 @@ import { requiring } from "./Requirements.ts"
 
 const urlRejected = ({ reason }: WebhookUrlRejected) => Errors.invalid("url", reason)
 
-const disabled = () => Errors.failWith(Texts.webhookNotChanged)
+const cannotChange = () => Errors.failWith(Texts.webhookNotChanged)
 
 /** Layer that serves `/webhooks`. */
 export const layer = HttpApiBuilder.group(
@@ -43,7 +43,7 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             InsufficientScope: Errors.insufficientScope,
-            WebhookDisabled: disabled,
+            WebhookDisabled: cannotChange,
             WebhookNotFound: Errors.absent("webhook"),
             WebhookUrlRejected: urlRejected
           })
@@ -53,7 +53,7 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             TooManySecrets: ({ limit }) => Errors.failWith(Texts.tooManySecrets(limit)),
-            WebhookDisabled: disabled,
+            WebhookDisabled: cannotChange,
             WebhookNotFound: Errors.absent("webhook")
           })
         ),
