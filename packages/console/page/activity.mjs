@@ -1,7 +1,8 @@
 // What happens in the service: requests, sends, events, and how many there are per minute.
 import { html, svg } from "lit-html"
+import { expander, section, table } from "./components.mjs"
 import { exactly, spaced } from "./formats.mjs"
-import { state, update } from "./store.mjs"
+import { state } from "./store.mjs"
 
 const minutes = 30
 
@@ -23,18 +24,6 @@ export const chart = (kind, label) => {
 }
 
 const kindOf = (status) => status >= 500 ? "bad" : status >= 400 ? "warn" : "good"
-
-/** A table, or a sentence if it has no rows. */
-export const table = (label, columns, rows, empty) =>
-  rows.length === 0
-    ? html`<p class="empty">${empty}</p>`
-    : html`<div class="scroll" tabindex="0"><table aria-label=${label}><thead><tr>${
-      columns.map((column) => html`<th scope="col">${column}</th>`)
-    }</tr></thead><tbody>${rows}</tbody></table></div>`
-
-/** A view with its heading. */
-export const section = (title, about, content) =>
-  html`<section class="activity"><header><h1>${title}</h1><p class="faint">${about}</p></header>${content}</section>`
 
 export const requests = () =>
   section(
@@ -85,11 +74,6 @@ export const sends = () =>
       "No sends since the start of the service."
     )
   )
-
-/** A button that shows and hides the details of a row. */
-export const expander = (id, label) =>
-  html`<button class="link" aria-expanded=${state.expanded === id}
-    @click=${() => update({ expanded: state.expanded === id ? null : id })}>${label}</button>`
 
 const idOf = ({ contact_id, conversation_id, message_id, send_id, webhook_id }) =>
   message_id ?? send_id ?? conversation_id ?? contact_id ?? webhook_id

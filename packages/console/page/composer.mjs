@@ -1,9 +1,10 @@
 // The composer of the open conversation, and its sends that have not ended.
 import { html } from "lit-html"
-import { templateDialog } from "./dialogs.mjs"
+import { segments } from "./components.mjs"
 import { nameOf } from "./formats.mjs"
 import { scrollToEnd } from "./messages.mjs"
-import { attempt, call, context, segments, state, update } from "./store.mjs"
+import { attempt, call, context, state, update } from "./store.mjs"
+import { templateDialog } from "./templateDialog.mjs"
 
 const composer = () => /** @type {HTMLTextAreaElement | null} */ (document.querySelector(".composer textarea"))
 
@@ -44,8 +45,13 @@ const submit = attempt(async (event) => {
   const { channel, contact } = state.conversation
   field.value = ""
   try {
-    if (state.isCustomer) {
-      await call("write", { channel_id: channel.id, from: contact.external_id, name: contact.display_name, text })
+    if (state.writeAsCustomer) {
+      await call("writeAsCustomer", {
+        channel_id: channel.id,
+        from: contact.external_id,
+        name: contact.display_name,
+        text
+      })
     } else await send({ type: "text", text }, text)
   } catch (error) {
     if (field.value === "") field.value = text
@@ -59,8 +65,8 @@ const onComposerKey = (event) => {
 }
 
 /** Puts the cursor into the composer, as the organization or as the customer. */
-export const focusComposer = (isCustomer) => {
-  update({ isCustomer: isCustomer && context.canWrite })
+export const focusComposer = (writeAsCustomer) => {
+  update({ writeAsCustomer: writeAsCustomer && context.canWriteAsCustomer })
   composer()?.focus()
 }
 
@@ -68,16 +74,16 @@ export const focusComposer = (isCustomer) => {
 const senders = [["Reply", false, "Key: r"], ["As the customer", true, "Key: c"]]
 
 export const compose = (conversation) =>
-  html`<form class="composer ${state.isCustomer ? "customer" : ""}" @submit=${submit}>
-  ${context.canWrite ? segments("Write as", senders, state.isCustomer, focusComposer) : ""}
+  html`<form class="composer ${state.writeAsCustomer ? "customer" : ""}" @submit=${submit}>
+  ${context.canWriteAsCustomer ? segments("Write as", senders, state.writeAsCustomer, focusComposer) : ""}
   <textarea rows="2" aria-label="Message" placeholder=${
-    state.isCustomer
+    state.writeAsCustomer
       ? `Write as ${nameOf(conversation.contact)}…` :
       "Write a reply…"
   } @keydown=${onComposerKey}></textarea>
   <div class="actions">
     ${
-    state.isCustomer || conversation.channel.type !== "phone_messaging" ?
+    state.writeAsCustomer || conversation.channel.type !== "phone_messaging" ?
       "" :
       html`<button type="button" @click=${() =>
         templateDialog({

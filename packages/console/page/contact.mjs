@@ -26,7 +26,7 @@ const facts = (contact) =>
     .map(([label, field = ""]) => html`<dt>${label}</dt><dd>${spaced(contact[field])}</dd>`)
 
 /** The contact of the open conversation. */
-export const details = (contact) => {
+export const contactPanel = (contact) => {
   const others = state.setup.tags.filter(({ id }) => !contact.tags.some((tag) => tag.id === id))
   const add = (event) => {
     void changeTags({ add_tag_ids: [event.target.value] })

@@ -1,10 +1,12 @@
 // The list of conversations: pages by cursor, of which only the visible rows are in the document.
 import { html } from "lit-html"
 import { collectIds } from "./changed.mjs"
+import { segments } from "./components.mjs"
 import { channelName, nameOf, when } from "./formats.mjs"
 import { withConversations } from "./lists.mjs"
-import { attempt, call, segments, state, throttled, update } from "./store.mjs"
+import { attempt, call, state, update } from "./store.mjs"
 import { avatar, openThread, refreshThread } from "./thread.mjs"
+import { throttled } from "./throttle.mjs"
 
 const row_height = 62
 /** Rows that are drawn above and below the visible ones. */
@@ -67,6 +69,7 @@ export const touch = (id) => {
   refreshSoon()
 }
 
+/** Opens a conversation, and puts it into the address. */
 export const open = attempt(async (conversation) => {
   state.unread.delete(conversation.id)
   location.hash = `#/inbox/${conversation.id}`

@@ -1,11 +1,13 @@
-// Starts the page: its views, its keys, and the stream of changes.
+// Starts the page: its views, their addresses, its keys, and the stream of changes.
 import { html, render, svg } from "lit-html"
 import * as activity from "./activity.mjs"
-import { focusComposer } from "./composer.mjs"
-import { customerDialog, startDialog } from "./dialogs.mjs"
+import { customerDialog } from "./dialogs.mjs"
 import * as inbox from "./inbox.mjs"
+import { listenToKeys } from "./keys.mjs"
 import { attempt, call, context, onUpdate, state, update } from "./store.mjs"
-import { applyStatus, thread } from "./thread.mjs"
+import { connect } from "./stream.mjs"
+import { startDialog } from "./templateDialog.mjs"
+import { thread } from "./thread.mjs"
 import * as webhooks from "./webhooks.mjs"
 
 const icon = (path) => html`<svg viewBox="0 0 20 20" aria-hidden="true">${svg`<path d=${path}></path>`}</svg>`
@@ -13,7 +15,7 @@ const icon = (path) => html`<svg viewBox="0 0 20 20" aria-hidden="true">${svg`<p
 const newMessage = () =>
   html`<span class="new">
   ${
-    context.canWrite
+    context.canWriteAsCustomer
       ? html`<button @click=${customerDialog} title="Send a message as a customer">As a customer</button>`
       : ""
   }
@@ -85,74 +87,9 @@ const route = attempt(async () => {
   }
 })
 
-const inInbox = (run) => () => state.view === "inbox" && run()
-
-const keys = {
-  j: inInbox(() => inbox.move(1)),
-  k: inInbox(() => inbox.move(-1)),
-  r: inInbox(() => focusComposer(false)),
-  c: inInbox(() => focusComposer(true)),
-  ...Object.fromEntries(
-    Object.keys(views).map((name, index) => [String(index + 1), () => {
-      location.hash = `#/${name}`
-    }])
-  )
-}
-
 addEventListener("hashchange", route)
-addEventListener("keydown", (event) => {
-  const isTyping = event.target instanceof Element && event.target.matches("input, textarea, select, dialog *")
-  const run = keys[event.key]
-  if (isTyping || event.ctrlKey || event.metaKey || event.altKey || run === undefined) return
-  event.preventDefault()
-  run()
-})
+listenToKeys(Object.keys(views))
 addEventListener("resize", () => update())
-
-/** How many requests and events are shown. */
-const kept_max = 300
-
-const onEvent = (event) => {
-  const { conversation_id, message_id, status } = event.data
-  update({ events: [...state.events, event].slice(-kept_max) })
-  if (event.type === "message.updated" && status !== "edited" && status !== "deleted") {
-    applyStatus({ message_id, status })
-  } else if (conversation_id !== undefined) inbox.touch(conversation_id)
-  if (event.type === "message.received" && conversation_id !== state.conversation?.id) state.unread.add(conversation_id)
-}
-
-const onChange = attempt(async ({ contact_id, conversation_id }) => {
-  if (conversation_id !== undefined) inbox.touch(conversation_id)
-  if (contact_id !== undefined && contact_id === state.contact?.id) {
-    update({ contact: await call("contact", { id: contact_id }) })
-  }
-})
-
-/** The change for each message of the stream. */
-const receivers = {
-  snapshot: (snapshot) => {
-    const sends = new Map((snapshot?.sends ?? []).map((send) => [send.id, send]))
-    update({ ...snapshot, sends, isLive: true })
-    // Read again what changed while the stream was not connected.
-    void inbox.loadConversations()
-    if (state.conversation !== null) inbox.touch(state.conversation.id)
-  },
-  request: (request) => update({ requests: [...state.requests, request].slice(-kept_max) }),
-  event: onEvent,
-  send: (send) => update({ sends: new Map(state.sends).set(send.id, send) }),
-  delivery: webhooks.refreshDeliveries,
-  change: onChange,
-  count: ({ count, kind, minute }) =>
-    update({ counts: { ...state.counts, [kind]: { ...state.counts[kind], [minute]: count } } })
-}
-
-const connect = () => {
-  const stream = new EventSource(`${context.path}/stream`)
-  for (const [name, receive] of Object.entries(receivers)) {
-    stream.addEventListener(name, ({ data }) => receive(JSON.parse(data)))
-  }
-  stream.addEventListener("error", () => update({ isLive: false }))
-}
 
 update()
 setInterval(() => update(), 15_000)

@@ -1,10 +1,13 @@
-// The state of the page, calls of the server, and what several views use.
-import { html } from "lit-html"
+// The state of the page, and calls of the server.
 
-const { development, path = "", write } = document.body.dataset
+const { development, path = "", writeAsCustomer } = document.body.dataset
 
 /** Where the console is, and what it may do. */
-export const context = { path, isDevelopment: development === "true", canWrite: write === "true" }
+export const context = {
+  path,
+  isDevelopment: development === "true",
+  canWriteAsCustomer: writeAsCustomer === "true"
+}
 
 /** Everything that the page shows. Changes go through `update`. */
 export const state = {
@@ -40,10 +43,10 @@ export const state = {
   olderCursor: null,
   /** @type {Array<{ id: string, conversation_id: string, text: string, status: string, failure_reason: string | null }>} */
   pending: [],
-  isCustomer: false,
+  writeAsCustomer: false,
 
   // What happens in the service.
-  /** @type {Array<import("../src/Monitor.ts").AnsweredRequest & { at: string }>} */
+  /** @type {Array<import("../src/Monitor.ts").CompletedRequest & { at: string }>} */
   requests: [],
   /** @type {Array<import("@messaging-crm/client").WebhookEvent>} */
   events: [],
@@ -103,33 +106,3 @@ export const attempt = (run) => async (...values) => {
     return undefined
   }
 }
-
-/** Returns a function that calls another one shortly after it is called, and at most once per second: a burst causes few requests. */
-export const throttled = (run) => {
-  let isScheduled = false
-  let isCalledAgain = false
-  const schedule = () => {
-    isScheduled = true
-    setTimeout(async () => {
-      isCalledAgain = false
-      await run()
-      setTimeout(() => {
-        isScheduled = false
-        if (isCalledAgain) schedule()
-      }, 900)
-    }, 100)
-  }
-  return () => {
-    if (isScheduled) isCalledAgain = true
-    else schedule()
-  }
-}
-
-/** A row of buttons, one of which is pressed. An option is its label, its value, and its title. */
-export const segments = (label, options, selected, choose) =>
-  html`<div class="segments" role="group" aria-label=${label}>${
-    options.map(([text, value, title = ""]) =>
-      html`<button type="button" title=${title} aria-pressed=${value === selected}
-        @click=${() => choose(value)}>${text}</button>`
-    )
-  }</div>`

@@ -1,7 +1,7 @@
 // The open conversation: reads its messages, and draws it with its contact.
 import { html } from "lit-html"
 import { clearComposer, compose, settlePending } from "./composer.mjs"
-import { details } from "./contact.mjs"
+import { contactPanel } from "./contact.mjs"
 import { channelName, nameOf } from "./formats.mjs"
 import { withNewest } from "./lists.mjs"
 import { bubbles, isAtEnd, messagesElement, pendingBubble, scrollToEnd } from "./messages.mjs"
@@ -21,6 +21,7 @@ const hueOf = (name) => Array.from(name).reduce((sum, character) => (sum * 31 + 
 export const avatar = (name) =>
   html`<span class="avatar hue-${hueOf(name)}" aria-hidden="true">${initialsOf(name)}</span>`
 
+/** Shows a conversation, and reads its newest messages and its contact. */
 export const openThread = async (conversation) => {
   const isOther = conversation.id !== state.conversation?.id
   update({ conversation, ...isOther ? { messages: [], olderCursor: null, contact: null } : {} })
@@ -96,7 +97,7 @@ export const thread = () => {
   if (conversation === null) {
     return html`<section class="thread none"><p class="empty">Select a conversation.<br>
       <kbd>j</kbd>/<kbd>k</kbd>: move, <kbd>r</kbd>: reply${
-      context.canWrite ? html`, <kbd>c</kbd>: write as the customer` : ""
+      context.canWriteAsCustomer ? html`, <kbd>c</kbd>: write as the customer` : ""
     }</p></section>`
   }
   const pending = state.pending.filter(({ conversation_id }) => conversation_id === conversation.id)
@@ -105,5 +106,5 @@ export const thread = () => {
     pending.map(pendingBubble)
   }</ol>
     ${compose(conversation)}
-  </section>${contact === null ? html`<aside class="details"></aside>` : details(contact)}`
+  </section>${contact === null ? html`<aside class="details"></aside>` : contactPanel(contact)}`
 }

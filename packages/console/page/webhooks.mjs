@@ -1,9 +1,10 @@
 // Webhooks and their deliveries.
 import { html } from "lit-html"
-import { expander, section, table } from "./activity.mjs"
-import { webhookDialog } from "./dialogs.mjs"
+import { expander, section, table } from "./components.mjs"
 import { exactly, spaced } from "./formats.mjs"
-import { attempt, call, state, throttled, update } from "./store.mjs"
+import { attempt, call, state, update } from "./store.mjs"
+import { throttled } from "./throttle.mjs"
+import { webhookDialog } from "./webhookDialog.mjs"
 
 const pretty = (text) => {
   try {

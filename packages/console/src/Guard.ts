@@ -1,21 +1,5 @@
 /** The checks of a request that keep other sites, and other names of this address, away from the console. */
 
-/** Returns the content security policy of the page: it can run these scripts and request this server, and nothing else. */
-export const policyOf = (api: string, importMapHash: string): string =>
-  [
-    "default-src 'none'",
-    `script-src 'self' '${importMapHash}'`,
-    "style-src 'self'",
-    `img-src 'self' data: ${api}`,
-    `media-src 'self' ${api}`,
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types lit-html"
-  ].join("; ")
-
 /** Returns the host name of a `Host` header or of an origin, without the port; null if it is invalid. */
 const hostNameOf = (url: string): string | null => URL.canParse(url) ? new URL(url).hostname : null
 

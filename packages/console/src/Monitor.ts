@@ -2,8 +2,8 @@
 import type { WebhookEvent } from "@messaging-crm/client"
 import { Feed } from "./Feed.ts"
 
-/** A request that was answered. */
-export interface AnsweredRequest {
+/** A request with its response. */
+export interface CompletedRequest {
   readonly method: string
   readonly path: string
   readonly status: number
@@ -37,7 +37,7 @@ const isMessage = ({ type }: WebhookEvent) => type === "message.received" || typ
 /** Receives reports of a process, keeps the newest, and sends them to every page. */
 export class Monitor {
   readonly feed = new Feed()
-  private readonly requests: Array<AnsweredRequest & { readonly at: string }> = []
+  private readonly requests: Array<CompletedRequest & { readonly at: string }> = []
   private readonly events: Array<WebhookEvent> = []
   private readonly sends = new Map<string, SendReport>()
   /** The number of each kind, by the minute since 1970. */
@@ -49,8 +49,8 @@ export class Monitor {
     return { requests, events, sends: Array.from(sends.values()), counts }
   }
 
-  request(answered: AnsweredRequest): void {
-    this.keep(this.requests, "request", { ...answered, at: new Date().toISOString() })
+  request(completed: CompletedRequest): void {
+    this.keep(this.requests, "request", { ...completed, at: new Date().toISOString() })
     this.count("requests")
   }
 

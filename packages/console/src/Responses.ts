@@ -2,8 +2,8 @@
 import { ConnectionError, MessagingCrmError } from "@messaging-crm/client"
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
-import { policyOf } from "./Guard.ts"
 
+/** An allow-list, so that no other file is served. */
 const assets: Readonly<Record<string, { readonly file: URL; readonly type: string }>> = (() => {
   const page = new URL("page/", import.meta.resolve("@messaging-crm/console/package.json"))
   const script = "text/javascript; charset=utf-8"
@@ -22,7 +22,13 @@ const assets: Readonly<Record<string, { readonly file: URL; readonly type: strin
     "templates.mjs",
     "statuses.mjs",
     "activity.mjs",
-    "webhooks.mjs"
+    "webhooks.mjs",
+    "components.mjs",
+    "keys.mjs",
+    "stream.mjs",
+    "templateDialog.mjs",
+    "throttle.mjs",
+    "webhookDialog.mjs"
   ]
   return {
     ...Object.fromEntries(scripts.map((name) => [name, { file: new URL(name, page), type: script }])),
@@ -60,14 +66,30 @@ interface PageOptions {
   /** Whether the page has the views of a service in development. */
   readonly isDevelopment: boolean
   /** Whether the page can write in a customer's name. */
-  readonly canWrite: boolean
+  readonly canWriteAsCustomer: boolean
 }
 
+/** Returns the content security policy of the page: it can run these scripts and request this server, and nothing else. */
+const policyOf = (api: string, importMapHash: string): string =>
+  [
+    "default-src 'none'",
+    `script-src 'self' '${importMapHash}'`,
+    "style-src 'self'",
+    `img-src 'self' data: ${api}`,
+    `media-src 'self' ${api}`,
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types lit-html"
+  ].join("; ")
+
 /** Returns the page, which loads everything from the console's path, with its content security policy. */
-export const pageOf = ({ baseUrl, canWrite, isDevelopment, path, title }: PageOptions): Response => {
+export const pageOf = ({ baseUrl, canWriteAsCustomer, isDevelopment, path, title }: PageOptions): Response => {
   const map = JSON.stringify({ imports: { "lit-html": `${path}/page/lit-html.js` } })
   const hash = createHash("sha256").update(map).digest("base64")
-  const facts = { "data-path": path, "data-development": isDevelopment, "data-write": canWrite }
+  const facts = { "data-path": path, "data-development": isDevelopment, "data-write-as-customer": canWriteAsCustomer }
   const attributes = Object.entries(facts).map(([name, value]) => `${name}="${escaped(String(value))}"`).join(" ")
   const html = `<!doctype html>
 <html lang="en">

@@ -12,7 +12,7 @@ import * as Operations from "./Operations.ts"
 import { failure, fileOf, json, pageOf, reject, respond } from "./Responses.ts"
 
 export type { Feed } from "./Feed.ts"
-export { type AnsweredRequest, Monitor, type SendReport } from "./Monitor.ts"
+export { type CompletedRequest, Monitor, type SendReport } from "./Monitor.ts"
 
 /** A message that the console writes in a customer's name. */
 export interface CustomerMessage {
@@ -27,7 +27,7 @@ export interface CustomerMessage {
 export interface Development {
   readonly monitor: Monitor
   /** Receives a message as if the network had delivered it; null if the network is not simulated. */
-  readonly write: ((message: CustomerMessage) => Promise<void>) | null
+  readonly writeAsCustomer: ((message: CustomerMessage) => Promise<void>) | null
 }
 
 export interface ConsoleOptions {
@@ -56,14 +56,22 @@ export interface Console {
 /** Makes a console. Its handler takes a web `Request`, so it works in any server. */
 export const makeConsole = (options: ConsoleOptions): Console => {
   const { baseUrl, development, hosts, path, title = "Inbox" } = options
-  const write = development?.write ?? null
-  const page = { baseUrl, path, title, isDevelopment: development !== undefined, canWrite: write !== null }
+  const writeAsCustomer = development?.writeAsCustomer ?? null
+  const page = {
+    baseUrl,
+    path,
+    title,
+    isDevelopment: development !== undefined,
+    canWriteAsCustomer: writeAsCustomer !== null
+  }
   const crm = new MessagingCrm(options)
   const feed = development?.monitor.feed ?? new Feed()
   const operations: Readonly<Record<string, (crm: MessagingCrm, input: never) => Promise<unknown>>> = {
     ...Operations.inbox,
     ...development === undefined ? {} : Operations.development,
-    ...write === null ? {} : { write: async (_, input) => ({ data: await write(input) }) }
+    ...writeAsCustomer === null
+      ? {}
+      : { writeAsCustomer: async (_, input) => ({ data: await writeAsCustomer(input) }) }
   }
 
   const call = async (name: string, request: Request): Promise<Response> => {

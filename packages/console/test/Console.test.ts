@@ -8,7 +8,7 @@ const consoleOf = (development: "absent" | "real network" | "simulated" = "simul
   const calls: Array<{ readonly url: string; readonly authorization: string | null }> = []
   const written: Array<CustomerMessage> = []
   const monitor = new Monitor()
-  const write = async (message: CustomerMessage) => void written.push(message)
+  const writeAsCustomer = async (message: CustomerMessage) => void written.push(message)
   const console = makeConsole({
     apiKey,
     baseUrl: "http://127.0.0.1:3000/v1",
@@ -20,7 +20,7 @@ const consoleOf = (development: "absent" | "real network" | "simulated" = "simul
     },
     ...development === "absent"
       ? {}
-      : { development: { monitor, write: development === "simulated" ? write : null } }
+      : { development: { monitor, writeAsCustomer: development === "simulated" ? writeAsCustomer : null } }
   })
   const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
     console.handle(new Request(`http://127.0.0.1:3000${path}`, { headers }))
@@ -133,7 +133,7 @@ describe("the operations", () => {
   it("are those of the inbox only, without a service in development", async () => {
     const { call } = consoleOf("absent")
     assert.strictEqual((await call("conversations")).status, 200)
-    for (const name of ["webhooks", "retry", "write", "constructor", "toString"]) {
+    for (const name of ["webhooks", "retry", "writeAsCustomer", "constructor", "toString"]) {
       assert.strictEqual((await call(name)).status, 404)
     }
   })
@@ -163,9 +163,9 @@ describe("the operations", () => {
   it("write as a customer only if the network is simulated", async () => {
     const message = { channel_id: "1", from: "+4915112345678", name: "Kim", text: "Hello" }
     const simulated = consoleOf("simulated")
-    assert.strictEqual((await simulated.call("write", message)).status, 200)
+    assert.strictEqual((await simulated.call("writeAsCustomer", message)).status, 200)
     assert.deepStrictEqual(simulated.written, [message])
-    assert.strictEqual((await consoleOf("real network").call("write", message)).status, 404)
+    assert.strictEqual((await consoleOf("real network").call("writeAsCustomer", message)).status, 404)
   })
 })
 

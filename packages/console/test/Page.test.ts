@@ -1,5 +1,6 @@
-/** What the page decides without a browser: the values of templates, the statuses of messages, and its lists. */
+/** What the page decides without a browser: the values of templates, the statuses of messages, its lists, and its requests. */
 import { assert, describe, it } from "@effect/vitest"
+import { onTestFinished, vi } from "vitest"
 
 interface Templates {
   readonly partsOf: (
@@ -35,11 +36,16 @@ interface Lists {
   ) => { readonly hasGap: boolean; readonly messages: ReadonlyArray<Message> }
 }
 
+interface Throttle {
+  readonly throttled: (run: () => void) => () => void
+}
+
 // The page's scripts have a type check of their own, so an import by name has no types here.
 const pageOf = (name: string) => import(new URL(`../page/${name}.mjs`, import.meta.url).href)
 const { choiceOf, partsOf }: Templates = await pageOf("templates")
 const { follows }: Statuses = await pageOf("statuses")
 const { withConversations, withNewest }: Lists = await pageOf("lists")
+const { throttled }: Throttle = await pageOf("throttle")
 
 const template = {
   id: "t1",
@@ -141,4 +147,27 @@ describe("the list of messages", () => {
     ])
     assert.deepStrictEqual(messages.map(({ media }) => media?.url), ["/old", "/new", "/new"])
   })
+})
+
+it("a burst of calls causes one at its start, and one a second later", async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  let runs = 0
+  const call = throttled(() => {
+    runs++
+  })
+  const runsAfter = async (millis: number) => {
+    await vi.advanceTimersByTimeAsync(millis)
+    return runs
+  }
+  call()
+  call()
+  assert.strictEqual(await runsAfter(99), 0)
+  assert.strictEqual(await runsAfter(1), 1)
+  for (let times = 0; times < 10; times++) call()
+  assert.strictEqual(await runsAfter(999), 1)
+  assert.strictEqual(await runsAfter(1), 2)
+  assert.strictEqual(await runsAfter(10_000), 2)
+  call()
+  assert.strictEqual(await runsAfter(100), 3)
 })

@@ -34,7 +34,7 @@ const CustomerMessage = Schema.Struct({
 })
 
 /** Receives a message as if a network had delivered it. */
-const write = Effect.fnUntraced(function*(input: unknown) {
+const writeAsCustomer = Effect.fnUntraced(function*(input: unknown) {
   const { channel_id, from, name, text } = yield* Schema.decodeUnknownEffect(CustomerMessage)(input)
   yield* Inbound.use(({ receive }) =>
     Effect.flatMap(DateTime.now, (sent_at) =>
@@ -65,7 +65,7 @@ type Handle = (request: Request) => Promise<Response>
 const absent: Handle = async () =>
   new Response("The console requires the demo organization. Restart without the flag --no-demo.", { status: 404 })
 
-/** Makes the console: its taps and its routes. The routes answer once `start` has run. */
+/** Makes the console: its taps and its routes. The routes respond once `start` has run. */
 export const make = Effect.gen(function*() {
   const monitor = new Monitor()
   const handle = yield* Deferred.make<Handle>()
@@ -75,13 +75,13 @@ export const make = Effect.gen(function*() {
   const isShown = (organization_id: string) => only === null || only === organization_id
 
   const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
-    const answer = Effect.gen(function*() {
+    const respond = Effect.gen(function*() {
       const request = yield* Effect.orDie(HttpServerRequest.toWeb(yield* HttpServerRequest.HttpServerRequest))
-      const respond = yield* Deferred.await(handle)
-      return HttpServerResponse.fromWeb(yield* Effect.promise(() => respond(request)))
+      const run = yield* Deferred.await(handle)
+      return HttpServerResponse.fromWeb(yield* Effect.promise(() => run(request)))
     })
     // It matches the path itself too.
-    yield* router.add("*", `${path}/*`, answer)
+    yield* router.add("*", `${path}/*`, respond)
   }))
 
   /** Opens the console until the scope closes, and returns its address. */
@@ -100,7 +100,7 @@ export const make = Effect.gen(function*() {
       ({ api_key }) => Effect.ignore(keys.revoke(api_key.id))
     ).pipe(Effect.provideService(CurrentActor, actor))
     const run = Effect.runPromiseWith(yield* Effect.context<Inbound>())
-    const console = makeConsole({
+    const devConsole = makeConsole({
       apiKey: Redacted.value(key),
       baseUrl: `${address}/v1`,
       path,
@@ -110,11 +110,14 @@ export const make = Effect.gen(function*() {
         const headers = { ...init.headers, "x-request-id": `${own}${globalThis.crypto.randomUUID()}` }
         return globalThis.fetch(url, { ...init, headers })
       },
-      development: { monitor, write: isSimulated ? (message) => run(Effect.orDie(write(message))) : null }
+      development: {
+        monitor,
+        writeAsCustomer: isSimulated ? (message) => run(Effect.orDie(writeAsCustomer(message))) : null
+      }
     })
-    yield* Deferred.succeed(handle, console.handle)
+    yield* Deferred.succeed(handle, devConsole.handle)
     // The streams of open pages would delay the server's shutdown.
-    yield* Effect.addFinalizer(() => Effect.sync(console.close))
+    yield* Effect.addFinalizer(() => Effect.sync(devConsole.close))
     return `${address}${path}`
   })
 

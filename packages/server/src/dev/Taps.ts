@@ -85,17 +85,17 @@ export const outbound = (monitor: Monitor, provider: Provider["outbound"]): Prov
     })
   ).pipe(Layer.provide(provider))
 
-/** Reports each request that is answered, and keeps the console's own out of the log. */
+/** Reports each completed request, and keeps the console's own out of the log. */
 export const middleware = (
   monitor: Monitor,
   isOwn: (request: HttpServerRequest.HttpServerRequest) => boolean
 ) =>
-<E, R>(answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+<E, R>(respond: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
-    if (isOwn(request)) return yield* Effect.provideService(answer, References.MinimumLogLevel, "Warn")
+    if (isOwn(request)) return yield* Effect.provideService(respond, References.MinimumLogLevel, "Warn")
     const started = yield* Clock.currentTimeMillis
-    const response = yield* answer
+    const response = yield* respond
     const duration_ms = (yield* Clock.currentTimeMillis) - started
     const [path = ""] = request.url.split("?")
     if (!isHidden.test(path)) {

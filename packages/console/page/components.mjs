@@ -1,0 +1,29 @@
+// Components of several views: tables, sections, and buttons.
+import { html } from "lit-html"
+import { state, update } from "./store.mjs"
+
+/** A table, or a sentence if it has no rows. */
+export const table = (label, columns, rows, empty) =>
+  rows.length === 0
+    ? html`<p class="empty">${empty}</p>`
+    : html`<div class="scroll" tabindex="0"><table aria-label=${label}><thead><tr>${
+      columns.map((column) => html`<th scope="col">${column}</th>`)
+    }</tr></thead><tbody>${rows}</tbody></table></div>`
+
+/** A view with its heading. */
+export const section = (title, about, content) =>
+  html`<section class="activity"><header><h1>${title}</h1><p class="faint">${about}</p></header>${content}</section>`
+
+/** A button that shows and hides the details of a row. */
+export const expander = (id, label) =>
+  html`<button class="link" aria-expanded=${state.expanded === id}
+    @click=${() => update({ expanded: state.expanded === id ? null : id })}>${label}</button>`
+
+/** A row of buttons, one of which is pressed. An option is its label, its value, and its title. */
+export const segments = (label, options, selected, choose) =>
+  html`<div class="segments" role="group" aria-label=${label}>${
+    options.map(([text, value, title = ""]) =>
+      html`<button type="button" title=${title} aria-pressed=${value === selected}
+        @click=${() => choose(value)}>${text}</button>`
+    )
+  }</div>`

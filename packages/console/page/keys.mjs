@@ -1,0 +1,32 @@
+// The keys: the views by number, and the actions of the inbox.
+import { focusComposer } from "./composer.mjs"
+import { move } from "./inbox.mjs"
+import { state } from "./store.mjs"
+
+const inInbox = (run) => () => state.view === "inbox" && run()
+
+/**
+ * Listens to the keys, unless the user is typing. The views have the keys from 1 on, in their order.
+ *
+ * @param {ReadonlyArray<string>} views
+ */
+export const listenToKeys = (views) => {
+  const keys = {
+    j: inInbox(() => move(1)),
+    k: inInbox(() => move(-1)),
+    r: inInbox(() => focusComposer(false)),
+    c: inInbox(() => focusComposer(true)),
+    ...Object.fromEntries(
+      views.map((name, index) => [String(index + 1), () => {
+        location.hash = `#/${name}`
+      }])
+    )
+  }
+  addEventListener("keydown", (event) => {
+    const isTyping = event.target instanceof Element && event.target.matches("input, textarea, select, dialog *")
+    const run = keys[event.key]
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || run === undefined) return
+    event.preventDefault()
+    run()
+  })
+}

@@ -1,0 +1,68 @@
+// The dialog for a template with its values.
+import { html } from "lit-html"
+import { channelField, dialog } from "./dialogs.mjs"
+import { attempt, call, state } from "./store.mjs"
+import { choiceOf, partsOf } from "./templates.mjs"
+
+const templateFields = (templates, template, choose) =>
+  html`
+  <label>Template<select name="template" @change=${(event) => choose(event.target.value)}>${
+    templates.map(({ id, language, name }) =>
+      html`<option value=${id} .selected=${id === template.id}>${name} (${language})</option>`
+    )
+  }</select></label>
+  <blockquote>${
+    template.components.filter(({ text }) => text !== null).map(({ text }) => html`<p>${text}</p>`)
+  }</blockquote>
+  ${
+    partsOf(template).map(({ label, names }, part) =>
+      names.map((name) =>
+        html`<label>${label} {{${name}}}<input name="${part}.${name}" required maxlength="1024" autocomplete="off"></label>`
+      )
+    )
+  }`
+
+/** Returns the text that a template has with its values. */
+const filled = (template, valueOf) => {
+  const body = template.components.find(({ type }) => type === "BODY")
+  const part = partsOf(template).findIndex(({ type }) => type === "body")
+  return (body?.text ?? template.name).replace(/\{\{\s*(\w+)\s*\}\}/g, (_, name) => valueOf(`${part}.${name}`))
+}
+
+/** Asks for a template and its values. Without a channel it also asks for a phone number, to start a conversation. */
+export const templateDialog = attempt(async ({ channel_id, onSend }) => {
+  const phones = state.setup.channels.filter(({ type }) => type === "phone_messaging")
+  const channel = phones.find(({ id }) => id === channel_id) ?? phones[0]
+  const account = channel?.phone_messaging_business_account_id
+  const templates = (await call("templates")).data
+    .filter((one) => one.status === "APPROVED" && one.phone_messaging_business_account_id === account)
+  if (templates.length === 0) throw new Error("The channel has no approved templates.")
+  let [template] = templates
+  const fields = (show) =>
+    html`
+    ${
+      channel_id === undefined ?
+        html`${channelField(phones)}
+      <label>Phone number<input name="phone" type="tel" required placeholder="+49 151 12345678" autocomplete="off"></label>` :
+        ""
+    }
+    ${
+      templateFields(templates, template, (id) => {
+        template = templates.find((one) => one.id === id)
+        show()
+      })
+    }`
+  dialog(
+    channel_id === undefined ? "New conversation" : "Send a template",
+    "Send",
+    fields,
+    (valueOf) =>
+      onSend(choiceOf(template, (part, name) => valueOf(`${part}.${name}`)), filled(template, valueOf), valueOf)
+  )
+})
+
+export const startDialog = () =>
+  templateDialog({
+    onSend: (template, _, valueOf) =>
+      call("start", { channel_id: valueOf("channel_id"), phone: valueOf("phone"), template })
+  })
