@@ -170,13 +170,13 @@ class EdgeServer extends Server {
 
   /** Rejects bytes that are not a request. */
   private rejectUnparsed(error: NodeJS.ErrnoException, connection: Connection): void {
-    const { current, isAnswering, isBusy, last, socket, waiting } = connection
+    const { current, isResponding, isBusy, last, socket, waiting } = connection
     if (last !== null) return
     if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy()
     // The rest of the next request has not been read, because this one is in progress.
     if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && isBusy) return
     // The error is in the body of this request.
-    if (current !== null && !isBusy && isAnswering) return void socket.destroy()
+    if (current !== null && !isBusy && isResponding) return void socket.destroy()
     if (waiting.at(-1)?.request.complete === false) waiting.pop()
     this.rejectRest(Rejections.rejectionOf(error), connection, Rejections.idOf(null))
   }

@@ -1,4 +1,4 @@
-/** The composition root: the only file that names every adapter. */
+/** The composition root: combines storage, API, and core. `Providers.ts` names the providers. */
 import * as Http from "@messaging-crm/adapter-http"
 import * as Docs from "@messaging-crm/adapter-http/Docs"
 import * as Downloads from "@messaging-crm/adapter-http/Downloads"
@@ -65,11 +65,11 @@ const compression = HttpMiddleware.compression({
 })
 
 /** Compresses JSON for clients that accept it. Static pages are stored compressed, and files stay as they are. */
-const compressed = <E, R>(answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) => {
-  const negotiated = compression(answer)
+const compressed = <E, R>(respond: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) => {
+  const negotiated = compression(respond)
   return Effect.flatMap(
     HttpServerRequest.HttpServerRequest,
-    ({ headers }) => headers["accept-encoding"] === undefined ? answer : negotiated
+    ({ headers }) => headers["accept-encoding"] === undefined ? respond : negotiated
   )
 }
 
@@ -78,7 +78,7 @@ export interface Additions {
   readonly home: string
   readonly routes: Layer.Layer<never, never, HttpRouter.HttpRouter>
   readonly middleware: <E, R>(
-    answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+    respond: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest>
 }
 
@@ -102,7 +102,7 @@ export const api = (
       routerConfig: Http.routerConfig,
       disableLogger: true,
       disableListenLog: true,
-      middleware: (answer) => compressed(middleware === undefined ? answer : middleware(answer))
+      middleware: (respond) => compressed(middleware === undefined ? respond : middleware(respond))
     }
   ).pipe(Layer.provide([Http.tracing, RequestContext.layer]))
 

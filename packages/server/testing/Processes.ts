@@ -202,7 +202,7 @@ export const cluster = Effect.fnUntraced(
     const database_url = yield* Databases.migrated
     const network_port = yield* freePort
     const network_url = `http://127.0.0.1:${network_port}`
-    const common: Environment = {
+    const shared: Environment = {
       DATABASE_URL: database_url,
       SECRET_KEY: Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64"),
       HOST: "127.0.0.1",
@@ -212,11 +212,11 @@ export const cluster = Effect.fnUntraced(
       Array.from({ length: options.servers }),
       () => Effect.map(freePort, (port): Server => ({ port, url: `http://127.0.0.1:${port}` }))
     )
-    const acme = yield* organization(common)
+    const acme = yield* organization(shared)
     const provider: Environment = isCloud
       ? cloudSettings(network_url, acme.channel_id)
       : { PROVIDER: "mock", PROVIDER_URL: network_url }
-    const environment = { ...provider, ...common }
+    const environment = { ...provider, ...shared }
     yield* isCloud ? startGraph(network_port, servers) : startMock(network_port, servers, environment)
     const template_id = isCloud ? "920070352646140" : "acme.order_ready"
     const accepted_url = `${network_url}${isCloud ? "/fake/accepted" : "/accepted"}`

@@ -42,7 +42,7 @@ export class Connection {
   }
 
   /** Whether part of a response was sent, so that nothing else can be written. */
-  get isAnswering(): boolean {
+  get isResponding(): boolean {
     return this.current?.response.headersSent === true
   }
 

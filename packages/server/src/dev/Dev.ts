@@ -145,16 +145,18 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   const storage = options.storage === "memory" ? inMemory : yield* embedded(options.data_dir)
   const { address, socket } = yield* listenOn(host, port)
   const { isSimulated, name, network, provider } = yield* providerAt(address)
-  const console = yield* consoleOn(host)
-  const home = console === noConsole || !options.demo ? "/docs" : "/console"
+  const devConsole = yield* consoleOn(host)
+  const home = devConsole === noConsole || !options.demo ? "/docs" : "/console"
   const exampleIds = yield* Deferred.make<Effect.Success<ReturnType<typeof Demo.exampleIds>>>()
   const service = Layer.mergeAll(
-    Layers.api(storage.isReady, provider, { ...console, home }),
+    Layers.api(storage.isReady, provider, { ...devConsole, home }),
     Layers.worker,
     provider.background,
     Layers.metrics(host)
   ).pipe(
-    Layer.provideMerge(Layers.crm(console.storage(storage.ports), { outbound: console.outbound(provider.outbound) })),
+    Layer.provideMerge(
+      Layers.crm(devConsole.storage(storage.ports), { outbound: devConsole.outbound(provider.outbound) })
+    ),
     Layer.provide([socket, Layers.tuning, keys, storage.clock, yield* features(exampleIds)])
   )
   const running = yield* Layer.build(service)
@@ -162,7 +164,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
     Effect.provideContext(running),
     Effect.provide(storage.clock)
   )
-  const console_url = yield* Effect.provideContext(console.start({ address, isSimulated, ...seeded }), running)
+  const console_url = yield* Effect.provideContext(devConsole.start({ address, isSimulated, ...seeded }), running)
   yield* Deferred.complete(exampleIds, Effect.provideContext(Demo.exampleIds(seeded), running))
   const ready = {
     base_url: `${address}/v1`,
