@@ -18,7 +18,7 @@ import { FileBytes, type FileStream, type FileUnavailable, inSlices, slice_bytes
 
 // ---------------------------------------------------------------- data
 
-export { FileAbsent, type FileStream, FileUnavailable, slice_bytes } from "./MediaBytes.ts"
+export { FileAbsent, FileBytes, type FileStream, FileUnavailable, slice_bytes } from "./MediaBytes.ts"
 
 export const MediaKind = Schema.Literals(["image", "video", "audio", "document", "sticker"])
 export type MediaKind = typeof MediaKind.Type
