@@ -20,7 +20,7 @@ const activities = Arbitrary.array(
   { minLength: 1, maxLength: 6 }
 )
 
-export const touches = (it: It, { runs }: Options) => {
+const sequences = (it: It, { runs }: Options) => {
   it.effect.prop(
     "ends in the same conversation and contact in any order of activities",
     { activities },
@@ -94,7 +94,9 @@ export const touches = (it: It, { runs }: Options) => {
       })
       assert.strictEqual((yield* conversationOf(ours, on)).last_activity_preview, "9")
     }))
+}
 
+const combinations = (it: It) => {
   it.effect("applies an update and an activity of one row", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -181,4 +183,9 @@ export const touches = (it: It, { runs }: Options) => {
         last_inbound_at: after(-4)
       })
     }))
+}
+
+export const touches = (it: It, options: Options) => {
+  sequences(it, options)
+  combinations(it)
 }

@@ -15,7 +15,7 @@ import * as Fixtures from "../Fixtures.ts"
 import { after, type It, outcome } from "../Fixtures.ts"
 import { contactOf, conversationOf, newTag, oneCommitted, tagNames } from "./Fixtures.ts"
 
-export const keys = (it: It) => {
+const takenKeys = (it: It) => {
   it.effect("rejects a key that another row has", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -101,7 +101,9 @@ export const keys = (it: It) => {
         "committed"
       )
     }))
+}
 
+const identityNames = (it: It) => {
   it.effect("rejects the identity of a person whose name appeared meanwhile", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
@@ -172,4 +174,9 @@ export const keys = (it: It) => {
       assert.strictEqual(yield* outcome(ours, IdentityNetworkIdRows.insert(name)), "committed")
       assert.deepStrictEqual(yield* known, ["former", "now"])
     }))
+}
+
+export const keys = (it: It) => {
+  takenKeys(it)
+  identityNames(it)
 }

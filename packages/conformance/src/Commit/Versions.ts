@@ -90,7 +90,7 @@ export const wholeOrNothing = (it: It) => {
     }))
 }
 
-export const versions = (it: It, { runs }: Options) => {
+const updates = (it: It, { runs }: Options) => {
   it.effect.prop("sets the given columns and no others, and moves the version", {
     company: hardText({ min: 1, max: 50 }),
     value: hardText({ min: 1, max: 50 })
@@ -131,7 +131,9 @@ export const versions = (it: It, { runs }: Options) => {
       assert.strictEqual(yield* outcome(ours, OrganizationRows.update(row, {})), "Conflict")
       assert.strictEqual(yield* outcome(ours, OrganizationRows.expect({ ...row, version: 2 })), "committed")
     }))
+}
 
+const conflicts = (it: It) => {
   it.effect("rejects a row that is at another version, vanished or never was", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -215,7 +217,9 @@ export const versions = (it: It, { runs }: Options) => {
       assert.lengthOf(yield* tagNames(ours), 1)
       assert.strictEqual((yield* contactOf(ours, on)).version, 2)
     }))
+}
 
+const restrictions = (it: It) => {
   it.effect("never moves a contact's updated_at backwards", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -237,4 +241,10 @@ export const versions = (it: It, { runs }: Options) => {
       assert.isTrue(Exit.hasDies(yield* Effect.exit(Fixtures.commit(ours, ...twice))))
       assert.deepInclude(yield* contactOf(ours, { contact_id: id }), { city: null, company: null, version: 1 })
     }))
+}
+
+export const versions = (it: It, options: Options) => {
+  updates(it, options)
+  conflicts(it)
+  restrictions(it)
 }

@@ -2,20 +2,12 @@
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { DateTime, Effect } from "effect"
-import type { Command } from "./Commands.ts"
 import * as Conversations from "./Conversations.ts"
 import * as Messages from "./Messages.ts"
-import { agree, agreeOnLists, choose, notTheirs, type Requirements, type Scene, unknownId } from "./Scene.ts"
+import type { Perform } from "./Performing.ts"
+import { agree, agreeOnLists, choose, notTheirs, unknownId } from "./Scene.ts"
 import * as Sends from "./Sends.ts"
 import { type Moment, ok, rejected } from "./State.ts"
-
-/** How each command runs on the service and on the model. */
-export type Perform = {
-  readonly [K in Command["do"]]: (
-    scene: Scene,
-    command: Command<K>
-  ) => Effect.Effect<void, never, Requirements>
-}
 
 /** A time in the future counts as now. */
 const known = ({ now }: Moment, at: DateTime.Utc) => DateTime.min(at, now)

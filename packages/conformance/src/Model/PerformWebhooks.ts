@@ -5,7 +5,7 @@ import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplay
 import { CreateWebhook, UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect } from "effect"
 import * as Events from "./Events.ts"
-import type { Perform } from "./PerformInbound.ts"
+import type { Perform } from "./Performing.ts"
 import { agree, agreeOnEvents, choose } from "./Scene.ts"
 
 type Administers =

@@ -20,7 +20,7 @@ import { Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
-import { type DateTime, Effect, Schema } from "effect"
+import { DateTime, Effect, Schema } from "effect"
 import { ScriptedEndpoints } from "../Endpoints.ts"
 import { greeting, type ScriptedProvider } from "../Provider.ts"
 import type { Choice } from "./Commands.ts"
@@ -214,6 +214,9 @@ export const choose = <A extends { readonly id: Name | string }>(
 
 /** Chooses a row of ours instead of theirs: a provider reports to the organization that owns the row, so theirs would not come to us. */
 export const notTheirs = ({ index, whose }: Choice): Choice => ({ index, whose: whose === "theirs" ? "ours" : whose })
+
+export const secondsAgo = ({ at }: Scene, seconds: number | null) =>
+  seconds === null ? null : DateTime.subtract(at.now, { seconds })
 
 export const chooseMember = (scene: Scene, choice: Choice | null) =>
   choice === null ? null : MemberId.make(choose(scene, choice, ({ members }) => members).id)

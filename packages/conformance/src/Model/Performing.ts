@@ -1,0 +1,11 @@
+/** How each command runs on the service and on the model. */
+import type { Effect } from "effect"
+import type { Command } from "./Commands.ts"
+import type { Requirements, Scene } from "./Scene.ts"
+
+export type Perform = {
+  readonly [K in Command["do"]]: (
+    scene: Scene,
+    command: Command<K>
+  ) => Effect.Effect<void, never, Requirements>
+}
