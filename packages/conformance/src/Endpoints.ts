@@ -1,5 +1,9 @@
-import type { WebhookRequest } from "@messaging-crm/core/WebhookTransport"
-import { type WebhookRequestFailed, type WebhookResponse, WebhookTransport } from "@messaging-crm/core/WebhookTransport"
+import {
+  type WebhookRequest,
+  type WebhookRequestFailed,
+  type WebhookResponse,
+  WebhookTransport
+} from "@messaging-crm/core/WebhookTransport"
 import { Context, Effect, Layer, Ref } from "effect"
 
 export type Outcome = Effect.Effect<WebhookResponse, WebhookRequestFailed>

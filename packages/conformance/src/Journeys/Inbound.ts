@@ -21,9 +21,7 @@ const recently = Effect.gen(function*() {
   return (milliseconds: number) => DateTime.add(start, { milliseconds })
 })
 
-const all_conversations = { cursor: null, page_size: 100 }
-
-const everyone = { cursor: null, page_size: 100 }
+const firstPage = { cursor: null, page_size: 100 }
 
 const messages = (it: It) => {
   it.effect("waits for its message for 30 days, and is then removed", () =>
@@ -174,7 +172,7 @@ const people = (it: It) => {
       const of = { event: "message_received", channel_id: channel.id, type: "text", text: "Hi", media: null } as const
       const sent_at = yield* DateTime.now
       yield* Inbound.use((inbound) => inbound.receive({ ...of, provider_message_id: "m1", from, sent_at }))
-      const { data } = yield* Contacts.use((contacts) => contacts.list(everyone)).pipe(as)
+      const { data } = yield* Contacts.use((contacts) => contacts.list(firstPage)).pipe(as)
       const [contact] = data
       assert.deepStrictEqual([contact?.primary_phone, contact?.identities[0]?.external_id], [null, from.external_id])
     }))
@@ -192,7 +190,7 @@ const people = (it: It) => {
           })
         )
       const found = (query: string) =>
-        Effect.map(Contacts.use(({ list }) => list({ ...everyone, query })), ({ data }) => data.length).pipe(as)
+        Effect.map(Contacts.use(({ list }) => list({ ...firstPage, query })), ({ data }) => data.length).pipe(as)
       yield* written("m1", "Hello")
       assert.strictEqual(yield* found("kIM"), 1)
       yield* names("Soyan Ödegaard", "soyan.o")
@@ -245,7 +243,7 @@ const changes = (it: It) => {
       assert.strictEqual((yield* address).contact.external_id, third)
       yield* says(third, [b3 ?? ""])
       yield* says(b3 ?? "", [])
-      const contact = yield* Contacts.use((contacts) => contacts.list({ ...everyone, query: number })).pipe(as)
+      const contact = yield* Contacts.use((contacts) => contacts.list({ ...firstPage, query: number })).pipe(as)
       assert.deepStrictEqual(contact.data.map(({ primary_phone }) => primary_phone), [third])
       // The new number is unknown, so messages to the person use the user ID.
       yield* change([third], [b3 ?? ""])
@@ -320,7 +318,7 @@ const businessMessages = (it: It) => {
         yield* TestClock.adjust("1 minutes")
       }
       const store = yield* MessageStore
-      const conversation = (yield* Conversations.use(({ list }) => list(all_conversations)).pipe(as)).data[0]
+      const conversation = (yield* Conversations.use(({ list }) => list(firstPage)).pipe(as)).data[0]
       if (conversation === undefined) return assert.fail("There is no conversation.")
       const counts = Effect.gen(function*() {
         const count = { sent: 0, delivered: 0, read: 0, failed: 0, received: 0 }

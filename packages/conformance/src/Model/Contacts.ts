@@ -151,9 +151,9 @@ export const updateContact = (
   const objected = objection(organization, input)
   if (objected !== null) return objected
   if (contact === undefined) return rejected("ContactNotFound")
-  const is_empty = Object.keys(input.plain).length === 0 && input.custom_values === undefined &&
+  const isEmpty = Object.keys(input.plain).length === 0 && input.custom_values === undefined &&
     input.tags === undefined
-  if (is_empty) return ok(showContact(contact))
+  if (isEmpty) return ok(showContact(contact))
   edit(organization, contact, () => setFields(organization, contact, input))
   contact.updated_at = at.now
   return ok(showContact(contact))

@@ -41,11 +41,11 @@ const findOrCreate = (
     })
     return known
   }
-  const is_number = channel.type === "phone_messaging"
-  const sharing = organization.contacts.filter(({ plain }) => is_number && plain["primary_phone"] === external_id)
+  const isNumber = channel.type === "phone_messaging"
+  const sharing = organization.contacts.filter(({ plain }) => isNumber && plain["primary_phone"] === external_id)
   const [shared] = newestFirst(sharing, ({ updated_at }) => updated_at)
   const contact = shared ?? newContact(at, organization)
-  if (is_number) contact.plain = { ...contact.plain, primary_phone: external_id }
+  if (isNumber) contact.plain = { ...contact.plain, primary_phone: external_id }
   const identity: Identity = { id: at.name(), channel_type: channel.type, external_id, display_name }
   const add = () => contact.identities.push(identity)
   if (shared === undefined) add()
@@ -66,13 +66,13 @@ export const changeIdentity = (
   const other = whoIs(organization, channel, now.external_id)
   if (who === undefined || (other !== undefined && other.identity !== who.identity)) return ok(undefined)
   const { contact, identity } = who
-  const is_renamed = now.display_name !== null && now.display_name !== identity.display_name
-  if (former === now.external_id && !is_renamed) return ok(undefined)
+  const isRenamed = now.display_name !== null && now.display_name !== identity.display_name
+  if (former === now.external_id && !isRenamed) return ok(undefined)
   edit(organization, contact, () => {
     identity.external_id = now.external_id
     identity.display_name = now.display_name ?? identity.display_name
-    const had_number = channel.type === "phone_messaging" && contact.plain["primary_phone"] === former
-    if (had_number) contact.plain = { ...contact.plain, primary_phone: now.external_id }
+    const hadNumber = channel.type === "phone_messaging" && contact.plain["primary_phone"] === former
+    if (hadNumber) contact.plain = { ...contact.plain, primary_phone: now.external_id }
   })
   contact.updated_at = at.now
   return ok(undefined)

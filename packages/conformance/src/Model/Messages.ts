@@ -168,14 +168,14 @@ export const revise = (
   revisions.push(revision)
   const [after, now] = [showMessage(message), previewOf(message)]
   const { conversation, created_at } = message
-  const is_last = now !== preview && DateTime.Equivalence(conversation.last_activity_at, created_at)
+  const isLast = now !== preview && DateTime.Equivalence(conversation.last_activity_at, created_at)
   const { last } = conversation.contact
-  if (is_last) conversation.preview = now
-  if (is_last && last !== null && DateTime.Equivalence(last.at, created_at)) {
+  if (isLast) conversation.preview = now
+  if (isLast && last !== null && DateTime.Equivalence(last.at, created_at)) {
     conversation.contact.last = { at: last.at, preview: now, conversation }
   }
-  const has_changed = after.edited_at !== before.edited_at || after.deleted_at !== before.deleted_at
-  if (has_changed && before.deleted_at === null) {
+  const hasChanged = after.edited_at !== before.edited_at || after.deleted_at !== before.deleted_at
+  if (hasChanged && before.deleted_at === null) {
     const { status } = revision
     raise(organization, "message.updated", { conversation_id: conversation.id, message_id: message.id, status })
   }

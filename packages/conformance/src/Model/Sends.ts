@@ -78,8 +78,9 @@ export const sendText = (
 ): Outcome => {
   if (conversation === undefined) return rejected("ConversationNotFound")
   const { last_inbound_at } = conversation
-  const is_open = last_inbound_at !== null && DateTime.isLessThan(at.now, DateTime.add(last_inbound_at, { hours: 24 }))
-  return is_open ? queue(at, organization, conversation, { type: "text", text }) : rejected("ReplyWindowClosed")
+  const isWindowOpen = last_inbound_at !== null &&
+    DateTime.isLessThan(at.now, DateTime.add(last_inbound_at, { hours: 24 }))
+  return isWindowOpen ? queue(at, organization, conversation, { type: "text", text }) : rejected("ReplyWindowClosed")
 }
 
 const complete = (at: Moment, organization: Organization, send: Send) => {
@@ -178,8 +179,8 @@ export const attempt = (at: Moment, organization: Organization, send: Send) => {
 /** A send fails when its outcome is still unknown after 15 minutes. */
 export const expireOutcome = ({ now }: Moment, organization: Organization) => {
   for (const send of organization.sends) {
-    const is_over = send.status === "unknown" && DateTime.isLessThanOrEqualTo(send.due_at, now)
-    if (is_over) fail(organization, send, "outcome_unknown")
+    const isOver = send.status === "unknown" && DateTime.isLessThanOrEqualTo(send.due_at, now)
+    if (isOver) fail(organization, send, "outcome_unknown")
   }
 }
 
