@@ -14,7 +14,7 @@ import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Arguments from "./Arguments.ts"
 import { Crowd } from "./Fixtures.ts"
-import * as OperationCosts from "./OperationCosts.ts"
+import * as OperationCosts from "./growth/OperationCosts.ts"
 import * as Service from "./Service.ts"
 
 const given = process.argv.slice(2).map((text) => Arguments.positive("contacts", text))

@@ -10,10 +10,10 @@ import { WorkSignal } from "@messaging-crm/core/WorkQueue"
 import type { DateTime } from "effect"
 import { Duration, Effect, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { Crowd } from "./Fixtures.ts"
+import { Crowd } from "../Fixtures.ts"
+import { percentile } from "../Percentiles.ts"
+import * as ProcessorTime from "../ProcessorTime.ts"
 import { type Case, cases, member, page_1, page_size, type Services, type Size, thread } from "./OperationCases.ts"
-import { percentile } from "./Percentiles.ts"
-import * as ProcessorTime from "./ProcessorTime.ts"
 
 const from = (row: { readonly at: DateTime.Utc; readonly id: string } | undefined): PageRequest | null =>
   row === undefined ? null : { after: { at: row.at, id: row.id }, size: page_1.size }

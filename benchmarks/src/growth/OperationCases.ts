@@ -19,7 +19,7 @@ import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import type { Effect } from "effect"
 import { DateTime } from "effect"
 import type { SqlClient } from "effect/sql"
-import { Crowd } from "./Fixtures.ts"
+import { Crowd } from "../Fixtures.ts"
 
 /** The facts of a database that the cases need. */
 export interface Size {
@@ -147,8 +147,8 @@ export const cases: Readonly<Record<string, Case>> = {
   "filters: a tag of 1/20, a channel of 1/12": contacts({ ...tag(1), channel: "photo_social" }),
   "filters: a tag of the oldest, a channel of 1/12": contacts({ ...tag(3), channel: "photo_social" }),
   "filters: a text of 1/100, a tag of 1/20": contacts({ search_terms: ["berba"], ...tag(1) }),
-  "text of nobody": text("nobody has this"),
-  "text of nobody, a number": text("4915112345678"),
+  "text without a match": text("nobody has this"),
+  "number without a match": text("4915112345678"),
   "text of everybody": text("49"),
   "text of 1/10": text("gmbh"),
   "text of 1/100": text("berba"),
@@ -157,10 +157,10 @@ export const cases: Readonly<Record<string, Case>> = {
   "text of another organization": text("elsewhere"),
   "text of one character, common": text("a"),
   "text of one character, of 1/10,000": text("漢"),
-  "text of one character, of nobody": text("ß"),
+  "text of one character, without a match": text("ß"),
   "text of two characters, common": text("an"),
   "text of two characters, of 1/10,000": text("qx"),
-  "text of two characters, of nobody": text("q9"),
+  "text of two characters, without a match": text("q9"),
   "a part of a number": text("+49 151 1", "491511"),
   // Writes come last: they make contacts the most recent ones.
   "update a contact's city": (size, run) =>
