@@ -2,23 +2,21 @@
  * Attacks a server, and measures another organization during the attacks: `npm run bench:attacks`. `-- 60` attacks for
  * another number of seconds each, `-- --quick` for 5 seconds, and `-- 30 "slow readers"` runs the named attacks only.
  *
- * The other organization reads and writes over a persistent connection, and reads over a new
- * one each time. Its p99 must stay below 500 ms. The server's memory must not exceed its
- * peak without attacks by more than 100 MiB, or 150 MiB for a server that has not prepared its pages. Afterward every socket must be released. Attacks come from a separate
- * process, to 127.0.0.1 only. Prints a table, and exits with 1 if a bound is exceeded.
+ * The other organization reads and writes over a persistent connection, and reads over a new one each time. Its p99 must
+ * stay below 500 ms. The server's memory must not exceed its peak without attacks by more than 100 MiB, or 150 MiB for a
+ * server that has not prepared its pages. Afterward every socket must be released. Attacks come from a separate process, to
+ * 127.0.0.1 only. Prints a table, and exits with 1 if a bound is exceeded.
  */
-import { Clock, Effect, Schedule } from "effect"
+import { Effect, Schedule } from "effect"
 import { readdirSync } from "node:fs"
-import { Agent, request } from "node:http"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import * as Arguments from "./Arguments.ts"
 import * as Attacks from "./attacks/Attacks.ts"
+import * as OtherOrganization from "./attacks/OtherOrganization.ts"
 import * as Preparation from "./attacks/Preparation.ts"
 import { Processes } from "./Fixtures.ts"
 import * as Limits from "./Limits.ts"
-import { memoryOf } from "./Memory.ts"
-import { percentile } from "./Percentiles.ts"
 import * as Service from "./Service.ts"
 
 const { positionals, values: { quick } } = parseArgs({
@@ -33,65 +31,6 @@ const attacker = fileURLToPath(new URL("./attacks/attackerProcess.ts", import.me
 
 const filesOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
 
-const kept = new Agent({ keepAlive: true, maxSockets: 1 })
-
-/** Sends a request and returns how long its response took, or the time limit without one. */
-const timed = (
-  url: string,
-  options: { readonly method?: string; readonly agent?: Agent; readonly key: string; readonly body?: string }
-) =>
-  Effect.callback<{ readonly elapsed_ms: number; readonly status: number }>((resume) => {
-    const begun = performance.now()
-    const done = (status: number) => resume(Effect.succeed({ elapsed_ms: performance.now() - begun, status }))
-    const { agent, body = "", key, method = "GET" } = options
-    const headers = {
-      authorization: `Bearer ${key}`,
-      ...(method === "GET"
-        ? {}
-        : { "content-type": "application/json", "idempotency-key": globalThis.crypto.randomUUID() })
-    }
-    const sent = request(url, { method, headers, agent: agent ?? false, timeout: 10_000 }, (response) => {
-      response.resume().once("end", () => done(response.statusCode ?? 0))
-    })
-    sent.once("timeout", () => sent.destroy(new Error("late")))
-    sent.once("error", () => done(0))
-    sent.end(body)
-  })
-
-interface Measured {
-  readonly requests: number
-  readonly failed: number
-  readonly p50_ms: number
-  readonly p99_ms: number
-  readonly memory_mib: number
-}
-
-/** Lets the other organization send requests for the set time, and measures them. */
-const measureOther = Effect.fnUntraced(function*(server: Processes.Server, key: string, pid: number) {
-  const responses: Array<{ readonly elapsed_ms: number; readonly status: number }> = []
-  let memory_mib = 0
-  const until = (yield* Clock.currentTimeMillis) + seconds * 1000
-  const loop = (act: () => Effect.Effect<{ readonly elapsed_ms: number; readonly status: number }>) =>
-    Effect.gen(function*() {
-      while ((yield* Clock.currentTimeMillis) < until) {
-        responses.push(yield* act())
-        memory_mib = Math.max(memory_mib, memoryOf(pid))
-        yield* Effect.sleep("10 millis")
-      }
-    })
-  const url = `${server.url}/v1`
-  yield* Effect.all([
-    loop(() => timed(`${url}/contacts`, { key, agent: kept })),
-    loop(() => timed(`${url}/contacts`, { key })),
-    loop(() => timed(`${url}/contacts`, { key, method: "POST", body: "{\"first_name\":\"Kim\"}", agent: kept }))
-  ], { concurrency: "unbounded" })
-  const times = responses.map(({ elapsed_ms }) => elapsed_ms)
-  const at = (share: number) => Math.round(percentile(times, share))
-  const failed = responses.filter(({ status }) => status === 0 || status >= 400).length
-  const measured: Measured = { requests: times.length, failed, p50_ms: at(0.5), p99_ms: at(0.99), memory_mib }
-  return measured
-})
-
 /** Runs one attack while the other organization sends requests. */
 const attacked = (
   cluster: Service.Cluster,
@@ -103,7 +42,7 @@ const attacked = (
     const { child } = yield* Processes.start(attacker, [name, cluster.server.url, cluster.acme.key, link], {})
     const line = yield* Service.firstLine(child)
     if (name === "hostile endpoints") yield* Effect.forkScoped(Preparation.provoke(cluster, line))
-    return yield* measureOther(cluster.server, other.key, pid)
+    return yield* OtherOrganization.measure(cluster.server, other.key, { pid, seconds })
   }, Effect.scoped)
 
 /** Waits until the server has as few files open as before, for 90 s at most. */
@@ -125,7 +64,7 @@ const attackAll = Effect.fnUntraced(function*(kind: Attacks.Kind) {
   const other = yield* Processes.organization(cluster.environment)
   const link = kind === "mock" ? yield* Preparation.linkOf(cluster) : "/"
   if (kind !== "cold") yield* Preparation.warm(server)
-  const rest = yield* measureOther(server, other.key, pid)
+  const rest = yield* OtherOrganization.measure(server, other.key, { pid, seconds })
   const rows = yield* Effect.forEach(chosenOf(kind), (name) =>
     Effect.gen(function*() {
       const files = filesOf(pid)

@@ -11,10 +11,10 @@ export const attacks = {
     "expensive searches",
     "hostile endpoints",
     "pipelined probes",
-    "pipelined strangers"
+    "pipelined unknown keys"
   ],
   /** A server with the provider of the Graph API. */
-  cloud: ["signed by nobody"],
+  cloud: ["invalid signatures"],
   /** A server that has not prepared the docs page yet, so that its memory grows by that page too. */
   cold: ["pipelined pages"]
 } as const

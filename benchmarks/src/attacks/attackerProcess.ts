@@ -62,7 +62,7 @@ const start: Readonly<Record<Attacks.Attack, () => Promise<string | void> | void
           "x-mock-signature": number % 2 === 0 ? "" : `${"0".repeat(64)}.${"0".repeat(64)}`
         }
       }, body)),
-  "signed by nobody": () =>
+  "invalid signatures": () =>
     concurrently(20, () =>
       send({
         method: "POST",
@@ -109,7 +109,7 @@ const start: Readonly<Record<Attacks.Attack, () => Promise<string | void> | void
     const probe = ["GET /health/live HTTP/1.1", host, "", ""].join("\r\n")
     sockets(200, () => probe.repeat(1000), (socket) => void socket.resume())
   },
-  "pipelined strangers": () => {
+  "pipelined unknown keys": () => {
     const read = ["GET /v1/contacts HTTP/1.1", host, `Authorization: Bearer svc_live_${"0".repeat(43)}`, "", ""]
     sockets(500, () => read.join("\r\n").repeat(1000), (socket) => void socket.resume())
   },
