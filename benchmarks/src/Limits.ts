@@ -64,3 +64,8 @@ export const areUpsertsWithin = (
 ): boolean =>
   updates_per_upsert < updates_per_upsert_max &&
   groups.every(([{ contacts, people }, expected]) => contacts === expected && people === expected)
+
+export const fairness = { arrival_ms: 5000 } as const
+
+/** Returns whether a delivery arrived in time during the slow deliveries of another organization. */
+export const isDeliveryWithin = (delay_ms: number): boolean => delay_ms <= fairness.arrival_ms

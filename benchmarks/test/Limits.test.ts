@@ -59,3 +59,7 @@ it("upserts are within their limits if they are fast, and each person has one co
     assert.strictEqual(Limits.areUpsertsWithin(updates, groups), expected)
   }
 })
+
+it("a delivery is within its limit if it arrives within 5 seconds", () => {
+  assert.deepStrictEqual([0, 5000, 5000.1, NaN].map(Limits.isDeliveryWithin), [true, true, false, false])
+})
