@@ -1,6 +1,6 @@
 /**
- * Imports a CSV file of 100,000 contacts twice with the command: `node benchmarks/src/contactsImport.ts`.
- * An argument sets another number of lines.
+ * Imports a CSV file of 100,000 contacts twice with the command: `npm run bench:import`.
+ * `-- 1000` sets another number of lines.
  *
  * Prints one JSON document: for each run the output of the command, its duration, and
  * the peak memory of its process, and whether the second run changed a row of the
