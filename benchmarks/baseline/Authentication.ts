@@ -23,7 +23,7 @@ const usable = `
   k.digest = $1 AND k.revoked_at IS NULL AND k.expires_at > now() AND m.removed_at IS NULL AND m.role IN ('owner', 'admin')
 `
 
-const answer =
+const columns =
   `k.organization_id, k.member_id, $2 = ANY (k.scopes), w.used, extract(epoch FROM w.opened_at)::integer + 60`
 
 /** Checks the key and counts the request in one statement. No row: the key does not work, or its window is not there. */
@@ -36,7 +36,7 @@ const count = {
     FROM api_keys k
     JOIN members m ON m.id = k.member_id
     WHERE w.key_id = k.id AND ${usable}
-    RETURNING ${answer}`
+    RETURNING ${columns}`
 }
 
 /** The same for a key without a window: a new one, or after a crash, which empties unlogged tables. */
@@ -49,7 +49,7 @@ const open = {
       ON CONFLICT (key_id) DO UPDATE SET used = w.used + 1
       RETURNING *
     )
-    SELECT ${answer} FROM k, w`
+    SELECT ${columns} FROM k, w`
 }
 
 const bearer = /^Bearer (svc_live_[A-Za-z0-9_-]{43})$/

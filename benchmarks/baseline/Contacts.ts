@@ -18,7 +18,7 @@ export const stages = [
 
 const { plain, plainOrNull, text, textOrNull } = Schemas
 
-const Contact = Schemas.answer({
+const Contact = Schemas.closedObject({
   id: plain,
   first_name: textOrNull,
   last_name: textOrNull,
@@ -42,7 +42,7 @@ const Contact = Schemas.answer({
   custom_values: { type: "object", additionalProperties: text },
   identities: {
     type: "array",
-    items: Schemas.answer({
+    items: Schemas.closedObject({
       id: plain,
       channel_type: plain,
       external_id: text,
@@ -50,7 +50,7 @@ const Contact = Schemas.answer({
       username: textOrNull
     })
   },
-  tags: { type: "array", items: Schemas.answer({ id: plain, name: text, color: plain }) },
+  tags: { type: "array", items: Schemas.closedObject({ id: plain, name: text, color: plain }) },
   last_activity_at: plainOrNull,
   last_activity_preview: textOrNull,
   last_conversation_id: plainOrNull,

@@ -54,8 +54,8 @@ const rejectedOf = (error: FastifyError | Rejected): Rejected => {
   }
 }
 
-/** Answers a request that failed. */
-export const answer = (error: FastifyError | Rejected, request: FastifyRequest, reply: FastifyReply): void => {
+/** Responds to a request that failed. */
+export const sendError = (error: FastifyError | Rejected, request: FastifyRequest, reply: FastifyReply): void => {
   const { code, headers, message, param, status } = rejectedOf(error)
   void reply.code(status).headers(headers).header("x-request-id", request.id)
     .send({ error: { code, message, param, request_id: request.id } })

@@ -10,7 +10,7 @@ import * as Schemas from "./Schemas.ts"
 
 const { plain, plainOrNull, text, textOrNull } = Schemas
 
-const Media = Schemas.answer({
+const Media = Schemas.closedObject({
   kind: plain,
   mime_type: textOrNull,
   filename: textOrNull,
@@ -19,13 +19,13 @@ const Media = Schemas.answer({
   url: text
 })
 
-const Message = Schemas.answer({
+const Message = Schemas.closedObject({
   id: plain,
   conversation_id: plain,
   direction: plain,
   type: plain,
   text: textOrNull,
-  sender: Schemas.answer({ type: plain, name: textOrNull }),
+  sender: Schemas.closedObject({ type: plain, name: textOrNull }),
   status: plain,
   media: { ...Media, nullable: true },
   details: { type: "object", nullable: true, additionalProperties: true },

@@ -12,7 +12,7 @@ export const uuid = {
 } as const
 
 /** An object with exactly these properties. */
-export const answer = (properties: Readonly<Record<string, unknown>>) => ({
+export const closedObject = (properties: Readonly<Record<string, unknown>>) => ({
   type: "object",
   properties,
   required: Object.keys(properties),
@@ -27,9 +27,9 @@ export const request = (properties: Readonly<Record<string, unknown>>, required:
   additionalProperties: false
 })
 
-export const data = (item: unknown) => answer({ data: item })
+export const data = (item: unknown) => closedObject({ data: item })
 
-export const page = (item: unknown) => answer({ data: { type: "array", items: item }, next_cursor: textOrNull })
+export const page = (item: unknown) => closedObject({ data: { type: "array", items: item }, next_cursor: textOrNull })
 
 export const page_size = { type: "string", pattern: "^([1-9][0-9]?|100)$" } as const
 export const cursor = { type: "string", minLength: 1, maxLength: 2048 } as const

@@ -30,7 +30,7 @@ const app = fastify({
   },
   ajv: { customOptions: { coerceTypes: false, removeAdditional: false } }
 })
-app.setErrorHandler(Errors.answer)
+app.setErrorHandler(Errors.sendError)
 app.setNotFoundHandler(() => {
   throw Errors.notFound("path")
 })

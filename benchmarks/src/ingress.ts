@@ -75,14 +75,14 @@ const load = (url: string, posts: ReadonlyArray<Post>) =>
   Effect.promise(() =>
     new Promise<ReadonlyArray<{ readonly status: number; readonly elapsed_ms: number }>>((resolve) => {
       const results: Array<{ readonly status: number; readonly elapsed_ms: number }> = []
-      const began = performance.now()
+      const begun = performance.now()
       let next = 0
       const timer = setInterval(() => {
-        const due = Math.min(posts.length, Math.floor((performance.now() - began) / 1000 * posts_per_second))
+        const due = Math.min(posts.length, Math.floor((performance.now() - begun) / 1000 * posts_per_second))
         for (; next < due; next++) {
           const post = posts[next]
           if (post === undefined) continue
-          const due_at = began + next / posts_per_second * 1000
+          const due_at = begun + next / posts_per_second * 1000
           void send(url, post).then((status) => {
             results.push({ status, elapsed_ms: performance.now() - due_at })
             if (results.length === posts.length) resolve(results)
@@ -123,11 +123,11 @@ const postMutated = Effect.fnUntraced(function*(url: string, account: string, si
 /** Waits until every body is processed, and returns how long that took. */
 const drained = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  const began = yield* Clock.currentTimeMillis
+  const begun = yield* Clock.currentTimeMillis
   yield* sql<{ readonly count: number }>`SELECT count(*)::integer AS count FROM provider_callbacks`.pipe(
     Effect.repeat({ schedule: Schedule.spaced("100 millis"), times: 3000, until: ([row]) => row?.count === 0 })
   )
-  return (yield* Clock.currentTimeMillis) - began
+  return (yield* Clock.currentTimeMillis) - begun
 })
 
 /** Counts the inbound messages. */

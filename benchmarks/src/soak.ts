@@ -49,14 +49,14 @@ const benchmark = (database_url: string) =>
     )
     const samples = yield* Effect.forEach(Array.range(1, minutes * 60 / seconds), () =>
       Effect.gen(function*() {
-        const { answered, failed } = yield* load.run({ port: target.port, requests, connections, seconds })
-        return { answered, failed, memory_mib: memory(target), delay_p99_ms: yield* delayOf(target) }
+        const { responses, failed } = yield* load.run({ port: target.port, requests, connections, seconds })
+        return { responses, failed, memory_mib: memory(target), delay_p99_ms: yield* delayOf(target) }
       }))
     yield* Effect.sleep("2 minutes")
     const perMinute = Array.chunksOf(samples, 60 / seconds)
     const delays = samples.map(({ delay_p99_ms }) => delay_p99_ms)
     return {
-      answered: samples.reduce((sum, { answered }) => sum + answered, 0),
+      responses: samples.reduce((sum, { responses }) => sum + responses, 0),
       failed: samples.reduce((sum, { failed }) => sum + failed, 0),
       memory_mib: {
         before,

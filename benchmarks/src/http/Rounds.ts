@@ -47,14 +47,14 @@ const round = Effect.fnUntraced(function*(load: Load, { requests, target }: Runn
   const after = yield* times([target.pid, load.pid])
   const lasted = (yield* Clock.currentTimeMillis) - begun
   const [postgres = 0, machine = 0, server = 0, client = 0] = after.map((time, index) => time - (before[index] ?? 0))
-  const { answered, bytes, failed, p50_ms, p99_ms, per_second } = outcome
+  const { bytes, failed, p50_ms, p99_ms, per_second, responses } = outcome
   const measured: Round = {
     per_second,
     p50_ms,
     p99_ms,
-    server_us: server / answered,
-    postgres_us: postgres / answered,
-    load_us: client / answered,
+    server_us: server / responses,
+    postgres_us: postgres / responses,
+    load_us: client / responses,
     bytes,
     failed,
     others: Math.max(0, machine - server - postgres - client) / lasted / 10

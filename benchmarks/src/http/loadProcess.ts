@@ -17,7 +17,7 @@ export interface Job {
 }
 
 export interface Outcome {
-  readonly answered: number
+  readonly responses: number
   /** Responses that are not 2xx, and broken connections. */
   readonly failed: number
   readonly per_second: number
@@ -34,75 +34,78 @@ const nextRequest = (requests: Job["requests"]): string => {
   return (requests[number % requests.length] ?? []).join(numbered(number))
 }
 
-const run = ({ connections, port, requests, seconds }: Job): Promise<Outcome> => {
-  const begun = performance.now()
-  const deadline = begun + seconds * 1000
-  const times: Array<number> = []
-  let failed = 0
-  let bytes = 0
+/** The responses of all connections of a job. */
+interface Received {
+  readonly times: Array<number>
+  failed: number
+  bytes: number
+}
 
-  /** Sends one request after the other over one connection, until the deadline or until the server closes it. */
-  const useConnection = () =>
-    new Promise<void>((resolve) => {
-      const socket = connect({ host: "127.0.0.1", port, noDelay: true })
-      let sent_at = 0
-      /** The received part of an incomplete response head. */
-      let begun: Buffer | undefined
-      /** The bytes of the response that have not arrived. */
-      let missing = 0
-      let isLast = false
-      let isWaiting = false
+/** Sends one request after the other over one connection, until the deadline or until the server closes it. */
+const useConnection = ({ port, requests }: Job, deadline: number, received: Received) =>
+  new Promise<void>((resolve) => {
+    const socket = connect({ host: "127.0.0.1", port, noDelay: true })
+    let sent_at = 0
+    /** The received part of an incomplete response head. */
+    let partialHead: Buffer | undefined
+    /** The bytes of the response that have not arrived. */
+    let missing = 0
+    let isLast = false
+    let isWaiting = false
 
-      const send = () => {
-        if (isLast || performance.now() >= deadline) return socket.destroy()
-        isWaiting = true
-        sent_at = performance.now()
-        socket.write(nextRequest(requests))
-      }
-
-      const receive = (chunk: Buffer) => {
-        let arrived = chunk.length
-        if (missing === 0) {
-          const response = begun === undefined ? chunk : Buffer.concat([begun, chunk])
-          const head = headOf(response)
-          begun = head === undefined ? response : undefined
-          if (head === undefined) return
-          if (!head.isSuccess) failed++
-          isLast = head.isLast
-          bytes += head.length
-          missing = head.length
-          arrived = response.length
-        }
-        missing -= arrived
-        if (missing > 0) return
-        times.push(performance.now() - sent_at)
-        isWaiting = false
-        send()
-      }
-
-      socket.on("connect", send).on("data", receive).on("error", () => {})
-      socket.on("close", () => {
-        if (isWaiting) failed++
-        resolve()
-      })
-    })
-
-  const untilDeadline = async () => {
-    while (performance.now() < deadline) await useConnection()
-  }
-
-  return Promise.all(Array.from({ length: connections }, untilDeadline)).then(() => {
-    const lasted = (performance.now() - begun) / 1000
-    const answered = times.length
-    return {
-      answered,
-      failed,
-      per_second: answered / lasted,
-      p50_ms: percentile(times, 0.5),
-      p99_ms: percentile(times, 0.99),
-      bytes: bytes / answered
+    const send = () => {
+      if (isLast || performance.now() >= deadline) return socket.destroy()
+      isWaiting = true
+      sent_at = performance.now()
+      socket.write(nextRequest(requests))
     }
+
+    const receive = (chunk: Buffer) => {
+      let arrived = chunk.length
+      if (missing === 0) {
+        const response = partialHead === undefined ? chunk : Buffer.concat([partialHead, chunk])
+        const head = headOf(response)
+        partialHead = head === undefined ? response : undefined
+        if (head === undefined) return
+        if (!head.isSuccess) received.failed++
+        isLast = head.isLast
+        received.bytes += head.length
+        missing = head.length
+        arrived = response.length
+      }
+      missing -= arrived
+      if (missing > 0) return
+      received.times.push(performance.now() - sent_at)
+      isWaiting = false
+      send()
+    }
+
+    socket.on("connect", send).on("data", receive).on("error", () => {})
+    socket.on("close", () => {
+      if (isWaiting) received.failed++
+      resolve()
+    })
   })
+
+const run = async (job: Job): Promise<Outcome> => {
+  const begun = performance.now()
+  const deadline = begun + job.seconds * 1000
+  const received: Received = { times: [], failed: 0, bytes: 0 }
+  const untilDeadline = async () => {
+    while (performance.now() < deadline) await useConnection(job, deadline, received)
+  }
+  await Promise.all(Array.from({ length: job.connections }, untilDeadline))
+  const lasted = (performance.now() - begun) / 1000
+  const { bytes, failed, times } = received
+  const responses = times.length
+  return {
+    responses,
+    failed,
+    per_second: responses / lasted,
+    p50_ms: percentile(times, 0.5),
+    p99_ms: percentile(times, 0.99),
+    bytes: bytes / responses
+  }
 }
 
 process.on("message", (job) => {
