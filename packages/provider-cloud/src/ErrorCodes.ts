@@ -110,7 +110,7 @@ export const errorCodes: ReadonlyArray<Row> = [
   row(132068, "reject", "template_not_approved"), // its flow is blocked
   row(134100, "reject", "template_not_approved"), // only marketing templates can be sent this way
   row(134102, "reject", "template_not_approved"), // not available for marketing messages
-  row(132000, "reject", "template_invalid"), // the number of parameters does not fit
+  row(132000, "reject", "template_invalid"), // the number of parameters does not match
   row(132005, "reject", "template_invalid"), // too long once it is filled in
   row(132007, "reject", "template_invalid"), // breaks a policy on characters
   row(132008, "reject", "template_invalid"), // the parameters do not match the template

@@ -47,7 +47,7 @@ const inboxOnDisk = Layer.merge(CallbackInbox.layer, CallbackProcessor.layer).pi
 )
 
 describe("pitfalls that were costly elsewhere", () => {
-  note("1. a status has no contacts, and neither has a system message", () =>
+  note("a status has no contacts, and neither has a system message", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const { phone_messaging } = yield* Acme
@@ -66,7 +66,7 @@ describe("pitfalls that were costly elsewhere", () => {
       assert.strictEqual(conversation?.contact.external_id, "+4915187654321")
     }))
 
-  note("2. a user ID goes in `recipient`: in `to` it is answered with 200 and discarded", () =>
+  note("a user ID goes in `recipient`: in `to` it is answered with 200 and discarded", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const { phone_messaging } = yield* Acme
@@ -92,7 +92,7 @@ describe("pitfalls that were costly elsewhere", () => {
       assert.lengthOf(yield* fake.discarded, 1)
     }))
 
-  it.effect("6. 200 to the network only after the raw body is stored: until then 500, and what is repeated comes in", () =>
+  it.effect("200 to the network only after the raw body is stored: until then 500, and what is repeated comes in", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox
@@ -125,7 +125,7 @@ describe("pitfalls that were costly elsewhere", () => {
     }).pipe(Effect.provide(overInbox(recorder, inboxOnDisk))))
 
   note(
-    "7. the network answered 200 and the socket died: exactly one message at the customer",
+    "the network answered 200 and the socket died: exactly one message at the customer",
     () =>
       Effect.gen(function*() {
         const fake = yield* FakeGraph
@@ -150,7 +150,7 @@ describe("pitfalls that were costly elsewhere", () => {
       })
   )
 
-  note("8. the second page of templates fails: an error, not a short list", () =>
+  note("the second page of templates fails: an error, not a short list", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       yield* fake.setTemplates("acme", ["1", "2", "3"].map(template))
@@ -162,7 +162,7 @@ describe("pitfalls that were costly elsewhere", () => {
     }))
 
   note(
-    "9. the signature is of the raw bytes, also where they hold an emoji, as it is or escaped",
+    "the signature is of the raw bytes, also where they hold an emoji, as it is or escaped",
     () =>
       Effect.gen(function*() {
         const fake = yield* FakeGraph
@@ -189,7 +189,7 @@ describe("pitfalls that were costly elsewhere", () => {
   )
 
   note(
-    "10. a value that begins with {{ is no placeholder, in what is shown and in what is sent",
+    "a value that begins with {{ is no placeholder, in what is shown and in what is sent",
     () =>
       Effect.gen(function*() {
         const fake = yield* FakeGraph

@@ -1,9 +1,8 @@
-/** The requests that send messages, and the meaning of responses and error codes. */
+/** The requests that send messages, and the meaning of responses. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import type { OutboundMessage } from "@messaging-crm/core/MessagingProvider"
-import { errorCodes, type GraphError, outcomeOf } from "@messaging-crm/provider-cloud/ErrorCodes"
 import { DateTime } from "effect"
 import { otherSpellings } from "../src/People.ts"
 import { acceptedOf, pageMessage, phoneMessage, photoMessage } from "../src/SendRequests.ts"
@@ -49,21 +48,6 @@ const template: OutboundMessage = {
       ]
     }
   }
-}
-
-const rejection = (fields: Partial<GraphError>): GraphError => ({
-  code: 0,
-  error_subcode: null,
-  is_transient: false,
-  status: 400,
-  retry_after_seconds: null,
-  ...fields
-})
-
-/** A rejection in one word. */
-const word = (fields: Partial<GraphError>) => {
-  const meaning = outcomeOf(rejection(fields))
-  return `${meaning._tag === "ProviderBusy" ? "busy" : "reject"} ${meaning.reason}`
 }
 
 describe("the request of a send", () => {
@@ -163,74 +147,5 @@ describe("the response to a send", () => {
     for (const other of ["+551133334444", "+4915112345678", "BR.13491208655302741918"]) {
       assert.deepStrictEqual(otherSpellings(other), [])
     }
-  })
-})
-
-describe("the meaning of error codes", () => {
-  it("no code is listed twice, so that no row is hidden by another", () => {
-    const codes = errorCodes.map(({ code }) => JSON.stringify(code))
-    assert.strictEqual(new Set(codes).size, codes.length)
-    const single = errorCodes.flatMap(({ code }) => typeof code === "number" ? code : [])
-    assert.isEmpty(single.filter((code) => code >= 200 && code <= 299))
-  })
-
-  it("each kind of rejection", () => {
-    assert.strictEqual(word({ code: 190 }), "reject provider_auth")
-    assert.strictEqual(word({ code: 230 }), "reject provider_auth")
-    assert.strictEqual(word({ code: 130429 }), "busy rate_limited")
-    assert.strictEqual(word({ code: 131056 }), "busy rate_limited")
-    assert.strictEqual(word({ code: 131047 }), "reject reply_window_closed")
-    assert.strictEqual(word({ code: 10 }), "reject provider_auth")
-    assert.strictEqual(word({ code: 10, error_subcode: 2018278 }), "reject reply_window_closed")
-    assert.strictEqual(word({ code: 131026 }), "reject recipient_unreachable")
-    assert.strictEqual(word({ code: 131050 }), "reject recipient_opted_out")
-    assert.strictEqual(word({ code: 132001 }), "reject template_not_found")
-    assert.strictEqual(word({ code: 132015 }), "reject template_not_approved")
-    assert.strictEqual(word({ code: 132012 }), "reject template_invalid")
-    assert.strictEqual(word({ code: 131031 }), "reject channel_blocked")
-    assert.strictEqual(word({ code: 131016, status: 500 }), "busy provider_unavailable")
-    assert.strictEqual(word({ code: 100 }), "reject provider_rejected")
-  })
-
-  it("the outcome of an unlisted code depends on the status and on `is_transient`", () => {
-    assert.strictEqual(word({ code: 987654 }), "reject provider_rejected")
-    assert.strictEqual(word({ code: 987654, status: 503 }), "busy provider_unavailable")
-    assert.strictEqual(word({ code: 987654, status: 429 }), "busy rate_limited")
-    assert.strictEqual(word({ code: 987654, is_transient: true }), "busy provider_unavailable")
-    assert.strictEqual(word({ code: 100, is_transient: true }), "busy provider_unavailable")
-  })
-
-  it("a broken token or a blocked account pauses the channel; an error about one person or country does not", () => {
-    const isPause = (fields: Partial<GraphError>) => {
-      const meaning = outcomeOf(rejection(fields))
-      return meaning._tag === "ProviderRejected" && meaning.pauses_channel === true
-    }
-    for (const code of [0, 3, 10, 33, 190, 200, 230, 299, 368, 131005, 131031, 131037, 131042, 131045, 133010]) {
-      assert.isTrue(isPause({ code }), `${code}`)
-    }
-    for (const code of [100, 551, 130497, 131026, 131047, 131048, 131063]) {
-      assert.isFalse(isPause({ code }), `${code}`)
-    }
-    for (const [code, error_subcode] of [[10, 2018065], [10, 2018108], [10, 1], [200, 1545041], [230, 1]] as const) {
-      assert.isFalse(isPause({ code, error_subcode }), `${code} ${error_subcode}`)
-    }
-    // A subcode of the token's code is about the token.
-    assert.isTrue(isPause({ code: 190, error_subcode: 463 }))
-  })
-
-  it("calls of the app, the account or the number slow the channel, the pair rate its recipient alone", () => {
-    const slowed = (fields: Partial<GraphError>) => {
-      const meaning = outcomeOf(rejection(fields))
-      return meaning._tag === "ProviderBusy" ? meaning.throttles : "rejected"
-    }
-    for (const code of [4, 613, 80007, 80008, 130429, 131048, 131064]) assert.strictEqual(slowed({ code }), "channel")
-    assert.strictEqual(slowed({ code: 987654, status: 429 }), "channel")
-    assert.strictEqual(slowed({ code: 131056 }), "recipient")
-    for (const code of [1, 2, 1200, 131000, 131016, 131053, 131057, 133004]) assert.isUndefined(slowed({ code }))
-  })
-
-  it("the network's Retry-After is passed on", () => {
-    const meaning = outcomeOf(rejection({ code: 130429, retry_after_seconds: 7 }))
-    assert.deepInclude(meaning, { retry_after_seconds: 7 })
   })
 })
