@@ -1,4 +1,5 @@
 import { type CustomerMessage, makeConsole, Monitor } from "@messaging-crm/console"
+import { readdirSync } from "node:fs"
 import { assert, describe, it } from "vitest"
 
 const apiKey = "svc_live_of_this_test"
@@ -105,8 +106,8 @@ describe("the page", () => {
 
   it("serves the files that it names, and no other", async () => {
     const { get } = consoleOf()
-    for (const name of ["main.mjs", "style.css", "lit-html.js"]) {
-      assert.strictEqual((await get(`/console/page/${name}`)).status, 200)
+    for (const name of [...readdirSync(new URL("../page", import.meta.url)), "lit-html.js"]) {
+      assert.strictEqual((await get(`/console/page/${name}`)).status, 200, name)
     }
     for (const name of ["..%2fpackage.json", "../src/index.ts", "constructor", "__proto__", ""]) {
       assert.strictEqual((await get(`/console/page/${name}`)).status, 404)
