@@ -1,4 +1,4 @@
-/** The parts of the packages' tests that the benchmarks use. No package publishes them, so they are imported by their paths. */
+/** Unpublished parts of the packages that the benchmarks use, imported by their paths. */
 export * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
 export * as CallbackBodies from "../../packages/provider-cloud/src/fake/CallbackBodies.ts"
 export { mutatedBody } from "../../packages/provider-cloud/testing/MutatedBodies.ts"

@@ -24,7 +24,7 @@ const { positionals, values: { quick } } = parseArgs({
   options: { quick: { type: "boolean", default: false } }
 })
 const isNumber = (word: string): boolean => /^\d+$/.test(word)
-const seconds = quick ? 5 : Number(positionals.find(isNumber) ?? 30)
+const { seconds } = Arguments.numbers({ seconds: quick ? 5 : 30 }, positionals.filter(isNumber))
 const chosen = Arguments.chosen("The attacks", Attacks.names, positionals.filter((word) => !isNumber(word)))
 
 const attacker = fileURLToPath(new URL("./attacks/attackerProcess.ts", import.meta.url))

@@ -3,7 +3,8 @@
  *
  * One organization has 100 webhooks, each at its own host, whose endpoints respond with 200 after 14 seconds. Each webhook
  * has nine due deliveries. Meanwhile, the other organization gets 33 deliveries in three rounds. Each must arrive within
- * 5 seconds. Prints one JSON document, and exits with 1 if a delivery arrives later.
+ * 5 seconds. Prints one JSON document, and exits with 1 if a delivery arrives later, or
+ * if there are fewer deliveries.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Clock, Effect, Redacted } from "effect"
@@ -50,7 +51,7 @@ const benchmark = Effect.gen(function*() {
       (arrived.get(id) ?? Math.max(now, at + Limits.fairness.arrival_ms + 1)) - at
     )
     const late = delays_ms.filter((delay) => !Limits.isDeliveryWithin(delay)).length
-    process.exitCode = late === 0 ? 0 : 1
+    process.exitCode = late === 0 && made.length === pauses.length * round ? 0 : 1
     const slow_posts = first.filter(([name]) => name.startsWith("/slow")).length
     const { count, max_ms, p50_ms } = summaryOf(delays_ms)
     return { deliveries: count, late, p50_ms, max_ms, slow_posts }

@@ -19,13 +19,12 @@ import * as ProcessorTime from "./ProcessorTime.ts"
 import * as Service from "./Service.ts"
 import * as Statements from "./Statements.ts"
 
-const [count, names] = process.argv.slice(2)
+const names = ["deliveries_1", "deliveries_16", "sends", "inbound_1", "inbound_25"] as const
+
+const [count, given, ...others] = process.argv.slice(2)
+if (others.length > 0) throw new Error("The arguments must be at most: items, parts.")
 const { items } = Arguments.numbers({ items: 6000 }, count === undefined ? [] : [count])
-const chosen = Arguments.chosen(
-  "The parts",
-  ["deliveries_1", "deliveries_16", "sends", "inbound_1", "inbound_25"],
-  names?.split(",")
-)
+const chosen = Arguments.chosen("The parts", names, given?.split(","))
 const warm_up = 600
 
 const queued = SqlClient.SqlClient.use((sql) =>
@@ -143,7 +142,7 @@ const benchmark = Effect.gen(function*() {
     sends: sends(cluster),
     inbound_1: inbound(cluster, child.pid ?? 0, 1, 16),
     inbound_25: inbound(cluster, child.pid ?? 0, 25, 4)
-  }
+  } satisfies Record<typeof names[number], unknown>
   const database = Client.layer({ url: Redacted.make(cluster.database_url), connections: 2 })
   return yield* Effect.gen(function*() {
     const results: Record<string, unknown> = { items }
