@@ -132,6 +132,7 @@ export const modules: Readonly<Record<string, Module>> = {
     files: ["core/src/messaging/Dispatch.ts", "core/src/messaging/SendOutcomes.ts"],
     tests: [
       "core/test/Dispatch.test.ts",
+      "core/test/decisions/SendState.test.ts",
       "provider-cloud/test/PausedChannels.test.ts",
       conformance,
       "provider-cloud/test/KnownPitfalls.test.ts"

@@ -154,21 +154,23 @@ const lists = (it: It) => {
       const ours = yield* Fixtures.organization
       const { id: assigned_user_id } = yield* Fixtures.member(ours)
       const [first, second] = yield* active(ours, [1, 3, 2, 3, 0])
-      if (first === undefined || second === undefined) return assert.fail("Five were made.")
+      if (first === undefined || second === undefined) return assert.fail("Fewer than five were made.")
+      const listed = (filters: Partial<ConversationFilters>) =>
+        Effect.map(walk(ours, filters), (rows) => rows.map(({ id }) => id))
+      const all = yield* listed({})
       const closed = { status: "closed", closed_at: after(9) } as const
       yield* Fixtures.write(
         ours,
         ConversationRows.update(first, { ...closed, close_category: "resolved" }),
         ConversationRows.update(second, { ...closed, assigned_user_id })
       )
-      const listed = (filters: Partial<ConversationFilters>) =>
-        Effect.map(walk(ours, filters), (rows) => rows.map(({ id }) => id))
+      assert.deepStrictEqual(yield* listed({}), all)
       assert.deepStrictEqual(yield* listed({ status: "closed" }), [second.id, first.id])
       assert.deepStrictEqual(yield* listed({ status: "closed", assigned_user_id }), [second.id])
       assert.deepStrictEqual(yield* listed({ status: "open", assigned_user_id }), [])
       assert.lengthOf(yield* listed({ status: "open" }), 3)
       const { channel_id, contact_id } = second
-      const others = (yield* listed({})).filter((id) => id !== second.id)
+      const others = all.filter((id) => id !== second.id)
       assert.deepStrictEqual(yield* listed({ unassigned: true }), others)
       assert.deepStrictEqual(yield* listed({ unassigned: true, status: "closed" }), [first.id])
       assert.deepStrictEqual(yield* listed({ contact_id }), [second.id])

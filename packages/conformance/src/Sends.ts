@@ -126,7 +126,9 @@ const lists = (it: It) => {
       )
       yield* Fixtures.write(ours, ...made.map((row) => SendRows.insert(row)))
       const [first, second, third] = made
-      if (first === undefined || second === undefined || third === undefined) return assert.fail("Five were made.")
+      if (first === undefined || second === undefined || third === undefined) {
+        return assert.fail("Fewer than five were made.")
+      }
       const failed = { status: "failed", failure_reason: "outcome_unknown" } as const
       const begun = { status: "sending", first_attempt_at: after(9) } as const
       yield* Fixtures.write(

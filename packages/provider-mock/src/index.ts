@@ -1,4 +1,5 @@
 export { Answer, Behavior } from "./Behaviors.ts"
 export * from "./MockProvider.ts"
 export { picture } from "./Picture.ts"
+export type { AcceptedMessage } from "./Reports.ts"
 export { Target } from "./Scripts.ts"

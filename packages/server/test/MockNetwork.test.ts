@@ -12,7 +12,6 @@ import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import * as Mock from "@messaging-crm/provider-mock"
 import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
-import { batches } from "@messaging-crm/provider-mock/http/CallbackSender"
 import * as MockIngress from "@messaging-crm/provider-mock/http/Ingress"
 import * as Protocol from "@messaging-crm/provider-mock/http/Protocol"
 import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
@@ -177,13 +176,6 @@ const photo = (name: string, bytes: Uint8Array): ProviderMessageReceived => ({
   text: null,
   media: { kind: "image", mime_type: "image/png", filename: null, transcript: null, bytes },
   sent_at: DateTime.makeUnsafe(0)
-})
-
-it("a callback carries one file, or events without", () => {
-  const [one, two] = [event("one"), event("two")]
-  const [three, four] = [photo("three", Mock.picture), photo("four", Mock.picture)]
-  assert.deepStrictEqual(batches([one, three, two, four]), [[one, two], [three], [four]])
-  assert.deepStrictEqual(batches([three]), [[three]])
 })
 
 describe("the ingress", () => {

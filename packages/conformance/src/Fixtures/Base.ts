@@ -1,4 +1,4 @@
-/** Commits, times and IDs of the tests. */
+/** Commits, times, and IDs of the tests. */
 import { assert, type Vitest } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"

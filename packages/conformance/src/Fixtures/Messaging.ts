@@ -1,4 +1,4 @@
-/** Conversations, messages, sends and files. */
+/** Conversations, messages, sends, and files. */
 import type { Channel } from "@messaging-crm/core/Channels"
 import { findOrCreateByIdentity } from "@messaging-crm/core/ContactIdentities"
 import { unmatched } from "@messaging-crm/core/ContactMatches"

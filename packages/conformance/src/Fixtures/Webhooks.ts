@@ -1,4 +1,4 @@
-/** Webhooks, events and deliveries. */
+/** Webhooks, events, and deliveries. */
 import * as Changes from "@messaging-crm/core/Changes"
 import {
   type AnyEventType,

@@ -73,7 +73,7 @@ describe("a template", () => {
     assert.strictEqual(rejection(named, [amounts]), "TemplateValuesMismatch")
   })
 
-  it("rejects a parameter where its type does not fit, and one too few or too many", () => {
+  it("rejects a parameter of the wrong type, and one too few or too many", () => {
     const { DOCUMENT, IMAGE, VIDEO } = files
     for (
       const values of [
@@ -94,7 +94,7 @@ describe("a template", () => {
     assert.strictEqual(rejection(rich("URL"), [header(IMAGE), amounts, button(payload)]), "TemplateValuesMismatch")
   })
 
-  it("rejects a status that may not be sent, and values that do not fit", () => {
+  it("rejects a status that cannot be sent, and invalid values", () => {
     for (const status of ["PENDING", "REJECTED", "PAUSED", "DISABLED", "SOMETHING_NEW"]) {
       assert.strictEqual(rejection(template({ status }), body("a", "b")), "TemplateNotApproved")
     }
