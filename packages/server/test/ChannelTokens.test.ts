@@ -78,7 +78,7 @@ it.live(
       assert.include(yield* rejected(setToken, token), "Add --account and --app")
       assert.include(
         yield* rejected([...setToken, "--app", app_id], token),
-        "require both --account and --app. Set both."
+        "--page requires both. Set --account and --app."
       )
       assert.include(yield* rejected([...setToken, ...names], "an old token"), "visible ASCII")
       assert.include(

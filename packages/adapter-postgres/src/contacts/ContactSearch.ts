@@ -86,7 +86,7 @@ const newest_max = 1500
  * Most such pages are filled, and this read costs less than the start of `find_contacts`. It reads nothing for a tag with
  * at most 20 contacts, which the function looks up: a limit of 0 costs less than a condition, which makes PostgreSQL copy
  * each row. For the same reason, only the contacts of the page are read in full, by their `ctid`, which cannot change within
- * the statement's snapshot.
+ * the statement's snapshot. A `ctid` is unique only within one partition, so the join also compares the key.
  */
 export const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> | null => {
   const { columns, match, organization_id, page } = selected

@@ -14,7 +14,7 @@ interface Options {
   readonly size: number
 }
 
-/** Makes the waiting requests, of which `take` returns those that can run. */
+/** Makes the queue of waiting requests, of which `take` returns those that can run. */
 const makeQueue = <R extends Request>() => {
   let waiting: Array<R> = []
   /** The keys of the running requests. */
@@ -66,7 +66,7 @@ export const make = <R extends Request>({ concurrency, size }: Options) => {
 
   const isOccupied = (group: string | null): boolean => group !== null && occupied.has(group)
 
-  /** Takes a slot and the group for a batch that begins with a request, if both are free. */
+  /** Acquires a slot and the group for a batch that begins with a request, if both are free. */
   const occupy = ({ group }: Request): boolean => {
     if (running >= concurrency || isOccupied(group)) return false
     running++

@@ -8,14 +8,15 @@
  * | State | Event | Next state |
  * | --- | --- | --- |
  * | none | a commit adds an item | open |
- * | open | a claim finds the lane at `next_due` | open, closed, or empty |
+ * | open or closed | a claim finds the lane at `next_due` | open, closed, or empty |
  * | closed (`closed`) | an item is settled, or a sweep ends its lease | open |
  * | empty (`emptied_at`) | a commit adds an item | open |
  * | empty for 15 seconds | a sweep | deleted, or open if it has items |
  *
  * A claim closes a fifo lane that has items. It closes another lane that is full and
  * of which it has just claimed items, so that their settlements are sure to see
- * `closed`. A lane without waiting items becomes empty.
+ * `closed`. A lane that is not closed becomes empty when a claim finds no waiting item
+ * and claims none.
  *
  * Only `claim_work.sql` claims items. Commits (`Commit/Work.ts`) lock a lane only to
  * open or throttle it: one that is open or closed needs no lock for another item.

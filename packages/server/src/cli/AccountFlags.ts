@@ -46,7 +46,7 @@ export const readAccountIds = Effect.fnUntraced(function*({ account, app, page }
   if ([account, app, page].every(Option.isNone)) return Option.none<AccountIds>()
   if (Option.isNone(account) || Option.isNone(app)) {
     return yield* new Admin.Rejected({
-      message: "--account, --app, and --page require both --account and --app. Set both."
+      message: "--account and --app require each other, and --page requires both. Set --account and --app."
     })
   }
   const input = { account_id: account.value, app_id: app.value, page_id: Option.getOrNull(page) }

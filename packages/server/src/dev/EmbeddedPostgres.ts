@@ -21,8 +21,6 @@ import {
   runnerFor
 } from "./PostgresPrograms.ts"
 
-export { EmbeddedPostgresFailed } from "./PostgresPrograms.ts"
-
 export interface Options {
   /** The directory of the data, which are kept between runs. */
   readonly directory: string

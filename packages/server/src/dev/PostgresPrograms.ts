@@ -45,7 +45,7 @@ export const programs: Effect.Effect<Programs, EmbeddedPostgresFailed> = Effect.
     )
 })
 
-/** PostgreSQL refuses to run as root, so root runs it as the user `nobody`. */
+/** PostgreSQL does not run as root, so root runs it as the user `nobody`. */
 export const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined
 
 const environment = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" }

@@ -51,7 +51,7 @@ export const readOr = <A, const D extends A>(
   flag?: Option.Option<string>
 ): Effect.Effect<A, StartupRejected> => Effect.map(read(value, flag), Option.getOrElse(() => fallback))
 
-/** Reads a setting, or its default of the table. */
+/** Reads a setting, or returns its default. */
 export const readWithDefault = <A>(
   value: SettingWithDefault<A>,
   flag?: Option.Option<string>

@@ -32,7 +32,7 @@ export interface Setting<A> {
   readonly secret?: boolean
 }
 
-/** A setting that has a value if it is not set. */
+/** A setting with a default. */
 export interface SettingWithDefault<A> extends Setting<A> {
   readonly fallback: A
 }
@@ -66,7 +66,7 @@ const networkList = (text: string) => networks(text.split(",").map((network) => 
 
 const setting = <A>(value: Setting<A>): Setting<A> => value
 
-/** Makes a setting with a default, which its description names. A command can override it. */
+/** Makes a setting with a default, which its description names. A command can define the setting with another default. */
 export const withDefault = <A extends number | string>(
   fallback: NoInfer<A>,
   value: Omit<Setting<A>, "otherwise">
