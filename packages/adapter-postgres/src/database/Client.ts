@@ -77,7 +77,7 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
 
 /**
  * Makes the driver's compiler, but returns complete texts such as those of `sql.unsafe` without it: it keeps each statement
- * that it compiles, with its parameters, until a major garbage collection.
+ * that it compiles, with its parameters, for a long time.
  */
 const makeCompiler = (): Statement.Compiler => {
   const driver = PgClient.makeCompiler()

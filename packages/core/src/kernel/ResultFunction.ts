@@ -3,8 +3,8 @@ import { Result } from "effect"
 /**
  * Makes a function that returns a `Result` from a generator function, as `Effect.fnUntraced` does for effects.
  *
- * `Result.gen` in a function would declare a generator function for each call. V8 keeps the hidden class of each, and all
- * that the function refers to, until the next major garbage collection.
+ * `Result.gen` in a function would declare a generator function for each call. The runtime frees each of these, and all
+ * that it refers to, only after a long time.
  */
 export const resultFunction =
   <Arguments extends ReadonlyArray<unknown>, Yielded extends Result.Result<unknown, unknown>, A>(

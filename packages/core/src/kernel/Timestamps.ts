@@ -16,7 +16,7 @@ export type Timestamp = typeof Timestamp.Type
 /**
  * Returns a record with its times as text, as `JSON.stringify` writes them; the record itself if it has none.
  *
- * One object with `toJSON` makes V8 write everything in its slow path, which takes several times as long.
+ * `JSON.stringify` takes several times as long for a whole value if one object in it has `toJSON`.
  */
 export const withTextTimes = (record: object): object =>
   Object.values(record).some(DateTime.isDateTime)

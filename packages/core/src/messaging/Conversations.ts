@@ -24,8 +24,7 @@ import {
   ReferenceUnknown
 } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
-import type { MemberId } from "../kernel/Ids.ts"
-import { ConversationId, type OrganizationId } from "../kernel/Ids.ts"
+import { ConversationId, type MemberId, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import {
   type CursorInvalid,
@@ -133,6 +132,12 @@ const change = (
   }
 }
 
+/** Makes a member the contact's owner, and raises `contact.updated` even if they already were (contract §13.1). */
+const ownedBy = (before: LoadedContact, owner_user_id: MemberId, context: DecisionContext): Changes.Changes => {
+  const set = { owner_user_id, updated_at: DateTime.max(before.updated_at, context.now) }
+  return Changes.all(ContactRows.update(before, set), raiseUpdated({ ...before, ...set }, ["owner_user_id"], context))
+}
+
 /** Assigns a conversation to a member, by default with its contact, or unassigns it, which does not change the contact's owner. */
 export const assign = (
   { contact, conversation, member }: {
@@ -162,17 +167,7 @@ export const assign = (
     result,
     changes: Changes.all(
       changes,
-      Option.match(contact, {
-        onNone: () => Changes.none,
-        onSome: (before) => {
-          const set = { owner_user_id: assignee.id, updated_at: DateTime.max(before.updated_at, context.now) }
-          return Changes.all(
-            ContactRows.update(before, set),
-            // Also if the contact already had this owner (contract §13.1).
-            raiseUpdated({ ...before, ...set }, ["owner_user_id"], context)
-          )
-        }
-      }),
+      Option.match(contact, { onNone: () => Changes.none, onSome: (before) => ownedBy(before, assignee.id, context) }),
       MemberRows.expect(assignee)
     )
   })
