@@ -50,6 +50,10 @@ const started = (to: string) => ({ channel }: Scene) =>
     sendResult
   )
 
+/** Updates the contact of the conversation. */
+const contactUpdated = (inputOf: (scene: Scene) => UpdateContact): Operation => (scene) =>
+  Effect.map(Contacts.use((all) => all.update(scene.conversation.contact.id, inputOf(scene))), contactResult)
+
 const upserted = (input: typeof UpsertContacts.Encoded): Operation => () =>
   Effect.map(
     ContactUpserts.use((all) => all.upsert(Schema.decodeSync(UpsertContacts)(input))),
@@ -84,48 +88,17 @@ const fromApp = ({ channel, now, receive }: Scene, provider_message_id: string, 
 
 /** Every kind of write, by its effect on the scene. */
 export const operations: Readonly<Record<string, Operation>> = {
-  "tag": ({ conversation, tags }) =>
-    Effect.map(
-      Contacts.use((all) =>
-        all.update(conversation.contact.id, UpdateContact.make({ tag_ids: tags.slice(0, 1).map(({ id }) => id) }))
-      ),
-      contactResult
-    ),
-  "retag": ({ conversation, tags }) =>
-    Effect.map(
-      Contacts.use((all) =>
-        all.update(
-          conversation.contact.id,
-          UpdateContact.make({ tag_ids: tags.slice(1).map(({ id }) => id), city: "Rome" })
-        )
-      ),
-      contactResult
-    ),
-  "add a tag": ({ conversation, tags }) =>
-    Effect.map(
-      Contacts.use((all) =>
-        all.update(
-          conversation.contact.id,
-          UpdateContact.make({ add_tag_ids: tags.slice(1).map(({ id }) => id), remove_tag_ids: [] })
-        )
-      ),
-      contactResult
-    ),
-  "remove a tag": ({ conversation, tags }) =>
-    Effect.map(
-      Contacts.use((all) =>
-        all.update(
-          conversation.contact.id,
-          UpdateContact.make({ remove_tag_ids: tags.slice(0, 1).map(({ id }) => id) })
-        )
-      ),
-      contactResult
-    ),
-  "edit": ({ conversation }) =>
-    Effect.map(
-      Contacts.use((all) => all.update(conversation.contact.id, UpdateContact.make({ company: "Brick" }))),
-      contactResult
-    ),
+  "tag": contactUpdated(({ tags }) => UpdateContact.make({ tag_ids: tags.slice(0, 1).map(({ id }) => id) })),
+  "retag": contactUpdated(({ tags }) =>
+    UpdateContact.make({ tag_ids: tags.slice(1).map(({ id }) => id), city: "Rome" })
+  ),
+  "add a tag": contactUpdated(({ tags }) =>
+    UpdateContact.make({ add_tag_ids: tags.slice(1).map(({ id }) => id), remove_tag_ids: [] })
+  ),
+  "remove a tag": contactUpdated(({ tags }) =>
+    UpdateContact.make({ remove_tag_ids: tags.slice(0, 1).map(({ id }) => id) })
+  ),
+  "edit": contactUpdated(() => UpdateContact.make({ company: "Brick" })),
   "upsert by number": upserted({
     match: "external_id",
     channel_type: "phone_messaging",
