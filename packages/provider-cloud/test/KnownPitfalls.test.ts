@@ -92,7 +92,7 @@ describe("pitfalls that were costly elsewhere", () => {
       assert.lengthOf(yield* fake.discarded, 1)
     }))
 
-  it.effect("200 to the network only after the raw body is stored: until then 500, and what is repeated comes in", () =>
+  it.effect("responds 200 only after the raw body is stored, and 500 until then, so that the network repeats the callback", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox

@@ -1,4 +1,4 @@
-/** Tests of lists of contacts: their order, and what passes the filters. */
+/** Tests of lists of contacts: their order and their filters. */
 import { assert } from "@effect/vitest"
 import { type Contact, type ContactCriteria, ContactStore, searchText } from "@messaging-crm/core/Contacts"
 import { foldCase } from "@messaging-crm/core/Text"

@@ -1,4 +1,4 @@
-/** A scene with a webhook, the responses of its endpoint, and what it received. */
+/** A scene with a webhook, the responses of its endpoint, and the requests to it. */
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import type * as Events from "@messaging-crm/core/Events"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
