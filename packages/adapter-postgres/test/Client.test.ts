@@ -84,7 +84,7 @@ it.layer(Database.layer)("Client", (it) => {
       assert.deepStrictEqual(yield* statement, [{ text: "x" }])
     }))
 
-  it.effect("keeps no row of a statement that was answered, while its connection waits for the next one", () =>
+  it.effect("keeps no row of a completed statement while its connection waits for the next one", () =>
     Effect.gen(function*() {
       const lock = Math.trunc(Math.random() * 1e9)
       const sql = yield* SqlClient.SqlClient
@@ -154,7 +154,7 @@ it.layer(Database.layer)("Client", (it) => {
       assert.strictEqual(new Set([...shared, ...committing, ...searching]).size, 10)
     }))
 
-  it.effect("answers reads while every connection for commits waits for a row", () =>
+  it.effect("serves reads while every connection for commits waits for a row", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const commits = yield* CommitConnections

@@ -338,7 +338,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.strictEqual(yield* writes, "KeyUsed")
     }))
 
-  it.effect("carries out a request with a key once although its connections are killed", () =>
+  it.effect("executes a request with an idempotency key once although its connections are killed", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const ours = yield* Fixtures.organization

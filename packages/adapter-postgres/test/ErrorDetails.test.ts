@@ -31,7 +31,7 @@ const failing = (sql: SqlClient.SqlClient) =>
   ] as const
 
 it.layer(Database.layer)("A failed statement", (it) => {
-  it.effect("tells of no value, whatever the statement failed of", () =>
+  it.effect("contains no value, whatever the error of the statement", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       yield* sql`

@@ -99,7 +99,7 @@ const write = (sql: SqlClient.SqlClient) =>
   `
 
 it.layer(Database.layerAlone, { excludeTestServices: true })("A client of several hosts", (it) => {
-  it.effect("uses the one that answers, over every connection", () =>
+  it.effect("uses the host that responds for every connection", () =>
     Effect.gen(function*() {
       const { url } = yield* Database.Database
       const text = Redacted.value(url).replace("@", `@127.0.0.1:${yield* closedPort},`)
@@ -113,7 +113,7 @@ it.layer(Database.layerAlone, { excludeTestServices: true })("A client of severa
       }).pipe(Effect.provide(Client.layer({ url: Redacted.make(text), connections: 10 })))
     }))
 
-  it.effect("leaves a host that does not answer after the time that the URL names", () =>
+  it.effect("gives up a host that does not respond within the timeout of the URL", () =>
     Effect.gen(function*() {
       const { url } = yield* Database.Database
       const text = `${Redacted.value(url).replace("@", `@127.0.0.1:${yield* silentPort},`)}?connect_timeout=1`
@@ -123,7 +123,7 @@ it.layer(Database.layerAlone, { excludeTestServices: true })("A client of severa
       }).pipe(Effect.provide(Client.layer({ url: Redacted.make(text), connections: 2 })))
     }).pipe(Effect.scoped))
 
-  it.effect("fails while none accepts writes, and goes on once one does", () =>
+  it.effect("fails while no host accepts writes, and recovers once one does", () =>
     Effect.gen(function*() {
       const { url } = yield* Database.Database
       const sql = yield* SqlClient.SqlClient

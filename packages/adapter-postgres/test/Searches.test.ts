@@ -17,7 +17,7 @@ const [busy, other] = [
 ]
 
 layer(client, { timeout: "5 minutes" })("searches", (it) => {
-  it.effect("end after a second, with a typed failure, while other reads are answered", () =>
+  it.effect("time out after a second with a typed error, while other reads complete", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const search = yield* Searches.make(sql)

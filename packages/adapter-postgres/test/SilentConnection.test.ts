@@ -93,7 +93,7 @@ describe("A watchdog for a connection", () => {
   const checks = (watchdog: Watchdog, count: number) =>
     Array.from({ length: count }, () => watchdog.check().isUnresponsive)
 
-  it("reports the connection as unresponsive when an answer is overdue", () => {
+  it("reports the connection as unresponsive when a response is overdue", () => {
     const watchdog = new Watchdog(() => ({ port: 0 }))
     assert.notInclude(checks(watchdog, 100), true)
     const pending = watchdog.begin(Duration.seconds(7))
@@ -108,7 +108,7 @@ describe("A watchdog for a connection", () => {
     assert.notInclude(checks(watchdog, 1000), true)
   })
 
-  it("expects no answer to a statement that was not sent", () => {
+  it("expects no response to a statement that was not sent", () => {
     const watchdog = new Watchdog(() => ({ port: 0 }))
     watchdog.end(watchdog.begin(Duration.seconds(1)), false)
     assert.isTrue(watchdog.check().isIdle)

@@ -22,7 +22,7 @@ const notes = (length: number) =>
   Array.from({ length }, () => String.fromCodePoint(0x10000 + Math.floor(Math.random() * 0xF_FFFF))).join("")
 
 it.layer(Processes.database, { excludeTestServices: true })("What requests store", (it) => {
-  it.effect("is little for a request that changes nothing, whatever it is answered with", () =>
+  it.effect("is small for a request that changes nothing, whatever its response", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const organization_id = yield* Fixtures.organization

@@ -10,7 +10,7 @@ import { key_roles } from "@messaging-crm/core/Members"
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import { At } from "../database/Columns.ts"
-import * as LookupBatcher from "../database/LookupBatcher.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { rows } from "../database/Rows.ts"
 import { orLocally, type Presented } from "./LocalWindows.ts"
 
@@ -47,7 +47,7 @@ export const make = (sql: SqlClient.SqlClient) => {
   const shared = (
     statement: (digests: ReadonlyArray<string>, limits: ReadonlyArray<number>) => Statement.Statement<unknown>
   ) =>
-    LookupBatcher.make(
+    StatementBatcher.make(
       sql,
       Effect.fnUntraced(function*(presented: ReadonlyArray<Presented>) {
         const found = yield* metered(

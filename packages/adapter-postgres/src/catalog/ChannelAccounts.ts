@@ -3,7 +3,7 @@ import { ChannelId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, columnsOf } from "../database/Columns.ts"
-import * as LookupBatcher from "../database/LookupBatcher.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { first, rows, run } from "../database/Rows.ts"
 
 const Columns = Schema.Struct({ ...ChannelAccount.fields, token_set_at: At, sealed_token: Schema.String })
@@ -22,12 +22,12 @@ export const layer = Layer.effect(
     const ownedColumns = Object.keys(Owned.fields).map((column) => `a.${column}`).join(", ")
 
     /** Concurrent callbacks look up their accounts in one statement. */
-    const locate = LookupBatcher.makeByKey(sql, {
+    const locate = StatementBatcher.makeByKey(sql, {
       key: { channel_id: "uuid" },
       select: `SELECT ${ownedColumns} FROM channel_accounts a WHERE a.channel_id = k.channel_id`,
       decode: ownedRows
     })
-    const locateByAccount = LookupBatcher.makeByKey(sql, {
+    const locateByAccount = StatementBatcher.makeByKey(sql, {
       key: { type: "text", account_id: "text" },
       select: `
         SELECT ${ownedColumns}

@@ -3,7 +3,7 @@ import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, columnsOf } from "../database/Columns.ts"
-import * as LookupBatcher from "../database/LookupBatcher.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { rows } from "../database/Rows.ts"
 
 const Row = Schema.Struct({ ...ContactField.fields, organization_id: OrganizationId, created_at: At })
@@ -16,7 +16,7 @@ export const layer = Layer.effect(
     const columns = sql.literal(columnsOf(Row))
 
     // Every write of custom values reads the same rows.
-    const list = LookupBatcher.make(
+    const list = StatementBatcher.make(
       sql,
       Effect.fnUntraced(function*(organization_ids: ReadonlyArray<OrganizationId>) {
         const found = yield* fields(sql`

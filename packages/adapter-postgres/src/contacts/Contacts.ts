@@ -4,7 +4,7 @@ import { ContactId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, json, OptionalAt, repeated } from "../database/Columns.ts"
-import * as LookupBatcher from "../database/LookupBatcher.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { rows, selection } from "../database/Rows.ts"
 import * as Searches from "../database/Searches.ts"
 import * as Audit from "../work/Audit.ts"
@@ -58,12 +58,12 @@ export const layer = Layer.effect(
       select:
         `SELECT ${list.columns}, c.version FROM contacts c WHERE c.organization_id = k.organization_id AND c.id = k.id`
     } as const
-    const find = LookupBatcher.makeByKey(sql, { ...byId, decode: contacts })
-    const load = LookupBatcher.makeByKey(sql, { ...byId, decode: loadedRows })
+    const find = StatementBatcher.makeByKey(sql, { ...byId, decode: contacts })
+    const load = StatementBatcher.makeByKey(sql, { ...byId, decode: loadedRows })
 
     const matchBy = (column: "email_key" | "primary_phone") => {
       const same = `FROM contacts c WHERE c.organization_id = k.organization_id AND c.${column} = k.value`
-      return LookupBatcher.makeByKey(sql, {
+      return StatementBatcher.makeByKey(sql, {
         key: { organization_id: "uuid", value: "text" },
         select: `
           SELECT ${list.columns}, c.version, EXISTS (SELECT ${same} OFFSET 1) AS is_ambiguous ${same}

@@ -1,5 +1,6 @@
 /**
- * Batches of concurrent requests that write, such as commits. Reads share statements in `LookupBatcher.ts`.
+ * Batches of concurrent requests that may write the same rows, such as commits. Other requests share statements in
+ * `StatementBatcher.ts`.
  *
  * If there is a free slot, a request starts a batch immediately, with all requests of
  * the same turn of the event loop. Later requests wait for a slot and, while their group

@@ -4,7 +4,7 @@ import { type Array, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { At, date, OptionalAt } from "../database/Columns.ts"
 import { commitOrTransactionClient } from "../database/CommitConnections.ts"
-import * as LookupBatcher from "../database/LookupBatcher.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { first, rows, run } from "../database/Rows.ts"
 
 const claimed = rows(Schema.Struct({
@@ -64,7 +64,7 @@ export const layer = Layer.effect(
         ) AS c (id, source, channel_id, people, body, received_at)
       `)
 
-    const insertShared = LookupBatcher.make(
+    const insertShared = StatementBatcher.make(
       sql,
       (stored: ReadonlyArray<ReadonlyArray<StoredCallback>>) =>
         Effect.as(insertAll(stored.flat()), stored.map(() => undefined))
@@ -89,7 +89,7 @@ export const layer = Layer.effect(
       return found.map(({ served: _served, ...callback }) => callback)
     })
 
-    const finish = LookupBatcher.make(sql, (ids: ReadonlyArray<string>) =>
+    const finish = StatementBatcher.make(sql, (ids: ReadonlyArray<string>) =>
       Effect.as(
         run(sql`DELETE FROM provider_callbacks WHERE id = ANY(${ids}::uuid[])`),
         ids.map(() => undefined)

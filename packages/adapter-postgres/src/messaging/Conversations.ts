@@ -9,7 +9,7 @@ import { Array, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Known, knownColumns } from "../contacts/Contacts.ts"
 import { At, OptionalAt, startOf } from "../database/Columns.ts"
-import * as LookupBatcher from "../database/LookupBatcher.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { rows, selection } from "../database/Rows.ts"
 
 const OptionalText = Schema.NullOr(Schema.String)
@@ -104,13 +104,13 @@ const statusesOf = ({ assigned_user_id, channel_id, contact_id, status, unassign
 export const layer = Layer.effect(
   ConversationStore,
   SqlClient.SqlClient.useSync((sql) => {
-    const find = LookupBatcher.makeByKey(sql, {
+    const find = StatementBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },
       select: `${selectConversations} WHERE v.organization_id = k.organization_id AND v.id = k.id`,
       decode: conversations
     })
 
-    const findThread = LookupBatcher.makeByKey(sql, {
+    const findThread = StatementBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", channel_id: "uuid", channel_type: "text", network_id: "text" },
       select: `
         SELECT ${knownColumns},

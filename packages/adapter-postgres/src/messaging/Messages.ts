@@ -10,7 +10,7 @@ import {
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, OptionalAt, repeated, startOf } from "../database/Columns.ts"
-import * as LookupBatcher from "../database/LookupBatcher.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { count, first, rows, selection } from "../database/Rows.ts"
 
 const Row = Schema.Struct({
@@ -43,7 +43,7 @@ export const layer = Layer.effect(
   SqlClient.SqlClient.useSync((sql) => {
     const select = sql.literal(`SELECT ${messages.columns} FROM messages`)
 
-    const findByProviderId = LookupBatcher.makeByKey(sql, {
+    const findByProviderId = StatementBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", channel_id: "uuid", provider_message_id: "text" },
       select: `
         SELECT p.channel_id, p.provider_message_id, p.early_updates, p.version,

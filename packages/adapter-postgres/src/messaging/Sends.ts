@@ -6,7 +6,7 @@ import { Send, SendStore } from "@messaging-crm/core/Sends"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, OptionalAt, startOf } from "../database/Columns.ts"
-import * as LookupBatcher from "../database/LookupBatcher.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { first, rows, selection } from "../database/Rows.ts"
 
 /** The row of a send. */
@@ -56,7 +56,7 @@ const groupOf = (status: Send["status"]): string => {
 export const layer = Layer.effect(
   SendStore,
   SqlClient.SqlClient.useSync((sql) => {
-    const load = LookupBatcher.makeByKey(sql, {
+    const load = StatementBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },
       select: `
         SELECT ${columns.map((column) => `s.${column}`).join(", ")}, to_jsonb(h) AS channel, to_jsonb(o) AS hold,

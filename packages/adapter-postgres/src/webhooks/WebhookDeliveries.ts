@@ -5,7 +5,7 @@ import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, columnsOf, OptionalAt } from "../database/Columns.ts"
 import { commitOrTransactionClient } from "../database/CommitConnections.ts"
-import * as LookupBatcher from "../database/LookupBatcher.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { rows } from "../database/Rows.ts"
 import { claimWork, Item } from "../work/WorkQueue.ts"
 
@@ -45,7 +45,7 @@ export const layer = Layer.effect(
     const claiming = yield* commitOrTransactionClient
     const columns = sql.literal(columnsOf(WebhookDelivery))
 
-    const load = LookupBatcher.makeByKey(sql, {
+    const load = StatementBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },
       select: `
         SELECT to_jsonb(d) AS delivery, e.body, e.full_body, to_jsonb(w) AS webhook

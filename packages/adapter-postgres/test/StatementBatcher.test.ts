@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Latch } from "effect"
 import { SqlClient } from "effect/sql"
-import * as LookupBatcher from "../src/database/LookupBatcher.ts"
+import * as StatementBatcher from "../src/database/StatementBatcher.ts"
 import * as Database from "../testing/Database.ts"
 
 const unbounded = { concurrency: "unbounded" } as const
@@ -11,7 +11,7 @@ const held = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const go = yield* Latch.make()
   const statements: Array<number> = []
-  const ask = LookupBatcher.make(sql, (requests: ReadonlyArray<number>) => {
+  const ask = StatementBatcher.make(sql, (requests: ReadonlyArray<number>) => {
     statements.push(requests.length)
     return Effect.as(go.await, requests)
   })
@@ -49,7 +49,7 @@ it.layer(Database.layer)("Requests that share a statement", (it) => {
       assert.strictEqual(Math.max(...statements), 16)
     }))
 
-  it.effect("are answered although the client of the first of them is gone", () =>
+  it.effect("complete although the client of the first one has disconnected", () =>
     Effect.gen(function*() {
       const { ask, go, statements } = yield* held
       const first = yield* Effect.forkChild(ask(1), { startImmediately: true })
@@ -64,7 +64,7 @@ it.layer(Database.layer)("Requests that share a statement", (it) => {
   it.effect("fail alone where the database rejects the statement because of one of them", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const ask = LookupBatcher.make(sql, (texts: ReadonlyArray<string>) =>
+      const ask = StatementBatcher.make(sql, (texts: ReadonlyArray<string>) =>
         Effect.orDie(Effect.map(
           sql<{ readonly number: number }>`
             SELECT t::integer AS number
@@ -82,7 +82,7 @@ it.layer(Database.layer)("Requests that share a statement", (it) => {
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       let statements = 0
-      const ask = LookupBatcher.make(sql, (requests: ReadonlyArray<number>) => {
+      const ask = StatementBatcher.make(sql, (requests: ReadonlyArray<number>) => {
         statements++
         return Effect.orDie(Effect.as(sql`SELECT pg_terminate_backend(pg_backend_pid())`, requests))
       })
@@ -94,7 +94,7 @@ it.layer(Database.layer)("Requests that share a statement", (it) => {
   it.effect("are part of the caller's transaction, each of its own", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const ask = LookupBatcher.make(sql, (names: ReadonlyArray<string>) =>
+      const ask = StatementBatcher.make(sql, (names: ReadonlyArray<string>) =>
         Effect.orDie(Effect.map(
           sql<{ readonly found: boolean }>`
             SELECT EXISTS (SELECT FROM pg_tables WHERE tablename = g.name) AS found
