@@ -34,10 +34,20 @@ const requireMigrations = (folder: string, ref: string): void => {
   }
 }
 
-/** Makes the packages of npm available: today's, if the lockfile is the same, else its own. */
+const Lockfile = Schema.fromJsonString(Schema.Struct({ packages: Schema.Record(Schema.String, Schema.Json) }))
+
+/** Returns the packages of npm that a lockfile names, with their versions and checksums. The workspace's are not among them. */
+const lockedIn = (folder: string): string => {
+  const { packages } = Schema.decodeUnknownSync(Lockfile)(readFileSync(join(folder, "package-lock.json"), "utf8"))
+  const own = "node_modules/@messaging-crm/"
+  return JSON.stringify(
+    Object.entries(packages).filter(([path]) => path.includes("node_modules/") && !path.startsWith(own))
+  )
+}
+
+/** Makes the packages of npm available: today's, if both versions need the same, or that version's own. */
 const install = (folder: string): void => {
-  const lockfileOf = (at: string) => readFileSync(join(at, "package-lock.json"), "utf8")
-  if (lockfileOf(folder) !== lockfileOf(root)) {
+  if (lockedIn(folder) !== lockedIn(root)) {
     execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder, stdio: "ignore" })
     return
   }
