@@ -3,12 +3,12 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /** Resets the statistics. */
-export const begin = SqlClient.SqlClient.use((sql) =>
+export const reset = SqlClient.SqlClient.use((sql) =>
   Effect.andThen(sql`CREATE EXTENSION IF NOT EXISTS pg_stat_statements`, sql`SELECT pg_stat_statements_reset()`)
 )
 
 /** Returns the eight statements that took the most time since the reset, per item. */
-export const most = Effect.fnUntraced(function*(items: number) {
+export const slowest = Effect.fnUntraced(function*(items: number) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ readonly calls: number; readonly us: number; readonly query: string }>`
     SELECT calls::float8 AS calls, (total_exec_time + total_plan_time) * 1000 AS us, query
@@ -25,7 +25,7 @@ export const most = Effect.fnUntraced(function*(items: number) {
 })
 
 /** Sets what is counted from now on: `top`, the statements that clients send, or `none`, which costs no time. */
-export const track = Effect.fnUntraced(function*(what: "none" | "top") {
+export const setTracking = Effect.fnUntraced(function*(what: "none" | "top") {
   const sql = yield* SqlClient.SqlClient
   yield* sql`CREATE EXTENSION IF NOT EXISTS pg_stat_statements`
   yield* sql.unsafe(`ALTER SYSTEM SET pg_stat_statements.track = '${what}'`)
@@ -35,7 +35,7 @@ export const track = Effect.fnUntraced(function*(what: "none" | "top") {
 /** Returns the number of statements for each of `count` requests. BEGIN and COMMIT are not counted. */
 export const perRequest = Effect.fnUntraced(function*<A, E, R>(count: number, request: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
-  yield* begin
+  yield* reset
   yield* Effect.replicateEffect(request, count)
   const [row] = yield* sql<{ readonly calls: number }>`
     SELECT sum(calls)::integer AS calls

@@ -66,7 +66,7 @@ const runImport = Effect.fnUntraced(function*(organization: string, file: string
     stdio: ["ignore", "pipe", "inherit"]
   })
   yield* memoryPeak(child.pid ?? 0).pipe(
-    Effect.flatMap((mebibytes) => Ref.update(peak, (most) => Math.max(most, mebibytes))),
+    Effect.flatMap((mebibytes) => Ref.set(peak, mebibytes)),
     Effect.repeat(Schedule.spaced("20 millis")),
     Effect.ignore,
     Effect.forkScoped

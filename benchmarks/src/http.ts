@@ -119,12 +119,12 @@ const compare = Effect.fnUntraced(function*(contacts: number) {
     yield* Responses.compareRejections(targets)
     if (check) return { contacts, filled_seconds, rows: [] }
 
-    yield* Statements.track("top")
+    yield* Statements.setTracking("top")
     const statements = yield* Effect.forEach(
       measured,
       (workload) => Effect.forEach(requestsOf(workload), ([target, requests]) => count(target, requests))
     )
-    yield* Statements.track("none")
+    yield* Statements.setTracking("none")
 
     const load = yield* Load.start
     yield* Targets.pin(load.pid, 1)

@@ -11,7 +11,7 @@
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
-import { Clock, DateTime, Effect, Redacted, Schedule } from "effect"
+import { Clock, DateTime, Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Arguments from "./Arguments.ts"
 import { delaysOf } from "./Arrivals.ts"
@@ -19,6 +19,7 @@ import * as Backlog from "./Backlog.ts"
 import { Processes, Subscribers } from "./Fixtures.ts"
 import { memoryDuring, memoryOf } from "./Memory.ts"
 import * as Service from "./Service.ts"
+import { untilPasses } from "./Waiting.ts"
 
 const { seconds } = Arguments.numbers({ seconds: 30 })
 const events_per_second = 20
@@ -31,7 +32,7 @@ interface Running extends Service.Cluster {
   readonly callBack: (event: ProviderEvent) => Effect.Effect<void>
 }
 
-const written = (channel_id: string, number: number) =>
+const messageEvent = (channel_id: string, number: number) =>
   Service.messageReceived(channel_id, `bench-${number}`, `+49151${5_000_000 + number % 500}`)
 
 /** Sends callbacks for messages at an even pace, numbered from `first` on. */
@@ -39,7 +40,7 @@ const sendMessages = ({ acme, callBack }: Running, first: number) =>
   Effect.forEach(
     Array.from({ length: seconds * events_per_second }, (_, index) => index),
     (index) =>
-      callBack(written(acme.channel_id, first + index)).pipe(
+      callBack(messageEvent(acme.channel_id, first + index)).pipe(
         Effect.delay(index * 1000 / events_per_second)
       ),
     { concurrency: "unbounded", discard: true }
@@ -47,16 +48,18 @@ const sendMessages = ({ acme, callBack }: Running, first: number) =>
 
 /** Waits until a subscriber has received a number of events, for at most two minutes. */
 const untilReceived = ({ received }: Subscribers.Subscriber, count: number) =>
-  Effect.sync(() => received.length).pipe(
-    Effect.repeat({ schedule: Schedule.spaced("20 millis"), times: 6000, until: (length) => length >= count })
-  )
+  untilPasses(Effect.sync(() => received.length), {
+    interval: "20 millis",
+    times: 6000,
+    until: (length) => length >= count
+  })
 
 /** Returns how soon each event arrived for the first time. */
 const delays = (received: ReadonlyArray<Subscribers.ReceivedEvent>) =>
   delaysOf(Array.from(new Map(received.toReversed().map(({ at, event_id }) => [event_id, at]))))
 
 /** Sends messages for the set time, and returns how soon a subscriber received their events. */
-const measured = Effect.fnUntraced(function*(service: Running, healthy: Subscribers.Subscriber, first: number) {
+const measureArrivals = Effect.fnUntraced(function*(service: Running, healthy: Subscribers.Subscriber, first: number) {
   const before = healthy.received.length
   const { peak_mib } = yield* memoryDuring(
     service.pid,
@@ -94,14 +97,11 @@ const replaying = Effect.fnUntraced(function*(service: Running, healthy: Subscri
   })
   const live = Effect.sync(() => healthy.received.slice(before).filter(({ event_id }) => !stored.has(event_id)))
   yield* sendMessages(service, first)
-  yield* live.pipe(
-    Effect.repeat({
-      schedule: Schedule.spaced("100 millis"),
-      times: 600,
-      until: ({ length }) => length >= seconds * events_per_second
-    })
-  )
-  const arrived = yield* live
+  const arrived = yield* untilPasses(live, {
+    interval: "100 millis",
+    times: 600,
+    until: ({ length }) => length >= seconds * events_per_second
+  })
   return { ...yield* delays(arrived), replayed_meanwhile: healthy.received.length - before - arrived.length }
 })
 
@@ -124,7 +124,7 @@ const throughput = Effect.fnUntraced(function*(service: Running, webhooks: numbe
   return { deliveries_per_second: Math.round(count * webhooks * 1000 / lasted), memory_peak_mib: Math.round(peak_mib) }
 })
 
-const started = Effect.gen(function*() {
+const startService = Effect.gen(function*() {
   const cluster = yield* Service.cluster(1)
   const { child } = yield* Processes.serve(cluster.environment, cluster.server)
   const post = yield* Processes.callbackSender(cluster.environment)
@@ -138,7 +138,7 @@ const started = Effect.gen(function*() {
 })
 
 const benchmark = Effect.gen(function*() {
-  const service = yield* started
+  const service = yield* startService
   const database = Client.layer({ url: Redacted.make(service.database_url), connections: 2 })
   const resting = Effect.andThen(Effect.sleep("5 seconds"), Effect.sync(() => Math.round(memoryOf(service.pid))))
   return yield* Effect.gen(function*() {
@@ -147,14 +147,14 @@ const benchmark = Effect.gen(function*() {
     const eight_webhooks = yield* throughput(service, 8)
     const rested_mib = yield* resting
     const first = yield* subscribe(service, Subscribers.prompt)
-    const alone = yield* measured(service, first, 0)
+    const alone = yield* measureArrivals(service, first, 0)
     const during_replay = yield* replaying(service, first, 2_000_000)
     // The replay ends with its webhook.
     yield* SqlClient.SqlClient.use((sql) => sql.withTransaction(clear))
     const healthy = yield* subscribe(service, Subscribers.prompt)
     const bad = [yield* subscribe(service, Subscribers.unresponsive), yield* subscribe(service, Subscribers.endless)]
     yield* Backlog.enqueueDeliveries(service.acme.organization_id, bad.map(({ webhook_id }) => webhook_id), queued_each)
-    const with_misbehaving = yield* measured(service, healthy, 1_000_000)
+    const with_misbehaving = yield* measureArrivals(service, healthy, 1_000_000)
     const posted_to_bad = bad.map(({ received }) => received.length)
     const memory = { fresh_mib, rested_mib }
     return {

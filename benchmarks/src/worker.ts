@@ -9,7 +9,7 @@
  * so it works on Linux only.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Clock, Effect, Redacted, Schedule } from "effect"
+import { Clock, Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Arguments from "./Arguments.ts"
 import * as Backlog from "./Backlog.ts"
@@ -18,6 +18,7 @@ import { Processes } from "./Fixtures.ts"
 import * as ProcessorTime from "./ProcessorTime.ts"
 import * as Service from "./Service.ts"
 import * as Statements from "./Statements.ts"
+import { untilPasses } from "./Waiting.ts"
 
 const names = ["deliveries_1", "deliveries_16", "sends", "inbound_1", "inbound_25"] as const
 
@@ -26,19 +27,18 @@ if (others.length > 0) throw new Error("The arguments must be at most: items, pa
 const { items } = Arguments.numbers({ items: 6000 }, count === undefined ? [] : [count])
 const chosen = Arguments.chosen("The parts", names, given?.split(","))
 const warm_up = 600
+/** The mock network accepts every send to this number and to those that follow. The last four digits 0001 to 0009 select another behavior. */
+const first_number = 5_000_010
 
 const queued = SqlClient.SqlClient.use((sql) =>
   sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM work`
-)
-  .pipe(Effect.map(([row]) => row?.count ?? -1))
+).pipe(Effect.map(([row]) => row?.count ?? -1))
 
 /** Waits until the queue is empty, for five minutes at most. */
-const untilDone = queued.pipe(
-  Effect.repeat({ schedule: Schedule.spaced("50 millis"), times: 6000, until: (count) => count === 0 })
-)
+const untilDone = untilPasses(queued, { interval: "50 millis", times: 6000, until: (count) => count === 0 })
 
 /** Runs an effect that processes `count` items, and returns the cost of one. */
-const measured = Effect.fnUntraced(function*<A, E, R>(pid: number, count: number, run: Effect.Effect<A, E, R>) {
+const measureCost = Effect.fnUntraced(function*<A, E, R>(pid: number, count: number, run: Effect.Effect<A, E, R>) {
   const times = Effect.all([ProcessorTime.ofProcess(pid), ProcessorTime.ofPostgres, Clock.currentTimeMillis])
   const [node, postgres, begun] = yield* times
   yield* run
@@ -50,11 +50,11 @@ const measured = Effect.fnUntraced(function*<A, E, R>(pid: number, count: number
   }
 })
 
-const measuredWithStatements = Effect.fnUntraced(
+const measureCostAndStatements = Effect.fnUntraced(
   function*<A, E, R>(pid: number, count: number, run: Effect.Effect<A, E, R>) {
-    yield* Statements.begin
-    const cost = yield* measured(pid, count, run)
-    return { ...cost, statements: yield* Statements.most(count) }
+    yield* Statements.reset
+    const cost = yield* measureCost(pid, count, run)
+    return { ...cost, statements: yield* Statements.slowest(count) }
   }
 )
 
@@ -70,6 +70,10 @@ const startWorker = Effect.fnUntraced(function*(environment: Processes.Environme
   return child.pid ?? 0
 })
 
+/** Dies unless the status of a response is 2xx: the figures count only processed items. */
+const requireSuccess = (status: number): Effect.Effect<void> =>
+  status >= 200 && status < 300 ? Effect.void : Effect.die(new Error(`A response has the status ${status}.`))
+
 /** Measures deliveries to a number of webhooks, all due from the start. */
 const deliveries = Effect.fnUntraced(function*(cluster: Service.Cluster, webhooks: number) {
   const endpoint = yield* Endpoint.start
@@ -79,12 +83,13 @@ const deliveries = Effect.fnUntraced(function*(cluster: Service.Cluster, webhook
   )
   const pid = yield* startWorker(cluster.environment)
   const { organization_id } = cluster.acme
-  yield* Effect.andThen(Backlog.enqueueDeliveries(organization_id, ids, warm_up / webhooks), untilDone)
+  const each = Math.ceil(items / webhooks)
+  yield* Effect.andThen(Backlog.enqueueDeliveries(organization_id, ids, Math.ceil(warm_up / webhooks)), untilDone)
   yield* SqlClient.SqlClient.use((sql) => sql`VACUUM ANALYZE`)
-  const cost = yield* measuredWithStatements(
+  const cost = yield* measureCostAndStatements(
     pid,
-    items,
-    Effect.andThen(Backlog.enqueueDeliveries(organization_id, ids, items / webhooks), untilDone)
+    each * webhooks,
+    Effect.andThen(Backlog.enqueueDeliveries(organization_id, ids, each), untilDone)
   )
   const { connections, posts } = yield* endpoint.received
   yield* SqlClient.SqlClient.use((sql) =>
@@ -100,13 +105,13 @@ const sends = Effect.fnUntraced(function*(cluster: Service.Cluster) {
   const start = (number: number) =>
     Processes.request(server, "POST", "/conversations", {
       key: acme.key,
-      json: Processes.greeting(acme.channel_id, `+49151${5_000_000 + number}`, `n${number}`),
-      idempotency_key: `start-${number}`
-    })
+      json: Processes.greeting(acme.channel_id, `+49151${first_number + number}`, `n${number}`),
+      idempotency_key: `bench-start-${number}`
+    }).pipe(Effect.flatMap(({ status }) => requireSuccess(status)))
   yield* Effect.forEach(Array.from({ length: count }, (_, number) => number), start, { concurrency: 16, discard: true })
   yield* SqlClient.SqlClient.use((sql) => sql`VACUUM ANALYZE`)
   const pid = yield* startWorker(cluster.environment)
-  return yield* measuredWithStatements(pid, count, untilDone)
+  return yield* measureCostAndStatements(pid, count, untilDone)
 }, Effect.scoped)
 
 /** Measures inbound messages: `batch` in each callback, `concurrency` callbacks at once. */
@@ -121,10 +126,13 @@ const inbound = Effect.fnUntraced(function*(cluster: Service.Cluster, pid: numbe
     (_, callback) => Array.from({ length: batch }, (_, index) => messageOf(first + callback * batch + index))
   )
   yield* SqlClient.SqlClient.use((sql) => sql`VACUUM ANALYZE`)
-  return yield* measuredWithStatements(
+  return yield* measureCostAndStatements(
     pid,
     callbacks.length * batch,
-    Effect.forEach(callbacks, (events) => callBack(server, events), { concurrency, discard: true })
+    Effect.forEach(callbacks, (events) => Effect.flatMap(callBack(server, events), requireSuccess), {
+      concurrency,
+      discard: true
+    })
   )
 })
 

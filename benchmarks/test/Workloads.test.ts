@@ -1,5 +1,4 @@
 import { assert, it } from "@effect/vitest"
-import { headOf } from "../src/http/ResponseHead.ts"
 import { numbered, parts, type Request } from "../src/http/Workloads.ts"
 
 it("a number makes each repetition of a write its own request", () => {
@@ -19,15 +18,4 @@ it("a number makes each repetition of a write its own request", () => {
   for (const [request, text] of cases) {
     assert.strictEqual(parts(request, "crm.example", "run").join(numbered(7)), text)
   }
-})
-
-it("the head of a response has its length once it is complete", () => {
-  const cases = [
-    ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n", undefined],
-    ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{", { length: 40, isSuccess: true, isLast: false }],
-    ["HTTP/1.1 204 X\r\nconnection: close\r\ncontent-length: 0\r\n\r\n", { length: 56, isSuccess: true, isLast: true }],
-    ["HTTP/1.1 429 X\r\ncontent-length: 10\r\n\r\n", { length: 48, isSuccess: false, isLast: false }]
-  ] as const
-  for (const [text, head] of cases) assert.deepStrictEqual(headOf(Buffer.from(text)), head)
-  assert.throws(() => headOf(Buffer.from("HTTP/1.1 200 OK\r\n\r\n")), "There is no Content-Length")
 })

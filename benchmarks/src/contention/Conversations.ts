@@ -1,5 +1,5 @@
 /** Twelve clients that start and close conversations, with three webhooks. */
-import { Clock, Effect, Ref, Schedule } from "effect"
+import { Clock, Effect, Ref } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Arrival, delaysOf } from "../Arrivals.ts"
 import * as Endpoint from "../Endpoint.ts"
@@ -7,7 +7,8 @@ import { Processes } from "../Fixtures.ts"
 import * as ProcessorTime from "../ProcessorTime.ts"
 import * as Service from "../Service.ts"
 import * as Statements from "../Statements.ts"
-import { serversOf, shown } from "./Requests.ts"
+import { untilPasses } from "../Waiting.ts"
+import { resourceOf, serversOf } from "./Requests.ts"
 
 export const writers = 12
 
@@ -31,7 +32,7 @@ const count = (statement: string) =>
   )
 
 /** Lets twelve clients start and close conversations for the set time. Returns the number of responses by status. */
-const busy = Effect.fnUntraced(function*(cluster: Service.Cluster, { conversations_per_second, seconds }: Pace) {
+const runWriters = Effect.fnUntraced(function*(cluster: Service.Cluster, { conversations_per_second, seconds }: Pace) {
   const { channel_id, key } = cluster.acme
   const next = serversOf(cluster)
   const statuses = yield* Ref.make<Readonly<Record<string, number>>>({})
@@ -51,7 +52,7 @@ const busy = Effect.fnUntraced(function*(cluster: Service.Cluster, { conversatio
         `start-${name}-${number}`,
         Processes.greeting(channel_id, phone, `n${number}`)
       )
-      const { conversation_id } = yield* shown(started)
+      const { conversation_id } = yield* resourceOf(started)
       yield* write(`/conversations/${conversation_id}/close`, `close-${name}-${number}`, { category: "resolved" })
     }
   })
@@ -75,18 +76,16 @@ export const conversations = Effect.fnUntraced(function*(cluster: Service.Cluste
   yield* subscribe("messages", "message.sent", "message.updated")
   yield* subscribe("several", "conversation.closed", "message.sent", "send.failed")
   const before = yield* deadlocks
-  yield* Statements.begin
+  yield* Statements.reset
   const times_before = yield* ProcessorTime.byName
-  const statuses = yield* busy(cluster, pace)
+  const statuses = yield* runWriters(cluster, pace)
   const stopped = yield* Clock.currentTimeMillis
   const times = yield* ProcessorTime.byName
   const made = yield* count("SELECT count(*)::int AS count FROM webhook_deliveries")
-  const statements = yield* Statements.most(made)
+  const statements = yield* Statements.slowest(made)
   const pending = yield* count("SELECT count(*)::int AS count FROM webhook_deliveries WHERE status = 'pending'")
   const left = count("SELECT count(*)::int AS count FROM work")
-  yield* left.pipe(
-    Effect.repeat({ schedule: Schedule.spaced("20 millis"), times: 6000, until: (found) => found === 0 })
-  )
+  yield* untilPasses(left, { interval: "20 millis", times: 6000, until: (found) => found === 0 })
   const done = yield* Clock.currentTimeMillis
   const { connections, first } = yield* endpoint.received
   const arrivals = first.map(arrivalOf)

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { Processes } from "../Fixtures.ts"
 import { summaryOf } from "../Percentiles.ts"
 import type * as Service from "../Service.ts"
-import { shown } from "./Requests.ts"
+import { resourceOf } from "./Requests.ts"
 
 /** Measures reads while writers wait for a locked row. */
 export const lockedReads = Effect.fnUntraced(function*(cluster: Service.Cluster) {
@@ -16,7 +16,7 @@ export const lockedReads = Effect.fnUntraced(function*(cluster: Service.Cluster)
         json: { first_name: name },
         idempotency_key: `held-${name}`
       }),
-      shown
+      resourceOf
     )
   const [held, other] = [yield* create("held"), yield* create("other")]
   const sql = yield* SqlClient.SqlClient

@@ -4,7 +4,7 @@ import type { Processes } from "../Fixtures.ts"
 import type * as Service from "../Service.ts"
 
 /** The fields that the measurements read from a resource. */
-const Shown = Schema.fromJsonString(Schema.Struct({
+const Resource = Schema.fromJsonString(Schema.Struct({
   data: Schema.Struct({
     id: Schema.String,
     conversation_id: Schema.optionalKey(Schema.String),
@@ -15,8 +15,8 @@ const Shown = Schema.fromJsonString(Schema.Struct({
 }))
 
 /** Returns the resource of a response. */
-export const shown = ({ text }: Processes.Answer) =>
-  Effect.map(Schema.decodeUnknownEffect(Shown)(text), ({ data }) => data)
+export const resourceOf = ({ text }: Processes.Answer) =>
+  Effect.map(Schema.decodeUnknownEffect(Resource)(text), ({ data }) => data)
 
 /** Returns a function that picks the servers in turn. */
 export const serversOf = ({ servers }: Service.Cluster) => {

@@ -22,7 +22,7 @@ import type { SqlClient } from "effect/sql"
 import { Crowd } from "../Fixtures.ts"
 
 /** The facts of a database that the cases need. */
-export interface Size {
+export interface Dataset {
   /** The number of contacts. */
   readonly contacts: number
   /** Conversations whose reply window is open. */
@@ -46,7 +46,7 @@ export type Services =
   | SqlClient.SqlClient
 
 /** Makes one run of an operation, or returns null where the database is too small for it. */
-export type Case = (size: Size, run: number) => Effect.Effect<unknown, unknown, Services> | null
+export type Case = (dataset: Dataset, run: number) => Effect.Effect<unknown, unknown, Services> | null
 
 export const page_size = 50
 /** A list reads one row more than the page, to see whether another page follows. */
@@ -59,16 +59,17 @@ const everyone: ContactCriteria = criteriaOf({})
 const spread = (run: number, count: number): number => 1 + (run * 7_919 + 13) % count
 
 /** A contact of the large organization. */
-const contactOf = (size: Size, run: number): ContactId => {
-  const number = spread(run, size.contacts)
-  return number % 100 < 90 ? ContactId.make(Crowd.id("contact", number)) : contactOf(size, run + 1)
+const contactOf = (dataset: Dataset, run: number): ContactId => {
+  const number = spread(run, dataset.contacts)
+  return number % 100 < 90 ? ContactId.make(Crowd.id("contact", number)) : contactOf(dataset, run + 1)
 }
 
 const contacts = (match: Partial<ContactCriteria>): Case => () =>
   ContactStore.use((store) => store.list(Crowd.large, { ...everyone, ...match }, page_1))
 
 /** Lists the contacts with a value that a contact has. */
-const known = (field: keyof Size["known"]): Case => (size, run) => contacts({ [field]: size.known[field] })(size, run)
+const known = (field: keyof Dataset["known"]): Case => (dataset, run) =>
+  contacts({ [field]: dataset.known[field] })(dataset, run)
 
 const text = (...search_terms: SearchTerms): Case => contacts({ search_terms })
 
@@ -87,7 +88,7 @@ const tag = (number: number) => ({ tag_id: TagId.make(Crowd.id("tag", 10 + numbe
 export const member = (number: number) => MemberId.make(Crowd.id("member", number))
 
 export const cases: Readonly<Record<string, Case>> = {
-  "read a contact": (size, run) => ContactStore.use((store) => store.find(Crowd.large, contactOf(size, run))),
+  "read a contact": (dataset, run) => ContactStore.use((store) => store.find(Crowd.large, contactOf(dataset, run))),
   "list contacts": contacts({}),
   "list contacts, page 200": ({ page_200 }) =>
     page_200.contacts && ContactStore.use((store) => store.list(Crowd.large, everyone, page_200.contacts ?? page_1)),
@@ -163,10 +164,12 @@ export const cases: Readonly<Record<string, Case>> = {
   "text of two characters, without a match": text("q9"),
   "a part of a number": text("+49 151 1", "491511"),
   // Writes come last: they make contacts the most recent ones.
-  "update a contact's city": (size, run) =>
-    Contacts.use((contacts) => contacts.update(contactOf(size, run), UpdateContact.make({ city: `City ${run}` }))),
-  "update a contact's name": (size, run) =>
-    Contacts.use((contacts) => contacts.update(contactOf(size, run), UpdateContact.make({ first_name: `Kim ${run}` }))),
+  "update a contact's city": (dataset, run) =>
+    Contacts.use((contacts) => contacts.update(contactOf(dataset, run), UpdateContact.make({ city: `City ${run}` }))),
+  "update a contact's name": (dataset, run) =>
+    Contacts.use((contacts) =>
+      contacts.update(contactOf(dataset, run), UpdateContact.make({ first_name: `Kim ${run}` }))
+    ),
   "upsert 100 contacts": (_, run) =>
     ContactUpserts.use((all) =>
       all.upsert(UpsertContacts.make({
@@ -177,10 +180,10 @@ export const cases: Readonly<Record<string, Case>> = {
         }))
       }))
     ),
-  "send a text": (size, run) =>
+  "send a text": (dataset, run) =>
     Sends.use((sends) =>
       sends.send(
-        size.conversations[run % size.conversations.length] ?? thread,
+        dataset.conversations[run % dataset.conversations.length] ?? thread,
         SendMessage.make({ type: "text", text: "Hello" })
       )
     )

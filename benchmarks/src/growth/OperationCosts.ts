@@ -1,4 +1,4 @@
-/** The cost of an operation in PostgreSQL at two sizes of one database. */
+/** The cost of an operation in PostgreSQL at each size of one database. */
 import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Provider from "@messaging-crm/conformance/Provider"
@@ -13,7 +13,7 @@ import { SqlClient } from "effect/sql"
 import { Crowd } from "../Fixtures.ts"
 import { percentile } from "../Percentiles.ts"
 import * as ProcessorTime from "../ProcessorTime.ts"
-import { type Case, cases, member, page_1, page_size, type Services, type Size, thread } from "./OperationCases.ts"
+import { type Case, cases, type Dataset, member, page_1, page_size, type Services, thread } from "./OperationCases.ts"
 
 const from = (row: { readonly at: DateTime.Utc; readonly id: string } | undefined): PageRequest | null =>
   row === undefined ? null : { after: { at: row.at, id: row.id }, size: page_1.size }
@@ -37,7 +37,7 @@ const openConversations = SqlClient.SqlClient.use((sql) =>
 /** Returns a phone, an email, and an external id, each of one contact. */
 const knownValues = Effect.map(
   SqlClient.SqlClient.use((sql) =>
-    sql<Size["known"]>`
+    sql<Dataset["known"]>`
       SELECT
         (SELECT max(primary_phone) FROM contacts WHERE organization_id = ${Crowd.large}) AS phone,
         (SELECT max(email_key) FROM contacts WHERE organization_id = ${Crowd.large}) AS email_key,
@@ -47,7 +47,7 @@ const knownValues = Effect.map(
   ([values]) => Option.getOrThrow(Option.fromUndefinedOr(values))
 )
 
-const sizeOf = Effect.fnUntraced(function*(contacts: number) {
+const prepareDataset = Effect.fnUntraced(function*(contacts: number) {
   const sql = yield* SqlClient.SqlClient
   const skipped = 199 * page_size - 1
   const startOf = Effect.fnUntraced(function*(table: string, at: string, condition: string) {
@@ -70,7 +70,7 @@ const sizeOf = Effect.fnUntraced(function*(contacts: number) {
       conversations: yield* startOf("conversations", "last_activity_at", "true"),
       messages: yield* startOf("messages", "created_at", `conversation_id = '${thread}'`)
     }
-  } satisfies Size
+  } satisfies Dataset
 })
 
 const actor = Layer.succeed(CurrentActor, { organization_id: Crowd.large, member_id: member(0) })
@@ -89,7 +89,7 @@ interface Spent {
 }
 
 interface Database {
-  readonly size: Size
+  readonly dataset: Dataset
   readonly run: <A, E>(effect: Effect.Effect<A, E, Services>) => Effect.Effect<A, E>
   readonly spent: Effect.Effect<Spent>
 }
@@ -97,7 +97,7 @@ interface Database {
 const open = Effect.fnUntraced(function*(url: string, contacts: number) {
   const context = yield* Layer.build(service(url))
   const run: Database["run"] = (effect) => Effect.provideContext(effect, context)
-  const size = yield* run(sizeOf(contacts))
+  const dataset = yield* run(prepareDataset(contacts))
   // Another connection, so that reading the statistics is not counted: it is made in another database.
   const sql = yield* SqlClient.SqlClient
   const name = new URL(url).pathname.slice(1)
@@ -116,7 +116,7 @@ const open = Effect.fnUntraced(function*(url: string, contacts: number) {
     ),
     Effect.orDie
   )
-  return { size, run, spent } satisfies Database
+  return { dataset, run, spent } satisfies Database
 })
 
 const at = (times: ReadonlyArray<number>, share: number): number => Math.round(percentile(times, share))
@@ -173,14 +173,14 @@ const compareCase = Effect.fnUntraced(function*(databases: ReadonlyArray<Databas
   const measured = databases.map((): Array<Run> => [])
   for (let run = 0; run < warm_up + runs; run++) {
     for (const [index, database] of databases.entries()) {
-      const effect = make(database.size, run)
+      const effect = make(database.dataset, run)
       if (effect === null) continue
       const one = yield* timeRun(database, effect)
       if (run >= warm_up) measured[index]?.push(one)
     }
   }
   return Object.fromEntries(
-    databases.flatMap(({ size: { contacts } }, index) => {
+    databases.flatMap(({ dataset: { contacts } }, index) => {
       const all = measured[index] ?? []
       return all.length === 0 ? [] : [[contacts, costOf(all)]]
     })
@@ -188,13 +188,13 @@ const compareCase = Effect.fnUntraced(function*(databases: ReadonlyArray<Databas
 })
 
 /**
- * Runs every case at two sizes in turn, and returns the time of one run in PostgreSQL
+ * Runs every case at each size in turn, and returns the time of one run in PostgreSQL
  * in microseconds: of all its statements together. Reads `/proc`, so it works on
  * Linux only.
  */
 export const compare = Effect.fnUntraced(function*(
   urls: Readonly<Record<number, string>>,
-  { only = /./, runs }: { readonly only?: RegExp; readonly runs: number }
+  { runs }: { readonly runs: number }
 ) {
   const databases = yield* Effect.forEach(
     Object.entries(urls),
@@ -202,7 +202,7 @@ export const compare = Effect.fnUntraced(function*(
   )
   const results: Record<string, Record<string, Cost>> = {}
   for (const [name, make] of Object.entries(cases)) {
-    if (only.test(name)) results[name] = yield* compareCase(databases, make, runs)
+    results[name] = yield* compareCase(databases, make, runs)
   }
   return results
 })

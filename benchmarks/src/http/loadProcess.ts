@@ -5,7 +5,7 @@
  */
 import { connect } from "node:net"
 import { percentile } from "../Percentiles.ts"
-import { headOf } from "./ResponseHead.ts"
+import { makeResponseReader } from "./ResponseReader.ts"
 import { numbered } from "./Workloads.ts"
 
 export interface Job {
@@ -46,10 +46,7 @@ const useConnection = ({ port, requests }: Job, deadline: number, received: Rece
   new Promise<void>((resolve) => {
     const socket = connect({ host: "127.0.0.1", port, noDelay: true })
     let sent_at = 0
-    /** The received part of an incomplete response head. */
-    let partialHead: Buffer | undefined
-    /** The bytes of the response that have not arrived. */
-    let missing = 0
+    const read = makeResponseReader()
     let isLast = false
     let isWaiting = false
 
@@ -61,20 +58,11 @@ const useConnection = ({ port, requests }: Job, deadline: number, received: Rece
     }
 
     const receive = (chunk: Buffer) => {
-      let arrived = chunk.length
-      if (missing === 0) {
-        const response = partialHead === undefined ? chunk : Buffer.concat([partialHead, chunk])
-        const head = headOf(response)
-        partialHead = head === undefined ? response : undefined
-        if (head === undefined) return
-        if (!head.isSuccess) received.failed++
-        isLast = head.isLast
-        received.bytes += head.length
-        missing = head.length
-        arrived = response.length
-      }
-      missing -= arrived
-      if (missing > 0) return
+      const response = read(chunk)
+      if (response === null) return
+      if (!response.isSuccess) received.failed++
+      isLast = response.isLast
+      received.bytes += response.length
       received.times.push(performance.now() - sent_at)
       isWaiting = false
       send()

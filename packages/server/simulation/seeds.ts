@@ -21,5 +21,6 @@ const { end, first, stride }: Seeds = workerData
 for (let seed = first; seed < end; seed += stride) {
   const { days, failure, steps, trace } = simulate(seed)
   const last = failure === null ? [] : trace.last(Number(process.env["LINES"] ?? 60))
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- that of a window; a thread has none
   parentPort?.postMessage({ seed, failure, last, steps, days } satisfies Result)
 }

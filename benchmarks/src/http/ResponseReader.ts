@@ -1,0 +1,48 @@
+/** Reads HTTP/1.1 responses from the chunks of a connection. */
+
+/** A response. `length` is that of its head and body, and `isLast` says whether the server closes the connection after it. */
+export interface ReadResponse {
+  readonly length: number
+  readonly isSuccess: boolean
+  readonly isLast: boolean
+}
+
+/** Reads the head of a response once it is complete. */
+const headOf = (response: Buffer): ReadResponse | null => {
+  const end = response.indexOf("\r\n\r\n")
+  if (end < 0) return null
+  const text = response.toString("latin1", 0, end)
+  const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1]
+  if (length === undefined) throw new Error(`There is no Content-Length in ${text}`)
+  return {
+    length: end + 4 + Number(length),
+    isSuccess: text.startsWith("HTTP/1.1 2"),
+    isLast: /\r\nconnection: close/i.test(text)
+  }
+}
+
+/** Makes a function that takes the next chunk of a connection, and returns the response if it is complete. */
+export const makeResponseReader = () => {
+  /** The received part of an incomplete response head. */
+  let partialHead: Buffer | null = null
+  /** The response whose body has not arrived completely. */
+  let open: ReadResponse | null = null
+  let missing = 0
+  return (chunk: Buffer): ReadResponse | null => {
+    let arrived = chunk.length
+    if (open === null) {
+      const received: Buffer = partialHead === null ? chunk : Buffer.concat([partialHead, chunk])
+      const head = headOf(received)
+      partialHead = head === null ? received : null
+      if (head === null) return null
+      open = head
+      missing = head.length
+      arrived = received.length
+    }
+    missing -= arrived
+    if (missing > 0) return null
+    const response = open
+    open = null
+    return response
+  }
+}
