@@ -582,7 +582,7 @@ export interface MessageDetails {
     readonly name: string | null
     readonly response: Readonly<Record<string, unknown>> | null
   }
-  /** The story that the contact replied to or mentioned the business in. */
+  /** The story that the contact replied to, or that mentions the business. */
   readonly story?: {
     /** Values: `reply`, `mention`. New values can appear within a version. */
     readonly action: string
@@ -1341,7 +1341,7 @@ export interface Operations {
       readonly status?: "all" | "open" | "closed"
       /** Conversations that are assigned to this member. */
       readonly assigned_user_id?: string
-      /** Conversations that are assigned to no member. Not together with `assigned_user_id`. */
+      /** Unassigned conversations. Cannot be combined with `assigned_user_id`. */
       readonly unassigned?: "true"
       /** Conversations with this contact. */
       readonly contact_id?: string

@@ -23,7 +23,7 @@ export class ChannelsGroup extends HttpApiGroup.make("channels")
   .annotateMerge(
     OpenApi.annotations({
       title: "Channels",
-      description: "Phone numbers, accounts, and pages of the organization that contacts write to."
+      description: "The organization's phone numbers, accounts, and pages that contacts write to."
     })
   )
 {}

@@ -23,7 +23,7 @@ const filters = {
   ),
   unassigned: Schema.optionalKey(
     Schema.Literal("true").annotate({
-      description: "Conversations that are assigned to no member. Not together with `assigned_user_id`.",
+      description: "Unassigned conversations. Cannot be combined with `assigned_user_id`.",
       examples: ["true"]
     })
   ),

@@ -10,8 +10,8 @@ import { key_roles } from "@messaging-crm/core/Members"
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import { At } from "../database/Columns.ts"
-import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { rows } from "../database/Rows.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { orLocally, type Presented } from "./LocalWindows.ts"
 
 const MeteredRow = Schema.Struct({

@@ -3,8 +3,8 @@ import { ChannelId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, columnsOf } from "../database/Columns.ts"
-import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { first, rows, run } from "../database/Rows.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 const Columns = Schema.Struct({ ...ChannelAccount.fields, token_set_at: At, sealed_token: Schema.String })
 

@@ -3,8 +3,8 @@ import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, columnsOf } from "../database/Columns.ts"
-import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { rows } from "../database/Rows.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 const Row = Schema.Struct({ ...ContactField.fields, organization_id: OrganizationId, created_at: At })
 const fields = rows(Row)

@@ -4,8 +4,8 @@ import { type Array, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { At, date, OptionalAt } from "../database/Columns.ts"
 import { commitOrTransactionClient } from "../database/CommitConnections.ts"
-import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { first, rows, run } from "../database/Rows.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 const claimed = rows(Schema.Struct({
   id: Schema.String,

@@ -9,8 +9,8 @@ import { Array, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Known, knownColumns } from "../contacts/Contacts.ts"
 import { At, OptionalAt, startOf } from "../database/Columns.ts"
-import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { rows, selection } from "../database/Rows.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 const OptionalText = Schema.NullOr(Schema.String)
 

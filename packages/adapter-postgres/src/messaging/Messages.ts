@@ -10,8 +10,8 @@ import {
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, OptionalAt, repeated, startOf } from "../database/Columns.ts"
-import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { count, first, rows, selection } from "../database/Rows.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 const Row = Schema.Struct({
   ...Message.fields,

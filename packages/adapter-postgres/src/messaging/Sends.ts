@@ -6,8 +6,8 @@ import { Send, SendStore } from "@messaging-crm/core/Sends"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, OptionalAt, startOf } from "../database/Columns.ts"
-import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { first, rows, selection } from "../database/Rows.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 /** The row of a send. */
 export const SendRow = Schema.Struct({

@@ -5,8 +5,8 @@ import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, columnsOf, OptionalAt } from "../database/Columns.ts"
 import { commitOrTransactionClient } from "../database/CommitConnections.ts"
-import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { rows } from "../database/Rows.ts"
+import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { claimWork, Item } from "../work/WorkQueue.ts"
 
 const deliveries = rows(Schema.Struct({

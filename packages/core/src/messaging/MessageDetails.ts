@@ -93,7 +93,7 @@ export const MessageDetails = Schema.Struct({
     Schema.Struct({ name: NullableText, response: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)) })
   ),
   story: described(
-    "The story that the contact replied to or mentioned the business in.",
+    "The story that the contact replied to, or that mentions the business.",
     Schema.Struct({
       action: openEnum(["reply", "mention"]),
       id: NullableText,

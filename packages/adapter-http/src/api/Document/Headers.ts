@@ -33,7 +33,7 @@ export const headers = {
   ),
   "Retry-After": integer("Seconds to wait before the next attempt.", 5),
   "Retry-After-Processing": integer(
-    "Seconds to wait before the next attempt. Only if the same request can succeed later.",
+    "Seconds to wait before the next attempt. Present only if a retry can succeed.",
     1,
     false
   ),
