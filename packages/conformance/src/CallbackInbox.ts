@@ -42,12 +42,13 @@ const none: CallbackBacklog = { count: 0, oldest_received_at: null }
 const bodies = (it: It, { runs }: Options) => {
   it.effect("claims a body once it is due, unchanged, with the claim's token and number", () =>
     Effect.gen(function*() {
-      yield* start
+      const store = yield* start
       const stored = yield* insert(bytes("{}"))
       assert.deepStrictEqual(yield* claim(after(-1)), [])
-      const [claimed, ...more] = yield* claim()
+      const [now, lease_until, token] = [Fixtures.noon, after(60_000), yield* Fixtures.uuid]
+      const [claimed, ...more] = yield* store.claim({ limit: 100, now, lease_until, token })
       assert.deepStrictEqual(more, [])
-      assert.deepStrictEqual(claimed, { ...stored, attempt: 1, token: claimed?.token ?? "" })
+      assert.deepStrictEqual(claimed, { ...stored, attempt: 1, token })
       assert.deepStrictEqual(yield* claim(), [])
     }))
 

@@ -3,34 +3,11 @@ import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { AnyEventType, EventStore, type ListedEvent, type StoredEvent } from "@messaging-crm/core/Events"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
-import { Effect, Option } from "effect"
-import { hardText } from "./Arbitraries.ts"
+import { Effect } from "effect"
 import * as Fixtures from "./Fixtures.ts"
-import { after, type It, type Options } from "./Fixtures.ts"
+import { after, type It } from "./Fixtures.ts"
 
-export const suite = (it: It, { runs }: Options) => {
-  it.effect.prop("keeps an event's exact bytes, with a pending delivery for each webhook", {
-    body: hardText({ min: 0, max: 60 })
-  }, ({ body }) =>
-    Effect.gen(function*() {
-      const deliveries = yield* WebhookDeliveryStore
-      const ours = yield* Fixtures.organization
-      const webhooks = [yield* Fixtures.webhook(ours), yield* Fixtures.webhook(ours)]
-      const event = yield* Fixtures.event({ body, created_at: after(3) })
-      yield* Fixtures.write(ours, Changes.raise(event))
-      for (const webhook of webhooks) {
-        const id = Changes.deliveryIdOf(event.id, webhook.id)
-        const loaded = Option.getOrThrow(yield* deliveries.load(ours, id))
-        assert.strictEqual(loaded.body, body)
-        assert.deepStrictEqual(loaded.webhook, { ...webhook, version: 1 })
-        assert.strictEqual(loaded.delivery.status, "pending")
-        assert.strictEqual(loaded.delivery.version, 1)
-        assert.deepStrictEqual(loaded.delivery.next_attempt_at, event.created_at)
-        const { version: _version, ...delivery } = loaded.delivery
-        assert.deepStrictEqual(yield* deliveries.list(ours, webhook.id, 9), [delivery])
-      }
-    }), { arbitrary: { runs } })
-
+export const suite = (it: It) => {
   it.effect("deletes events that are old enough, with their deliveries, up to the limit", () =>
     Effect.gen(function*() {
       const store = yield* Fixtures.withoutEvents(after(0))

@@ -34,7 +34,7 @@ export interface Options {
   readonly receive: (manner: Manner) => Effect.Effect<Receiver, never, Scope.Scope>
 }
 
-const answering = (
+const responding = (
   status: number,
   headers: Readonly<Record<string, string>> = {},
   body: string | Uint8Array = ""
@@ -68,7 +68,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
       value: Arbitrary.schema(Schema.String.check(Schema.isPattern(/^[!-~]{1,20}$/)))
     }, ({ text, value }) =>
       Effect.gen(function*() {
-        const receiver = yield* receive(answering(200))
+        const receiver = yield* receive(responding(200))
         const body = JSON.stringify({ text })
         yield* post({ url: receiver.url, headers: { "content-type": "application/json", "x-value": value }, body })
         const received = yield* receiver.received
@@ -84,7 +84,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
       it.live(`${status} is a response`, () =>
         Effect.gen(function*() {
           const body = status === 204 || status === 304 ? "" : "Grüße"
-          const { url } = yield* receive(answering(status, { "retry-after": "7" }, body))
+          const { url } = yield* receive(responding(status, { "retry-after": "7" }, body))
           assert.deepStrictEqual(yield* post(request(url)), Result.succeed({ status, body, retry_after: "7" }))
         }).pipe(allowingLoopback, Effect.scoped))
     }
@@ -92,8 +92,8 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
     for (const status of [301, 302, 303, 307, 308]) {
       it.live(`${status} is a response, and not followed`, () =>
         Effect.gen(function*() {
-          const other = yield* receive(answering(200))
-          const { url } = yield* receive(answering(status, { location: other.url }))
+          const other = yield* receive(responding(200))
+          const { url } = yield* receive(responding(status, { location: other.url }))
           assert.deepStrictEqual(yield* post(request(url)), Result.succeed({ status, body: "", retry_after: null }))
           assert.strictEqual(yield* other.connections, 0)
         }).pipe(allowingLoopback, Effect.scoped))
@@ -115,7 +115,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
     }, ({ part, times }) =>
       Effect.gen(function*() {
         const whole = Uint8Array.from(Array.from({ length: times }, () => [...part]).flat())
-        const { url } = yield* receive(answering(500, {}, whole))
+        const { url } = yield* receive(responding(500, {}, whole))
         const { body } = Result.getOrThrow(yield* post(request(url)))
         assert.isTrue(Schema.is(Text)(body))
         assert.isAtMost(new TextEncoder().encode(body).length, 4096)
@@ -123,7 +123,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
 
     it.live("a body that is too long is cut between two characters", () =>
       Effect.gen(function*() {
-        const { url } = yield* receive(answering(200, {}, `x${"é".repeat(3000)}`))
+        const { url } = yield* receive(responding(200, {}, `x${"é".repeat(3000)}`))
         assert.strictEqual(Result.getOrThrow(yield* post(request(url))).body, `x${"é".repeat(2047)}`)
       }).pipe(allowingLoopback, Effect.scoped))
 
@@ -137,7 +137,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
 
     it.live("an address that is not public gets nothing unless it is allowed, written out or behind a name", () =>
       Effect.gen(function*() {
-        const receiver = yield* receive(answering(200))
+        const receiver = yield* receive(responding(200))
         const named = receiver.url.replace(loopback, "hooks.example")
         for (const url of [receiver.url, named, named.replace("http:", "https:")]) {
           for (const allowed of [null, () => false]) {
@@ -152,7 +152,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
 
     it.live("an address that is not allowed gets nothing, however the name resolved a moment ago", () =>
       Effect.gen(function*() {
-        const receiver = yield* receive(answering(200))
+        const receiver = yield* receive(responding(200))
         const url = receiver.url.replace(loopback, "hooks.example")
         const unused = "127.0.0.2"
         const turns = [[unused], [loopback], [unused, loopback], [loopback, unused]]
@@ -168,7 +168,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
         assert.strictEqual(yield* receiver.connections, 0)
       }).pipe(Effect.scoped))
 
-    it.live("a name that leads nowhere is said to", () =>
+    it.live("a name that does not resolve is a DNS error", () =>
       Effect.gen(function*() {
         const failure = Result.getOrThrow(Result.flip(yield* post(request("https://hooks.example"))))
         assert.strictEqual(failure.failure_code, "dns_error")

@@ -13,13 +13,13 @@ import { settlements } from "./WorkQueue/Settlements.ts"
 const claims = (it: It) => {
   it.effect("claims a due item once, with the claim's token and number", () =>
     Effect.gen(function*() {
-      const { lane, ours } = yield* start
+      const { lane, ours, queue } = yield* start
       const work = yield* newWork(lane)
       yield* enqueue(ours, work, Fixtures.noon)
       assert.deepStrictEqual(yield* claim({ at: after(-1) }), [])
-      const [claimed, ...more] = yield* claim()
+      const [now, lease_until, token] = [Fixtures.noon, after(60_000), yield* Fixtures.uuid]
+      const [claimed, ...more] = yield* queue.claim({ kind: work.kind, limit: 9, now, lease_until, token })
       assert.deepStrictEqual(more, [])
-      const token = claimed?.token ?? ""
       assert.deepStrictEqual(claimed, {
         ...work,
         organization_id: ours,

@@ -25,11 +25,12 @@ export const events = (it: It, { runs }: Options) => {
       ]
       const event = yield* Fixtures.event({ body, created_at: after(3) })
       yield* Fixtures.write(ours, Changes.raise(event))
-      for (const { id: webhook_id } of webhooks) {
-        const delivery = Fixtures.deliveryOf(event, { id: webhook_id })
-        assert.deepStrictEqual(yield* store.list(ours, webhook_id, 9), [delivery])
+      for (const webhook of webhooks) {
+        const delivery = Fixtures.deliveryOf(event, webhook)
+        assert.deepStrictEqual(yield* store.list(ours, webhook.id, 9), [delivery])
         const loaded = Option.getOrThrow(yield* store.load(ours, delivery.id))
         assert.strictEqual(loaded.body, body)
+        assert.deepStrictEqual(loaded.webhook, { ...webhook, version: 1 })
         assert.deepStrictEqual(loaded.delivery, { ...delivery, version: 1 })
       }
       for (const { id } of none) {

@@ -32,6 +32,8 @@ export const suite = (storage: Scene.Storage) => {
           pages.push(yield* list(next))
         }
         assert.deepStrictEqual(pages.flatMap(({ data }) => data.map(({ id }) => id)), ids)
+        // About nine messages fit a page.
+        assert.isBelow(pages.length, 10)
         for (const { data } of pages) {
           const chars = data.reduce((sum, { text }) => sum + JSON.stringify(text).length, 0)
           assert.isTrue(data.length === 1 || chars <= limits.page_chars_max, `${data.length} messages, ${chars}`)

@@ -190,7 +190,7 @@ const defects = (it: Scene.It) => {
       assert.strictEqual((yield* deliveries)[0]?.status, "succeeded")
     }))
 
-  it.effect("fails a delivery after five defects", () =>
+  it.effect("whose attempts die five times has a failed delivery", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
       const { respond, deliveries, posted } = yield* subscribe("conversation.closed")

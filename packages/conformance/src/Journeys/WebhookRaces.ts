@@ -69,8 +69,8 @@ const subscribe = Effect.fnUntraced(function*(count: number) {
 })
 
 export const suite = (storage: Scene.Storage) => {
-  it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a webhook that is disabled", (it) => {
-    it.effect("ends its deliveries at once, with any number of pending deliveries, and with an endpoint that was paused", () =>
+  it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a webhook", (it) => {
+    it.effect("that is disabled ends its deliveries at once, with any number of pending deliveries, and with an endpoint that was paused", () =>
       Effect.gen(function*() {
         const { respond, disable, posted, states } = yield* subscribe(abandoned_max + 20)
         yield* respond(Effect.fail(new WebhookRequestFailed({ failure_code: "connection_refused" })))
@@ -87,7 +87,7 @@ export const suite = (storage: Scene.Storage) => {
       }))
 
     for (const [status, state] of [[200, "1 succeeded"], [500, "1 http_status"]] as const) {
-      it.effect(`while an event is posted to it keeps the response, ${status}`, () =>
+      it.effect(`that is disabled while an event is posted to it keeps the response, ${status}`, () =>
         Effect.gen(function*() {
           const { respond, disable, posted, states } = yield* subscribe(1)
           const [posting, may_respond] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
