@@ -1087,7 +1087,6 @@ export interface UpsertContact {
   readonly custom_values?: Readonly<Record<string, string | null>> | null
   /** Replaces the whole set of tags; `null` removes all. */
   readonly tag_ids?: ReadonlyArray<string> | null
-  /** The network's ID for the person. Required if `match` is `external_id`; otherwise not allowed. */
   readonly external_id?: string
 }
 

@@ -8,7 +8,7 @@ import { ContactUpserts, UpsertContacts, type UpsertResult } from "@messaging-cr
 import * as Crm from "@messaging-crm/core/Crm"
 import { type EncodedResponse, Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
-import { Effect, Layer, Result, Schema } from "effect"
+import { Effect, Exit, Layer, Result, Schema } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import * as Scene from "./Journeys/Scene.ts"
 
@@ -149,6 +149,17 @@ const results = (it: Scene.It) => {
       ])
     }))
 
+  it.effect("finds a person by a network's ID with spaces at its ends, and by the former number of a Mexican phone", () =>
+    Effect.gen(function*() {
+      const { upsert } = yield* begin
+      const outcomesOf = (channel_type: string, ...ids: ReadonlyArray<string>) =>
+        upsert("external_id", ids.map((external_id) => ({ external_id, first_name: "Kim" })), { channel_type })
+      const found = ["created", "unchanged", "unchanged"]
+      assert.deepStrictEqual(yield* outcomesOf("photo_social", "ig-1", "ig-1 ", "\n ig-1"), found)
+      const spellings = ["+5215512345678", "525512345678", "+52 55 1234 5678"]
+      assert.deepStrictEqual(yield* outcomesOf("phone_messaging", ...spellings), found)
+    }))
+
   it.effect("rejects one contact and upserts the others", () =>
     Effect.gen(function*() {
       const { as, create, everyone, upsert } = yield* begin
@@ -249,14 +260,16 @@ const interruptions = (it: Scene.It, life: Life) => {
       const contacts = [{ primary_email: "a@acme.example" }]
       const otherProcess = Layer.fresh(Crm.layer)
       const services = yield* Layer.build(otherProcess)
+      const killed: Array<boolean> = []
       const retry = Effect.gen(function*() {
         // The commits of its start, which finds the used key, and of its contact, but not the one of its response.
         life.left = 2
-        yield* Effect.exit(request("upsert-7", contacts))
+        killed.push(Exit.isFailure(yield* Effect.exit(request("upsert-7", contacts))))
         life.left = Infinity
       })
       life.meanwhile = Effect.provideContext(retry, services)
       assert.strictEqual((yield* request("upsert-7", contacts)).outcomes, "created")
+      assert.deepStrictEqual(killed, [true])
       assert.strictEqual((yield* request("upsert-7", contacts)).outcomes, "created")
     }))
 }

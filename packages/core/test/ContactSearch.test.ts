@@ -61,3 +61,12 @@ it("a query finds a line break inside a field", () => {
   const text = searchText({ ...contact, first_name: "Ada\nLovelace", company: "Acme" })
   assert.isTrue(isFound(text, "a\nl"))
 })
+
+it("a query for a phone number finds it as it was written", () => {
+  const text = searchText({ ...contact, primary_phone: "+442079460958" })
+  for (
+    const query of ["+44 (0)20 7946 0958", "0044 020 7946 0958", "+44 20 7946-0958", "+44 20 79", "7946 0958", "+4420"]
+  ) {
+    assert.isTrue(isFound(text, query), query)
+  }
+})

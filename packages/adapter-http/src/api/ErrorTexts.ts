@@ -156,6 +156,11 @@ export const notesTooLong = (limit: number) =>
     "text"
   )
 
+export const recipientErased = text(
+  "conflict",
+  "The data of the conversation's contact was erased, so there is no address to send to. Start a new conversation, if the person wants messages."
+)
+
 export const replyWindowClosed = text(
   "conflict",
   "The reply window is closed: the contact sent no message in the last 24 hours. Send a template, if the channel has templates, or wait for the contact to write.",

@@ -23,6 +23,7 @@ const rejections = {
   ChannelTypeUnsuited: () =>
     Errors.invalid("type", "Templates are supported on phone_messaging channels only. Send a text instead."),
   ConversationNotFound: Errors.absent("conversation"),
+  RecipientErased: () => Errors.failWith(Texts.recipientErased),
   ReplyWindowClosed: () => Errors.failWith(Texts.replyWindowClosed),
   TextTooLong: ({ channel_type, chars_max }: TextTooLong) =>
     Errors.invalid("text", `text must be at most ${chars_max} characters long on ${channel_type} channels. Shorten it.`)

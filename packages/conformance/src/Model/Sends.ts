@@ -59,6 +59,8 @@ export const start = (
   return queue(at, organization, conversation, { type: "template", text: `Hello ${value}` })
 }
 
+const isErased = ({ identity }: Conversation): boolean => identity.external_id.startsWith("erased-")
+
 export const sendTemplate = (
   at: Moment,
   organization: Organization,
@@ -66,6 +68,7 @@ export const sendTemplate = (
   { template, value }: { readonly template: string; readonly value: string }
 ): Outcome => {
   if (conversation === undefined) return rejected("ConversationNotFound")
+  if (isErased(conversation)) return rejected("RecipientErased")
   return objection(conversation.channel, template) ??
     queue(at, organization, conversation, { type: "template", text: `Hello ${value}` })
 }
@@ -77,6 +80,7 @@ export const sendText = (
   text: string
 ): Outcome => {
   if (conversation === undefined) return rejected("ConversationNotFound")
+  if (isErased(conversation)) return rejected("RecipientErased")
   const { last_inbound_at } = conversation
   const isWindowOpen = last_inbound_at !== null &&
     DateTime.isLessThan(at.now, DateTime.add(last_inbound_at, { hours: 24 }))

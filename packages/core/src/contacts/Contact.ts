@@ -48,6 +48,9 @@ export const Identity = Schema.Struct({
 }).annotate({ identifier: "Identity", description: "A contact's account on one type of channel." })
 export interface Identity extends Schema.Schema.Type<typeof Identity> {}
 
+/** Returns the external ID of an identity after the person's data was erased. It is unique, as an external ID must be. */
+export const erasedExternalId = (id: IdentityId): string => `erased-${id}`
+
 const OptionalText = Schema.NullOr(Schema.String)
 
 /** Descriptions shared by `Contact` and `WritableContact`. */

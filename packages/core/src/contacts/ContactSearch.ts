@@ -1,9 +1,11 @@
 /**
  * Searching and filtering the list of contacts (contract §8.8, §8.9).
  */
+import { Option } from "effect"
 import type { ChannelType } from "../catalog/Channels.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { canonical } from "../kernel/Phones.ts"
 import { firstCharacters, foldCase } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { Contact, LifecycleStage } from "./Contact.ts"
@@ -94,6 +96,12 @@ export const searchText = (contact: Searched): string =>
     .flatMap((part) => part === null ? [] : foldCase(part))
     .join(separator)
 
+/** Returns a query without the separators of a phone number: a complete number with `+` or `00` in its canonical form. */
+const digitsOf = (query: string): string => {
+  const number = /^\s*(?:\+|00)/.test(query) ? canonical(query) : Option.none()
+  return Option.getOrElse(number, () => query).replace(/[\s()\-./+]/gu, "")
+}
+
 /**
  * Returns the terms to search for, or null for a blank query.
  *
@@ -102,7 +110,7 @@ export const searchText = (contact: Searched): string =>
  */
 export const searchTerms = (query: string | null): SearchTerms | null => {
   if (query === null || query.trim() === "") return null
-  const [needle, digits] = [foldCase(query), query.replace(/[\s()\-./+]/gu, "")]
+  const [needle, digits] = [foldCase(query), digitsOf(query)]
   if (!/^[0-9]+$/.test(digits)) return [needle]
   return needle.includes(digits) ? [digits] : [needle, digits]
 }

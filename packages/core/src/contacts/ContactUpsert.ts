@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
 import { ContactId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { text } from "../kernel/Text.ts"
+import { trimmedText } from "../kernel/Text.ts"
 import { WritableContact } from "./Contact.ts"
 
 /** The field by which a contact is found. */
@@ -13,7 +13,7 @@ export type UpsertMatch = typeof UpsertMatch.Type
 export const UpsertContact = Schema.Struct({
   ...WritableContact.fields,
   external_id: Schema.optionalKey(
-    text({ min: 1, max: limits.external_id_chars_max }).annotate({
+    trimmedText({ min: 1, max: limits.external_id_chars_max }).annotate({
       description: "The network's ID for the person. Required if `match` is `external_id`; otherwise not allowed."
     })
   )

@@ -5,19 +5,21 @@ import { text } from "./Text.ts"
 
 const separators = /[\s()\-./]/gu
 const international = /^\+[1-9][0-9]{4,14}$/
+/** Mexico's mobile numbers until 2019, which networks still use. */
+const former_mexican = /^\+521(?=[1-9][0-9]{9}$)/
 
 /**
  * Returns the canonical form of a phone number, which is stored and compared:
  * `+` and digits. None if it lacks a country code or is not a possible number
  * (contract §8.3).
  *
- * Spaces and `()-./` are ignored. `00` in place of `+` is accepted, and digits
+ * Spaces and `()-./` are ignored, and digits that are dialed only within the country. `00` in place of `+` is accepted, and digits
  * alone, which begin with the country code because no code begins with 0.
  */
 export const canonical = (written: string): Option.Option<string> => {
   const bare = written.replace(separators, "").replace(/^(?:00|(?=[1-9]))/, "+")
   if (!international.test(bare)) return Option.none()
-  const parsed = parsePhoneNumberFromString(bare)
+  const parsed = parsePhoneNumberFromString(bare.replace(former_mexican, "+52"))
   return parsed !== undefined && parsed.isPossible() ? Option.some(parsed.number) : Option.none()
 }
 

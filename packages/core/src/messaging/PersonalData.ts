@@ -7,7 +7,14 @@
  */
 import { Context, DateTime, Effect, Equal, Layer, Option, Result, Stream, Struct } from "effect"
 import { type IdentityNetworkId, IdentityNetworkIdRows, IdentityRows } from "../contacts/ContactIdentities.ts"
-import { change, ContactNotFound, ContactStore, emptyContact, type LoadedContact } from "../contacts/Contacts.ts"
+import {
+  change,
+  ContactNotFound,
+  ContactStore,
+  emptyContact,
+  erasedExternalId,
+  type LoadedContact
+} from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { ContactId, MediaId, OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
@@ -86,8 +93,7 @@ export const erase = (
   const contact = found.value
   const identities = contact.identities.map((identity) => ({
     ...identity,
-    // Unique among identities, as an external id must be.
-    external_id: `erased-${identity.id}`,
+    external_id: erasedExternalId(identity.id),
     display_name: null,
     username: null
   }))

@@ -15,7 +15,7 @@ import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { findOrCreateByIdentity } from "../contacts/ContactIdentities.ts"
 import { makeFindMatch, type Matched, unmatched } from "../contacts/ContactMatches.ts"
-import { type Person, ReferenceUnknown } from "../contacts/Contacts.ts"
+import { erasedExternalId, type Person, ReferenceUnknown } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { ChannelId, ConversationId, MessageId } from "../kernel/Ids.ts"
 import { type MemberId, type OrganizationId, SendId } from "../kernel/Ids.ts"
@@ -61,6 +61,9 @@ export class ChannelTypeUnsuited extends Schema.TaggedError<ChannelTypeUnsuited>
 
 /** The reply window is closed: the contact sent no message in the last 24 hours. */
 export class ReplyWindowClosed extends Schema.TaggedError<ReplyWindowClosed>()("ReplyWindowClosed", {}) {}
+
+/** The data of the conversation's person was erased, so no address to send to is left. */
+export class RecipientErased extends Schema.TaggedError<RecipientErased>()("RecipientErased", {}) {}
 
 // ----------------------------------------------------------- decisions
 
@@ -195,10 +198,11 @@ export const send = (
   context: DecisionContext
 ): Result.Result<
   Changes.Decision<Send>,
-  ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRejected | TextTooLong
+  ConversationNotFound | ChannelTypeUnsuited | RecipientErased | ReplyWindowClosed | TemplateRejected | TextTooLong
 > => {
   if (Option.isNone(conversation)) return Result.fail(new ConversationNotFound())
-  const { channel_id, channel_type, external_id: recipient, id: conversation_id } = conversation.value
+  const { channel_id, channel_type, external_id: recipient, id: conversation_id, identity_id } = conversation.value
+  if (recipient === erasedExternalId(identity_id)) return Result.fail(new RecipientErased())
   const to = { conversation_id, channel_id, recipient, member_id }
   if (input.type === "text") {
     const chars_max = text_chars_max[channel_type]
@@ -244,7 +248,7 @@ export class Sends extends Context.Service<Sends, {
   readonly send: Write<
     [conversation_id: ConversationId, input: SendMessage],
     Send,
-    ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRejected | TextTooLong
+    ConversationNotFound | ChannelTypeUnsuited | RecipientErased | ReplyWindowClosed | TemplateRejected | TextTooLong
   >
   readonly get: (id: SendId) => Effect.Effect<Send, SendNotFound, CurrentActor>
   /** Returns a page of sends, newest first (contract §12.11). */
