@@ -129,6 +129,9 @@ const ButtonSubType = Schema.Literals([
   "CATALOG"
 ])
 
+/** Returns whether sends name this kind of a template's button. */
+export const isButtonSubType: (type: string) => boolean = Schema.is(ButtonSubType)
+
 const parameters = Schema.Array(TemplateParameter).check(Schema.isMaxLength(100))
 
 /** The values for one part of a template (contract §12.3). */

@@ -10,7 +10,14 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import { operation } from "../kernel/Operations.ts"
 import { traced } from "../kernel/Traces.ts"
 import { MessagingProvider, ProviderUnavailable } from "./MessagingProvider.ts"
-import type { Template, TemplateButton, TemplateComponent, TemplateParameter, TemplateValues } from "./Template.ts"
+import {
+  isButtonSubType,
+  type Template,
+  type TemplateButton,
+  type TemplateComponent,
+  type TemplateParameter,
+  type TemplateValues
+} from "./Template.ts"
 
 export * from "./Template.ts"
 
@@ -54,6 +61,8 @@ interface Part {
   readonly takes: ReadonlyArray<ParameterType>
   /** How many parameters it requires, where that does not follow from its placeholders. */
   readonly counts: readonly [min: number, max: number] | null
+  /** The kind of a button that sends name; null for other parts and kinds. */
+  readonly sub_type: string | null
 }
 
 const partOf = (values: TemplateValues): string =>
@@ -67,20 +76,25 @@ const files: Readonly<Record<string, ParameterType>> = { IMAGE: "image", VIDEO: 
 const headerOf = ({ format, text }: TemplateComponent): Part => {
   const file = files[format ?? ""]
   return file === undefined
-    ? { source: text, takes: words, counts: null }
-    : { source: null, takes: [file], counts: [1, 1] }
+    ? { source: text, takes: words, counts: null, sub_type: null }
+    : { source: null, takes: [file], counts: [1, 1], sub_type: null }
 }
 
-const buttonOf = ({ type, url }: TemplateButton): Part =>
-  type === "QUICK_REPLY"
+const buttonOf = ({ type, url }: TemplateButton): Part => ({
+  ...(type === "QUICK_REPLY"
     ? { source: null, takes: ["payload", "text"], counts: [0, 1] }
-    : { source: url, takes: ["text"], counts: null }
+    : { source: url, takes: ["text"], counts: null }),
+  // The network names other kinds, such as a one-time password, differently in templates and in sends.
+  sub_type: isButtonSubType(type) ? type.toLowerCase() : null
+})
 
 const partsOf = (template: Template): ReadonlyMap<string, Part> => {
   const parts = new Map<string, Part>()
   for (const component of template.components) {
     if (component.type === "HEADER") parts.set("header", headerOf(component))
-    if (component.type === "BODY") parts.set("body", { source: component.text, takes: words, counts: null })
+    if (component.type === "BODY") {
+      parts.set("body", { source: component.text, takes: words, counts: null, sub_type: null })
+    }
     for (const [index, button] of (component.buttons ?? []).entries()) parts.set(`button ${index}`, buttonOf(button))
   }
   return parts
@@ -132,6 +146,10 @@ export const render = (
     if (given.has(part)) return mismatch(`The ${part} is listed more than once. List each component once.`)
     if (!parts.has(part)) {
       return mismatch(`The template has no ${part} with placeholders. Check its components with GET /templates.`)
+    }
+    const sub_type = parts.get(part)?.sub_type ?? null
+    if (values.type === "button" && sub_type !== null && values.sub_type.toLowerCase() !== sub_type) {
+      return mismatch(`The ${part} requires the sub_type ${sub_type}, not ${values.sub_type}.`)
     }
     given.set(part, values.parameters)
   }

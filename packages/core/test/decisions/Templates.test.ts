@@ -91,7 +91,21 @@ describe("a template", () => {
     ) {
       assert.strictEqual(rejection(rich(), values), "TemplateValuesMismatch", JSON.stringify(values))
     }
-    assert.strictEqual(rejection(rich("URL"), [header(IMAGE), amounts, button(payload)]), "TemplateValuesMismatch")
+    const link = { ...button(payload), sub_type: "url" } as const
+    assert.strictEqual(rejection(rich("URL"), [header(IMAGE), amounts, link]), "TemplateValuesMismatch")
+  })
+
+  it("accepts the sub_type of a button's own kind only, in either case", () => {
+    const sub_types = ["quick_reply", "QUICK_REPLY", "url", "copy_code", "flow", "catalog", "CATALOG"] as const
+    for (const type of ["QUICK_REPLY", "COPY_CODE", "FLOW", "CATALOG", "URL"]) {
+      for (const sub_type of sub_types) {
+        const values = [header(files.IMAGE), amounts, { ...button(), sub_type }]
+        if (sub_type.toUpperCase() === type) assert.strictEqual(rendered(rich(type), values), "12.50 € on 20 November")
+        else assert.strictEqual(rejection(rich(type), values), "TemplateValuesMismatch", `${type} ${sub_type}`)
+      }
+    }
+    const values = [header(files.IMAGE), amounts, { ...button(), sub_type: "url" as const }]
+    assert.strictEqual(rendered(rich("OTP"), values), "12.50 € on 20 November")
   })
 
   it("rejects a status that cannot be sent, and invalid values", () => {
