@@ -26,12 +26,15 @@ const ask: Fetch = async (url, { signal: _, ...init }) => {
   return service.fetch(url, init).finally(() => void (running -= 1))
 }
 
-/** Lets time pass until a promise has settled. */
+/** Lets time pass until a promise has settled. Time stands still while a response is read. */
 const settled = async <A>(promise: Promise<A>): Promise<A> => {
   const state = { isSettled: false }
   const settle = () => void (state.isSettled = true)
   promise.then(settle, settle)
-  while (!state.isSettled) await (running > 0 ? new Promise(setImmediate) : vi.advanceTimersByTimeAsync(50))
+  while (!state.isSettled) {
+    await new Promise(setImmediate)
+    if (running === 0 && !state.isSettled) await vi.advanceTimersToNextTimerAsync()
+  }
   return promise
 }
 

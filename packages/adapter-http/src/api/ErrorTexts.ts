@@ -158,7 +158,7 @@ export const notesTooLong = (limit: number) =>
 
 export const recipientErased = text(
   "conflict",
-  "The data of the conversation's contact was erased, so there is no address to send to. Start a new conversation, if the person wants messages."
+  "The personal data of this conversation was erased, so there is no address to send to. Start a new conversation if the person wants messages."
 )
 
 export const replyWindowClosed = text(

@@ -80,10 +80,16 @@ const headerOf = ({ format, text }: TemplateComponent): Part => {
     : { source: null, takes: [file], counts: [1, 1], sub_type: null }
 }
 
+/** The parameters of buttons that have no placeholders. */
+const button_parameters: Readonly<Record<string, Pick<Part, "counts" | "takes">>> = {
+  QUICK_REPLY: { takes: ["payload", "text"], counts: [0, 1] },
+  // The code that the button copies.
+  COPY_CODE: { takes: ["text"], counts: [1, 1] }
+}
+
 const buttonOf = ({ type, url }: TemplateButton): Part => ({
-  ...(type === "QUICK_REPLY"
-    ? { source: null, takes: ["payload", "text"], counts: [0, 1] }
-    : { source: url, takes: ["text"], counts: null }),
+  source: url,
+  ...(button_parameters[type] ?? { takes: ["text"], counts: null }),
   // The network names other kinds, such as a one-time password, differently in templates and in sends.
   sub_type: isButtonSubType(type) ? type.toLowerCase() : null
 })

@@ -97,7 +97,7 @@ describe("a template", () => {
 
   it("accepts the sub_type of a button's own kind only, in either case", () => {
     const sub_types = ["quick_reply", "QUICK_REPLY", "url", "copy_code", "flow", "catalog", "CATALOG"] as const
-    for (const type of ["QUICK_REPLY", "COPY_CODE", "FLOW", "CATALOG", "URL"]) {
+    for (const type of ["QUICK_REPLY", "FLOW", "CATALOG", "URL"]) {
       for (const sub_type of sub_types) {
         const values = [header(files.IMAGE), amounts, { ...button(), sub_type }]
         if (sub_type.toUpperCase() === type) assert.strictEqual(rendered(rich(type), values), "12.50 € on 20 November")
@@ -106,6 +106,16 @@ describe("a template", () => {
     }
     const values = [header(files.IMAGE), amounts, { ...button(), sub_type: "url" as const }]
     assert.strictEqual(rendered(rich("OTP"), values), "12.50 € on 20 November")
+  })
+
+  it("requires the code of a button that copies one", () => {
+    const code = (...parameters: ReadonlyArray<TemplateParameter>) =>
+      [header(files.IMAGE), amounts, { ...button(...parameters), sub_type: "copy_code" as const }] as const
+    const text = { type: "text", text: "SAVE20" } as const
+    assert.strictEqual(rendered(rich("COPY_CODE"), code(text)), "12.50 € on 20 November")
+    for (const values of [[header(files.IMAGE), amounts], code(), code(text, text), code(payload)]) {
+      assert.strictEqual(rejection(rich("COPY_CODE"), values), "TemplateValuesMismatch", JSON.stringify(values))
+    }
   })
 
   it("rejects a status that cannot be sent, and invalid values", () => {
