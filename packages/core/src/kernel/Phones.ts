@@ -13,8 +13,9 @@ const former_mexican = /^\+521(?=[1-9][0-9]{9}$)/
  * `+` and digits. None if it lacks a country code or is not a possible number
  * (contract §8.3).
  *
- * Spaces and `()-./` are ignored, and digits that are dialed only within the country. `00` in place of `+` is accepted, and digits
- * alone, which begin with the country code because no code begins with 0.
+ * Spaces, `()-./`, and digits that are dialed only within the country are ignored.
+ * `00` in place of `+` is accepted, and digits alone, which begin with the country
+ * code because no code begins with 0.
  */
 export const canonical = (written: string): Option.Option<string> => {
   const bare = written.replace(separators, "").replace(/^(?:00|(?=[1-9]))/, "+")

@@ -61,8 +61,8 @@ interface Part {
   readonly takes: ReadonlyArray<ParameterType>
   /** How many parameters it requires, where that does not follow from its placeholders. */
   readonly counts: readonly [min: number, max: number] | null
-  /** The kind of a button that sends name; null for other parts and kinds. */
-  readonly sub_type: string | null
+  /** The kind of a button as sends name it. Absent if the network names the kind differently in templates and in sends. */
+  readonly sub_type?: string
 }
 
 const partOf = (values: TemplateValues): string =>
@@ -71,36 +71,37 @@ const partOf = (values: TemplateValues): string =>
 const words: ReadonlyArray<ParameterType> = ["text", "currency", "date_time"]
 
 /** Files of headers, by the format of the header. */
-const files: Readonly<Record<string, ParameterType>> = { IMAGE: "image", VIDEO: "video", DOCUMENT: "document" }
+const files: ReadonlyMap<string | null, ParameterType> = new Map([
+  ["IMAGE", "image"],
+  ["VIDEO", "video"],
+  ["DOCUMENT", "document"]
+])
 
 const headerOf = ({ format, text }: TemplateComponent): Part => {
-  const file = files[format ?? ""]
+  const file = files.get(format)
   return file === undefined
-    ? { source: text, takes: words, counts: null, sub_type: null }
-    : { source: null, takes: [file], counts: [1, 1], sub_type: null }
+    ? { source: text, takes: words, counts: null }
+    : { source: null, takes: [file], counts: [1, 1] }
 }
 
-/** The parameters of buttons that have no placeholders. */
-const button_parameters: Readonly<Record<string, Pick<Part, "counts" | "takes">>> = {
-  QUICK_REPLY: { takes: ["payload", "text"], counts: [0, 1] },
-  // The code that the button copies.
-  COPY_CODE: { takes: ["text"], counts: [1, 1] }
+const buttonOf = ({ type, url }: TemplateButton): Part => {
+  const kind = isButtonSubType(type) ? { sub_type: type.toLowerCase() } : {}
+  switch (type) {
+    case "QUICK_REPLY":
+      return { source: null, takes: ["payload", "text"], counts: [0, 1], ...kind }
+    // Its parameter is the code that it copies.
+    case "COPY_CODE":
+      return { source: null, takes: ["text"], counts: [1, 1], ...kind }
+    default:
+      return { source: url, takes: ["text"], counts: null, ...kind }
+  }
 }
-
-const buttonOf = ({ type, url }: TemplateButton): Part => ({
-  source: url,
-  ...(button_parameters[type] ?? { takes: ["text"], counts: null }),
-  // The network names other kinds, such as a one-time password, differently in templates and in sends.
-  sub_type: isButtonSubType(type) ? type.toLowerCase() : null
-})
 
 const partsOf = (template: Template): ReadonlyMap<string, Part> => {
   const parts = new Map<string, Part>()
   for (const component of template.components) {
     if (component.type === "HEADER") parts.set("header", headerOf(component))
-    if (component.type === "BODY") {
-      parts.set("body", { source: component.text, takes: words, counts: null, sub_type: null })
-    }
+    if (component.type === "BODY") parts.set("body", { source: component.text, takes: words, counts: null })
     for (const [index, button] of (component.buttons ?? []).entries()) parts.set(`button ${index}`, buttonOf(button))
   }
   return parts
@@ -153,8 +154,8 @@ export const render = (
     if (!parts.has(part)) {
       return mismatch(`The template has no ${part} with placeholders. Check its components with GET /templates.`)
     }
-    const sub_type = parts.get(part)?.sub_type ?? null
-    if (values.type === "button" && sub_type !== null && values.sub_type.toLowerCase() !== sub_type) {
+    const sub_type = parts.get(part)?.sub_type
+    if (values.type === "button" && sub_type !== undefined && values.sub_type.toLowerCase() !== sub_type) {
       return mismatch(`The ${part} requires the sub_type ${sub_type}, not ${values.sub_type}.`)
     }
     given.set(part, values.parameters)

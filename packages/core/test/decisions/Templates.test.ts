@@ -105,7 +105,11 @@ describe("a template", () => {
       }
     }
     const values = [header(files.IMAGE), amounts, { ...button(), sub_type: "url" as const }]
-    assert.strictEqual(rendered(rich("OTP"), values), "12.50 € on 20 November")
+    // A network can add kinds of any name.
+    for (const type of ["OTP", "constructor"]) {
+      assert.strictEqual(rendered(rich(type), values), "12.50 € on 20 November")
+      assert.strictEqual(rejection(rich(type, type), values), "TemplateValuesMismatch")
+    }
   })
 
   it("requires the code of a button that copies one", () => {
