@@ -27,7 +27,8 @@ const workers = Array.from({ length: threads }, (_, thread) => {
     if (result.failure === null) return
     failed++
     print(result)
-    if (failed === failed_max) { for (const each of workers) void each.terminate() }
+    if (failed < failed_max) return
+    for (const each of workers) void each.terminate()
   })
   return worker
 })
