@@ -80,7 +80,7 @@ export const storageExhausted = (limit: number) =>
 
 export const internalError = text(
   "internal_error",
-  "An internal error occurred. You can retry a read, or a write with the same Idempotency-Key. If it recurs, contact the operator and quote this request_id."
+  "An internal error occurred. You can retry a read. Retry a write only with the same Idempotency-Key. If it recurs, contact the operator and quote this request_id."
 )
 
 export const searchTimeout = text(
