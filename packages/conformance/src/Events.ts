@@ -7,6 +7,26 @@ import { Effect } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It } from "./Fixtures.ts"
 
+const [sent, closed, tested] = ["message.sent", "conversation.closed", "webhook.test"] as const
+
+/** The types that the tests select events by. No event has the type of the last selection. */
+const selections = [AnyEventType.literals, [sent], [closed, tested], ["send.failed"]] as const
+
+/** Six events of an organization, newest first, of three types and at three times; another one has an event too. */
+const mixed = Effect.gen(function*() {
+  const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+  const rows = yield* Effect.forEach(
+    [[0, sent], [2, closed], [1, tested], [2, sent], [0, closed], [2, tested]] as const,
+    ([millis, type]) => Fixtures.event({ created_at: after(millis), type })
+  )
+  yield* Fixtures.write(ours, ...rows.map(Changes.raise))
+  yield* Fixtures.write(theirs, Changes.raise(yield* Fixtures.event({ created_at: after(1) })))
+  const newest = rows.toSorted((a, b) =>
+    b.created_at.epochMilliseconds - a.created_at.epochMilliseconds || (a.id < b.id ? 1 : -1)
+  )
+  return { newest, ours }
+})
+
 export const suite = (it: It) => {
   it.effect("deletes events that are old enough, with their deliveries, up to the limit", () =>
     Effect.gen(function*() {
@@ -25,48 +45,51 @@ export const suite = (it: It) => {
   it.effect("lists events of some types since a time, newest first, then by id descending, a page at a time", () =>
     Effect.gen(function*() {
       const store = yield* EventStore
-      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const types = ["message.sent", "conversation.closed", "webhook.test"] as const
-      const rows = yield* Effect.forEach(
-        [0, 2, 1, 2, 0, 2],
-        (millis, index) => Fixtures.event({ created_at: after(millis), type: types[index % 3] ?? "message.sent" })
-      )
-      yield* Fixtures.write(ours, ...rows.map(Changes.raise))
-      yield* Fixtures.write(theirs, Changes.raise(yield* Fixtures.event({ created_at: after(1) })))
-      const sorted = rows.toSorted((a, b) =>
-        b.created_at.epochMilliseconds - a.created_at.epochMilliseconds || (a.id < b.id ? 1 : -1)
-      )
-      for (const some of [AnyEventType.literals, types.slice(0, 1), types.slice(1), ["send.failed"] as const]) {
+      const { newest, ours } = yield* mixed
+      for (const types of selections) {
         for (const since of [null, after(1), after(2), after(3)]) {
-          const expected = sorted.filter(({ created_at, type }) =>
-            some.some((one) => one === type) &&
+          const expected = newest.filter(({ created_at, type }) =>
+            types.some((one) => one === type) &&
             (since === null || created_at.epochMilliseconds >= since.epochMilliseconds)
           )
-          const oldest = sorted.toReversed().filter(({ created_at, type }) =>
-            some.some((one) => one === type) && since !== null && created_at.epochMilliseconds < since.epochMilliseconds
-          )
           for (const size of [1, 2, 9]) {
-            const passed: Array<StoredEvent> = []
-            for (let more = since !== null; more;) {
-              const last = passed.at(-1)
-              const from = last === undefined
-                ? { at: after(-1), id: Fixtures.nil }
-                : { at: last.created_at, id: last.id }
-              const next = yield* store.next(ours, { types: some, until: since ?? after(9) }, { after: from, size })
-              passed.push(...next)
-              more = next.length > 0
-            }
-            assert.deepStrictEqual(passed, since === null ? [] : oldest.map((event) => Fixtures.stored(event)))
             const walked: Array<ListedEvent> = []
-            for (let page = [] as ReadonlyArray<ListedEvent>;;) {
+            for (;;) {
               const last = walked.at(-1)
-              const from = last === undefined ? null : { at: last.created_at, id: last.id }
-              page = yield* store.list(ours, { types: some, since }, { after: from, size })
+              const position = last === undefined ? null : { at: last.created_at, id: last.id }
+              const page = yield* store.list(ours, { types, since }, { after: position, size })
               if (page.length === 0) break
               assert.isAtMost(page.length, size)
               walked.push(...page)
             }
             assert.deepStrictEqual(walked, expected.map(Fixtures.listed))
+          }
+        }
+      }
+    }))
+
+  it.effect("returns the next events of some types until a time, oldest first, then by id, a page at a time", () =>
+    Effect.gen(function*() {
+      const store = yield* EventStore
+      const { newest, ours } = yield* mixed
+      for (const types of selections) {
+        for (const until of [after(1), after(2), after(3)]) {
+          const expected = newest.toReversed().filter(({ created_at, type }) =>
+            types.some((one) => one === type) && created_at.epochMilliseconds < until.epochMilliseconds
+          )
+          for (const size of [1, 2, 9]) {
+            const walked: Array<StoredEvent> = []
+            for (;;) {
+              const last = walked.at(-1)
+              const position = last === undefined
+                ? { at: after(-1), id: Fixtures.nil }
+                : { at: last.created_at, id: last.id }
+              const page = yield* store.next(ours, { types, until }, { after: position, size })
+              if (page.length === 0) break
+              assert.isAtMost(page.length, size)
+              walked.push(...page)
+            }
+            assert.deepStrictEqual(walked, expected.map((event) => Fixtures.stored(event)))
           }
         }
       }

@@ -9,7 +9,7 @@ import { DateTime, Effect, Layer } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { sequence } from "./Model/Commands.ts"
 import { Names } from "./Model/Names.ts"
-import { run, settle } from "./Model/Perform.ts"
+import { finishSends, run } from "./Model/Perform.ts"
 import type { Organization } from "./Model/State.ts"
 import * as Provider from "./Provider.ts"
 
@@ -103,7 +103,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
             const { ours, theirs, ...rest } = yield* scene
             yield* run({ ...rest, ...(command.by === 0 ? { ours, theirs } : { ours: theirs, theirs: ours }) }, command)
           }
-          yield* settle(yield* scene)
+          yield* finishSends(yield* scene)
         }),
       { arbitrary: { runs, maxShrinks: 400 }, timeout: 300_000 }
     )

@@ -3,14 +3,14 @@ import { assert } from "@effect/vitest"
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"
 import { IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
-import type { ChannelId, OrganizationId } from "@messaging-crm/core/Ids"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { insert } from "@messaging-crm/core/Messages"
 import type { Position } from "@messaging-crm/core/Page"
 import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { SendRows } from "@messaging-crm/core/Sends"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { DateTime, Effect, Fiber, Option } from "effect"
+import { Effect, Fiber, Option } from "effect"
 import { deliveriesOf, idempotencyRecord, newTag, tagNames } from "./Commit/Fixtures.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It } from "./Fixtures.ts"
@@ -26,21 +26,6 @@ const filled = Effect.fnUntraced(function*(organization_id: OrganizationId, on: 
     yield* Fixtures.write(organization_id, insert(on.channel.id, on.contact_id, Option.none(), message))
   }
   return send
-})
-
-const storedCallback = Effect.fnUntraced(function*(channel_id: ChannelId | null, ...people: ReadonlyArray<string>) {
-  const callback = { source: "app", channel_id, people, body: Uint8Array.of(1), received_at: Fixtures.noon }
-  const id = yield* Fixtures.uuid
-  yield* CallbackStore.use((store) => store.insert([{ id, ...callback }]))
-  return id
-})
-
-/** The ids of the callbacks that are stored, which it claims for a moment. */
-const storedCallbacks = Effect.gen(function*() {
-  const now = DateTime.makeUnsafe("2090-01-01T00:00:00.000Z")
-  const token = yield* Fixtures.uuid
-  const claimed = yield* CallbackStore.use((store) => store.claim({ limit: 10_000, now, lease_until: now, token }))
-  return claimed.map(({ id }) => id)
 })
 
 const reads = (it: It) => {
@@ -142,16 +127,19 @@ const callbacks = (it: It) => {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [channel, foreign] = [yield* Fixtures.channel(ours), yield* Fixtures.channel(theirs)]
       const person = yield* Fixtures.uuid
-      const erased = [yield* storedCallback(channel.id, person), yield* storedCallback(channel.id, "another", person)]
+      const erased = [
+        yield* Fixtures.storedCallback(channel.id, [person]),
+        yield* Fixtures.storedCallback(channel.id, ["another", person])
+      ]
       const kept = [
-        yield* storedCallback(channel.id, "another"),
-        yield* storedCallback(channel.id, `${person}0`),
-        yield* storedCallback(channel.id),
-        yield* storedCallback(foreign.id, person),
-        yield* storedCallback(null, person)
+        yield* Fixtures.storedCallback(channel.id, ["another"]),
+        yield* Fixtures.storedCallback(channel.id, [`${person}0`]),
+        yield* Fixtures.storedCallback(channel.id, []),
+        yield* Fixtures.storedCallback(foreign.id, [person]),
+        yield* Fixtures.storedCallback(null, [person])
       ]
       yield* store.eraseCallbacks(ours, [person, "nobody"])
-      const left = yield* storedCallbacks
+      const left = yield* Fixtures.storedCallbacks
       for (const id of erased) assert.notInclude(left, id)
       for (const id of kept) assert.include(left, id)
     }))
@@ -162,7 +150,10 @@ const callbacks = (it: It) => {
       const ours = yield* Fixtures.organization
       const channel = yield* Fixtures.channel(ours)
       const person = yield* Fixtures.uuid
-      const [erased, kept] = [yield* storedCallback(channel.id, person), yield* storedCallback(channel.id, "another")]
+      const [erased, kept] = [
+        yield* Fixtures.storedCallback(channel.id, [person]),
+        yield* Fixtures.storedCallback(channel.id, ["another"])
+      ]
       const commitFrom = Effect.fnUntraced(function*(callback: string) {
         const tag = yield* newTag(yield* Fixtures.uuid)
         return yield* Fixtures.outcome(ours, TagRows.insert(tag), { callback })
@@ -184,7 +175,7 @@ const callbacks = (it: It) => {
       const channel = yield* Fixtures.channel(ours)
       for (let round = 0; round < 10; round++) {
         const person = yield* Fixtures.uuid
-        const callback = yield* storedCallback(channel.id, person)
+        const callback = yield* Fixtures.storedCallback(channel.id, [person])
         const commits = yield* Effect.forkChild(Effect.forEach(
           yield* Effect.replicateEffect(Effect.flatMap(Fixtures.uuid, newTag), 8),
           (tag) => Fixtures.outcome(ours, TagRows.insert(tag), { callback }),

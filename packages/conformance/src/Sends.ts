@@ -1,7 +1,7 @@
 /** Tests of the guarantees of `SendStore`. */
 import { assert } from "@effect/vitest"
 import { ChannelHoldRows } from "@messaging-crm/core/ChannelHolds"
-import { SendId } from "@messaging-crm/core/Ids"
+import { type OrganizationId, SendId } from "@messaging-crm/core/Ids"
 import { insert } from "@messaging-crm/core/Messages"
 import {
   everySend,
@@ -113,6 +113,19 @@ const rows = (it: It, { runs }: Options) => {
     }))
 }
 
+/** Returns the ids of all sends that pass the filters, from pages of two. */
+const walk = Effect.fnUntraced(function*(organization_id: OrganizationId, filters: Partial<SendFilters> = {}) {
+  const store = yield* SendStore
+  const walked: Array<Send> = []
+  for (;;) {
+    const last = walked.at(-1)
+    const position = last === undefined ? null : { at: last.created_at, id: last.id }
+    const page = yield* store.list(organization_id, { ...everySend, ...filters }, { after: position, size: 2 })
+    if (page.length === 0) return walked.map(({ id }) => id)
+    walked.push(...page)
+  }
+})
+
 const lists = (it: It) => {
   it.effect("lists what passes every filter, newest first, and walks without gap or repeat", () =>
     Effect.gen(function*() {
@@ -136,32 +149,22 @@ const lists = (it: It) => {
         SendRows.update({ ...second, version: 1 }, failed),
         SendRows.update({ ...third, version: 1 }, begun)
       )
-      const walk = Effect.fnUntraced(function*(given: Partial<SendFilters>, organization_id = ours) {
-        const walked: Array<Send> = []
-        for (;;) {
-          const last = walked.at(-1)
-          const position = last === undefined ? null : { at: last.created_at, id: last.id }
-          const page = yield* store.list(organization_id, { ...everySend, ...given }, { after: position, size: 2 })
-          if (page.length === 0) return walked.map(({ id }) => id)
-          walked.push(...page)
-        }
-      })
       const key = (row: SendColumns) => `${row.created_at.epochMilliseconds} ${row.id}`
       const all = made.toSorted((a, b) => key(a) < key(b) ? 1 : -1).map(({ id }) => id)
       const { conversation_id } = first
-      assert.deepStrictEqual(yield* walk({}), all)
-      assert.deepStrictEqual(yield* walk({ status: "failed" }), [second.id])
-      assert.deepStrictEqual(yield* walk({ status: "sending" }), [third.id])
-      assert.deepStrictEqual(yield* walk({ status: "sent" }), [])
+      assert.deepStrictEqual(yield* walk(ours), all)
+      assert.deepStrictEqual(yield* walk(ours, { status: "failed" }), [second.id])
+      assert.deepStrictEqual(yield* walk(ours, { status: "sending" }), [third.id])
+      assert.deepStrictEqual(yield* walk(ours, { status: "sent" }), [])
       assert.deepStrictEqual(
-        yield* walk({ status: "queued" }),
+        yield* walk(ours, { status: "queued" }),
         all.filter((id) => id !== second.id && id !== third.id)
       )
-      assert.deepStrictEqual(yield* walk({ conversation_id }), [first.id])
-      assert.deepStrictEqual(yield* walk({ conversation_id, status: "failed" }), [])
-      assert.deepStrictEqual(yield* walk({ created_since: after(2) }), all.slice(0, 3))
-      assert.deepStrictEqual(yield* walk({ created_since: after(4) }), [])
-      assert.deepStrictEqual(yield* walk({}, theirs), [])
+      assert.deepStrictEqual(yield* walk(ours, { conversation_id }), [first.id])
+      assert.deepStrictEqual(yield* walk(ours, { conversation_id, status: "failed" }), [])
+      assert.deepStrictEqual(yield* walk(ours, { created_since: after(2) }), all.slice(0, 3))
+      assert.deepStrictEqual(yield* walk(ours, { created_since: after(4) }), [])
+      assert.deepStrictEqual(yield* walk(theirs), [])
       const [newest] = yield* store.list(ours, { ...everySend, conversation_id }, { after: null, size: 1 })
       assert.deepStrictEqual(newest, toSend(first))
     }))

@@ -187,8 +187,15 @@ const fields = {
   website_url: "https://canary-website.example/"
 }
 
-/** Further texts about the person in the details of a message. */
-const told = { alias: "canary-alias-of", details: "canary-details", provider_message_id: "canary-provider-message" }
+/** Further texts about the person: a custom value, and what the network says of the sender of a message. */
+const told = {
+  account: "canary-account",
+  alias: "canary-alias-of",
+  details: "canary-details",
+  provider_message_id: "canary-provider-message",
+  shown: "canary-shown",
+  value: "canary-value"
+}
 
 const Records = Schema.fromJsonString(Schema.Array(AuditRecord))
 
@@ -212,7 +219,7 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("a person's
       )
       yield* as(
         Contacts.use((contacts) =>
-          contacts.update(contact_id, UpdateContact.make({ ...fields, custom_values: { [field.id]: canaries.value } }))
+          contacts.update(contact_id, UpdateContact.make({ ...fields, custom_values: { [field.id]: told.value } }))
         )
       )
       yield* Inbound.use((inbound) =>
@@ -223,8 +230,8 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("a person's
           from: {
             external_id: number,
             aliases: [told.alias],
-            display_name: canaries.shown,
-            username: canaries.account
+            display_name: told.shown,
+            username: told.account
           },
           type: "interactive",
           text: canaries.text,

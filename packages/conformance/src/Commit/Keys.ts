@@ -6,7 +6,7 @@ import { ContactFieldRows } from "@messaging-crm/core/ContactFields"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import { ContactStore, insert as insertContact } from "@messaging-crm/core/Contacts"
 import { open } from "@messaging-crm/core/Conversations"
-import { ChannelId, ContactFieldId, IdentityId, MemberId, TagId } from "@messaging-crm/core/Ids"
+import { ChannelId, ContactFieldId, IdentityId, MemberId, type OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { MemberRows, toColumns } from "@messaging-crm/core/Members"
 import { ProviderMessageRows } from "@messaging-crm/core/Messages"
 import { TagRows } from "@messaging-crm/core/Tags"
@@ -15,39 +15,45 @@ import * as Fixtures from "../Fixtures.ts"
 import { after, type It, outcome } from "../Fixtures.ts"
 import { contactOf, conversationOf, newTag, oneCommitted, tagNames } from "./Fixtures.ts"
 
+/** Stores a row of each table with a unique key, and returns the rows. */
+const keysInUse = Effect.fnUntraced(function*(ours: OrganizationId) {
+  const on = yield* Fixtures.thread(ours)
+  const { conversation_id, identity_id } = on
+  const tag = { ...yield* newTag("a"), name_key: "a" }
+  const member = toColumns(yield* Fixtures.member(ours))
+  const channel = yield* Fixtures.channel(ours)
+  const field = {
+    id: ContactFieldId.make(yield* Fixtures.uuid),
+    key: "plan",
+    name: "Plan",
+    type: "text",
+    options: null,
+    created_at: Fixtures.noon
+  } as const
+  const name = { channel_type: "phone_messaging", name: "k", identity_id } as const
+  const named = {
+    channel_id: channel.id,
+    provider_message_id: "p",
+    conversation_id: null,
+    message_id: null,
+    early_updates: [],
+    created_at: Fixtures.noon
+  }
+  yield* Fixtures.write(
+    ours,
+    TagRows.insert(tag),
+    ContactFieldRows.insert(field),
+    IdentityNetworkIdRows.insert(name),
+    ProviderMessageRows.insert(named)
+  )
+  return { channel, conversation_id, field, member, name, named, on, tag }
+})
+
 const takenKeys = (it: It) => {
   it.effect("rejects a key that another row has", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      const { contact_id, conversation_id, identity_id } = on
-      const tag = { ...yield* newTag("a"), name_key: "a" }
-      const member = toColumns(yield* Fixtures.member(ours))
-      const channel = yield* Fixtures.channel(ours)
-      const field = {
-        id: ContactFieldId.make(yield* Fixtures.uuid),
-        key: "plan",
-        name: "Plan",
-        type: "text",
-        options: null,
-        created_at: Fixtures.noon
-      } as const
-      const name = { channel_type: "phone_messaging", name: "k", identity_id } as const
-      const named = {
-        channel_id: channel.id,
-        provider_message_id: "p",
-        conversation_id: null,
-        message_id: null,
-        early_updates: [],
-        created_at: Fixtures.noon
-      }
-      yield* Fixtures.write(
-        ours,
-        TagRows.insert(tag),
-        ContactFieldRows.insert(field),
-        IdentityNetworkIdRows.insert(name),
-        ProviderMessageRows.insert(named)
-      )
+      const { channel, conversation_id, field, member, name, named, on, tag } = yield* keysInUse(ours)
       const [first, second, third, fourth] = [
         yield* Fixtures.uuid,
         yield* Fixtures.uuid,
@@ -68,7 +74,7 @@ const takenKeys = (it: It) => {
         "a name of an identity": IdentityNetworkIdRows.insert(name),
         "a channel and identity": conversation.changes,
         "a provider's message id": ProviderMessageRows.insert(named),
-        "a contact's id": insertContact({ ...contact, id: contact_id })
+        "a contact's id": insertContact({ ...contact, id: on.contact_id })
       }
       for (const [what, changes] of Object.entries(taken)) {
         const another = { ...yield* newTag("another"), name_key: "another" }

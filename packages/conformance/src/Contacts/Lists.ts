@@ -1,5 +1,6 @@
 /** Tests of lists of contacts: their order and their filters. */
 import { assert } from "@effect/vitest"
+import type { ChannelType } from "@messaging-crm/core/Channels"
 import { type Contact, type ContactCriteria, ContactStore, searchText } from "@messaging-crm/core/Contacts"
 import { foldCase } from "@messaging-crm/core/Text"
 import { Arbitrary, Effect, Schema } from "effect"
@@ -96,11 +97,23 @@ export const lists = (it: It, { runs }: Options) => {
         assert.lengthOf(yield* listed(ours, alone), 7, filter)
         assert.lengthOf(yield* listed(theirs, alone), 0, filter)
       }
-      const { id } = yield* Fixtures.contact(ours, { first_name: "Kim" })
-      yield* Fixtures.identity(ours, id, { channel_type: "photo_social" })
-      assert.deepStrictEqual(yield* listed(ours, { channel: "photo_social" }), [id])
-      assert.deepStrictEqual(yield* listed(ours, { channel: "page_messaging" }), [])
-      assert.lengthOf(yield* listed(ours, { channel: "phone_messaging" }), 7)
+    }))
+
+  it.effect("lists who has an identity on a type of channel; a phone is one of phone messaging", () =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const ours = yield* Fixtures.organization
+      const primary_phone = yield* Fixtures.newPhone
+      const [ada, kim] = [yield* Fixtures.contact(ours, { primary_phone }), yield* Fixtures.contact(ours)]
+      yield* Fixtures.identity(ours, kim.id, { channel_type: "photo_social" })
+      const listed = (channel: ChannelType) =>
+        Effect.map(
+          store.list(ours, { ...Fixtures.everyone, channel }, { after: null, size: 9 }),
+          (found) => found.map(({ id }) => id)
+        )
+      assert.deepStrictEqual(yield* listed("photo_social"), [kim.id])
+      assert.deepStrictEqual(yield* listed("page_messaging"), [])
+      assert.deepStrictEqual(yield* listed("phone_messaging"), [ada.id])
     }))
 
   it.effect("lists who has an external id or an alias of an identity, on a type of channel if one is given", () =>

@@ -1,13 +1,21 @@
 /** Conversations, messages, sends, and files. */
+import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import type { Channel } from "@messaging-crm/core/Channels"
 import { findOrCreateByIdentity } from "@messaging-crm/core/ContactIdentities"
 import { unmatched } from "@messaging-crm/core/ContactMatches"
 import { open } from "@messaging-crm/core/Conversations"
-import { type ConversationId, MediaId, MessageId, type OrganizationId, SendId } from "@messaging-crm/core/Ids"
+import {
+  type ChannelId,
+  type ConversationId,
+  MediaId,
+  MessageId,
+  type OrganizationId,
+  SendId
+} from "@messaging-crm/core/Ids"
 import { type MediaFile, MediaRows, MediaStore, slice_bytes } from "@messaging-crm/core/Media"
 import type { Message } from "@messaging-crm/core/Messages"
 import type { SendColumns } from "@messaging-crm/core/Sends"
-import { Effect } from "effect"
+import { DateTime, Effect } from "effect"
 import { context, noon, uuid, write } from "./Base.ts"
 import { channel } from "./Catalog.ts"
 
@@ -90,4 +98,25 @@ export const file = Effect.fnUntraced(function*(
   }
   yield* write(organization_id, MediaRows.insert(row))
   return row
+})
+
+/** Stores the body of a callback from some people to a channel, and returns its id. */
+export const storedCallback = Effect.fnUntraced(function*(
+  channel_id: ChannelId | null,
+  people: ReadonlyArray<string>,
+  body = Uint8Array.of(1)
+) {
+  const id = yield* uuid
+  yield* CallbackStore.use((store) =>
+    store.insert([{ id, source: "app", channel_id, people, body, received_at: noon }])
+  )
+  return id
+})
+
+/** The ids of the callbacks that are stored, which it claims for a moment. */
+export const storedCallbacks = Effect.gen(function*() {
+  const now = DateTime.makeUnsafe("2090-01-01T00:00:00.000Z")
+  const token = yield* uuid
+  const claimed = yield* CallbackStore.use((store) => store.claim({ limit: 10_000, now, lease_until: now, token }))
+  return claimed.map(({ id }) => id)
 })

@@ -1,10 +1,15 @@
 /** How journeys begin: an organization with a channel, and functions that run the worker. */
 import { assert, type Vitest } from "@effect/vitest"
-import { CurrentActor } from "@messaging-crm/core/Actor"
+import { type Actor, CurrentActor } from "@messaging-crm/core/Actor"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
-import { Ids, type SendId } from "@messaging-crm/core/Ids"
-import { Inbound, type MessageStatusReported, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
+import { type ChannelId, Ids, type SendId } from "@messaging-crm/core/Ids"
+import {
+  Inbound,
+  type MessageStatusReported,
+  type ProviderEvent,
+  type ProviderMessageReceived
+} from "@messaging-crm/core/Inbound"
 import { Messages, type StatusUpdate } from "@messaging-crm/core/Messages"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
@@ -28,21 +33,16 @@ export const crm = (storage: Storage, dedup: "callback_ref" | "client_ref" = "ca
 /** `it`, with the operations of a journey as services. */
 export type It = Vitest.MethodsNonLive<Layer.Success<ReturnType<typeof crm>>>
 
-/** An organization with a channel, an owner, and a provider that accepts everything. */
-export const begin = Effect.gen(function*() {
-  const organization_id = yield* Fixtures.organization
-  const channel = yield* Fixtures.channel(organization_id)
-  const { id: member_id } = yield* Fixtures.member(organization_id)
-  const provider = yield* ScriptedProvider
-  yield* provider.respond(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
-  const number = String(parseInt((yield* Fixtures.uuid).slice(-10), 16)).padStart(9, "0").slice(0, 9)
-  const actor = { organization_id, member_id }
+type Person = { readonly channel_id: ChannelId; readonly phone: Phone }
+
+/** Returns functions that send to a person as the actor, and read the results. */
+const sendsTo = ({ channel_id, phone }: Person, actor: Actor) => {
   const as = Effect.provideService(CurrentActor, actor)
   const start = (text = "Kim") =>
     Sends.use((sends) =>
       sends.start(StartConversation.make({
-        channel_id: channel.id,
-        phone: Phone.make(`+4915${number}`),
+        channel_id,
+        phone,
         template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text }] }] }
       }))
     ).pipe(as, Effect.orDie)
@@ -52,49 +52,55 @@ export const begin = Effect.gen(function*() {
     if (message_id === null) return assert.fail("The send has no message.")
     return yield* Messages.use((messages) => messages.get(conversation_id, message_id)).pipe(as, Effect.orDie)
   })
+  return { as, get, messageOf, start }
+}
+
+/** Returns functions that report the provider's events about a person. */
+const reportsOf = ({ channel_id, phone }: Person) => {
+  const receive = (event: ProviderEvent) => Inbound.use((inbound) => Effect.orDie(inbound.receive(event)))
   const reported = (id: SendId, report: StatusUpdate, fields: Partial<MessageStatusReported> = {}) =>
-    Inbound.use((inbound) =>
-      inbound.receive({
-        event: "message_status_reported",
-        channel_id: channel.id,
-        provider_message_id: `p.${id}`,
-        reference: id,
-        ...report,
-        ...fields
-      })
-    ).pipe(Effect.orDie)
+    receive({
+      event: "message_status_reported",
+      channel_id,
+      provider_message_id: `p.${id}`,
+      reference: id,
+      ...report,
+      ...fields
+    })
   const received = (
     provider_message_id: string,
     said: Pick<ProviderMessageReceived, "details" | "media" | "text" | "type">
   ) =>
-    Effect.gen(function*() {
-      const sent_at = yield* DateTime.now
-      const from = { external_id: `+4915${number}`, display_name: "Kim", username: null }
-      yield* Inbound.use((inbound) =>
-        inbound.receive({
-          event: "message_received",
-          channel_id: channel.id,
-          provider_message_id,
-          from,
-          ...said,
-          sent_at
-        })
-      ).pipe(Effect.orDie)
-    })
+    Effect.flatMap(DateTime.now, (sent_at) =>
+      receive({
+        event: "message_received",
+        channel_id,
+        provider_message_id,
+        from: { external_id: phone, display_name: "Kim", username: null },
+        ...said,
+        sent_at
+      }))
   const written = (provider_message_id: string, text: string) =>
     received(provider_message_id, { type: "text", text, media: null })
+  return { received, reported, written }
+}
+
+/** An organization with a channel, an owner, and a provider that accepts everything. */
+export const begin = Effect.gen(function*() {
+  const organization_id = yield* Fixtures.organization
+  const channel = yield* Fixtures.channel(organization_id)
+  const { id: member_id } = yield* Fixtures.member(organization_id)
+  const provider = yield* ScriptedProvider
+  yield* provider.respond(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
+  const number = String(parseInt((yield* Fixtures.uuid).slice(-10), 16)).padStart(9, "0").slice(0, 9)
+  const person = { channel_id: channel.id, phone: Phone.make(`+4915${number}`) }
   return {
-    as,
     channel,
-    get,
-    messageOf,
-    number: `+4915${number}`,
+    number: person.phone,
     organization_id,
     provider,
-    received,
-    reported,
-    start,
-    written
+    ...sendsTo(person, { organization_id, member_id }),
+    ...reportsOf(person)
   }
 })
 

@@ -10,13 +10,13 @@ import { Worker } from "@messaging-crm/core/Worker"
 import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { ScriptedProvider } from "../Provider.ts"
+import type { CommandHandlers } from "./CommandHandlers.ts"
 import type { Command } from "./Commands.ts"
 import * as Conversations from "./Conversations.ts"
 import * as Events from "./Events.ts"
 import * as Messages from "./Messages.ts"
 import { contacts } from "./PerformContacts.ts"
 import { inbound } from "./PerformInbound.ts"
-import type { Perform } from "./Performing.ts"
 import { sends } from "./PerformSends.ts"
 import { webhooks } from "./PerformWebhooks.ts"
 import {
@@ -71,7 +71,7 @@ const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { reado
 })
 
 /** Makes the provider accept everything, and lets time pass until every send has ended. */
-export const settle = Effect.fnUntraced(function*(scene: Scene) {
+export const finishSends = Effect.fnUntraced(function*(scene: Scene) {
   const organizations = [scene.ours, scene.theirs]
   for (const organization of organizations) organization.behavior = "accepts"
   yield* work(scene, { after_millis: 900_000 })
@@ -83,7 +83,7 @@ export const settle = Effect.fnUntraced(function*(scene: Scene) {
   assert.notInclude(ended, false)
 })
 
-const perform: Perform = {
+const perform: CommandHandlers = {
   wait: (_, { millis }) => TestClock.adjust(millis),
 
   listCatalogs: agreeOnCatalogs,
@@ -178,6 +178,6 @@ const perform: Perform = {
 export const run = (scene: Scene, command: Command): Effect.Effect<void, never, Requirements> => {
   for (const organization of [scene.ours, scene.theirs]) organization.now = scene.at.now
   // The compiler cannot see that the function found by `kind` accepts a command of that kind.
-  const one = perform[command.do] as (scene: Scene, command: Command) => ReturnType<Perform["work"]>
+  const one = perform[command.do] as (scene: Scene, command: Command) => ReturnType<CommandHandlers["work"]>
   return one(scene, command)
 }

@@ -11,9 +11,9 @@ import { TagId } from "@messaging-crm/core/Ids"
 import { PersonalData as PersonalDataOperations } from "@messaging-crm/core/PersonalData"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Effect, Result } from "effect"
+import type { CommandHandlers } from "./CommandHandlers.ts"
 import type { ContactInput } from "./Commands.ts"
 import * as Contacts from "./Contacts.ts"
-import type { Perform } from "./Performing.ts"
 import * as PersonalData from "./PersonalData.ts"
 import {
   agree,
@@ -56,7 +56,7 @@ type ContactCommands =
   | "updateContact"
   | "upsertContacts"
 
-export const contacts: Pick<Perform, ContactCommands> = {
+export const contacts: Pick<CommandHandlers, ContactCommands> = {
   createTag: (scene, { color, name }) =>
     agree(
       scene,

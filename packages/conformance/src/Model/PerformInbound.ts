@@ -2,9 +2,9 @@
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { DateTime, Effect } from "effect"
+import type { CommandHandlers } from "./CommandHandlers.ts"
 import * as Conversations from "./Conversations.ts"
 import * as Messages from "./Messages.ts"
-import type { Perform } from "./Performing.ts"
 import { agree, agreeOnLists, choose, notTheirs, unknownId } from "./Scene.ts"
 import * as Sends from "./Sends.ts"
 import { type Moment, ok, rejected } from "./State.ts"
@@ -14,7 +14,7 @@ const known = ({ now }: Moment, at: DateTime.Utc) => DateTime.min(at, now)
 
 type Reports = "changeIdentity" | "receive" | "reportAll" | "reportStatus" | "revise" | "sendByApp"
 
-export const inbound: Pick<Perform, Reports> = {
+export const inbound: Pick<CommandHandlers, Reports> = {
   reportStatus: (scene, { code, id: choice, seconds_ago, status, through, with_reference }) =>
     Effect.gen(function*() {
       const { id, thing } = choose(scene, notTheirs(choice), ({ sends }) => sends)

@@ -3,7 +3,7 @@ import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import { Phone } from "@messaging-crm/core/Phones"
 import { SendMessage, Sends as SendOperations, StartConversation } from "@messaging-crm/core/Sends"
 import { Effect } from "effect"
-import type { Perform } from "./Performing.ts"
+import type { CommandHandlers } from "./CommandHandlers.ts"
 import { agree, agreeOnLists, agreeOnPages, choose, chooseConversation, secondsAgo } from "./Scene.ts"
 import * as Sends from "./Sends.ts"
 import { ok, rejected, showSend } from "./State.ts"
@@ -17,7 +17,7 @@ const choiceOf = (template: string, value: string) => ({
 
 type SendCommands = "getSend" | "listSends" | "sendTemplate" | "sendText" | "start"
 
-export const sends: Pick<Perform, SendCommands> = {
+export const sends: Pick<CommandHandlers, SendCommands> = {
   start: (scene, { channel, phone, template, value }) =>
     Effect.gen(function*() {
       const { id, thing } = choose(scene, channel, ({ channels }) => channels)

@@ -4,8 +4,8 @@ import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { CreateWebhook, UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect } from "effect"
+import type { CommandHandlers } from "./CommandHandlers.ts"
 import * as Events from "./Events.ts"
-import type { Perform } from "./Performing.ts"
 import { agree, agreeOnEvents, choose } from "./Scene.ts"
 
 type Administers =
@@ -16,7 +16,7 @@ type Administers =
   | "testWebhook"
   | "updateWebhook"
 
-export const webhooks: Pick<Perform, Administers> = {
+export const webhooks: Pick<CommandHandlers, Administers> = {
   createWebhook: (scene, { event_types, include_resource }) => {
     const url = `https://w${scene.ours.webhooks.length}.${scene.ours.id}.shop.example/`
     const subscription = { event_types, include_resource }

@@ -2,7 +2,7 @@
 import { ApiKeys } from "@messaging-crm/core/ApiKeys"
 import { ChannelAccountStore } from "@messaging-crm/core/ChannelAccounts"
 import { Contacts } from "@messaging-crm/core/Contacts"
-import { Conversations } from "@messaging-crm/core/Conversations"
+import { type Conversation, Conversations } from "@messaging-crm/core/Conversations"
 import { Events } from "@messaging-crm/core/Events"
 import { Members } from "@messaging-crm/core/Members"
 import { Messages } from "@messaging-crm/core/Messages"
@@ -16,6 +16,21 @@ import type { Scene } from "./Scene.ts"
 
 const byText = (values: ReadonlyArray<unknown>) => values.map((value) => JSON.stringify(value)).toSorted()
 
+/** Returns what callers can see of a conversation and its messages. */
+const threadOf = (conversation: Conversation) =>
+  Effect.map(Messages.use((all) => all.list(conversation.id, null)), ({ data }) => ({
+    ...conversationResult(conversation),
+    with: conversation.contact.external_id,
+    preview: conversation.last_activity_preview,
+    messages: byText(data.map(({ deleted_at, direction, edited_at, status, text }) => ({
+      direction,
+      status,
+      text,
+      edited: edited_at !== null,
+      deleted: deleted_at !== null
+    })))
+  }))
+
 /** Returns everything that callers can see of the scene, without ids and times. */
 export const observe = Effect.fnUntraced(function*(scene: Scene, results: ReadonlyArray<unknown>) {
   const { as, channel, lost, organization_id, queued, webhook } = scene
@@ -23,22 +38,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, results: Readon
     const every = { cursor: null, page_size: 100 }
     const contacts = yield* Contacts.use((all) => all.list(every))
     const conversations = yield* Conversations.use((all) => all.list(every))
-    const threads = yield* Effect.forEach(
-      conversations.data,
-      (conversation) =>
-        Effect.map(Messages.use((all) => all.list(conversation.id, null)), ({ data }) => ({
-          ...conversationResult(conversation),
-          with: conversation.contact.external_id,
-          preview: conversation.last_activity_preview,
-          messages: byText(data.map(({ deleted_at, direction, edited_at, status, text }) => ({
-            direction,
-            status,
-            text,
-            edited: edited_at !== null,
-            deleted: deleted_at !== null
-          })))
-        }))
-    )
+    const threads = yield* Effect.forEach(conversations.data, threadOf)
     const webhooks = yield* Webhooks.use((all) => all.list({ status: null }))
     const isActive = webhooks.some(({ id, status }) => id === webhook.id && status === "active")
     const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))

@@ -6,7 +6,7 @@ import * as Crm from "@messaging-crm/core/Crm"
 import { Decide } from "@messaging-crm/core/Decide"
 import { Dispatch } from "@messaging-crm/core/Dispatch"
 import type { EventType } from "@messaging-crm/core/Events"
-import { type ChannelId, Ids, type SendId } from "@messaging-crm/core/Ids"
+import { type ChannelId, type ConversationId, Ids, type SendId, type WebhookId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { AddMember, Members } from "@messaging-crm/core/Members"
 import { ProviderOutcomeUnknown } from "@messaging-crm/core/MessagingProvider"
@@ -85,6 +85,19 @@ const reportsOn = (channel_id: ChannelId, now: DateTime.Utc) => {
   return { receive, received, reported }
 }
 
+/** Claims the work that is due so many hours from now. */
+const claims = Effect.fnUntraced(function*(hours = 0, kinds: ReadonlyArray<WorkKind> = WorkKind.literals) {
+  const queue = yield* WorkQueue
+  const ids = yield* Ids
+  const now = DateTime.add(yield* DateTime.now, { hours })
+  const lease_until = DateTime.add(now, { days: 1 })
+  const each = yield* Effect.forEach(
+    kinds,
+    (kind) => queue.claim({ kind, limit: 64, now, lease_until, token: ids.next() })
+  )
+  return each.flat()
+})
+
 /** Attempts a send with its claimed work. */
 const attempt = (claimed: ReadonlyArray<ClaimedWork>, { id }: Send) =>
   Effect.forEach(
@@ -92,6 +105,47 @@ const attempt = (claimed: ReadonlyArray<ClaimedWork>, { id }: Send) =>
     (work) => Dispatch.use((dispatch) => dispatch.attempt(work)),
     { discard: true }
   )
+
+/** Returns the function that sends a text to a conversation. */
+const textsTo = (id: ConversationId) => (value: string) =>
+  Sends.use((all) => all.send(id, SendMessage.make({ type: "text", text: value })))
+
+type Sending = Pick<ReturnType<typeof reportsOn>, "reported"> & { readonly text: ReturnType<typeof textsTo> }
+
+/** Sends texts, and claims their work: the first is sent, one is queued, and the response to one is lost. */
+const prepareSends = Effect.fnUntraced(function*({ reported, text }: Sending) {
+  yield* Provider.ScriptedProvider.use(({ respond }) =>
+    respond(({ content, reference }) =>
+      content.text === "lost"
+        ? Effect.fail(new ProviderOutcomeUnknown())
+        : Effect.succeed({ provider_message_id: `p.${reference}` })
+    )
+  )
+  const lost = yield* text("lost")
+  const claimedFirst = yield* claims()
+  yield* attempt(claimedFirst, lost)
+  const waiting = yield* claims(1, ["send_outcome"])
+  const inDoubt = yield* required(waiting.find(({ ref }) => ref === lost.id), "A lost send waits for a callback.")
+  const first = yield* text("one")
+  yield* reported("p.1", "sent", first.id)
+  const queued = yield* text("two")
+  return { claimed: claimedFirst.concat(yield* claims()), first, inDoubt, lost, queued }
+})
+
+/** Returns the claims of two deliveries: one has been attempted, the other is open. */
+const prepareDeliveries = Effect.fnUntraced(function*(webhook_id: WebhookId, claimed: ReadonlyArray<ClaimedWork>) {
+  const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook_id))
+  // A claim returns items in any order.
+  const deliveryOf = (type: EventType) =>
+    required(
+      claimed.find(({ ref }) => deliveries.some(({ id, event_type }) => id === ref && event_type === type)),
+      "Events have deliveries."
+    )
+  const done = yield* deliveryOf("message.received")
+  const open = yield* deliveryOf("message.sent")
+  yield* WebhookDeliveries.use((all) => all.attempt({ claimed: done, outgoing: null }))
+  return { done, open }
+})
 
 /** One organization with all the rows that the operations use. It claims the work of every organization. */
 export const scene = Effect.gen(function*() {
@@ -106,35 +160,9 @@ export const scene = Effect.gen(function*() {
     yield* received("m.1", phone, "hi")
     const { data } = yield* Conversations.use((all) => all.list({ cursor: null, page_size: 10 }))
     const conversation = yield* required(data[0], "A message opens a conversation.")
-    const text = (value: string) =>
-      Sends.use((all) => all.send(conversation.id, SendMessage.make({ type: "text", text: value })))
-    // The response to one of the sends is lost.
-    yield* Provider.ScriptedProvider.use(({ respond }) =>
-      respond(({ content, reference }) =>
-        content.text === "lost"
-          ? Effect.fail(new ProviderOutcomeUnknown())
-          : Effect.succeed({ provider_message_id: `p.${reference}` })
-      )
-    )
-    const lost = yield* text("lost")
-    const claimedFirst = yield* claims()
-    yield* attempt(claimedFirst, lost)
-    const waiting = yield* claims(1, ["send_outcome"])
-    const inDoubt = yield* required(waiting.find(({ ref }) => ref === lost.id), "A lost send waits for a callback.")
-    const first = yield* text("one")
-    yield* reported("p.1", "sent", first.id)
-    const queued = yield* text("two")
-    const claimed = claimedFirst.concat(yield* claims())
-    const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))
-    // A claim returns items in any order.
-    const deliveryOf = (type: EventType) =>
-      required(
-        claimed.find(({ ref }) => deliveries.some(({ id, event_type }) => id === ref && event_type === type)),
-        "Events have deliveries."
-      )
-    const done = yield* deliveryOf("message.received")
-    const open = yield* deliveryOf("message.sent")
-    yield* WebhookDeliveries.use((all) => all.attempt({ claimed: done, outgoing: null }))
+    const text = textsTo(conversation.id)
+    const { claimed, first, inDoubt, lost, queued } = yield* prepareSends({ reported, text })
+    const { done, open } = yield* prepareDeliveries(webhook.id, claimed)
     yield* attempt(claimed, first)
     const sending = yield* required(
       (yield* claims()).concat(claimed).find(({ ref }) => ref === queued.id),
@@ -164,16 +192,3 @@ export const scene = Effect.gen(function*() {
   }))
 })
 export type Scene = Effect.Success<typeof scene>
-
-/** Claims the work that is due so many hours from now. */
-const claims = Effect.fnUntraced(function*(hours = 0, kinds: ReadonlyArray<WorkKind> = WorkKind.literals) {
-  const queue = yield* WorkQueue
-  const ids = yield* Ids
-  const now = DateTime.add(yield* DateTime.now, { hours })
-  const lease_until = DateTime.add(now, { days: 1 })
-  const each = yield* Effect.forEach(
-    kinds,
-    (kind) => queue.claim({ kind, limit: 64, now, lease_until, token: ids.next() })
-  )
-  return each.flat()
-})

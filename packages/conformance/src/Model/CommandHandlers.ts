@@ -3,7 +3,7 @@ import type { Effect } from "effect"
 import type { Command } from "./Commands.ts"
 import type { Requirements, Scene } from "./Scene.ts"
 
-export type Perform = {
+export type CommandHandlers = {
   readonly [K in Command["do"]]: (
     scene: Scene,
     command: Command<K>
