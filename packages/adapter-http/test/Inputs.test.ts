@@ -99,6 +99,35 @@ describe("an id", () => {
     }
   })
 
+  it("of a contact field is rejected if it is repeated in another letter case", async () => {
+    const { contact, field } = ours
+    const upper = field.id.toUpperCase()
+    const cases = [
+      ["POST", "/contacts", { first_name: "Twice", custom_values: { [field.id]: "gold", [upper]: "silver" } }, upper],
+      ["PATCH", `/contacts/${contact.id}`, { custom_values: { [upper]: null, [field.id]: "gold" } }, field.id],
+      [
+        "POST",
+        "/contacts/upsert",
+        {
+          match: "primary_email",
+          contacts: [{
+            primary_email: "twice@acme.example",
+            custom_values: { [field.id]: "gold", [upper]: "gold" }
+          }]
+        },
+        upper
+      ]
+    ] as const
+    for (const [method, path, json, name] of cases) {
+      const rejected = await ours.write(method, path, json)
+      assert.strictEqual(rejected.status, 400, rejected.text)
+      assert.isTrue(rejected.body.error.param?.endsWith(`custom_values.${name}`))
+      assert.include(rejected.body.error.message, "another letter case")
+    }
+    const listed = await service.request("GET", "/v1/contacts?query=twice", { key: ours.key })
+    assert.deepStrictEqual(listed.body.data, [])
+  })
+
   it("is read in upper case, wherever it stands, and shown in lower case", async () => {
     const upper = (id: string) => id.toUpperCase()
     const { channel, conversation, field, owner, phone, tag, template } = ours

@@ -167,6 +167,19 @@ const FieldKey = Schema.String.pipe(Schema.decode(SchemaTransformation.toLowerCa
 
 const CustomValue = text({ min: 0, max: limits.custom_value_chars_max })
 
+/** Returns why some values are ambiguous: two are for the same field, in different letter case. */
+const ambiguity = (values: Readonly<Record<string, unknown>>): Schema.FilterOutput => {
+  const seen = new Set<string>()
+  const repeated = Object.keys(values).find((key) => seen.size === seen.add(key.toLowerCase()).size)
+  return repeated === undefined
+    ? true
+    : { path: [repeated], issue: "absent, because the same ID occurs in another letter case" }
+}
+
+const CustomValues = Schema.Record(Schema.String, Schema.NullOr(CustomValue)).check(Schema.makeFilter(ambiguity)).pipe(
+  Schema.decodeTo(Schema.Record(FieldKey, Schema.toType(Schema.NullOr(CustomValue))))
+)
+
 /** The writable fields of a contact, each optional and nullable (contract §8.1). */
 export const WritableContact = Schema.Struct({
   first_name: Schema.optionalKey(name),
@@ -191,7 +204,7 @@ export const WritableContact = Schema.Struct({
   lead_status: Schema.optionalKey(Schema.NullOr(LeadStatus).annotate(meanings.lead_status)),
   lifecycle_stage: Schema.optionalKey(Schema.NullOr(LifecycleStage).annotate(meanings.lifecycle_stage)),
   custom_values: Schema.optionalKey(
-    Schema.NullOr(Schema.Record(FieldKey, Schema.NullOr(CustomValue))).annotate({
+    Schema.NullOr(CustomValues).annotate({
       description:
         "Values by contact field ID. Only the fields that you send change: an absent field keeps its value, `null` removes its value, and `null` for the whole object removes all."
     })
