@@ -93,7 +93,9 @@ const repeatedOf = ({ rawHeaders }: IncomingMessage): string | null => {
   return null
 }
 
-const host_pattern = /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::[0-9]{0,5})?$/i
+/** A host with an optional port. `URL` also checks that an address and a port are in range, but accepts a user and a path. */
+const isHost = (host: string): boolean =>
+  /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(?::[0-9]*)?$/i.test(host) && URL.canParse(`http://${host}`)
 
 const absolute_pattern = /^https?:\/\/([^/?#]*)(.*)$/i
 
@@ -117,7 +119,7 @@ export const check = (request: IncomingMessage): Rejection | null => {
   const repeated = repeatedOf(request)
   if (repeated?.toLowerCase() === "host") return noHost
   if (repeated !== null) return invalid(`The ${repeated} header is repeated. Send it once.`, repeated)
-  if (headers.host === undefined ? httpVersion === "1.1" : !host_pattern.test(headers.host)) return noHost
+  if (headers.host === undefined ? httpVersion === "1.1" : !isHost(headers.host)) return noHost
   const coding = headers["transfer-encoding"]
   if (coding !== undefined && (coding.toLowerCase() !== "chunked" || httpVersion === "1.0")) return noCoding
   const target = targetOf(request)
