@@ -5,28 +5,33 @@ import { BaseSequencer, type TestSpecification } from "vitest/node"
 /** Packages whose tests need PostgreSQL. Tests of the others start without it. */
 const withPostgres = "packages/{adapter-postgres,server}/test/**/*.test.ts"
 
+/** Tests that start programs, fill a large database, or try every pair of operations. `npm run test:all` runs them too. */
+const slow = "packages/*/test/slow/**/*.test.ts"
+
+const globalSetup = ["packages/server/testing/Postgres.ts"]
+
 /** The files that take longest, most of them because they wait. They start first, so that the others run meanwhile. */
 const longest = [
-  "adapter-postgres/test/Races",
-  "adapter-postgres/test/Plans",
-  "server/test/FullDisk",
+  "adapter-postgres/test/slow/Races",
+  "adapter-postgres/test/slow/Plans",
+  "server/test/slow/FullDisk",
   "adapter-postgres/test/conformance",
-  "server/test/Canaries",
-  "server/test/ChannelTokens",
-  "server/test/TestNumbers",
-  "server/test/Telemetry",
-  "server/test/Server",
-  "server/test/Processes",
-  "server/test/Pagination",
-  "server/test/Failover",
-  "server/test/Dev",
+  "server/test/slow/Canaries",
+  "server/test/slow/ChannelTokens",
+  "server/test/slow/TestNumbers",
+  "server/test/slow/Telemetry",
+  "server/test/slow/Server",
+  "server/test/slow/Processes",
+  "server/test/slow/Pagination",
+  "server/test/slow/Failover",
+  "server/test/slow/Dev",
   "adapter-postgres/test/SilentConnection"
 ]
 
 const placeOf = ({ moduleId, project }: TestSpecification): number => {
   const place = longest.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`))
   if (place >= 0) return place
-  return longest.length + (project.name === "postgres" ? 0 : 1)
+  return longest.length + (project.name === "memory" ? 1 : 0)
 }
 
 /** Runs the longest files first, then the others with PostgreSQL, and last those that only compute. */
@@ -62,8 +67,13 @@ export default defineConfig({
         test: {
           name: "postgres",
           include: [withPostgres],
-          globalSetup: ["packages/server/testing/Postgres.ts"]
+          exclude: ["**/node_modules/**", slow],
+          globalSetup
         }
+      },
+      {
+        extends: true,
+        test: { name: "slow", include: [slow], globalSetup }
       }
     ]
   }

@@ -22,7 +22,7 @@ interface Part {
 
 const parts: ReadonlyArray<Part> = [
   {
-    script: "test",
+    script: "test:all",
     minutes: 30,
     args: (seed) => ["--sequence.shuffle.tests", `--sequence.seed=${seed}`],
     environment: (seed) => ({ INTERLEAVINGS: 2000, INTERLEAVINGS_SEED: seed, PROPERTY_RUNS: 200, RACE_ROUNDS: 20 })

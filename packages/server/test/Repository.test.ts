@@ -32,7 +32,8 @@ it("PostgreSQL starts for tests of two packages only", () => {
   const setups = projects.map((project) =>
     typeof project === "object" && "test" in project ? [project.test?.name, project.test?.globalSetup ?? null] : project
   )
-  assert.deepStrictEqual(setups, [["memory", null], ["postgres", ["packages/server/testing/Postgres.ts"]]])
+  const postgres = ["packages/server/testing/Postgres.ts"]
+  assert.deepStrictEqual(setups, [["memory", null], ["postgres", postgres], ["slow", postgres]])
   assert.notProperty(config.test, "globalSetup")
 })
 

@@ -17,12 +17,12 @@ import { Context, DateTime, Effect, Layer, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { canaries, person } from "../../conformance/src/Journeys/PersonalData.ts"
-import { crm } from "../../conformance/src/Journeys/Scene.ts"
-import * as Database from "../src/Database.ts"
-import * as Layers from "../src/Layers.ts"
-import { folder } from "../testing/Folder.ts"
-import * as Processes from "../testing/Processes.ts"
+import { canaries, person } from "../../../conformance/src/Journeys/PersonalData.ts"
+import { crm } from "../../../conformance/src/Journeys/Scene.ts"
+import * as Database from "../../src/Database.ts"
+import * as Layers from "../../src/Layers.ts"
+import { folder } from "../../testing/Folder.ts"
+import * as Processes from "../../testing/Processes.ts"
 
 class Environment extends Context.Service<Environment, Processes.Environment>()("test/Environment") {}
 
@@ -167,7 +167,7 @@ const dump = Effect.gen(function*() {
 const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true })
 addFormats.default(ajv)
 
-const schemaFile = new URL("../../../docs/contact-export.schema.json", import.meta.url)
+const schemaFile = new URL("../../../../docs/contact-export.schema.json", import.meta.url)
 
 /** The response of an endpoint to an event about the person. */
 const endpoint_canary = "canary-endpoint"

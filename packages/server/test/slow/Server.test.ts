@@ -9,11 +9,11 @@ import { execFile } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { getPriority } from "node:os"
 import { join } from "node:path"
-import { start } from "../src/dev/EmbeddedPostgres.ts"
-import { freePort } from "../src/dev/FreePort.ts"
-import { answering } from "../testing/Answering.ts"
-import { folder } from "../testing/Folder.ts"
-import * as Processes from "../testing/Processes.ts"
+import { start } from "../../src/dev/EmbeddedPostgres.ts"
+import { freePort } from "../../src/dev/FreePort.ts"
+import { answering } from "../../testing/Answering.ts"
+import { folder } from "../../testing/Folder.ts"
+import * as Processes from "../../testing/Processes.ts"
 
 const Data = Schema.fromJsonString(Schema.Struct({ data: Schema.Record(Schema.String, Schema.Unknown) }))
 

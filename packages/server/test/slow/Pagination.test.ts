@@ -3,8 +3,8 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Option, Random, Ref, Schema } from "effect"
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { folder } from "../testing/Folder.ts"
-import * as Processes from "../testing/Processes.ts"
+import { folder } from "../../testing/Folder.ts"
+import * as Processes from "../../testing/Processes.ts"
 
 const contacts_count = 1000
 const page_size = 7

@@ -5,9 +5,9 @@ import { execFile, spawn } from "node:child_process"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { promisify } from "node:util"
-import { freePort } from "../src/dev/FreePort.ts"
-import { folder } from "../testing/Folder.ts"
-import * as Processes from "../testing/Processes.ts"
+import { freePort } from "../../src/dev/FreePort.ts"
+import { folder } from "../../testing/Folder.ts"
+import * as Processes from "../../testing/Processes.ts"
 
 const Ready = Schema.fromJsonString(Schema.Struct({
   base_url: Schema.String,

@@ -1,7 +1,7 @@
 /** The service over the Graph API, as processes: what it sends is delivered, and what it is told is never lost. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Schedule, Schema } from "effect"
-import * as Processes from "../testing/Processes.ts"
+import * as Processes from "../../testing/Processes.ts"
 
 const Send = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ conversation_id: Schema.String }) }))
 const Messages = Schema.fromJsonString(

@@ -8,11 +8,11 @@ import { OtlpExporter, OtlpSerialization, OtlpTracer } from "effect/observabilit
 import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 import type { IncomingMessage } from "node:http"
-import { callbacks_ignored } from "../../provider-cloud/src/IgnoredParts.ts"
-import { manifest } from "../src/Manifest.ts"
-import * as Telemetry from "../src/Telemetry.ts"
-import { answering } from "../testing/Answering.ts"
-import * as Processes from "../testing/Processes.ts"
+import { callbacks_ignored } from "../../../provider-cloud/src/IgnoredParts.ts"
+import { manifest } from "../../src/Manifest.ts"
+import * as Telemetry from "../../src/Telemetry.ts"
+import { answering } from "../../testing/Answering.ts"
+import * as Processes from "../../testing/Processes.ts"
 
 /** Values of callers that must not reach logs and spans. */
 const canaries = {
@@ -284,7 +284,7 @@ it.live(
       const sampled = [...serving.keys(), ...worked.keys()].flatMap((name) => name.match(/\w+/g) ?? [])
       const known = [...sampled, ...sampled.map((name) => name.replace(/_count$/, ""))]
       const shown = ["dashboard.json", "alerts.yaml", "monitoring.md"].map((file) =>
-        readFileSync(new URL(`../../../docs/${file}`, import.meta.url), "utf8")
+        readFileSync(new URL(`../../../../docs/${file}`, import.meta.url), "utf8")
       ).join("\n")
       for (const [name] of shown.matchAll(/\b(messaging_crm|process|nodejs|http_server|db_client)_\w+/g)) {
         assert.include([...known, ...uncounted], name)

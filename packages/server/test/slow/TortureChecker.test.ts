@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { check } from "../testing/torture/Checker.ts"
-import { defects } from "../testing/torture/Defects.ts"
-import * as EventRules from "../testing/torture/EventRules.ts"
-import { gather } from "../testing/torture/Evidence.ts"
-import { judge, type Specification, type Step } from "../testing/torture/Linearizability.ts"
-import * as MemoryRun from "../testing/torture/MemoryRun.ts"
-import { shrink } from "../testing/torture/Shrink.ts"
+import { check } from "../../testing/torture/Checker.ts"
+import { defects } from "../../testing/torture/Defects.ts"
+import * as EventRules from "../../testing/torture/EventRules.ts"
+import { gather } from "../../testing/torture/Evidence.ts"
+import { judge, type Specification, type Step } from "../../testing/torture/Linearizability.ts"
+import * as MemoryRun from "../../testing/torture/MemoryRun.ts"
+import { shrink } from "../../testing/torture/Shrink.ts"
 
 interface RegisterAction {
   readonly write?: number

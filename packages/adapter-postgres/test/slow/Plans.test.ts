@@ -30,8 +30,9 @@ import { WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Duration, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
-import * as Crowd from "../testing/Crowd.ts"
-import * as Database from "../testing/Database.ts"
+import * as Crowd from "../../testing/Crowd.ts"
+import * as Database from "../../testing/Database.ts"
+import * as Plans from "../Plans.ts"
 import {
   changeSome,
   channel,
@@ -52,7 +53,6 @@ import {
   tag,
   webhook
 } from "./PlanCases.ts"
-import * as Plans from "./Plans.ts"
 import { claim, type Services, writes } from "./PlanWrites.ts"
 
 /** The digest of one of the crowd's keys. */

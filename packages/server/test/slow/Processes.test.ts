@@ -4,9 +4,9 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { connect } from "node:net"
-import { freePort } from "../src/dev/FreePort.ts"
-import * as Processes from "../testing/Processes.ts"
-import { host, request } from "./RawHttp.ts"
+import { freePort } from "../../src/dev/FreePort.ts"
+import * as Processes from "../../testing/Processes.ts"
+import { host, request } from "../RawHttp.ts"
 
 const idOf = (text: string) =>
   Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ id: Schema.String }) })))(text)

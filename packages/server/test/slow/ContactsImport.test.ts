@@ -13,11 +13,11 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import * as Database from "../src/Database.ts"
-import * as Layers from "../src/Layers.ts"
-import * as Providers from "../src/Providers.ts"
-import { folder } from "../testing/Folder.ts"
-import * as Processes from "../testing/Processes.ts"
+import * as Database from "../../src/Database.ts"
+import * as Layers from "../../src/Layers.ts"
+import * as Providers from "../../src/Providers.ts"
+import { folder } from "../../testing/Folder.ts"
+import * as Processes from "../../testing/Processes.ts"
 
 class Environment extends Context.Service<Environment, Processes.Environment>()("test/Environment") {}
 

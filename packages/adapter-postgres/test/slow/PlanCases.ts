@@ -17,7 +17,7 @@ import type { PageRequest } from "@messaging-crm/core/Page"
 import type { SendFilters } from "@messaging-crm/core/Sends"
 import { DateTime, Effect, Struct } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import * as Crowd from "../testing/Crowd.ts"
+import * as Crowd from "../../testing/Crowd.ts"
 
 export const now = DateTime.makeUnsafe(Crowd.now)
 export const channel = ChannelId.make(Crowd.id("channel", 3))

@@ -1,7 +1,7 @@
 /** A process whose SECRET_KEY is not that of its database. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Processes from "../testing/Processes.ts"
+import * as Processes from "../../testing/Processes.ts"
 
 const nowhere: Processes.Server = { port: 0, url: "" }
 

@@ -6,8 +6,8 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { type ClaimedWork, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Processes from "../testing/Processes.ts"
-import { shiftedClock } from "../testing/ShiftedClock.ts"
+import * as Processes from "../../testing/Processes.ts"
+import { shiftedClock } from "../../testing/ShiftedClock.ts"
 
 const nowhere: Processes.Server = { port: 0, url: "" }
 

@@ -19,7 +19,7 @@ import { WebhookRows, Webhooks } from "@messaging-crm/core/Webhooks"
 import { type WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Crowd from "../testing/Crowd.ts"
+import * as Crowd from "../../testing/Crowd.ts"
 import { channel, contact, conversation, now, owner, tag, webhook } from "./PlanCases.ts"
 
 /** The services that the cases require. */

@@ -9,9 +9,9 @@ import { ChannelId } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { spawn } from "node:child_process"
-import { answering } from "../testing/Answering.ts"
-import * as Processes from "../testing/Processes.ts"
-import { environment as programEnvironment } from "../testing/Programs.ts"
+import { answering } from "../../testing/Answering.ts"
+import * as Processes from "../../testing/Processes.ts"
+import { environment as programEnvironment } from "../../testing/Programs.ts"
 import {
   answers,
   bodiesOf,

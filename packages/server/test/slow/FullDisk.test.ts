@@ -1,8 +1,8 @@
 /** A database that takes no writes; `npm run disk-test` fills a real file system, which only root can mount. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { drill, environment, rejecting } from "../testing/FullDisk.ts"
-import * as Processes from "../testing/Processes.ts"
+import { drill, environment, rejecting } from "../../testing/FullDisk.ts"
+import * as Processes from "../../testing/Processes.ts"
 
 it.live(
   "with a full disk reads go on and it is not ready; with space again everything continues and nothing is lost",

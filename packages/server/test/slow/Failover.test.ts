@@ -1,8 +1,8 @@
 /** One failover of the database under load; `npm run failover-test` does twenty and takes their times. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { drill } from "../testing/Failover.ts"
-import { folder } from "../testing/Folder.ts"
+import { drill } from "../../testing/Failover.ts"
+import { folder } from "../../testing/Folder.ts"
 
 it.live(
   "the service goes on after a failover of its database, without a restart and without a loss",

@@ -11,7 +11,7 @@ import { OrganizationId } from "@messaging-crm/core/Ids"
 import { start } from "@messaging-crm/server/EmbeddedPostgres"
 import { Duration, Effect, Exit, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { folder } from "../testing/Folder.ts"
+import { folder } from "../../testing/Folder.ts"
 
 const organization_id = OrganizationId.make("00000000-0000-4000-8000-000000000001")
 const key = IdempotencyKey.make("12345678")

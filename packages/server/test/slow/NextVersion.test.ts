@@ -4,10 +4,10 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { Context, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Files from "../../adapter-postgres/src/database/schema/Files.ts"
-import { freePort } from "../src/dev/FreePort.ts"
-import * as Processes from "../testing/Processes.ts"
-import * as Subscribers from "../testing/Subscribers.ts"
+import * as Files from "../../../adapter-postgres/src/database/schema/Files.ts"
+import { freePort } from "../../src/dev/FreePort.ts"
+import * as Processes from "../../testing/Processes.ts"
+import * as Subscribers from "../../testing/Subscribers.ts"
 
 /** A schema to which a version adds a table, a function, and a column of each table. It works with this version. */
 const next: Migrations.Schema = {

@@ -3,8 +3,8 @@ import { assert, it } from "@effect/vitest"
 import { Event } from "@messaging-crm/core/Events"
 import { Effect, Queue, Schedule, Schema } from "effect"
 import { createInterface } from "node:readline"
-import { answering } from "../testing/Answering.ts"
-import * as Processes from "../testing/Processes.ts"
+import { answering } from "../../testing/Answering.ts"
+import * as Processes from "../../testing/Processes.ts"
 
 const Ready = Schema.fromJsonString(Schema.Struct({
   base_url: Schema.String,

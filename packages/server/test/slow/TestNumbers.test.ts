@@ -1,8 +1,8 @@
 /** Each number of the telephone network that behaves in its own way, from the request to what its person holds. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule, Schema } from "effect"
-import * as Processes from "../testing/Processes.ts"
-import { program } from "../testing/Programs.ts"
+import * as Processes from "../../testing/Processes.ts"
+import { program } from "../../testing/Programs.ts"
 
 const dataOf = <A, I>(data: Schema.Codec<A, I>, { text }: Processes.Answer) =>
   Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ data })))(text).pipe(

@@ -12,10 +12,10 @@ import {
   unlessSerial
 } from "@messaging-crm/conformance/Races"
 import { Clock, Context, Effect, Layer } from "effect"
-import * as Scenes from "../../adapter-memory/testing/Scenes.ts"
-import * as Database from "../testing/Database.ts"
-import * as Snapshot from "../testing/Snapshot.ts"
-import { ShiftedClock } from "./ShiftedClock.ts"
+import * as Scenes from "../../../adapter-memory/testing/Scenes.ts"
+import * as Database from "../../testing/Database.ts"
+import * as Snapshot from "../../testing/Snapshot.ts"
+import { ShiftedClock } from "../ShiftedClock.ts"
 
 const rounds = Number(process.env["RACE_ROUNDS"] ?? 1)
 

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Processes from "../testing/Processes.ts"
+import * as Processes from "../../testing/Processes.ts"
 
 const Account = Schema.Struct({ token: Schema.String, phone_number_id: Schema.String, app_id: Schema.String })
 const Setting = Schema.fromJsonString(

@@ -5,9 +5,9 @@ import { Effect, Layer } from "effect"
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import * as Reference from "../scripts/Reference.ts"
-import { folder } from "../testing/Folder.ts"
-import * as Processes from "../testing/Processes.ts"
+import * as Reference from "../../scripts/Reference.ts"
+import { folder } from "../../testing/Folder.ts"
+import * as Processes from "../../testing/Processes.ts"
 
 const commands = Effect.provide(Reference.commands, NodeServices.layer)
 
@@ -40,7 +40,7 @@ describe("help", () => {
         )
       )
       const program = {
-        words: ["--import", hook, fileURLToPath(new URL("../src/main.ts", import.meta.url))],
+        words: ["--import", hook, fileURLToPath(new URL("../../src/main.ts", import.meta.url))],
         environment: {}
       }
       const { code, stderr, stdout } = yield* Effect.provide(

@@ -7,9 +7,9 @@ import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { isFree } from "../src/dev/FreePort.ts"
-import { folder } from "../testing/Folder.ts"
-import { announcement } from "../testing/Postgres.ts"
+import { isFree } from "../../src/dev/FreePort.ts"
+import { folder } from "../../testing/Folder.ts"
+import { announcement } from "../../testing/Postgres.ts"
 
 /** A directory inside one that no other user may enter. */
 const closedDirectory = folder.pipe(Effect.map((directory) => join(directory, "data")))

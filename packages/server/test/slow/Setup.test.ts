@@ -2,10 +2,10 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { createServer } from "node:net"
-import { start } from "../src/dev/EmbeddedPostgres.ts"
-import { freePort } from "../src/dev/FreePort.ts"
-import { folder } from "../testing/Folder.ts"
-import * as Processes from "../testing/Processes.ts"
+import { start } from "../../src/dev/EmbeddedPostgres.ts"
+import { freePort } from "../../src/dev/FreePort.ts"
+import { folder } from "../../testing/Folder.ts"
+import * as Processes from "../../testing/Processes.ts"
 
 const secret = (name: string) => Buffer.alloc(32, name).toString("base64")
 
