@@ -77,6 +77,7 @@ export const byName = Effect.gen(function*() {
       const { own, parent } = await read(pid)
       if (parent !== process.pid) continue
       const name = await nameOf(pid)
+      // PostgreSQL's first argument, which is counted above.
       if (name !== "-D") times[name] = (times[name] ?? 0) + own
     }
     return times

@@ -84,6 +84,15 @@ export const firstLine = (child: ChildProcess) =>
     child.once("exit", (code) => resume(Effect.die(new Error(`The process ended with ${code}.`))))
   })
 
+/** Returns a function for the last whole line that a process has printed since this call. */
+export const lastLine = (child: ChildProcess): () => string => {
+  let printed = ""
+  child.stdout?.on("data", (data: Buffer) => {
+    printed += data.toString()
+  })
+  return () => printed.split("\n").at(-2) ?? ""
+}
+
 /**
  * Runs a benchmark of the image's program on a new PostgreSQL. Prints its results and the machine as one JSON document, and
  * exits.

@@ -50,7 +50,7 @@ const write = (file: string) =>
     )
   )
 
-/** Returns the peak memory of a process up to now, in MiB. */
+/** Returns the peak memory of a process up to now, in MiB; 0 once it has ended. */
 const memoryPeak = (pid: number) =>
   Effect.tryPromise(() => readFile(`/proc/${pid}/status`, "utf8")).pipe(
     Effect.map((status) => Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024)
@@ -66,7 +66,7 @@ const runImport = Effect.fnUntraced(function*(organization: string, file: string
     stdio: ["ignore", "pipe", "inherit"]
   })
   yield* memoryPeak(child.pid ?? 0).pipe(
-    Effect.flatMap((mebibytes) => Ref.set(peak, mebibytes)),
+    Effect.flatMap((mebibytes) => Ref.update(peak, (most) => Math.max(most, mebibytes))),
     Effect.repeat(Schedule.spaced("20 millis")),
     Effect.ignore,
     Effect.forkScoped

@@ -10,7 +10,7 @@
  * - Reads while another session holds a row lock for a second at a time: their
  *   duration.
  *
- * Prints one JSON document. Exits with 1 after a lost update or a deadlock.
+ * Prints one JSON document. Exits with 1 after a lost or rejected update, or a deadlock.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Redacted } from "effect"
@@ -37,7 +37,7 @@ const benchmark = Effect.gen(function*() {
     const lost_updates = yield* lostUpdates(cluster, rounds)
     const reads_of_another_row = yield* lockedReads(cluster)
     const one_organization = yield* conversations(cluster, { seconds, conversations_per_second })
-    if (lost_updates.lost > 0 || one_organization.deadlocks > 0) process.exitCode = 1
+    if (lost_updates.lost > 0 || lost_updates.rejected > 0 || one_organization.deadlocks > 0) process.exitCode = 1
     return { seconds, writers, conversations_per_second, lost_updates, reads_of_another_row, one_organization }
   }).pipe(Effect.provide(database))
 })

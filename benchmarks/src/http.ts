@@ -67,7 +67,7 @@ const print = (text: string): void => {
   if (!json) console.log(text)
 }
 
-/** Counts the statements of each workload for each target. */
+/** Counts the statements of each request of a workload on one target. */
 const count = Effect.fnUntraced(function*(target: Targets.Target, requests: ReadonlyArray<Request>) {
   let number = 0
   const next = Effect.suspend(() => {

@@ -8,7 +8,7 @@
  * one JSON document, and fails if a limit is exceeded.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Clock, Effect, Random, Redacted, Schedule, Schema } from "effect"
+import { Clock, Effect, Random, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHmac } from "node:crypto"
 import { Agent, request } from "node:http"
@@ -17,8 +17,9 @@ import * as Arguments from "./Arguments.ts"
 import { CallbackBodies, mutatedBody, Processes } from "./Fixtures.ts"
 import * as Limits from "./Limits.ts"
 import { memoryDuring, memoryOf } from "./Memory.ts"
-import { percentile } from "./Percentiles.ts"
+import { summaryOf } from "./Percentiles.ts"
 import * as Service from "./Service.ts"
+import { untilPasses } from "./Waiting.ts"
 
 const { posts_per_second, seconds } = Arguments.numbers({ seconds: 10, posts_per_second: 1000 })
 const mutated_bodies = 5000
@@ -128,9 +129,8 @@ const postMutated = Effect.fnUntraced(function*(url: string, account: string, si
 const drained = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const begun = yield* Clock.currentTimeMillis
-  yield* sql<{ readonly count: number }>`SELECT count(*)::integer AS count FROM provider_callbacks`.pipe(
-    Effect.repeat({ schedule: Schedule.spaced("100 millis"), times: 3000, until: ([row]) => row?.count === 0 })
-  )
+  const left = sql<{ readonly count: number }>`SELECT count(*)::integer AS count FROM provider_callbacks`
+  yield* untilPasses(left, { interval: "100 millis", times: 3000, until: ([row]) => row?.count === 0 })
   return (yield* Clock.currentTimeMillis) - begun
 })
 
@@ -138,6 +138,34 @@ const drained = Effect.gen(function*() {
 const countStored = SqlClient.SqlClient.use((sql) =>
   sql<{ readonly stored: number }>`SELECT count(*)::integer AS stored FROM messages WHERE direction = 'inbound'`
 ).pipe(Effect.map(([row]) => row?.stored ?? -1))
+
+interface Measured {
+  readonly results: Effect.Success<ReturnType<typeof load>>
+  readonly drain_ms: number
+  readonly stored: number
+  readonly mutated: Effect.Success<ReturnType<typeof postMutated>>
+  readonly memory_mib: { readonly rest: number; readonly peak: number }
+}
+
+/** Returns what is printed: the figures, and the exceeded limits. */
+const reportOf = ({ drain_ms, memory_mib, mutated: { signed, unsigned }, results, stored }: Measured) => {
+  const { max_ms, p50_ms, p99_ms } = summaryOf(results.map(({ elapsed_ms }) => elapsed_ms))
+  const figures = {
+    posts: results.length,
+    posts_per_second,
+    statuses: countBy(results.map(({ status }) => status)),
+    response: { p50_ms: rounded(p50_ms), p99_ms: rounded(p99_ms), max_ms: rounded(max_ms) },
+    drain_ms,
+    processed_per_second: Math.round(results.length / (seconds + drain_ms / 1000)),
+    messages: { posted: messagesIn(results.length) + messagesIn(warm_up_posts), stored },
+    mutated: { signed: countBy(signed), unsigned: countBy(unsigned) }
+  }
+  const violations = Limits.ingressViolations({ ...figures, memory_mib })
+  const { peak, rest } = memory_mib
+  return { ...figures, memory_mib: { rest: Math.round(rest), peak: Math.round(peak) }, violations }
+}
+
+const stage = (name: string) => Effect.sync(() => process.stderr.write(`${name}\n`))
 
 const benchmark = Effect.gen(function*() {
   const { database_url, environment, server } = yield* Service.cluster(1, "cloud")
@@ -149,48 +177,26 @@ const benchmark = Effect.gen(function*() {
     Array.from({ length: count }, (_, index) => sign(bodyAt(account.phone_number_id, first + index)))
   const database = Client.layer({ url: Redacted.make(database_url), connections: 1 })
 
-  const stage = (name: string) => Effect.sync(() => process.stderr.write(`${name}\n`))
-
   yield* stage("warming up")
   // Memory at rest is that of a process whose code has run.
   yield* load(server.url, bodies(warm_up_posts, 10_000_000))
   yield* Effect.provide(drained, database)
   yield* Effect.sleep("3 seconds")
   const rest = memoryOf(pid)
-  const { peak_mib, result } = yield* memoryDuring(
-    pid,
-    Effect.gen(function*() {
-      yield* stage("posting")
-      const results = yield* load(server.url, bodies(seconds * posts_per_second, 0))
-      yield* stage("processing")
-      const drain_ms = yield* drained
-      const stored = yield* countStored
-      yield* stage("mutated bodies")
-      const mutated = yield* Random.withSeed(postMutated(server.url, account.phone_number_id, sign), "ingress")
-      return { results, drain_ms, stored, mutated }
-    })
-  ).pipe(Effect.provide(database))
-  const { drain_ms, mutated: { signed, unsigned }, results, stored } = result
-
-  const times = results.map(({ elapsed_ms }) => elapsed_ms)
-  const measured = {
-    posts: results.length,
-    posts_per_second,
-    statuses: countBy(results.map(({ status }) => status)),
-    response: {
-      p50_ms: rounded(percentile(times, 0.5)),
-      p99_ms: rounded(percentile(times, 0.99)),
-      max_ms: rounded(percentile(times, 1))
-    },
-    drain_ms,
-    processed_per_second: Math.round(results.length / (seconds + drain_ms / 1000)),
-    messages: { posted: messagesIn(results.length) + messagesIn(warm_up_posts), stored },
-    mutated: { signed: countBy(signed), unsigned: countBy(unsigned) },
-    memory_mib: { rest: Math.round(rest), peak: Math.round(peak_mib) }
-  }
-  const violations = Limits.ingressViolations({ ...measured, memory_mib: { rest, peak: peak_mib } })
-  if (violations.length > 0) process.exitCode = 1
-  return { ...measured, violations }
+  const measure = Effect.gen(function*() {
+    yield* stage("posting")
+    const results = yield* load(server.url, bodies(seconds * posts_per_second, 0))
+    yield* stage("processing")
+    const drain_ms = yield* drained
+    const stored = yield* countStored
+    yield* stage("mutated bodies")
+    const mutated = yield* Random.withSeed(postMutated(server.url, account.phone_number_id, sign), "ingress")
+    return { results, drain_ms, stored, mutated }
+  })
+  const { peak_mib, result } = yield* Effect.provide(memoryDuring(pid, measure), database)
+  const report = reportOf({ ...result, memory_mib: { rest, peak: peak_mib } })
+  if (report.violations.length > 0) process.exitCode = 1
+  return report
 })
 
 await Service.run(() => Effect.orDie(benchmark), { timeout: "5 minutes" })

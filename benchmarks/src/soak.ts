@@ -16,12 +16,14 @@ import * as PopulationRows from "./http/PopulationRows.ts"
 import * as Targets from "./http/Targets.ts"
 import { parts, workloads } from "./http/Workloads.ts"
 import { memoryOf } from "./Memory.ts"
-import { percentile } from "./Percentiles.ts"
+import { median } from "./Percentiles.ts"
 import * as Service from "./Service.ts"
 
 const { minutes } = Arguments.numbers({ minutes: 10 })
 const contacts = 10_000
-const [connections, seconds] = [32, 10]
+const connections = 32
+/** The time between two samples. */
+const seconds = 10
 
 const memory = ({ pid }: Targets.Target): number => Math.round(memoryOf(pid))
 
@@ -63,7 +65,7 @@ const benchmark = (database_url: string) =>
         at_most_in_each_minute: perMinute.map((minute) => Math.max(...minute.map(({ memory_mib }) => memory_mib))),
         at_rest: memory(target)
       },
-      event_loop_delay_p99_ms: { median: percentile(delays, 0.5), at_most: Math.max(...delays) }
+      event_loop_delay_p99_ms: { median: median(delays), at_most: Math.max(...delays) }
     }
   }).pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 })))
 

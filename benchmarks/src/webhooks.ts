@@ -1,5 +1,5 @@
 /**
- * Measures how soon after its commit an event arrives, with and without two
+ * Measures how soon after its creation an event arrives, with and without two
  * misbehaving subscribers: `npm run bench:webhooks`.
  *
  * One process serves the API and delivers events, on a real database. First it
@@ -14,7 +14,7 @@ import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { Clock, DateTime, Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Arguments from "./Arguments.ts"
-import { delaysOf } from "./Arrivals.ts"
+import { type Arrival, delaysOf } from "./Arrivals.ts"
 import * as Backlog from "./Backlog.ts"
 import { Processes, Subscribers } from "./Fixtures.ts"
 import { memoryDuring, memoryOf } from "./Memory.ts"
@@ -46,26 +46,26 @@ const sendMessages = ({ acme, callBack }: Running, first: number) =>
     { concurrency: "unbounded", discard: true }
   )
 
-/** Waits until a subscriber has received a number of events, for at most two minutes. */
-const untilReceived = ({ received }: Subscribers.Subscriber, count: number) =>
-  untilPasses(Effect.sync(() => received.length), {
+/** Waits until a subscriber has received a number of different events since it had `before` posts, for at most two minutes. */
+const untilReceived = ({ received }: Subscribers.Subscriber, count: number, before = 0) =>
+  untilPasses(Effect.sync(() => new Set(received.slice(before).map(({ event_id }) => event_id)).size), {
     interval: "20 millis",
     times: 6000,
-    until: (length) => length >= count
+    until: (events) => events >= count
   })
 
-/** Returns how soon each event arrived for the first time. */
-const delays = (received: ReadonlyArray<Subscribers.ReceivedEvent>) =>
-  delaysOf(Array.from(new Map(received.toReversed().map(({ at, event_id }) => [event_id, at]))))
+/** Returns the first arrival of each event. */
+const firstOf = (received: ReadonlyArray<Subscribers.ReceivedEvent>): ReadonlyArray<Arrival> =>
+  Array.from(new Map(received.toReversed().map(({ at, event_id }) => [event_id, at])))
 
 /** Sends messages for the set time, and returns how soon a subscriber received their events. */
 const measureArrivals = Effect.fnUntraced(function*(service: Running, healthy: Subscribers.Subscriber, first: number) {
   const before = healthy.received.length
   const { peak_mib } = yield* memoryDuring(
     service.pid,
-    Effect.andThen(sendMessages(service, first), untilReceived(healthy, before + seconds * events_per_second))
+    Effect.andThen(sendMessages(service, first), untilReceived(healthy, seconds * events_per_second, before))
   )
-  return { ...yield* delays(healthy.received.slice(before)), memory_peak_mib: Math.round(peak_mib) }
+  return { ...yield* delaysOf(firstOf(healthy.received.slice(before))), memory_peak_mib: Math.round(peak_mib) }
 })
 
 const subscribe = ({ acme, server }: Running, behavior: Subscribers.Behavior) =>
@@ -95,29 +95,30 @@ const replaying = Effect.fnUntraced(function*(service: Running, healthy: Subscri
     json: { since: DateTime.formatIso(DateTime.subtract(yield* DateTime.now, { days: 2 })) },
     idempotency_key: `replay-${first}`
   })
-  const live = Effect.sync(() => healthy.received.slice(before).filter(({ event_id }) => !stored.has(event_id)))
+  const live = Effect.sync(() =>
+    firstOf(healthy.received.slice(before).filter(({ event_id }) => !stored.has(event_id)))
+  )
   yield* sendMessages(service, first)
   const arrived = yield* untilPasses(live, {
     interval: "100 millis",
     times: 600,
     until: ({ length }) => length >= seconds * events_per_second
   })
-  return { ...yield* delays(arrived), replayed_meanwhile: healthy.received.length - before - arrived.length }
+  return { ...yield* delaysOf(arrived), replayed_meanwhile: healthy.received.length - before - arrived.length }
 })
 
 /** Measures deliveries per second to a number of webhooks, and the peak memory of the process. */
 const throughput = Effect.fnUntraced(function*(service: Running, webhooks: number) {
   const subscribers = yield* Effect.replicateEffect(subscribe(service, Subscribers.prompt), webhooks)
   const count = 4000 / webhooks
+  // The time to queue them does not count.
+  process.kill(service.pid, "SIGSTOP")
+  yield* Backlog.enqueueDeliveries(service.acme.organization_id, subscribers.map(({ webhook_id }) => webhook_id), count)
   const begun = yield* Clock.currentTimeMillis
+  process.kill(service.pid, "SIGCONT")
   const { peak_mib } = yield* memoryDuring(
     service.pid,
-    Backlog.enqueueDeliveries(service.acme.organization_id, subscribers.map(({ webhook_id }) => webhook_id), count)
-      .pipe(
-        Effect.andThen(
-          Effect.forEach(subscribers, (subscriber) => untilReceived(subscriber, count), { concurrency: "unbounded" })
-        )
-      )
+    Effect.forEach(subscribers, (subscriber) => untilReceived(subscriber, count), { concurrency: "unbounded" })
   )
   const lasted = (yield* Clock.currentTimeMillis) - begun
   yield* SqlClient.SqlClient.use((sql) => sql.withTransaction(clear))

@@ -4,7 +4,8 @@
  *
  * Deliveries to one webhook and to sixteen, sends, and inbound messages, alone
  * and in batches: the number per second, and the CPU time of each in Node and
- * in PostgreSQL. The endpoint, the mock network, and the benchmark itself are
+ * in PostgreSQL. The worker is stopped while its items are queued, and measured from when it
+ * continues. The endpoint, the mock network, and the benchmark itself are
  * separate processes on the same machine. Prints one JSON document. Reads `/proc`,
  * so it works on Linux only.
  */
@@ -74,6 +75,17 @@ const startWorker = Effect.fnUntraced(function*(environment: Processes.Environme
 const requireSuccess = (status: number): Effect.Effect<void> =>
   status >= 200 && status < 300 ? Effect.void : Effect.die(new Error(`A response has the status ${status}.`))
 
+/** Queues items while a worker is stopped, and measures it from when it continues. */
+const measureBacklog = Effect.fnUntraced(
+  function*<A, E, R>(pid: number, count: number, enqueue: Effect.Effect<A, E, R>) {
+    process.kill(pid, "SIGSTOP")
+    yield* enqueue
+    yield* SqlClient.SqlClient.use((sql) => sql`VACUUM ANALYZE`)
+    const finish = Effect.andThen(Effect.sync(() => process.kill(pid, "SIGCONT")), untilDone)
+    return yield* measureCostAndStatements(pid, count, finish)
+  }
+)
+
 /** Measures deliveries to a number of webhooks, all due from the start. */
 const deliveries = Effect.fnUntraced(function*(cluster: Service.Cluster, webhooks: number) {
   const endpoint = yield* Endpoint.start
@@ -85,12 +97,8 @@ const deliveries = Effect.fnUntraced(function*(cluster: Service.Cluster, webhook
   const { organization_id } = cluster.acme
   const each = Math.ceil(items / webhooks)
   yield* Effect.andThen(Backlog.enqueueDeliveries(organization_id, ids, Math.ceil(warm_up / webhooks)), untilDone)
-  yield* SqlClient.SqlClient.use((sql) => sql`VACUUM ANALYZE`)
-  const cost = yield* measureCostAndStatements(
-    pid,
-    each * webhooks,
-    Effect.andThen(Backlog.enqueueDeliveries(organization_id, ids, each), untilDone)
-  )
+  const enqueue = Backlog.enqueueDeliveries(organization_id, ids, each)
+  const cost = yield* measureBacklog(pid, each * webhooks, enqueue)
   const { connections, posts } = yield* endpoint.received
   yield* SqlClient.SqlClient.use((sql) =>
     sql`UPDATE webhooks SET status = 'disabled', disabled_at = now() WHERE status = 'active'`
@@ -108,10 +116,14 @@ const sends = Effect.fnUntraced(function*(cluster: Service.Cluster) {
       json: Processes.greeting(acme.channel_id, `+49151${first_number + number}`, `n${number}`),
       idempotency_key: `bench-start-${number}`
     }).pipe(Effect.flatMap(({ status }) => requireSuccess(status)))
-  yield* Effect.forEach(Array.from({ length: count }, (_, number) => number), start, { concurrency: 16, discard: true })
-  yield* SqlClient.SqlClient.use((sql) => sql`VACUUM ANALYZE`)
+  const startAll = (first: number, sends: number) =>
+    Effect.forEach(Array.from({ length: sends }, (_, index) => first + index), start, {
+      concurrency: 16,
+      discard: true
+    })
   const pid = yield* startWorker(cluster.environment)
-  return yield* measureCostAndStatements(pid, count, untilDone)
+  yield* Effect.andThen(startAll(count, warm_up), untilDone)
+  return yield* measureBacklog(pid, count, startAll(0, count))
 }, Effect.scoped)
 
 /** Measures inbound messages: `batch` in each callback, `concurrency` callbacks at once. */

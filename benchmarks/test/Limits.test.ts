@@ -29,13 +29,14 @@ it("callbacks violate a limit when they are slow, late, lost, or accepted withou
   }
 })
 
-it("an attack is within its limits if the others' requests stay fast, and memory and sockets are released", () => {
-  const within = { p99_ms: 499, failed: 0, grown_mib: 99, released: true }
+it("an attack is within its limits if it is one, the others' requests stay fast, and memory and sockets are released", () => {
+  const within = { p99_ms: 499, failed: 0, grown_mib: 99, reached: true, released: true }
   const cases = [
     [{}, true, true],
     [{ p99_ms: 500 }, false, false],
     [{ p99_ms: NaN }, false, false],
     [{ failed: 1 }, false, false],
+    [{ reached: false }, false, false],
     [{ released: false }, false, false],
     [{ grown_mib: 100 }, false, true],
     [{ grown_mib: 150 }, false, false]

@@ -1,9 +1,9 @@
 /** The requests of another organization during an attack. */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { Agent, request } from "node:http"
 import type { Processes } from "../Fixtures.ts"
-import { memoryOf } from "../Memory.ts"
-import { percentile } from "../Percentiles.ts"
+import { memoryDuring } from "../Memory.ts"
+import { summaryOf } from "../Percentiles.ts"
 
 const kept = new Agent({ keepAlive: true, maxSockets: 1 })
 
@@ -12,15 +12,17 @@ interface TimedResponse {
   readonly status: number
 }
 
-/** Sends a request and returns how long its response took, or the time limit without one. */
-const timed = (
-  url: string,
-  options: { readonly method?: string; readonly agent?: Agent; readonly key: string; readonly body?: string }
-) =>
+interface Options {
+  readonly method?: string
+  readonly agent?: Agent
+  readonly key: string
+  readonly body?: string
+}
+
+/** Sends a request, and returns how long after `due_at` its response ended, or failed. */
+const timed = (url: string, due_at: number, { agent, body = "", key, method = "GET" }: Options) =>
   Effect.callback<TimedResponse>((resume) => {
-    const begun = performance.now()
-    const done = (status: number) => resume(Effect.succeed({ elapsed_ms: performance.now() - begun, status }))
-    const { agent, body = "", key, method = "GET" } = options
+    const done = (status: number) => resume(Effect.succeed({ elapsed_ms: performance.now() - due_at, status }))
     const headers = {
       authorization: `Bearer ${key}`,
       ...(method === "GET"
@@ -35,31 +37,36 @@ const timed = (
     sent.end(body)
   })
 
+/** The time between two requests of one kind. The connection that two kinds share is idle for most of it without an attack. */
+const interval_ms = 100
+
+/** Sends requests at a fixed pace, whatever their responses take, so that a request that had to wait counts as slow. */
+const send = (url: string, seconds: number, options: Options) =>
+  Effect.suspend(() => {
+    const begun = performance.now()
+    const dues = Array.from({ length: seconds * 1000 / interval_ms }, (_, index) => begun + index * interval_ms)
+    return Effect.forEach(dues, (due_at) => Effect.delay(timed(url, due_at, options), due_at - begun), {
+      concurrency: "unbounded"
+    })
+  })
+
 /** Lets the other organization send requests for some seconds, and measures them and the server's process. */
 export const measure = Effect.fnUntraced(function*(
   server: Processes.Server,
   key: string,
   { pid, seconds }: { readonly pid: number; readonly seconds: number }
 ) {
-  const responses: Array<TimedResponse> = []
-  let memory_mib = 0
-  const until = (yield* Clock.currentTimeMillis) + seconds * 1000
-  const loop = (act: () => Effect.Effect<TimedResponse>) =>
-    Effect.gen(function*() {
-      while ((yield* Clock.currentTimeMillis) < until) {
-        responses.push(yield* act())
-        memory_mib = Math.max(memory_mib, memoryOf(pid))
-        yield* Effect.sleep("10 millis")
-      }
-    })
-  const url = `${server.url}/v1`
-  yield* Effect.all([
-    loop(() => timed(`${url}/contacts`, { key, agent: kept })),
-    loop(() => timed(`${url}/contacts`, { key })),
-    loop(() => timed(`${url}/contacts`, { key, method: "POST", body: "{\"first_name\":\"Kim\"}", agent: kept }))
-  ], { concurrency: "unbounded" })
-  const times = responses.map(({ elapsed_ms }) => elapsed_ms)
-  const at = (share: number) => Math.round(percentile(times, share))
+  const url = `${server.url}/v1/contacts`
+  const { peak_mib, result } = yield* memoryDuring(
+    pid,
+    Effect.all([
+      send(url, seconds, { key, agent: kept }),
+      send(url, seconds, { key }),
+      send(url, seconds, { key, method: "POST", body: "{\"first_name\":\"Kim\"}", agent: kept })
+    ], { concurrency: "unbounded" })
+  )
+  const responses = result.flat()
+  const { count, max_ms, p50_ms, p99_ms } = summaryOf(responses.map(({ elapsed_ms }) => Math.round(elapsed_ms)))
   const failed = responses.filter(({ status }) => status === 0 || status >= 400).length
-  return { requests: times.length, failed, p50_ms: at(0.5), p99_ms: at(0.99), memory_mib }
+  return { requests: count, failed, p50_ms, p99_ms, max_ms, memory_mib: peak_mib }
 })

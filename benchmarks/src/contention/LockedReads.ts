@@ -25,7 +25,7 @@ export const lockedReads = Effect.fnUntraced(function*(cluster: Service.Cluster)
   )
   const read = Effect.gen(function*() {
     const begun = yield* Clock.currentTimeMillis
-    yield* Processes.request(server, "GET", `/contacts/${other.id}`, { key })
+    yield* Effect.flatMap(Processes.request(server, "GET", `/contacts/${other.id}`, { key }), resourceOf)
     return (yield* Clock.currentTimeMillis) - begun
   })
   const edit = (number: number) =>

@@ -12,7 +12,10 @@ export interface Load {
 const run = (child: ChildProcess) => (job: Job) =>
   Effect.callback<Outcome>((resume) => {
     // Only the load process sends messages here.
-    child.once("message", (outcome) => resume(Effect.succeed(outcome as Outcome)))
+    child.once("message", (message) => {
+      const outcome = message as Outcome
+      resume(outcome.responses > 0 ? Effect.succeed(outcome) : Effect.die(new Error("The server sent no response.")))
+    })
     child.once("exit", (code) => resume(Effect.die(new Error(`The load process ended with ${code}.`))))
     child.send(job)
   }).pipe(Effect.ensuring(Effect.sync(() => child.removeAllListeners())))

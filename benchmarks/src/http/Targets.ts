@@ -51,10 +51,14 @@ const startBaseline = Effect.fnUntraced(function*(DRIVER: string, { DATABASE_URL
   return { pid: child.pid ?? 0, port: Number(new URL(url).port) }
 })
 
-/** Keeps a process, with its threads, on one processor. Without `taskset` it can use any. */
+/** Keeps a process, with its threads, on one processor. Dies without `taskset`, or without this processor. */
 export const pin = (pid: number, processor: number) =>
   Effect.callback<void>((resume) => {
-    execFile("taskset", ["-a", "-c", "-p", String(processor), String(pid)], () => resume(Effect.void))
+    execFile(
+      "taskset",
+      ["-a", "-c", "-p", String(processor), String(pid)],
+      (error) => resume(error === null ? Effect.void : Effect.die(error))
+    )
   })
 
 /** Starts a program on the first processor. The environment is the service's. It ends with the scope. */

@@ -4,7 +4,8 @@
  * waits for the other. Returns an `Outcome` for each `Job`.
  */
 import { connect } from "node:net"
-import { percentile } from "../Percentiles.ts"
+import { setTimeout as sleep } from "node:timers/promises"
+import { median, percentile } from "../Percentiles.ts"
 import { makeResponseReader } from "./ResponseReader.ts"
 import { numbered } from "./Workloads.ts"
 
@@ -41,18 +42,22 @@ interface Received {
   bytes: number
 }
 
-/** Sends one request after the other over one connection, until the deadline or until the server closes it. */
+/**
+ * Sends one request after the other over one connection, until the deadline or until the server closes it. Returns whether
+ * the connection broke, or was refused.
+ */
 const useConnection = ({ port, requests }: Job, deadline: number, received: Received) =>
-  new Promise<void>((resolve) => {
+  new Promise<boolean>((resolve) => {
     const socket = connect({ host: "127.0.0.1", port, noDelay: true })
     let sent_at = 0
     const read = makeResponseReader()
     let isLast = false
-    let isWaiting = false
+    /** Whether the server owes a response, or the connection. */
+    let isWaiting = true
 
     const send = () => {
-      if (isLast || performance.now() >= deadline) return socket.destroy()
-      isWaiting = true
+      isWaiting = !isLast && performance.now() < deadline
+      if (!isWaiting) return socket.destroy()
       sent_at = performance.now()
       socket.write(nextRequest(requests))
     }
@@ -64,14 +69,13 @@ const useConnection = ({ port, requests }: Job, deadline: number, received: Rece
       isLast = response.isLast
       received.bytes += response.length
       received.times.push(performance.now() - sent_at)
-      isWaiting = false
       send()
     }
 
     socket.on("connect", send).on("data", receive).on("error", () => {})
     socket.on("close", () => {
       if (isWaiting) received.failed++
-      resolve()
+      resolve(isWaiting)
     })
   })
 
@@ -80,7 +84,9 @@ const run = async (job: Job): Promise<Outcome> => {
   const deadline = begun + job.seconds * 1000
   const received: Received = { times: [], failed: 0, bytes: 0 }
   const untilDeadline = async () => {
-    while (performance.now() < deadline) await useConnection(job, deadline, received)
+    while (performance.now() < deadline) {
+      if (await useConnection(job, deadline, received)) await sleep(10)
+    }
   }
   await Promise.all(Array.from({ length: job.connections }, untilDeadline))
   const lasted = (performance.now() - begun) / 1000
@@ -90,7 +96,7 @@ const run = async (job: Job): Promise<Outcome> => {
     responses,
     failed,
     per_second: responses / lasted,
-    p50_ms: percentile(times, 0.5),
+    p50_ms: median(times),
     p99_ms: percentile(times, 0.99),
     bytes: bytes / responses
   }
