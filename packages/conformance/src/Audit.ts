@@ -16,8 +16,7 @@ const listed = (organization_id: OrganizationId, filters: Partial<AuditFilters> 
     Effect.map((records) => records.filter(({ operation }) => operation !== "organizations.create"))
   )
 
-const newest = (records: ReadonlyArray<AuditRecord>): ReadonlyArray<AuditRecord> =>
-  records.toSorted((a, b) => Number(b.at.epochMilliseconds) - Number(a.at.epochMilliseconds) || (a.id < b.id ? 1 : -1))
+const newest = (records: ReadonlyArray<AuditRecord>) => Fixtures.newestFirst(records, ({ at }) => at)
 
 export const suite = (it: It, { runs }: Options) => {
   it.effect.prop("returns a record as it was committed, to its organization only", {

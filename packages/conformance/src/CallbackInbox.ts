@@ -101,7 +101,7 @@ const bodies = (it: It, { runs }: Options) => {
       const [first, ...more] = yield* Effect.forEach(bodies, (body) =>
         Effect.map(made(bytes(body)), (callback) => ({ ...callback, channel_id: null, people: [] })))
       if (first === undefined) {
-        return assert.fail("Three were made.")
+        return assert.fail("No callback was made.")
       }
       yield* store.insert([first, ...more])
       assert.deepStrictEqual(

@@ -47,20 +47,23 @@ const begin = Effect.gen(function*() {
   return { as, create, everyone, organization_id, request, upsert }
 })
 
-interface Life {
-  /** How many commits still take effect. */
-  left: number
-  meanwhile: Effect.Effect<unknown>
+interface CommitControl {
+  /** How many further commits take effect. Those after them fail with a defect and change nothing, as if the process were killed. */
+  commitsLeft: number
+  /** An effect that runs once, before the next lookup of a contact. */
+  beforeLookup: Effect.Effect<unknown>
 }
 
-/** Counts commits, and lets none take effect once it is dead. `meanwhile` runs once, before the next lookup of a contact. */
-const mortal = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
-  const life: Life = { left: Infinity, meanwhile: Effect.void }
+/** A storage, and the object with which a test controls its commits and lookups. */
+const controlled = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
+  const control: CommitControl = { commitsLeft: Infinity, beforeLookup: Effect.void }
   const layer = Layer.effect(
     Commit,
     Commit.useSync(({ commit }) => ({
       commit: (organization_id, changes) =>
-        Effect.suspend(() => life.left-- > 0 ? commit(organization_id, changes) : Effect.die(new Error("Killed.")))
+        Effect.suspend(() =>
+          control.commitsLeft-- > 0 ? commit(organization_id, changes) : Effect.die(new Error("Killed."))
+        )
     }))
   ).pipe(
     Layer.merge(Layer.effect(
@@ -69,15 +72,15 @@ const mortal = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         ...store,
         match: (...value) =>
           Effect.suspend(() => {
-            const { meanwhile } = life
-            life.meanwhile = Effect.void
-            return Effect.andThen(meanwhile, store.match(...value))
+            const { beforeLookup } = control
+            control.beforeLookup = Effect.void
+            return Effect.andThen(beforeLookup, store.match(...value))
           })
       }))
     )),
     Layer.provideMerge(storage)
   )
-  return { life, layer }
+  return { control, layer }
 }
 
 const results = (it: Scene.It) => {
@@ -226,14 +229,14 @@ const concurrency = (it: Scene.It) => {
     }))
 }
 
-const interruptions = (it: Scene.It, life: Life) => {
+const interruptions = (it: Scene.It, control: CommitControl) => {
   it.effect("repeats what was done and finishes the rest, after it was killed in the middle", () =>
     Effect.gen(function*() {
       const { as, everyone, request } = yield* begin
       const contacts = Array.from({ length: 10 }, (_, index) => ({ primary_email: `p${index}@acme.example` }))
-      life.left = 5
+      control.commitsLeft = 5
       const killed = yield* Effect.exit(request("upsert-1", contacts))
-      life.left = Infinity
+      control.commitsLeft = Infinity
       assert.isTrue(killed._tag === "Failure")
       const before = yield* everyone
       assert.isAbove(before.length, 0)
@@ -263,25 +266,25 @@ const interruptions = (it: Scene.It, life: Life) => {
       const killed: Array<boolean> = []
       const retry = Effect.gen(function*() {
         // The commits of its start, which finds the used key, and of its contact, but not the one of its response.
-        life.left = 2
+        control.commitsLeft = 2
         killed.push(Exit.isFailure(yield* Effect.exit(request("upsert-7", contacts))))
-        life.left = Infinity
+        control.commitsLeft = Infinity
       })
-      life.meanwhile = Effect.provideContext(retry, services)
+      control.beforeLookup = Effect.provideContext(retry, services)
       assert.strictEqual((yield* request("upsert-7", contacts)).outcomes, "created")
       assert.deepStrictEqual(killed, [true])
       assert.strictEqual((yield* request("upsert-7", contacts)).outcomes, "created")
     }))
 }
 
-const keys = (it: Scene.It, life: Life) => {
+const keys = (it: Scene.It, control: CommitControl) => {
   it.effect("lets another request with its key write nothing, though it was killed", () =>
     Effect.gen(function*() {
       const { everyone, request } = yield* begin
       const contacts = [{ primary_email: "a@acme.example" }, { primary_email: "b@acme.example" }]
-      life.left = 1
+      control.commitsLeft = 1
       yield* Effect.exit(request("upsert-3", contacts))
-      life.left = Infinity
+      control.commitsLeft = Infinity
       const other = [{ primary_email: "c@acme.example" }]
       const rejected = yield* Effect.flip(request("upsert-3", other, "e".repeat(64)))
       assert.strictEqual(rejected._tag, "IdempotencyConflict")
@@ -293,9 +296,9 @@ const keys = (it: Scene.It, life: Life) => {
     Effect.gen(function*() {
       const { as, everyone, request } = yield* begin
       const contacts = [{ primary_email: "a@acme.example" }, { primary_email: "b@acme.example" }]
-      life.left = 1
+      control.commitsLeft = 1
       yield* Effect.exit(request("upsert-4", contacts))
-      life.left = Infinity
+      control.commitsLeft = Infinity
       const other = { key: IdempotencyKey.make("upsert-4"), fingerprint: "e".repeat(64), request_id: "r" }
       const rejected = yield* Effect.flip(as(Idempotency.use((idempotency) =>
         idempotency.once(other, (record) =>
@@ -317,9 +320,9 @@ const keys = (it: Scene.It, life: Life) => {
       const { as, everyone, request } = yield* begin
       for (const [key, commits] of [["upsert-5", 2], ["upsert-6", Infinity]] as const) {
         const emails = [`a-${key}@acme.example`, `b-${key}@acme.example`]
-        life.left = commits
+        control.commitsLeft = commits
         yield* Effect.exit(request(key, emails.map((primary_email) => ({ primary_email }))))
-        life.left = Infinity
+        control.commitsLeft = Infinity
         // The contacts of a request are upserted concurrently. Of the one that was killed, either was the first.
         const kim = (yield* everyone).find(({ primary_email }) => emails.includes(primary_email ?? ""))
         if (kim === undefined) return assert.fail("No contact was upserted.")
@@ -332,12 +335,12 @@ const keys = (it: Scene.It, life: Life) => {
 }
 
 export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
-  const { layer, life } = mortal(storage)
+  const { control, layer } = controlled(storage)
 
   it.layer(Scene.crm(layer), { timeout: "5 minutes" })("an upsert of contacts", (it) => {
     results(it)
     concurrency(it)
-    interruptions(it, life)
-    keys(it, life)
+    interruptions(it, control)
+    keys(it, control)
   })
 }

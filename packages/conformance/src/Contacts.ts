@@ -159,19 +159,31 @@ const matches = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* byPhone(young), Option.some({ ...recent, primary_phone: young, version: 2 }))
       assert.deepStrictEqual(yield* byPhone(yield* Fixtures.newPhone), Option.none())
       assert.deepStrictEqual(yield* store.match(theirs, "primary_phone", old), Option.none())
-      yield* Fixtures.contact(ours, { primary_phone: old, updated_at: after(0) })
-      const loaded = { ...middle, version: 1 }
-      assert.deepStrictEqual(
-        yield* store.match(ours, "primary_phone", old),
-        Option.some({ ...loaded, is_ambiguous: true })
-      )
+    }))
+
+  it.effect("reports whether other contacts have the same phone", () =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const ours = yield* Fixtures.organization
+      const phone = yield* Fixtures.newPhone
+      const recent = yield* Fixtures.contact(ours, { primary_phone: phone, updated_at: after(1) })
+      const matched = store.match(ours, "primary_phone", phone)
+      assert.deepStrictEqual(yield* matched, Option.some({ ...recent, version: 1, is_ambiguous: false }))
+      yield* Fixtures.contact(ours, { primary_phone: phone, updated_at: after(0) })
+      assert.deepStrictEqual(yield* matched, Option.some({ ...recent, version: 1, is_ambiguous: true }))
+    }))
+
+  it.effect("finds a contact by the key of its email, and by no other spelling", () =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const one = yield* Fixtures.contact(ours, { primary_email: "Kim@Acme.example" })
       assert.deepStrictEqual(
         yield* store.match(ours, "email_key", "kim@acme.example"),
         Option.some({ ...one, version: 1, is_ambiguous: false })
       )
       assert.deepStrictEqual(yield* store.match(ours, "email_key", "Kim@Acme.example"), Option.none())
-      assert.deepStrictEqual(yield* store.match(theirs, "primary_phone", old), Option.none())
+      assert.deepStrictEqual(yield* store.match(theirs, "email_key", "kim@acme.example"), Option.none())
     }))
 
   it.effect.prop("identifies by every network ID, with each ID as it was given, in the order of the IDs", {

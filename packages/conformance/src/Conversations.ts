@@ -12,9 +12,9 @@ import {
   newConversation
 } from "@messaging-crm/core/Conversations"
 import { ConversationId, type OrganizationId } from "@messaging-crm/core/Ids"
-import { Effect, Option } from "effect"
+import type { Position } from "@messaging-crm/core/Page"
+import { Arbitrary, Effect, Option } from "effect"
 import { optionalHardText } from "./Arbitraries.ts"
-import { oneCommitted } from "./Commit/Fixtures.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
@@ -50,44 +50,49 @@ const active = (organization_id: OrganizationId, millis: ReadonlyArray<number>) 
   )
 
 /** Lists the conversations that pass the filters, in pages of two. */
-const walk = Effect.fnUntraced(function*(
-  organization_id: OrganizationId,
-  filters: Partial<ConversationFilters> = {}
-) {
-  const store = yield* ConversationStore
-  const walked: Array<ConversationRow> = []
-  for (;;) {
-    const last = walked.at(-1)
-    const position = last === undefined ? null : { at: last.last_activity_at, id: last.id }
-    const page = yield* store.list(organization_id, { ...everyConversation, ...filters }, { after: position, size: 2 })
-    if (page.length === 0) return walked
-    walked.push(...page)
-  }
-})
+const walk = (organization_id: OrganizationId, filters: Partial<ConversationFilters> = {}) =>
+  ConversationStore.use((store) =>
+    Fixtures.walk(
+      2,
+      (after: Position | null) => store.list(organization_id, { ...everyConversation, ...filters }, { after, size: 2 }),
+      ({ id, last_activity_at }) => ({ at: last_activity_at, id })
+    )
+  )
 
 const name = optionalHardText({ min: 1, max: 100 })
 
+const names = Arbitrary.all({ first_name: name, last_name: name, display_name: name, username: name })
+
+/** A contact with this first and last name, and its identity on a channel, with this display name and username. */
+const named = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  { display_name, first_name, last_name, username }: Pick<
+    ConversationRow,
+    "display_name" | "first_name" | "last_name" | "username"
+  >
+) {
+  const channel = yield* Fixtures.channel(organization_id, "photo_social")
+  const { id: contact_id } = yield* Fixtures.contact(organization_id, { first_name, last_name })
+  const { external_id, id: identity_id } = yield* Fixtures.identity(organization_id, contact_id, {
+    channel_type: channel.type,
+    display_name,
+    username
+  })
+  return { channel, contact_id, external_id, identity_id }
+})
+
 const inserts = (it: It, { runs }: Options) => {
   it.effect.prop("returns a conversation as it was inserted, with who the contact is", {
-    first_name: name,
-    last_name: name,
-    display_name: name,
-    username: name,
+    names,
     preview: name
-  }, ({ display_name, first_name, last_name, preview, username }) =>
+  }, ({ names, preview }) =>
     Effect.gen(function*() {
       const store = yield* ConversationStore
       const ours = yield* Fixtures.organization
-      const channel = yield* Fixtures.channel(ours, "photo_social")
+      const on = yield* named(ours, names)
       const { id: assigned_user_id } = yield* Fixtures.member(ours)
-      const { id: contact_id } = yield* Fixtures.contact(ours, { first_name, last_name })
-      const identity = yield* Fixtures.identity(ours, contact_id, {
-        channel_type: channel.type,
-        display_name,
-        username
-      })
       const columns: ConversationColumns = {
-        ...yield* another({ channel, contact_id, identity_id: identity.id }),
+        ...yield* another(on),
         status: "closed",
         close_category: preview,
         assigned_user_id,
@@ -101,32 +106,40 @@ const inserts = (it: It, { runs }: Options) => {
       yield* Fixtures.write(ours, ConversationRows.insert(columns))
       const expected: ConversationRow = {
         ...columns,
-        channel_type: channel.type,
-        first_name,
-        last_name,
-        external_id: identity.external_id,
-        display_name,
-        username,
+        ...names,
+        channel_type: on.channel.type,
+        external_id: on.external_id,
         version: 1
       }
       assert.deepStrictEqual(yield* store.find(ours, columns.id), Option.some(expected))
       assert.deepStrictEqual(yield* store.list(ours, everyConversation, { after: null, size: 9 }), [expected])
-      yield* Fixtures.write(
-        ours,
-        ContactRows.update({ id: contact_id, version: 2 }, { first_name: "Kim", last_name: null }),
-        IdentityRows.update({ id: identity.id, version: 1 }, { external_id: "moved", display_name: "Kimberley" })
-      )
-      assert.deepStrictEqual(
-        yield* store.find(ours, columns.id),
-        Option.some({
-          ...expected,
+    }), { arbitrary: { runs } })
+
+  it.effect.prop(
+    "returns a conversation with the contact's names and address as they are now",
+    { names },
+    ({ names }) =>
+      Effect.gen(function*() {
+        const ours = yield* Fixtures.organization
+        const on = yield* named(ours, names)
+        const row = yield* another(on)
+        yield* Fixtures.write(ours, ConversationRows.insert(row))
+        const before = yield* find(ours, row.id)
+        yield* Fixtures.write(
+          ours,
+          ContactRows.update({ id: on.contact_id, version: 2 }, { first_name: "Kim", last_name: null }),
+          IdentityRows.update({ id: on.identity_id, version: 1 }, { external_id: "moved", display_name: "Kimberley" })
+        )
+        assert.deepStrictEqual(yield* find(ours, row.id), {
+          ...before,
           first_name: "Kim",
           last_name: null,
           external_id: "moved",
           display_name: "Kimberley"
         })
-      )
-    }), { arbitrary: { runs } })
+      }),
+    { arbitrary: { runs } }
+  )
 
   it.effect("lets one of many concurrent conversations of a channel and an identity through", () =>
     Effect.gen(function*() {
@@ -135,7 +148,7 @@ const inserts = (it: It, { runs }: Options) => {
       const on = { ...yield* Fixtures.thread(ours), channel: yield* Fixtures.channel(ours) }
       const open = Effect.flatMap(another(on), (row) => Fixtures.outcome(ours, ConversationRows.insert(row)))
       const outcomes = yield* Effect.all(Array.from({ length: 12 }, () => open), { concurrency: "unbounded" })
-      assert.deepStrictEqual(outcomes.toSorted(), oneCommitted(11))
+      assert.deepStrictEqual(outcomes.toSorted(), Fixtures.oneCommitted(11))
       assert.lengthOf(yield* store.list(ours, everyConversation, { after: null, size: 9 }), 2)
     }))
 }
@@ -145,8 +158,8 @@ const lists = (it: It) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const threads = yield* active(ours, [1, 3, 2, 3, 0])
-      const key = (row: ConversationRow) => `${row.last_activity_at.epochMilliseconds} ${row.id}`
-      assert.deepStrictEqual(yield* walk(ours), threads.toSorted((a, b) => key(a) < key(b) ? 1 : -1))
+      const expected = Fixtures.newestFirst(threads, ({ last_activity_at }) => last_activity_at)
+      assert.deepStrictEqual(yield* walk(ours), expected)
     }))
 
   it.effect("lists what passes every filter", () =>
@@ -154,7 +167,7 @@ const lists = (it: It) => {
       const ours = yield* Fixtures.organization
       const { id: assigned_user_id } = yield* Fixtures.member(ours)
       const [first, second] = yield* active(ours, [1, 3, 2, 3, 0])
-      if (first === undefined || second === undefined) return assert.fail("Fewer than five were made.")
+      if (first === undefined || second === undefined) return assert.fail("Fewer than two conversations were made.")
       const listed = (filters: Partial<ConversationFilters>) =>
         Effect.map(walk(ours, filters), (rows) => rows.map(({ id }) => id))
       const all = yield* listed({})

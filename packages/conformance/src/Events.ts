@@ -1,7 +1,8 @@
 /** Tests of the guarantees of `EventStore`. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
-import { AnyEventType, EventStore, type ListedEvent, type StoredEvent } from "@messaging-crm/core/Events"
+import { AnyEventType, EventStore, type ListedEvent } from "@messaging-crm/core/Events"
+import type { Position } from "@messaging-crm/core/Page"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { Effect } from "effect"
 import * as Fixtures from "./Fixtures.ts"
@@ -21,11 +22,13 @@ const mixed = Effect.gen(function*() {
   )
   yield* Fixtures.write(ours, ...rows.map(Changes.raise))
   yield* Fixtures.write(theirs, Changes.raise(yield* Fixtures.event({ created_at: after(1) })))
-  const newest = rows.toSorted((a, b) =>
-    b.created_at.epochMilliseconds - a.created_at.epochMilliseconds || (a.id < b.id ? 1 : -1)
-  )
-  return { newest, ours }
+  return { newest: Fixtures.newestFirst(rows, ({ created_at }) => created_at), ours }
 })
+
+const positionOf = ({ created_at, id }: ListedEvent): Position => ({ at: created_at, id })
+
+/** The position before every event of the tests. */
+const beginning: Position = { at: after(-1), id: Fixtures.nil }
 
 export const suite = (it: It) => {
   it.effect("deletes events that are old enough, with their deliveries, up to the limit", () =>
@@ -53,15 +56,11 @@ export const suite = (it: It) => {
             (since === null || created_at.epochMilliseconds >= since.epochMilliseconds)
           )
           for (const size of [1, 2, 9]) {
-            const walked: Array<ListedEvent> = []
-            for (;;) {
-              const last = walked.at(-1)
-              const position = last === undefined ? null : { at: last.created_at, id: last.id }
-              const page = yield* store.list(ours, { types, since }, { after: position, size })
-              if (page.length === 0) break
-              assert.isAtMost(page.length, size)
-              walked.push(...page)
-            }
+            const walked = yield* Fixtures.walk(
+              size,
+              (after: Position | null) => store.list(ours, { types, since }, { after, size }),
+              positionOf
+            )
             assert.deepStrictEqual(walked, expected.map(Fixtures.listed))
           }
         }
@@ -78,17 +77,11 @@ export const suite = (it: It) => {
             types.some((one) => one === type) && created_at.epochMilliseconds < until.epochMilliseconds
           )
           for (const size of [1, 2, 9]) {
-            const walked: Array<StoredEvent> = []
-            for (;;) {
-              const last = walked.at(-1)
-              const position = last === undefined
-                ? { at: after(-1), id: Fixtures.nil }
-                : { at: last.created_at, id: last.id }
-              const page = yield* store.next(ours, { types, until }, { after: position, size })
-              if (page.length === 0) break
-              assert.isAtMost(page.length, size)
-              walked.push(...page)
-            }
+            const walked = yield* Fixtures.walk(
+              size,
+              (after: Position | null) => store.next(ours, { types, until }, { after: after ?? beginning, size }),
+              positionOf
+            )
             assert.deepStrictEqual(walked, expected.map((event) => Fixtures.stored(event)))
           }
         }

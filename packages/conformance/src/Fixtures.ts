@@ -1,7 +1,10 @@
-/** Rows that tests need before they begin, each written by a commit. */
+/** Rows that tests need before they begin, each written by a commit, and reads that several suites share. */
 export * from "./Fixtures/Accounts.ts"
 export * from "./Fixtures/Base.ts"
 export * from "./Fixtures/Catalog.ts"
 export * from "./Fixtures/Contacts.ts"
+export * from "./Fixtures/Idempotency.ts"
+export * from "./Fixtures/Lists.ts"
 export * from "./Fixtures/Messaging.ts"
 export * from "./Fixtures/Webhooks.ts"
+export * from "./Fixtures/Work.ts"

@@ -1,8 +1,9 @@
 /**
- * Tests of the guarantees of several ports together: sends, inbound events, and webhooks from beginning to end, with every
+ * Tests of the guarantees of several ports together: idempotent requests, sends, inbound events, and webhooks from beginning to end, with every
  * failure of the provider and the endpoints.
  */
 import * as Holds from "./Journeys/Holds.ts"
+import * as IdempotentRequests from "./Journeys/IdempotentRequests.ts"
 import * as Inbound from "./Journeys/Inbound.ts"
 import * as MessagePages from "./Journeys/MessagePages.ts"
 import * as MessageRetention from "./Journeys/MessageRetention.ts"
@@ -17,6 +18,7 @@ import * as WebhookResources from "./Journeys/WebhookResources.ts"
 import * as Webhooks from "./Journeys/Webhooks.ts"
 
 export const suite = (storage: Storage) => {
+  IdempotentRequests.suite(storage)
   Sends.suite(storage)
   Holds.suite(storage)
   Inbound.suite(storage)

@@ -56,6 +56,9 @@ const bytesFrom = Effect.fnUntraced(function*(organization_id: OrganizationId, i
   }
 })
 
+/** Removes the files that were begun and are neither published nor discarded, and returns how many there were. */
+const purgeUnpublished = MediaStore.use((store) => store.purge(DateTime.makeUnsafe("9999-01-01T00:00:00Z"), 1000))
+
 /** Reads an opened file to its end. */
 const contentOf = ({ file, read }: OpenedFile) =>
   Effect.map(Stream.runCollect(read(0, file.byte_size)), (slices) => Array.from(Buffer.concat(slices)))
@@ -214,7 +217,7 @@ const streams = (it: It, { runs }: Options) => {
       const stored = yield* keep(ours, { ...voice, bytes: stream })
       assert.deepStrictEqual([stored.id, stored.byte_size], [null, null])
       assert.strictEqual(taken.chunks, 17)
-      assert.strictEqual(yield* abandoned, 0)
+      assert.strictEqual(yield* purgeUnpublished, 0)
     }).pipe(Effect.provide(operations(1))))
 
   it.effect("of the largest size are stored", () =>
@@ -237,7 +240,7 @@ const streams = (it: It, { runs }: Options) => {
         { startImmediately: true }
       )
       yield* Fiber.interrupt(stalled)
-      assert.strictEqual(yield* abandoned, 0)
+      assert.strictEqual(yield* purgeUnpublished, 0)
     }).pipe(Effect.provide(operations(1))))
 
   it.effect("whose commit fails, or does not publish them, leave nothing", () =>
@@ -246,7 +249,7 @@ const streams = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       yield* media.receive(ours, voice, () => Effect.void)
       assert.isTrue(Exit.isFailure(yield* Effect.exit(media.receive(ours, voice, () => Effect.die("The database")))))
-      assert.strictEqual(yield* abandoned, 0)
+      assert.strictEqual(yield* purgeUnpublished, 0)
     }).pipe(Effect.provide(operations(1))))
 
   it.effect("that a killed process left are removed after a day, and no other file", () =>
@@ -275,9 +278,6 @@ const streams = (it: It, { runs }: Options) => {
       assert.isTrue(yield* isThere(ours, Option.getOrThrow(Option.fromNullOr(stored.id))))
     }).pipe(Effect.provide(operations(1))))
 }
-
-/** The number of files that were begun and are neither published nor discarded. */
-const abandoned = MediaStore.use((store) => store.purge(DateTime.makeUnsafe("9999-01-01T00:00:00Z"), 1000))
 
 export const suite = (it: It, { runs }: Options) => {
   it.effect.prop("returns a file as it was stored", {

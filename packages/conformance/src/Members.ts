@@ -4,7 +4,6 @@ import { MemberId } from "@messaging-crm/core/Ids"
 import { type Member, MemberRows, MemberStore, toColumns } from "@messaging-crm/core/Members"
 import { Effect, Option } from "effect"
 import { hardText } from "./Arbitraries.ts"
-import { oneCommitted } from "./Commit/Fixtures.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
@@ -53,7 +52,7 @@ export const suite = (it: It, { runs }: Options) => {
       const attempts = Array.from({ length: 8 }, () =>
         Effect.flatMap(newMember("a@b"), (member) => Fixtures.outcome(ours, insert(member))))
       const outcomes = yield* Effect.all(attempts, { concurrency: "unbounded" })
-      assert.deepStrictEqual(outcomes.toSorted(), oneCommitted(7))
+      assert.deepStrictEqual(outcomes.toSorted(), Fixtures.oneCommitted(7))
       assert.lengthOf(yield* store.list(ours), 2)
     }))
 

@@ -11,9 +11,9 @@ import {
   ProviderMessageRows,
   storeEarlyUpdate
 } from "@messaging-crm/core/Messages"
+import type { Position } from "@messaging-crm/core/Page"
 import { Arbitrary, Effect, Option, Schema } from "effect"
 import { hardText, moment, optionalHardText } from "./Arbitraries.ts"
-import { oneCommitted } from "./Commit/Fixtures.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
@@ -123,7 +123,7 @@ const inserts = (it: It, { runs }: Options) => {
         (message) => Fixtures.outcome(ours, inserted(on, message))
       )
       const outcomes = yield* Effect.all(Array.from({ length: 8 }, () => insertOne), { concurrency: "unbounded" })
-      assert.deepStrictEqual(outcomes.toSorted(), oneCommitted(7))
+      assert.deepStrictEqual(outcomes.toSorted(), Fixtures.oneCommitted(7))
     }))
 
   it.effect("applies an update that is stored concurrently with its message", () =>
@@ -160,14 +160,11 @@ const reads = (it: It, { runs }: Options) => {
           (message) => Fixtures.write(ours, inserted(on, message))
         ))
       const key = (message: Message) => `${message.created_at.epochMilliseconds} ${message.id}`
-      const walked: Array<Message> = []
-      for (;;) {
-        const last = walked.at(-1)
-        const position = last === undefined ? null : { at: last.created_at, id: last.id }
-        const page = yield* store.list(ours, on.conversation_id, { after: position, size: 2 })
-        if (page.length === 0) break
-        walked.push(...page)
-      }
+      const walked = yield* Fixtures.walk(
+        2,
+        (after: Position | null) => store.list(ours, on.conversation_id, { after, size: 2 }),
+        ({ created_at, id }) => ({ at: created_at, id })
+      )
       assert.deepStrictEqual(walked.map(key), messages.map(key).toSorted().toReversed())
     }), { arbitrary: { runs } })
 

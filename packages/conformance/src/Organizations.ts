@@ -1,5 +1,6 @@
 /** Tests of the guarantees of `OrganizationStore`. */
 import { assert } from "@effect/vitest"
+import { type AuditFilters, AuditStore } from "@messaging-crm/core/Audit"
 import { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { type Member, MemberStore, toColumns } from "@messaging-crm/core/Members"
 import { type Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
@@ -45,7 +46,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual<ReadonlyArray<unknown>>(listed, [...first, middle, late])
     }))
 
-  it.effect("keeps neither an organization nor its owner when one of them cannot be", () =>
+  it.effect("stores no second owner, name or audit record for an organization whose id is taken", () =>
     Effect.gen(function*() {
       const store = yield* OrganizationStore
       const members = yield* MemberStore
@@ -58,12 +59,14 @@ export const suite = (it: It, { runs }: Options) => {
         created_at: noon
       }))
       const [owner, other] = [yield* newOwner, yield* newOwner]
-      yield* store.insert(organization, toColumns(owner), yield* auditRecord(organization.id))
-      assert.isTrue(
-        Exit.hasDies(
-          yield* Effect.exit(store.insert(organization, toColumns(other), yield* auditRecord(organization.id)))
-        )
-      )
+      const [record, again] = [yield* auditRecord(organization.id), yield* auditRecord(organization.id)]
+      yield* store.insert(organization, toColumns(owner), record)
+      const second = { ...organization, name: "Brick" }
+      assert.isTrue(Exit.hasDies(yield* Effect.exit(store.insert(second, toColumns(other), again))))
+      assert.deepStrictEqual(yield* store.find(organization.id), Option.some({ ...organization, version: 1 }))
       assert.deepStrictEqual(yield* members.list(organization.id), [owner])
+      const every: AuditFilters = { resource_id: null, key_id: null, member_id: null, before: null }
+      const records = yield* AuditStore.use((audit) => audit.list(organization.id, every, 9))
+      assert.deepStrictEqual(records, [record])
     }))
 }

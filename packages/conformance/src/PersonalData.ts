@@ -10,8 +10,7 @@ import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { SendRows } from "@messaging-crm/core/Sends"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { Effect, Fiber, Option } from "effect"
-import { deliveriesOf, idempotencyRecord, newTag, tagNames } from "./Commit/Fixtures.ts"
+import { Deferred, Effect, Fiber, Option } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It } from "./Fixtures.ts"
 
@@ -63,7 +62,7 @@ const reads = (it: It) => {
       assert.lengthOf(more, 0)
       assert.deepStrictEqual([newest.created_at, newest.text, newest.version], [after(2), "Hello", 1])
       const [oldest] = yield* read({ at: newest.created_at, id: newest.id })
-      if (oldest === undefined) return assert.fail("There is one message.")
+      if (oldest === undefined) return assert.fail("There is only one message.")
       assert.deepStrictEqual(oldest.created_at, after(1))
       assert.lengthOf(yield* read({ at: oldest.created_at, id: oldest.id }), 0)
       assert.lengthOf(yield* read(null, theirs), 0)
@@ -86,7 +85,7 @@ const copies = (it: It) => {
           body: JSON.stringify({ data: { conversation_id: thread.conversation_id } }),
           resource: { name: "contact", value: thread, contact_id: thread.contact_id, message_id: null }
         })
-        const response = { ...idempotencyRecord, key: keyOf(thread), fingerprint, body }
+        const response = { ...Fixtures.idempotencyRecord, key: keyOf(thread), fingerprint, body }
         yield* Fixtures.write(ours, { response }, Changes.raise(event))
         // As of an upsert, whose key has a record without a response.
         yield* Fixtures.write(ours, { response: { ...response, key: begunOf(thread), status: null, body: null } })
@@ -101,7 +100,7 @@ const copies = (it: It) => {
           [keyOf(on), begunOf(on), keyOf(other), begunOf(other)],
           (key) => IdempotencyStore.use((records) => records.find(ours, key))
         )
-        const bodies = (yield* deliveriesOf(ours, webhook)).map(({ response_body }) => response_body)
+        const bodies = (yield* Fixtures.deliveriesOf(ours, webhook)).map(({ response_body }) => response_body)
         const events = yield* Fixtures.storedEvents(ours, "message.sent")
         return [
           records.map(Option.isSome),
@@ -155,7 +154,7 @@ const callbacks = (it: It) => {
         yield* Fixtures.storedCallback(channel.id, ["another"])
       ]
       const commitFrom = Effect.fnUntraced(function*(callback: string) {
-        const tag = yield* newTag(yield* Fixtures.uuid)
+        const tag = yield* Fixtures.newTag(yield* Fixtures.uuid)
         return yield* Fixtures.outcome(ours, TagRows.insert(tag), { callback })
       })
       assert.deepStrictEqual(yield* Effect.forEach([erased, kept], commitFrom), ["committed", "committed"])
@@ -176,15 +175,26 @@ const callbacks = (it: It) => {
       for (let round = 0; round < 10; round++) {
         const person = yield* Fixtures.uuid
         const callback = yield* Fixtures.storedCallback(channel.id, [person])
-        const commits = yield* Effect.forkChild(Effect.forEach(
-          yield* Effect.replicateEffect(Effect.flatMap(Fixtures.uuid, newTag), 8),
-          (tag) => Fixtures.outcome(ours, TagRows.insert(tag), { callback }),
-          { concurrency: "unbounded" }
-        ))
+        const applied = yield* Deferred.make<string>()
+        // Commits one tag after another until a commit is rejected, so that the erasure begins between commits.
+        const commits = Effect.gen(function*() {
+          const outcomes: Array<string> = []
+          while (outcomes.length < 10 && !outcomes.includes("LeaseLost")) {
+            const tag = yield* Fixtures.newTag(yield* Fixtures.uuid)
+            outcomes.push(yield* Fixtures.outcome(ours, TagRows.insert(tag), { callback }))
+            if (outcomes.at(-1) === "committed") yield* Deferred.succeed(applied, tag.name)
+            yield* Effect.yieldNow
+          }
+          return outcomes
+        })
+        const running = yield* Effect.forkChild(Effect.replicateEffect(commits, 4, { concurrency: "unbounded" }))
+        const first = yield* Deferred.await(applied)
         yield* store.eraseCallbacks(ours, [person])
-        const then = yield* tagNames(ours)
-        yield* Fiber.join(commits)
-        assert.deepStrictEqual(yield* tagNames(ours), then)
+        const then = yield* Fixtures.tagNames(ours)
+        assert.include(then, first)
+        const outcomes = (yield* Fiber.join(running)).flat()
+        assert.deepStrictEqual(yield* Fixtures.tagNames(ours), then)
+        for (const outcome of outcomes) assert.include(["committed", "LeaseLost"], outcome)
       }
     }))
 }

@@ -32,6 +32,12 @@ export const greeting = (account: string): Template => ({
   components: [{ type: "BODY", text: "Hello {{1}}", format: null, buttons: null }]
 })
 
+/** The greeting as a send contains it, with the text in its placeholder. */
+export const greetingWith = (text = "Kim") => ({
+  id: "greeting",
+  components: [{ type: "body" as const, parameters: [{ type: "text" as const, text }] }]
+})
+
 /** Layer for the scripted provider and the scripted endpoints, the systems outside the service. They accept everything until a test says otherwise. */
 export const layer = (dedup: MessagingProvider["Service"]["dedup"]) => Layer.merge(provider(dedup), Endpoints.layer)
 

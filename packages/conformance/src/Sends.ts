@@ -3,15 +3,8 @@ import { assert } from "@effect/vitest"
 import { ChannelHoldRows } from "@messaging-crm/core/ChannelHolds"
 import { type OrganizationId, SendId } from "@messaging-crm/core/Ids"
 import { insert } from "@messaging-crm/core/Messages"
-import {
-  everySend,
-  type Send,
-  type SendColumns,
-  type SendFilters,
-  SendRows,
-  SendStore,
-  toSend
-} from "@messaging-crm/core/Sends"
+import type { Position } from "@messaging-crm/core/Page"
+import { everySend, type SendColumns, type SendFilters, SendRows, SendStore, toSend } from "@messaging-crm/core/Sends"
 import { Effect, Option } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
@@ -116,14 +109,12 @@ const rows = (it: It, { runs }: Options) => {
 /** Returns the ids of all sends that pass the filters, from pages of two. */
 const walk = Effect.fnUntraced(function*(organization_id: OrganizationId, filters: Partial<SendFilters> = {}) {
   const store = yield* SendStore
-  const walked: Array<Send> = []
-  for (;;) {
-    const last = walked.at(-1)
-    const position = last === undefined ? null : { at: last.created_at, id: last.id }
-    const page = yield* store.list(organization_id, { ...everySend, ...filters }, { after: position, size: 2 })
-    if (page.length === 0) return walked.map(({ id }) => id)
-    walked.push(...page)
-  }
+  const walked = yield* Fixtures.walk(
+    2,
+    (after: Position | null) => store.list(organization_id, { ...everySend, ...filters }, { after, size: 2 }),
+    ({ created_at, id }) => ({ at: created_at, id })
+  )
+  return walked.map(({ id }) => id)
 })
 
 const lists = (it: It) => {
@@ -140,7 +131,7 @@ const lists = (it: It) => {
       yield* Fixtures.write(ours, ...made.map((row) => SendRows.insert(row)))
       const [first, second, third] = made
       if (first === undefined || second === undefined || third === undefined) {
-        return assert.fail("Fewer than five were made.")
+        return assert.fail("Fewer than three sends were made.")
       }
       const failed = { status: "failed", failure_reason: "outcome_unknown" } as const
       const begun = { status: "sending", first_attempt_at: after(9) } as const
@@ -149,8 +140,7 @@ const lists = (it: It) => {
         SendRows.update({ ...second, version: 1 }, failed),
         SendRows.update({ ...third, version: 1 }, begun)
       )
-      const key = (row: SendColumns) => `${row.created_at.epochMilliseconds} ${row.id}`
-      const all = made.toSorted((a, b) => key(a) < key(b) ? 1 : -1).map(({ id }) => id)
+      const all = Fixtures.newestFirst(made, ({ created_at }) => created_at).map(({ id }) => id)
       const { conversation_id } = first
       assert.deepStrictEqual(yield* walk(ours), all)
       assert.deepStrictEqual(yield* walk(ours, { status: "failed" }), [second.id])

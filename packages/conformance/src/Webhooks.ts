@@ -14,10 +14,6 @@ import { Arbitrary, Effect, Option, Schema } from "effect"
 import { hardText, optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
-import { start } from "./WorkQueue/Scene.ts"
-
-const newestFirst = <Row extends { readonly id: string }>(rows: ReadonlyArray<Row>, at: (row: Row) => number) =>
-  rows.toSorted((a, b) => at(b) - at(a) || (a.id < b.id ? 1 : -1))
 
 /** The filters that every webhook passes. */
 const every = { status: null }
@@ -52,7 +48,7 @@ const webhooks = (it: It, { runs }: Options) => {
         (millis) => Fixtures.webhook(ours, { created_at: after(millis), ...disabled })
       )
       const sorted = (some: ReadonlyArray<WebhookColumns>) =>
-        newestFirst(some.map(toWebhook), ({ created_at }) => created_at.epochMilliseconds)
+        Fixtures.newestFirst(some.map(toWebhook), ({ created_at }) => created_at)
       for (
         const [status, expected] of [
           [null, sorted([...rows, ...gone])],
@@ -148,8 +144,8 @@ const deliveries = (it: It, { runs }: Options) => {
   it.effect("claims deliveries with what their attempts need", () =>
     Effect.gen(function*() {
       const store = yield* WebhookDeliveryStore
-      // The queue is global, and this empties it.
-      const { ours } = yield* start
+      yield* Fixtures.emptyQueue
+      const ours = yield* Fixtures.organization
       const to = yield* Fixtures.webhook(ours)
       const ids = yield* Effect.forEach([1, 2, 3], () => Effect.map(Fixtures.raised(ours, to), ({ id }) => id))
       const kind = "webhook_delivery" as const
@@ -172,7 +168,7 @@ const deliveries = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       const to = yield* Fixtures.webhook(ours)
       const rows = yield* Effect.forEach([0, 2, 1, 2, 0], (millis) => Fixtures.raised(ours, to, millis))
-      const sorted = newestFirst(rows, ({ created_at }) => created_at.epochMilliseconds)
+      const sorted = Fixtures.newestFirst(rows, ({ created_at }) => created_at)
       assert.deepStrictEqual(yield* store.list(ours, to.id, 9), sorted)
       assert.deepStrictEqual(yield* store.list(ours, to.id, 3), sorted.slice(0, 3))
     }))

@@ -14,7 +14,7 @@ const claims = (it: It) => {
   it.effect("claims a due item once, with the claim's token and number", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
-      const work = yield* newWork(lane)
+      const { due_at: _, ...work } = yield* newWork(lane)
       yield* enqueue(ours, work, Fixtures.noon)
       assert.deepStrictEqual(yield* claim({ at: after(-1) }), [])
       const [now, lease_until, token] = [Fixtures.noon, after(60_000), yield* Fixtures.uuid]
@@ -61,7 +61,7 @@ const claims = (it: It) => {
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       assert.deepStrictEqual(yield* queue.backlog(Fixtures.noon), [])
-      for (const seconds of [-10, -5]) yield* enqueue(ours, yield* newWork(lane), after(seconds))
+      for (const millis of [-10, -5]) yield* enqueue(ours, yield* newWork(lane), after(millis))
       yield* enqueue(ours, yield* newWork(lane), after(5))
       yield* enqueue(ours, { ...yield* newWork(yield* Fixtures.uuid), kind: "webhook_delivery" }, after(-20))
       const byKind = Effect.map(queue.backlog(Fixtures.noon), (rows) => new Map(rows.map((row) => [row.kind, row])))

@@ -13,16 +13,7 @@ import type { ClaimedWork } from "@messaging-crm/core/WorkQueue"
 import { Effect, Exit, Option } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { type It, outcome } from "../Fixtures.ts"
-import {
-  activity,
-  claimed,
-  contactOf,
-  conversationOf,
-  deliveriesOf,
-  idempotencyRecord,
-  newTag,
-  tagNames
-} from "./Fixtures.ts"
+import { activity, claimed, contactOf, conversationOf } from "./Fixtures.ts"
 
 /** Commits that a store may apply in one step. */
 export const atOnce = (it: It) => {
@@ -32,8 +23,8 @@ export const atOnce = (it: It) => {
     const rename = (from: number, version: number) =>
       contacts.slice(from, from + 3).map(({ id }) => ContactRows.update({ id, version }, { city: "new" }))
     const settle = (one: ClaimedWork) => Changes.settle({ claimed: one, outcome: "finish" })
-    const [taken, again] = [yield* newTag("taken"), yield* newTag("again")]
-    yield* Fixtures.write(ours, TagRows.insert(taken), { response: idempotencyRecord })
+    const [taken, again] = [yield* Fixtures.newTag("taken"), yield* Fixtures.newTag("again")]
+    yield* Fixtures.write(ours, TagRows.insert(taken), { response: Fixtures.idempotencyRecord })
     const lost = yield* claimed(ours)
     yield* Fixtures.finish(lost)
     const held = yield* Effect.replicateEffect(claimed(ours), 4)
@@ -41,16 +32,18 @@ export const atOnce = (it: It) => {
       Exclude<Effect.Success<ReturnType<typeof outcome>>, "Unconfirmed">,
       ReadonlyArray<Changes.Changes>
     > = {
-      committed: [...rename(0, 1), ...held.map(settle), { response: { ...idempotencyRecord, key: "another-key" } }],
+      committed: [...rename(0, 1), ...held.map(settle), {
+        response: { ...Fixtures.idempotencyRecord, key: "another-key" }
+      }],
       Conflict: [...rename(3, 7), TagRows.insert({ ...again, name_key: taken.name_key })],
-      KeyUsed: rename(6, 1).map((update) => Changes.all(update, { response: idempotencyRecord })),
+      KeyUsed: rename(6, 1).map((update) => Changes.all(update, { response: Fixtures.idempotencyRecord })),
       LeaseLost: rename(9, 1).map((update) => Changes.all(update, settle(lost)))
     }
     const shown = Effect.gen(function*() {
       const cities = yield* Effect.forEach(contacts, ({ id }) => contactOf(ours, { contact_id: id }))
       return {
         cities: cities.map(({ city }) => city),
-        tags: yield* tagNames(ours),
+        tags: yield* Fixtures.tagNames(ours),
         held: yield* Effect.forEach(held, Fixtures.finish)
       }
     })
@@ -108,7 +101,7 @@ export const apart = (it: It) => {
       const on = yield* Fixtures.thread(ours)
       const tag = yield* Fixtures.tag(ours, "a")
       const file = yield* Fixtures.file(ours)
-      yield* Fixtures.write(ours, { response: idempotencyRecord })
+      yield* Fixtures.write(ours, { response: Fixtures.idempotencyRecord })
       const webhook = yield* Fixtures.webhook(ours)
       const event = yield* Fixtures.event()
       yield* Fixtures.write(ours, Changes.raise(event))
@@ -116,8 +109,8 @@ export const apart = (it: It) => {
         return [
           yield* contactOf(ours, on),
           yield* conversationOf(ours, on),
-          yield* tagNames(ours),
-          yield* deliveriesOf(ours, webhook),
+          yield* Fixtures.tagNames(ours),
+          yield* Fixtures.deliveriesOf(ours, webhook),
           yield* WebhookStore.use((store) => store.find(ours, webhook.id)),
           Option.isSome(yield* MediaStore.use((store) => store.find(ours, file.id)))
         ]
@@ -143,9 +136,9 @@ export const apart = (it: It) => {
       yield* Fixtures.write(theirs, { abandon: [{ webhook_id: webhook.id, limit: 9 }] })
       yield* Fixtures.write(theirs, Changes.raise({ ...event, id: EventId.make(yield* Fixtures.uuid) }))
       assert.deepStrictEqual(yield* state, before)
-      const tagOfTheirs = { ...yield* newTag("a"), name_key: "a" }
+      const tagOfTheirs = { ...yield* Fixtures.newTag("a"), name_key: "a" }
       assert.strictEqual(
-        yield* outcome(theirs, TagRows.insert(tagOfTheirs), { response: idempotencyRecord }),
+        yield* outcome(theirs, TagRows.insert(tagOfTheirs), { response: Fixtures.idempotencyRecord }),
         "committed"
       )
     }))

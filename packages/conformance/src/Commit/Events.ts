@@ -8,7 +8,7 @@ import { Effect, Option } from "effect"
 import { hardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { after, type It, type Options, outcome } from "../Fixtures.ts"
-import { claim, deliveriesOf } from "./Fixtures.ts"
+import { claim } from "./Fixtures.ts"
 
 export const events = (it: It, { runs }: Options) => {
   it.effect.prop("keeps an event that active webhooks subscribe to, with a delivery and its work for each", {
@@ -71,7 +71,7 @@ export const events = (it: It, { runs }: Options) => {
         assert.deepStrictEqual(full_ids, isKept ? [event.id] : [])
         const bodies = yield* Effect.forEach([event, bare], ({ id }) =>
           Effect.map(
-            store.load(ours, Changes.deliveryIdOf(id, first?.id ?? assert.fail())),
+            store.load(ours, Changes.deliveryIdOf(id, first?.id ?? assert.fail("No webhook was made."))),
             (loaded) => Option.getOrThrow(loaded).full_body
           ))
         assert.deepStrictEqual(bodies, [isKept ? Changes.fullBodyOf(event) : null, null])
@@ -89,7 +89,7 @@ export const events = (it: It, { runs }: Options) => {
       const [sent, failed] = [yield* event, { ...yield* event, type: "send.failed" }]
       const closed = { ...yield* event, type: "conversation.closed" }
       yield* Fixtures.write(ours, ...[sent, closed, failed].map(Changes.raise))
-      const types = (yield* deliveriesOf(ours, webhook)).map(({ event_type }) => event_type)
+      const types = (yield* Fixtures.deliveriesOf(ours, webhook)).map(({ event_type }) => event_type)
       assert.deepStrictEqual(types.toSorted(), ["message.sent", "send.failed"])
       assert.strictEqual(yield* store.purge(after(100), 1000), 3)
     }))
@@ -101,14 +101,14 @@ export const events = (it: It, { runs }: Options) => {
       const [gone, other] = [yield* Fixtures.webhook(ours), yield* Fixtures.webhook(ours)]
       const events = yield* Effect.forEach([0, 1, 2, 3], (millis) => Fixtures.event({ created_at: after(millis) }))
       yield* Fixtures.write(ours, ...events.map(Changes.raise))
-      const before = yield* deliveriesOf(ours, gone)
+      const before = yield* Fixtures.deliveriesOf(ours, gone)
       const [newest, newer, older, oldest] = before
       if (newest === undefined || newer === undefined || older === undefined || oldest === undefined) {
         return assert.fail("Deliveries are missing.")
       }
       const abandon = (limit: number): Changes.Changes => ({ abandon: [{ webhook_id: gone.id, limit }] })
       yield* Fixtures.write(theirs, abandon(9))
-      assert.deepStrictEqual(yield* deliveriesOf(ours, gone), before)
+      assert.deepStrictEqual(yield* Fixtures.deliveriesOf(ours, gone), before)
       const attempted = DeliveryState.attempt(newest, {
         at: after(5),
         duration_ms: 12,
@@ -123,18 +123,18 @@ export const events = (it: It, { runs }: Options) => {
         abandon(1)
       )
       const ended = DeliveryState.abandon("webhook_disabled")
-      assert.deepStrictEqual(yield* deliveriesOf(ours, gone), [
+      assert.deepStrictEqual(yield* Fixtures.deliveriesOf(ours, gone), [
         { ...newest, ...attempted },
         { ...newer, ...ended },
         older,
         oldest
       ])
       yield* Fixtures.write(ours, abandon(9))
-      assert.deepStrictEqual(yield* deliveriesOf(ours, gone), [
+      assert.deepStrictEqual(yield* Fixtures.deliveriesOf(ours, gone), [
         { ...newest, ...attempted },
         ...[newer, older, oldest].map((delivery) => ({ ...delivery, ...ended }))
       ])
-      assert.isTrue((yield* deliveriesOf(ours, other)).every(({ status }) => status === "pending"))
+      assert.isTrue((yield* Fixtures.deliveriesOf(ours, other)).every(({ status }) => status === "pending"))
       const stale = WebhookDeliveryRows.update({ id: older.id, version: 1 }, DeliveryState.retry(after(9)))
       assert.strictEqual(yield* outcome(ours, stale), "Conflict")
     }))

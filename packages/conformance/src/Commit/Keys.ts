@@ -13,13 +13,13 @@ import { TagRows } from "@messaging-crm/core/Tags"
 import { Effect } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { after, type It, outcome } from "../Fixtures.ts"
-import { contactOf, conversationOf, newTag, oneCommitted, tagNames } from "./Fixtures.ts"
+import { contactOf, conversationOf } from "./Fixtures.ts"
 
 /** Stores a row of each table with a unique key, and returns the rows. */
 const keysInUse = Effect.fnUntraced(function*(ours: OrganizationId) {
   const on = yield* Fixtures.thread(ours)
   const { conversation_id, identity_id } = on
-  const tag = { ...yield* newTag("a"), name_key: "a" }
+  const tag = { ...yield* Fixtures.newTag("a"), name_key: "a" }
   const member = toColumns(yield* Fixtures.member(ours))
   const channel = yield* Fixtures.channel(ours)
   const field = {
@@ -77,10 +77,10 @@ const takenKeys = (it: It) => {
         "a contact's id": insertContact({ ...contact, id: on.contact_id })
       }
       for (const [what, changes] of Object.entries(taken)) {
-        const another = { ...yield* newTag("another"), name_key: "another" }
+        const another = { ...yield* Fixtures.newTag("another"), name_key: "another" }
         assert.strictEqual(yield* outcome(ours, TagRows.insert(another), changes), "Conflict", what)
       }
-      assert.deepStrictEqual(yield* tagNames(ours), ["a"])
+      assert.deepStrictEqual(yield* Fixtures.tagNames(ours), ["a"])
       assert.strictEqual((yield* conversationOf(ours, { conversation_id })).version, 1)
     }))
 
@@ -131,7 +131,7 @@ const identityNames = (it: It) => {
         )
       })
       const outcomes = yield* Effect.all(Array.from({ length: 8 }, () => findOrCreate), { concurrency: "unbounded" })
-      assert.deepStrictEqual(outcomes.toSorted(), oneCommitted(7))
+      assert.deepStrictEqual(outcomes.toSorted(), Fixtures.oneCommitted(7))
       assert.lengthOf(yield* store.list(ours, Fixtures.everyone, { after: null, size: 9 }), 1)
       assert.lengthOf(yield* store.identify(ours, "phone_messaging", ["+49"]), 1)
     }))
@@ -174,9 +174,9 @@ const identityNames = (it: It) => {
       )
       assert.deepStrictEqual(yield* known, ["now"])
       // It is deleted already: nothing changes, and the commit is not rejected.
-      const tag = yield* newTag("a")
+      const tag = yield* Fixtures.newTag("a")
       assert.strictEqual(yield* outcome(ours, IdentityNetworkIdRows.remove(name), TagRows.insert(tag)), "committed")
-      assert.deepStrictEqual([yield* known, yield* tagNames(ours)], [["now"], ["a"]])
+      assert.deepStrictEqual([yield* known, yield* Fixtures.tagNames(ours)], [["now"], ["a"]])
       assert.strictEqual(yield* outcome(ours, IdentityNetworkIdRows.insert(name)), "committed")
       assert.deepStrictEqual(yield* known, ["former", "now"])
     }))

@@ -12,18 +12,7 @@ import { Effect, Exit, Option } from "effect"
 import { hardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { after, type It, type Options, outcome } from "../Fixtures.ts"
-import {
-  activity,
-  claim,
-  contactOf,
-  conversationOf,
-  deliveriesOf,
-  findRecord,
-  idempotencyRecord,
-  newTag,
-  oneCommitted,
-  tagNames
-} from "./Fixtures.ts"
+import { activity, claim, contactOf, conversationOf, findRecord } from "./Fixtures.ts"
 
 export const wholeOrNothing = (it: It) => {
   it.effect("applies every part, or nothing of it when one version has moved", () =>
@@ -31,7 +20,7 @@ export const wholeOrNothing = (it: It) => {
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)
       const webhook = yield* Fixtures.webhook(ours)
-      const [row, tag] = [yield* Fixtures.send(on), yield* newTag("vip")]
+      const [row, tag] = [yield* Fixtures.send(on), yield* Fixtures.newTag("vip")]
       const file = yield* Fixtures.uuid
       const { identity_id } = on
       const changesAt = (version: number, event: Changes.RaisedEvent) => [
@@ -43,45 +32,51 @@ export const wholeOrNothing = (it: It) => {
         activity(on),
         Changes.raise(event),
         Changes.enqueue({ kind: "send", lane: on.conversation_id, ref: row.id, due_at: Fixtures.noon }),
-        { response: idempotencyRecord }
+        { response: Fixtures.idempotencyRecord }
       ]
-      const before = [yield* contactOf(ours, on), yield* conversationOf(ours, on)]
+      const seen = Effect.gen(function*() {
+        return {
+          contact: yield* contactOf(ours, on),
+          conversation: yield* conversationOf(ours, on),
+          sends: Option.toArray(yield* SendStore.use((store) => store.find(ours, row.id))),
+          tags: yield* Fixtures.tagNames(ours),
+          named: yield* ContactStore.use((store) => store.identify(ours, "phone_messaging", [`alias ${file}`])),
+          deliveries: yield* Fixtures.deliveriesOf(ours, webhook),
+          work: (yield* claim(ours)).map(({ kind }) => kind).toSorted(),
+          records: Option.toArray(yield* findRecord(ours))
+        }
+      })
+      const before = yield* seen
       assert.strictEqual(yield* outcome(ours, ...changesAt(9, yield* Fixtures.event())), "Conflict")
-      assert.deepStrictEqual([yield* contactOf(ours, on), yield* conversationOf(ours, on)], before)
-      assert.deepStrictEqual(yield* tagNames(ours), [])
-      assert.deepStrictEqual(yield* SendStore.use((store) => store.find(ours, row.id)), Option.none())
-      assert.deepStrictEqual(yield* findRecord(ours), Option.none())
-      assert.deepStrictEqual(yield* deliveriesOf(ours, webhook), [])
-      assert.deepStrictEqual(yield* claim(ours), [])
-      const names = ContactStore.use((store) => store.identify(ours, "phone_messaging", [`alias ${file}`]))
-      assert.deepStrictEqual(yield* names, [])
+      assert.deepStrictEqual(yield* seen, before)
 
       assert.strictEqual(yield* outcome(ours, ...changesAt(1, yield* Fixtures.event())), "committed")
-      assert.deepInclude(yield* contactOf(ours, on), {
+      const applied = yield* seen
+      assert.deepInclude(applied.contact, {
         company: "Brick",
         version: 2,
         last_activity_at: after(1),
         updated_at: after(1)
       })
-      assert.deepInclude(yield* conversationOf(ours, on), {
+      assert.deepInclude(applied.conversation, {
         status: "closed",
         closed_at: after(1),
         version: 2,
         last_activity_at: after(1),
         last_activity_preview: "x"
       })
-      assert.deepStrictEqual(yield* tagNames(ours), ["vip"])
-      assert.isTrue(Option.isSome(yield* findRecord(ours)))
-      assert.lengthOf(yield* names, 1)
-      assert.lengthOf(yield* deliveriesOf(ours, webhook), 1)
-      assert.deepStrictEqual((yield* claim(ours)).map(({ kind }) => kind).toSorted(), ["send", "webhook_delivery"])
+      assert.deepStrictEqual(applied.tags, ["vip"])
+      assert.deepStrictEqual(applied.work, ["send", "webhook_delivery"])
+      for (const part of ["sends", "named", "deliveries", "records"] as const) {
+        assert.deepStrictEqual([before[part].length, applied[part].length], [0, 1], part)
+      }
     }))
 
   it.effect("shows others all or none of a commit", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const tags = yield* Effect.forEach(Array.from({ length: 20 }, (_, index) => `${index}`), newTag)
-      const look = Effect.replicateEffect(Effect.andThen(Effect.yieldNow, tagNames(ours)), 5)
+      const tags = yield* Effect.forEach(Array.from({ length: 20 }, (_, index) => `${index}`), Fixtures.newTag)
+      const look = Effect.replicateEffect(Effect.andThen(Effect.yieldNow, Fixtures.tagNames(ours)), 5)
       const [, ...seen] = yield* Effect.all(
         [Fixtures.write(ours, ...tags.map(TagRows.insert)), ...Array.from({ length: 6 }, () => look)],
         { concurrency: "unbounded" }
@@ -207,14 +202,14 @@ const conflicts = (it: It) => {
           { length: 10 },
           (_, index) =>
             Effect.flatMap(
-              newTag(`${index}`),
+              Fixtures.newTag(`${index}`),
               (tag) => outcome(ours, TagRows.insert(tag), ...(index % 2 === 0 ? rows : rows.toReversed()))
             )
         ),
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(outcomes.toSorted(), oneCommitted(9))
-      assert.lengthOf(yield* tagNames(ours), 1)
+      assert.deepStrictEqual(outcomes.toSorted(), Fixtures.oneCommitted(9))
+      assert.lengthOf(yield* Fixtures.tagNames(ours), 1)
       assert.strictEqual((yield* contactOf(ours, on)).version, 2)
     }))
 }

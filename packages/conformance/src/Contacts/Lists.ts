@@ -2,6 +2,7 @@
 import { assert } from "@effect/vitest"
 import type { ChannelType } from "@messaging-crm/core/Channels"
 import { type Contact, type ContactCriteria, ContactStore, searchText } from "@messaging-crm/core/Contacts"
+import type { Position } from "@messaging-crm/core/Page"
 import { foldCase } from "@messaging-crm/core/Text"
 import { Arbitrary, Effect, Schema } from "effect"
 import { hardText } from "../Arbitraries.ts"
@@ -20,15 +21,11 @@ export const lists = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       const contacts = yield* Effect.forEach(millis, (value) => Fixtures.contact(ours, { updated_at: after(value) }))
       const key = (contact: Contact) => `${contact.updated_at.epochMilliseconds} ${contact.id}`
-      const walked: Array<Contact> = []
-      for (;;) {
-        const last = walked.at(-1)
-        const position = last === undefined ? null : { at: last.updated_at, id: last.id }
-        const page = yield* store.list(ours, Fixtures.everyone, { after: position, size })
-        assert.isAtMost(page.length, size)
-        if (page.length === 0) break
-        walked.push(...page)
-      }
+      const walked = yield* Fixtures.walk(
+        size,
+        (after: Position | null) => store.list(ours, Fixtures.everyone, { after, size }),
+        ({ id, updated_at }) => ({ at: updated_at, id })
+      )
       assert.deepStrictEqual(walked.map(key), contacts.map(key).toSorted().toReversed())
     }), { arbitrary: { runs } })
 

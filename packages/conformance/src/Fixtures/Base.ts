@@ -1,5 +1,5 @@
 /** Commits, times, and IDs of the tests. */
-import { assert, type Vitest } from "@effect/vitest"
+import type { Vitest } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
 import type * as Crm from "@messaging-crm/core/Crm"
@@ -56,22 +56,5 @@ export const finish = (claimed: ClaimedWork) => settle({ claimed, outcome: "fini
 export const postpone = (claimed: ClaimedWork, due_at: DateTime.Utc) => settle({ claimed, outcome: "postpone", due_at })
 export const release = (claimed: ClaimedWork) => settle({ claimed, outcome: "release" })
 
-/** Returns the secrets of a store that do not begin with a prefix, read in pages of a size: ordered by id, each once. */
-export const sealedOtherwise = Effect.fnUntraced(function*<Id extends string, Row extends { readonly id: Id }>(
-  store: {
-    readonly sealedOtherwise: (prefix: string, after: Id | null, limit: number) => Effect.Effect<ReadonlyArray<Row>>
-  },
-  prefix: string,
-  size: number
-) {
-  const found: Array<Row> = []
-  for (;;) {
-    const page = yield* store.sealedOtherwise(prefix, found.at(-1)?.id ?? null, size)
-    assert.isAtMost(page.length, size)
-    if (page.length === 0) break
-    found.push(...page)
-  }
-  const ids = found.map(({ id }) => id)
-  assert.deepStrictEqual(ids, Array.from(new Set(ids)).toSorted())
-  return found
-})
+/** The sorted outcomes of concurrent commits of which one succeeds and the other `count` conflict. */
+export const oneCommitted = (count: number) => [...Array<string>(count).fill("Conflict"), "committed"]

@@ -1,10 +1,23 @@
 /** Tags and channels. */
 import { type Channel, ChannelRows, type ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId, type OrganizationId, TagId } from "@messaging-crm/core/Ids"
-import { type Tag, TagRows } from "@messaging-crm/core/Tags"
+import { type Tag, TagRows, TagStore } from "@messaging-crm/core/Tags"
 import { foldCase } from "@messaging-crm/core/Text"
 import { Effect } from "effect"
 import { noon, uuid, write } from "./Base.ts"
+
+/** A tag that is not stored yet. */
+export const newTag = (name: string) =>
+  Effect.map(uuid, (id): Tag & { readonly name_key: string } => ({
+    id: TagId.make(id),
+    name,
+    color: "red",
+    name_key: name
+  }))
+
+/** Returns the names of the tags, in the order of the list. */
+export const tagNames = (organization_id: OrganizationId) =>
+  TagStore.use((store) => Effect.map(store.list(organization_id), (tags) => tags.map(({ name }) => name)))
 
 /** Creates a tag. */
 export const tag = Effect.fnUntraced(function*(organization_id: OrganizationId, name: string) {

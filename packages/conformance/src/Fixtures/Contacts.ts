@@ -30,7 +30,7 @@ export const contact = Effect.fnUntraced(function*(organization_id: Organization
   return row
 })
 
-/** One more identity of a contact, with the contact's name and aliases. */
+/** Adds an identity to a contact, with its external ID and aliases as network IDs. */
 export const identity = Effect.fnUntraced(function*(
   organization_id: OrganizationId,
   contact_id: ContactId,

@@ -12,6 +12,7 @@ import {
   type OrganizationId,
   SendId
 } from "@messaging-crm/core/Ids"
+import type { ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { type MediaFile, MediaRows, MediaStore, slice_bytes } from "@messaging-crm/core/Media"
 import type { Message } from "@messaging-crm/core/Messages"
 import type { SendColumns } from "@messaging-crm/core/Sends"
@@ -61,6 +62,13 @@ export const message = Effect.fnUntraced(function*(conversation_id: Conversation
   }
   return row
 })
+
+/** A message from a person as the provider reports it: a text, unless the fields say otherwise. */
+export const messageReceived = (
+  fields:
+    & Omit<ProviderMessageReceived, "event" | "media" | "text" | "type">
+    & Partial<ProviderMessageReceived>
+): ProviderMessageReceived => ({ event: "message_received", type: "text", text: "Hi", media: null, ...fields })
 
 /** A send that is not stored yet. */
 export const send = Effect.fnUntraced(

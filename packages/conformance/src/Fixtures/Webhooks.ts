@@ -8,7 +8,7 @@ import {
   type StoredEvent
 } from "@messaging-crm/core/Events"
 import { EventId, type OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
-import type { WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
+import { type WebhookDelivery, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { healthy, type WebhookColumns, WebhookRows } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect } from "effect"
 import { after, nil, noon, uuid, write } from "./Base.ts"
@@ -76,6 +76,10 @@ export const deliveryOf = (
   next_attempt_at: created_at,
   created_at
 })
+
+/** Returns the deliveries to a webhook. */
+export const deliveriesOf = (organization_id: OrganizationId, { id }: Pick<WebhookColumns, "id">) =>
+  WebhookDeliveryStore.use((store) => store.list(organization_id, id, 99))
 
 /** Raises an event, and returns the delivery to the webhook that a read must return. */
 export const raised = Effect.fnUntraced(function*(

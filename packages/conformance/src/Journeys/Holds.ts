@@ -7,7 +7,7 @@ import { Phone } from "@messaging-crm/core/Phones"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { DateTime, Duration, Effect, Latch } from "effect"
 import { TestClock } from "effect/testing"
-import { type Outcome, ScriptedProvider } from "../Provider.ts"
+import { greetingWith, type Outcome, ScriptedProvider } from "../Provider.ts"
 import { begin, crm, type Storage, work } from "./Scene.ts"
 
 /** A channel, and sends to other numbers on it. */
@@ -18,7 +18,7 @@ const scene = Effect.gen(function*() {
       sends.start(StartConversation.make({
         channel_id: channel.id,
         phone: Phone.make(`+49151123456${digits}`),
-        template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }] }
+        template: greetingWith()
       }))
     ).pipe(as, Effect.orDie)
   const stateOf = (id: SendId) =>

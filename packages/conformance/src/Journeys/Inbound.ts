@@ -3,9 +3,14 @@ import { assert, it } from "@effect/vitest"
 import { Contacts } from "@messaging-crm/core/Contacts"
 import { Conversations } from "@messaging-crm/core/Conversations"
 import type { ChannelId } from "@messaging-crm/core/Ids"
-import { Inbound, type ProviderEvent, type ProviderMessageSent } from "@messaging-crm/core/Inbound"
+import {
+  Inbound,
+  type ProviderEvent,
+  type ProviderMessageReceived,
+  type ProviderMessageSent
+} from "@messaging-crm/core/Inbound"
 import { Media } from "@messaging-crm/core/Media"
-import { type Message, Messages, MessageStore } from "@messaging-crm/core/Messages"
+import { Messages, MessageStore } from "@messaging-crm/core/Messages"
 import type { Position } from "@messaging-crm/core/Page"
 import { Arbitrary, DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -109,25 +114,25 @@ const messages = (it: It) => {
     }))
 }
 
+/** A person writes to a channel. */
+const receivedFrom = Effect.fnUntraced(function*(
+  { id: channel_id }: { readonly id: ChannelId },
+  provider_message_id: string,
+  from: ProviderMessageReceived["from"]
+) {
+  const sent_at = yield* DateTime.now
+  yield* Inbound.use((inbound) =>
+    inbound.receive(Fixtures.messageReceived({ channel_id, provider_message_id, from, sent_at }))
+  )
+})
+
 const people = (it: It) => {
   it.effect("finds a person by each of their IDs on a network", () =>
     Effect.gen(function*() {
       const { as, channel, get, number, provider, start } = yield* begin
       const [own, canonical] = [`US.${yield* Fixtures.uuid}`, `${number}9`]
       const says = (provider_message_id: string, external_id: string, aliases: ReadonlyArray<string>) =>
-        Effect.flatMap(DateTime.now, (sent_at) =>
-          Inbound.use((inbound) =>
-            inbound.receive({
-              event: "message_received",
-              channel_id: channel.id,
-              provider_message_id,
-              from: { external_id, aliases, display_name: "Kim", username: null },
-              type: "text",
-              text: "Hi",
-              media: null,
-              sent_at
-            })
-          ))
+        receivedFrom(channel, provider_message_id, { external_id, aliases, display_name: "Kim", username: null })
       yield* provider.respond(({ reference }) =>
         Effect.succeed({ provider_message_id: `p.${reference}`, recipient_aliases: [canonical] })
       )
@@ -149,29 +154,19 @@ const people = (it: It) => {
       const { as, channel, number, start } = yield* begin
       const own = `US.${yield* Fixtures.uuid}`
       const from = { external_id: own, display_name: null, username: "kim" }
-      const of = { event: "message_received", channel_id: channel.id, type: "text", text: "Hi", media: null } as const
-      const sent_at = yield* DateTime.now
-      const inbound = yield* Inbound
-      yield* inbound.receive({ ...of, provider_message_id: "m1", from, sent_at })
-      yield* inbound.receive({
-        ...of,
-        provider_message_id: "m2",
-        from: { ...from, external_id: number, aliases: [own] },
-        sent_at
-      })
+      yield* receivedFrom(channel, "m1", from)
+      yield* receivedFrom(channel, "m2", { ...from, external_id: number, aliases: [own] })
       const { conversation_id } = yield* start()
       yield* work
       const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
       assert.lengthOf(data, 3)
     }))
 
-  it.effect("treats no ID of digits alone as a number, because a network can count its users", () =>
+  it.effect("stores an ID of digits alone as an ID and not as a phone number: a network may number its users", () =>
     Effect.gen(function*() {
       const { as, channel } = yield* begin
       const from = { external_id: "4915112345678", aliases: ["15551234567"], display_name: null, username: null }
-      const of = { event: "message_received", channel_id: channel.id, type: "text", text: "Hi", media: null } as const
-      const sent_at = yield* DateTime.now
-      yield* Inbound.use((inbound) => inbound.receive({ ...of, provider_message_id: "m1", from, sent_at }))
+      yield* receivedFrom(channel, "m1", from)
       const { data } = yield* Contacts.use((contacts) => contacts.list(firstPage)).pipe(as)
       const [contact] = data
       assert.deepStrictEqual([contact?.primary_phone, contact?.identities[0]?.external_id], [null, from.external_id])
@@ -210,19 +205,11 @@ const changes = (it: It) => {
       const { conversation_id } = yield* start()
       yield* work
       const address = Conversations.use(({ get }) => get(conversation_id)).pipe(as)
-      const says = Effect.fnUntraced(function*(external_id: string, aliases: ReadonlyArray<string>) {
-        const provider_message_id = yield* Fixtures.uuid
-        const from = { external_id, aliases, display_name: null, username: null }
-        const sent_at = yield* DateTime.now
-        const of = {
-          event: "message_received",
-          channel_id: channel.id,
-          type: "text",
-          text: "Hi",
-          media: null
-        } as const
-        yield* inbound.receive({ ...of, provider_message_id, from, sent_at })
-      })
+      const says = (external_id: string, aliases: ReadonlyArray<string>) =>
+        Effect.flatMap(
+          Fixtures.uuid,
+          (id) => receivedFrom(channel, id, { external_id, aliases, display_name: null, username: null })
+        )
       const change = (former: ReadonlyArray<string>, [external_id = "", ...aliases]: ReadonlyArray<string>) =>
         inbound.receive({
           event: "identity_changed",
@@ -322,17 +309,13 @@ const businessMessages = (it: It) => {
       if (conversation === undefined) return assert.fail("There is no conversation.")
       const counts = Effect.gen(function*() {
         const count = { sent: 0, delivered: 0, read: 0, failed: 0, received: 0 }
-        let after: Position | null = null
-        for (;;) {
-          const page: ReadonlyArray<Message> = yield* store.list(scene.organization_id, conversation.id, {
-            after,
-            size: 100
-          })
-          for (const { status } of page) count[status] += 1
-          const last = page.at(-1)
-          if (last === undefined) return count
-          after = { at: last.created_at, id: last.id }
-        }
+        const all = yield* Fixtures.walk(
+          100,
+          (after: Position | null) => store.list(scene.organization_id, conversation.id, { after, size: 100 }),
+          ({ created_at, id }) => ({ at: created_at, id })
+        )
+        for (const { status } of all) count[status] += 1
+        return count
       })
       yield* report("delivered", 219)
       assert.deepInclude(yield* counts, { sent: 10, delivered: 220, read: 0 })

@@ -18,6 +18,7 @@ import { SendMessage, Sends, SendStore } from "@messaging-crm/core/Sends"
 import { DateTime, Effect, Option, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
+import { greetingWith } from "../Provider.ts"
 import { begin, crm, type Storage, work } from "./Scene.ts"
 
 /** Texts about the person, each in a different place. */
@@ -164,7 +165,7 @@ export const suite = (storage: Storage) => {
         assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(text))
         assert.isTrue(Option.isNone(yield* IdempotencyStore.use((store) => store.find(organization_id, key))))
         const file = before.conversations[0]?.messages[1]?.media?.id
-        if (!file) return assert.fail("The file was stored.")
+        if (!file) return assert.fail("The message has no stored file.")
         assert.isTrue(Option.isNone(yield* MediaStore.use((store) => store.find(organization_id, file))))
         assert.notInclude(yield* Fixtures.storedCallbacks, callback)
 
@@ -247,9 +248,7 @@ export const suite = (storage: Storage) => {
         const { as, contact_id, conversation_id, get, start } = yield* person
         yield* as(PersonalData.use((data) => data.erase(contact_id)))
         const text = SendMessage.make({ type: "text", text: "Hello" })
-        const parameters = [{ type: "text", text: "Kim" }] as const
-        const components = [{ type: "body", parameters }] as const
-        const template = SendMessage.make({ type: "template", template: { id: "greeting", components } })
+        const template = SendMessage.make({ type: "template", template: greetingWith() })
         for (const message of [text, template]) {
           const rejected = yield* tagOf(as(Sends.use((sends) => sends.send(conversation_id, message))))
           assert.strictEqual(rejected, "RecipientErased")

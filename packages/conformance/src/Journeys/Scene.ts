@@ -38,12 +38,12 @@ type Person = { readonly channel_id: ChannelId; readonly phone: Phone }
 /** Returns functions that send to a person as the actor, and read the results. */
 const sendsTo = ({ channel_id, phone }: Person, actor: Actor) => {
   const as = Effect.provideService(CurrentActor, actor)
-  const start = (text = "Kim") =>
+  const start = (text?: string) =>
     Sends.use((sends) =>
       sends.start(StartConversation.make({
         channel_id,
         phone,
-        template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text }] }] }
+        template: Provider.greetingWith(text)
       }))
     ).pipe(as, Effect.orDie)
   const get = (id: SendId) => Sends.use((sends) => sends.get(id)).pipe(as, Effect.orDie)
@@ -72,14 +72,13 @@ const reportsOf = ({ channel_id, phone }: Person) => {
     said: Pick<ProviderMessageReceived, "details" | "media" | "text" | "type">
   ) =>
     Effect.flatMap(DateTime.now, (sent_at) =>
-      receive({
-        event: "message_received",
+      receive(Fixtures.messageReceived({
         channel_id,
         provider_message_id,
         from: { external_id: phone, display_name: "Kim", username: null },
         ...said,
         sent_at
-      }))
+      })))
   const written = (provider_message_id: string, text: string) =>
     received(provider_message_id, { type: "text", text, media: null })
   return { received, reported, written }

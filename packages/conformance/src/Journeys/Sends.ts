@@ -35,6 +35,24 @@ const provenByCallback = Effect.fnUntraced(function*({ get, id, reported }: Effe
   assert.strictEqual((yield* get(id)).status, "sent")
 })
 
+/** A send whose response was lost, 15 minutes later, without a callback. */
+const expired = Effect.gen(function*() {
+  const scene = yield* begin
+  yield* scene.provider.respond(() => Effect.fail(new ProviderOutcomeUnknown()))
+  const { conversation_id, id } = yield* scene.start()
+  yield* work
+  yield* TestClock.adjust("899 seconds")
+  yield* work
+  assert.strictEqual((yield* scene.get(id)).status, "unknown")
+  yield* TestClock.adjust("1 seconds")
+  yield* work
+  const messages = Effect.map(
+    Messages.use((all) => all.list(conversation_id, null)).pipe(scene.as),
+    ({ data }) => data
+  )
+  return { ...scene, id, messages, send: yield* scene.get(id) }
+})
+
 const busy = new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
 
 const retries = (it: It) => {
@@ -109,28 +127,25 @@ const lostResponses = (it: It) => {
       assert.strictEqual((yield* get(id)).status, "sent")
     }))
 
-  it.effect("whose response was lost fails after 15 minutes without a callback", () =>
+  it.effect("whose response was lost fails after 15 minutes without a callback, and not before", () =>
     Effect.gen(function*() {
-      const { as, get, organization_id, provider, reported, start } = yield* begin
-      const messages = ({ conversation_id }: Send) =>
-        Effect.map(Messages.use((all) => all.list(conversation_id, null)).pipe(as), ({ data }) => data)
-      yield* provider.respond(() => Effect.fail(new ProviderOutcomeUnknown()))
-      const { id } = yield* start()
-      yield* work
-      yield* TestClock.adjust("899 seconds")
-      yield* work
-      assert.strictEqual((yield* get(id)).status, "unknown")
-      yield* TestClock.adjust("1 seconds")
-      yield* work
-      const send = yield* get(id)
+      const { get, id, messages, send } = yield* expired
       assert.strictEqual(send.status, "failed")
       assert.strictEqual(send.failure_reason, "outcome_unknown")
-      assert.lengthOf(yield* messages(send), 0)
-      // A report proves that it was sent, however late it comes and however often.
+      assert.lengthOf(yield* messages, 0)
+      yield* TestClock.adjust("1 hour")
+      yield* work
+      assert.deepStrictEqual(yield* get(id), send)
+      assert.strictEqual(yield* attemptsOf(id), 1)
+    }))
+
+  it.effect("that failed because its response was lost is sent once a report proves it, however late and often", () =>
+    Effect.gen(function*() {
+      const { get, id, messages, organization_id, reported, send } = yield* expired
       for (const status of ["delivered", "read", "delivered"] as const) {
         yield* reported(id, { status, at: yield* DateTime.now })
       }
-      const [late, ...more] = yield* messages(send)
+      const [late, ...more] = yield* messages
       assert.deepStrictEqual([late?.text, late?.status, late?.provider_message_id], ["Hello Kim", "read", `p.${id}`])
       assert.lengthOf(more, 0)
       const proven: Send = { ...send, status: "sent", failure_reason: null, message_id: late?.id ?? null }
@@ -200,13 +215,13 @@ const interruptions = (it: It) => {
   it.effect("is completed by a callback that arrives before the response", () =>
     Effect.gen(function*() {
       const { get, messageOf, provider, reported, start } = yield* begin
+      const context = yield* Effect.context<Inbound>()
       yield* provider.respond(({ reference }) =>
         Effect.gen(function*() {
           yield* reported(reference, { status: "read", at: yield* DateTime.now })
           return { provider_message_id: `p.${reference}` }
         }).pipe(Effect.provideContext(context))
       )
-      const context = yield* Effect.context<Inbound>()
       const { id } = yield* start()
       yield* work
       assert.strictEqual((yield* get(id)).status, "sent")
@@ -223,6 +238,7 @@ const interruptions = (it: It) => {
     (error) =>
       Effect.gen(function*() {
         const { get, provider, reported, start } = yield* begin
+        const context = yield* Effect.context<Inbound>()
         yield* provider.respond(({ content, reference }) =>
           content.text === "Hello b"
             ? Effect.succeed({ provider_message_id: `p.${reference}` })
@@ -231,7 +247,6 @@ const interruptions = (it: It) => {
               return yield* error
             }).pipe(Effect.provideContext(context))
         )
-        const context = yield* Effect.context<Inbound>()
         const [head, next] = [yield* start("a"), yield* start("b")]
         yield* work
         assert.strictEqual((yield* get(head.id)).status, "sent")

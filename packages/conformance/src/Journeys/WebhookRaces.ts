@@ -12,7 +12,7 @@ import { ok, type Outcome, ScriptedEndpoints } from "../Endpoints.ts"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./Scene.ts"
 
-/** Raises `count` events, as closing conversations does. */
+/** Returns the changes that raise `count` events, as closing conversations does. */
 const raised = Effect.fnUntraced(function*(count: number) {
   const { next: uuid } = yield* Ids
   const now = yield* DateTime.now

@@ -1,4 +1,4 @@
-/** A scene with a webhook, the responses of its endpoint, and the requests to it. */
+/** How journeys of webhooks begin: functions that create webhooks, set the responses of their endpoints, and read the requests. */
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import type * as Events from "@messaging-crm/core/Events"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
@@ -22,7 +22,7 @@ export const responded = (status: number, retry_after: string | null = null): Ou
 
 export const refused: Outcome = Effect.fail(new WebhookRequestFailed({ failure_code: "connection_refused" }))
 
-/** A scene with a webhook, and the requests to its endpoint. */
+/** A scene without a webhook, and functions that create webhooks and raise events. */
 export const begin = Effect.gen(function*() {
   const scene = yield* Scene.begin
   const endpoints = yield* ScriptedEndpoints

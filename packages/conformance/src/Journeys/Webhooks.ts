@@ -30,7 +30,9 @@ const signatures = (it: Scene.It) => {
       yield* work
       const [delivery] = yield* deliveries
       const [first, second] = yield* posted
-      if (delivery === undefined || first === undefined || second === undefined) return assert.fail("Nothing came.")
+      if (delivery === undefined || first === undefined || second === undefined) {
+        return assert.fail("The delivery or one of its two requests is missing.")
+      }
       const { event_id: id } = delivery
       const timestamp = DateTime.formatIso(created_at)
       const expected = { id, type: "conversation.closed", timestamp, data: { conversation_id } }
@@ -82,7 +84,7 @@ const signatures = (it: Scene.It) => {
       const { as, close, subscribe } = yield* begin
       const { id, posted, secret } = yield* subscribe("conversation.closed")
       const rotate = as(Webhooks.use((webhooks) => webhooks.rotateSecret(id)))
-      /** Raises an event, and returns how many secrets signed it, which must be the newest of those given. */
+      /** Raises an event, and asserts that exactly these secrets signed it, in this order. */
       const signed = Effect.fnUntraced(function*(...secrets: ReadonlyArray<Redacted.Redacted>) {
         yield* close()
         yield* work

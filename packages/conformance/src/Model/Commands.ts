@@ -224,7 +224,7 @@ const command = (kind: keyof Commands) =>
   // The fields are those of the kind, which the type of the union does not express.
   all({ do: Constant(kind), by: literal(0, 0, 1), ...commands[kind] }) as Arbitrary.Arbitrary<Command>
 
-/** Frequent commands. They are at the end of the list: numbers at either end of a range are generated more often. */
+/** Frequent commands. They are at both ends of the list, because numbers at the ends of a range are generated more often. */
 const first = ["work", "start", "createContact", "receive", "work"] as const
 const last = [
   "createWebhook",

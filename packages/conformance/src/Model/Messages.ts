@@ -1,4 +1,4 @@
-/** The model of messages, their edits, deletions and reactions (contract §11). */
+/** The model of messages, their edits and deletions (contract §11). */
 import type { Channel } from "@messaging-crm/core/Channels"
 import { DateTime } from "effect"
 import { conversationWith, open } from "./Conversations.ts"
@@ -44,13 +44,13 @@ const byProvider = (organization: Organization, channel: Channel, provider_messa
     message.conversation.channel === channel && message.provider_message_id === provider_message_id
   )
 
-/** Every inbound message with its conversation. */
+/** The channel and the provider ID of every message that has a provider ID. */
 export const received = (organization: Organization) =>
   organization.messages.flatMap(({ conversation: { channel }, provider_message_id }) =>
     typeof provider_message_id === "string" ? [{ channel, provider_message_id }] : []
   )
 
-/** The edits, deletions and reactions of a message, which may come before the message. */
+/** The edits and deletions of a message, which may come before the message. */
 const revisionsOf = (organization: Organization, channel: Channel, provider_message_id: string) => {
   const key = `${channel.id} ${provider_message_id}`
   const revisions = organization.revisions.get(key) ?? []

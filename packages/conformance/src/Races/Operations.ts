@@ -15,6 +15,7 @@ import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, Option, Result, Schema } from "effect"
+import { greetingWith } from "../Provider.ts"
 import { newPhone, phone, type Requirements, type Scene } from "./Scene.ts"
 
 export const contactResult = ({ city, company, notes, owner_user_id, tags }: Contact) => ({
@@ -41,10 +42,7 @@ const started = (to: string) => ({ channel }: Scene) =>
       all.start(StartConversation.make({
         channel_id: channel.id,
         phone: Phone.make(to),
-        template: {
-          id: "greeting",
-          components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }]
-        }
+        template: greetingWith()
       }))
     ),
     sendResult
@@ -72,7 +70,10 @@ const tokenOf = (account: string): Operation => ({ channel }) =>
     )
   )
 
-/** Reports a message of the business in the network's own app. A network may report a send so, before it responds to it. */
+/**
+ * Reports a message that the business sent in the network's own app. A network may report a send of this service in the same
+ * way, before it responds to the send.
+ */
 const fromApp = ({ channel, now, receive }: Scene, provider_message_id: string, text: string) =>
   receive({
     event: "message_sent",
@@ -179,7 +180,7 @@ export const operations: Readonly<Record<string, Operation>> = {
       now: { external_id: phone, aliases: ["DE.2"], display_name: "Kim", username: null }
     }),
   "hear of a message in the business's app": (scene) => fromApp(scene, "p.app", "from the app"),
-  "hear of the send as of one in the app": (scene) => fromApp(scene, `p.${scene.queued.id}`, "two"),
+  "hear of the send as a message in the app": (scene) => fromApp(scene, `p.${scene.queued.id}`, "two"),
   "hear that everything was read": ({ channel, now, receive }) =>
     receive({
       event: "messages_reported",

@@ -19,6 +19,7 @@ import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { type ClaimedWork, WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer } from "effect"
+import * as Fixtures from "../Fixtures.ts"
 import * as Provider from "../Provider.ts"
 
 /** The services that an operation of a race may need. */
@@ -36,9 +37,9 @@ export const layer = <E, R>(storage: Layer.Layer<Crm.StoragePorts, E, R>) =>
 export const phone = "+4915112345678"
 export const newPhone = "+4915112345679"
 
-/** Returns a value that the scene must have. */
-const required = <A>(value: A | undefined, rule: string): Effect.Effect<A> =>
-  value === undefined ? Effect.die(new Error(rule)) : Effect.succeed(value)
+/** Returns a value that the scene must have, or dies with the failure. */
+const required = <A>(value: A | undefined, failure: string): Effect.Effect<A> =>
+  value === undefined ? Effect.die(new Error(failure)) : Effect.succeed(value)
 
 /** Creates what an organization sets up before its first message. */
 const setUp = Effect.gen(function*() {
@@ -70,16 +71,13 @@ const setUp = Effect.gen(function*() {
 const reportsOn = (channel_id: ChannelId, now: DateTime.Utc) => {
   const receive = (event: ProviderEvent) => Inbound.use((inbound) => Effect.orDie(inbound.receive(event)))
   const received = (provider_message_id: string, from: string, text: string) =>
-    receive({
-      event: "message_received",
+    receive(Fixtures.messageReceived({
       channel_id,
       provider_message_id,
       from: { external_id: from, display_name: "Kim", username: null },
-      type: "text",
       text,
-      media: null,
       sent_at: now
-    })
+    }))
   const reported = (provider_message_id: string, status: "delivered" | "read" | "sent", reference: SendId | null) =>
     receive({ event: "message_status_reported", channel_id, provider_message_id, reference, status, at: now })
   return { receive, received, reported }
@@ -125,7 +123,10 @@ const prepareSends = Effect.fnUntraced(function*({ reported, text }: Sending) {
   const claimedFirst = yield* claims()
   yield* attempt(claimedFirst, lost)
   const waiting = yield* claims(1, ["send_outcome"])
-  const inDoubt = yield* required(waiting.find(({ ref }) => ref === lost.id), "A lost send waits for a callback.")
+  const inDoubt = yield* required(
+    waiting.find(({ ref }) => ref === lost.id),
+    "The lost send has no work that waits for a callback."
+  )
   const first = yield* text("one")
   yield* reported("p.1", "sent", first.id)
   const queued = yield* text("two")
@@ -139,7 +140,7 @@ const prepareDeliveries = Effect.fnUntraced(function*(webhook_id: WebhookId, cla
   const deliveryOf = (type: EventType) =>
     required(
       claimed.find(({ ref }) => deliveries.some(({ id, event_type }) => id === ref && event_type === type)),
-      "Events have deliveries."
+      `No delivery of a ${type} event was claimed.`
     )
   const done = yield* deliveryOf("message.received")
   const open = yield* deliveryOf("message.sent")
@@ -159,14 +160,14 @@ export const scene = Effect.gen(function*() {
     const { receive, received, reported } = reportsOn(channel.id, now)
     yield* received("m.1", phone, "hi")
     const { data } = yield* Conversations.use((all) => all.list({ cursor: null, page_size: 10 }))
-    const conversation = yield* required(data[0], "A message opens a conversation.")
+    const conversation = yield* required(data[0], "The received message opened no conversation.")
     const text = textsTo(conversation.id)
     const { claimed, first, inDoubt, lost, queued } = yield* prepareSends({ reported, text })
     const { done, open } = yield* prepareDeliveries(webhook.id, claimed)
     yield* attempt(claimed, first)
     const sending = yield* required(
       (yield* claims()).concat(claimed).find(({ ref }) => ref === queued.id),
-      "A send is queued."
+      "The work of the queued send was not claimed."
     )
     return {
       organization_id: organization.id,

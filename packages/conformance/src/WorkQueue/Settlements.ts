@@ -14,7 +14,7 @@ export const settlements = (it: It) => {
       const [stale] = yield* claim()
       yield* queue.sweep(after(60_000))
       const [held] = yield* claim({ at: after(60_000) })
-      if (stale === undefined || held === undefined) return assert.fail("The item was not given out twice.")
+      if (stale === undefined || held === undefined) return assert.fail("The item was not claimed twice.")
       assert.strictEqual(held.attempt, 2)
       for (
         const settlement of [
@@ -72,14 +72,14 @@ export const settlements = (it: It) => {
       yield* enqueue(ours, work, Fixtures.noon)
       for (const count of [1, 2, 3]) {
         const [claimed, ...more] = yield* claim({ at: after(count * 10) })
-        if (claimed === undefined) return assert.fail("The item was not given out.")
+        if (claimed === undefined) return assert.fail("The item was not claimed.")
         assert.lengthOf(more, 0)
         assert.deepStrictEqual([claimed.attempt, claimed.defects], [count, count - 1])
         assert.isTrue(yield* Fixtures.settle({ claimed, outcome: "defect", due_at: after(count * 10 + 10) }))
         assert.deepStrictEqual(yield* claim({ at: after(count * 10 + 9) }), [])
       }
       const [claimed] = yield* claim({ at: after(40) })
-      if (claimed === undefined) return assert.fail("The item was not given out.")
+      if (claimed === undefined) return assert.fail("The item was not claimed.")
       assert.isTrue(yield* Fixtures.postpone(claimed, after(50)))
       assert.deepStrictEqual((yield* claim({ at: after(50) })).map(({ defects }) => defects), [3])
     }))

@@ -1,4 +1,4 @@
-/** Tests of the guarantees of a request with an idempotency key. */
+/** A request with an idempotency key: it takes effect once, and every retry gets the same response. */
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Commit, Conflict, Unconfirmed } from "@messaging-crm/core/Commit"
@@ -21,7 +21,7 @@ import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Result } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
-import * as Scene from "../Journeys/Scene.ts"
+import * as Scene from "./Scene.ts"
 
 const key = IdempotencyKey.make("a-key-of-ours")
 
@@ -344,11 +344,8 @@ const responses = (it: Scene.It) => {
     }))
 }
 
-/** Registers the tests of the guarantees of a request with an idempotency key, with any storage. */
-export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
-  const crm = Scene.crm(storage)
-
-  it.layer(crm, { timeout: "5 minutes" })("a request with an idempotency key", (it) => {
+export const suite = (storage: Scene.Storage) => {
+  it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a request with an idempotency key", (it) => {
     records(it)
     conflicts(it)
     rejections(it)
