@@ -36,7 +36,7 @@ const files_max = 8
 const [with_files_max, with_files_wait_max] = [8, Duration.seconds(1)]
 
 /** The maximum number of people whose events are processed concurrently. */
-const lanes_max = 8
+const people_at_once_max = 8
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
 
@@ -56,7 +56,7 @@ const makeProcessEvents = Effect.gen(function*() {
   const inbound = yield* Inbound
   const profiles = yield* Profiles
   const downloads = Slots.make<string>(files_max)
-  const lanes = yield* RcMap.make({ lookup: (_lane: string) => Semaphore.make(1) })
+  const turns = yield* RcMap.make({ lookup: (_person: string) => Semaphore.make(1) })
 
   /** Starts a lookup of the sender's names. The message does not wait for it. */
   const lookUpNames = (account: CloudAccount, event: ProviderEvent) => {
@@ -88,11 +88,12 @@ const makeProcessEvents = Effect.gen(function*() {
       ? downloads.withSlot(event.channel_id, Duration.infinity, storeWithFile(event, callback))
       : inbound.receive(event, callback.id)
 
-  /** Processes events in lanes. A lane starts after the lanes with the same name in earlier callbacks have ended. */
+  /** Processes the events of each person in their order, after those of the same person in earlier callbacks. */
   const processEvents = (account: CloudAccount, events: ReadonlyArray<ProviderEvent>, callback: ReceivedCallback) =>
     inOrderByPerson(events, {
-      concurrency: lanes_max,
-      within: (name, lane) => Effect.scoped(Effect.flatMap(RcMap.get(lanes, name), (turn) => turn.withPermit(lane)))
+      concurrency: people_at_once_max,
+      within: (person, process) =>
+        Effect.scoped(Effect.flatMap(RcMap.get(turns, person), (turn) => turn.withPermit(process)))
     }, (event) =>
       Effect.andThen(store(event, callback), lookUpNames(account, event)).pipe(
         Effect.catchTag("ChannelUnknown", () => countUnconnected),

@@ -190,6 +190,13 @@ describe("a phone message", () => {
     assert.isNull(phone(text).details)
   })
 
+  it("of a type with a long name has no half of a character, which no database would store", () => {
+    const type = `${"x".repeat(99)}😀 and more`
+    for (const given of [{ type }, { type: "unsupported", unsupported: { type } }]) {
+      assert.strictEqual(phone(given).details?.provider_type, `${"x".repeat(99)}😀`)
+    }
+  })
+
   it("of a type that is not known has the network's name for it, and its contents", () => {
     assert.deepStrictEqual(phone({ type: "poll", poll: { question: "Lunch?" } }), {
       type: "unsupported",

@@ -18,6 +18,13 @@ describe("a message of a page or a photo account", () => {
     })
   })
 
+  it("has a type without half a character, which no database would store", () => {
+    const type = `${"x".repeat(99)}😀 and more`
+    const details = social(attached({ type, payload: {} }))?.details
+    const cut = `${"x".repeat(99)}😀`
+    assert.deepStrictEqual([details?.provider_type, details?.shares?.[0]?.type], [cut, cut])
+  })
+
   it("with a place has its coordinates", () => {
     const payload = { coordinates: { lat: 53.0793, long: 8.8017 } }
     const url = "https://maps.network.example/?v=1"

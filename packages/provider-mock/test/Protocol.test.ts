@@ -1,7 +1,7 @@
 /** The signature of the mock network's callbacks, and the events of one callback. */
 import { assert, describe, it } from "@effect/vitest"
 import { ChannelId } from "@messaging-crm/core/Ids"
-import type { ProviderEvent } from "@messaging-crm/core/Inbound"
+import type { ProviderEvent, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { picture } from "@messaging-crm/provider-mock"
 import { batches } from "@messaging-crm/provider-mock/http/CallbackSender"
@@ -32,7 +32,7 @@ describe("the signature of a callback", () => {
 })
 
 describe("the events of one callback", () => {
-  const received = (id: string, hasFile: boolean): ProviderEvent => ({
+  const received = (id: string, hasFile: boolean): ProviderMessageReceived => ({
     event: "message_received",
     channel_id: ChannelId.make("01990000-0000-7000-8000-000000000001"),
     provider_message_id: id,
@@ -50,5 +50,8 @@ describe("the events of one callback", () => {
     assert.deepStrictEqual(batches([a, b, c, d]), [[a, c], [b], [d]])
     assert.deepStrictEqual(batches([b]), [[b]])
     assert.deepStrictEqual(batches([]), [])
+    const { from, ...message } = received("e", true)
+    const sentByApp: ProviderEvent = { ...message, event: "message_sent", to: from }
+    assert.deepStrictEqual(batches([a, sentByApp, b]), [[a], [sentByApp], [b]])
   })
 })

@@ -84,9 +84,9 @@ export const makeInboundLoads = Effect.gen(function*() {
           (found) => {
             const last = found.at(-1)
             const coverages = new Set(found.map((message) => coverageOf(message, report)))
-            const isEnd = !coverages.has("moves") && coverages.has("has")
+            const isEnd = !coverages.has("advances") && coverages.has("reached")
             return [
-              found.filter((message) => coverageOf(message, report) === "moves"),
+              found.filter((message) => coverageOf(message, report) === "advances"),
               last === undefined || isEnd || found.length < limits.page_size_max || page === covered_pages_max
                 ? Option.none()
                 : Option.some({ after: positionOf(last), page: page + 1 })

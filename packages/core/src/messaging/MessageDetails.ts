@@ -6,6 +6,7 @@
  */
 import { Schema } from "effect"
 import { limits } from "../kernel/Limits.ts"
+import { firstCharacters } from "../kernel/Text.ts"
 
 const NullableText = Schema.NullOr(Schema.String)
 const NullableNumber = Schema.NullOr(Schema.Finite)
@@ -190,8 +191,7 @@ export const bounded = (given: MessageDetails | null): MessageDetails | null => 
 }
 
 const cut = (text: string | null): string | null =>
-  text === null ? null : Array.from(text.slice(0, 2 * limits.failure_text_chars_max))
-    .slice(0, limits.failure_text_chars_max).join("")
+  text === null ? null : firstCharacters(text, limits.failure_text_chars_max)
 
 /** Returns a failure whose texts are within their limit. */
 export const boundedFailure = ({ code, description, title }: Failure): Failure => ({

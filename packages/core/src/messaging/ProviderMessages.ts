@@ -133,7 +133,7 @@ export const storeMessage = (
 }
 
 /** The effect of a report about all messages before a time on one message. */
-type Coverage = "moves" | "has" | "none"
+type Coverage = "advances" | "reached" | "unaffected"
 
 /**
  * Returns whether a report about all messages before a time advances the status of a message, or the message already has
@@ -143,9 +143,9 @@ export const coverageOf = (
   { delivered_at, direction, failed_at, provider_message_id, read_at, sent_at }: Message,
   { status, until }: Pick<MessagesReported, "status" | "until">
 ): Coverage => {
-  if (direction === "inbound" || provider_message_id === null) return "none"
-  if (read_at !== null || (status === "delivered" && delivered_at !== null)) return "has"
-  return failed_at === null && isUntil(sent_at, until) ? "moves" : "none"
+  if (direction === "inbound" || provider_message_id === null) return "unaffected"
+  if (read_at !== null || (status === "delivered" && delivered_at !== null)) return "reached"
+  return failed_at === null && isUntil(sent_at, until) ? "advances" : "unaffected"
 }
 
 const isUntil = (sent_at: Timestamp | null, until: Timestamp): boolean =>

@@ -61,6 +61,9 @@ export interface Network {
   readonly split: (entry: Entry) => ReadonlyArray<Part>
 }
 
+/** Returns the name of a type as messages keep it. */
+export const providerType = (type: string): string => firstCharacters(type, 100)
+
 /** The longest kind that is kept of what a network names. */
 const kind_chars_max = 64
 

@@ -4,7 +4,7 @@ import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Option } from "effect"
 import { isObject, type Items, type JsonObject, jsonObjectOf } from "../GraphJson.ts"
 import { coreId } from "../People.ts"
-import { lines, type MessageContent, textContent, withDetails } from "./Notice.ts"
+import { lines, type MessageContent, providerType, textContent, withDetails } from "./Notice.ts"
 import {
   type Address,
   addressesOf,
@@ -221,7 +221,7 @@ const described = (message: unknown) => (given: Content): MessageContent => {
   return withDetails(content, {
     ...surroundings(given),
     ...(content.type === "unsupported" && provider_type !== undefined
-      ? { provider_type: provider_type.slice(0, 100) }
+      ? { provider_type: providerType(provider_type) }
       : {}),
     ...(Object.keys(provider_data).length === 0 ? {} : { provider_data })
   })

@@ -1,6 +1,7 @@
 /** Reads the callbacks of pages and photo accounts: messages, edits, deletions and receipts. */
 import type { ChannelType } from "@messaging-crm/core/Channels"
 import { SendId } from "@messaging-crm/core/Ids"
+import { firstCharacters } from "@messaging-crm/core/Text"
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountKey } from "../CloudAccounts.ts"
 import { idOf, isObject, Items, lenient, NetworkId, objectOf, StorableText } from "../GraphJson.ts"
@@ -91,7 +92,7 @@ const receivedAs = (context: Context, id: string, content: MessageContent): Noti
 
 /** Makes a message id for an item that has none. A repeated callback gives the same id. */
 const derivedId = (kind: string, { at, item: { sender } }: Context, about = "") =>
-  [kind, sender?.id, at.epochMilliseconds, about].join(".").slice(0, 500)
+  firstCharacters([kind, sender?.id, at.epochMilliseconds, about].join("."), 500)
 
 const statusNotice = (
   { account, at }: Context,
@@ -115,7 +116,7 @@ const messageNotices = (context: Context, given: typeof Message.Type): Notices =
   if (isOwn && metadata !== undefined) return statusNotice(context, mid, "sent", metadata)
   return joined(
     contentsOfMessage(given).map((each, index) =>
-      messageAs(context, index === 0 ? mid : `${mid.slice(0, 490)}.${index}`, each)
+      messageAs(context, index === 0 ? mid : `${firstCharacters(mid, 490)}.${index}`, each)
     )
   )
 }

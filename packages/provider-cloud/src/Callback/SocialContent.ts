@@ -3,7 +3,7 @@ import type { MediaKind } from "@messaging-crm/core/Media"
 import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Option, Schema } from "effect"
 import { isObject, Items, jsonObjectOf, lenient, NetworkId, StorableText } from "../GraphJson.ts"
-import { lines, type MessageContent, textContent, withDetails } from "./Notice.ts"
+import { lines, type MessageContent, providerType, textContent, withDetails } from "./Notice.ts"
 
 const Referral = Schema.Struct({
   source: lenient(StorableText),
@@ -149,7 +149,7 @@ const sharesOf = ({ payload = {}, title, type = "", url }: Attachment): Readonly
   }
   const id = payload.id ?? payload.reel_video_id ?? payload.ig_post_media_id ?? payload.story_media_id ?? null
   return [{
-    type: type.slice(0, 100),
+    type: providerType(type),
     id,
     title: title ?? payload.title ?? null,
     url: payload.url ?? url ?? payload.story_media_url ?? null
@@ -164,7 +164,7 @@ const shared = (attachment: Attachment): MessageContent => {
   if (type === "story_mention") {
     return textContent("unsupported", text, { story: { action: "mention", id, url }, provider_type: type })
   }
-  return textContent("unsupported", text, type === undefined ? null : { shares, provider_type: type.slice(0, 100) })
+  return textContent("unsupported", text, type === undefined ? null : { shares, provider_type: providerType(type) })
 }
 
 const attached = (attachment: Attachment): MessageContent => {

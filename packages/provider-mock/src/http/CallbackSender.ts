@@ -25,7 +25,7 @@ const post = (url: string, body: string, signature: string) =>
 /** The maximum number of events in one callback. */
 const batch_max = 10
 
-const hasFile = (event: ProviderEvent): boolean => event.event === "message_received" && event.media !== null
+const hasFile = (event: ProviderEvent): boolean => "media" in event && event.media !== null
 
 /** Puts each event with a file into a separate callback, which bounds the size of a body. */
 export const batches = (events: ReadonlyArray<ProviderEvent>): ReadonlyArray<ReadonlyArray<ProviderEvent>> => {

@@ -21,8 +21,8 @@ const bytes_max = 2 * body_bytes_max
 /** The minimum share of a body in `bytes_max`, so that at most 64 small ones are processed at once. */
 const bytes_min = Math.floor(bytes_max / 64)
 
-/** The maximum number of lanes of a callback that are processed concurrently. */
-const lanes_max = 32
+/** The maximum number of people whose events of one callback are processed concurrently. */
+const people_at_once_max = 32
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
@@ -44,7 +44,7 @@ const processBody = Effect.fnUntraced(function*(request: HttpServerRequest.HttpS
   const { events } = yield* decode(body.value)
   const outcomes = yield* inOrderByPerson(
     events,
-    { concurrency: lanes_max },
+    { concurrency: people_at_once_max },
     (event) => Effect.exit(inbound.receive(event))
   )
   // Repeating an event for an unknown channel would not help, so it counts as received.
