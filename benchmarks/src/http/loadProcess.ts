@@ -44,7 +44,7 @@ interface Received {
 
 /**
  * Sends one request after the other over one connection, until the deadline or until the server closes it. Returns whether
- * the connection broke, or was refused.
+ * the connection broke, or was not accepted.
  */
 const useConnection = ({ port, requests }: Job, deadline: number, received: Received) =>
   new Promise<boolean>((resolve) => {

@@ -123,12 +123,14 @@ describe("create", () => {
             Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
           )
       )
+    const url = await field("url")
     const cases = [
       [await field("number"), "12.5", "twelve"],
       [await field("date"), "2024-02-29", "2023-02-29"],
       [await field("boolean"), "true", "yes"],
       [await field("select", ["basic", "pro"]), "pro", "plus"],
-      [await field("url"), "https://example.org", "example"]
+      [url, "https://example.org", "example"],
+      [url, "https://example.org/a%20b", "https://example.org "]
     ] as const
     for (const [{ id }, good, bad] of cases) {
       const create = (value: string | null) =>

@@ -394,3 +394,46 @@ it("reports only the first of several problems", async () => {
   assert.strictEqual(answer.status, 400)
   assert.strictEqual(answer.body.error.param, "tag_ids.0")
 })
+
+it("no store gets a custom value under a key that it could not keep, and no response repeats one", async () => {
+  const { key } = await service.organization()
+  for (const name of ["\u0000", "\ud800"]) {
+    const custom_values = { [name]: "x" }
+    for (
+      const [path, json] of [
+        ["/contacts", { first_name: "A", custom_values }],
+        ["/contacts", { first_name: "A", [name]: "x" }],
+        ["/contacts/upsert", { match: "primary_email", contacts: [{ primary_email: "a@b.example", custom_values }] }]
+      ] as const
+    ) {
+      const { body, status, text } = await service.request("POST", `/v1${path}`, { key, json, ...idempotency() })
+      assert.strictEqual(status, 400, text)
+      const { message, param } = body.error
+      assert.isTrue(message.isWellFormed() && param?.isWellFormed(), text)
+    }
+  }
+})
+
+it("a query must be percent-encoded UTF-8", async () => {
+  const { key } = await service.organization()
+  for (const value of ["M%FCller", "%zz", "%", "%ED%A0%80", "a%"]) {
+    const searches = [[`query=${value}`, "query"], [`page_size=5&external_id=${value}`, "external_id"]] as const
+    for (const [search, param] of searches) {
+      const { body, status } = await service.request("GET", `/v1/contacts?${search}`, { key })
+      assert.strictEqual(status, 400, search)
+      assert.deepInclude(body.error, { code: "invalid_input", param })
+    }
+  }
+  const { status } = await service.request("GET", "/v1/contacts?query=M%C3%BCller+%2B1&%63hannel=photo_social", {
+    key
+  })
+  assert.strictEqual(status, 200)
+})
+
+it("a page size has no leading zero", async () => {
+  const { key } = await service.organization()
+  for (const size of ["05", "001", "0", "00", "101", "1e1", "+5"]) {
+    const { body, status } = await service.request("GET", `/v1/contacts?page_size=${size}`, { key })
+    assert.deepStrictEqual([status, body.error?.param], [400, "page_size"], size)
+  }
+})

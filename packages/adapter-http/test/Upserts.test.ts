@@ -109,5 +109,5 @@ it("is available at its path only, and requires a key and the scope", async () =
   assert.strictEqual(keyless.body.error.code, "missing_idempotency_key")
   const reader = await service.keyWith({ organization_id: organization.id, member_id: owner.id }, ["contacts:read"])
   assert.strictEqual((await upserting(reader)(json)).status, 403)
-  assert.strictEqual((await service.request("GET", "/v1/contacts/upsert", { key })).status, 400)
+  assert.strictEqual((await service.request("GET", "/v1/contacts/upsert", { key })).status, 405)
 })

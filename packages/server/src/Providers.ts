@@ -1,4 +1,4 @@
-/** The providers that come with the service: the only file that names them. */
+/** The providers that come with the service, composed for each of its commands. */
 import type { ChannelAccounts } from "@messaging-crm/core/ChannelAccounts"
 import type { Downloads } from "@messaging-crm/core/Downloads"
 import { MessagingProvider, ProviderBusy, ProviderUnavailable } from "@messaging-crm/core/MessagingProvider"

@@ -67,6 +67,7 @@ describe("a request that reaches no route", () => {
       ["another version", request("GET /hello HTTP/2.0", host), 400, "invalid_input"],
       ["a target whose host is no name", request("GET http://[/hello HTTP/1.1", host), 400, "invalid_input"],
       ["a target of another host", request("GET http://other.example/hello HTTP/1.1", host), 400, "invalid_input"],
+      ["a target with a fragment", request("GET /hello#a=b HTTP/1.1", host), 400, "invalid_input"],
       ["a target of another kind", request("GET * HTTP/1.1", host), 400, "invalid_input"],
       [
         "two idempotency keys",

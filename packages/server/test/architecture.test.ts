@@ -104,7 +104,6 @@ const openers: Readonly<Record<string, string>> = {
   "provider-mock/src/http/CallbackSender.ts": "the callback URL of the mock network",
   "provider-mock/src/http/RemoteMock.ts": "PROVIDER_URL",
   "server/src/dev/DevConsole.ts": "this service",
-  "server/src/cli/Doctor.ts": "hosts of webhooks, once an operator asks; public addresses or WEBHOOK_ALLOWED_NETWORKS",
   "server/src/dev/EmbeddedPostgres.ts": "a database on this machine",
   "server/src/dev/FreePort.ts": "no connection: a server",
   "server/src/HttpServer": "no connection: a server",

@@ -25,7 +25,9 @@ export const cursor = Schema.optionalKey(
 /** Schema for `page_size`: 1 to 100, 50 when it is absent. */
 export const page_size = Schema.optionalKey(
   Schema.String.check(
-    Schema.isPattern(/^[0-9]{1,3}$/, { expected: `an integer from ${limits.page_size_min} to ${limits.page_size_max}` })
+    Schema.isPattern(/^[1-9][0-9]{0,2}$/, {
+      expected: `an integer from ${limits.page_size_min} to ${limits.page_size_max}`
+    })
   ).pipe(
     Schema.decodeTo(PageSize, {
       decode: SchemaGetter.transform(Number),

@@ -95,9 +95,11 @@ export const Unavailable = HttpApiSchema.WithHeaders(
   retryAfter
 )
 
-/** Makes the error body for the current request. */
+/** Makes the error body for the current request. What it repeats of a request can have unpaired surrogates, which many parsers reject. */
 export const make = <const Code extends string>(code: Code, message: string, param: string | null = null) =>
-  Effect.map(requestId, (request_id) => ({ error: { code, message, param, request_id } }))
+  Effect.map(requestId, (request_id) => ({
+    error: { code, message: message.toWellFormed(), param: param?.toWellFormed() ?? null, request_id }
+  }))
 
 /** Fails with an error body for the current request. */
 export const fail = <const Code extends string>(code: Code, message: string, param: string | null = null) =>

@@ -14,7 +14,7 @@ import * as Texts from "../api/ErrorTexts.ts"
 import { IdempotentWrites, RequestBody, rulesFor } from "../api/Pipeline.ts"
 import * as KeyErrors from "./KeyErrors.ts"
 import { CurrentRecording, toResponse } from "./Responses.ts"
-import { pathOf } from "./Routes.ts"
+import { pathOf, queryOf } from "./Routes.ts"
 
 const encoder = new TextEncoder()
 
@@ -50,12 +50,8 @@ const asRecorded = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServe
 const respond = ({ replayed, request_id, ...response }: Outcome) =>
   toResponse(response, replayed ? { "idempotent-replayed": "true", "original-request-id": request_id } : {})
 
-/** Returns the normalized query. It does not use `new URL`, which throws at some targets that reach a route. */
-const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): string => {
-  const search = /\?([^#]*)/.exec(url)?.[1] ?? ""
-  if (search === "") return ""
-  return Array.from(new URLSearchParams(search), (pair) => pair.join("=")).toSorted().join("&")
-}
+const normalizedQuery = (query: string): string =>
+  query === "" ? "" : Array.from(new URLSearchParams(query), (pair) => pair.join("=")).toSorted().join("&")
 
 /** Returns the normalized path. A path that has a route is in lower case except for its ids, which can be in either case. */
 const normalized = (path: string): string => path.toLowerCase()
@@ -89,7 +85,9 @@ export const layer = Layer.effect(
 
     const fingerprintOf = (request: HttpServerRequest.HttpServerRequest, input: unknown) =>
       secrets.sha256(
-        [request.method, normalized(pathOf(request)), queryOf(request), canonicalJson(input)].join("\n")
+        [request.method, normalized(pathOf(request)), normalizedQuery(queryOf(request)), canonicalJson(input)].join(
+          "\n"
+        )
       )
 
     const once = Effect.fnUntraced(function*<E, R>(

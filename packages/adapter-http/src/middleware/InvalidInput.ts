@@ -1,8 +1,9 @@
-import { Effect, Layer, Predicate } from "effect"
+import { Effect, Layer, Option, Predicate } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { type HttpApiEndpoint, HttpApiError } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
 import { InvalidInput, RequestBody } from "../api/Pipeline.ts"
+import { queryOf } from "./Routes.ts"
 import { explain, shown } from "./SchemaIssues.ts"
 
 const reject = Effect.fnUntraced(function*(error: HttpApiError.HttpApiSchemaError) {
@@ -12,17 +13,34 @@ const reject = Effect.fnUntraced(function*(error: HttpApiError.HttpApiSchemaErro
   return yield* Errors.fail("invalid_input", message, param)
 })
 
-/** Rejects a repeated query parameter, and any query parameter of an operation without a query. */
+const decoded = Option.liftThrowable(decodeURIComponent)
+
+/** Returns the first parameter of a query whose percent-encoding is not UTF-8. The router would read U+FFFD for it. */
+const misencodedIn = (query: string): string | undefined =>
+  query.includes("%") ? query.split("&").find((pair) => Option.isNone(decoded(pair))) : undefined
+
+/**
+ * Rejects a query parameter that is not percent-encoded UTF-8 or is repeated, and any query parameter of an operation without
+ * a query.
+ */
 const checkQuery = ({ query }: HttpApiEndpoint.Top) =>
-  Effect.flatMap(HttpServerRequest.ParsedSearchParams, (search) => {
-    for (const [name, value] of Object.entries(search)) {
-      if (Array.isArray(value)) return Errors.invalid(name, `The parameter ${shown(name)} is repeated. Send it once.`)
-      if (query === undefined) {
-        return Errors.invalid(name, `This operation accepts no query parameters. Remove ${shown(name)}.`)
+  Effect.flatMap(
+    Effect.all([HttpServerRequest.HttpServerRequest, HttpServerRequest.ParsedSearchParams]),
+    ([request, search]) => {
+      const misencoded = misencodedIn(queryOf(request))
+      if (misencoded !== undefined) {
+        const [name = ""] = misencoded.split("=")
+        return Errors.invalid(name, `The parameter ${shown(name)} is not percent-encoded UTF-8. Encode it as UTF-8.`)
       }
+      for (const [name, value] of Object.entries(search)) {
+        if (Array.isArray(value)) return Errors.invalid(name, `The parameter ${shown(name)} is repeated. Send it once.`)
+        if (query === undefined) {
+          return Errors.invalid(name, `This operation accepts no query parameters. Remove ${shown(name)}.`)
+        }
+      }
+      return Effect.void
     }
-    return Effect.void
-  })
+  )
 
 /** Rejects a body that is not an object, and any field of an operation without a body. */
 const checkBody = ({ payload }: HttpApiEndpoint.Top) =>

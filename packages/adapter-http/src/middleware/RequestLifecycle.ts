@@ -146,10 +146,12 @@ const around = <R>(
     )
     const path = pathOf(request)
     const [route] = routesOf(path)
-    // The router reads paths differently from the contract: it accepts an empty id, decodes `%63ontacts`, and begins the query at `;`.
+    // The router reads paths differently from the contract: it accepts an empty id, decodes `%63ontacts`, begins the query at
+    // `;`, and reads the name in `GET /contacts/upsert` as an id.
     const isElsewhere = (path.endsWith("/") || path.includes(";") || (route === undefined && path.includes("%"))) &&
       isOfApi(path)
-    const routed = isElsewhere ? unrouted(request) : bounded(request, httpEffect)
+    const lacksMethod = route !== undefined && !methodsOf(path).includes(request.method)
+    const routed = isElsewhere || lacksMethod ? unrouted(request) : bounded(request, httpEffect)
     return Effect.annotateCurrentSpan({ request_id, "http.route": route?.template ?? "other" }).pipe(
       Effect.andThen(routed),
       Effect.catchCauseIf((cause) => !Cause.hasInterruptsOnly(cause), recover(request)),

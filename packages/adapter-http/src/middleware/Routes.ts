@@ -50,6 +50,9 @@ export const pathOf = ({ url }: HttpServerRequest.HttpServerRequest): string => 
   return end === -1 ? url : url.slice(0, end)
 }
 
+/** Returns the query of a request, as it was sent. */
+export const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): string => /\?([^#]*)/.exec(url)?.[1] ?? ""
+
 const find = (from: Branch, names: ReadonlyArray<string>, place: number): ReadonlyArray<Route> => {
   const name = names[place]
   if (name === undefined) return from.routes

@@ -44,7 +44,7 @@ const settings = {
 /** Commits wait for a row lock for at most 2 seconds, and join by index alone: their plans may be made while a table is empty. */
 const committing_settings = { lock_timeout: "2s", enable_hashjoin: "off", enable_mergejoin: "off" }
 
-/** A search may read many rows. */
+/** A search that reads too many rows ends after a second, so that the next one gets its connection. */
 const searching_settings = { statement_timeout: "1s" }
 
 /** How many searches share a connection. A search waits for at most seven others. */
@@ -164,7 +164,7 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
 /**
  * Layer for the driver, which returns a `timestamptz` as a `DateTime.Utc`. It connects
  * at the first statement, to the first host of the URL that accepts writes. Half of
- * the connections, but at least 2, are reserved for commits, and a quarter for searches.
+ * the connections, if possible at least 2, are reserved for commits, and a quarter for searches.
  *
  * A connection on which a statement gets no response is replaced after 8 to 9
  * seconds, and its statements fail with a `ConnectionError`: see `StatementDeadline`.

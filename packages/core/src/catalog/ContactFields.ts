@@ -79,8 +79,12 @@ export const isCalendarDate = (value: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(value) && !Number.isNaN(Date.parse(value)) &&
   new Date(Date.parse(value)).toISOString().startsWith(value)
 
-/** Returns whether a text is an absolute http or https URL with a host. The parser would find a host in `https:a` too. */
-export const isWebUrl = (value: string): boolean => /^https?:\/\/[^/?#\\]/i.test(value) && URL.canParse(value)
+/**
+ * Returns whether a text is an absolute http or https URL with a host. The parser would find a host in `https:a` too, and would
+ * ignore white space around it.
+ */
+export const isWebUrl = (value: string): boolean =>
+  /^https?:\/\/[^/?#\\]/i.test(value) && value.trim() === value && URL.canParse(value)
 
 /** Returns whether a value fits the type of the field. */
 export const accepts = (field: ContactField, value: string): boolean => {

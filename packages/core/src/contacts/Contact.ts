@@ -176,7 +176,7 @@ const ambiguity = (values: Readonly<Record<string, unknown>>): Schema.FilterOutp
     : { path: [repeated], issue: "absent, because the same ID occurs in another letter case" }
 }
 
-const CustomValues = Schema.Record(Schema.String, Schema.NullOr(CustomValue)).check(Schema.makeFilter(ambiguity)).pipe(
+const CustomValues = Schema.Record(Text, Schema.NullOr(CustomValue)).check(Schema.makeFilter(ambiguity)).pipe(
   Schema.decodeTo(Schema.Record(FieldKey, Schema.toType(Schema.NullOr(CustomValue))))
 )
 

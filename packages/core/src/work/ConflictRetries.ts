@@ -21,10 +21,10 @@ export const ConflictBackoff = Context.Reference<Duration.Duration>("@messaging-
 const backoff = (tries: number, longest: Duration.Duration, random: number): number =>
   Math.min(Duration.toMillis(longest), 2 * 1.5 ** (tries - 1)) * (0.5 + random)
 
-/** Returns the semaphore's index for the first row that the changes update or expect. */
-const stripeOf = ({ expect = [], update = [] }: Changes): number => {
+/** Returns the semaphore's index for the first row that the changes update or expect; null if they only insert rows. */
+const stripeOf = ({ expect = [], update = [] }: Changes): number | null => {
   const [first] = [...update, ...expect]
-  if (first === undefined) return 0
+  if (first === undefined) return null
   let hash = 0
   for (const character of Object.values(first.key).join()) hash = (hash * 31 + character.charCodeAt(0)) | 0
   return Math.abs(hash) % stripes
@@ -36,9 +36,12 @@ export const make = Effect.gen(function*() {
   const semaphores = Array.from({ length: stripes }, () => Semaphore.makeUnsafe(1))
 
   return {
-    /** Runs the retries of operations on the same row one after the other. `changes` are those that had the conflict. */
+    /**
+     * Runs the retries of operations on the same row one after the other. `changes` are those that had the conflict. Changes
+     * that only insert rows need no turn: their retry finds the row that had the key.
+     */
     inTurn: <A, E, R>(changes: Changes, retries: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
-      const semaphore = semaphores[stripeOf(changes)]
+      const semaphore = semaphores[stripeOf(changes) ?? -1]
       return semaphore === undefined ? retries : Semaphore.withPermit(semaphore, retries)
     },
     /** Pauses after the given number of attempts. */

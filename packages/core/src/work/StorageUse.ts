@@ -62,7 +62,7 @@ interface Tally {
   pending: Map<number, number>
   /** All pending bytes. */
   bytes: number
-  /** The number of pending bytes that are added next. */
+  /** The number of pending bytes at which they are added to the sum. */
   flush_at_bytes: number
 }
 

@@ -108,6 +108,8 @@ const pathOfAbsolute = (target: string, host: string): string | null => {
 
 /** Returns the path and query of a request, or null if the target is not of this host. */
 const targetOf = ({ headers, method, url = "" }: IncomingMessage): string | null => {
+  // The routes would read a fragment as a query.
+  if (url.includes("#")) return null
   if (url.startsWith("/") || (url === "*" && method === "OPTIONS")) return url
   return headers.host === undefined ? null : pathOfAbsolute(url, headers.host)
 }

@@ -1,5 +1,5 @@
 /** `doctor`: checks everything that the service depends on, and says what to do. It changes nothing. */
-import { isPublic } from "@messaging-crm/adapter-http/outbound/Addresses"
+import { makeConnect } from "@messaging-crm/adapter-http/outbound/Connections"
 import * as Clock from "@messaging-crm/adapter-postgres/Clock"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { CurrentActor } from "@messaging-crm/core/Actor"
@@ -10,10 +10,8 @@ import { Organizations } from "@messaging-crm/core/Organizations"
 import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
-import { Data, Effect, Layer, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { lookup } from "node:dns/promises"
-import { connect } from "node:net"
 import * as Layers from "../Layers.ts"
 import * as Providers from "../Providers.ts"
 import { check, read, readRequired, settings } from "../settings/Config.ts"
@@ -31,8 +29,6 @@ interface Finding {
 const ok = (name: string, detail: string): Finding => ({ name, state: "ok", detail, advice: null })
 const warning = (name: string, detail: string, advice: string): Finding => ({ name, state: "warning", detail, advice })
 const failed = (name: string, detail: string, advice: string): Finding => ({ name, state: "failed", detail, advice })
-
-class Unreachable extends Data.TaggedError("Unreachable")<{ readonly message: string }> {}
 
 // ------------------------------------------------------------- database
 
@@ -115,38 +111,18 @@ const channels = Effect.map(inEach(channelsOf), (all) => {
 
 // ------------------------------------------------------------- webhooks
 
-const opened = (host: string, port: number) =>
-  Effect.callback<void, Unreachable>((resume) => {
-    const socket = connect({ host, port })
-    socket.once("connect", () => resume(Effect.void))
-    socket.once("error", ({ message }) => resume(Effect.fail(new Unreachable({ message }))))
-    return Effect.sync(() => socket.destroy())
-  })
-
-/** Opens a connection to the host of a webhook and closes it, within 5 seconds. Sends nothing. */
+/** Opens a connection to an endpoint as a delivery does, and closes it. Sends no request. */
 const reach = Effect.fnUntraced(function*(url: URL) {
-  const allowed = Option.getOrElse(yield* read(settings.webhook_allowed_networks), () => () => false)
-  const { address } = yield* Effect.tryPromise({
-    try: () => lookup(url.hostname.replace(/^\[|\]$/g, "")),
-    catch: () => new Unreachable({ message: `the name ${url.hostname} does not resolve` })
-  })
-  if (!isPublic(address) && !allowed(address)) {
-    return yield* new Unreachable({ message: `${address} is private; see WEBHOOK_ALLOWED_NETWORKS` })
-  }
-  yield* opened(address, Number(url.port) || (url.protocol === "http:" ? 80 : 443))
-}, (reached, url) =>
-  // The name is part of it: the owner of a domain decides how long its name server takes.
-  Effect.timeoutOrElse(reached, {
-    duration: "5 seconds",
-    orElse: () => new Unreachable({ message: `${url.host} does not respond within 5 s` })
-  }))
+  const allowed = Option.getOrNull(yield* read(settings.webhook_allowed_networks))
+  yield* makeConnect({ allowed })(url, (connection) => Effect.sync(() => connection.end()))
+}, Effect.scoped)
 
 const webhooksOf = Effect.gen(function*() {
   const active = yield* Webhooks.use(({ list }) => list({ status: "active" }))
   return yield* Effect.forEach(active, ({ id, url }) =>
     Effect.match(reach(new URL(url)), {
       onSuccess: () => ({ id, problem: null }),
-      onFailure: ({ message }) => ({ id, problem: message })
+      onFailure: (error) => ({ id, problem: "failure_code" in error ? error.failure_code : error.message })
     }), { concurrency: 8 })
 })
 

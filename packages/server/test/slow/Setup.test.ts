@@ -86,7 +86,7 @@ it.live(
       const of = (name: string) => sick.findings.find((finding) => finding.name === name)
       assert.strictEqual(of("Secret key")?.state, "failed")
       assert.strictEqual(of("Webhooks")?.state, "warning")
-      assert.include(of("Webhooks")?.detail, "ECONNREFUSED")
+      assert.include(of("Webhooks")?.detail, "connection_refused")
     }).pipe(Effect.scoped),
   180_000
 )
