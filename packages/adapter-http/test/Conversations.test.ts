@@ -225,11 +225,13 @@ describe("send", () => {
     const path = `/v1/conversations/${contact.last_conversation_id}/messages`
     const send = (text: string) =>
       service.request("POST", path, { key: ours.key, json: { type: "text", text }, ...idempotency() })
-    const rejected = await send("x".repeat(1001))
-    assert.strictEqual(rejected.status, 400)
-    assert.strictEqual(rejected.body.error.param, "text")
-    assert.include(rejected.body.error.message, "1000")
-    assert.strictEqual((await send("😀".repeat(1000))).status, 202)
+    for (const text of ["x".repeat(1001), "😀".repeat(251)]) {
+      const rejected = await send(text)
+      assert.strictEqual(rejected.status, 400)
+      assert.strictEqual(rejected.body.error.param, "text")
+      assert.include(rejected.body.error.message, "1000 bytes")
+    }
+    assert.strictEqual((await send("😀".repeat(250))).status, 202)
   })
 
   it("rejects a template on a channel of another type", async () => {

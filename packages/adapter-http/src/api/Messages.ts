@@ -61,7 +61,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
           identifier: "sendMessage",
           summary: "Send a message",
           description:
-            "Sends a text within 24 hours of the contact's last message, or, on phone_messaging channels, an approved template at any time. A text has at most 4,096 characters on phone_messaging channels, 2,000 on page_messaging, and 1,000 on photo_social channels. The response is a queued send; poll its status with `getSend`."
+            "Sends a text within 24 hours of the contact's last message, or, on phone_messaging channels, an approved template at any time. A text has at most 4,096 characters on phone_messaging channels, 2,000 on page_messaging, and 1,000 bytes of UTF-8 on photo_social channels. The response is a queued send; poll its status with `getSend`."
         })
       )
       .annotate(Examples.Example, {

@@ -25,8 +25,8 @@ const rejections = {
   ConversationNotFound: Errors.absent("conversation"),
   RecipientErased: () => Errors.failWith(Texts.recipientErased),
   ReplyWindowClosed: () => Errors.failWith(Texts.replyWindowClosed),
-  TextTooLong: ({ channel_type, chars_max }: TextTooLong) =>
-    Errors.invalid("text", `text must be at most ${chars_max} characters long on ${channel_type} channels. Shorten it.`)
+  TextTooLong: ({ channel_type, max, unit }: TextTooLong) =>
+    Errors.invalid("text", `text must be at most ${max} ${unit} long on ${channel_type} channels. Shorten it.`)
 }
 
 /** Layer that serves `/conversations/{conversation_id}/messages`. */

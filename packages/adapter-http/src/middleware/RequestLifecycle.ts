@@ -23,7 +23,7 @@ export const LogPaths = Context.Reference<boolean>(
 )
 
 const unrouted = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
-  const methods = methodsOf(pathOf(request))
+  const methods = methodsOf(routesOf(pathOf(request)))
   // A path whose method exists is not routed if it has a `%` that is not an escape sequence.
   if (methods.length === 0 || methods.includes(request.method)) {
     const body = yield* Errors.make("not_found", "No endpoint exists at this path. API paths start with /v1.")
@@ -145,12 +145,13 @@ const around = <R>(
       (_, response) => Effect.succeed(HttpServerResponse.setHeaders(response, headers))
     )
     const path = pathOf(request)
-    const [route] = routesOf(path)
+    const routes = routesOf(path)
+    const [route] = routes
     // The router reads paths differently from the contract: it accepts an empty id, decodes `%63ontacts`, begins the query at
     // `;`, and reads the name in `GET /contacts/upsert` as an id.
     const isElsewhere = (path.endsWith("/") || path.includes(";") || (route === undefined && path.includes("%"))) &&
       isOfApi(path)
-    const lacksMethod = route !== undefined && !methodsOf(path).includes(request.method)
+    const lacksMethod = routes.length > 0 && !methodsOf(routes).includes(request.method)
     const routed = isElsewhere || lacksMethod ? unrouted(request) : bounded(request, httpEffect)
     return Effect.annotateCurrentSpan({ request_id, "http.route": route?.template ?? "other" }).pipe(
       Effect.andThen(routed),

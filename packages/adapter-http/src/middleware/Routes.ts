@@ -72,8 +72,8 @@ export const isOfApi = (path: string): boolean => {
   return Option.isNone(decoded) || root.names.get("")?.names.has(decoded.value) === true
 }
 
-/** Returns the methods of a path. */
-export const methodsOf = (path: string): ReadonlyArray<string> => {
-  const methods = routesOf(path).map(({ method }) => method)
+/** Returns the methods of the routes of a path. */
+export const methodsOf = (routes: ReadonlyArray<Route>): ReadonlyArray<string> => {
+  const methods = routes.map(({ method }) => method)
   return methods.includes("GET") ? [...methods, "HEAD"] : methods
 }

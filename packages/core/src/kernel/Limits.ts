@@ -39,7 +39,7 @@ export const limits = {
   page_size_min: 1,
   phone_chars_max: 32,
   phone_chars_min: 6,
-  photo_social_text_chars_max: 1000,
+  photo_social_text_bytes_max: 1000,
   preview_chars_max: 140,
   query_chars_max: 200,
   requests_at_once: 32,

@@ -28,19 +28,28 @@ export type Content = typeof Content.Type
 /** Returns whether this version can send a content, which a newer version may have stored. */
 export const isKnownContent = Schema.is(Content)
 
-/** The longest text that the network of a channel accepts, in code points (contract §12.2). */
-export const text_chars_max: Readonly<Record<ChannelType, number>> = {
-  phone_messaging: limits.message_text_chars_max,
-  page_messaging: limits.page_messaging_text_chars_max,
-  photo_social: limits.photo_social_text_chars_max
+/** The longest text that a network accepts, and what it counts. */
+interface TextLimit {
+  readonly max: number
+  readonly unit: "bytes" | "characters"
 }
 
-/** The text has more characters than the network of its channel accepts. */
+/** The longest text that the network of a channel accepts, in code points or in bytes of UTF-8 (contract §12.2). */
+export const text_limits: Readonly<Record<ChannelType, TextLimit>> = {
+  phone_messaging: { max: limits.message_text_chars_max, unit: "characters" },
+  page_messaging: { max: limits.page_messaging_text_chars_max, unit: "characters" },
+  photo_social: { max: limits.photo_social_text_bytes_max, unit: "bytes" }
+}
+
+/** The text is longer than the network of its channel accepts. */
 export class TextTooLong extends Schema.TaggedError<TextTooLong>()("TextTooLong", {
   channel_type: Schema.String,
-  chars_max: Schema.Int
+  max: Schema.Int,
+  unit: Schema.Literals(["bytes", "characters"])
 }) {}
 
-/** Returns whether a text has at most the given number of code points. */
-export const isAtMost = (text: string, chars_max: number): boolean =>
-  text.length <= chars_max || Array.from(text).length <= chars_max
+const encoder = new TextEncoder()
+
+/** Returns whether a text is within a limit. */
+export const isWithin = (text: string, { max, unit }: TextLimit): boolean =>
+  unit === "bytes" ? encoder.encode(text).length <= max : text.length <= max || Array.from(text).length <= max

@@ -26,7 +26,7 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write, zipConcurrently } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
-import { type Content, isAtMost, text_chars_max, TextTooLong } from "./Content.ts"
+import { type Content, isWithin, text_limits, TextTooLong } from "./Content.ts"
 import {
   ConversationNotFound,
   type ConversationRow,
@@ -205,8 +205,8 @@ export const send = (
   if (recipient === erasedExternalId(identity_id)) return Result.fail(new RecipientErased())
   const to = { conversation_id, channel_id, recipient, member_id }
   if (input.type === "text") {
-    const chars_max = text_chars_max[channel_type]
-    if (!isAtMost(input.text, chars_max)) return Result.fail(new TextTooLong({ channel_type, chars_max }))
+    const limit = text_limits[channel_type]
+    if (!isWithin(input.text, limit)) return Result.fail(new TextTooLong({ channel_type, ...limit }))
     return isReplyWindowOpen(conversation.value, context.now)
       ? Result.succeed(queue(to, { type: "text", text: input.text }, context))
       : Result.fail(new ReplyWindowClosed())

@@ -77,18 +77,22 @@ describe("a send", () => {
     )
   })
 
-  it("with a text that the network does not accept is rejected with its limit, in code points", () => {
-    const limit = { phone_messaging: 4096, page_messaging: 2000, photo_social: 1000 } as const
-    for (const channel_type of ["phone_messaging", "page_messaging", "photo_social"] as const) {
+  it("with a text that the network does not accept is rejected with its limit", () => {
+    // An emoji is one character of two units and four bytes.
+    const cases = [
+      ["phone_messaging", 4096, "characters", "\u{1F600}".repeat(4096)],
+      ["page_messaging", 2000, "characters", "\u{1F600}".repeat(2000)],
+      ["photo_social", 1000, "bytes", "\u{1F600}".repeat(250)],
+      ["photo_social", 1000, "bytes", "ж".repeat(500)],
+      ["photo_social", 1000, "bytes", "a".repeat(1000)]
+    ] as const
+    for (const [channel_type, max, unit, longest] of cases) {
       const on = Option.some({ ...conversation, channel_type, last_inbound_at: null })
-      // The text is checked before the reply window, and an emoji is one character of two units.
+      // The text is checked before the reply window.
       const outcome = (text: string) =>
         Option.getOrNull(Result.getFailure(send({ conversation: on }, { type: "text", text } as Sends.SendMessage)))
-      assert.strictEqual(outcome("\u{1F600}".repeat(limit[channel_type]))?._tag, "ReplyWindowClosed")
-      assert.deepInclude(outcome(`${"\u{1F600}".repeat(limit[channel_type])}a`), {
-        _tag: "TextTooLong",
-        chars_max: limit[channel_type]
-      })
+      assert.strictEqual(outcome(longest)?._tag, "ReplyWindowClosed")
+      assert.deepInclude(outcome(`${longest}a`), { _tag: "TextTooLong", max, unit })
     }
   })
 

@@ -50,20 +50,22 @@ export class Fault extends Data.TaggedError("Fault")<{
   readonly details: string
 }> {}
 
-const chars_max = { phone: 4096, page: 2000, photo: 1000 } as const
+const chars_max = { phone: 4096, page: 2000 } as const
+const photo_bytes_max = 1000
 
 export const isUserId = (id: string) => /^[A-Z]{2}\./.test(id)
 
 /** Returns the digits of a number, without separators; any other ID unchanged. */
 const normalized = (to: string): string => isUserId(to) ? to : to.replaceAll(/[\s().+-]/g, "")
 
-const wrongText = (text: string | undefined, max: number): Fault | null => {
+const countCharacters = (text: string): number => Array.from(text).length
+const countBytes = (text: string): number => new TextEncoder().encode(text).length
+
+const wrongText = (text: string | undefined, max: number, count = countCharacters): Fault | null => {
   if (text === undefined || text.trim() === "") {
     return new Fault({ code: 100, details: "The text is missing or blank." })
   }
-  return Array.from(text).length > max
-    ? new Fault({ code: 100, details: `The text has more than ${max} characters.` })
-    : null
+  return count(text) > max ? new Fault({ code: 100, details: `The text is longer than ${max}.` }) : null
 }
 
 interface FakeComponent {
@@ -160,7 +162,9 @@ const wrongPhone = (templates: ReadonlyArray<FakeTemplate>, { template, text, to
 const wrongSocial = (body: unknown, { message }: Outbound): Fault | null => {
   if (message?.attachment !== undefined || message?.attachments !== undefined) return null
   const isPage = typeof body === "object" && body !== null && "messaging_type" in body
-  return wrongText(message?.text, isPage ? chars_max.page : chars_max.photo)
+  return isPage
+    ? wrongText(message?.text, chars_max.page)
+    : wrongText(message?.text, photo_bytes_max, countBytes)
 }
 
 const decode = Schema.decodeUnknownOption(Outbound)
