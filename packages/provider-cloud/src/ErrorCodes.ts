@@ -120,6 +120,7 @@ export const errorCodes: ReadonlyArray<Row> = [
   // The channel.
   row(33, "pause", "channel_blocked"), // the number was deleted
   row({ code: 100, subcode: 33 }, "pause", "channel_blocked"), // the number or the page does not exist, or belongs to another account
+  row({ code: 368, subcode: 1346003 }, "reject", "provider_rejected"), // the message has a link or words that people reported
   row(368, "pause", "channel_blocked"), // blocked for breaking a policy
   row(130497, "reject", "channel_blocked"), // may not write to this country
   row(131031, "pause", "channel_blocked"), // the account is locked

@@ -32,6 +32,16 @@ export const Whole = Quantity.check(Schema.isInt())
 
 export type Json = Readonly<Record<string, unknown>>
 
+/** Schema for a flag, which some networks write as text. */
+export const Flag = Schema.Union([Schema.Boolean, Schema.Literals(["true", "false"])]).pipe(
+  Schema.decodeTo(Schema.Boolean, {
+    decode: SchemaGetter.transform((flag) => flag === true || flag === "true"),
+    encode: SchemaGetter.passthrough()
+  })
+)
+
+export const isFlagSet = (value: unknown): boolean => value === true || value === "true"
+
 export const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 

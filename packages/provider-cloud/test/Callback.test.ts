@@ -101,6 +101,17 @@ describe("phone messaging", () => {
       eventOf(parse(messagePart(number, ana, { ...envelope, type: "edit", edit })).notices),
       { event: "message_edited", provider_message_id: "wamid.0", text: "Olá", at: sent_at }
     )
+    for (const message of [undefined, {}, { type: "hologram" }, { type: "text" }]) {
+      const unreadable = { original_message_id: "wamid.0", message }
+      const { notices } = parse(messagePart(number, ana, { ...envelope, type: "edit", edit: unreadable }))
+      // An edit replaces the text for good.
+      assert.deepStrictEqual(notices, [], JSON.stringify(message))
+    }
+    const uncaptioned = { original_message_id: "wamid.0", message: { type: "image", image: { id: "1" } } }
+    assert.deepInclude(
+      eventOf(parse(messagePart(number, ana, { ...envelope, type: "edit", edit: uncaptioned })).notices),
+      { event: "message_edited", text: null }
+    )
     const revoke = { original_message_id: "wamid.0" }
     assert.deepStrictEqual<object>(
       eventOf(parse(messagePart(number, ana, { ...envelope, type: "revoke", revoke })).notices),

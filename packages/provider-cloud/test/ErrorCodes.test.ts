@@ -71,6 +71,7 @@ const expected: Readonly<Record<string, ReadonlyArray<number | Code>>> = {
   "reject channel_blocked": [130497],
   "reject provider_rejected": [
     100,
+    [368, 1346003],
     131008,
     131009,
     131021,
@@ -144,7 +145,12 @@ describe("the meaning of error codes", () => {
     for (const code of [100, 551, 130497, 131026, 131047, 131048, 131063]) {
       assert.isFalse(isPause({ code }), `${code}`)
     }
-    for (const [code, error_subcode] of [[10, 2018065], [10, 2018108], [10, 1], [200, 1545041], [230, 1]] as const) {
+    for (
+      const [code, error_subcode] of [[10, 2018065], [10, 2018108], [10, 1], [200, 1545041], [230, 1], [
+        368,
+        1346003
+      ]] as const
+    ) {
       assert.isFalse(isPause({ code, error_subcode }), `${code} ${error_subcode}`)
     }
     // A subcode of the token's code is about the token.

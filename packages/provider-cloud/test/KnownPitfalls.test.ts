@@ -240,4 +240,33 @@ describe("pages", () => {
       assert.strictEqual((yield* Sends.use(({ get }) => get(id))).status, "sent")
       assert.deepInclude((yield* messages)[0], { text: "Hello", status: "delivered" })
     }))
+
+  for (const order of ["after", "before"] as const) {
+    note(
+      `a message with several parts is deleted completely, if its deletion arrives ${order} it`,
+      () =>
+        Effect.gen(function*() {
+          const fake = yield* FakeGraph
+          const { page_messaging } = yield* Acme
+          const story = (name: string) => ({ type: "story_mention", payload: { url: `https://cdn.example/${name}` } })
+          const said = { mid: "m_1", attachments: [story("one"), story("two"), story("three")] }
+          const deleted = { mid: "m_1", is_deleted: true }
+          for (const message of order === "after" ? [said, deleted] : [deleted, said]) {
+            yield* fake.enqueue(socialPart("page", {
+              account: page_messaging,
+              person: "24601",
+              timestamp: noon.epochMilliseconds,
+              item: { message }
+            }))
+            assert.deepStrictEqual(yield* fake.post(), [200])
+          }
+          const stored = yield* messages
+          assert.lengthOf(stored, 3)
+          for (const { deleted_at, details, text } of stored) {
+            assert.isNotNull(deleted_at)
+            assert.deepStrictEqual([text, details], [null, null])
+          }
+        })
+    )
+  }
 })

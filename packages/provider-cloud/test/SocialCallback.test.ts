@@ -59,9 +59,18 @@ describe("pages and photo accounts", () => {
       provider_message_id: "m_1",
       text: "hi!"
     })
-    assert.deepInclude(eventOf(social({ message: { mid: "m_1", is_deleted: true } }).notices), {
-      event: "message_deleted",
-      provider_message_id: "m_1"
+    for (const is_deleted of [true, "true"]) {
+      const { notices } = social({ message: { mid: "m_1", is_deleted } })
+      const ids = notices.map(({ event }) =>
+        event.event === "message_deleted" ? event.provider_message_id : event.event
+      )
+      // A deletion does not say how many files the message had.
+      assert.deepStrictEqual(ids.slice(0, 3), ["m_1", "m_1.1", "m_1.2"])
+      assert.lengthOf(ids, 30)
+    }
+    assert.deepInclude(eventOf(social({ message: { mid: "m_1", is_deleted: "false", text: "hi" } }).notices), {
+      event: "message_received",
+      text: "hi"
     })
     assert.deepInclude(eventOf(social({ postback: { mid: "m_2", title: "Start", payload: "GO" } }).notices), {
       provider_message_id: "m_2",

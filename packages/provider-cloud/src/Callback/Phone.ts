@@ -118,7 +118,9 @@ const revision = (
   at: DateTime.Utc
 ): Notices => {
   if (edit !== undefined) {
-    const { text } = contentOfMessage(edit.message)
+    const { text, type } = contentOfMessage(edit.message)
+    // It would replace the text of the message with nothing. A file can lose its caption.
+    if (text === null && (type === "text" || type === "unsupported")) return ignored("unreadable", kind)
     const provider_message_id = edit.original_message_id
     return noticesOf({ account, event: { event: "message_edited", provider_message_id, text, at }, file: null })
   }

@@ -4,7 +4,7 @@ import { SendId } from "@messaging-crm/core/Ids"
 import { firstCharacters } from "@messaging-crm/core/Text"
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountKey } from "../CloudAccounts.ts"
-import { idOf, isObject, Items, lenient, NetworkId, objectOf, StorableText } from "../GraphJson.ts"
+import { Flag, idOf, isFlagSet, isObject, Items, lenient, NetworkId, objectOf, StorableText } from "../GraphJson.ts"
 import { peopleIn } from "../People.ts"
 import { meaningIn, social_fields, social_items } from "./Kinds.ts"
 import {
@@ -36,8 +36,8 @@ type SocialType = Exclude<ChannelType, "phone_messaging">
 const Message = Schema.Struct({
   mid: NetworkId,
   ...Content,
-  is_echo: lenient(Schema.Boolean),
-  is_deleted: lenient(Schema.Boolean),
+  is_echo: lenient(Flag),
+  is_deleted: lenient(Flag),
   metadata: lenient(SendId)
 })
 
@@ -106,19 +106,27 @@ const statusNotice = (
     file: null
   })
 
+/** The most parts of a message that its deletion reaches. No network documents how many files a message can have. */
+const deleted_parts_max = 30
+
+/** Returns the message id of a part of a message: each of its files after the first is a message of its own. */
+const partId = (mid: string, index: number): string => index === 0 ? mid : `${firstCharacters(mid, 490)}.${index}`
+
+/** Deletes every part of a message, since a deletion does not say how many it has. Core ignores those that never arrive. */
+const deletion = ({ account, at }: Context, mid: string): Notices =>
+  joined(Array.from({ length: deleted_parts_max }, (_, index) =>
+    noticesOf({
+      account,
+      event: { event: "message_deleted", provider_message_id: partId(mid, index), at },
+      file: null
+    })))
+
 const messageNotices = (context: Context, given: typeof Message.Type): Notices => {
-  const { account, at, isOwn } = context
   const { is_deleted, metadata, mid } = given
-  if (is_deleted === true) {
-    return noticesOf({ account, event: { event: "message_deleted", provider_message_id: mid, at }, file: null })
-  }
+  if (is_deleted === true) return deletion(context, mid)
   // The metadata of a message that this service sent hold its reference. Others come from the network's own app.
-  if (isOwn && metadata !== undefined) return statusNotice(context, mid, "sent", metadata)
-  return joined(
-    contentsOfMessage(given).map((each, index) =>
-      messageAs(context, index === 0 ? mid : `${firstCharacters(mid, 490)}.${index}`, each)
-    )
-  )
+  if (context.isOwn && metadata !== undefined) return statusNotice(context, mid, "sent", metadata)
+  return joined(contentsOfMessage(given).map((each, index) => messageAs(context, partId(mid, index), each)))
 }
 
 /** Reads a reaction. The removal of one is not a message. */
@@ -244,7 +252,7 @@ const split = (type: SocialType, entry: Entry): ReadonlyArray<Part> => {
     (entry[list] ?? []).map((item) => {
       const about = objectOf(list === "changes" ? objectOf(item)["value"] : item)
       const { id } = ownerOf(entry_id, {
-        isEcho: objectOf(about["message"])["is_echo"] === true,
+        isEcho: isFlagSet(objectOf(about["message"])["is_echo"]),
         recipient_id: idOf(objectOf(about["recipient"])["id"]),
         sender_id: idOf(objectOf(about["sender"])["id"])
       })
