@@ -80,13 +80,16 @@ const receivedOf = (response: Response, text: string, sentId: string): Received 
 /** Returns a URL without its query, which can contain personal data. */
 const addressOf = (url: string): string => url.replace(/\?.*$/s, "")
 
+/** The longest time of a timer. A longer one, such as `Infinity`, would end at once. */
+const timer_millis_max = 2 ** 31 - 1
+
 /** Makes one attempt. When the caller's signal aborts, it rejects with the signal's reason. */
 export const attempt = async (fetch: Fetch, call: Call): Promise<Received> => {
   const { body, headers, method, signal, timeout, url } = call
   const requestId = crypto.randomUUID()
   const controller = new AbortController()
   const abort = () => controller.abort()
-  const timer = setTimeout(abort, timeout)
+  const timer = setTimeout(abort, Math.min(timeout, timer_millis_max))
   signal?.addEventListener("abort", abort, { once: true })
   try {
     signal?.throwIfAborted()

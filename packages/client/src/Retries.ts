@@ -11,7 +11,7 @@ const longest_pause_millis = 8000
 /** The client does not wait for a longer `Retry-After`; it throws the error, so that the caller can decide. */
 const longest_retry_after_millis = 60_000
 
-const repeatable: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
+const repeatable: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504])
 
 const isRepeatable = (error: unknown): boolean =>
   error instanceof ConnectionError ||

@@ -81,6 +81,7 @@ const faults: Readonly<Record<string, Fetch>> = {
   },
   "failed": rejected(500, "internal_error"),
   "proxy's 502": async () => new Response("<html>Bad Gateway</html>", { status: 502 }),
+  "too slow": rejected(408, "request_timeout"),
   "too many": rejected(429, "rate_limited", { "retry-after": "7" }),
   "still running": rejected(409, "request_processing", { "retry-after": "1" }),
   "contended": rejected(409, "conflict", { "retry-after": "1" })
@@ -150,6 +151,7 @@ describe("a call", () => {
       "nothing heard, nothing done": "TimeoutError",
       "nothing heard, all done": "TimeoutError",
       "failed": "internal_error",
+      "too slow": "request_timeout",
       "proxy's 502": "unexpected_response",
       "too many": "rate_limited",
       "still running": "request_processing",
@@ -162,6 +164,12 @@ describe("a call", () => {
       const word = error instanceof MessagingCrmError ? error.code : error instanceof ConnectionError ? error.name : ""
       assert.strictEqual(word, expected[name])
     }
+  })
+
+  it("can have no timeout", async () => {
+    const { attempts, crm } = await connect([], { timeout: Infinity })
+    await settled(crm.contacts.create({ first_name: "Kim" }))
+    assert.lengthOf(attempts, 1)
   })
 
   it("is retried at most `maxRetries` times", async () => {
