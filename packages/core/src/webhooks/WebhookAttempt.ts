@@ -161,7 +161,9 @@ const makePost = Effect.gen(function*() {
   })
 
   return Effect.fnUntraced(function*(posting: Posting) {
-    const { withSlot } = yield* RcMap.get(hosts, new URL(posting.webhook.url).hostname)
+    // With a period at its end, a name is that of the same host.
+    const host = new URL(posting.webhook.url).hostname.replace(/\.$/, "")
+    const { withSlot } = yield* RcMap.get(hosts, host)
     const posted = yield* withSlot(posting.organization_id, host_wait_max, postNow(posting))
     return yield* Effect.mapError(Effect.fromOption(posted), () => new HostBusy())
   }, Effect.scoped)

@@ -90,6 +90,9 @@ export class ReplayInProgress extends Schema.TaggedError<ReplayInProgress>()("Re
 /** How many events a claim posts at most, and how long its reads and its commit may take. */
 const [batch_max, storage_time_max] = [100, Duration.seconds(5)]
 
+/** How many events of a replay are in memory at a time: the resource of each can have a megabyte, and 100 replays can run. */
+const page_max = 4
+
 /** Returns for how long a batch begins further posts, so that the last one ends within the lease. */
 const batchTime = (lease: Duration.Duration): Duration.Duration =>
   Duration.subtract(lease, Duration.sum(post_time_max, storage_time_max))
@@ -283,25 +286,29 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
         { created_at: until, position_at: at, position_id: id }: WebhookReplayRow
       ) {
         const deadline = DateTime.addDuration(yield* DateTime.now, batch_time)
-        const stored = yield* events.next(
-          organization_id,
-          { types: webhook.event_types, until },
-          { after: { at, id }, size: batch_max }
-        )
         const batch: Batch = { url: webhook.url, last: { at, id }, isDone: false, failed: null, isHeld: false }
         let { last } = batch
-        for (const [index, { created_at, id, ...bodies }] of stored.entries()) {
-          // Without the first, a lease shorter than a post may take would end no replay.
-          if (index > 0 && DateTime.isGreaterThan(yield* DateTime.now, deadline)) return { ...batch, last }
-          const posted = yield* Effect.result(
-            post({ organization_id, webhook, event_id: EventId.make(id), body: bodyFor(webhook, bodies) })
+        for (let count = 0; count < batch_max;) {
+          const page = yield* events.next(
+            organization_id,
+            { types: webhook.event_types, until },
+            { after: last, size: page_max }
           )
-          if (Result.isFailure(posted)) return { ...batch, last, isHeld: true }
-          const { attempt } = posted.success
-          if (attempt.failure_code !== null) return { ...batch, last, failed: attempt }
-          last = { at: created_at, id }
+          for (const { created_at, id, ...bodies } of page) {
+            // Without the first, a lease shorter than a post may take would end no replay.
+            if (count > 0 && DateTime.isGreaterThan(yield* DateTime.now, deadline)) return { ...batch, last }
+            const posted = yield* Effect.result(
+              post({ organization_id, webhook, event_id: EventId.make(id), body: bodyFor(webhook, bodies) })
+            )
+            if (Result.isFailure(posted)) return { ...batch, last, isHeld: true }
+            const { attempt } = posted.success
+            if (attempt.failure_code !== null) return { ...batch, last, failed: attempt }
+            last = { at: created_at, id }
+            count++
+          }
+          if (page.length < page_max) return { ...batch, last, isDone: true }
         }
-        return { ...batch, last, isDone: stored.length < batch_max }
+        return { ...batch, last }
       })
 
       const settleWith = (

@@ -15,8 +15,14 @@ import { TestClock } from "effect/testing"
 import { post_time_max, type Posted, WebhookPosts } from "../../src/webhooks/WebhookAttempt.ts"
 import { StorageUse } from "../../src/work/StorageUse.ts"
 
+/** Layer of the stored events. */
+const stored = Layer.effect(Events.EventStore, Events.EventStore)
+
 /** Layer of replays whose posts take this long, one after the other. Further ones take the longest time. */
-const slow = (...seconds: ReadonlyArray<number>) => {
+const slow = (
+  events: Layer.Layer<Events.EventStore, never, Events.EventStore>,
+  ...seconds: ReadonlyArray<number>
+) => {
   const left = seconds.map(Duration.seconds)
   const post = Effect.gen(function*() {
     const at = yield* DateTime.now
@@ -25,7 +31,7 @@ const slow = (...seconds: ReadonlyArray<number>) => {
     return { attempt, retry_after: null } satisfies Posted
   })
   return WebhookReplays.layer.pipe(
-    Layer.provide([Layer.succeed(WebhookPosts, { post: () => post }), Decide.layer]),
+    Layer.provide([Layer.succeed(WebhookPosts, { post: () => post }), Decide.layer, events]),
     Layer.provideMerge(WorkSignal.layer),
     Layer.provideMerge(Layer.mergeAll(Ids.layer, Secrets.layer, StorageUse.layer)),
     Layer.provideMerge(Memory.layer)
@@ -60,6 +66,30 @@ const claimed = Effect.fnUntraced(function*(count: number) {
   return { claim, position }
 })
 
+it.effect("has few events in memory at a time, since each can have a large resource", () => {
+  const sizes: Array<number> = []
+  const counting = Layer.effect(
+    Events.EventStore,
+    Events.EventStore.useSync((store) =>
+      Events.EventStore.of({
+        ...store,
+        next: (organization_id, filters, page) => {
+          sizes.push(page.size)
+          return store.next(organization_id, filters, page)
+        }
+      })
+    )
+  )
+  return Effect.gen(function*() {
+    const { claim, position } = yield* claimed(9)
+    const [work] = yield* claim
+    if (work === undefined) return assert.fail("There is no work.")
+    yield* WebhookReplays.use((replays) => replays.attempt(work))
+    assert.deepStrictEqual(yield* position, Option.none())
+    assert.isAtMost(Math.max(...sizes), 4)
+  }).pipe(Effect.provide(slow(counting, ...Array.from({ length: 9 }, () => 0))))
+})
+
 for (const [seconds, lease] of [[[19], 60], [[9.9], 60], [[4, 4, 1.9], 60], [[0, 0, 14], 60], [[2], 5]] as const) {
   it.effect(`ends within a lease of ${lease} s if its posts take ${seconds} s, and then the longest time`, () =>
     Effect.gen(function*() {
@@ -71,5 +101,5 @@ for (const [seconds, lease] of [[[19], 60], [[9.9], 60], [[4, 4, 1.9], 60], [[0,
       yield* TestClock.adjust(Duration.millis(lease * 1000 - 1))
       assert.isDefined(batch.pollUnsafe())
       assert.notDeepEqual(yield* position, before)
-    }).pipe(Effect.provide(slow(...seconds)), Effect.provideService(LeaseTime, Duration.seconds(lease))))
+    }).pipe(Effect.provide(slow(stored, ...seconds)), Effect.provideService(LeaseTime, Duration.seconds(lease))))
 }
