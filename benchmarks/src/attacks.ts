@@ -44,6 +44,8 @@ const attacked = (
     const { child } = yield* Processes.start(attacker, [name, cluster.server.url, cluster.acme.key, link], {})
     const line = yield* Service.firstLine(child)
     const lastLine = Service.lastLine(child)
+    // A burst of more connections than the system queues makes clients connect again after a second, once.
+    yield* Effect.sleep("2 seconds")
     if (name === "hostile endpoints") yield* Effect.forkScoped(Preparation.provoke(cluster, line))
     const measured = yield* OtherOrganization.measure(cluster.server, other.key, { pid, seconds })
     if (child.exitCode !== null) return yield* Effect.die(new Error("The attacker ended during its attack."))
