@@ -72,6 +72,7 @@ const depth_max = 16
 /** Returns a JSON value whose texts every store can keep. What is nested too deep becomes null. */
 const storableJson = (value: unknown, depth: number): Schema.Json => {
   if (typeof value === "string") return toStorable(value)
+  // Only a number is finite, which the type of `isFinite` does not say.
   if (typeof value === "boolean" || Number.isFinite(value)) return value as boolean | number
   if (typeof value !== "object" || value === null || depth === depth_max) return null
   if (Array.isArray(value)) return value.map((item) => storableJson(item, depth + 1))

@@ -41,8 +41,9 @@ export const clientAddress = Effect.gen(function*() {
 export const networkOf = (address: string): string => {
   if (!address.includes(":") || embedding.test(address)) return address
   // The last two groups can be written as an IPv4 address.
-  const [before = "", after] = address.replace(/:[\d.]*\.[\d.]*$/, ":0:0").split("::")
-  const [head, tail] = [before, after ?? ""].map((part) => part === "" ? [] : part.split(":")) as [string[], string[]]
+  const [head = [], tail = []] = address.replace(/:[\d.]*\.[\d.]*$/, ":0:0").split("::").map((part) =>
+    part === "" ? [] : part.split(":")
+  )
   const zeros = Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => "0")
   return [...head, ...zeros, ...tail].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(":")
 }

@@ -9,7 +9,8 @@ import { columnsOf, startOf } from "../database/Columns.ts"
 import { rows, run } from "../database/Rows.ts"
 import { StatementDeadline } from "../database/StatementDeadline.ts"
 import { withoutResources } from "../webhooks/Events.ts"
-import { conversations, selectConversations, threadsOf } from "./Conversations.ts"
+import { threadsOf } from "./ConversationPages.ts"
+import { conversations, selectConversations } from "./Conversations.ts"
 import { SendRow } from "./Sends.ts"
 
 const networkIds = rows(Schema.Struct({

@@ -5,7 +5,7 @@ import { Ids, type WebhookId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { CreateWebhook } from "@messaging-crm/core/Webhooks"
 import { verify } from "@messaging-crm/core/WebhookSignature"
-import { ByteSize, DateTime, Effect, Layer, Option, Predicate, Redacted, Ref, Schema } from "effect"
+import { ByteSize, DateTime, Effect, Layer, Option, Predicate, Redacted, Schema } from "effect"
 import {
   FetchHttpClient,
   HttpClient,
@@ -111,12 +111,27 @@ const forward = (url: string, headers: Readonly<Record<string, string | undefine
     Effect.provide(FetchHttpClient.layer)
   )
 
+/** How many events are remembered, to show which are posted again. */
+const remembered_max = 10_000
+
+/** Returns a function that tells whether it was called with an id before. It forgets the oldest ones. */
+const remembering = () => {
+  const ids = new Set<string>()
+  return (id: string): boolean => {
+    if (ids.has(id)) return true
+    ids.add(id)
+    const [oldest = id] = ids
+    if (ids.size > remembered_max) ids.delete(oldest)
+    return false
+  }
+}
+
 /** Makes a handler that prints and forwards each event with a valid signature, and rejects everything else. */
-const receiving = Effect.fnUntraced(function*(
+const receiving = (
   secret: Redacted.Redacted,
   { forward_to, json: asJson }: Pick<Options, "forward_to" | "json">
-) {
-  const seen = yield* Ref.make<ReadonlySet<string>>(new Set())
+) => {
+  const isRepeat = remembering()
 
   return Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
@@ -129,13 +144,15 @@ const receiving = Effect.fnUntraced(function*(
       yield* Print.note("Rejected a request without a valid signature.")
       return HttpServerResponse.empty({ status: 401 })
     }
-    const event = yield* decode(body)
-    const isRepeat = yield* Ref.modify(seen, (ids) => [ids.has(event.id), new Set(ids).add(event.id)])
-    yield* asJson ? Print.line(JSON.stringify(JSON.parse(body))) : Print.styled(wordsOf(event, isRepeat))
+    const event = yield* Effect.option(decode(body))
+    if (asJson) yield* Print.line(JSON.stringify(JSON.parse(body)))
+    // A newer service can have further types of events.
+    else if (Option.isNone(event)) yield* Print.line(oneLine(body))
+    else yield* Print.styled(wordsOf(event.value, isRepeat(event.value.id)))
     const status = Option.isSome(forward_to) ? yield* forward(forward_to.value, request.headers, body) : 204
     return HttpServerResponse.empty({ status })
   })
-})
+}
 
 /** Receives events until it is interrupted. The subscription ends with it. */
 export const listen = (options: Options) => {
@@ -147,7 +164,7 @@ export const listen = (options: Options) => {
       event_types: options.event_types.length === 0 ? default_types : options.event_types
     })
     const webhook = yield* subscribed(input, options.base_url)
-    yield* HttpServer.serveEffect(yield* receiving(Redacted.make(webhook.signing_secret), options))
+    yield* HttpServer.serveEffect(receiving(Redacted.make(webhook.signing_secret), options))
     const target = Option.match(options.forward_to, { onNone: () => "", onSome: (url) => `\nForwarding to ${url}` })
     yield* Print.note(
       `Listening for ${

@@ -1,0 +1,86 @@
+/** Selects the rows of a page of conversations, by the index that suits its filters. */
+import { type ConversationFilters, ConversationStatus } from "@messaging-crm/core/Conversations"
+import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
+import type { PageRequest } from "@messaging-crm/core/Page"
+import type { SqlClient, Statement } from "effect/sql"
+import { startOf } from "../database/Columns.ts"
+
+/** Selects a column, or all, of a contact's conversations, by the unique key of channel and identity. */
+export const threadsOf = (
+  sql: SqlClient.SqlClient,
+  organization_id: OrganizationId,
+  contact_id: ContactId,
+  column: "*" | "id" = "id"
+) =>
+  sql`
+    SELECT v.${sql.literal(column)}
+    FROM identities i
+    JOIN channels h ON h.organization_id = i.organization_id
+    JOIN conversations v ON v.organization_id = i.organization_id AND v.channel_id = h.id AND v.identity_id = i.id
+    WHERE i.organization_id = ${organization_id} AND i.contact_id = ${contact_id}
+  `
+
+/** Returns the statuses that are read one by one, because each has its place in the index; null for a list with an index of its own. */
+const statusesOf = ({ assigned_user_id, channel_id, contact_id, status, unassigned }: ConversationFilters) => {
+  if (status !== null || contact_id !== null) return [status]
+  return assigned_user_id === null && unassigned === null && channel_id === null ? [null] : ConversationStatus.literals
+}
+
+/**
+ * Selects the first conversations of a page, in the list's order.
+ *
+ * Those of a contact are few, and are read before they are sorted. Those of a member, or of none, are read channel by
+ * channel, because their index has the channel. The order includes all columns of that index, so that the planner can
+ * use no other.
+ */
+const pageOf = (
+  sql: SqlClient.SqlClient,
+  organization_id: OrganizationId,
+  { assigned_user_id, channel_id, contact_id, status, unassigned }: ConversationFilters,
+  page: PageRequest
+) => {
+  const { at, id } = startOf(page)
+  const selectFrom = (source: Statement.Fragment, order: string, ...more: ReadonlyArray<Statement.Fragment>) =>
+    sql`
+      SELECT v.*
+      FROM ${source} v
+      WHERE ${
+      sql.and([
+        sql`v.organization_id = ${organization_id}`,
+        ...(status === null ? [] : [sql`v.status = ${status}`]),
+        ...(assigned_user_id === null ? [] : [sql`v.assigned_user_id = ${assigned_user_id}`]),
+        ...(unassigned === null ? [] : [sql`v.assigned_user_id IS NULL`]),
+        ...more,
+        sql`(v.last_activity_at, v.id) < (${at}::timestamptz, ${id}::uuid)`
+      ])
+    }
+      ORDER BY ${sql.literal(order)} v.last_activity_at DESC, v.id DESC
+      LIMIT ${page.size}
+    `
+  const all = sql.literal("conversations")
+  const on = (channel: string) => channel_id === null ? [] : [sql`${sql.literal(channel)} = ${channel_id}`]
+  if (contact_id !== null) {
+    // `OFFSET 0` keeps the planner from reading the index in the list's order.
+    const ofContact = sql`(${threadsOf(sql, organization_id, contact_id, "*")} OFFSET 0)`
+    return sql`(${selectFrom(ofContact, "", ...on("v.channel_id"))})`
+  }
+  if (assigned_user_id === null && unassigned === null) return sql`(${selectFrom(all, "", ...on("v.channel_id"))})`
+  const ofChannel = selectFrom(all, "v.assigned_user_id, v.channel_id, v.status,", sql`v.channel_id = h.id`)
+  return sql`(
+    SELECT v.*
+    FROM channels h
+    CROSS JOIN LATERAL (${ofChannel}) v
+    WHERE ${sql.and([sql`h.organization_id = ${organization_id}`, ...on("h.id")])}
+  )`
+}
+
+/** Selects the first conversations of a page, of each status by itself where that is faster; not sorted among each other. */
+export const selectPage = (
+  sql: SqlClient.SqlClient,
+  organization_id: OrganizationId,
+  filters: ConversationFilters,
+  page: PageRequest
+): Statement.Fragment =>
+  sql.join(" UNION ALL ", false)(
+    statusesOf(filters).map((status) => pageOf(sql, organization_id, { ...filters, status }, page))
+  )
