@@ -287,3 +287,22 @@ it("accepts an update with the owner, values, and assignment that it read, even 
   await assign(owner.id)
   assert.strictEqual((await assign(leaver.id)).status, 400)
 })
+
+it("no store gets a custom value under a key that it could not keep, and no response repeats one", async () => {
+  const { key } = await service.organization()
+  for (const name of ["\u0000", "\ud800"]) {
+    const custom_values = { [name]: "x" }
+    for (
+      const [path, json] of [
+        ["/contacts", { first_name: "A", custom_values }],
+        ["/contacts", { first_name: "A", [name]: "x" }],
+        ["/contacts/upsert", { match: "primary_email", contacts: [{ primary_email: "a@b.example", custom_values }] }]
+      ] as const
+    ) {
+      const { body, status, text } = await service.request("POST", `/v1${path}`, { key, json, ...idempotency() })
+      assert.strictEqual(status, 400, text)
+      const { message, param } = body.error
+      assert.isTrue(message.isWellFormed() && param?.isWellFormed(), text)
+    }
+  }
+})

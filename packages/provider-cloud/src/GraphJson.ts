@@ -40,7 +40,10 @@ export const Flag = Schema.Union([Schema.Boolean, Schema.Literals(["true", "fals
   })
 )
 
-export const isFlagSet = (value: unknown): boolean => value === true || value === "true"
+const decodeFlag = Schema.decodeUnknownOption(Flag)
+
+/** Returns whether a value is a flag that is set. */
+export const isFlagSet = (value: unknown): boolean => Option.getOrElse(decodeFlag(value), () => false)
 
 export const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value)

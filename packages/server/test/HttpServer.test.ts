@@ -61,7 +61,7 @@ describe("a request that reaches no route", () => {
       ["a host that is no name", request("GET /hello HTTP/1.1", "Host: ["), 400, "invalid_input"],
       ["an empty host", request("GET /hello HTTP/1.1", "Host:"), 400, "invalid_input"],
       ["a host without a name", request("GET /hello HTTP/1.1", "Host: :8080"), 400, "invalid_input"],
-      ["a port that is none", request("GET /hello HTTP/1.1", "Host: crm.example:99999"), 400, "invalid_input"],
+      ["a port out of range", request("GET /hello HTTP/1.1", "Host: crm.example:99999"), 400, "invalid_input"],
       ["a host that is no address", request("GET /hello HTTP/1.1", "Host: 1.2.3.4.5"), 400, "invalid_input"],
       ["a host with a path", request("GET /hello HTTP/1.1", "Host: crm.example/v1"), 400, "invalid_input"],
       ["another version", request("GET /hello HTTP/2.0", host), 400, "invalid_input"],

@@ -28,7 +28,7 @@ export type Content = typeof Content.Type
 /** Returns whether this version can send a content, which a newer version may have stored. */
 export const isKnownContent = Schema.is(Content)
 
-/** The longest text that a network accepts, and what it counts. */
+/** The longest text that a network accepts, in its unit. */
 interface TextLimit {
   readonly max: number
   readonly unit: "bytes" | "characters"

@@ -187,7 +187,7 @@ const fields = {
   website_url: "https://canary-website.example/"
 }
 
-/** Further texts about the person: a custom value, and what the network says of the sender of a message. */
+/** Further texts about the person: a custom value, and what the network reports about the sender of a message. */
 const told = {
   account: "canary-account",
   alias: "canary-alias-of",
