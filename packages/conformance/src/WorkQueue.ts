@@ -208,19 +208,43 @@ const throttledLanes = (it: It) => {
       assert.lengthOf(yield* claim({ at: after(50) }), 4)
     }))
 
-  it.effect("leaves nothing behind of a lane that has been without items for 15 seconds, after a sweep", () =>
+  it.effect("throttles a lane before its first item, and while it has none, until the next throttle", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const kind = "webhook_delivery" as const
       const fill = Effect.flatMap(newWork(lane, kind), (work) => enqueue(ours, work, Fixtures.noon))
-      yield* fill
-      yield* throttle(ours, { kind, lane, until: null, cap: 1 })
-      yield* Effect.flatMap(claim(), Effect.forEach(Fixtures.finish))
-      // A store may notice that the lane is empty when a worker claims, so one claims here.
-      for (let millis = 0; millis <= 2000; millis += 250) {
-        assert.deepStrictEqual(yield* claim({ at: after(millis) }), [])
+      yield* throttle(ours, { kind, lane, until: after(40_000), cap: 1 })
+      // A store may notice that a lane is empty when a worker claims, and may delete it in a later sweep.
+      const pass = Effect.fnUntraced(function*(from: number) {
+        for (let millis = from; millis <= from + 2000; millis += 250) {
+          assert.deepStrictEqual(yield* claim({ at: after(millis) }), [])
+        }
+        yield* queue.sweep(after(from + 20_000))
+      })
+      yield* pass(0)
+      assert.deepStrictEqual(yield* queue.backlog(Fixtures.noon), [])
+      yield* Effect.replicateEffect(fill, 2, { discard: true })
+      assert.deepStrictEqual(yield* claim({ at: after(39_999) }), [])
+      for (const _ of [1, 2]) {
+        const claimed = yield* claim({ at: after(40_000) })
+        assert.deepStrictEqual(claimed.map(({ lane_cap }) => lane_cap), [1])
+        yield* Effect.forEach(claimed, Fixtures.finish)
       }
+      yield* pass(40_000)
+      yield* Effect.replicateEffect(fill, 9, { discard: true })
+      assert.lengthOf(yield* claim({ at: after(60_000) }), 1)
+      yield* throttle(ours, { kind, lane, until: null, cap: 8 })
+      assert.lengthOf(yield* claim({ at: after(60_000) }), 7)
+    }))
+
+  it.effect("claims of a lane whose throttle has ended while it had no items as many as its kind allows", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const kind = "webhook_delivery" as const
+      yield* throttle(ours, { kind, lane, until: after(60_000), cap: 1 })
+      yield* throttle(ours, { kind, lane, until: null, cap: 8 })
       yield* queue.sweep(after(20_000))
+      const fill = Effect.flatMap(newWork(lane, kind), (work) => enqueue(ours, work, Fixtures.noon))
       yield* Effect.replicateEffect(fill, 9, { discard: true })
       assert.lengthOf(yield* claim({ at: after(20_000) }), 8)
     }))

@@ -183,7 +183,7 @@ export const apply = (
     return {
       ...state,
       tables: touch === undefined ? tables : touched(tables, owner, touch),
-      queue: throttle.reduce(throttled, queue)
+      queue: throttle.reduce((some, lane) => throttled(some, owner, lane), queue)
     }
   })
 

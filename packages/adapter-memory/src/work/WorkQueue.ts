@@ -20,7 +20,20 @@ const nameOf = ({ kind, lane }: Pick<Work, "kind" | "lane">): string => `${kind}
 const refOf = ({ kind, ref }: Work): string => `${kind}|${ref}`
 
 const put = (lanes: Queue["lanes"], name: string, lane: Lane): Queue["lanes"] =>
-  lane.items.length === 0 ? HashMap.remove(lanes, name) : HashMap.set(lanes, name, lane)
+  lane.items.length === 0 && !isThrottled(lane) ? HashMap.remove(lanes, name) : HashMap.set(lanes, name, lane)
+
+const isThrottled = ({ cap, kind, until }: Lane): boolean => until !== null || cap < laneRules[kind].cap
+
+/** Returns a lane, which may not exist yet. */
+const laneOf = ({ lanes }: Queue, organization_id: OrganizationId, work: Pick<Work, "kind" | "lane">): Lane =>
+  Option.getOrElse(HashMap.get(lanes, nameOf(work)), (): Lane => ({
+    organization_id,
+    kind: work.kind,
+    items: [],
+    until: null,
+    cap: laneRules[work.kind].cap,
+    served_at: null
+  }))
 
 // ------------------------------------------------------ changes of a commit
 
@@ -31,24 +44,23 @@ export const enqueued = (
   work: Enqueued,
   trace: string | null
 ): Queue => {
-  const { kind } = work
   if (HashSet.has(queue.refs, refOf(work))) return queue
   const item: Item = { ...work, organization_id, attempt: 0, defects: 0, trace, claim: null }
-  const lane = Option.getOrElse(
-    HashMap.get(queue.lanes, nameOf(work)),
-    (): Lane => ({ organization_id, kind, items: [], until: null, cap: laneRules[kind].cap, served_at: null })
-  )
+  const lane = laneOf(queue, organization_id, work)
   return {
     lanes: put(queue.lanes, nameOf(work), { ...lane, items: [...lane.items, item] }),
     refs: HashSet.add(queue.refs, refOf(work))
   }
 }
 
-/** Throttles a lane. The throttle ends when the lane has no more items. */
-export const throttled = (queue: Queue, { cap, until, ...lane }: Throttle): Queue => ({
-  ...queue,
-  lanes: HashMap.modify(queue.lanes, nameOf(lane), (found) => ({ ...found, cap, until }))
-})
+/** Throttles a lane, which may have no items, until its next throttle. */
+export const throttled = (queue: Queue, organization_id: OrganizationId, throttle: Throttle): Queue => {
+  const { cap, until } = throttle
+  return {
+    ...queue,
+    lanes: put(queue.lanes, nameOf(throttle), { ...laneOf(queue, organization_id, throttle), cap, until })
+  }
+}
 
 /** Changes the item that a claim holds. Null removes it. */
 const changed = (
@@ -200,6 +212,7 @@ export const layer = Layer.effect(
         read(({ queue }) => {
           const kinds = new Map<WorkKind, Backlog>()
           for (const lane of HashMap.values(queue.lanes)) {
+            if (lane.items.length === 0) continue
             kinds.set(lane.kind, withLane(kinds.get(lane.kind) ?? { ...nothing, kind: lane.kind }, lane, now))
           }
           return Array.from(kinds.values())

@@ -13,7 +13,7 @@ export interface Item extends Enqueued {
   readonly claim: { readonly token: string; readonly until: Timestamp } | null
 }
 
-/** A lane of the queue. A lane without items is not stored. */
+/** A lane of the queue. A lane is stored while it has items or is throttled. */
 export interface Lane {
   readonly organization_id: OrganizationId
   readonly kind: WorkKind

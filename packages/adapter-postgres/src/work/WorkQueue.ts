@@ -7,11 +7,11 @@
  *
  * | State | Event | Next state |
  * | --- | --- | --- |
- * | none | a commit adds an item | open |
+ * | none | a commit adds an item, or throttles the lane | open |
  * | open or closed | a claim finds the lane at `next_due` | open, closed, or empty |
  * | closed (`closed`) | an item is settled, or a sweep ends its lease | open |
  * | empty (`emptied_at`) | a commit adds an item | open |
- * | empty for 15 seconds | a sweep | deleted, or open if it has items |
+ * | empty for 15 seconds | a sweep | open if it has items, unchanged if it is throttled, otherwise deleted |
  *
  * A claim closes a fifo lane that has items. It closes another lane that is full and
  * of which it has just claimed items, so that their settlements are sure to see
@@ -133,6 +133,7 @@ export const layer = Layer.effect(
           WITH removed AS (
             DELETE FROM work_lanes l
             WHERE name = ANY(${names}::text[]) AND emptied_at <= ${emptied_before}
+              AND allowed = cap AND paused_until IS NULL
               AND NOT EXISTS (SELECT FROM work WHERE lane_name = l.name)
           )
           UPDATE work_lanes l

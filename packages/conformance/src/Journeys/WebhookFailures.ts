@@ -76,6 +76,10 @@ const retries = (it: Scene.It) => {
       assert.strictEqual(pending.status, "pending")
       assert.deepStrictEqual(pending.next_attempt_at, yield* DateTime.now)
       assert.deepStrictEqual(yield* retry, pending)
+      // The tenth failure in a row has paused the webhook.
+      yield* pass(Duration.minutes(9), Duration.minutes(1))
+      assert.lengthOf(yield* posted, 10)
+      yield* TestClock.adjust("1 minutes")
       yield* work
       assert.strictEqual((yield* deliveries)[0]?.status, "succeeded")
       const all = yield* posted
@@ -169,6 +173,28 @@ const disabling = (it: Scene.It) => {
       yield* respond(() => responded(200))
       yield* pass(Duration.minutes(10), Duration.minutes(10))
       assert.lengthOf((yield* deliveries).filter(({ status }) => status === "succeeded"), 12)
+    }))
+
+  it.effect("that keeps failing stays paused, and is tried by one attempt at a time, when no delivery is left", () =>
+    Effect.gen(function*() {
+      const { close, subscribe } = yield* begin
+      const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
+      yield* respond(() => refused)
+      yield* close()
+      while ((yield* deliveries)[0]?.status !== "failed") yield* pass(Duration.hours(1), Duration.hours(1))
+      assert.lengthOf(yield* posted, 10)
+      for (let count = 0; count < 3; count++) yield* close()
+      yield* pass(Duration.minutes(9), Duration.minutes(1))
+      assert.lengthOf(yield* posted, 10)
+      yield* TestClock.adjust("1 minutes")
+      yield* Worker.use((worker) => worker.runOnce)
+      assert.lengthOf(yield* posted, 11)
+      yield* respond(() => responded(200))
+      yield* pass(Duration.minutes(10), Duration.minutes(10))
+      assert.deepStrictEqual((yield* deliveries).map(({ status }) => status), [
+        ...Array(3).fill("succeeded"),
+        "failed"
+      ])
     }))
 }
 

@@ -107,6 +107,24 @@ const failures = (it: Scene.It) => {
       assert.deepStrictEqual((yield* again).slice(6), ids.toSorted())
     }))
 
+  it.effect("pauses the webhook, so that live events wait too", () =>
+    Effect.gen(function*() {
+      const { close, deliveries, respond, replay } = yield* past(2)
+      yield* respond(() => refused)
+      yield* replay()
+      for (const seconds of [0, 30, 30, 30, 30]) {
+        yield* TestClock.adjust(Duration.seconds(seconds))
+        yield* work
+      }
+      yield* respond(() => responded(200))
+      yield* close()
+      yield* work
+      assert.strictEqual((yield* deliveries)[0]?.attempt_count, 0)
+      yield* TestClock.adjust("30 seconds")
+      yield* work
+      assert.strictEqual((yield* deliveries)[0]?.status, "succeeded")
+    }))
+
   it.effect("counts the failures in a row from 0 again after an event that succeeds", () =>
     Effect.gen(function*() {
       const { again, respond, ids, replay, status } = yield* past(2)

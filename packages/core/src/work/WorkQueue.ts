@@ -106,9 +106,9 @@ export interface Claim {
  *   last served, whichever is later.
  * - `sweep` releases the items whose lease has ended.
  * - No item of a throttled lane is claimed until the given time, if there is one, and at
- *   most `cap` items at once after that. This ends when the lane has no more items,
- *   or with the next throttle.
- * - After a lane has been empty for 15 seconds, a sweep deletes all its rows.
+ *   most `cap` items at once after that, until the next throttle. A lane can be throttled
+ *   while it has no items.
+ * - After a lane without a throttle has been empty for 15 seconds, a sweep deletes all its rows.
  * - `backlog` returns the counts of each kind that has items.
  */
 export class WorkQueue extends Context.Service<WorkQueue, {

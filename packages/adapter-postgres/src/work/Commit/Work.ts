@@ -1,5 +1,6 @@
 /** Work that a commit settles and enqueues, and the lanes that it opens and throttles. `../WorkQueue.ts` describes lanes. */
 import type { Enqueued, Settlement, Throttle } from "@messaging-crm/core/Changes"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { lanes, type Work, type WorkKind } from "@messaging-crm/core/WorkQueue"
 import { anyNumber, exactly, type Owned, type Part, type Traced, type Values } from "./Part.ts"
 
@@ -56,10 +57,13 @@ const inserted = (source: string): Part => ({
 
 /** The changes that a commit makes in a lane, in addition to the work that it inserts. */
 interface LaneChange {
+  readonly organization_id: OrganizationId
   readonly name: string
   /** When an item that is released in this lane is due; null without such an item. */
   readonly due_at: unknown
   readonly throttle: Pick<Throttle, "cap" | "until"> | null
+  /** Whether the lane is inserted if it does not exist. */
+  readonly inserts: boolean
 }
 
 const ofSettled = (settlement: Settlement): ReadonlyArray<LaneChange> => {
@@ -67,16 +71,20 @@ const ofSettled = (settlement: Settlement): ReadonlyArray<LaneChange> => {
   if (outcome === "hold") return []
   const released = outcome === "release" ? "-infinity" : null
   return [{
+    organization_id: claimed.organization_id,
     name: laneName(claimed),
     due_at: "due_at" in settlement ? settlement.due_at : released,
-    throttle: null
+    throttle: null,
+    inserts: false
   }]
 }
 
-const ofThrottled = ({ cap, kind, lane, until }: Throttle): LaneChange => ({
+const ofThrottled = ({ cap, kind, lane, organization_id, until }: Owned<Throttle>): LaneChange => ({
+  organization_id,
   name: laneName({ kind, lane }),
   due_at: null,
-  throttle: { cap, until }
+  throttle: { cap, until },
+  inserts: until !== null || cap < lanes[kind].cap
 })
 
 /**
@@ -90,18 +98,18 @@ const lanesChanged = (
   hasInserted: boolean,
   changes: ReadonlyArray<LaneChange>
 ): ReadonlyArray<Part> => {
-  const columns = "name text, due_at timestamptz, throttle jsonb"
+  const columns = "organization_id uuid, name text, due_at timestamptz, throttle jsonb, inserts boolean"
   const sources = [
-    `SELECT name, true AS opens, due_at, throttle FROM jsonb_to_recordset(${json(changes)}) AS given (${columns})`,
-    ...(hasInserted ? ["SELECT lane_name, false, due_at, NULL FROM work_inserted"] : [])
+    `SELECT *, true AS opens FROM jsonb_to_recordset(${json(changes)}) AS given (${columns})`,
+    ...(hasInserted ? ["SELECT organization_id, lane_name, due_at, NULL, true, false FROM work_inserted"] : [])
   ]
   return [{
     name: "lanes_given",
     body: `
-    SELECT name, bool_or(opens) AS opens, min(due_at) AS due_at,
+    SELECT organization_id, name, bool_or(opens) AS opens, bool_or(inserts) AS inserts, min(due_at) AS due_at,
       max((throttle ->> 'cap')::integer) AS cap, max((throttle ->> 'until')::timestamptz) AS until
     FROM (${sources.join(" UNION ALL ")}) AS given
-    GROUP BY name`,
+    GROUP BY organization_id, name`,
     requires: anyNumber("lanes_given")
   }, {
     name: "lanes_locked",
@@ -153,12 +161,11 @@ const lanesInserted: Part = {
   name: "lanes_inserted",
   body: `
     INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due, paused_until)
-    SELECT w.organization_id, g.name, k.cap, coalesce(least(k.cap, g.cap), k.cap), k.fifo,
-      greatest(g.due_at, g.until), g.until
+    SELECT g.organization_id, g.name, k.cap, coalesce(least(k.cap, g.cap), k.cap), k.fifo,
+      coalesce(greatest(g.due_at, g.until), '-infinity'), g.until
     FROM lanes_given g
-    JOIN (SELECT DISTINCT organization_id, lane_name FROM work_inserted) w ON w.lane_name = g.name
     JOIN (VALUES ${rules}) AS k (kind, cap, fifo) ON k.kind = split_part(g.name, ':', 1)
-    WHERE (SELECT count(*) FROM lanes_written) >= 0
+    WHERE g.inserts AND (SELECT count(*) FROM lanes_written) >= 0
     ORDER BY g.name
     ON CONFLICT (name) DO NOTHING
     RETURNING name`,
@@ -172,7 +179,7 @@ export const queued = (
     readonly enqueue: ReadonlyArray<Owned<Enqueued> & Traced>
     readonly raises: boolean
     readonly settle: ReadonlyArray<Settlement>
-    readonly throttle: ReadonlyArray<Throttle>
+    readonly throttle: ReadonlyArray<Owned<Throttle>>
   }
 ): ReadonlyArray<Part> => {
   const sources = [
@@ -189,6 +196,10 @@ export const queued = (
   ]
   const throttles = new Map(throttle.map((each) => [laneName(each), ofThrottled(each)]))
   const changes = [...settle.flatMap(ofSettled), ...throttles.values()]
-  if (sources.length === 0) return changes.length === 0 ? [] : lanesChanged(values, false, changes)
-  return [inserted(sources.join(" UNION ALL ")), ...lanesChanged(values, true, changes), lanesInserted]
+  const hasWork = sources.length > 0
+  return [
+    ...(hasWork ? [inserted(sources.join(" UNION ALL "))] : []),
+    ...(hasWork || changes.length > 0 ? lanesChanged(values, hasWork, changes) : []),
+    ...(hasWork || changes.some(({ inserts }) => inserts) ? [lanesInserted] : [])
+  ]
 }

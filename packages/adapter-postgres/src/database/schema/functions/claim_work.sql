@@ -160,9 +160,6 @@ BEGIN
     UPDATE work_lanes l
     SET
       closed = s.closed,
-      -- Throttles last for as long as the lane has items.
-      allowed = CASE WHEN s.head_due IS NULL AND s.leased = 0 THEN l.cap ELSE l.allowed END,
-      paused_until = CASE WHEN s.head_due IS NULL AND s.leased = 0 THEN NULL ELSE l.paused_until END,
       served_at = CASE WHEN s.served THEN at ELSE l.served_at END,
       emptied_at = CASE
         WHEN s.head_due IS NULL AND NOT s.served AND NOT s.closed THEN coalesce(l.emptied_at, at)
