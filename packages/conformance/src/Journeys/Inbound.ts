@@ -11,6 +11,7 @@ import {
 } from "@messaging-crm/core/Inbound"
 import { Media } from "@messaging-crm/core/Media"
 import { Messages, MessageStore } from "@messaging-crm/core/Messages"
+import { ProviderOutcomeUnknown } from "@messaging-crm/core/MessagingProvider"
 import type { Position } from "@messaging-crm/core/Page"
 import { Arbitrary, DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -279,6 +280,25 @@ const businessMessages = (it: It) => {
       yield* work
       assert.strictEqual((yield* get(id)).status, "sent")
       assert.strictEqual((yield* messageOf(id)).sender.type, "member")
+    }))
+
+  it.effect("proves by a status with its reference that a send whose response was lost is the message in its app", () =>
+    Effect.gen(function*() {
+      const scene = yield* begin
+      const { get, messageOf, provider, reported, start } = scene
+      yield* provider.respond(() => Effect.fail(new ProviderOutcomeUnknown()))
+      const { id } = yield* start()
+      yield* work
+      yield* writtenInApp(scene, `p.${id}`)
+      assert.strictEqual((yield* get(id)).status, "unknown")
+      const at = yield* DateTime.now
+      for (const status of ["delivered", "read", "read"] as const) yield* reported(id, { status, at })
+      assert.strictEqual((yield* get(id)).status, "sent")
+      const message = yield* messageOf(id)
+      assert.deepStrictEqual([message.status, message.sender.type], ["read", "member"])
+      yield* TestClock.adjust("20 minutes")
+      yield* work
+      assert.strictEqual((yield* get(id)).status, "sent")
     }))
 
   it.effect("moves every message that a report of a time covers, in a conversation of any length", () =>

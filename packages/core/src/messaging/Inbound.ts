@@ -10,9 +10,8 @@ import { Context, Effect, Layer, Option, Schema, Stream } from "effect"
 import { type ChannelHoldRow, pause } from "../catalog/ChannelHolds.ts"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { changeIdentity } from "../contacts/ContactIdentities.ts"
-import { ChannelId, type ContactId, type OrganizationId } from "../kernel/Ids.ts"
+import { ChannelId, type OrganizationId } from "../kernel/Ids.ts"
 import { traced } from "../kernel/Traces.ts"
-import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
 import { ConversationStore } from "./Conversations.ts"
@@ -23,13 +22,12 @@ import {
   applyUpdate,
   arrived,
   clamped,
-  type Message,
   type MessageUpdate,
   type ProviderMessage,
   revise,
   type StatusUpdate,
   storeEarlyUpdate,
-  subjectOf
+  updateEvent
 } from "./Messages.ts"
 import { type MessagesReported, type MessageStatusReported, type ProviderEvent } from "./ProviderEvents.ts"
 import { type NetworkMessage, partnerOf, personOf, storeMessage } from "./ProviderMessages.ts"
@@ -45,21 +43,6 @@ export class ChannelUnknown extends Schema.TaggedError<ChannelUnknown>()("Channe
 
 // ----------------------------------------------------------- decisions
 
-/** Raises `message.updated` if the update changed what subscribers can see. */
-const updateEvent = (
-  before: Message & { readonly contact_id: ContactId },
-  after: Message,
-  update: MessageUpdate,
-  context: DecisionContext
-): Changes.Changes => {
-  const isVisible = update.status === "edited" || update.status === "deleted"
-    ? before.deleted_at === null
-    : after.status !== before.status
-  if (!isVisible || update.status === "sent") return Changes.none
-  const data = { conversation_id: after.conversation_id, message_id: after.id, status: update.status }
-  return Changes.raise(Events.make("message.updated", data, context, subjectOf(before.contact_id, after)))
-}
-
 /** Updates the message, or stores the update until the message arrives. */
 const updateMessage = (
   found: Option.Option<ProviderMessage>,
@@ -72,7 +55,10 @@ const updateMessage = (
   if (known === null) return storeEarlyUpdate({ channel_id, provider_message_id }, found, applied, context.now)
   const after = applyUpdate(known, applied)
   if (after === known) return Changes.none
-  return Changes.all(revise(known.contact_id, known, after), updateEvent(known, after, applied, context))
+  return Changes.all(
+    revise(known.contact_id, known, after),
+    updateEvent(known.contact_id, known, after, applied, context)
+  )
 }
 
 /** Returns the update that a provider's report contains. */
@@ -94,7 +80,7 @@ const withPause = (
     : Changes.all(changes, pause(hold, channel_id, pauses_channel, now))
 
 /**
- * Updates the message. If there is none yet, it completes the send: when the
+ * Updates the message, and completes the send if that is still awaited: when the
  * response to an attempt was lost, this report may be the only proof that the
  * provider accepted it.
  */
@@ -109,17 +95,11 @@ const statusReported = (
   const { provider_message_id, recipient_aliases = [] } = event
   const update = updateOf(event)
   if (completion === null) return updateMessage(found, event, update, context)
-  const clampedUpdate = { ...update, at: clamped(event.at, context.now) }
-  const completed = SendCompletion.complete(
-    completion,
-    { provider_message_id, recipient_aliases },
-    [clampedUpdate],
-    context
-  )
-  // A message that `complete` inserts already includes the update. One that another commit inserted meanwhile does not.
-  return completed.insert === undefined
-    ? Changes.all(completed, updateMessage(completion.provider_message, event, update, context))
-    : completed
+  const applied = { ...update, at: clamped(event.at, context.now) }
+  const completed = SendCompletion.complete(completion, { provider_message_id, recipient_aliases }, applied, context)
+  return SendCompletion.isAwaited(completion)
+    ? completed
+    : Changes.all(completed, updateMessage(completion.provider_message, event, update, context))
 }
 
 /** Where an event comes from: the organization of its channel, and its callback if that is stored. */

@@ -38,7 +38,9 @@ export const makeInboundLoads = Effect.gen(function*() {
     const hold = event.pauses_channel === undefined
       ? Option.none()
       : yield* holds.find(organization_id, channel_id)
-    if (Option.isSome(arrived(found)) || send_id === null) return { found, hold, completion: null }
+    // A message written in the network's own app may be the send's.
+    const isKnown = Option.exists(arrived(found), ({ sender }) => sender.type !== "business_app")
+    if (isKnown || send_id === null) return { found, hold, completion: null }
     const completion = yield* loadCompletion(organization_id, { channel_id, provider_message_id, send_id })
     return { found, hold, completion }
   })

@@ -10,8 +10,9 @@ import { operation } from "../kernel/Operations.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
 import { purgeOlderThan } from "../kernel/Purges.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
-import type * as Events from "../webhooks/Events.ts"
+import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
+import type { DecisionContext } from "../work/Decide.ts"
 import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
 import type { LinkedMedia } from "./Media.ts"
 import { Media, MediaRows } from "./Media.ts"
@@ -179,7 +180,7 @@ export const insert = (
   )
 }
 
-/** Writes an updated message, and its preview where it is the last activity of the conversation. */
+/** Writes an updated message, its sender if that is another, and its preview where it is the last activity of the conversation. */
 export const revise = (
   contact_id: ContactId,
   before: MessageRow,
@@ -188,7 +189,10 @@ export const revise = (
   const { conversation_id, created_at: at } = after
   const preview = previewOf(after)
   return Changes.all(
-    MessageRows.update(before, Struct.pick(after, updated_fields)),
+    MessageRows.update(before, {
+      ...Struct.pick(after, updated_fields),
+      ...(after.sender === before.sender ? {} : { sender: after.sender })
+    }),
     before.media?.id && after.media === null ? MediaRows.remove({ id: before.media.id }) : Changes.none,
     preview === previewOf(before)
       ? Changes.none
@@ -213,6 +217,22 @@ export const subjectOf = (contact_id: ContactId, message: Message): Events.Subje
   contact_id,
   message_id: message.id
 })
+
+/** Raises `message.updated` if the update changed what subscribers can see. */
+export const updateEvent = (
+  contact_id: ContactId,
+  before: Message,
+  after: Message,
+  update: MessageUpdate,
+  context: DecisionContext
+): Changes.Changes => {
+  const isVisible = update.status === "edited" || update.status === "deleted"
+    ? before.deleted_at === null
+    : after.status !== before.status
+  if (!isVisible || update.status === "sent") return Changes.none
+  const data = { conversation_id: after.conversation_id, message_id: after.id, status: update.status }
+  return Changes.raise(Events.make("message.updated", data, context, subjectOf(contact_id, after)))
+}
 
 /** Returns the place of a message in the list of its conversation. */
 export const positionOf = ({ created_at, id }: Message): Position => ({ at: created_at, id })

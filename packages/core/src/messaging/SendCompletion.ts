@@ -14,11 +14,13 @@ import {
   earlyUpdates,
   insert,
   type Message,
-  MessageRows,
+  type MessageRow,
   MessageStore,
-  type MessageUpdate,
   type ProviderMessage,
-  subjectOf
+  revise,
+  type StatusUpdate,
+  subjectOf,
+  updateEvent
 } from "./Messages.ts"
 import type { Accepted, FailureReason } from "./MessagingProvider.ts"
 import { isOpen, isUnproven, type OutgoingSend, type SendRow, SendRows, SendState, SendStore } from "./Sends.ts"
@@ -92,16 +94,40 @@ const isMessageOf = ({ content, conversation_id }: SendRow, message: Message): b
   message.direction === "outbound" && message.conversation_id === conversation_id &&
   (message.text === content.text || message.sender.type === "business_app")
 
+/** Returns whether the provider may have accepted the send, which is not known yet. */
+export const isAwaited = ({ outgoing }: Loaded): boolean =>
+  Option.exists(outgoing, ({ send }) => send.recipient !== erased && isUnproven(send))
+
+/**
+ * Makes a stored message that of its send: the sender of one that the network reported as written in its own app becomes
+ * the send's.
+ */
+const adopt = (
+  known: MessageRow & { readonly contact_id: ContactId },
+  outgoing: OutgoingSend,
+  update: StatusUpdate | null,
+  context: DecisionContext
+): Changes.Changes => {
+  const own = known.sender.type === "business_app" ? { ...known, sender: senderOf(outgoing) } : known
+  const after = update === null ? own : applyUpdate(own, update)
+  return Changes.all(
+    SendRows.update(outgoing.send, SendState.accept(outgoing.send, known.id)),
+    after === known ? Changes.none : revise(known.contact_id, known, after),
+    update === null ? Changes.none : updateEvent(known.contact_id, known, after, update, context)
+  )
+}
+
 /**
  * Records that the provider accepted a send, known from the response to an attempt
  * or from a callback with the reference, whichever comes first. Inserts the
- * message with the updates that arrived before it. If the provider has reused an
+ * message with the updates that arrived before it, and with the status that the callback
+ * reports. If the provider has reused an
  * id, the id stays with its first message, and this one is stored without it.
  */
 export const complete = (
   { outgoing, provider_message }: Loaded,
   { provider_message_id, recipient_aliases = [] }: Accepted,
-  updates: ReadonlyArray<MessageUpdate>,
+  update: StatusUpdate | null,
   context: DecisionContext
 ): Changes.Changes => {
   if (Option.isNone(outgoing)) return Changes.none
@@ -114,17 +140,10 @@ export const complete = (
   if (!isUnproven(row)) return aliasesOnly
   const known = Option.getOrNull(arrived(provider_message))
   if (known !== null && isMessageOf(row, known)) {
-    return Changes.all(
-      aliases,
-      SendRows.update(row, SendState.accept(row, known.id)),
-      // A caller that has updates writes the message itself; a commit must not write a row twice.
-      known.sender.type === "business_app" && updates.length === 0
-        ? MessageRows.update(known, { sender: senderOf(outgoing.value) })
-        : Changes.none
-    )
+    return Changes.all(aliases, adopt(known, outgoing.value, update, context))
   }
   const accepted = messageOf(outgoing.value, known === null ? provider_message_id : null, context)
-  const message = [...earlyUpdates(provider_message), ...updates].reduce(applyUpdate, accepted)
+  const message = [...earlyUpdates(provider_message), ...update === null ? [] : [update]].reduce(applyUpdate, accepted)
   return Changes.all(
     aliases,
     insert(row.channel_id, contact_id, provider_message, message),

@@ -149,7 +149,7 @@ export const makeOutcomes = Effect.gen(function*() {
       decide: (loaded, context) => ({
         result: undefined,
         changes: Changes.all(
-          complete(loaded, accepted, [], context),
+          complete(loaded, accepted, null, context),
           Changes.settle({ claimed, outcome: "finish_if_leased" })
         )
       })

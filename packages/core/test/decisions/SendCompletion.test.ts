@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ConversationId, MessageId } from "@messaging-crm/core/Ids"
-import type { Message, MessageRow, MessageUpdate, ProviderMessage } from "@messaging-crm/core/Messages"
+import type { Message, MessageRow, MessageUpdate, ProviderMessage, StatusUpdate } from "@messaging-crm/core/Messages"
 import { MessageRows } from "@messaging-crm/core/Messages"
 import { type OutgoingSend, type SendRow, SendRows } from "@messaging-crm/core/Sends"
 import { erased } from "@messaging-crm/core/Text"
@@ -36,12 +36,12 @@ const completed = (
   send: Partial<SendRow>,
   provider_message: Option.Option<ProviderMessage> = Option.none(),
   recipient_aliases: ReadonlyArray<string> = [],
-  updates: ReadonlyArray<MessageUpdate> = []
+  update: StatusUpdate | null = null
 ) =>
   complete(
     { outgoing: Option.some(outgoingOf(send)), provider_message },
     { provider_message_id: "p", recipient_aliases },
-    updates,
+    update,
     context()
   )
 
@@ -75,8 +75,8 @@ describe("an accepted send", () => {
   })
 
   it("has the reports that arrived before it, and an event of them", () => {
-    const read: MessageUpdate = { status: "read", at: after(3) }
-    for (const changes of [completed({}, stored(null, [read])), completed({}, Option.none(), [], [read])]) {
+    const read: StatusUpdate = { status: "read", at: after(3) }
+    for (const changes of [completed({}, stored(null, [read])), completed({}, Option.none(), [], read)]) {
       assert.deepInclude(insertedMessage(changes)[0], { status: "read", read_at: after(3) })
       assert.deepStrictEqual(eventsOf(changes), ["message.sent", "message.updated"])
       assert.deepInclude(JSON.parse(changes.raise?.[1]?.body ?? "").data, { message_id: id(100), status: "read" })
@@ -102,7 +102,7 @@ describe("an accepted send", () => {
 
   it("that does not exist changes nothing", () => {
     const loaded = { outgoing: Option.none(), provider_message: Option.none() }
-    assert.deepStrictEqual(complete(loaded, { provider_message_id: "p" }, [], context()), Changes.none)
+    assert.deepStrictEqual(complete(loaded, { provider_message_id: "p" }, null, context()), Changes.none)
   })
 })
 
@@ -113,13 +113,17 @@ describe("an accepted send whose provider message id is known", () => {
 
   it("is the sender of the message that the network reported as written in its own app", () => {
     const reported: MessageRow = { ...message, text: "Other text", sender: { type: "business_app", name: null } }
-    assert.deepStrictEqual(
-      completed({}, stored(reported)),
-      Changes.all(sentAs(message.id), MessageRows.update(reported, { sender: { type: "member", name: "Ada" } }))
-    )
-    // A callback that has updates writes the message itself.
-    const withUpdates = completed({}, stored(reported), [], [{ status: "read", at: noon }])
-    assert.deepStrictEqual(withUpdates, sentAs(message.id))
+    const changes = completed({}, stored(reported))
+    assert.deepStrictEqual(changes.update?.filter(({ table }) => table === SendRows.table), sentAs(message.id).update)
+    assert.deepInclude(changes.update?.find(({ table }) => table === MessageRows.table)?.set, {
+      sender: { type: "member", name: "Ada" },
+      text: "Other text"
+    })
+    assert.deepStrictEqual(eventsOf(changes), [])
+    const withUpdates = completed({}, stored(reported), [], { status: "read", at: noon })
+    const { set } = withUpdates.update?.find(({ table }) => table === MessageRows.table) ?? {}
+    assert.deepInclude(set, { sender: { type: "member", name: "Ada" }, status: "read", read_at: noon })
+    assert.deepStrictEqual(eventsOf(withUpdates), ["message.updated"])
   })
 
   it("has a message of its own without the id, if the provider has reused it", () => {
