@@ -73,6 +73,7 @@ it("narrows the list by text, tag, owner, stage and channel, together", async ()
       [{ phone: "+4915112345679" }, []],
       [{ email: "EVE@Straße.example" }, [eve]],
       [{ email: "eve@STRASSE.example", lifecycle_stage: "lead", owner_user_id: owner.id }, [eve]],
+      [{ email: " eve@strasse.example " }, [eve]],
       [{ email: "eve@strasse.exampl" }, []],
       [{ external_id: "+4915112345678" }, []],
       [{ updated_since: since }, both],

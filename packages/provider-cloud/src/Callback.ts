@@ -5,13 +5,13 @@
  * part is read independently, so that an unreadable one does not affect others.
  * `Callback/Kinds.ts` lists what becomes a message.
  */
-import { type DateTime, Option, Schema } from "effect"
-import { Entry, ignored, joined, type Network, type Notices, type Part } from "./Callback/Notice.ts"
+import { Option, Schema } from "effect"
+import { type Arrival, Entry, ignored, joined, type Network, type Notices, type Part } from "./Callback/Notice.ts"
 import * as Phone from "./Callback/Phone.ts"
 import * as Social from "./Callback/Social.ts"
 import { Items, lenient } from "./GraphJson.ts"
 
-export type { FileReference, Ignored, Notice, Notices } from "./Callback/Notice.ts"
+export type { Arrival, FileReference, Ignored, Notice, Notices } from "./Callback/Notice.ts"
 
 const Body = Schema.Struct({ object: lenient(Schema.String), entry: lenient(Items) })
 
@@ -28,19 +28,15 @@ const networks: Readonly<Record<string, Network>> = {
 const networkOf = (object: string): Network | undefined =>
   Object.hasOwn(networks, object) ? networks[object] : undefined
 
-/**
- * Returns the notices of a body, or none if the body is not a callback.
- *
- * A part without a time has the time `received_at`.
- */
-export const read = (body: string, received_at: DateTime.Utc): Option.Option<Notices> =>
+/** Returns the notices of a body, or none if the body is not a callback. */
+export const read = (body: string, arrival: Arrival): Option.Option<Notices> =>
   Option.map(decodeBody(body), ({ entry = [], object = "" }) => {
     const network = networkOf(object)
     if (network === undefined) return ignored("unknown", `object:${object}`)
     return joined(entry.flatMap((item): ReadonlyArray<Notices> =>
       Option.match(decodeEntry(item), {
         onNone: () => [ignored("unreadable", "entry")],
-        onSome: (entry) => network.read(entry, received_at)
+        onSome: (entry) => network.read(entry, arrival)
       })
     ))
   })

@@ -152,7 +152,10 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
 
       const receive = traced("CallbackProcessor.receive")(
         function*(callback: ReceivedCallback) {
-          const found = read(utf8.decode(callback.body), callback.received_at)
+          const found = read(utf8.decode(callback.body), {
+            app_id: callback.source,
+            received_at: callback.received_at
+          })
           const { ignored: parts, notices } = Option.getOrElse(found, () => ignored("unreadable", "body"))
           yield* report(parts)
           // A stored part of a callback is about one account. Only a body that was not split has several.

@@ -3,7 +3,19 @@ import { assert, describe, it } from "@effect/vitest"
 import { read } from "@messaging-crm/provider-cloud/Callback"
 import { Option } from "effect"
 import { messagePart, phonePart, statusPart } from "../src/fake/CallbackBodies.ts"
-import { ana, envelope, eventOf, number, parse, received_at, reference, said, seconds, sent_at } from "./Callback.ts"
+import {
+  ana,
+  arrival,
+  envelope,
+  eventOf,
+  number,
+  parse,
+  received_at,
+  reference,
+  said,
+  seconds,
+  sent_at
+} from "./Callback.ts"
 
 describe("phone messaging", () => {
   it("reads a text with all IDs and names of its sender", () => {
@@ -268,9 +280,9 @@ describe("phone messaging", () => {
 })
 
 it("rejects a body of another kind, and ignores one of another product", () => {
-  for (const body of ["", "[]", "7", "null", "{"]) assert.isTrue(Option.isNone(read(body, received_at)))
+  for (const body of ["", "[]", "7", "null", "{"]) assert.isTrue(Option.isNone(read(body, arrival)))
   assert.deepStrictEqual(
-    read("{\"object\":\"__proto__\",\"entry\":[{}]}", received_at),
+    read("{\"object\":\"__proto__\",\"entry\":[{}]}", arrival),
     Option.some({
       notices: [],
       ignored: [{ reason: "unknown" as const, kind: "object:__proto__" }]

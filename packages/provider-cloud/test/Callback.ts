@@ -6,6 +6,8 @@ import { DateTime, Option } from "effect"
 import { bodyOf, messagePart, socialPart } from "../src/fake/CallbackBodies.ts"
 
 export const received_at = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
+export const app_id = "1517776481860111"
+export const arrival = { app_id, received_at }
 export const seconds = 1_767_225_600
 export const sent_at = DateTime.makeUnsafe(seconds * 1000)
 export const reference = SendId.make("01990000-0000-7000-8000-00000000abcd")
@@ -14,7 +16,7 @@ export const number = "106540352242922"
 export const ana = { wa_id: "4915112345678", user_id: "DE.13491208655302741918", name: "Ana Lima", username: "ana.l" }
 export const envelope = { id: "wamid.1", timestamp: String(seconds) }
 
-export const parse = (...parts: Parameters<typeof bodyOf>[0]) => Option.getOrThrow(read(bodyOf(parts), received_at))
+export const parse = (...parts: Parameters<typeof bodyOf>[0]) => Option.getOrThrow(read(bodyOf(parts), arrival))
 
 export const eventOf = ([notice]: ReadonlyArray<Notice>) => notice?.event ?? assert.fail("There is no notice.")
 

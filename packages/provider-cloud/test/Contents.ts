@@ -9,7 +9,7 @@ export const number = "106540352242922"
 export const person = "4915112345678"
 
 export const parse = (...parts: Parameters<typeof bodyOf>[0]) =>
-  Option.getOrThrow(read(bodyOf(parts), DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")))
+  Option.getOrThrow(read(bodyOf(parts), { app_id: "7", received_at: DateTime.makeUnsafe("2026-11-20T12:00:00.000Z") }))
 
 export const eventOf = ([notice]: ReadonlyArray<Notice>) => notice?.event ?? assert.fail("There is no notice.")
 

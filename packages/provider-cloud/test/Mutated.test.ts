@@ -27,7 +27,7 @@ const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 const isEvent = Schema.is(ProviderEvent)
 
-const noticesOf = (text: string) => Option.getOrThrow(read(text, noon)).notices
+const noticesOf = (text: string) => Option.getOrThrow(read(text, { app_id: "7", received_at: noon })).notices
 
 /** Returns what a notice tells, to be compared. */
 const keyOf = (event: Notice["event"]): string =>

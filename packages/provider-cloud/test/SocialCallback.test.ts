@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { read } from "@messaging-crm/provider-cloud/Callback"
 import { DateTime, Option } from "effect"
 import { socialPart } from "../src/fake/CallbackBodies.ts"
-import { eventOf, parse, received_at, reference, seconds, sent_at, social } from "./Callback.ts"
+import { app_id, arrival, eventOf, parse, reference, seconds, sent_at, social } from "./Callback.ts"
 
 describe("pages and photo accounts", () => {
   it("reads a text", () => {
@@ -97,6 +97,16 @@ describe("pages and photo accounts", () => {
     assert.deepInclude(eventOf(social({ read: { mid: "m_1" } }).notices), { status: "read" })
   })
 
+  it("an echo of another app is a message of the business, even if its metadata look like a reference", () => {
+    const echo = { mid: "m_1", text: "hello", is_echo: true, metadata: reference }
+    const eventFrom = (message: object) =>
+      eventOf(parse(socialPart("page", { account: "24601", person: "1784", timestamp: 1, item: { message } })).notices)
+    for (const own of [app_id, Number(app_id)]) {
+      assert.deepInclude(eventFrom({ ...echo, app_id: own }), { event: "message_status_reported", reference })
+    }
+    assert.deepInclude(eventFrom({ ...echo, app_id: 7 }), { event: "message_sent", text: "hello" })
+  })
+
   it("a watermark reports every message before it", () => {
     const at = DateTime.makeUnsafe(seconds * 1000 + 123)
     for (const [kind, status] of [["delivery", "delivered"], ["read", "read"]] as const) {
@@ -177,13 +187,13 @@ describe("pages and photo accounts", () => {
       object: "instagram",
       entry: [{ id: "1784", changes: [{ field: "messages", value }] }]
     })
-    const { notices } = Option.getOrThrow(read(body, received_at))
+    const { notices } = Option.getOrThrow(read(body, arrival))
     assert.deepInclude(eventOf(notices), { event: "message_received", text: "hi", sent_at })
     const comment = JSON.stringify({
       object: "instagram",
       entry: [{ id: "1784", changes: [{ field: "comments", value }] }]
     })
-    assert.deepStrictEqual(Option.getOrThrow(read(comment, received_at)), {
+    assert.deepStrictEqual(Option.getOrThrow(read(comment, arrival)), {
       notices: [],
       ignored: [{ reason: "nothing", kind: "field:comments" }]
     })

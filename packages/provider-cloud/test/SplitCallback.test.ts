@@ -7,7 +7,7 @@ import { noon } from "../testing/MutatedBodies.ts"
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
-const noticesOf = (body: string) => Option.getOrThrow(read(body, noon)).notices
+const noticesOf = (body: string) => Option.getOrThrow(read(body, { app_id: "7", received_at: noon })).notices
 
 const parts = (body: string) => Option.getOrThrow(partsOf(encoder.encode(body)))
 

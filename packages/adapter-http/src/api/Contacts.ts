@@ -4,7 +4,7 @@ import { UpsertContacts, UpsertOutcome } from "@messaging-crm/core/ContactUpsert
 import { ContactId, MemberId, TagId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { Phone } from "@messaging-crm/core/Phones"
-import { text } from "@messaging-crm/core/Text"
+import { text, trimmedText } from "@messaging-crm/core/Text"
 import { SinceTime } from "@messaging-crm/core/Timestamps"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -45,10 +45,10 @@ const filters = {
     }))
   ),
   email: Schema.optionalKey(
-    text({ min: 1, max: limits.email_chars_max }).annotate({
+    trimmedText({ min: 1, max: limits.email_chars_max }).pipe(Schema.annotateEncoded({
       description: "Contacts with this primary email, regardless of case.",
       examples: ["kim@berg.example"]
-    })
+    }))
   ),
   external_id: Schema.optionalKey(
     text({ min: 1, max: limits.external_id_chars_max }).annotate({

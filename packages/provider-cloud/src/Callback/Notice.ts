@@ -54,9 +54,15 @@ export interface Part {
   readonly entry: ReadonlyArray<unknown>
 }
 
+/** How a callback arrived: the app that signed it, and when. A part without a time has the time `received_at`. */
+export interface Arrival {
+  readonly app_id: string
+  readonly received_at: DateTime.Utc
+}
+
 /** The entries of one network. */
 export interface Network {
-  readonly read: (entry: Entry, received_at: DateTime.Utc) => ReadonlyArray<Notices>
+  readonly read: (entry: Entry, arrival: Arrival) => ReadonlyArray<Notices>
   /** Returns the entry as one part for each of its items. Only ids are read: `read` decides what an item means. */
   readonly split: (entry: Entry) => ReadonlyArray<Part>
 }

@@ -292,6 +292,6 @@ const readChange = (given: unknown, received_at: DateTime.Utc): Notices => {
 
 /** The entries of phone messaging: changes. */
 export const network: Network = {
-  read: ({ changes = [] }, received_at) => changes.map((change) => readChange(change, received_at)),
+  read: ({ changes = [] }, { received_at }) => changes.map((change) => readChange(change, received_at)),
   split: ({ changes = [], id }) => changes.flatMap((change) => splitChange(id ?? null, change))
 }

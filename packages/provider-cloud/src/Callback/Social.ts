@@ -8,6 +8,7 @@ import { Flag, idOf, isFlagSet, isObject, Items, lenient, NetworkId, objectOf, S
 import { peopleIn } from "../People.ts"
 import { meaningIn, social_fields, social_items } from "./Kinds.ts"
 import {
+  type Arrival,
   type Entry,
   fieldOf,
   ignored,
@@ -38,7 +39,8 @@ const Message = Schema.Struct({
   ...Content,
   is_echo: lenient(Flag),
   is_deleted: lenient(Flag),
-  metadata: lenient(SendId)
+  metadata: lenient(SendId),
+  app_id: lenient(NetworkId)
 })
 
 const Item = Schema.Struct({
@@ -58,7 +60,7 @@ const decodeItem = Schema.decodeUnknownOption(Item)
 const decodeMid = Schema.decodeUnknownOption(NetworkId)
 
 /** The context of the parts of an item, for their readers. */
-interface Context {
+interface Context extends Pick<Arrival, "app_id"> {
   readonly account: AccountKey
   readonly item: Item
   /** Whether the business sent it, and not the person. */
@@ -122,10 +124,12 @@ const deletion = ({ account, at }: Context, mid: string): Notices =>
     })))
 
 const messageNotices = (context: Context, given: typeof Message.Type): Notices => {
-  const { is_deleted, metadata, mid } = given
+  const { app_id = context.app_id, is_deleted, metadata, mid } = given
   if (is_deleted === true) return deletion(context, mid)
-  // The metadata of a message that this service sent hold its reference. Others come from the network's own app.
-  if (context.isOwn && metadata !== undefined) return statusNotice(context, mid, "sent", metadata)
+  // The metadata of a message that this service sent hold its reference. Others come from another app or the network's own.
+  if (context.isOwn && metadata !== undefined && app_id === context.app_id) {
+    return statusNotice(context, mid, "sent", metadata)
+  }
   return joined(contentsOfMessage(given).map((each, index) => messageAs(context, partId(mid, index), each)))
 }
 
@@ -212,7 +216,12 @@ const ownerOf = (entry_id: string | null, { isEcho, recipient_id, sender_id }: S
   return { isOwn, id: (isOwn ? sender_id : recipient_id) ?? entry_id }
 }
 
-const readItem = (type: SocialType, entry_id: string | null, item: unknown, received_at: DateTime.Utc): Notices => {
+const readItem = (
+  type: SocialType,
+  entry_id: string | null,
+  item: unknown,
+  { app_id, received_at }: Arrival
+): Notices => {
   const decoded = decodeItem(item)
   if (Option.isNone(decoded)) return ignored("unreadable", "item")
   const name = kindOf(Object(item))
@@ -226,24 +235,25 @@ const readItem = (type: SocialType, entry_id: string | null, item: unknown, rece
     sender_id: sender?.id ?? null
   })
   if (id === null) return ignored("unreadable", "item:account")
-  return noticesOfItem({ account: { type, id }, item: decoded.value, isOwn, at: timeOf(timestamp, received_at) }, kind)
+  const at = timeOf(timestamp, received_at)
+  return noticesOfItem({ account: { type, id }, app_id, item: decoded.value, isOwn, at }, kind)
 }
 
 /** Reads an item that is the value of a change, another form that photo accounts get. */
-const readChange = (type: SocialType, entry_id: string | null, item: unknown, received_at: DateTime.Utc): Notices => {
+const readChange = (type: SocialType, entry_id: string | null, item: unknown, arrival: Arrival): Notices => {
   const field = fieldOf(item) ?? "messages"
   return isObject(item) && social_fields.has(field)
-    ? readItem(type, entry_id, item["value"], received_at)
+    ? readItem(type, entry_id, item["value"], arrival)
     : ignored("nothing", `field:${field}`)
 }
 
 const read = (
   type: SocialType,
   { changes = [], id, messaging = [], standby = [] }: Entry,
-  received_at: DateTime.Utc
+  arrival: Arrival
 ): ReadonlyArray<Notices> => [
-  ...[...messaging, ...standby].map((item) => readItem(type, id ?? null, item, received_at)),
-  ...changes.map((change) => readChange(type, id ?? null, change, received_at))
+  ...[...messaging, ...standby].map((item) => readItem(type, id ?? null, item, arrival)),
+  ...changes.map((change) => readChange(type, id ?? null, change, arrival))
 ]
 
 const split = (type: SocialType, entry: Entry): ReadonlyArray<Part> => {
@@ -264,6 +274,6 @@ const split = (type: SocialType, entry: Entry): ReadonlyArray<Part> => {
 
 /** The entries of pages or of photo accounts: items in two lists, or as the values of changes. */
 export const network = (type: SocialType): Network => ({
-  read: (entry, received_at) => read(type, entry, received_at),
+  read: (entry, arrival) => read(type, entry, arrival),
   split: (entry) => split(type, entry)
 })
