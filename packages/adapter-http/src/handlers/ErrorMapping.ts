@@ -7,7 +7,7 @@ import * as Texts from "../api/ErrorTexts.ts"
 import * as KeyErrors from "../middleware/KeyErrors.ts"
 
 /** A retry can succeed, so the response is not recorded under the idempotency key. */
-export const concurrentChanges = () => KeyErrors.failUnrecorded(Texts.concurrentChanges)
+export const concurrentChanges = () => KeyErrors.failRetryable(Texts.concurrentChanges)
 
 export const cursorInvalid = () =>
   Errors.invalid(

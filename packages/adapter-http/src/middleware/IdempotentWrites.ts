@@ -18,7 +18,7 @@ import { pathOf, queryOf } from "./Routes.ts"
 
 const encoder = new TextEncoder()
 
-/** The errors that are recorded, because the operation decided them. After any other error, and after `failUnrecorded`, the key can be used again. */
+/** The errors that are recorded unless they are retryable, because the operation decided them. After any other error, the key can be used again. */
 const recordedStatuses: Readonly<Record<string, number>> = { conflict: 409, not_found: 404 }
 
 const recordedStatusOf = (error: unknown): number | undefined => {
@@ -38,9 +38,9 @@ const asRecorded = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServe
   httpEffect.pipe(
     Effect.map(toRecorded),
     Effect.catch((error) =>
-      Effect.flatMap(KeyErrors.isUnrecorded, (isUnrecorded): Effect.Effect<EncodedResponse, E> => {
+      Effect.flatMap(KeyErrors.isRetryable, (isRetryable): Effect.Effect<EncodedResponse, E> => {
         const status = recordedStatusOf(error)
-        return isUnrecorded || status === undefined
+        return isRetryable || status === undefined
           ? Effect.fail(error)
           : Effect.succeed({ status, body: encoder.encode(JSON.stringify(error)) })
       })

@@ -12,21 +12,21 @@ const isKeyError = (error: unknown): error is KeyError =>
   error instanceof IdempotencyConflict || error instanceof RequestProcessing || error instanceof StorageExhausted
 
 /**
- * Fails with an error that is not recorded under the idempotency key, because a retry can succeed. `Retry-After` is a header
- * of the response and not of the error, because other errors of the same status have none.
+ * Fails with an error whose response has `Retry-After`. It is a header of the response and not of the error, because other
+ * errors of the same status have none.
  */
-export const failUnrecorded = <Code extends string>(text: Texts.ErrorText<Code>) =>
+export const failRetryable = <Code extends string>(text: Texts.ErrorText<Code>) =>
   Effect.andThen(addResponseHeaders({ "retry-after": "1" }), Errors.failWith(text))
 
-/** Returns whether the current request failed with `failUnrecorded`. */
-export const isUnrecorded = Effect.map(ResponseHeaders, (headers) => "retry-after" in headers)
+/** Returns whether the response to the current request has `Retry-After`. Such an error is not recorded, because a retry can succeed. */
+export const isRetryable = Effect.map(ResponseHeaders, (headers) => "retry-after" in headers)
 
 const toApiError = Effect.fnUntraced(function*(error: KeyError) {
   switch (error._tag) {
     case "IdempotencyConflict":
       return yield* Errors.failWith(Texts.idempotencyConflict)
     case "RequestProcessing":
-      return yield* failUnrecorded(Texts.requestProcessing)
+      return yield* failRetryable(Texts.requestProcessing)
     case "StorageExhausted":
       // Records are removed hourly.
       return yield* Errors.failUntil(Texts.storageExhausted(error.limit), 3600)

@@ -1,6 +1,5 @@
-import type { AuditRecord } from "@messaging-crm/core/Audit"
 import { Contact, ContactStore, Identity, keysOf } from "@messaging-crm/core/Contacts"
-import { ContactId, type OrganizationId } from "@messaging-crm/core/Ids"
+import { ContactId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, json, OptionalAt, repeated } from "../database/Columns.ts"
@@ -46,13 +45,75 @@ const known = rows(Known)
 /** Every column of a contact. Its identities and tags are copies, so that lists need no query per row. */
 const insertable = Object.keys(Contact.fields)
 
+/** Makes the functions that find the most recently updated contact with a value of a column. */
+const makeMatchers = (sql: SqlClient.SqlClient) => {
+  const matchBy = (column: "email_key" | "primary_phone") => {
+    const same = `FROM contacts c WHERE c.organization_id = k.organization_id AND c.${column} = k.value`
+    return StatementBatcher.makeByKey(sql, {
+      key: { organization_id: "uuid", value: "text" },
+      select: `
+        SELECT ${list.columns}, c.version, EXISTS (SELECT ${same} OFFSET 1) AS is_ambiguous ${same}
+        ORDER BY c.updated_at DESC, c.id DESC`,
+      decode: matched
+    })
+  }
+  return { email_key: matchBy("email_key"), primary_phone: matchBy("primary_phone") }
+}
+
+/** Makes the function that lists contacts. A page of the newest that is full needs no other statement. */
+const makeList = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
+  const search = yield* Searches.make(sql)
+
+  const listed: ContactStore["Service"]["list"] = (organization_id, match, page) => {
+    const selected = { columns: list.columns, organization_id, match, page }
+    const readAll = (client: SqlClient.SqlClient) => list.rows(Search.pageOf(client, selected))
+    const read = (client: SqlClient.SqlClient) => {
+      const newest = Search.newestPageOf(client, selected)
+      return newest === null
+        ? readAll(client)
+        : Effect.flatMap(
+          list.rows(newest),
+          (found) => found.length === page.size ? Effect.succeed(found) : readAll(client)
+        )
+    }
+    return Search.isSearch(match) ? search(organization_id, read) : Effect.orDie(readAll(sql))
+  }
+  return listed
+})
+
+/** Returns the function that inserts the contacts of an import that do not exist, by ID, so that concurrent imports do not deadlock. */
+const insertNewInto =
+  (sql: SqlClient.SqlClient): ContactStore["Service"]["insertNew"] => (organization_id, imported, records) => {
+    const values = imported.map((contact) => ({ ...contact, ...keysOf(contact) }))
+    const audits = records.map((record) => ({ ...record, organization_id }))
+    const columns = sql.literal([...insertable, "search_text", "email_key"].join(", "))
+    return Effect.map(
+      inserted(sql`
+      WITH inserted AS (
+        INSERT INTO contacts (organization_id, ${columns})
+        SELECT ${organization_id}::uuid, ${columns}
+        FROM jsonb_populate_recordset(NULL::contacts, ${json(values)})
+        ORDER BY id
+        ON CONFLICT DO NOTHING
+        RETURNING organization_id, id, search_text, tags
+      ), found_by AS (${sql.literal(insertTexts("inserted"))}
+      ), tagged AS (${sql.literal(insertTags("inserted"))}
+      ), audited AS (
+        ${sql.literal(Audit.insert)}(NULL::audit_records, ${json(audits)})
+        WHERE resource_id IN (SELECT id FROM inserted)
+      )
+      SELECT id
+      FROM inserted
+    `),
+      (all) => all.map(({ id }) => id)
+    )
+  }
+
 /** Layer that keeps contacts in PostgreSQL. */
 export const layer = Layer.effect(
   ContactStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const search = yield* Searches.make(sql)
-
     const byId = {
       key: { organization_id: "uuid", id: "uuid" },
       select:
@@ -60,68 +121,12 @@ export const layer = Layer.effect(
     } as const
     const find = StatementBatcher.makeByKey(sql, { ...byId, decode: contacts })
     const load = StatementBatcher.makeByKey(sql, { ...byId, decode: loadedRows })
-
-    const matchBy = (column: "email_key" | "primary_phone") => {
-      const same = `FROM contacts c WHERE c.organization_id = k.organization_id AND c.${column} = k.value`
-      return StatementBatcher.makeByKey(sql, {
-        key: { organization_id: "uuid", value: "text" },
-        select: `
-          SELECT ${list.columns}, c.version, EXISTS (SELECT ${same} OFFSET 1) AS is_ambiguous ${same}
-          ORDER BY c.updated_at DESC, c.id DESC`,
-        decode: matched
-      })
-    }
-    const matchers = { email_key: matchBy("email_key"), primary_phone: matchBy("primary_phone") }
-
-    // Ordered by id, so that concurrent imports of the same contacts do not deadlock.
-    const insertNew = (
-      organization_id: OrganizationId,
-      imported: ReadonlyArray<Contact>,
-      records: ReadonlyArray<AuditRecord>
-    ) => {
-      const values = imported.map((contact) => ({ ...contact, ...keysOf(contact) }))
-      const columns = sql.literal([...insertable, "search_text", "email_key"].join(", "))
-      return Effect.map(
-        inserted(sql`
-        WITH inserted AS (
-          INSERT INTO contacts (organization_id, ${columns})
-          SELECT ${organization_id}::uuid, ${columns}
-          FROM jsonb_populate_recordset(NULL::contacts, ${json(values)})
-          ORDER BY id
-          ON CONFLICT DO NOTHING
-          RETURNING organization_id, id, search_text, tags
-        ), found_by AS (${sql.literal(insertTexts("inserted"))}
-        ), tagged AS (${sql.literal(insertTags("inserted"))}
-        ), audited AS (
-          ${sql.literal(Audit.insert)}(NULL::audit_records, ${
-          json(records.map((record) => ({ ...record, organization_id })))
-        })
-          WHERE resource_id IN (SELECT id FROM inserted)
-        )
-        SELECT id
-        FROM inserted
-      `),
-        (all) => all.map(({ id }) => id)
-      )
-    }
+    const matchers = makeMatchers(sql)
 
     return ContactStore.of({
       find: (organization_id, id) => find({ organization_id, id }),
       load: (organization_id, id) => load({ organization_id, id }),
-      list: (organization_id, match, page) => {
-        const selected = { columns: list.columns, organization_id, match, page }
-        const readAll = (client: SqlClient.SqlClient) => list.rows(Search.pageOf(client, selected))
-        const read = (client: SqlClient.SqlClient) => {
-          const newest = Search.newestPageOf(client, selected)
-          return newest === null
-            ? readAll(client)
-            : Effect.flatMap(
-              list.rows(newest),
-              (found) => found.length === page.size ? Effect.succeed(found) : readAll(client)
-            )
-        }
-        return Search.isSearch(match) ? search(organization_id, read) : Effect.orDie(readAll(sql))
-      },
+      list: yield* makeList(sql),
       identify: (organization_id, channel_type, network_ids) =>
         known(sql`
           SELECT ${sql.literal(knownColumns)}
@@ -134,7 +139,7 @@ export const layer = Layer.effect(
           ORDER BY array_position(${network_ids}::text[], n.name)
         `),
       match: (organization_id, by, value) => matchers[by]({ organization_id, value }),
-      insertNew
+      insertNew: insertNewInto(sql)
     })
   })
 )

@@ -1,6 +1,6 @@
 import { CallbackStore, type StoredCallback } from "@messaging-crm/core/CallbackInbox"
 import { ChannelId } from "@messaging-crm/core/Ids"
-import { type Array, Effect, Layer, Option, Schema } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { At, date, OptionalAt } from "../database/Columns.ts"
 import { commitOrTransactionClient } from "../database/CommitConnections.ts"
@@ -26,69 +26,72 @@ const shared_bytes_max = 65_536
 /** The organization of bodies without a connected channel. All of them take turns as one organization. */
 const no_organization = "00000000-0000-0000-0000-000000000000"
 
+/** Makes the function that inserts the parts of a body. Small ones share a statement with those of other bodies. */
+const makeInsert = (sql: SqlClient.SqlClient): CallbackStore["Service"]["insert"] => {
+  const organizationOf = (channel_id: Statement.Fragment) =>
+    sql`coalesce((SELECT organization_id FROM channels WHERE id = (${channel_id})::uuid), ${no_organization}::uuid)`
+
+  /** Inserts one large body, as bytes. */
+  const insertLarge = ({ body, channel_id, id, people, received_at, source }: StoredCallback) =>
+    run(sql`
+      INSERT INTO provider_callbacks (id, source, channel_id, organization_id, people, body, received_at, due_at)
+      VALUES (
+        ${id}, ${source}, ${channel_id}, ${organizationOf(sql`${channel_id}`)},
+        ${JSON.stringify(people)}::jsonb, ${body}, ${date(received_at)}, ${date(received_at)}
+      )
+    `)
+
+  const insertAll = (callbacks: ReadonlyArray<StoredCallback>) =>
+    run(sql`
+      INSERT INTO provider_callbacks (id, source, channel_id, organization_id, people, body, received_at, due_at)
+      SELECT id, source, nullif(channel_id, '')::uuid, ${organizationOf(sql`nullif(c.channel_id, '')`)}, people, body,
+        received_at, received_at
+      FROM unnest(
+        ${callbacks.map(({ id }) => id)}::uuid[],
+        ${callbacks.map(({ source }) => source)}::text[],
+        ${callbacks.map(({ channel_id }) => channel_id ?? "")}::text[],
+        ${callbacks.map(({ people }) => JSON.stringify(people))}::jsonb[],
+        ${callbacks.map(({ body }) => body)}::bytea[],
+        ${callbacks.map(({ received_at }) => date(received_at))}::timestamptz[]
+      ) AS c (id, source, channel_id, people, body, received_at)
+    `)
+
+  const insertShared = StatementBatcher.make(
+    sql,
+    (stored: ReadonlyArray<ReadonlyArray<StoredCallback>>) =>
+      Effect.as(insertAll(stored.flat()), stored.map(() => undefined))
+  )
+
+  return (callbacks) => {
+    const bytes = callbacks.reduce((sum, { body }) => sum + body.byteLength, 0)
+    if (bytes <= shared_bytes_max) return insertShared(callbacks)
+    return callbacks.length === 1 ? insertLarge(callbacks[0]) : insertAll(callbacks)
+  }
+}
+
+/** Makes the function that claims callbacks. Each claim begins with the organization after the last one of the previous claim. */
+const makeClaim = Effect.gen(function*() {
+  // On these connections, a claim uses indexes even if its plan was made while the table was empty.
+  const claiming = yield* commitOrTransactionClient
+  let served = no_organization
+
+  const claim: CallbackStore["Service"]["claim"] = Effect.fnUntraced(function*({ lease_until, limit, now, token }) {
+    const client = yield* claiming
+    const found = yield* claimed(client`
+      SELECT id, source, channel_id, body, received_at, attempt, token, served
+      FROM claim_callbacks(${served}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token})
+    `)
+    served = found.at(-1)?.served ?? served
+    return found.map(({ served: _served, ...callback }) => callback)
+  })
+  return claim
+})
+
 /** Layer that keeps bodies of callbacks in PostgreSQL. */
 export const layer = Layer.effect(
   CallbackStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    // On these connections, a claim uses indexes even if its plan was made while the table was empty.
-    const claiming = yield* commitOrTransactionClient
-
-    const organizationOf = (channel_id: Statement.Fragment) =>
-      sql`coalesce((SELECT organization_id FROM channels WHERE id = (${channel_id})::uuid), ${no_organization}::uuid)`
-
-    /** Inserts one large body, as bytes. */
-    const insertLarge = ({ body, channel_id, id, people, received_at, source }: StoredCallback) =>
-      run(sql`
-        INSERT INTO provider_callbacks (id, source, channel_id, organization_id, people, body, received_at, due_at)
-        VALUES (
-          ${id}, ${source}, ${channel_id}, ${organizationOf(sql`${channel_id}`)}, ${
-        JSON.stringify(people)
-      }::jsonb, ${body}, ${date(received_at)},
-          ${date(received_at)}
-        )
-      `)
-
-    const insertAll = (callbacks: ReadonlyArray<StoredCallback>) =>
-      run(sql`
-        INSERT INTO provider_callbacks (id, source, channel_id, organization_id, people, body, received_at, due_at)
-        SELECT id, source, nullif(channel_id, '')::uuid, ${organizationOf(sql`nullif(c.channel_id, '')`)}, people, body,
-          received_at, received_at
-        FROM unnest(
-          ${callbacks.map(({ id }) => id)}::uuid[],
-          ${callbacks.map(({ source }) => source)}::text[],
-          ${callbacks.map(({ channel_id }) => channel_id ?? "")}::text[],
-          ${callbacks.map(({ people }) => JSON.stringify(people))}::jsonb[],
-          ${callbacks.map(({ body }) => body)}::bytea[],
-          ${callbacks.map(({ received_at }) => date(received_at))}::timestamptz[]
-        ) AS c (id, source, channel_id, people, body, received_at)
-      `)
-
-    const insertShared = StatementBatcher.make(
-      sql,
-      (stored: ReadonlyArray<ReadonlyArray<StoredCallback>>) =>
-        Effect.as(insertAll(stored.flat()), stored.map(() => undefined))
-    )
-
-    const insert = (callbacks: Array.NonEmptyReadonlyArray<StoredCallback>): Effect.Effect<void> => {
-      const bytes = callbacks.reduce((sum, { body }) => sum + body.byteLength, 0)
-      if (bytes <= shared_bytes_max) return insertShared(callbacks)
-      return callbacks.length === 1 ? insertLarge(callbacks[0]) : insertAll(callbacks)
-    }
-
-    /** The last organization of the latest claim, after which the next one begins. */
-    let served = no_organization
-
-    const claim: CallbackStore["Service"]["claim"] = Effect.fnUntraced(function*({ lease_until, limit, now, token }) {
-      const client = yield* claiming
-      const found = yield* claimed(client`
-        SELECT id, source, channel_id, body, received_at, attempt, token, served
-        FROM claim_callbacks(${served}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token})
-      `)
-      served = found.at(-1)?.served ?? served
-      return found.map(({ served: _served, ...callback }) => callback)
-    })
-
     const finish = StatementBatcher.make(sql, (ids: ReadonlyArray<string>) =>
       Effect.as(
         run(sql`DELETE FROM provider_callbacks WHERE id = ANY(${ids}::uuid[])`),
@@ -96,8 +99,8 @@ export const layer = Layer.effect(
       ))
 
     return CallbackStore.of({
-      insert,
-      claim,
+      insert: makeInsert(sql),
+      claim: yield* makeClaim,
       finish,
       postpone: ({ id, token }, due_at) =>
         run(sql`

@@ -5,6 +5,11 @@ import { limits } from "./Limits.ts"
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
 const storable = "well-formed text without U+0000"
 
+const encoder = new TextEncoder()
+
+/** Returns how many bytes a text has in UTF-8. */
+export const utf8Bytes = (text: string): number => encoder.encode(text).byteLength
+
 /** Returns text that every store can keep: NUL and unpaired surrogates become U+FFFD. */
 export const toStorable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\uFFFD")
 

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import type { ChannelType } from "../catalog/Channels.ts"
 import { limits } from "../kernel/Limits.ts"
+import { utf8Bytes } from "../kernel/Text.ts"
 import { TemplateValues } from "./Template.ts"
 
 /**
@@ -48,8 +49,6 @@ export class TextTooLong extends Schema.TaggedError<TextTooLong>()("TextTooLong"
   unit: Schema.Literals(["bytes", "characters"])
 }) {}
 
-const encoder = new TextEncoder()
-
 /** Returns whether a text is within a limit. */
 export const isWithin = (text: string, { max, unit }: TextLimit): boolean =>
-  unit === "bytes" ? encoder.encode(text).length <= max : text.length <= max || Array.from(text).length <= max
+  unit === "bytes" ? utf8Bytes(text) <= max : text.length <= max || Array.from(text).length <= max

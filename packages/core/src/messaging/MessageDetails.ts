@@ -6,7 +6,7 @@
  */
 import { Schema } from "effect"
 import { limits } from "../kernel/Limits.ts"
-import { firstCharacters } from "../kernel/Text.ts"
+import { firstCharacters, utf8Bytes } from "../kernel/Text.ts"
 
 const NullableText = Schema.NullOr(Schema.String)
 const NullableNumber = Schema.NullOr(Schema.Finite)
@@ -152,8 +152,7 @@ export const MessageDetails = Schema.Struct({
 })
 export interface MessageDetails extends Schema.Schema.Type<typeof MessageDetails> {}
 
-const encoder = new TextEncoder()
-const bytesOf = (value: unknown): number => encoder.encode(JSON.stringify(value)).byteLength
+const bytesOf = (value: unknown): number => utf8Bytes(JSON.stringify(value))
 
 /** Returns the items of a list that are stored. */
 const few = <A>(items: ReadonlyArray<A> | undefined): ReadonlyArray<A> | undefined =>

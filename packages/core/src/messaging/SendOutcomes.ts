@@ -78,24 +78,14 @@ export const stop = (unsettled: Unsettled, reason: FailureReason, context: Decis
 
 // ---------------------------------------------------------- operations
 
-/** Makes the operations that record an outcome of a claimed send and settle the claim. */
-export const makeOutcomes = Effect.gen(function*() {
+/** Makes the function that settles a claim with the changes that follow for its send, or with none if the send has ended. */
+const makeSettleSend = Effect.gen(function*() {
   const { settle } = yield* Decide
-  const channels = yield* makeChannelHolds
-  const loadCompletion = yield* makeLoadCompletion
-  const provider = yield* MessagingProvider
   const store = yield* SendStore
-  const timeout = yield* UnknownOutcomeTimeout
 
-  const find = ({ organization_id, ref }: ClaimedWork) => store.find(organization_id, SendId.make(ref))
-
-  /** Settles the claim with the changes that follow for the send, or with none if it has already ended. */
-  const settleSend = (
-    claimed: ClaimedWork,
-    changesOf: (send: SendRow, context: DecisionContext) => Changes.Changes
-  ) =>
+  return (claimed: ClaimedWork, changesOf: (send: SendRow, context: DecisionContext) => Changes.Changes) =>
     settle(claimed, {
-      load: find(claimed),
+      load: store.find(claimed.organization_id, SendId.make(claimed.ref)),
       decide: (send, context) => ({
         result: undefined,
         changes: Option.match(Option.filter(send, isOpen), {
@@ -104,41 +94,18 @@ export const makeOutcomes = Effect.gen(function*() {
         })
       })
     })
+})
 
-  const failSend = (claimed: ClaimedWork, reason: FailureReason) =>
-    settleSend(claimed, (send, context) => Changes.all(fail(send, reason, context), Changes.finish(claimed)))
+/**
+ * Makes the function that records that the provider accepted a send.
+ *
+ * The acceptance is stored nowhere else, so recording it is retried for almost the whole lease.
+ */
+const makeComplete = Effect.gen(function*() {
+  const { settle } = yield* Decide
+  const loadCompletion = yield* makeLoadCompletion
 
-  const stopSend = (claimed: ClaimedWork, reason: FailureReason) =>
-    settleSend(claimed, (send, context) => stop({ claimed, send, timeout }, reason, context))
-
-  /** Lets a send wait with its channel, as if the attempt had not begun. */
-  const holdSend = Effect.fnUntraced(function*(claimed: ClaimedWork, send: SendRow, { reason }: ProviderHeld) {
-    yield* channels.pause(claimed, send, reason)
-    yield* settleSend(claimed, (row, { now }) => {
-      const hold = { held_at: now, until: null, level: 0 }
-      return Changes.all(
-        row.may_be_sent ? Changes.none : SendRows.update(row, { ...SendState.requeue(row), first_attempt_at: null }),
-        postpone(claimed, Holds.nextCheck(hold, row.id, now))
-      )
-    })
-  })
-
-  /** Fails a send. If its channel itself was rejected, the other sends of the channel wait from now on. */
-  const reject = Effect.fnUntraced(function*(
-    claimed: ClaimedWork,
-    send: SendRow,
-    { pauses_channel = false, reason }: ProviderRejected
-  ) {
-    if (pauses_channel) yield* channels.pause(claimed, send, reason)
-    yield* stopSend(claimed, reason)
-  })
-
-  /**
-   * Records that the provider accepted the send.
-   *
-   * The acceptance is stored nowhere else, so recording it is retried for almost the whole lease.
-   */
-  const completeSend = (claimed: ClaimedWork, outgoing: OutgoingSend, accepted: Accepted) => {
+  return (claimed: ClaimedWork, outgoing: OutgoingSend, accepted: Accepted) => {
     const { channel_id, id: send_id } = outgoing.send
     const { provider_message_id } = accepted
     const load = (begun?: OutgoingSend) =>
@@ -162,6 +129,38 @@ export const makeOutcomes = Effect.gen(function*() {
       Effect.uninterruptible
     )
   }
+})
+
+/** Makes the functions that record an attempt after which the message was certainly not sent. */
+const makeUnsent = Effect.gen(function*() {
+  const channels = yield* makeChannelHolds
+  const settleSend = yield* makeSettleSend
+  const timeout = yield* UnknownOutcomeTimeout
+
+  const stopSend = (claimed: ClaimedWork, reason: FailureReason) =>
+    settleSend(claimed, (send, context) => stop({ claimed, send, timeout }, reason, context))
+
+  /** Lets a send wait with its channel, as if the attempt had not begun. */
+  const hold = Effect.fnUntraced(function*(claimed: ClaimedWork, send: SendRow, { reason }: ProviderHeld) {
+    yield* channels.pause(claimed, send, reason)
+    yield* settleSend(claimed, (row, { now }) => {
+      const hold = { held_at: now, until: null, level: 0 }
+      return Changes.all(
+        row.may_be_sent ? Changes.none : SendRows.update(row, { ...SendState.requeue(row), first_attempt_at: null }),
+        postpone(claimed, Holds.nextCheck(hold, row.id, now))
+      )
+    })
+  })
+
+  /** Fails a send. If its channel itself was rejected, the other sends of the channel wait from now on. */
+  const reject = Effect.fnUntraced(function*(
+    claimed: ClaimedWork,
+    send: SendRow,
+    { pauses_channel = false, reason }: ProviderRejected
+  ) {
+    if (pauses_channel) yield* channels.pause(claimed, send, reason)
+    yield* stopSend(claimed, reason)
+  })
 
   const retry = Effect.fnUntraced(function*(
     claimed: ClaimedWork,
@@ -182,6 +181,18 @@ export const makeOutcomes = Effect.gen(function*() {
       ))
   })
 
+  return { hold, reject, retry, stop: stopSend }
+})
+
+/** Makes the operations that record an outcome of a claimed send and settle the claim. */
+export const makeOutcomes = Effect.gen(function*() {
+  const provider = yield* MessagingProvider
+  const settleSend = yield* makeSettleSend
+  const timeout = yield* UnknownOutcomeTimeout
+
+  const failSend = (claimed: ClaimedWork, reason: FailureReason) =>
+    settleSend(claimed, (send, context) => Changes.all(fail(send, reason, context), Changes.finish(claimed)))
+
   /** Handles an attempt whose outcome is not known: the provider accepted it, or did not. */
   const handleUnknownOutcome = Effect.fnUntraced(function*(
     claimed: ClaimedWork,
@@ -197,5 +208,5 @@ export const makeOutcomes = Effect.gen(function*() {
         : Changes.all(SendRows.update(send, { may_be_sent: true }), postpone(claimed, due_at.value)))
   })
 
-  return { complete: completeSend, fail: failSend, handleUnknownOutcome, hold: holdSend, reject, retry, stop: stopSend }
+  return { ...yield* makeUnsent, complete: yield* makeComplete, fail: failSend, handleUnknownOutcome }
 })

@@ -19,6 +19,7 @@ import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { purgeOlderThan } from "../kernel/Purges.ts"
 import type { SecretUnreadable } from "../kernel/Secrets.ts"
+import { utf8Bytes } from "../kernel/Text.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { concurrently, Decide, type DecisionContext, type Write } from "../work/Decide.ts"
@@ -278,7 +279,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         const hasSpace = yield* Effect.isSuccess(use.require(organization_id))
         const response_body = hasSpace ? attempt.response_body : null
         const bytes = (attempt_count === 0 ? delivery_bytes : 0) +
-          Math.max(0, (response_body?.length ?? 0) - (before?.length ?? 0))
+          Math.max(0, utf8Bytes(response_body ?? "") - utf8Bytes(before ?? ""))
         yield* use.count(organization_id, [{ bytes, age_max: Changes.event_age_max }])
         return { ...attempt, response_body }
       })

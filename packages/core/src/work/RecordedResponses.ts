@@ -3,6 +3,7 @@ import { Duration, Effect, Option, Schema } from "effect"
 import type { EventId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Secrets } from "../kernel/Secrets.ts"
+import { utf8Bytes } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { type Changes, event_age_max, fullBodyOf } from "./Changes.ts"
 import { StorageUse } from "./StorageUse.ts"
@@ -109,8 +110,8 @@ export const make = Effect.gen(function*() {
           ? []
           : [{ bytes: record_bytes + (response.body?.byteLength ?? 0), age_max: record_age_max }]),
         ...raise.map((event) => {
-          const full_bytes = full.includes(event.id) ? encoder.encode(fullBodyOf(event) ?? "").byteLength : 0
-          return { bytes: event_bytes + event.body.length + full_bytes, age_max: event_age_max }
+          const full_bytes = full.includes(event.id) ? utf8Bytes(fullBodyOf(event) ?? "") : 0
+          return { bytes: event_bytes + utf8Bytes(event.body) + full_bytes, age_max: event_age_max }
         })
       ])
   }

@@ -5,7 +5,7 @@ import { fieldOf, type Part } from "./Notice.ts"
 
 const itemsOf = (value: unknown): typeof Items.Type => Array.isArray(value) ? value : []
 
-/** Returns a change with its lists in its value. In `standby` they are in a field of the value. */
+/** Returns a change whose value has the lists. A `standby` change has them one level deeper, in `value.standby`. */
 export const withLists = (change: unknown): unknown => {
   if (!isObject(change) || change["field"] !== "standby" || !isObject(change["value"])) return change
   const { standby, ...value } = change["value"]
@@ -15,7 +15,7 @@ export const withLists = (change: unknown): unknown => {
 /**
  * Splits a change into its messages and statuses, each with the contacts of the people in it.
  *
- * Of what they have in common only ids are repeated, so that many parts of a large body are no larger than it.
+ * Each part repeats only the ids of the account. Otherwise the parts of a large body could together be many times as large.
  */
 export const splitChange = (entry_id: string | null, given: unknown): ReadonlyArray<Part> => {
   const change = objectOf(withLists(given))

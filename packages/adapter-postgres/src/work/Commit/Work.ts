@@ -87,23 +87,15 @@ const ofThrottled = ({ cap, kind, lane, organization_id, until }: Owned<Throttle
   inserts: until !== null || cap < lanes[kind].cap
 })
 
-/**
- * Opens and throttles lanes. All statements lock lanes in the same order.
- *
- * The lanes are named twice, in a join and in an array, so that no estimate of the
- * planner makes it read all lanes.
- */
-const lanesChanged = (
-  { json }: Values,
-  hasInserted: boolean,
-  changes: ReadonlyArray<LaneChange>
-): ReadonlyArray<Part> => {
-  const columns = "organization_id uuid, name text, due_at timestamptz, throttle jsonb, inserts boolean"
+const given_columns = "organization_id uuid, name text, due_at timestamptz, throttle jsonb, inserts boolean"
+
+/** The changes of each lane in one row. */
+const lanesGiven = ({ json }: Values, hasInserted: boolean, changes: ReadonlyArray<LaneChange>): Part => {
   const sources = [
-    `SELECT *, true AS opens FROM jsonb_to_recordset(${json(changes)}) AS given (${columns})`,
+    `SELECT *, true AS opens FROM jsonb_to_recordset(${json(changes)}) AS given (${given_columns})`,
     ...(hasInserted ? ["SELECT organization_id, lane_name, due_at, NULL, true, false FROM work_inserted"] : [])
   ]
-  return [{
+  return {
     name: "lanes_given",
     body: `
     SELECT organization_id, name, bool_or(opens) AS opens, bool_or(inserts) AS inserts, min(due_at) AS due_at,
@@ -111,9 +103,18 @@ const lanesChanged = (
     FROM (${sources.join(" UNION ALL ")}) AS given
     GROUP BY organization_id, name`,
     requires: anyNumber("lanes_given")
-  }, {
-    name: "lanes_locked",
-    body: `
+  }
+}
+
+/**
+ * Locks the lanes that are opened or throttled. All statements lock lanes in the same order.
+ *
+ * The lanes are named twice, in a join and in an array, so that no estimate of the
+ * planner makes it read all lanes.
+ */
+const lanesLocked: Part = {
+  name: "lanes_locked",
+  body: `
     SELECT l.name, g.opens, g.due_at, g.cap, g.until
     FROM work_lanes l
     JOIN lanes_given g ON g.name = l.name
@@ -128,10 +129,13 @@ const lanesChanged = (
       )
     ORDER BY l.name
     FOR UPDATE OF l`,
-    requires: anyNumber("lanes_locked")
-  }, {
-    name: "lanes_written",
-    body: `
+  requires: anyNumber("lanes_locked")
+}
+
+/** Opens and throttles the locked lanes. */
+const lanesWritten: Part = {
+  name: "lanes_written",
+  body: `
     UPDATE work_lanes l
     SET
       allowed = CASE WHEN g.cap IS NULL THEN l.allowed ELSE least(l.cap, g.cap) END,
@@ -150,8 +154,7 @@ const lanesChanged = (
     FROM lanes_locked g
     WHERE l.name = g.name AND l.name = ANY(ARRAY(SELECT name FROM lanes_locked))
     RETURNING l.name`,
-    requires: anyNumber("lanes_written")
-  }]
+  requires: anyNumber("lanes_written")
 }
 
 const rules = Object.entries(lanes).map(([kind, { cap, fifo }]) => `('${kind}', ${cap}, ${fifo})`).join(", ")
@@ -199,7 +202,7 @@ export const queued = (
   const hasWork = sources.length > 0
   return [
     ...(hasWork ? [inserted(sources.join(" UNION ALL "))] : []),
-    ...(hasWork || changes.length > 0 ? lanesChanged(values, hasWork, changes) : []),
+    ...(hasWork || changes.length > 0 ? [lanesGiven(values, hasWork, changes), lanesLocked, lanesWritten] : []),
     ...(hasWork || changes.some(({ inserts }) => inserts) ? [lanesInserted] : [])
   ]
 }
