@@ -2,15 +2,15 @@
 import { html, render } from "lit-html"
 import { channelName } from "./formats.mjs"
 import { call, messageOf, state } from "./store.mjs"
+import { oneAtATime } from "./throttle.mjs"
 
 /** Opens a dialog, which is removed once it is closed. `run` gets the form's values. */
 export const dialog = (title, submit, fields, run) => {
   const element = document.createElement("dialog")
   document.body.append(element)
   let error = ""
-  const onSubmit = async (event) => {
-    event.preventDefault()
-    const values = new FormData(event.target)
+  const submitOnce = oneAtATime(async (form) => {
+    const values = new FormData(form)
     try {
       await run((name) => String(values.get(name) ?? ""))
       element.close()
@@ -18,6 +18,10 @@ export const dialog = (title, submit, fields, run) => {
       error = messageOf(failure)
       show()
     }
+  })
+  const onSubmit = (event) => {
+    event.preventDefault()
+    void submitOnce(event.target)
   }
   const show = () =>
     render(

@@ -20,23 +20,28 @@ const merge = (read) => {
   update({ conversations: withConversations(conversations, read, { filter, isComplete: cursor === null }) })
 }
 
+/** Identifies the list whose pages are loaded. A page of an earlier list that arrives late is dropped. */
+let listing = {}
+
 const loadMore = attempt(async () => {
   if (state.isLoading || state.cursor === null) return
   const { cursor, filter } = state
+  const current = listing
   update({ isLoading: true })
   try {
     const page = await call("conversations", { status: filter, ...cursor === undefined ? {} : { cursor } })
-    if (state.filter !== filter) return
+    if (listing !== current) return
     const known = new Set(state.conversations.map(({ id }) => id))
     const conversations = [...state.conversations, ...page.data.filter(({ id }) => !known.has(id))]
     update({ conversations, cursor: page.next_cursor })
   } finally {
-    update({ isLoading: false })
+    if (listing === current) update({ isLoading: false })
   }
 })
 
 /** Starts the list again from its first page. */
 export const loadConversations = async (filter = state.filter) => {
+  listing = {}
   update({ filter, conversations: [], cursor: undefined, isLoading: false })
   await loadMore()
 }

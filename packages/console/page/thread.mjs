@@ -47,15 +47,22 @@ export const refreshThread = async () => {
   if (wasAtEnd) scrollToEnd()
 }
 
-const loadOlder = attempt(async () => {
+/** Reads the page before the shown messages, if the view is near their start. While it is read, there is no cursor. */
+export const loadOlder = attempt(async () => {
   const { conversation, olderCursor } = state
   const element = messagesElement()
   if (conversation === null || olderCursor === null || element === null || element.scrollTop > 200) return
   update({ olderCursor: null })
   const before = element.scrollHeight - element.scrollTop
-  const { data, next_cursor } = await call("messages", { id: conversation.id, cursor: olderCursor })
-  if (state.conversation?.id !== conversation.id) return
-  update({ messages: [...data.toReversed(), ...state.messages], olderCursor: next_cursor })
+  const isCurrent = () => state.conversation?.id === conversation.id && state.olderCursor === null
+  try {
+    const { data, next_cursor } = await call("messages", { id: conversation.id, cursor: olderCursor })
+    if (!isCurrent()) return
+    update({ messages: [...data.toReversed(), ...state.messages], olderCursor: next_cursor })
+  } catch (error) {
+    if (isCurrent()) update({ olderCursor })
+    throw error
+  }
   requestAnimationFrame(() => requestAnimationFrame(() => element.scrollTo(0, element.scrollHeight - before)))
 })
 

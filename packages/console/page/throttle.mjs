@@ -1,4 +1,18 @@
-// Limits how often a burst of changes causes a request.
+// Limits how often a burst of changes, or a user, causes a request.
+
+/** Returns a function that ignores calls until the last one has ended: a double click sends one message. */
+export const oneAtATime = (run) => {
+  let isRunning = false
+  return async (...values) => {
+    if (isRunning) return
+    isRunning = true
+    try {
+      await run(...values)
+    } finally {
+      isRunning = false
+    }
+  }
+}
 
 /** Returns a function that calls another one shortly after it is called, and at most once per second: a burst causes few requests. */
 export const throttled = (run) => {

@@ -103,9 +103,10 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
       await page.getByRole("button", { name: "Template" }).click()
       const values = { "Header {{1}}": "4712", "Body {{1}}": "Amélie", "Body {{2}}": "4712", "Track it {{1}}": "4712" }
       for (const [label, value] of Object.entries(values)) await page.getByLabel(label).fill(value)
-      await page.getByRole("dialog").getByRole("button", { name: "Send" }).click()
-      await page.locator(".outbound", { hasText: "your order 4712 is ready" }).getByRole("img", { name: "read" })
-        .waitFor()
+      await page.getByRole("dialog").getByRole("button", { name: "Send" }).dblclick()
+      const sent = page.locator(".outbound", { hasText: "your order 4712 is ready" })
+      await sent.first().getByRole("img", { name: "read" }).waitFor()
+      assert.strictEqual(await sent.count(), 1)
 
       await page.getByLabel("Assigned to").selectOption({ label: "Grace Hopper" })
       await page.getByLabel("Add a tag").selectOption({ label: "Newsletter" })
