@@ -8,9 +8,13 @@ import * as Changes from "@messaging-crm/core/Changes"
 import { IdentityNetworkIdRows } from "@messaging-crm/core/ContactIdentities"
 import { ContactStore } from "@messaging-crm/core/Contacts"
 import { Ids } from "@messaging-crm/core/Ids"
+import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
+import { insert } from "@messaging-crm/core/Messages"
 import { OrganizationStore } from "@messaging-crm/core/Organizations"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Effect, Equal, HashMap, HashSet, Layer, Option } from "effect"
+import { BytesRows } from "../src/work/OwnRows.ts"
+import * as Table from "../src/world/Table.ts"
 
 const world = Layer.merge(layer, Ids.layer)
 
@@ -51,6 +55,20 @@ it.effect("deletes the unique keys of a deleted row", () =>
     // Compared as maps, because the internal structure depends on earlier entries.
     assert.isTrue(Equal.equals(yield* rows, before))
     assert.isTrue(Option.isSome(yield* ContactStore.use((store) => store.find(ours, contact_id))))
+  }).pipe(Effect.provide(world)))
+
+it.effect("deletes the bytes of a file with the message that is too old", () =>
+  Effect.gen(function*() {
+    const ours = yield* Fixtures.organization
+    const on = yield* Fixtures.thread(ours)
+    const { id, ...file } = yield* Fixtures.file(ours)
+    const media = { ...file, id, kind: "image", transcript: null } as const
+    const message = yield* Fixtures.message(on.conversation_id, { created_at: after(1), media })
+    yield* Fixtures.write(ours, insert(on.channel.id, on.contact_id, Option.none(), message))
+    const stored = World.use(({ read }) => read(({ tables }) => Table.everywhere(tables, BytesRows).length))
+    assert.strictEqual(yield* stored, 1)
+    yield* MessageRetentionStore.use((store) => store.purge(after(2), 9))
+    assert.strictEqual(yield* stored, 0)
   }).pipe(Effect.provide(world)))
 
 it.effect("accesses the world in one step for each call, so that a test can replace it", () => {

@@ -146,13 +146,13 @@ const turns = (it: It) => {
       assert.deepStrictEqual(idsOf(yield* claim(after(100))), flood.slice(4))
     }))
 
-  it.effect("serves every organization once before any a second time, however many have a backlog", () =>
+  it.effect("serves every organization by the time that as many bodies are claimed, rounded up to whole claims", () =>
     Effect.gen(function*() {
       const store = yield* start
       const channels = yield* Effect.replicateEffect(Effect.flatMap(Fixtures.organization, Fixtures.channel), 10)
       for (const turn of [0, 1]) {
         for (const [index, { id: channel_id }] of channels.entries()) {
-          const callback = { ...yield* made(bytes("{}"), after(10 * turn + index)), channel_id, people: [] }
+          const callback = { ...yield* made(bytes("{}"), after(2 * index + turn)), channel_id, people: [] }
           yield* store.insert([callback])
         }
       }
@@ -162,7 +162,7 @@ const turns = (it: It) => {
         assert.isNotEmpty(claimed)
         served.push(...claimed.map(({ channel_id }) => channel_id))
       }
-      assert.sameMembers(served.slice(0, 10), channels.map(({ id }) => id))
+      assert.sameMembers(Array.from(new Set(served.slice(0, 12))), channels.map(({ id }) => id))
     }))
 }
 

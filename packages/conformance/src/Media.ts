@@ -269,11 +269,9 @@ const streams = (it: It, { runs }: Options) => {
       yield* store.append(ours, other, { start: 0, bytes: Uint8Array.of(1) })
       yield* TestClock.adjust("25 hours")
       yield* media.purge
-      const late = yield* Fixtures.outcome(
-        ours,
-        MediaRows.insert({ id: other, mime_type: null, filename: null, byte_size: 1 })
-      )
-      assert.isFalse(yield* isThere(ours, other), late)
+      const late = MediaRows.insert({ id: other, mime_type: null, filename: null, byte_size: 1 })
+      assert.strictEqual(yield* Fixtures.outcome(ours, late), "Conflict")
+      assert.isFalse(yield* isThere(ours, other))
       assert.isTrue(yield* isThere(ours, left))
       assert.isTrue(yield* isThere(ours, Option.getOrThrow(Option.fromNullOr(stored.id))))
     }).pipe(Effect.provide(operations(1))))

@@ -29,10 +29,10 @@ export const layer = Layer.effectDiscard(Effect.gen(function*() {
   yield* Effect.addFinalizer(() =>
     settled.pipe(
       Effect.andThen(Queue.clear(callbacks)),
-      Effect.flatMap((events) => Effect.forEach(events, receive, { discard: true })),
+      // A defect of one event does not keep the others.
+      Effect.flatMap(Effect.forEach((event) => Effect.ignoreCause(receive(event)), { discard: true })),
       Effect.interruptible,
-      Effect.timeoutOption(stop_time_max),
-      Effect.ignoreCause
+      Effect.timeoutOption(stop_time_max)
     )
   )
   yield* Effect.forever(deliver).pipe(

@@ -14,16 +14,37 @@ const keep = (state: WorldState, ...changed: ReadonlyArray<CallbackRow>): WorldS
   callbacks: HashMap.setMany(state.callbacks, changed.map((row) => [row.id, row] as const))
 })
 
-/** Sorts bodies by turns of their organizations: the longest due of each comes first. */
-const inTurns = ({ tables }: WorldState, due: ReadonlyArray<CallbackRow>): ReadonlyArray<CallbackRow> => {
-  const ownerOf = ({ channel_id }: CallbackRow) =>
-    channel_id === null
-      ? null
-      : Option.getOrNull(Option.map(Table.locate(tables, ChannelRows, channel_id), (found) => found.organization_id))
-  const turns = Array.fromIterable(Map.groupBy(Array.sort(due, longestDue), ownerOf).values()).flatMap((rows) =>
-    rows.map((row, turn) => ({ row, turn }))
+/** The organization of bodies without a connected channel. All of them take turns as one organization. */
+const no_organization = "0"
+
+const ownerOf = ({ tables }: WorldState, { channel_id }: CallbackRow): string =>
+  Option.fromNullOr(channel_id).pipe(
+    Option.flatMap((id) => Table.locate(tables, ChannelRows, id)),
+    Option.match({ onNone: () => no_organization, onSome: ({ organization_id }) => organization_id })
   )
-  return Array.sortWith(turns, ({ turn }) => turn, Order.Number).map(({ row }) => row)
+
+/**
+ * Returns at most `limit` bodies and the last organization that gets a turn. The organizations follow the one served
+ * last, in the order of their ids; each gets a further turn only after the others.
+ */
+const inTurns = (
+  state: WorldState,
+  due: ReadonlyArray<CallbackRow>,
+  limit: number
+): readonly [ReadonlyArray<CallbackRow>, string] => {
+  const groups = Array.fromIterable(Map.groupBy(Array.sort(due, longestDue), (row) => ownerOf(state, row)))
+  const inRing = Array.sortWith(groups, ([owner]) => owner, Order.String)
+  const next = Math.max(0, inRing.findIndex(([owner]) => owner > state.callbacks_served))
+  const turns = Array.take([...inRing.slice(next), ...inRing.slice(0, next)], limit)
+  const rows = turns.flatMap(([, own]) => own.map((row, turn) => ({ row, turn })))
+  const inOrder = Order.combine(
+    Order.mapInput(Order.Number, ({ turn }: typeof rows[number]) => turn),
+    Order.mapInput(longestDue, ({ row }: typeof rows[number]) => row)
+  )
+  return [
+    Array.take(Array.sort(rows, inOrder), limit).map(({ row }) => row),
+    turns.at(-1)?.[0] ?? state.callbacks_served
+  ]
 }
 
 /** Layer that keeps bodies of callbacks in the in-memory world. */
@@ -41,13 +62,9 @@ export const layer = Layer.effect(
           const due = Array.fromIterable(HashMap.values(state.callbacks)).filter(({ due_at }) =>
             DateTime.isLessThanOrEqualTo(due_at, now)
           )
-          const claimed = Array.take(inTurns(state, due), limit).map((row) => ({
-            ...row,
-            attempt: row.attempt + 1,
-            token,
-            due_at: lease_until
-          }))
-          return [claimed.map(Struct.omit(["due_at", "people"])), keep(state, ...claimed)]
+          const [rows, callbacks_served] = inTurns(state, due, limit)
+          const claimed = rows.map((row) => ({ ...row, attempt: row.attempt + 1, token, due_at: lease_until }))
+          return [claimed.map(Struct.omit(["due_at", "people"])), { ...keep(state, ...claimed), callbacks_served }]
         }),
       finish: (id) => modify((state) => [undefined, { ...state, callbacks: HashMap.remove(state.callbacks, id) }]),
       postpone: ({ id, token }, due_at) =>

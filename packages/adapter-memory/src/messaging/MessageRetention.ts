@@ -1,12 +1,11 @@
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
-import { MediaRows } from "@messaging-crm/core/Media"
 import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
 import { type MessageColumns, MessageRows, ProviderMessageRows } from "@messaging-crm/core/Messages"
 import { isOpen, SendRows } from "@messaging-crm/core/Sends"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Layer, Option } from "effect"
-import { type EventColumns, EventRows, withoutResource } from "../work/OwnRows.ts"
+import { type EventColumns, EventRows, removedFile, withoutResource } from "../work/OwnRows.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -30,7 +29,7 @@ const removed =
     const { contact_id } = Option.getOrThrow(Table.get(tables, ConversationRows, owner, conversation_id))
     const clear = withoutPreview(before)
     let left = Table.remove(tables, MessageRows, owner, conversation_id, id)
-    if (media?.id) left = Table.remove(left, MediaRows, owner, media.id)
+    if (media?.id) left = removedFile(left, owner, media.id)
     if (provider_message_id !== null) {
       const named = Table.get(left, ProviderMessageRows, owner, channel_id, provider_message_id)
       if (Option.isSome(named) && named.value.message_id === id) {

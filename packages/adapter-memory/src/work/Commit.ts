@@ -13,7 +13,7 @@ import { DateTime, Effect, HashMap, Layer, Option, Record, Result } from "effect
 import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
-import { AuditRows, BytesRows, EventRows, IdempotencyRows, withoutResource } from "./OwnRows.ts"
+import { AuditRows, BytesRows, EventRows, IdempotencyRows, removedFile, withoutResource } from "./OwnRows.ts"
 import { enqueued, settled, throttled } from "./WorkQueue.ts"
 
 /**
@@ -87,16 +87,19 @@ const updated = (tables: Table.Tables, owner: OrganizationId, update: Changes.Up
     })
   })
 
-const inserted = (tables: Table.Tables, owner: OrganizationId, of: { readonly table: Declared.Table }, row: object) =>
-  Table.has(tables, of, owner, Table.keyOf(of, row))
+/** Inserts a row. The bytes of a file must be stored already, and a purge may have removed them. */
+const inserted = (tables: Table.Tables, owner: OrganizationId, of: { readonly table: Declared.Table }, row: object) => {
+  const key = Table.keyOf(of, row)
+  const isWithoutBytes = of.table === MediaRows.table && !Table.has(tables, BytesRows, owner, key)
+  return isWithoutBytes || Table.has(tables, of, owner, key)
     ? Option.none()
     : Table.put(tables, of, owner, { ...row, version: 1 })
+}
 
 /** Removes a row, and the bytes of a file with its row. */
 const removed = (tables: Table.Tables, owner: OrganizationId, one: Changes.Removal): Table.Tables => {
   const key = Table.keyOf(one, one.key)
-  const rest = Table.remove(tables, one, owner, key)
-  return one.table === MediaRows.table ? Table.remove(rest, BytesRows, owner, key) : rest
+  return one.table === MediaRows.table ? removedFile(tables, owner, key) : Table.remove(tables, one, owner, key)
 }
 
 /** Applies expectations, removals, updates and inserts. Returns none if a version differs or a key already exists. */

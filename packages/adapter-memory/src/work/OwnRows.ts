@@ -2,7 +2,8 @@
 import type { AuditRecord } from "@messaging-crm/core/Audit"
 import type { EventResource, RecordedResponse } from "@messaging-crm/core/Changes"
 import type { StoredEvent } from "@messaging-crm/core/Events"
-import type { MediaId } from "@messaging-crm/core/Ids"
+import type { MediaId, OrganizationId } from "@messaging-crm/core/Ids"
+import { MediaRows } from "@messaging-crm/core/Media"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import * as Table from "../world/Table.ts"
 
@@ -29,3 +30,7 @@ export interface StoredBytes {
 
 /** The bytes of files, whether their row is committed or not. */
 export const BytesRows = Table.own<StoredBytes>("media_bytes")("id")
+
+/** Removes a file: its row and its bytes. */
+export const removedFile = (tables: Table.Tables, owner: OrganizationId, id: string): Table.Tables =>
+  Table.remove(Table.remove(tables, MediaRows, owner, id), BytesRows, owner, id)

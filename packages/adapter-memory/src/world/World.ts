@@ -17,6 +17,8 @@ export interface WorldState {
   readonly queue: Queue.Queue
   /** Bodies of callbacks that are not processed yet, by id. */
   readonly callbacks: HashMap.HashMap<string, CallbackRow>
+  /** The last organization whose bodies were claimed; empty before the first claim. */
+  readonly callbacks_served: string
   readonly secret_canary: string | null
   /** Requests of each key, counted in its current window. */
   readonly api_key_windows: HashMap.HashMap<ApiKeyId, { readonly opened_at: Timestamp; readonly count: number }>
@@ -39,6 +41,7 @@ const nothing: WorldState = {
   tables: Table.empty,
   queue: Queue.empty,
   callbacks: HashMap.empty(),
+  callbacks_served: "",
   secret_canary: null,
   api_key_windows: HashMap.empty()
 }
