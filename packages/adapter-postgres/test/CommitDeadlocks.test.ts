@@ -5,6 +5,7 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
 import type { EventType } from "@messaging-crm/core/Events"
 import { Ids } from "@messaging-crm/core/Ids"
+import { TagRows } from "@messaging-crm/core/Tags"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Deferred, Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -15,7 +16,7 @@ const unbounded = { concurrency: "unbounded" } as const
 
 const database = Layer.mergeAll(layer, Ids.layer).pipe(Layer.provideMerge(Database.layerAlone))
 
-it.layer(database, { excludeTestServices: true })("Commits that raise events", (it) => {
+it.layer(database, { excludeTestServices: true })("Commits of several processes", (it) => {
   it.effect("are counted as soon as they have deadlocked", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
@@ -36,6 +37,29 @@ it.layer(database, { excludeTestServices: true })("Commits that raise events", (
       const exits = yield* Effect.all([lock([1, 2], one, other), lock([2, 1], other, one)], unbounded)
       assert.lengthOf(exits.filter(Exit.isFailure), 1)
       assert.strictEqual(yield* Database.deadlocks, before + 1)
+    }))
+
+  it.effect("never deadlocks when processes insert the same rows in different orders", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const before = yield* Database.deadlocks
+      const processes = yield* Effect.replicateEffect(Processes.start, 2)
+      for (let round = 0; round < 10; round++) {
+        const rows = yield* Effect.forEach(
+          Array.from({ length: 200 }, (_, index) => index),
+          (index) => Fixtures.newTag(`${round}: ${index}`)
+        )
+        const outcomes = yield* Effect.forEach(processes, (process, index) =>
+          Effect.provide(
+            Fixtures.outcome(
+              ours,
+              ...(index === 0 ? rows : rows.toReversed()).map((row) => TagRows.insert(row))
+            ),
+            process
+          ), unbounded)
+        assert.sameMembers(outcomes, ["committed", "Conflict"])
+      }
+      assert.strictEqual(yield* Database.deadlocks, before)
     }))
 
   it.effect("never deadlocks when processes raise events for the same webhooks in different orders", () =>

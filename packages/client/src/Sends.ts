@@ -1,9 +1,20 @@
 import type { WithResponse } from "./Attempt.ts"
 import type { Send } from "./Contract.ts"
-import { TimeoutError } from "./Errors.ts"
 import type { Pages } from "./Pages.ts"
 import { jittered, pause } from "./Retries.ts"
 import type { Query, RequestOptions, Transport } from "./Transport.ts"
+
+/** `sends.waitFor` has waited for its time limit, and the send has not ended. It continues. */
+export class SendPendingError extends Error {
+  override readonly name = "SendPendingError"
+  /** The send as it was last read. */
+  readonly send: WithResponse<Send>
+
+  constructor(send: WithResponse<Send>, timeout: number) {
+    super(`The send was still ${send.status} after ${timeout} ms.`)
+    this.send = send
+  }
+}
 
 /** A send that has ended: `sent` with its message, or `failed` with its reason. */
 export type EndedSend =
@@ -31,7 +42,7 @@ export const sends = ({ list, one }: Transport) => {
     /**
      * Polls a send, at growing intervals, until it is `sent` or `failed`.
      *
-     * Rejects with `TimeoutError` when it has not ended within `timeout`, two
+     * Rejects with `SendPendingError` when it has not ended within `timeout`, two
      * minutes by default. The send itself continues: if the provider's response is
      * lost, it can be `unknown` for 15 minutes, and after `outcome_unknown` a
      * late report can still make it `sent`. To get the outcome later, subscribe to
@@ -54,10 +65,7 @@ export const sends = ({ list, one }: Transport) => {
         // The last poll is so early that its response can arrive in time.
         const isLast = left <= first_pause_millis
         await pause(isLast ? left : Math.min(jittered(milliseconds), left - first_pause_millis), signal)
-        if (isLast) {
-          const message = `The send was still ${send.status} after ${timeout} ms.`
-          throw new TimeoutError(message, { requestId: send.lastResponse.requestId })
-        }
+        if (isLast) throw new SendPendingError(send, timeout)
       }
     }
   }

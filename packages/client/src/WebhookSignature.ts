@@ -4,7 +4,14 @@ import type { WebhookEvent } from "./Events.ts"
 /** The request has no valid signature, or was signed too long ago. */
 export class WebhookVerificationError extends Error {
   override readonly name = "WebhookVerificationError"
-  readonly reason: "missing_header" | "wrong_secret_format" | "too_old" | "too_new" | "wrong_signature" | "not_json"
+  readonly reason:
+    | "missing_header"
+    | "malformed_timestamp"
+    | "wrong_secret_format"
+    | "too_old"
+    | "too_new"
+    | "wrong_signature"
+    | "not_json"
 
   constructor(reason: WebhookVerificationError["reason"], message: string) {
     super(message)
@@ -54,7 +61,13 @@ const bytesOf = (payload: string | Uint8Array): Uint8Array =>
   typeof payload === "string" ? encoder.encode(payload) : payload
 
 const checkTime = (timestamp: string, tolerance: number): void => {
-  const age = Math.floor(Date.now() / 1000) - (/^[0-9]{1,15}$/.test(timestamp) ? Number(timestamp) : Number.NaN)
+  if (!/^[0-9]{1,15}$/.test(timestamp)) {
+    throw new WebhookVerificationError(
+      "malformed_timestamp",
+      "The webhook-timestamp header is not a number of seconds."
+    )
+  }
+  const age = Math.floor(Date.now() / 1000) - Number(timestamp)
   if (age >= -tolerance && age <= tolerance) return
   const reason = age < 0 ? "too_new" : "too_old"
   throw new WebhookVerificationError(reason, `The request was not signed within ${tolerance} seconds of now.`)

@@ -4,11 +4,12 @@ import * as Changes from "@messaging-crm/core/Changes"
 import { Commit, Conflict, KeyUsed, LeaseLost, Unconfirmed } from "@messaging-crm/core/Commit"
 import { Decide, type LoadAndDecide } from "@messaging-crm/core/Decide"
 import { EventId, Ids, OrganizationId, TagId } from "@messaging-crm/core/Ids"
+import { conflicts as conflict_count } from "@messaging-crm/core/Metrics"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { type ClaimedWork, WorkSignal } from "@messaging-crm/core/WorkQueue"
-import { Cause, DateTime, Effect, Exit, Fiber, Layer, Random, Result } from "effect"
+import { Cause, DateTime, Effect, Exit, Fiber, Layer, Metric, Random, Result } from "effect"
 import { TestClock } from "effect/testing"
 
 const ours = OrganizationId.make("01990000-0000-7000-8000-000000000001")
@@ -178,6 +179,10 @@ describe("a commit that fails otherwise", () => {
     Effect.gen(function*() {
       const told = scene(new Unconfirmed(), new KeyUsed())
       assert.instanceOf(defectOf(yield* passing(run().pipe(Effect.provide(told.layer)))), KeyUsed)
+      const counted = Effect.map(Metric.value(conflict_count), ({ count }) => Number(count))
+      const before = yield* counted
+      yield* passing(run().pipe(Effect.provide(scene(new Unconfirmed(), new Conflict()).layer)))
+      assert.strictEqual(yield* counted, before + 1, "only the conflict counts as one")
       const untold = scene(new Unconfirmed(), ...conflicts(60))
       assert.instanceOf(defectOf(yield* passing(run().pipe(Effect.provide(untold.layer)))), Unconfirmed)
       assert.lengthOf(untold.commits, 50)

@@ -157,13 +157,14 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
             received_at: callback.received_at
           })
           const { ignored: parts, notices } = Option.getOrElse(found, () => ignored("unreadable", "body"))
-          yield* report(parts)
           // A stored part of a callback is about one account. Only a body that was not split has several.
           const processed = yield* Effect.forEach(
             Map.groupBy(notices, ({ account }) => JSON.stringify([account.type, account.id])).values(),
             (alike) => Effect.exit(processAccount(callback, alike))
           )
           yield* Effect.orDie(Exit.asVoidAll(processed.flatMap((exit) => Exit.isSuccess(exit) ? exit.value : [exit])))
+          // Last, so that a callback that is retried is reported once.
+          yield* report(parts)
         }
       )
 

@@ -3,11 +3,12 @@ import { assert, it } from "@effect/vitest"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { type FileStream, FileUnavailable } from "@messaging-crm/core/Media"
-import { DateTime, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Ref, Stream } from "effect"
+import { DateTime, Effect, Exit, Fiber, Layer, Metric, Option, Redacted, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { CallbackProcessor } from "../src/CallbackProcessor.ts"
 import { CloudAccounts } from "../src/CloudAccounts.ts"
 import { bodyOf, messagePart } from "../src/fake/CallbackBodies.ts"
+import { callbacks_ignored } from "../src/IgnoredParts.ts"
 import { MediaLoader } from "../src/MediaLoader.ts"
 import { Profiles } from "../src/Profiles.ts"
 
@@ -38,7 +39,7 @@ const callback = (body: Uint8Array, received_at: DateTime.Utc) => ({ id: null, s
 
 it.effect("files of one account that do not arrive do not delay those of another", () =>
   Effect.gen(function*() {
-    const [begun, stored] = [yield* Ref.make(0), yield* Deferred.make<void>()]
+    const begun = yield* Ref.make(0)
     const slow = Stream.unwrap(Effect.as(Ref.update(begun, (count) => count + 1), Stream.never))
     const loader = Layer.succeed(MediaLoader, {
       load: (of) =>
@@ -72,12 +73,42 @@ it.effect("files of one account that do not arrive do not delay those of another
         (number) => receive(callback(image("fast", number), now)),
         { concurrency: "unbounded" }
       )
-      yield* Deferred.succeed(stored, undefined)
       assert.strictEqual(yield* Ref.get(begun), 4)
       yield* Fiber.interruptAll(fibers)
     }).pipe(Effect.provide(layer))
-    yield* Deferred.await(stored)
     yield* TestClock.adjust("1 second")
+  }))
+
+it.effect("an ignored part is counted once, however often its callback is retried", () =>
+  Effect.gen(function*() {
+    const fails = yield* Ref.make(true)
+    const layer = CallbackProcessor.layer.pipe(Layer.provide([
+      CloudAccounts.layer({ apps, channels: [account("one", 1)] }),
+      Layer.mock(MediaLoader, {}),
+      Layer.mock(Inbound, {
+        receive: () => Effect.flatMap(Ref.get(fails), (is) => is ? Effect.die("away") : Effect.void)
+      }),
+      Layer.mock(Profiles, { lookUp: () => Effect.void })
+    ]))
+    const person = { wa_id: "4915112345678" }
+    const parts = [
+      messagePart("one", person, { id: "wamid.1", type: "text", text: { body: "Hi" } }),
+      messagePart("one", person, { id: "wamid.2", type: "request_welcome" })
+    ]
+    const counted = Effect.map(
+      Metric.value(Metric.withAttributes(callbacks_ignored, { reason: "nothing", kind: "message:request_welcome" })),
+      ({ count }) => Number(count)
+    )
+    const now = yield* DateTime.now
+    const received = CallbackProcessor.use(({ receive }) =>
+      Effect.exit(receive(callback(new TextEncoder().encode(bodyOf(parts)), now)))
+    ).pipe(Effect.provide(layer))
+    const before = yield* counted
+    yield* Effect.replicateEffect(received, 3)
+    assert.strictEqual(yield* counted, before)
+    yield* Ref.set(fails, false)
+    yield* received
+    assert.strictEqual(yield* counted, before + 1)
   }))
 
 it.effect("the account of a callback is looked up once, and a failed lookup does not delay others", () =>

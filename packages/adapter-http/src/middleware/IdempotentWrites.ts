@@ -37,14 +37,12 @@ const toRecorded = ({ body, status }: HttpServerResponse.HttpServerResponse): En
 const asRecorded = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   httpEffect.pipe(
     Effect.map(toRecorded),
-    Effect.catch((error) =>
-      Effect.flatMap(KeyErrors.isRetryable, (isRetryable): Effect.Effect<EncodedResponse, E> => {
-        const status = recordedStatusOf(error)
-        return isRetryable || status === undefined
-          ? Effect.fail(error)
-          : Effect.succeed({ status, body: encoder.encode(JSON.stringify(error)) })
-      })
-    )
+    Effect.catch((error): Effect.Effect<EncodedResponse, E> => {
+      const status = KeyErrors.isRetryable(error) ? undefined : recordedStatusOf(error)
+      return status === undefined
+        ? Effect.fail(error)
+        : Effect.succeed({ status, body: encoder.encode(JSON.stringify(error)) })
+    })
   )
 
 const respond = ({ replayed, request_id, ...response }: Outcome) =>
@@ -116,8 +114,9 @@ export const layer = Layer.effect(
 
     return IdempotentWrites.of((httpEffect, { endpoint }) => {
       const { idempotency: policy } = rulesFor(endpoint)
-      if (policy === null) return httpEffect
-      return once(httpEffect, { policy, input: inputOf(endpoint) })
+      return KeyErrors.withRetryAfter(
+        policy === null ? httpEffect : once(httpEffect, { policy, input: inputOf(endpoint) })
+      )
     })
   })
 )

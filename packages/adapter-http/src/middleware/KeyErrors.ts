@@ -1,9 +1,9 @@
 import { IdempotencyConflict, RequestProcessing } from "@messaging-crm/core/Idempotency"
 import { StorageExhausted } from "@messaging-crm/core/StorageUse"
-import { Effect } from "effect"
+import { Effect, Predicate } from "effect"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
-import { addResponseHeaders, ResponseHeaders } from "./Headers.ts"
+import { addResponseHeaders } from "./Headers.ts"
 
 /** Errors of an idempotency key and of its record. */
 type KeyError = IdempotencyConflict | RequestProcessing | StorageExhausted
@@ -11,15 +11,19 @@ type KeyError = IdempotencyConflict | RequestProcessing | StorageExhausted
 const isKeyError = (error: unknown): error is KeyError =>
   error instanceof IdempotencyConflict || error instanceof RequestProcessing || error instanceof StorageExhausted
 
-/**
- * Fails with an error whose response has `Retry-After`. It is a header of the response and not of the error, because other
- * errors of the same status have none.
- */
-export const failRetryable = <Code extends string>(text: Texts.ErrorText<Code>) =>
-  Effect.andThen(addResponseHeaders({ "retry-after": "1" }), Errors.failWith(text))
+/** The errors that a retry of the request can resolve. Other errors of the same status are not among them. */
+const retryable = new WeakSet<object>()
 
-/** Returns whether the response to the current request has `Retry-After`. Such an error is not recorded, because a retry can succeed. */
-export const isRetryable = Effect.map(ResponseHeaders, (headers) => "retry-after" in headers)
+/** Fails with an error that a retry can resolve: it is not recorded, and its response has `Retry-After`. */
+export const failRetryable = <Code extends string>(text: Texts.ErrorText<Code>) =>
+  Effect.tapError(Errors.failWith(text), (error) => Effect.sync(() => retryable.add(error)))
+
+/** Returns whether `failRetryable` made the error. */
+export const isRetryable = (error: unknown): boolean => Predicate.isObject(error) && retryable.has(error)
+
+/** Adds `Retry-After` to the response if the effect fails with an error that a retry can resolve. */
+export const withRetryAfter = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.tapError(effect, (error) => isRetryable(error) ? addResponseHeaders({ "retry-after": "1" }) : Effect.void)
 
 const toApiError = Effect.fnUntraced(function*(error: KeyError) {
   switch (error._tag) {

@@ -1,7 +1,7 @@
 import { request_id_pattern, RequestId } from "@messaging-crm/core/Actor"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Cause, Clock, Context, Duration, Effect, LogLevel, References, type Types } from "effect"
-import { HttpEffect, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpEffect, HttpMethod, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { errorCodeOf } from "../ErrorCode.ts"
@@ -121,7 +121,8 @@ const recordRequest = (
 ) =>
   Effect.withFiber((fiber) => {
     const duration_ms = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() - started_millis
-    const { method } = request
+    // A request that does not come from Node's parser can have any method, and each label value stays in memory.
+    const method = HttpMethod.isHttpMethod(request.method) ? request.method : "other"
     const template = route?.template ?? "other"
     durationWith(method, template, response.status).updateUnsafe(duration_ms / 1000, fiber.context)
     // Requests to paths outside of the API, such as health probes, are logged in development only.

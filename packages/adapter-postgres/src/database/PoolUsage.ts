@@ -28,15 +28,36 @@ export const register = (name: string, max: number) =>
     (usage) => Effect.sync(() => pools.delete(usage))
   )
 
-/** Counts a use of a pool: as waiting until `acquired` is called, then as a statement in progress. */
+type Counter = "statements" | "waiting" | null
+
+/** Returns a function that moves one use of a pool to another counter. Null removes it. */
+const counterOf = (usage: PoolUsage) => {
+  let counter: Counter = null
+  return (next: Counter) => {
+    if (counter !== null) usage[counter] -= 1
+    if (next !== null) usage[next] += 1
+    counter = next
+  }
+}
+
+/** Counts a transaction until the scope closes: as waiting until the returned function is called, then as in progress. */
+export const reserved = (usage: PoolUsage) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const count = counterOf(usage)
+        count("waiting")
+        return count
+      }),
+      (count) => Effect.sync(() => count(null))
+    ),
+    (count) => () => count("statements")
+  )
+
+/** Counts a statement: as waiting until `acquired` is called, then as in progress. */
 export const counted = <A, E, R>(usage: PoolUsage, run: (acquired: () => void) => Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
-    let counter: "statements" | "waiting" | null = null
-    const count = (next: "statements" | "waiting" | null) => {
-      if (counter !== null) usage[counter] -= 1
-      if (next !== null) usage[next] += 1
-      counter = next
-    }
+    const count = counterOf(usage)
     const use = Effect.suspend(() => {
       count("waiting")
       return run(() => count("statements"))

@@ -68,7 +68,10 @@ export const run = (statement: Statement): Effect.Effect<void> => Effect.orDie(E
 export const count = (statement: Statement): Effect.Effect<number> =>
   Effect.orDie(Effect.map(statement, (found) => found.length))
 
-/** Makes a function that deletes at most `limit` rows of a table, the oldest by a column, and returns their number. */
+/**
+ * Makes a function that deletes at most `limit` rows of a table, the oldest by a column, and returns their number. Rows that
+ * another transaction has locked are left for the next call, so that the two cannot deadlock.
+ */
 export const purge =
   (sql: SqlClient.SqlClient, table: string, column: string) =>
   (before: Timestamp, limit: number): Effect.Effect<number> =>
@@ -80,6 +83,7 @@ export const purge =
         WHERE ${sql(column)} < ${date(before)}
         ORDER BY ${sql(column)}
         LIMIT ${limit}
+        FOR UPDATE SKIP LOCKED
       ))
       RETURNING 1
     `)

@@ -37,11 +37,13 @@ export const layer = Layer.effect(
         Effect.orDie
       )
 
-    // The last two statements read all rows of the organization.
+    // The last two statements read all rows of the organization. Each is a transaction, so that it locks its rows only
+    // while it runs: a retry of a request waits for its idempotency record.
     const deleteCopies = (organization_id: OrganizationId, contact_id: ContactId) =>
-      Effect.all([
-        withoutResources(sql, sql`organization_id = ${organization_id} AND contact_id = ${contact_id}`),
-        sql`
+      Effect.forEach(
+        [
+          withoutResources(sql, sql`organization_id = ${organization_id} AND contact_id = ${contact_id}`),
+          sql`
           DELETE FROM idempotency_keys
           WHERE organization_id = ${organization_id} AND fingerprint IN (
             SELECT fingerprint
@@ -49,7 +51,7 @@ export const layer = Layer.effect(
             WHERE organization_id = ${organization_id} AND position(convert_to(${contact_id}, 'UTF8') IN body) > 0
           )
         `,
-        sql`
+          sql`
           UPDATE webhook_deliveries
           SET response_body = NULL
           WHERE organization_id = ${organization_id} AND response_body IS NOT NULL AND event_id IN (
@@ -60,7 +62,10 @@ export const layer = Layer.effect(
             WHERE e.organization_id = ${organization_id}
           )
         `
-      ])
+        ],
+        patiently,
+        { discard: true }
+      )
 
     return PersonalDataStore.of({
       networkIds: (organization_id, contact_id) =>
@@ -101,7 +106,7 @@ export const layer = Layer.effect(
           (found) => found.map(({ message }) => message)
         )
       },
-      eraseCopies: (organization_id, contact_id) => patiently(Effect.asVoid(deleteCopies(organization_id, contact_id))),
+      eraseCopies: deleteCopies,
       eraseCallbacks: (organization_id, people) =>
         patiently(run(sql`
           DELETE FROM provider_callbacks

@@ -4,7 +4,7 @@
  * A copy of each catalog stays in memory for ten minutes, so that a send can be
  * checked while the provider is down. No list is read from it.
  */
-import { Cache, Clock, Context, Duration, Effect, Exit, Layer, Option, Ref, Result, Schema } from "effect"
+import { Cache, Context, Duration, Effect, Exit, Layer, Result, Schema } from "effect"
 import { ChannelStore } from "../catalog/Channels.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { operation } from "../kernel/Operations.ts"
@@ -203,11 +203,6 @@ const retry_pause = Duration.seconds(1)
 /** The capacity of the cache, in business accounts. */
 const accounts_max = 10_000
 
-interface Copy {
-  readonly at_millis: number
-  readonly templates: ReadonlyArray<Template>
-}
-
 /** Operations on the templates of the current actor's channels. */
 export class Templates extends Context.Service<Templates, {
   /** Returns every template of every business account, read live. */
@@ -223,7 +218,12 @@ export class Templates extends Context.Service<Templates, {
     Effect.gen(function*() {
       const channels = yield* ChannelStore
       const provider = yield* MessagingProvider
-      const copies = yield* Ref.make<ReadonlyMap<string, Copy>>(new Map())
+      // Only `load` fills it.
+      const copies = yield* Cache.makeWith(
+        (_account: string): Effect.Effect<ReadonlyArray<Template>, ProviderUnavailable> =>
+          Effect.fail(new ProviderUnavailable()),
+        { capacity: accounts_max, timeToLive: (exit) => Exit.isSuccess(exit) ? copy_age_max : Duration.zero }
+      )
 
       const accounts = CurrentActor.use(({ organization_id }) => channels.list(organization_id)).pipe(
         Effect.map((all) =>
@@ -231,32 +231,11 @@ export class Templates extends Context.Service<Templates, {
         )
       )
 
-      const copyOf = Effect.fnUntraced(function*(account: string, age_max: Duration.Duration) {
-        const copy = (yield* Ref.get(copies)).get(account)
-        const now = yield* Clock.currentTimeMillis
-        return copy !== undefined && now - copy.at_millis <= Duration.toMillis(age_max)
-          ? Option.some(copy.templates)
-          : Option.none()
-      })
-
-      const load = Effect.fnUntraced(function*(account: string) {
-        const templates = yield* provider.templates(account)
-        const at_millis = yield* Clock.currentTimeMillis
-        yield* Ref.update(copies, (all) => new Map(all).set(account, { at_millis, templates }))
-        return templates
-      })
+      const load = (account: string) =>
+        Effect.tap(provider.templates(account), (templates) => Cache.set(copies, account, templates))
 
       // Concurrent readers share one call, because providers limit the rate of calls. The result is not cached.
       const live = yield* Cache.make({ lookup: load, capacity: accounts_max, timeToLive: Duration.zero })
-
-      const copied = (account: string) =>
-        Effect.flatMap(
-          copyOf(account, copy_age_max),
-          Option.match({
-            onNone: () => Effect.fail(new ProviderUnavailable()),
-            onSome: Effect.succeed
-          })
-        )
 
       const list = operation("templates.list")(function*() {
         const all = yield* accounts
@@ -274,7 +253,10 @@ export class Templates extends Context.Service<Templates, {
       })
 
       const find = traced("Templates.find")(function*(business_account_id: string, id: string) {
-        const all = yield* Effect.catch(Cache.get(fresh, business_account_id), () => copied(business_account_id))
+        const all = yield* Effect.catch(
+          Cache.get(fresh, business_account_id),
+          () => Cache.get(copies, business_account_id)
+        )
         return yield* Effect.fromNullishOr(all.find((candidate) => candidate.id === id)).pipe(
           Effect.mapError(() => new TemplateNotFound())
         )

@@ -219,7 +219,7 @@ export class Decide extends Context.Service<Decide, {
         if (tries === ConflictRetries.tries_max) {
           return yield* lost === null ? new ConcurrentChanges() : Effect.die(lost)
         }
-        yield* Metric.update(conflicts, 1)
+        if (failure._tag === "Conflict") yield* Metric.update(conflicts, 1)
         yield* pause(tries)
         const next = yield* again
         return Result.isFailure(next.committed) ? yield* retry(again, next.committed.failure, tries + 1, lost) : next

@@ -104,7 +104,7 @@ export class StorageUse extends Context.Service<StorageUse, {
         return made
       }
 
-      /** Adds the pending bytes to the sum. If that fails, they stay pending. */
+      /** Adds the pending bytes to the sum. If that fails, they stay pending. It is not interrupted, so that none are lost. */
       const add = Effect.fnUntraced(function*(organization_id: OrganizationId, tally: Tally) {
         const { pending } = tally
         tally.pending = new Map()
@@ -123,7 +123,7 @@ export class StorageUse extends Context.Service<StorageUse, {
             })
           )
         }
-      })
+      }, Effect.uninterruptible)
 
       const isExhausted = (tally: Tally): boolean => tally.sum + tally.bytes >= budget
 

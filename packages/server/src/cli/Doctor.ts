@@ -10,11 +10,12 @@ import { Organizations } from "@messaging-crm/core/Organizations"
 import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
+import { AccountsUnreadable } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Layers from "../Layers.ts"
 import * as Providers from "../Providers.ts"
-import { check, read, readRequired, settings } from "../settings/Config.ts"
+import { checkService, isCloud, read, readRequired, settings } from "../settings/Config.ts"
 import * as AdminOperations from "./AdminOperations.ts"
 
 /** The result of one check. */
@@ -78,8 +79,6 @@ const inEach = <A, E, R>(effect: Effect.Effect<ReadonlyArray<A>, E, R>) =>
     return found.flat()
   })
 
-const isCloud = Effect.map(read(settings.provider), Option.contains("cloud"))
-
 const channelsOf = Effect.gen(function*() {
   const all = yield* Channels.use(({ list }) => list)
   const holds = yield* ChannelHolds.use(({ list }) => list)
@@ -139,15 +138,14 @@ const webhooks = Effect.map(inEach(webhooksOf), (all) => {
 
 // ---------------------------------------------------------------- order
 
-const required = ["database_url", "secret_key", "provider"] as const
-
 const invalid = ({ message }: Error) => [
   failed("Settings", message.replaceAll("\n", " "), "See docs/configuration.md.")
 ]
 
-const unusable = ({ message }: Error) => [
-  failed("Database", message, "Check DATABASE_URL, the network, and whether PostgreSQL 17 or later is running.")
-]
+const unusable = (error: Error) =>
+  error instanceof AccountsUnreadable ? invalid(error) : [
+    failed("Database", error.message, "Check DATABASE_URL, the network, and whether PostgreSQL 17 or later is running.")
+  ]
 
 /** The mock provider has no accounts to verify. */
 const unchecked = AccountCheck.of({ check: () => Effect.succeed("ok"), checkAccount: () => Effect.succeed("ok") })
@@ -173,7 +171,7 @@ const afterSettings = Effect.gen(function*() {
 })
 
 /** Runs the checks. If a check fails that later ones depend on, the later ones are skipped. */
-export const findings: Effect.Effect<ReadonlyArray<Finding>> = check(required).pipe(
+export const findings: Effect.Effect<ReadonlyArray<Finding>> = checkService().pipe(
   Effect.matchEffect({
     onFailure: (error) => Effect.succeed(invalid(error)),
     onSuccess: () =>

@@ -3,7 +3,7 @@ import { Command, Flag } from "effect/cli"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 import * as Priorities from "../Priorities.ts"
-import { check, type Flags as SettingFlags, read, settings } from "../settings/Config.ts"
+import { checkService, type Flags as SettingFlags, read, settings } from "../settings/Config.ts"
 
 const migrate = Flag.Boolean("migrate").pipe(
   Flags.withDefault(false, "Migrate the database schema first")
@@ -11,8 +11,7 @@ const migrate = Flag.Boolean("migrate").pipe(
 
 /** Loads the service with the provider that is set, once all settings are valid. */
 const load = Effect.fnUntraced(function*(flags: SettingFlags = {}) {
-  const isCloud = Option.contains(yield* Effect.orElseSucceed(read(settings.provider), Option.none), "cloud")
-  yield* check(["database_url", "secret_key", "provider", ...(isCloud ? ["cloud_accounts"] as const : [])], flags)
+  yield* checkService(flags)
   const [Providers, Service] = yield* Effect.promise(() =>
     Promise.all([import("../Providers.ts"), import("../Service.ts")])
   )

@@ -98,18 +98,6 @@ const accepts = (port: number) =>
     socket.once("connect", () => end(true)).once("error", () => end(false))
   })
 
-/**
- * Returns whether a killed parent left its server running on the cluster.
- *
- * The file with process id and port may be stale, and another process may have
- * the id by now. So only a server that accepts a connection is stopped.
- */
-const isLeftRunning = (cluster: string): Effect.Effect<boolean> =>
-  Effect.tryPromise(() => readFile(join(cluster, "postmaster.pid"), "utf8")).pipe(
-    Effect.flatMap((file) => accepts(Number(file.split("\n")[3]))),
-    Effect.orElseSucceed(() => false)
-  )
-
 const ownerIn = (directory: string) => join(directory, "owner.pid")
 
 const isAlive = (pid: number): boolean => {
@@ -119,6 +107,21 @@ const isAlive = (pid: number): boolean => {
     return false
   }
 }
+
+/**
+ * Returns whether a killed parent left its server running on the cluster.
+ *
+ * The file with process id and port may be stale, and other processes may have both by now. So only a process that runs and
+ * accepts a connection is stopped.
+ */
+const isLeftRunning = (cluster: string): Effect.Effect<boolean> =>
+  Effect.tryPromise(() => readFile(join(cluster, "postmaster.pid"), "utf8")).pipe(
+    Effect.flatMap((file) => {
+      const [pid = 0, , , port = 0] = file.split("\n").map(Number)
+      return pid > 0 && port > 0 && isAlive(pid) ? accepts(port) : Effect.succeed(false)
+    }),
+    Effect.orElseSucceed(() => false)
+  )
 
 /** Fails if the process that started the cluster's server still runs: then the cluster is in use. */
 const rejectIfOwned = (directory: string) =>

@@ -78,6 +78,9 @@ const problemOf = (name: Name, isRequired: boolean, flag: Option.Option<string> 
     onSuccess: () => Option.none<string>()
   })
 
+/** Whether the provider is the Graph API. An invalid provider is not. */
+export const isCloud = Effect.map(Effect.orElseSucceed(read(settings.provider), Option.none), Option.contains("cloud"))
+
 /**
  * Checks all settings at once. Fails with a line for each that is invalid, and for each of `required` that is missing.
  */
@@ -87,4 +90,10 @@ export const check = Effect.fnUntraced(function*(required: ReadonlyArray<Name> =
     yield* Effect.forEach(names, (name) => problemOf(name, required.includes(name), flags[name]))
   )
   if (problems.length > 0) return yield* wrong(problems.join("\n"))
+})
+
+/** Checks all settings, and that those are set without which the service does not start. */
+export const checkService = Effect.fnUntraced(function*(flags: Flags = {}) {
+  const accounts: ReadonlyArray<Name> = (yield* isCloud) ? ["cloud_accounts"] : []
+  yield* check(["database_url", "secret_key", "provider", ...accounts], flags)
 })

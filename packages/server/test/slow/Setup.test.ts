@@ -91,6 +91,22 @@ it.live(
   180_000
 )
 
+it.live(
+  "doctor requires the accounts of the Graph API, as a start does, and says where they cannot be read",
+  () =>
+    Effect.gen(function*() {
+      const environment = { DATABASE_URL: yield* Processes.database, SECRET_KEY: secret("right"), PROVIDER: "cloud" }
+      yield* Processes.command(["migrate"], environment)
+      for (const [accounts, detail] of [["", "CLOUD_ACCOUNTS is required"], ["{", "must be JSON"]] as const) {
+        const { code, findings } = yield* doctor({ ...environment, CLOUD_ACCOUNTS: accounts })
+        assert.strictEqual(code, 1)
+        assert.deepStrictEqual(findings.map(({ name, state }) => `${name} ${state}`), ["Settings failed"])
+        assert.include(findings[0]?.detail, detail)
+      }
+    }).pipe(Effect.scoped),
+  60_000
+)
+
 /** A server that rejects each session as PostgreSQL 15 does. */
 const postgres15 = Effect.acquireRelease(
   Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {

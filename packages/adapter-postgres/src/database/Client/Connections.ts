@@ -191,6 +191,7 @@ export const make = Effect.fnUntraced(function*(config: Config): Effect.fn.Retur
     // A statement that was rejected has changed nothing, so it is repeated where writes are accepted.
     borrower: (use) => Effect.catchIf(borrower(use), Server.isReadOnly, () => borrower(use)),
     reserve: Effect.gen(function*() {
+      const acquired = yield* PoolUsage.reserved(usage)
       const slot = yield* Pool.get(slots)
       yield* Pool.reserve(slots, slot)
       yield* Effect.acquireRelease(
@@ -198,7 +199,9 @@ export const make = Effect.fnUntraced(function*(config: Config): Effect.fn.Retur
         () => Effect.sync(() => slot.forEach(({ watchdog }) => watchdog.release()))
       )
       const { pool, watchdog } = yield* find(slot)
-      return new Connection(watchdog, yield* pool.reserve)
+      const connection = yield* pool.reserve
+      acquired()
+      return new Connection(watchdog, connection)
     })
   }
 })

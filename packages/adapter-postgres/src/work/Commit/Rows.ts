@@ -192,6 +192,14 @@ export const updated = (
   }
 }
 
+/** Returns a function that compares rows by their keys, so that all statements insert them in the same order. */
+const byKeyOf = (table: Table) => {
+  const columns = [table.owner, ...Object.keys(table.key)]
+  const textOf = (row: object): string =>
+    columns.map((column) => (row as Readonly<Record<string, unknown>>)[column]).join("|")
+  return (a: object, b: object): number => textOf(a) < textOf(b) ? -1 : 1
+}
+
 /** Inserts rows of the same columns. */
 export const inserted = ({ json, parameter }: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part => {
   const name = `${table.name}_inserted`
@@ -201,7 +209,7 @@ export const inserted = ({ json, parameter }: Values, table: Table, rows: Readon
     body: `
       INSERT INTO ${table.name} (${columns})
       SELECT ${columns}
-      FROM jsonb_populate_recordset(NULL::${table.name}, ${json(rows)})
+      FROM jsonb_populate_recordset(NULL::${table.name}, ${json(rows.toSorted(byKeyOf(table)))})
       RETURNING 1`,
     requires: exactly(name, parameter(rows.length))
   }
