@@ -328,6 +328,9 @@ it("an error names the problem, its place, and the remedy", async () => {
   for (
     const [[path, json], param, message] of [
       [start("order_ready"), "template", "template must be an object."],
+      [start({ id: 7 }), "template.id", "template.id must be a string."],
+      [start({ id: "x", components: {} }), "template.components", "template.components must be an array."],
+      [["/contacts", { first_name: 7 }], "first_name", "first_name must be a string or null."],
       [
         start({ ...template, components: [{ ...body, parameters: ["7"] }] }),
         "template.components.0.parameters.0.type",

@@ -9,7 +9,7 @@ import { messages } from "./Messages.ts"
 import { sends } from "./Sends.ts"
 import { tags } from "./Tags.ts"
 import { templates } from "./Templates.ts"
-import { type Retry, type Transport, transport } from "./Transport.ts"
+import { checkLimits, type Retry, type Transport, transport } from "./Transport.ts"
 import { webhooks } from "./Webhooks.ts"
 
 export interface MessagingCrmOptions {
@@ -25,6 +25,18 @@ export interface MessagingCrmOptions {
   readonly onRetry?: (retry: Retry) => void
   /** A replacement for the global `fetch`. */
   readonly fetch?: Fetch
+}
+
+/** Rejects options that no request could be sent with. */
+const checkSettings = ({ apiKey, baseUrl, ...limits }: MessagingCrmOptions): void => {
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) {
+    throw new TypeError("apiKey must be an API key such as svc_live_…, without white space.")
+  }
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") {
+    throw new TypeError("baseUrl must be an http or https URL such as https://crm.example.com/v1.")
+  }
+  checkLimits(limits)
 }
 
 /** A client of the Messaging CRM API. */
@@ -43,8 +55,7 @@ export class MessagingCrm {
 
   constructor(options: MessagingCrmOptions) {
     const { apiKey, baseUrl, fetch = globalThis.fetch, maxRetries = 3, onRetry = () => {}, timeout = 30_000 } = options
-    if (!/^\S+$/.test(apiKey)) throw new TypeError("apiKey must be an API key such as svc_live_…, not an empty string.")
-    if (!URL.canParse(baseUrl)) throw new TypeError("baseUrl must be a URL such as https://crm.example.com/v1.")
+    checkSettings(options)
     const calls: Transport = transport({ apiKey, baseUrl, fetch, maxRetries, onRetry, timeout })
     this.channels = channels(calls)
     this.contactFields = contactFields(calls)

@@ -1,5 +1,6 @@
 import type { WithResponse } from "./Attempt.ts"
 import type { Send } from "./Contract.ts"
+import { TimeoutError } from "./Errors.ts"
 import type { Pages } from "./Pages.ts"
 import { jittered, pause } from "./Retries.ts"
 import type { Query, RequestOptions, Transport } from "./Transport.ts"
@@ -54,13 +55,16 @@ export const sends = ({ list, one }: Transport) => {
       { signal, timeout = 120_000 }: { readonly timeout?: number; readonly signal?: AbortSignal } = {}
     ): Promise<WithResponse<EndedSend>> => {
       const until = Date.now() + timeout
+      const poll = (last: WithResponse<Send> | null) =>
+        one("GET /sends/{send_id}", { path: { send_id } }, { ...(signal === undefined ? {} : { signal }), until })
+          .catch((error: unknown) => {
+            throw last !== null && error instanceof TimeoutError ? new SendPendingError(last, timeout) : error
+          })
+      let last: WithResponse<Send> | null = null
       for (let milliseconds = first_pause_millis;; milliseconds = Math.min(milliseconds * 2, longest_pause_millis)) {
-        const send = await one(
-          "GET /sends/{send_id}",
-          { path: { send_id } },
-          { ...(signal === undefined ? {} : { signal }), until }
-        )
+        const send: WithResponse<Send> = await poll(last)
         if (isEnded(send)) return send
+        last = send
         const left = until - Date.now()
         // The last poll is so early that its response can arrive in time.
         const isLast = left <= first_pause_millis

@@ -81,6 +81,21 @@ const urlOf = (baseUrl: string, template: string, { path = {}, query = {} }: Any
   return `${baseUrl.replace(/\/+$/, "")}${filled}${search.size === 0 ? "" : `?${search}`}`
 }
 
+/** Rejects a time limit and a number of retries that are not positive numbers. A time limit can be `Infinity`. */
+export const checkLimits = (
+  { maxRetries = 0, timeout = 1 }: { readonly maxRetries?: number; readonly timeout?: number }
+): void => {
+  if (!(timeout > 0)) throw new TypeError("timeout must be a positive number of milliseconds.")
+  if (!(maxRetries >= 0)) throw new TypeError("maxRetries must be a number from 0.")
+}
+
+/** Rejects an idempotency key that no header can have. The service decides on all others. */
+const checkKey = ({ idempotencyKey = "" }: RequestOptions): void => {
+  if (!/^[\x20-\x7e\x80-\xff]*$/.test(idempotencyKey)) {
+    throw new TypeError("idempotencyKey must have no line breaks, control characters, or characters above U+00FF.")
+  }
+}
+
 const callOf = (settings: Settings, route: Route, input: AnyInput, options: RequestOptions): Call => {
   const [method = "", path = ""] = route.split(" ")
   return {
@@ -106,6 +121,8 @@ const withResponse = <A extends object>(data: A, lastResponse: LastResponse): Wi
 /** Makes the calls of a client. The settings stay in the closure, so that logging a client does not show its key. */
 export const transport = (settings: Settings): Transport => {
   const send = async (route: Route, input: AnyInput, options: CallOptions): Promise<Received> => {
+    checkLimits(options)
+    checkKey(options)
     const call = callOf(settings, route, input, options)
     const attempts_max = 1 + (options.maxRetries ?? settings.maxRetries)
     const { until = Infinity } = options

@@ -354,11 +354,33 @@ describe("the caller", () => {
     assert.isTrue(retries.every(({ pause }) => Number.isInteger(pause)))
   })
 
-  it("must set the key and the address", () => {
+  it("must set the key and the address, and numbers that make sense", () => {
+    const good = { apiKey: "svc_live_x", baseUrl: "http://crm.example/v1" }
     for (
-      const options of [{ apiKey: "", baseUrl: "http://crm.example/v1" }, { apiKey: "svc_live_x", baseUrl: "crm" }]
+      const [wrong, name] of [
+        [{ apiKey: "" }, "apiKey"],
+        [{ apiKey: "svc_live_x\n" }, "apiKey"],
+        [{ apiKey: "svc_live_€" }, "apiKey"],
+        [{ baseUrl: "crm" }, "baseUrl"],
+        [{ baseUrl: "ftp://crm.example/v1" }, "baseUrl"],
+        [{ baseUrl: "http://user:pass@crm.example/v1" }, "baseUrl"],
+        [{ timeout: 0 }, "timeout"],
+        [{ timeout: Number.NaN }, "timeout"],
+        [{ maxRetries: -1 }, "maxRetries"]
+      ] as const
     ) {
-      assert.throws(() => new MessagingCrm(options), TypeError)
+      assert.throws(() => new MessagingCrm({ ...good, ...wrong }), TypeError, name)
     }
+  })
+
+  it("gets an error at once for a key or a number that no request can have", async () => {
+    const { attempts, crm } = await connect([])
+    for (const idempotencyKey of ["order-€-4711", "order\n4711", "order\u00004711"]) {
+      const error = await failure(crm.contacts.create({ first_name: "Ada" }, { idempotencyKey }))
+      assert.instanceOf(error, TypeError)
+      assert.include(error.message, "idempotencyKey")
+    }
+    assert.instanceOf(await failure(crm.tags.list({ timeout: -1 }).page()), TypeError)
+    assert.lengthOf(attempts, 0)
   })
 })

@@ -26,7 +26,10 @@ const unrouted = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServ
   const methods = methodsOf(routesOf(pathOf(request)))
   // A path whose method exists is not routed if it has a `%` that is not an escape sequence.
   if (methods.length === 0 || methods.includes(request.method)) {
-    const body = yield* Errors.make("not_found", "No endpoint exists at this path. API paths start with /v1.")
+    const body = yield* Errors.make(
+      "not_found",
+      "No endpoint exists at this path. API paths start with /v1 and have no trailing slash."
+    )
     return HttpServerResponse.jsonUnsafe(body, { status: 404 })
   }
   const allow = methods.join(", ")

@@ -29,13 +29,17 @@ const wordings: ReadonlyArray<readonly [RegExp, string]> = [
   [/^a value with a length of (at least|at most) (\d+)$/, "have $1 $2 items"],
   [/^a value with a length between (\d+) and (\d+)$/, "have $1 to $2 items"],
   [/^an array with unique items$/, "have no duplicate items"],
-  [/^a value between (.+)$/, "be a number between $1"],
+  [/^a value between (\d+) and (\d+)$/, "be an integer from $1 to $2"],
+  [/^boolean$/, "be true or false"],
+  [/^(array|integer|object)$/, "be an $1"],
+  [/^(string|number)$/, "be a $1"],
   [/^/, "be "]
 ]
 
 /** Returns what a value must be or have. */
 const requirementOf = (expected: string): string => {
   const choices = expected.split(" | ")
+  if (choices.length === 2 && choices[1] === "null") return `${requirementOf(choices[0] ?? "")} or null`
   if (choices.length > 1) return `be one of: ${choices.map((choice) => choice.replaceAll("\"", "")).join(", ")}`
   const wording = wordings.find(([pattern]) => pattern.test(expected))
   return wording === undefined ? expected : expected.replace(...wording)

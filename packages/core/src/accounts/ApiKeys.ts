@@ -32,7 +32,7 @@ export * from "./ApiKey.ts"
 export const CreateApiKey = Schema.Struct({
   created_by: MemberId,
   name: trimmedText({ min: 1, max: limits.name_chars_max }),
-  scopes: Schema.Array(Scope).check(Schema.isMinLength(1)),
+  scopes: Schema.Array(Scope).check(Schema.isMinLength(1), Schema.isUnique()),
   expires: Expiry
 }).pipe(Schema.brand("CreateApiKey"))
 export interface CreateApiKey extends Schema.Schema.Type<typeof CreateApiKey> {}

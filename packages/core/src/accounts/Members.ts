@@ -9,7 +9,7 @@ import { MemberId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { resultFunction } from "../kernel/ResultFunction.ts"
-import { foldCase, trimmedText } from "../kernel/Text.ts"
+import { foldCase, isEmail, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
@@ -61,7 +61,7 @@ export const MemberRows = Changes.rows<MemberColumns>()({
 
 export const AddMember = Schema.Struct({
   name: trimmedText({ min: 1, max: limits.name_chars_max }),
-  email: trimmedText({ min: 3, max: limits.email_chars_max }),
+  email: trimmedText({ min: 3, max: limits.email_chars_max }).check(isEmail),
   role: Role
 }).pipe(Schema.brand("AddMember"))
 export interface AddMember extends Schema.Schema.Type<typeof AddMember> {}

@@ -7,7 +7,7 @@ import { Context, DateTime, Effect, Layer, type Option, Schema } from "effect"
 import { RequestId } from "../kernel/Actor.ts"
 import { Ids, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { trimmedText } from "../kernel/Text.ts"
+import { isEmail, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Audit from "../work/Audit.ts"
@@ -48,7 +48,7 @@ export const OrganizationRows = Changes.rows<Organization>()({
 export const CreateOrganization = Schema.Struct({
   name: trimmedText({ min: 1, max: limits.name_chars_max }),
   owner_name: trimmedText({ min: 1, max: limits.name_chars_max }),
-  owner_email: trimmedText({ min: 3, max: limits.email_chars_max })
+  owner_email: trimmedText({ min: 3, max: limits.email_chars_max }).check(isEmail)
 }).pipe(Schema.brand("CreateOrganization"))
 export interface CreateOrganization extends Schema.Schema.Type<typeof CreateOrganization> {}
 

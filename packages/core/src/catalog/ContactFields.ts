@@ -38,7 +38,7 @@ export const CreateContactField = Schema.Struct({
   key: Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_]{0,63}$/, { expected: "a slug such as favorite_color" })),
   name: trimmedText({ min: 1, max: limits.name_chars_max }),
   type: ContactFieldType,
-  options: Schema.NullOr(Schema.Array(trimmedText({ min: 1, max: limits.name_chars_max })))
+  options: Schema.NullOr(Schema.Array(trimmedText({ min: 1, max: limits.name_chars_max })).check(Schema.isUnique()))
 }).pipe(Schema.brand("CreateContactField"))
 export interface CreateContactField extends Schema.Schema.Type<typeof CreateContactField> {}
 

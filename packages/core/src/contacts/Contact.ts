@@ -8,7 +8,7 @@ import { Tag } from "../catalog/Tags.ts"
 import { ContactId, ConversationId, IdentityId, MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Phone, phone_description } from "../kernel/Phones.ts"
-import { line, lineOf, optionalText, Text, text } from "../kernel/Text.ts"
+import { isEmail, line, lineOf, optionalText, Text, text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import type { Version } from "../work/Changes.ts"
 
@@ -135,13 +135,7 @@ export const emptyContact = {
 const name = line(limits.name_chars_max)
 
 const email = lineOf(
-  text({ min: 1, max: limits.email_chars_max }).check(
-    Schema.makeFilter((value: string) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/u.test(value), {
-      expected: "an email address",
-      // No `format`: JSON Schema's formats accept neither surrounding white space nor non-ASCII letters.
-      toJsonSchema: () => ({ pattern: "^\\s*(?:[^\\s@]+@[^\\s@.]+(?:\\.[^\\s@.]+)+)?\\s*$" })
-    })
-  )
+  text({ min: 1, max: limits.email_chars_max }).check(isEmail)
 )
 
 const webUrl = lineOf(

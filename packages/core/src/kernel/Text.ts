@@ -54,6 +54,13 @@ const isLeftBy = <A>(normalize: (value: A) => A) =>
     toJsonSchema: () => ({})
   })
 
+/** A check for an email address. */
+export const isEmail = Schema.makeFilter((value: string) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/u.test(value), {
+  expected: "an email address",
+  // No `format`: JSON Schema's formats accept neither surrounding white space nor non-ASCII letters.
+  toJsonSchema: () => ({ pattern: "^\\s*(?:[^\\s@]+@[^\\s@.]+(?:\\.[^\\s@.]+)+)?\\s*$" })
+})
+
 const trim = (value: string): string => value.trim()
 
 /** Schema for one line of text that is trimmed before it is measured. */

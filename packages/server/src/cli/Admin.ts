@@ -42,7 +42,10 @@ export const asOperator = <A, E, R>(organization_id: OrganizationId, effect: Eff
     withOperations
   )
 
-const flagOf = (param: string): string => `--${param.replaceAll("_", "-")}`
+/** The flags of lists, each of which names one item. */
+const item_flags: Readonly<Record<string, string>> = { event_types: "event-type", options: "option", scopes: "scope" }
+
+const flagOf = (param: string): string => `--${item_flags[param] ?? param.replaceAll("_", "-")}`
 
 /** Explains an invalid input as the API does, with the flag's name in place of the field's. */
 const explained = Effect.fnUntraced(function*({ issue }: Schema.SchemaError) {

@@ -42,7 +42,7 @@ const explainRejection = (rejected: RowRejected): Explanation => {
     case "CellsMismatch":
       return {
         param: null,
-        message: `The line has ${rejected.cells} cells, but the file has ${rejected.columns} columns.`
+        message: `Cells in the line: ${rejected.cells}. Columns in the file: ${rejected.columns}.`
       }
     default:
       return ErrorMapping.rejectionText(rejected)

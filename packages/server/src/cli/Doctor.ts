@@ -3,7 +3,6 @@ import { makeConnect } from "@messaging-crm/adapter-http/outbound/Connections"
 import * as Clock from "@messaging-crm/adapter-postgres/Clock"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import type { ChannelAccounts } from "@messaging-crm/core/ChannelAccounts"
 import { ChannelHolds, isPause } from "@messaging-crm/core/ChannelHolds"
 import { Channels } from "@messaging-crm/core/Channels"
 import { Organizations } from "@messaging-crm/core/Organizations"
@@ -11,11 +10,11 @@ import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import { AccountsUnreadable } from "@messaging-crm/provider-cloud/CloudAccounts"
-import { Effect, Layer, Option } from "effect"
+import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Layers from "../Layers.ts"
 import * as Providers from "../Providers.ts"
-import { checkService, isCloud, read, readRequired, settings } from "../settings/Config.ts"
+import { checkService, read, readRequired, settings } from "../settings/Config.ts"
 import * as AdminOperations from "./AdminOperations.ts"
 
 /** The result of one check. */
@@ -82,11 +81,10 @@ const inEach = <A, E, R>(effect: Effect.Effect<ReadonlyArray<A>, E, R>) =>
 const channelsOf = Effect.gen(function*() {
   const all = yield* Channels.use(({ list }) => list)
   const holds = yield* ChannelHolds.use(({ list }) => list)
-  const checked = yield* isCloud
   return yield* Effect.forEach(all, (channel) =>
     Effect.gen(function*() {
       const hold = holds.find(({ channel_id }) => channel_id === channel.id)
-      const verdict = checked ? yield* AccountCheck.use((accounts) => accounts.check(channel)) : "ok"
+      const verdict = yield* AccountCheck.use((accounts) => accounts.check(channel))
       const problem = hold !== undefined && isPause(hold)
         ? `paused (${hold.reason})`
         : verdict === "ok"
@@ -147,20 +145,9 @@ const unusable = (error: Error) =>
     failed("Database", error.message, "Check DATABASE_URL, the network, and whether PostgreSQL 17 or later is running.")
   ]
 
-/** The mock provider has no accounts to verify. */
-const unchecked = AccountCheck.of({ check: () => Effect.succeed("ok"), checkAccount: () => Effect.succeed("ok") })
-
-const accountCheck = Layer.unwrap(
-  Effect.map(
-    isCloud,
-    (cloud): Layer.Layer<AccountCheck, Error, ChannelAccounts> =>
-      cloud ? Providers.accountCheck : Layer.succeed(AccountCheck, unchecked)
-  )
-)
-
 /** The checks that need a current schema. */
 const inside = Effect.all([secret, clock, channels, webhooks]).pipe(
-  Effect.provide(accountCheck),
+  Effect.provide(Providers.accountCheck),
   Effect.provide(AdminOperations.layer)
 )
 

@@ -1,4 +1,5 @@
 /** Parts of flags that several commands share. Help names each default, because it comes from here. */
+import { isWebUrl } from "@messaging-crm/core/ContactFields"
 import type { Schema } from "effect"
 import { Flag } from "effect/cli"
 import type { Setting } from "../settings/Settings.ts"
@@ -29,3 +30,13 @@ export const forSetting = (name: string, { meaning, name: variable, otherwise }:
 /** A flag that takes the ID of a resource. */
 export const id = <A>(name: string, schema: Schema.Codec<A, string>, description: string) =>
   Flag.String(name).pipe(Flag.withSchema(schema), Flag.withDescription(description))
+
+/** A flag that takes a whole number between two bounds. */
+export const integer = (name: string, min: number, max: number) =>
+  Flag.Int(name).pipe(
+    Flag.filter((value) => value >= min && value <= max, () => `Expected a whole number from ${min} to ${max}`)
+  )
+
+/** A flag that takes an http or https URL. */
+export const webUrl = (name: string) =>
+  Flag.String(name).pipe(Flag.filter(isWebUrl, () => "Expected an absolute http or https URL"))

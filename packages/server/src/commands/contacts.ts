@@ -141,7 +141,11 @@ const importContacts = Command.make(
     )
     yield* Effect.forEach(summary.errors, (error) => Print.note(wordsOf(error)), { discard: true })
     yield* Print.result(json, summary, `${counts(summary)}.`)
-    if (summary.failed > 0) return yield* new Admin.Rejected({ message: `${summary.failed} lines were not imported.` })
+    if (summary.failed > 0) {
+      return yield* new Admin.Rejected({
+        message: summary.failed === 1 ? "1 line was not imported." : `${summary.failed} lines were not imported.`
+      })
+    }
   })
 ).pipe(
   Command.withShortDescription("Import contacts from a CSV file"),

@@ -14,7 +14,9 @@ export const dev = Command.make("dev", {
   data_dir: Flag.String("data-dir").pipe(
     Flags.withDefault(".data", "Directory for the database and the secrets")
   ),
-  seed_contacts: Flag.Int("seed-contacts").pipe(Flags.withDefault(0, "Number of additional generated contacts")),
+  seed_contacts: Flags.integer("seed-contacts", 0, 10_000_000).pipe(
+    Flags.withDefault(0, "Number of additional generated contacts")
+  ),
   demo: Flag.Boolean("demo").pipe(
     Flags.withDefault(true, "Create demo data; --no-demo starts without an organization")
   ),

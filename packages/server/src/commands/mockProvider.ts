@@ -13,7 +13,7 @@ const portSetting = withDefault(4010, {
 
 export const mockProvider = Command.make("mock-provider", {
   port: Flags.forSetting("port", portSetting),
-  callback_urls: Flag.String("callback-url").pipe(
+  callback_urls: Flags.webUrl("callback-url").pipe(
     Flag.atLeast(1),
     Flag.withDescription(
       "URL to send callbacks to: /ingress/mock of a service. Repeat the flag for several URLs; each retry uses the next one"

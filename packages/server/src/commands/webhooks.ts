@@ -14,11 +14,13 @@ const listen = Command.make(
   {
     url: Flags.forSetting("url", settings.base_url),
     api_key: Flags.forSetting("api-key", settings.api_key),
-    port: Flag.Int("port").pipe(Flags.withDefault(0, "Port to listen on at 127.0.0.1; 0 selects a free port")),
-    receive_at: Flag.String("receive-at").pipe(
+    port: Flags.integer("port", 0, 65_535).pipe(
+      Flags.withDefault(0, "Port to listen on at 127.0.0.1; 0 selects a free port")
+    ),
+    receive_at: Flags.webUrl("receive-at").pipe(
       Flags.optional("URL to which the service posts events, such as the address of a tunnel", "the port at 127.0.0.1")
     ),
-    forward_to: Flag.String("forward-to").pipe(
+    forward_to: Flags.webUrl("forward-to").pipe(
       Flags.optional(
         "URL that receives each event with its signature; the command returns the status of this URL to the service",
         "none"

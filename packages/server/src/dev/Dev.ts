@@ -15,7 +15,7 @@ import * as Providers from "../Providers.ts"
 import { read, readOr, readWithDefault, settings, StartupRejected } from "../settings/Config.ts"
 import * as Demo from "./Demo.ts"
 import type * as DevConsole from "./DevConsole.ts"
-import { start } from "./EmbeddedPostgres.ts"
+import { rejectIfOwned, start } from "./EmbeddedPostgres.ts"
 import * as FakeNetwork from "./FakeNetwork.ts"
 import * as Greeting from "./Greeting.ts"
 import * as SecretFile from "./SecretFile.ts"
@@ -37,8 +37,10 @@ interface Storage {
   readonly isReady: Effect.Effect<boolean>
 }
 
+const postgresIn = (data_dir: string) => join(data_dir, "postgres")
+
 const embedded = Effect.fnUntraced(function*(data_dir: string) {
-  const directory = join(data_dir, "postgres")
+  const directory = postgresIn(data_dir)
   const database_url = yield* start({ directory })
   const database = yield* Layer.build(Layers.database(Redacted.make(database_url)))
   yield* Effect.provideContext(Database.migrateIn(directory), database)
@@ -52,12 +54,17 @@ const embedded = Effect.fnUntraced(function*(data_dir: string) {
   return { database_url, ports, clock, isReady } satisfies Storage
 })
 
-const inMemory: Storage = {
-  database_url: null,
-  ports: Layers.memory,
-  clock: Layer.empty,
-  isReady: Effect.succeed(true)
-}
+/** The memory store, unless a service runs on the data directory, whose `env` file it would replace. */
+const inMemory = (data_dir: string) =>
+  Effect.as(
+    rejectIfOwned(postgresIn(data_dir)),
+    {
+      database_url: null,
+      ports: Layers.memory,
+      clock: Layer.empty,
+      isReady: Effect.succeed(true)
+    } satisfies Storage
+  )
 
 const keyFile = (data_dir: string) => join(data_dir, "secret-key")
 
@@ -142,7 +149,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   const host = yield* readOr(settings.host, "127.0.0.1", options.host)
   const port = yield* readWithDefault(settings.port, options.port)
   const keys = yield* rootKeys(options.data_dir)
-  const storage = options.storage === "memory" ? inMemory : yield* embedded(options.data_dir)
+  const storage = yield* (options.storage === "memory" ? inMemory : embedded)(options.data_dir)
   const { address, socket } = yield* listenOn(host, port)
   const { isSimulated, name, network, provider } = yield* providerAt(address)
   const devConsole = yield* consoleOn(host)

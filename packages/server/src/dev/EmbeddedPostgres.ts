@@ -124,7 +124,7 @@ const isLeftRunning = (cluster: string): Effect.Effect<boolean> =>
   )
 
 /** Fails if the process that started the cluster's server still runs: then the cluster is in use. */
-const rejectIfOwned = (directory: string) =>
+export const rejectIfOwned = (directory: string) =>
   Effect.tryPromise(() => readFile(ownerIn(directory), "utf8")).pipe(
     Effect.orElseSucceed(() => ""),
     Effect.flatMap((text) => {

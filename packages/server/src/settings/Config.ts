@@ -79,7 +79,7 @@ const problemOf = (name: Name, isRequired: boolean, flag: Option.Option<string> 
   })
 
 /** Whether the provider is the Graph API. An invalid provider is not. */
-export const isCloud = Effect.map(Effect.orElseSucceed(read(settings.provider), Option.none), Option.contains("cloud"))
+const isCloud = Effect.map(Effect.orElseSucceed(read(settings.provider), Option.none), Option.contains("cloud"))
 
 /**
  * Checks all settings at once. Fails with a line for each that is invalid, and for each of `required` that is missing.

@@ -72,6 +72,15 @@ it.live("errors are sentences", () =>
       [["contacts", "import", "/", "--organization", id], "/ is a directory. Give the path of a CSV file."],
       [[...keysCreate, "--scope", "all", "--expires", "90d"], "--scope must be"],
       [
+        [...keysCreate, "--scope", "tags:read", "--scope", "tags:read", "--expires", "90d"],
+        "--scope must have no duplicate items."
+      ],
+      [["members", "add", "--organization", id, "--name", "x", "--email", "x y", "--role", "owner"], "--email must be"],
+      [["webhooks", "listen", "--api-key", "svc_live_x", "--port", "99999"], "a whole number from 0 to 65535"],
+      [["webhooks", "listen", "--api-key", "svc_live_x", "--forward-to", "nope"], "an absolute http or https URL"],
+      [["mock-provider", "--callback-url", "ftp://x/y"], "an absolute http or https URL"],
+      [["dev", "--seed-contacts", "-1"], "a whole number from 0"],
+      [
         ["webhooks", "listen", "--api-key", "svc_live_x", "--url", "http://127.0.0.1:1/v1"],
         "The service at http://127.0.0.1:1/v1 does not respond. Start it, or choose another --url."
       ]
