@@ -50,6 +50,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     // A worker imports what its files share once. No test changes a module or a global for good.
     isolate: false,
+    unstubGlobals: true,
     // They end what hangs. A machine that is busy otherwise must not reach them.
     testTimeout: 300_000,
     hookTimeout: 300_000,

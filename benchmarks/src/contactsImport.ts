@@ -74,7 +74,12 @@ const runImport = Effect.fnUntraced(function*(organization: string, file: string
   const printed = yield* Effect.callback<string>((resume) => {
     const chunks: Array<Buffer> = []
     child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk))
-    child.once("close", () => resume(Effect.succeed(Buffer.concat(chunks).toString())))
+    child.once("close", (code) =>
+      resume(
+        code === 0
+          ? Effect.succeed(Buffer.concat(chunks).toString())
+          : Effect.die(new Error(`The import exited with ${code}.`))
+      ))
   })
   const seconds = ((yield* Clock.currentTimeMillis) - begun) / 1000
   return { ...JSON.parse(printed), seconds, memory_peak_mib: Math.round(yield* Ref.get(peak)) }

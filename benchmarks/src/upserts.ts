@@ -92,7 +92,9 @@ const benchmark = Effect.gen(function*() {
       const concurrent = yield* contactsOf("shared")
       yield* Effect.forkChild(upsertAll)
       yield* contactsOf("killed").pipe(
-        Effect.repeat({ schedule: Schedule.spaced("2 millis"), until: ({ contacts }) => contacts > size })
+        Effect.repeat({ schedule: Schedule.spaced("2 millis"), until: ({ contacts }) => contacts > size }),
+        Effect.timeout("1 minute"),
+        Effect.orDie
       )
       // The process is killed at the end of the scope.
       return { times, concurrent }

@@ -640,9 +640,9 @@ AS $function$
 #variable_conflict use_column
 BEGIN
   RETURN QUERY
-  -- `ring` walks from the organization served last to the next one with bodies, and from the last to the first. It ends
-  -- where it began, or as soon as `turns` has enough. Each step passes the dead index entries of finished bodies, so
-  -- `first` is read once for a claim.
+  -- `ring` visits the organizations in the order of their ids, beginning after the one served last, and wraps around once. It
+  -- stops when `turns` has enough. `first` is materialized, because a scan from the start of the index passes the dead
+  -- entries of finished bodies.
   WITH RECURSIVE first AS MATERIALIZED (
     SELECT organization_id AS id, due_at
     FROM provider_callbacks
@@ -764,7 +764,7 @@ BEGIN
 
     -- 2. Claim items of these lanes: first of the organization of which the caller holds the fewest, and of an
     -- organization first those of the lane with the fewest claimed items (`round`). SKIP LOCKED: a settlement locks its
-    -- item before the lane, even if its lease has ended.
+    -- item before the lane, even if its lease has ended, so waiting for the item here could be a deadlock.
     WITH due AS (
       SELECT
         item.kind,
@@ -839,13 +839,17 @@ BEGIN
       next_due = CASE
         -- A settlement or a sweep opens the lane. The minute is a safety net.
         WHEN s.closed AND s.leased > 0 THEN at + interval '1 minute'
+        -- The lane is full, but its settlements may not see `closed`.
         WHEN s.head_due IS NOT NULL AND s.leased >= l.allowed THEN at + interval '1 second'
+        -- An item waits for the end of a pause, for the turn of its lane, or for its time.
         WHEN s.head_due IS NOT NULL THEN greatest(
           l.paused_until,
           CASE WHEN s.served THEN at ELSE l.served_at END,
           s.head_due
         )
+        -- The last waiting item was just claimed: the next claim finds the lane empty.
         WHEN s.leased > 0 AND s.served THEN at
+        -- The lane is empty: it is checked twice more, because a commit may add an item that this statement does not see.
         WHEN l.emptied_at IS NULL THEN at + interval '100 milliseconds'
         WHEN l.emptied_at > at - interval '1 second' THEN at + interval '1 second'
         ELSE 'infinity'
@@ -931,45 +935,46 @@ CREATE OR REPLACE FUNCTION find_contacts(organization uuid, from_at timestamp wi
 AS $function$
 DECLARE
   tagged CONSTANT jsonb := CASE WHEN tag IS NOT NULL THEN jsonb_build_array(jsonb_build_object('id', tag)) END;
-  known CONSTANT jsonb := jsonb_build_array(jsonb_build_object('channel_type', channel));
+  channel_filter CONSTANT jsonb := jsonb_build_array(jsonb_build_object('channel_type', channel));
   -- How many contacts a turn looks up at most, and how many it reads.
-  most bigint := 100;
-  span bigint := 1500;
-  few uuid[];
+  lookup_max bigint := 100;
+  read_max bigint := 1500;
+  found_ids uuid[];
   returned bigint := 0;
   added bigint := 0;
 BEGIN
   LOOP
-    -- If contacts match at this rate, half of the next ones fill the page, and none has to be looked up.
+    -- A turn reads 20 times as many contacts as the last one. If that found at least a tenth of what is missing, this one
+    -- fills the page, and no contact has to be looked up.
     IF 10 * added < size - returned THEN
-      SELECT ids INTO few
+      SELECT ids INTO found_ids
       FROM (VALUES
         (CASE WHEN tag IS NOT NULL THEN ARRAY(
-          SELECT contact_id FROM contact_tags WHERE organization_id = organization AND tag_id = tag LIMIT most + 1
+          SELECT contact_id FROM contact_tags WHERE organization_id = organization AND tag_id = tag LIMIT lookup_max + 1
         ) END),
         (CASE WHEN channel IS NOT NULL THEN ARRAY(
           SELECT contact_id FROM identities WHERE organization_id = organization AND channel_type = channel
           UNION ALL
           SELECT id FROM contacts
           WHERE organization_id = organization AND channel = 'phone_messaging' AND primary_phone IS NOT NULL
-          LIMIT most + 1
+          LIMIT lookup_max + 1
         ) END),
         (CASE WHEN stage IS NOT NULL AND owner IS NOT NULL THEN ARRAY(
-          SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT most + 1
+          SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT lookup_max + 1
         ) END),
         -- The index of texts returns all contacts at once, so a sample of one in 256 first shows how many there are.
         (CASE WHEN terms IS NOT NULL AND NOT EXISTS (
           SELECT FROM contact_texts
           WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 1)
             OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 1)
-          OFFSET 1 + most / 256
+          OFFSET 1 + lookup_max / 256
         ) THEN ARRAY(
           SELECT contact_id FROM contact_texts
           WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 0)
             OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 0)
         ) END)
       ) AS lookups (ids)
-      WHERE cardinality(ids) <= most
+      WHERE cardinality(ids) <= lookup_max
       ORDER BY cardinality(ids)
       LIMIT 1;
     END IF;
@@ -980,7 +985,7 @@ BEGIN
     SELECT c.*
     FROM (
       SELECT c.*
-      FROM (SELECT DISTINCT unnest(few) AS id ORDER BY id) AS found
+      FROM (SELECT DISTINCT unnest(found_ids) AS id ORDER BY id) AS found
       CROSS JOIN LATERAL (SELECT * FROM contacts WHERE organization_id = organization AND id = found.id OFFSET 0) AS c
       WHERE (c.updated_at, c.id) < (from_at, from_id)
       UNION ALL
@@ -988,27 +993,27 @@ BEGIN
         SELECT * FROM contacts
         WHERE organization_id = organization AND owner_user_id = owner AND (updated_at, id) < (from_at, from_id)
         ORDER BY updated_at DESC, id DESC
-        LIMIT span * (few IS NULL)::integer
+        LIMIT read_max * (found_ids IS NULL)::integer
       )
       UNION ALL
       (
         SELECT * FROM contacts
         WHERE organization_id = organization AND lifecycle_stage = stage AND (updated_at, id) < (from_at, from_id)
         ORDER BY updated_at DESC, id DESC
-        LIMIT span * (few IS NULL AND owner IS NULL)::integer
+        LIMIT read_max * (found_ids IS NULL AND owner IS NULL)::integer
       )
       UNION ALL
       (
         SELECT * FROM contacts
         WHERE organization_id = organization AND (updated_at, id) < (from_at, from_id)
         ORDER BY updated_at DESC, id DESC
-        LIMIT span * (few IS NULL AND owner IS NULL AND stage IS NULL)::integer
+        LIMIT read_max * (found_ids IS NULL AND owner IS NULL AND stage IS NULL)::integer
       )
     ) AS c
     WHERE (owner IS NULL OR c.owner_user_id = owner)
       AND (stage IS NULL OR c.lifecycle_stage = stage)
       AND (tag IS NULL OR c.tags @> tagged)
-      AND (channel IS NULL OR (channel = 'phone_messaging' AND c.primary_phone IS NOT NULL) OR c.identities @> known)
+      AND (channel IS NULL OR (channel = 'phone_messaging' AND c.primary_phone IS NOT NULL) OR c.identities @> channel_filter)
       AND (terms IS NULL OR strpos(c.search_text, terms[1]) > 0 OR strpos(c.search_text, terms[2]) > 0)
     ORDER BY c.updated_at DESC, c.id DESC
     OFFSET returned
@@ -1017,16 +1022,16 @@ BEGIN
     GET DIAGNOSTICS added = ROW_COUNT;
     returned := returned + added;
     -- Nothing is left if the turn could read all contacts of the owner, of the stage, or of the organization.
-    EXIT WHEN few IS NOT NULL OR returned = size OR NOT EXISTS (
+    EXIT WHEN found_ids IS NOT NULL OR returned = size OR NOT EXISTS (
       SELECT FROM contacts WHERE organization_id = organization AND owner_user_id = owner
       UNION ALL
       SELECT FROM contacts WHERE organization_id = organization AND owner IS NULL AND lifecycle_stage = stage
       UNION ALL
       SELECT FROM contacts WHERE organization_id = organization AND owner IS NULL AND stage IS NULL
-      OFFSET span
+      OFFSET read_max
     );
-    span := 20 * span;
-    most := span;
+    read_max := 20 * read_max;
+    lookup_max := read_max;
   END LOOP;
 END
 $function$;

@@ -122,9 +122,15 @@ const related = {
     "upsert by a new phone",
     "start with a new number"
   ],
-  "keep a report that arrives while its send is completed": ["dispatch", "hear of the send"],
-  "record a send as sent that is given up while a report proves it": ["expire the lost send", "hear of the lost send"],
-  "record a send as sent once that two reports prove": ["hear of the lost send", "hear that the lost send was read"],
+  "keep a report that arrives while its send is completed": ["dispatch", "receive the status of the send"],
+  "record a send as sent that is given up while a report proves it": [
+    "expire the lost send",
+    "receive the status of the lost send"
+  ],
+  "record a send as sent once that two reports prove": [
+    "receive the status of the lost send",
+    "receive a read status of the lost send"
+  ],
   "revoke a key that is created while its member may no longer hold keys": ["create a key", "change a role"],
   "revoke a key that is created while its member is removed": ["create a key", "remove a member"]
 }

@@ -1,6 +1,6 @@
 /** Tests of the guarantees of `Commit`. */
 import { touches } from "./Commit/Activities.ts"
-import { apart, atOnce } from "./Commit/Concurrency.ts"
+import { concurrentCommits, isolation } from "./Commit/Concurrency.ts"
 import { events } from "./Commit/Events.ts"
 import { keys } from "./Commit/Keys.ts"
 import { versions, wholeOrNothing } from "./Commit/Versions.ts"
@@ -15,6 +15,6 @@ export const suite = (it: It, options: Options) => {
   events(it, options)
   works(it)
   records(it, options)
-  atOnce(it)
-  apart(it)
+  concurrentCommits(it)
+  isolation(it)
 }

@@ -52,7 +52,7 @@ const active = (organization_id: OrganizationId, millis: ReadonlyArray<number>) 
 /** Lists the conversations that pass the filters, in pages of two. */
 const walk = (organization_id: OrganizationId, filters: Partial<ConversationFilters> = {}) =>
   ConversationStore.use((store) =>
-    Fixtures.walk(
+    Fixtures.readAllPages(
       2,
       (after: Position | null) => store.list(organization_id, { ...everyConversation, ...filters }, { after, size: 2 }),
       ({ id, last_activity_at }) => ({ at: last_activity_at, id })

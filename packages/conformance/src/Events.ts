@@ -56,7 +56,7 @@ export const suite = (it: It) => {
             (since === null || created_at.epochMilliseconds >= since.epochMilliseconds)
           )
           for (const size of [1, 2, 9]) {
-            const walked = yield* Fixtures.walk(
+            const walked = yield* Fixtures.readAllPages(
               size,
               (after: Position | null) => store.list(ours, { types, since }, { after, size }),
               positionOf
@@ -77,7 +77,7 @@ export const suite = (it: It) => {
             types.some((one) => one === type) && created_at.epochMilliseconds < until.epochMilliseconds
           )
           for (const size of [1, 2, 9]) {
-            const walked = yield* Fixtures.walk(
+            const walked = yield* Fixtures.readAllPages(
               size,
               (after: Position | null) => store.next(ours, { types, until }, { after: after ?? beginning, size }),
               positionOf

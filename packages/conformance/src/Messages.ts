@@ -160,7 +160,7 @@ const reads = (it: It, { runs }: Options) => {
           (message) => Fixtures.write(ours, inserted(on, message))
         ))
       const key = (message: Message) => `${message.created_at.epochMilliseconds} ${message.id}`
-      const walked = yield* Fixtures.walk(
+      const walked = yield* Fixtures.readAllPages(
         2,
         (after: Position | null) => store.list(ours, on.conversation_id, { after, size: 2 }),
         ({ created_at, id }) => ({ at: created_at, id })

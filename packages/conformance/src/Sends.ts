@@ -109,7 +109,7 @@ const rows = (it: It, { runs }: Options) => {
 /** Returns the ids of all sends that pass the filters, from pages of two. */
 const walk = Effect.fnUntraced(function*(organization_id: OrganizationId, filters: Partial<SendFilters> = {}) {
   const store = yield* SendStore
-  const walked = yield* Fixtures.walk(
+  const walked = yield* Fixtures.readAllPages(
     2,
     (after: Position | null) => store.list(organization_id, { ...everySend, ...filters }, { after, size: 2 }),
     ({ created_at, id }) => ({ at: created_at, id })

@@ -1,7 +1,7 @@
 // What happens in the service: requests, sends, events, and how many there are per minute.
 import { html, svg } from "lit-html"
 import { expander, section, table } from "./components.mjs"
-import { exactly, spaced } from "./formats.mjs"
+import { timeWithSeconds, withSpaces } from "./formats.mjs"
 import { state } from "./store.mjs"
 
 const minutes = 30
@@ -34,7 +34,9 @@ export const requests = () =>
       ["Time", "Method", "Path", "Status", "Code", "Duration"],
       state.requests.toReversed().map(({ at, code, duration_ms, method, path, status }) =>
         html`<tr>
-        <td class="number">${exactly(at)}</td><td><code>${method}</code></td><td class="path"><code>${path}</code></td>
+        <td class="number">${
+          timeWithSeconds(at)
+        }</td><td><code>${method}</code></td><td class="path"><code>${path}</code></td>
         <td><span class="status ${kindOf(status)}">${status}</span></td><td><code>${code ?? ""}</code></td>
         <td class="number">${duration_ms} ms</td></tr>`
       ),
@@ -46,11 +48,11 @@ const sendKind = { sent: "good", failed: "bad", unknown: "warn" }
 
 /** @param {import("../src/Monitor.ts").SendReport} send */
 const reasonOf = ({ failure_reason, next_attempt_at, status, waits_for }) => {
-  if (status === "failed") return spaced(failure_reason ?? "")
+  if (status === "failed") return withSpaces(failure_reason ?? "")
   if (status === "sent") return ""
-  const until = next_attempt_at ? `, next attempt at ${exactly(next_attempt_at)}` : ""
+  const until = next_attempt_at ? `, next attempt at ${timeWithSeconds(next_attempt_at)}` : ""
   return waits_for
-    ? `${spaced(waits_for)}${until}`
+    ? `${withSpaces(waits_for)}${until}`
     : status === "unknown"
     ? "waiting for a callback from the network"
     : until.slice(2)
@@ -65,7 +67,9 @@ export const sends = () =>
       ["Created", "Recipient", "Text", "Status", "Reason"],
       Array.from(state.sends.values()).toReversed().map((send) =>
         html`<tr>
-        <td class="number">${send.created_at ? exactly(send.created_at) : ""}</td><td>${send.recipient ?? ""}</td>
+        <td class="number">${send.created_at ? timeWithSeconds(send.created_at) : ""}</td><td>${
+          send.recipient ?? ""
+        }</td>
         <td class="path">${send.text ?? ""}</td>
         <td><span class="status ${sendKind[send.status] ?? ""}">${send.status}</span></td><td>${
           reasonOf(send)
@@ -79,11 +83,11 @@ const idOf = ({ contact_id, conversation_id, message_id, send_id, webhook_id }) 
   message_id ?? send_id ?? conversation_id ?? contact_id ?? webhook_id
 
 const eventRow = (event) =>
-  html`<tr><td class="number">${exactly(event.timestamp)}</td>
+  html`<tr><td class="number">${timeWithSeconds(event.timestamp)}</td>
     <td>${expander(event.id, event.type)}</td>
     <td class="path"><code>${idOf(event.data)}</code></td>
     <td>${
-    spaced(
+    withSpaces(
       event.data.status ?? event.data.failure_reason ?? event.data.changed_fields?.join(", ") ?? event.data.reason ?? ""
     )
   }</td></tr>

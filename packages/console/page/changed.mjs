@@ -1,4 +1,4 @@
-// Ids of what has changed, until it has been read.
+// Collects the IDs of changed conversations until they are read again.
 
 /**
  * Returns functions that collect ids, and that pass them to `read`. If `read` fails, the ids are collected again, so that

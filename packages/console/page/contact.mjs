@@ -1,6 +1,6 @@
 // The contact of a conversation: its facts, tags, and notes.
 import { html } from "lit-html"
-import { spaced } from "./formats.mjs"
+import { withSpaces } from "./formats.mjs"
 import { attempt, call, state, update } from "./store.mjs"
 
 const changeTags = (changes) =>
@@ -23,7 +23,7 @@ const facts = (contact) =>
     "source"
   ]]
     .filter(([, field = ""]) => contact[field] !== null)
-    .map(([label, field = ""]) => html`<dt>${label}</dt><dd>${spaced(contact[field])}</dd>`)
+    .map(([label, field = ""]) => html`<dt>${label}</dt><dd>${withSpaces(contact[field])}</dd>`)
 
 /** The contact of the open conversation. */
 export const contactPanel = (contact) => {

@@ -5,15 +5,15 @@ const seconds = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCy
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" })
 
 /** Formats a time of the current day as a time, and any other time as a date. */
-export const when = (at) => {
+export const timeOrDate = (at) => {
   const date = new Date(at)
   return date.toDateString() === new Date().toDateString() ? time.format(date) : day.format(date)
 }
-export const clock = (at) => time.format(new Date(at))
-export const exactly = (at) => seconds.format(new Date(at))
+export const timeOfDay = (at) => time.format(new Date(at))
+export const timeWithSeconds = (at) => seconds.format(new Date(at))
 
 /** `provider_unavailable` as people read it. */
-export const spaced = (word) => word.replaceAll("_", " ")
+export const withSpaces = (word) => word.replaceAll("_", " ")
 
 export const channelName = { phone_messaging: "WhatsApp", photo_social: "Instagram", page_messaging: "Messenger" }
 export const nameOf = ({ display_name, external_id, username }) => display_name ?? username ?? external_id ?? "Unknown"

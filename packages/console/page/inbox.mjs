@@ -2,7 +2,7 @@
 import { html } from "lit-html"
 import { collectIds } from "./changed.mjs"
 import { segments } from "./components.mjs"
-import { channelName, nameOf, when } from "./formats.mjs"
+import { channelName, nameOf, timeOrDate } from "./formats.mjs"
 import { withConversations } from "./lists.mjs"
 import { attempt, call, state, update } from "./store.mjs"
 import { avatar, openThread, refreshThread } from "./thread.mjs"
@@ -109,7 +109,7 @@ const row = (conversation, index) => {
     class=${isUnread ? "unread" : ""} .style=${`transform: translateY(${index * row_height}px)`}
     @click=${() => open(conversation)}>
     ${avatar(nameOf(contact))}
-    <span class="who">${nameOf(contact)}</span><time>${when(last_activity_at)}</time>
+    <span class="who">${nameOf(contact)}</span><time>${timeOrDate(last_activity_at)}</time>
     <span class="preview">${last_activity_preview ?? "No messages yet"}</span>
     ${
     isUnread ?

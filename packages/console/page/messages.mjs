@@ -1,6 +1,6 @@
 // Draws the messages of the open conversation.
 import { html } from "lit-html"
-import { clock, spaced } from "./formats.mjs"
+import { timeOfDay, withSpaces } from "./formats.mjs"
 import { isPicture } from "./lists.mjs"
 import { state } from "./store.mjs"
 
@@ -35,18 +35,18 @@ const bubble = (message) => {
     deleted_at !== null
       ? html`<p class="faint">Deleted</p>`
       : text === null
-      ? (message.media === null ? html`<p class="faint">${spaced(type)}</p>` : "")
+      ? (message.media === null ? html`<p class="faint">${withSpaces(type)}</p>` : "")
       : html`<p>${text}</p>`
   }
     <footer>${direction === "outbound" && sender.name ? html`<span>${sender.name}</span>` : ""}
       ${edited_at === null ? "" : html`<span>edited</span>`}
-      <time>${clock(created_at)}</time>${direction === "outbound" ? checks(status) : ""}</footer>
+      <time>${timeOfDay(created_at)}</time>${direction === "outbound" ? checks(status) : ""}</footer>
   </li>`
 }
 
 export const pendingBubble = ({ failure_reason, status, text }) =>
   html`<li class="bubble outbound pending ${status}">
-  <p>${text}</p><footer><span>${failure_reason === null ? status : `Failed: ${spaced(failure_reason)}`}</span>${
+  <p>${text}</p><footer><span>${failure_reason === null ? status : `Failed: ${withSpaces(failure_reason)}`}</span>${
     checks(status)
   }</footer>
 </li>`

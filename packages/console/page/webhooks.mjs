@@ -1,7 +1,7 @@
 // Webhooks and their deliveries.
 import { html } from "lit-html"
 import { expander, section, table } from "./components.mjs"
-import { exactly, spaced } from "./formats.mjs"
+import { timeWithSeconds, withSpaces } from "./formats.mjs"
 import { attempt, call, state, update } from "./store.mjs"
 import { throttled } from "./throttle.mjs"
 import { webhookDialog } from "./webhookDialog.mjs"
@@ -86,12 +86,12 @@ const deliveryRow = (delivery) => {
     response_status,
     status
   } = delivery
-  return html`<tr><td class="number">${exactly(created_at)}</td>
+  return html`<tr><td class="number">${timeWithSeconds(created_at)}</td>
     <td>${expander(id, event_type)}</td>
     <td><span class="status ${deliveryKind[status]}">${status}</span></td>
-    <td>${response_status ?? ""} ${failure_code === null ? "" : spaced(failure_code)}</td>
+    <td>${response_status ?? ""} ${failure_code === null ? "" : withSpaces(failure_code)}</td>
     <td class="number">${attempt_count}${duration_ms === null ? "" : ` · ${duration_ms} ms`}</td>
-    <td class="number">${next_attempt_at === null ? "" : exactly(next_attempt_at)}</td>
+    <td class="number">${next_attempt_at === null ? "" : timeWithSeconds(next_attempt_at)}</td>
     <td>${
     status === "pending" ? "" : html`<button @click=${retry(delivery)} title="Deliver the event again">Retry</button>`
   }</td></tr>${state.expanded === id ? bodies(delivery) : ""}`

@@ -1,4 +1,4 @@
-/** The checks of a request that keep other sites, and other names of this address, away from the console. */
+/** Rejects requests from other origins, and for host names that are not configured (DNS rebinding). */
 
 /** Returns the host name of a `Host` header or of an origin, without the port; null if it is invalid. */
 const hostNameOf = (url: string): string | null => URL.canParse(url) ? new URL(url).hostname : null

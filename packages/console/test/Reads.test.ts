@@ -1,6 +1,6 @@
 /** What the page does with responses that arrive late, or not at all, and with two clicks. */
 import { assert, it } from "@effect/vitest"
-import { beforeEach, vi } from "vitest"
+import { afterAll, beforeEach, vi } from "vitest"
 
 interface Page {
   readonly data: ReadonlyArray<{ readonly id: string }>
@@ -9,26 +9,33 @@ interface Page {
 
 const waiting: Array<(response: Page | Error) => void> = []
 
-beforeEach(() => void waiting.splice(0))
-
 /** Responds to the first call that waits. */
 const respond = async (response: Page | Error) => {
   await vi.waitUntil(() => waiting.length > 0)
   waiting.shift()?.(response)
 }
 
+const stubBrowser = () => {
+  vi.stubGlobal("document", {
+    body: { dataset: {} },
+    createTreeWalker: () => ({}),
+    querySelector: () => ({ scrollTop: 0, scrollHeight: 100 })
+  })
+  vi.stubGlobal("requestAnimationFrame", () => 0)
+  vi.stubGlobal("fetch", async () => {
+    const response = await new Promise<Page | Error>((resolve) => waiting.push(resolve))
+    if (response instanceof Error) throw response
+    return Response.json(response)
+  })
+}
+
 // The page's scripts and lit-html read these when they are loaded.
-vi.stubGlobal("document", {
-  body: { dataset: {} },
-  createTreeWalker: () => ({}),
-  querySelector: () => ({ scrollTop: 0, scrollHeight: 100 })
+stubBrowser()
+beforeEach(() => {
+  stubBrowser()
+  waiting.splice(0)
 })
-vi.stubGlobal("requestAnimationFrame", () => 0)
-vi.stubGlobal("fetch", async () => {
-  const response = await new Promise<Page | Error>((resolve) => waiting.push(resolve))
-  if (response instanceof Error) throw response
-  return Response.json(response)
-})
+afterAll(() => void vi.unstubAllGlobals())
 
 // The page's scripts have a type check of their own, so an import by name has no types here.
 const pageOf = (name: string) => import(new URL(`../page/${name}.mjs`, import.meta.url).href)

@@ -56,6 +56,8 @@ interface Handler {
   readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>
 }
 
+type Handlers = Readonly<Record<WorkKind, Handler>>
+
 /**
  * The items of a kind that a worker executes now.
  *
@@ -95,6 +97,108 @@ const emptyBacklog = { due: 0, later: 0, leased: 0, oldest_due_at: null }
 const ageOf = ({ oldest_due_at }: Backlog, now: DateTime.Utc): number =>
   oldest_due_at === null ? 0 : Duration.toSeconds(DateTime.distance(oldest_due_at, now))
 
+/** Makes the handlers of all kinds of work. */
+const makeHandlers = Effect.gen(function*() {
+  const deliveries = yield* WebhookDeliveries
+  const deliveryStore = yield* WebhookDeliveryStore
+  const dispatch = yield* Dispatch
+  const queue = yield* WorkQueue
+  const replays = yield* WebhookReplays
+
+  const claimFor = (attempt: (claimed: ClaimedWork) => Effect.Effect<void>) => (options: Claim) =>
+    Effect.map(
+      queue.claim(options),
+      (all) => all.map((claimed): Item => ({ claimed, execution: attempt(claimed) }))
+    )
+
+  const handlers: Handlers = {
+    send: { claim: claimFor(dispatch.attempt), abandon: dispatch.abandon },
+    send_outcome: { claim: claimFor(dispatch.expireOutcome), abandon: dispatch.abandon },
+    webhook_delivery: {
+      claim: (options) =>
+        Effect.map(
+          deliveryStore.claim(options),
+          (all) => all.map((delivery): Item => ({ claimed: delivery.claimed, execution: deliveries.attempt(delivery) }))
+        ),
+      abandon: deliveries.abandon
+    },
+    webhook_replay: { claim: claimFor(replays.attempt), abandon: replays.abandon }
+  }
+  return handlers
+})
+
+/** Makes the function that executes an item, and settles it whatever happens. */
+const makePerform = Effect.fnUntraced(function*(handlers: Handlers) {
+  const decide = yield* Decide
+
+  const settle = (settlement: Changes.Settlement) =>
+    decide.settle(settlement.claimed, {
+      load: Effect.void,
+      decide: () => ({ result: undefined, changes: Changes.settle(settlement) })
+    })
+
+  /**
+   * Ends the send, delivery, or replay of an item that keeps causing defects.
+   *
+   * If that write fails, too, it is retried the same number of times. Then the item is dropped.
+   */
+  const abandon = (claimed: ClaimedWork) =>
+    handlers[claimed.kind].abandon(claimed).pipe(
+      Effect.catchDefect((defect) =>
+        claimed.defects < 2 * defect_pauses.length
+          ? recover(claimed, defect)
+          : Effect.logError("Work item dropped: its failure could not be recorded", defect).pipe(
+            Effect.andThen(settle({ claimed, outcome: "finish" }))
+          )
+      )
+    )
+
+  /** Counts a defect of an item, and postpones it. */
+  const recover = Effect.fnUntraced(function*(claimed: ClaimedWork, defect: unknown) {
+    const due_at = DateTime.add(yield* DateTime.now, {
+      seconds: defect_pauses[claimed.defects % defect_pauses.length] ?? 0
+    })
+    yield* settle({ claimed, outcome: "defect", due_at })
+    yield* Effect.logError("A work item failed with a defect", defect).pipe(
+      Effect.annotateLogs({ defects: claimed.defects + 1 })
+    )
+  })
+
+  /** An item whose defect cannot be recorded stays claimed. It can be claimed again when its lease has ended. */
+  const perform = ({ claimed, execution }: Item) =>
+    (claimed.defects < defect_pauses.length ? execution : abandon(claimed)).pipe(
+      Effect.asVoid,
+      Effect.onInterrupt(() => settle({ claimed, outcome: "release" })),
+      Effect.catchDefect((defect) => recover(claimed, defect)),
+      Effect.catchDefect((defect) => Effect.logError("Work item defect not recorded", defect)),
+      // The span continues the trace that enqueued the item.
+      Effect.withSpan(`Worker.${claimed.kind}`, {
+        ...Traces.within(claimed.trace),
+        kind: "consumer",
+        attributes: { ref: claimed.ref, attempt: claimed.attempt }
+      }),
+      Effect.annotateLogs({ kind: claimed.kind, ref: claimed.ref, attempt: claimed.attempt })
+    )
+
+  return perform
+})
+
+/** Makes the effect that updates the gauges of the queue. */
+const makeMeasure = WorkQueue.useSync((queue) =>
+  Effect.gen(function*() {
+    const now = yield* DateTime.now
+    const found = yield* queue.backlog(now)
+    // Work of a kind that this version does not support is left to a newer one, and counted here.
+    for (const kind of new Set([...WorkKind.literals, ...found.map(({ kind }) => kind)])) {
+      const backlog = found.find((each) => each.kind === kind) ?? { ...emptyBacklog, kind }
+      for (const state of ["due", "later", "leased"] as const) {
+        yield* Metric.update(Metric.withAttributes(work_items, { kind, state }), backlog[state])
+      }
+      yield* Metric.update(Metric.withAttributes(work_age, { kind }), ageOf(backlog, now))
+    }
+  }).pipe(Effect.withTracerEnabled(false))
+)
+
 export class Worker extends Context.Service<Worker, {
   /** Claims one batch of due work of each kind, executes it, and returns the number of items. */
   readonly runOnce: Effect.Effect<number>
@@ -110,37 +214,12 @@ export class Worker extends Context.Service<Worker, {
     Worker,
     Effect.gen(function*() {
       const canary = yield* SecretCanary
-      const decide = yield* Decide
-      const deliveries = yield* WebhookDeliveries
-      const deliveryStore = yield* WebhookDeliveryStore
-      const dispatch = yield* Dispatch
+      const handlers = yield* makeHandlers
       const housekeeping = yield* Housekeeping.make
       const ids = yield* Ids
       const lease = yield* LeaseTime
-      const queue = yield* WorkQueue
-      const replays = yield* WebhookReplays
+      const perform = yield* makePerform(handlers)
       const signal = yield* WorkSignal
-
-      const claimFor = (attempt: (claimed: ClaimedWork) => Effect.Effect<void>) => (options: Claim) =>
-        Effect.map(
-          queue.claim(options),
-          (all) => all.map((claimed): Item => ({ claimed, execution: attempt(claimed) }))
-        )
-
-      const handlers: Readonly<Record<WorkKind, Handler>> = {
-        send: { claim: claimFor(dispatch.attempt), abandon: dispatch.abandon },
-        send_outcome: { claim: claimFor(dispatch.expireOutcome), abandon: dispatch.abandon },
-        webhook_delivery: {
-          claim: (options) =>
-            Effect.map(
-              deliveryStore.claim(options),
-              (all) =>
-                all.map((delivery): Item => ({ claimed: delivery.claimed, execution: deliveries.attempt(delivery) }))
-            ),
-          abandon: deliveries.abandon
-        },
-        webhook_replay: { claim: claimFor(replays.attempt), abandon: replays.abandon }
-      }
 
       const claim = Effect.fnUntraced(function*(
         kind: WorkKind,
@@ -151,55 +230,6 @@ export class Worker extends Context.Service<Worker, {
         const lease_until = DateTime.addDuration(now, lease)
         return yield* handlers[kind].claim({ ...fairness, kind, limit, now, lease_until, token: yield* ids.uuid })
       })
-
-      const settle = (settlement: Changes.Settlement) =>
-        decide.settle(settlement.claimed, {
-          load: Effect.void,
-          decide: () => ({ result: undefined, changes: Changes.settle(settlement) })
-        })
-
-      /**
-       * Ends the send, delivery, or replay of an item that keeps causing defects.
-       *
-       * If that write fails, too, it is retried the same number of times. Then the item is dropped.
-       */
-      const abandon = (claimed: ClaimedWork) =>
-        handlers[claimed.kind].abandon(claimed).pipe(
-          Effect.catchDefect((defect) =>
-            claimed.defects < 2 * defect_pauses.length
-              ? recover(claimed, defect)
-              : Effect.logError("Work item dropped: its failure could not be recorded", defect).pipe(
-                Effect.andThen(settle({ claimed, outcome: "finish" }))
-              )
-          )
-        )
-
-      /** Counts a defect of an item, and postpones it. */
-      const recover = Effect.fnUntraced(function*(claimed: ClaimedWork, defect: unknown) {
-        const due_at = DateTime.add(yield* DateTime.now, {
-          seconds: defect_pauses[claimed.defects % defect_pauses.length] ?? 0
-        })
-        yield* settle({ claimed, outcome: "defect", due_at })
-        yield* Effect.logError("A work item failed with a defect", defect).pipe(
-          Effect.annotateLogs({ defects: claimed.defects + 1 })
-        )
-      })
-
-      /** An item whose defect cannot be recorded stays claimed. It can be claimed again when its lease has ended. */
-      const perform = ({ claimed, execution }: Item) =>
-        (claimed.defects < defect_pauses.length ? execution : abandon(claimed)).pipe(
-          Effect.asVoid,
-          Effect.onInterrupt(() => settle({ claimed, outcome: "release" })),
-          Effect.catchDefect((defect) => recover(claimed, defect)),
-          Effect.catchDefect((defect) => Effect.logError("Work item defect not recorded", defect)),
-          // The span continues the trace that enqueued the item.
-          Effect.withSpan(`Worker.${claimed.kind}`, {
-            ...Traces.within(claimed.trace),
-            kind: "consumer",
-            attributes: { ref: claimed.ref, attempt: claimed.attempt }
-          }),
-          Effect.annotateLogs({ kind: claimed.kind, ref: claimed.ref, attempt: claimed.attempt })
-        )
 
       const runOnce = Effect.forEach(WorkKind.literals, (kind) =>
         Effect.tap(
@@ -245,20 +275,7 @@ export class Worker extends Context.Service<Worker, {
         return yield* Effect.never
       }).pipe(Effect.scoped)
 
-      const measure = Effect.gen(function*() {
-        const now = yield* DateTime.now
-        const found = yield* queue.backlog(now)
-        // Work of a kind that this version does not support is left to a newer one, and counted here.
-        for (const kind of new Set([...WorkKind.literals, ...found.map(({ kind }) => kind)])) {
-          const backlog = found.find((each) => each.kind === kind) ?? { ...emptyBacklog, kind }
-          for (const state of ["due", "later", "leased"] as const) {
-            yield* Metric.update(Metric.withAttributes(work_items, { kind, state }), backlog[state])
-          }
-          yield* Metric.update(Metric.withAttributes(work_age, { kind }), ageOf(backlog, now))
-        }
-      }).pipe(Effect.withTracerEnabled(false))
-
-      return Worker.of({ runOnce, run, measure })
+      return Worker.of({ runOnce, run, measure: yield* makeMeasure })
     })
   )
 

@@ -1,9 +1,9 @@
 /**
  * The provider for WhatsApp, Messenger, and Instagram over the Graph API.
  *
- * None of them deduplicates. Phone messaging and pages echo the send's id in
- * their callbacks. Photo accounts do not, so a send whose response was lost stays
- * `unknown` until it fails.
+ * No network detects a repeated send. Phone messaging and pages return the send's id in
+ * callbacks, so a lost response can be resolved. Photo accounts do not: a send whose
+ * response was lost stays `unknown` until it fails.
  */
 import {
   MessagingProvider,

@@ -1,5 +1,5 @@
 /**
- * The signed bodies of callbacks: their signatures, and how they are read before these are verified.
+ * Verifies signatures of callbacks, and limits the memory of bodies that are not verified yet.
  *
  * A signature is the HMAC-SHA256 of the raw bytes, under an app's secret. The bytes of unverified bodies are counted as
  * they arrive, over all requests of the process, so that a client that announces a large body and sends little occupies

@@ -61,11 +61,11 @@ describe("deliver", () => {
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const answers = [
-        { answer: "hang_up" },
-        { answer: "accept_and_hang_up" },
-        { answer: "error_page", status: 502 },
-        { answer: "error_page", status: 404 },
-        { answer: "error_page", status: 200 }
+        { response: "hang_up" },
+        { response: "accept_and_hang_up" },
+        { response: "error_page", status: 502 },
+        { response: "error_page", status: 404 },
+        { response: "error_page", status: 200 }
       ] as const
       for (const answer of answers) {
         yield* fake.scriptNext(always(answer))
@@ -99,7 +99,7 @@ describe("deliver", () => {
   it.effect("each kind of rejection has the outcome of the table", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
-      const reject = (code: number, more: object = {}) => fake.scriptNext(always({ answer: "reject", code, ...more }))
+      const reject = (code: number, more: object = {}) => fake.scriptNext(always({ response: "reject", code, ...more }))
       yield* reject(190, { status: 401 })
       assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderRejected provider_auth")
       yield* reject(131047)

@@ -189,10 +189,6 @@ it.effect("a body of 80 KB that is nested all the way down overflows no stack", 
     yield* runOnce
     const depth = 40_000
     const nested = "[".repeat(depth) + "]".repeat(depth)
-    const parts = [
-      networks.phone_messaging(acme.channel_id, kim, "erased"),
-      networks.phone_messaging(acme.channel_id, lee, "stays")
-    ]
     const value = (inner: string) =>
       `{"object":"whatsapp_business_account","entry":[{"id":"1","changes":[{"field":"messages","value":{` +
       `"metadata":{"phone_number_id":"${acme.channel_id}"},"messages":[${inner}]}}]}]}`
@@ -206,5 +202,4 @@ it.effect("a body of 80 KB that is nested all the way down overflows no stack", 
     yield* acme.erase
     yield* runOnce
     assert.deepStrictEqual(yield* acme.texts, ["[erased]", "stays"])
-    assert.lengthOf(parts, 2)
   }).pipe(Effect.provide(service)))

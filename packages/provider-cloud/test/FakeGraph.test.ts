@@ -79,7 +79,7 @@ it.live(
           return { status: response.status, text: await response.text() }
         })
       const message = { messaging_product: "whatsapp", to: "4915112345678", type: "text", text: { body: "Hello" } }
-      const behavior = { answers: [{ answer: "reject", code: 131026 }], statuses: [], reply: null }
+      const behavior = { responses: [{ response: "reject", code: 131026 }], statuses: [], reply: null }
       assert.strictEqual((yield* ask("/fake/script", { next_calls: 1, behavior })).status, 204)
       assert.include((yield* ask("/v25.0/106/messages", message)).text, "131026")
       const write = { object: "page", account: "1784", from: "24601", text: "hi" }

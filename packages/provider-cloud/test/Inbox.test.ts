@@ -1,4 +1,4 @@
-/** The way of a callback through core's inbox: stored, answered, and then taken in. */
+/** A callback is stored, acknowledged, and then processed. */
 import { assert, layer } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { CallbackInbox, CallbackStore, pauseAfter } from "@messaging-crm/core/CallbackInbox"

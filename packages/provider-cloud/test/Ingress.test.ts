@@ -1,4 +1,4 @@
-/** The address that the networks call back: who may, with what, and what becomes of it. */
+/** Tests of the callback endpoint: signatures, size limits, and stored events. */
 import { assert, layer } from "@effect/vitest"
 import { limits } from "@messaging-crm/core/Limits"
 import { body_bytes_max, path, unverified_bytes_max } from "@messaging-crm/provider-cloud/Ingress"

@@ -130,7 +130,7 @@ describe("pitfalls that were costly elsewhere", () => {
       Effect.gen(function*() {
         const fake = yield* FakeGraph
         yield* fake.script("4915112345678", {
-          answers: [{ answer: "accept_and_hang_up" }],
+          responses: [{ response: "accept_and_hang_up" }],
           statuses: ["sent", "delivered"],
           reply: null
         })
@@ -226,7 +226,7 @@ describe("pages", () => {
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const { page_messaging } = yield* Acme
-      yield* fake.script("24601", { answers: [{ answer: "accept_and_hang_up" }], statuses: [], reply: null })
+      yield* fake.script("24601", { responses: [{ response: "accept_and_hang_up" }], statuses: [], reply: null })
       yield* fake.enqueue(socialPart("page", {
         account: page_messaging,
         person: "24601",

@@ -7,7 +7,7 @@ import { SendMessage, Sends } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { always, ordinary } from "../src/fake/Behaviors.ts"
+import { always, defaultBehavior } from "../src/fake/Behaviors.ts"
 import { messagePart, socialPart } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { Acme, conversations, noon, note, seconds } from "./Acme.ts"
@@ -67,7 +67,7 @@ describe("paused and throttled channels", () => {
         const fake = yield* FakeGraph
         const conversationOf = yield* written
         const [first = "", second = "", third = ""] = people
-        yield* fake.scriptNext(always({ answer: "reject", code: 190, status: 401 }))
+        yield* fake.scriptNext(always({ response: "reject", code: 190, status: 401 }))
         const met = yield* reply(conversationOf, first)
         yield* work
         assert.strictEqual(yield* met, "provider_auth")
@@ -95,7 +95,7 @@ describe("paused and throttled channels", () => {
         const fake = yield* FakeGraph
         const conversationOf = yield* written
         const [first = "", second = "", third = ""] = people
-        yield* fake.scriptNext(always({ answer: "reject", code: 130429, status: 429, retry_after_seconds: 30 }))
+        yield* fake.scriptNext(always({ response: "reject", code: 130429, status: 429, retry_after_seconds: 30 }))
         const met = yield* reply(conversationOf, first)
         yield* work
         const waiting = [yield* reply(conversationOf, second), yield* reply(conversationOf, third)]
@@ -116,8 +116,11 @@ describe("paused and throttled channels", () => {
         const fake = yield* FakeGraph
         const conversationOf = yield* written
         const [first = "", second = ""] = people
-        const pairRate = { answer: "reject", code: 131056 } as const
-        yield* fake.script(first, { ...ordinary, answers: [pairRate, pairRate, pairRate, { answer: "accept" }] })
+        const pairRate = { response: "reject", code: 131056 } as const
+        yield* fake.script(first, {
+          ...defaultBehavior,
+          responses: [pairRate, pairRate, pairRate, { response: "accept" }]
+        })
         const met = yield* reply(conversationOf, first)
         yield* work
         const elsewhere = yield* reply(conversationOf, second)

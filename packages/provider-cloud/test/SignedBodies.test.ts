@@ -28,12 +28,12 @@ const isReleased = ({ buffer }: Uint8Array<ArrayBuffer>): boolean => buffer.deta
 
 describe("the memory of an unsigned body", () => {
   const cases = [
-    ["whose signature does not fit", { body_bytes_max: 100, total_bytes_max: 100 }, "none"],
+    ["whose signature is invalid", { body_bytes_max: 100, total_bytes_max: 100 }, "none"],
     ["that is too large", { body_bytes_max: 15, total_bytes_max: 100 }, "BodyTooLarge"],
-    ["that finds no place", { body_bytes_max: 100, total_bytes_max: 15 }, "Busy"]
+    ["that exceeds the limit of the process", { body_bytes_max: 100, total_bytes_max: 15 }, "Busy"]
   ] as const
   for (const [name, sizes, expected] of cases) {
-    it.effect(`is given back at once: of one ${name}`, () =>
+    it.effect(`is released at once: of one ${name}`, () =>
       Effect.gen(function*() {
         const read = SignedBodies.makeReader(sizes)
         const chunks = [chunk(10), chunk(10)]

@@ -4,26 +4,26 @@
 import { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { Schema } from "effect"
 
-/** How the network answers a call to deliver. */
-export const Answer = Schema.Union([
-  Schema.Struct({ answer: Schema.Literal("accept") }),
-  Schema.Struct({ answer: Schema.Literal("reject"), reason: FailureReason }),
+/** How the network responds to a call to deliver. */
+export const ScriptedResponse = Schema.Union([
+  Schema.Struct({ response: Schema.Literal("accept") }),
+  Schema.Struct({ response: Schema.Literal("reject"), reason: FailureReason }),
   /** Nothing is sent; a later attempt may succeed. */
   Schema.Struct({
-    answer: Schema.Literal("busy"),
+    response: Schema.Literal("busy"),
     reason: FailureReason,
     retry_after_seconds: Schema.NullOr(Schema.Number)
   }),
-  /** Accepts the message, but the answer is lost. */
-  Schema.Struct({ answer: Schema.Literal("accept_silently") }),
-  /** Does not accept the message, and the answer is lost. */
-  Schema.Struct({ answer: Schema.Literal("drop_silently") })
+  /** Accepts the message, but the response is lost. */
+  Schema.Struct({ response: Schema.Literal("accept_without_response") }),
+  /** Does not accept the message, and the response is lost. */
+  Schema.Struct({ response: Schema.Literal("drop_without_response") })
 ])
-export type Answer = typeof Answer.Type
+export type ScriptedResponse = typeof ScriptedResponse.Type
 
 export const Behavior = Schema.Struct({
-  /** The answers to the first, second and further calls for one message. The last one repeats. */
-  answers: Schema.NonEmptyArray(Answer),
+  /** The responses to the first, second and further calls for one message. The last one repeats. */
+  responses: Schema.NonEmptyArray(ScriptedResponse),
   /** The status reports of an accepted message, in order of time. */
   reports: Schema.Array(Schema.Literals(["delivered", "failed", "read"])),
   /** The reply of the recipient to an accepted message. */
@@ -31,25 +31,25 @@ export const Behavior = Schema.Struct({
 })
 export interface Behavior extends Schema.Schema.Type<typeof Behavior> {}
 
-const accept: Answer = { answer: "accept" }
-const transient: Answer = { answer: "busy", reason: "provider_unavailable", retry_after_seconds: null }
-const throttled: Answer = { answer: "busy", reason: "rate_limited", retry_after_seconds: 2 }
+const accept: ScriptedResponse = { response: "accept" }
+const transient: ScriptedResponse = { response: "busy", reason: "provider_unavailable", retry_after_seconds: null }
+const throttled: ScriptedResponse = { response: "busy", reason: "rate_limited", retry_after_seconds: 2 }
 
 /** The behavior of a number that is not listed in `testNumbers`. */
-export const ordinary: Behavior = { answers: [accept], reports: ["delivered", "read"], reply: null }
+export const defaultBehavior: Behavior = { responses: [accept], reports: ["delivered", "read"], reply: null }
 
 /** The numbers with a special behavior, by their last four digits. */
 export const testNumbers: Readonly<Record<string, Behavior>> = {
-  "0001": { ...ordinary, reports: ["delivered"] },
-  "0002": { ...ordinary, answers: [{ answer: "reject", reason: "recipient_unreachable" }] },
-  "0003": { ...ordinary, reports: ["failed"] },
-  "0004": { ...ordinary, answers: [transient, transient, accept] },
-  "0005": { ...ordinary, answers: [{ answer: "accept_silently" }] },
-  "0006": { ...ordinary, answers: [{ answer: "drop_silently" }] },
-  "0007": { ...ordinary, reply: "text" },
-  "0008": { ...ordinary, reply: "image" },
-  "0009": { ...ordinary, answers: [throttled, accept] }
+  "0001": { ...defaultBehavior, reports: ["delivered"] },
+  "0002": { ...defaultBehavior, responses: [{ response: "reject", reason: "recipient_unreachable" }] },
+  "0003": { ...defaultBehavior, reports: ["failed"] },
+  "0004": { ...defaultBehavior, responses: [transient, transient, accept] },
+  "0005": { ...defaultBehavior, responses: [{ response: "accept_without_response" }] },
+  "0006": { ...defaultBehavior, responses: [{ response: "drop_without_response" }] },
+  "0007": { ...defaultBehavior, reply: "text" },
+  "0008": { ...defaultBehavior, reply: "image" },
+  "0009": { ...defaultBehavior, responses: [throttled, accept] }
 }
 
 /** Returns the behavior of a recipient's number. */
-export const behaviorOf = (recipient: string): Behavior => testNumbers[recipient.slice(-4)] ?? ordinary
+export const behaviorOf = (recipient: string): Behavior => testNumbers[recipient.slice(-4)] ?? defaultBehavior

@@ -18,7 +18,7 @@ import {
 import { render } from "@messaging-crm/core/Templates"
 import { traced } from "@messaging-crm/core/Traces"
 import { Chunk, Context, DateTime, Effect, FiberSet, HashMap, Layer, Option, Queue, Ref, Result } from "effect"
-import type { Answer, Behavior } from "./Behaviors.ts"
+import type { Behavior, ScriptedResponse } from "./Behaviors.ts"
 import { type AcceptedMessage, emitLater, reportsOf } from "./Reports.ts"
 import * as Scripts from "./Scripts.ts"
 import { templatesOf } from "./Templates.ts"
@@ -43,8 +43,8 @@ export class MockProvider extends Context.Service<MockProvider, {
   readonly setDown: (down: boolean) => Effect.Effect<void>
 }>()("@messaging-crm/provider-mock/MockProvider") {}
 
-/** Returns whether the values do not fit the template, which the network checks again. */
-const hasWrongValues = ({ channel, content }: OutboundMessage): boolean => {
+/** Returns whether the parameters do not match the template; the network validates them again. */
+const isInvalidTemplate = ({ channel, content }: OutboundMessage): boolean => {
   if (content.type === "text") return false
   const { components, id } = content.template
   const template = templatesOf(channel.phone_messaging_business_account_id ?? "").find((one) => one.id === id)
@@ -71,11 +71,11 @@ const make = Effect.gen(function*() {
     return { provider_message_id: added.provider_message_id }
   })
 
-  const nextAnswer = (message: OutboundMessage, { answers }: Behavior) =>
+  const nextResponse = (message: OutboundMessage, { responses }: Behavior) =>
     Ref.modify(calls, (counts) => {
       const call = Option.getOrElse(HashMap.get(counts, message.reference), () => 0)
-      const answer: Answer = answers[call] ?? answers.at(-1) ?? answers[0]
-      return [answer, HashMap.set(counts, message.reference, call + 1)]
+      const response: ScriptedResponse = responses[call] ?? responses.at(-1) ?? responses[0]
+      return [response, HashMap.set(counts, message.reference, call + 1)]
     })
 
   const deliver = traced("MockProvider.deliver")(function*(message: OutboundMessage) {
@@ -84,21 +84,21 @@ const make = Effect.gen(function*() {
     }
     // As WhatsApp, Messenger, and Instagram do.
     if (message.content.text.trim() === "") return yield* new ProviderRejected({ reason: "provider_rejected" })
-    if (hasWrongValues(message)) return yield* new ProviderRejected({ reason: "template_invalid" })
+    if (isInvalidTemplate(message)) return yield* new ProviderRejected({ reason: "template_invalid" })
     const behavior = yield* Ref.modify(scripts, (all) => Scripts.choose(all, message))
-    const answer = yield* nextAnswer(message, behavior)
-    switch (answer.answer) {
+    const response = yield* nextResponse(message, behavior)
+    switch (response.response) {
       case "accept":
         return yield* accept(message, behavior)
-      case "accept_silently":
+      case "accept_without_response":
         yield* accept(message, behavior)
         return yield* new ProviderOutcomeUnknown()
-      case "drop_silently":
+      case "drop_without_response":
         return yield* new ProviderOutcomeUnknown()
       case "reject":
-        return yield* new ProviderRejected({ reason: answer.reason })
+        return yield* new ProviderRejected({ reason: response.reason })
       case "busy": {
-        const { reason, retry_after_seconds } = answer
+        const { reason, retry_after_seconds } = response
         return yield* new ProviderBusy({ reason, retry_after_seconds })
       }
     }

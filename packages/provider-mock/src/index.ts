@@ -1,4 +1,4 @@
-export { Answer, Behavior } from "./Behaviors.ts"
+export { Behavior, ScriptedResponse } from "./Behaviors.ts"
 export * from "./MockProvider.ts"
 export { picture } from "./Picture.ts"
 export type { AcceptedMessage } from "./Reports.ts"

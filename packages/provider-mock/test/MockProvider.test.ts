@@ -1,4 +1,4 @@
-/** The telephone network and its test numbers. */
+/** The mock provider and its test numbers. */
 import { assert, it } from "@effect/vitest"
 import type { Channel } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
@@ -97,7 +97,7 @@ it.effect("follows a script, accepts nothing while it is down, and has templates
     const provider = yield* MessagingProvider
     const number = "+4915112345678"
     yield* mock.script({ recipient: number }, {
-      answers: [{ answer: "reject", reason: "recipient_opted_out" }],
+      responses: [{ response: "reject", reason: "recipient_opted_out" }],
       reports: [],
       reply: null
     })
@@ -126,7 +126,7 @@ it.effect("prefers the script of the next calls, then of a message, then of a nu
   Effect.gen(function*() {
     const mock = yield* MockProvider
     const rejects = (reason: FailureReason): Behavior => ({
-      answers: [{ answer: "reject", reason }],
+      responses: [{ response: "reject", reason }],
       reports: [],
       reply: null
     })

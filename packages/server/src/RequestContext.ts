@@ -30,8 +30,8 @@ const ofTheProcess = [
 /**
  * Returns the context that every request begins with: the settings in the surrounding context.
  *
- * A context that many services are added to is copied completely: by default for the ninth one, which is the last that a
- * request adds before its route is found.
+ * By default, Effect copies a context when the ninth service is added to it, and a request adds nine before its route is
+ * found.
  */
 const contextOfRequests = <R>(surrounding: Context.Context<R>): Context.Context<R> =>
   Context.makeUnsafe(Context.omit(...ofTheProcess)(surrounding).mapUnsafe, { maxDepth: 16 })

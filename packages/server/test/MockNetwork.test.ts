@@ -67,7 +67,7 @@ describe("a provider over HTTP", () => {
           assert.strictEqual(yield* outcome(delivery(5, "+4915112340005")), "unknown")
           assert.strictEqual(yield* outcome(delivery(6, "+4915112340006")), "unknown")
 
-          const rejects = { answers: [{ answer: "reject", reason: "template_invalid" }], reports: [], reply: null }
+          const rejects = { responses: [{ response: "reject", reason: "template_invalid" }], reports: [], reply: null }
           const script = JSON.stringify({ target: { next_calls: 1 }, behavior: rejects })
           assert.strictEqual(yield* post(`${url}/script`, script), 204)
           assert.strictEqual(yield* outcome(delivery(7, "+4915112345678")), "rejected: template_invalid")

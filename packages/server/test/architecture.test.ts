@@ -87,8 +87,8 @@ const layers: Readonly<Record<string, ReadonlyArray<ReadonlyArray<string>>>> = {
 }
 
 /**
- * The files that open connections, and to what. An address that no setting names, such as one in a callback, is asked by
- * `outbound/Connections.ts` alone, which checks where it leads. A name without an extension is that file and its folder.
+ * The files that open connections, and to what. Only `outbound/Connections.ts`, which checks addresses, connects to one that no
+ * setting names, such as one in a callback. A name without an extension is that file and its folder.
  */
 const openers: Readonly<Record<string, string>> = {
   "adapter-http/src/Docs.ts": "the docs page, in a browser",

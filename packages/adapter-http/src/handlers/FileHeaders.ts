@@ -27,9 +27,10 @@ const misleading = /[\p{Cc}/\\\u202A-\u202E\u2066-\u2069]/gu
 const safeName = (filename: string): string =>
   Array.from(filename.replace(misleading, "_")).slice(-filename_chars_max).join("")
 
-/** The characters that `encodeURIComponent` leaves alone and RFC 8187 does not. */
+/** Percent-encodes one ASCII character. */
 const percent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 
+/** Encodes a name for RFC 8187, which allows fewer characters than `encodeURIComponent` leaves unchanged. */
 const extendedName = (name: string): string => encodeURIComponent(name).replace(/['()*]/g, percent)
 
 /**

@@ -38,7 +38,7 @@ export const make = <Key extends string>(at_once: number) => {
     if (slots.running === 0 && all.size > idle_max) all.delete(key)
   }
 
-  /** A requested slot: how to take it or to wait for it in line, and how to release it if it was taken. */
+  /** A request for a slot: `take` acquires it or returns the wait for it, and `leave` releases it if it was acquired. */
   const slotOf = (key: Key) => {
     const slots = slotsOf(key)
     let isTaken = false

@@ -51,7 +51,7 @@ const respond = ({ replayed, request_id, ...response }: Outcome) =>
 const normalizedQuery = (query: string): string =>
   query === "" ? "" : Array.from(new URLSearchParams(query), (pair) => pair.join("=")).toSorted().join("&")
 
-/** Returns the normalized path. A path that has a route is in lower case except for its ids, which can be in either case. */
+/** Returns the path in lower case, because ids are accepted in either case. */
 const normalized = (path: string): string => path.toLowerCase()
 
 /**

@@ -1,4 +1,4 @@
-/** The tables of the store itself, which no change of core writes. */
+/** Tables that core does not declare. */
 import type { AuditRecord } from "@messaging-crm/core/Audit"
 import type { EventResource, RecordedResponse } from "@messaging-crm/core/Changes"
 import type { StoredEvent } from "@messaging-crm/core/Events"

@@ -131,7 +131,7 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
     hosts,
     watch,
     connections: connections - commits - searches,
-    // With a larger number, more statements would share a write and cost less, but all of them would wait for a slow one.
+    // More statements per connection would save system calls, but each would wait behind a slow one.
     statements_per_connection: 8,
     settings
   })

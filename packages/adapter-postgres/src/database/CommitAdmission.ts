@@ -60,7 +60,7 @@ const makeQueue = <R extends Request>() => {
 /** Makes the functions that admit requests to batches. */
 export const make = <R extends Request>({ concurrency, size }: Options) => {
   const queue = makeQueue<R>()
-  /** Groups that start no other batch: their batch forms until the next turn of the event loop, or has several requests. */
+  /** Groups that cannot start another batch, because one collects requests until the next turn of the event loop, or runs with several. */
   const occupied = new Set<string>()
   let running = 0
 

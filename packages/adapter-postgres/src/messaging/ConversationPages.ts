@@ -20,7 +20,7 @@ export const threadsOf = (
     WHERE i.organization_id = ${organization_id} AND i.contact_id = ${contact_id}
   `
 
-/** Returns the statuses that are read one by one, because each has its place in the index; null for a list with an index of its own. */
+/** Returns the statuses that are queried separately. Null queries all at once, for filters whose index does not contain the status. */
 const statusesOf = ({ assigned_user_id, channel_id, contact_id, status, unassigned }: ConversationFilters) => {
   if (status !== null || contact_id !== null) return [status]
   return assigned_user_id === null && unassigned === null && channel_id === null ? [null] : ConversationStatus.literals

@@ -6,11 +6,11 @@
  * that each part found the required number of rows. If one did not, it raises
  * `serialization_failure`, which rolls back the statement.
  *
- * The conditions of the main query are in the order of the parts, and evaluating a
- * condition runs its expression. So all statements lock rows in the same order.
- * PostgreSQL does not guarantee this; a deadlock would be a `Conflict`. The
- * idempotency record is first, so that the second of two equal requests waits there
- * before it holds any other lock.
+ * Evaluating a condition of the main query runs its expression, in this order: claimed
+ * item and callback, idempotency record, then rows in `lock_order`. So all statements
+ * lock rows in the same order. PostgreSQL does not guarantee this; a deadlock would be a
+ * `Conflict`. A commit with an idempotency record has no claimed item, so the second of
+ * two equal requests waits at the record before it holds another lock.
  *
  * An update that waited for another transaction checks `version` again on the new
  * row, and matches nothing if it has changed.

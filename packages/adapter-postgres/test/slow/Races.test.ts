@@ -37,7 +37,7 @@ const pairs = names.flatMap((a, index) => names.slice(index).map((b) => [a, b] a
 const rare = new Set([
   "start with a new number + change the number",
   "receive from a new number + change the number",
-  "dispatch + hear of the send"
+  "dispatch + receive the status of the send"
 ])
 
 const roundsOf = (pair: readonly [string, string]): number => rare.has(pair.join(" + ")) ? 15 * rounds : rounds

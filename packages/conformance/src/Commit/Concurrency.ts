@@ -15,8 +15,8 @@ import * as Fixtures from "../Fixtures.ts"
 import { type It, outcome } from "../Fixtures.ts"
 import { activity, claimed, contactOf, conversationOf } from "./Fixtures.ts"
 
-/** Commits that a store may apply in one step. */
-export const atOnce = (it: It) => {
+/** Tests of concurrent commits, which a store may apply in one step. */
+export const concurrentCommits = (it: It) => {
   /** Commits of an organization by their expected outcome, at least three of each, and the rows that prove the outcome. */
   const mixture = Effect.fnUntraced(function*(ours: OrganizationId) {
     const contacts = yield* Effect.replicateEffect(Fixtures.contact(ours), 12)
@@ -94,7 +94,8 @@ export const atOnce = (it: It) => {
     }))
 }
 
-export const apart = (it: It) => {
+/** Tests that a commit reaches the rows of its organization only. */
+export const isolation = (it: It) => {
   it.effect("reads and writes nothing of another organization", () =>
     Effect.gen(function*() {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]

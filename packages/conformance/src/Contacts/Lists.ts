@@ -21,7 +21,7 @@ export const lists = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       const contacts = yield* Effect.forEach(millis, (value) => Fixtures.contact(ours, { updated_at: after(value) }))
       const key = (contact: Contact) => `${contact.updated_at.epochMilliseconds} ${contact.id}`
-      const walked = yield* Fixtures.walk(
+      const walked = yield* Fixtures.readAllPages(
         size,
         (after: Position | null) => store.list(ours, Fixtures.everyone, { after, size }),
         ({ id, updated_at }) => ({ at: updated_at, id })

@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
 
 /** Reads a list from its start to its end, page by page, and asserts that no page has more than `size` items. */
-export const walk = Effect.fnUntraced(function*<Item, Position, E, R>(
+export const readAllPages = Effect.fnUntraced(function*<Item, Position, E, R>(
   size: number,
   read: (after: Position | null) => Effect.Effect<ReadonlyArray<Item>, E, R>,
   positionOf: (item: Item) => Position
@@ -34,7 +34,11 @@ export const sealedOtherwise = Effect.fnUntraced(function*<Id extends string, Ro
   prefix: string,
   size: number
 ) {
-  const found = yield* walk(size, (after: Id | null) => store.sealedOtherwise(prefix, after, size), ({ id }) => id)
+  const found = yield* readAllPages(
+    size,
+    (after: Id | null) => store.sealedOtherwise(prefix, after, size),
+    ({ id }) => id
+  )
   const ids = found.map(({ id }) => id)
   assert.deepStrictEqual(ids, Array.from(new Set(ids)).toSorted())
   return found

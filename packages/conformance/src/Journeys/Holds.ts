@@ -8,7 +8,7 @@ import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { DateTime, Duration, Effect, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { greetingWith, type Outcome, ScriptedProvider } from "../Provider.ts"
-import { begin, crm, type Storage, work } from "./Scene.ts"
+import { begin, crm, type It, type Storage, work } from "./Scene.ts"
 
 /** A channel, and sends to other numbers on it. */
 const scene = Effect.gen(function*() {
@@ -43,152 +43,155 @@ const pass = Effect.fnUntraced(function*(seconds: number, step = 5) {
   }
 })
 
-export const suite = (storage: Storage) => {
-  it.layer(crm(storage), { timeout: "5 minutes" })("a channel that its network rejects", (it) => {
-    it.effect("is paused: the send that met it fails, the others wait, and are sent once it is resumed", () =>
-      Effect.gen(function*() {
-        const { as, channel, provider, start, startWith, stateOf } = yield* scene
-        const other = yield* scene
-        yield* provider.respond((message) => message.channel.id === channel.id ? rejected : accept(message.reference))
-        const met = yield* start()
-        yield* work
-        const waiting = [yield* start("b"), yield* startWith("01"), yield* startWith("02")]
-        const elsewhere = yield* other.start()
-        yield* pass(600, 60)
-        assert.strictEqual(yield* stateOf(met.id), "provider_auth")
-        for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "queued")
-        assert.strictEqual(yield* attemptsOn(channel.id), 1)
-        assert.strictEqual(yield* other.stateOf(elsewhere.id), "sent")
-        const [hold] = yield* ChannelHolds.use(({ list }) => list).pipe(as)
-        assert.deepInclude(hold, { channel_id: channel.id, reason: "provider_auth", until: null })
-        yield* provider.respond(({ reference }) => accept(reference))
-        assert.isTrue(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
-        assert.isFalse(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
-        yield* pass(120, 30)
-        for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "sent")
-        assert.deepStrictEqual(yield* ChannelHolds.use(({ list }) => list).pipe(as), [])
-      }))
+const paused = (it: It) => {
+  it.effect("is paused: the send that met it fails, the others wait, and are sent once it is resumed", () =>
+    Effect.gen(function*() {
+      const { as, channel, provider, start, startWith, stateOf } = yield* scene
+      const other = yield* scene
+      yield* provider.respond((message) => message.channel.id === channel.id ? rejected : accept(message.reference))
+      const met = yield* start()
+      yield* work
+      const waiting = [yield* start("b"), yield* startWith("01"), yield* startWith("02")]
+      const elsewhere = yield* other.start()
+      yield* pass(600, 60)
+      assert.strictEqual(yield* stateOf(met.id), "provider_auth")
+      for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "queued")
+      assert.strictEqual(yield* attemptsOn(channel.id), 1)
+      assert.strictEqual(yield* other.stateOf(elsewhere.id), "sent")
+      const [hold] = yield* ChannelHolds.use(({ list }) => list).pipe(as)
+      assert.deepInclude(hold, { channel_id: channel.id, reason: "provider_auth", until: null })
+      yield* provider.respond(({ reference }) => accept(reference))
+      assert.isTrue(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
+      assert.isFalse(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
+      yield* pass(120, 30)
+      for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "sent")
+      assert.deepStrictEqual(yield* ChannelHolds.use(({ list }) => list).pipe(as), [])
+    }))
 
-    it.effect("is paused by the status of a message, and not again by a repeat after it was resumed", () =>
-      Effect.gen(function*() {
-        const { as, channel, messageOf, reported, start, stateOf } = yield* scene
-        const { id } = yield* start()
-        yield* work
-        const failure = { code: 131042, title: "Payment issue", description: null }
-        const report = { status: "failed", at: yield* DateTime.now, failure } as const
-        const pauses = { pauses_channel: "channel_blocked" } as const
-        yield* reported(id, report, pauses)
-        assert.deepStrictEqual((yield* messageOf(id)).details, { failure })
-        const holds = ChannelHolds.use(({ list }) => list).pipe(as)
-        const [hold] = yield* holds
-        assert.deepInclude(hold, { channel_id: channel.id, reason: "channel_blocked", until: null })
-        const waiting = yield* start("b")
-        yield* pass(60, 30)
-        assert.strictEqual(yield* stateOf(waiting.id), "queued")
-        assert.isTrue(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
-        yield* reported(id, report, pauses)
-        assert.deepStrictEqual(yield* holds, [])
-        yield* pass(120, 30)
-        assert.strictEqual(yield* stateOf(waiting.id), "sent")
-      }))
+  it.effect("is paused by the status of a message, and not again by a repeat after it was resumed", () =>
+    Effect.gen(function*() {
+      const { as, channel, messageOf, reported, start, stateOf } = yield* scene
+      const { id } = yield* start()
+      yield* work
+      const failure = { code: 131042, title: "Payment issue", description: null }
+      const report = { status: "failed", at: yield* DateTime.now, failure } as const
+      const pauses = { pauses_channel: "channel_blocked" } as const
+      yield* reported(id, report, pauses)
+      assert.deepStrictEqual((yield* messageOf(id)).details, { failure })
+      const holds = ChannelHolds.use(({ list }) => list).pipe(as)
+      const [hold] = yield* holds
+      assert.deepInclude(hold, { channel_id: channel.id, reason: "channel_blocked", until: null })
+      const waiting = yield* start("b")
+      yield* pass(60, 30)
+      assert.strictEqual(yield* stateOf(waiting.id), "queued")
+      assert.isTrue(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
+      yield* reported(id, report, pauses)
+      assert.deepStrictEqual(yield* holds, [])
+      yield* pass(120, 30)
+      assert.strictEqual(yield* stateOf(waiting.id), "sent")
+    }))
 
-    it.effect("counts as paused once, however many sends met it at once", () =>
-      Effect.gen(function*() {
-        const { as, channel, provider, startWith, stateOf } = yield* scene
-        const together = yield* Latch.make()
-        let met = 0
-        yield* provider.respond(() =>
-          Effect.suspend(() => ++met === 4 ? together.open : together.await).pipe(Effect.andThen(rejected))
-        )
-        const before = yield* ChannelHolds.use(({ countPaused }) => countPaused)
-        const sends = yield* Effect.forEach(["01", "02", "03", "04"], startWith)
-        yield* work
-        for (const { id } of sends) assert.strictEqual(yield* stateOf(id), "provider_auth")
-        assert.strictEqual(yield* ChannelHolds.use(({ countPaused }) => countPaused), before + 1)
-        yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as)
-      }))
+  it.effect("counts as paused once, however many sends met it at once", () =>
+    Effect.gen(function*() {
+      const { as, channel, provider, startWith, stateOf } = yield* scene
+      const together = yield* Latch.make()
+      let met = 0
+      yield* provider.respond(() =>
+        Effect.suspend(() => ++met === 4 ? together.open : together.await).pipe(Effect.andThen(rejected))
+      )
+      const before = yield* ChannelHolds.use(({ countPaused }) => countPaused)
+      const sends = yield* Effect.forEach(["01", "02", "03", "04"], startWith)
+      yield* work
+      for (const { id } of sends) assert.strictEqual(yield* stateOf(id), "provider_auth")
+      assert.strictEqual(yield* ChannelHolds.use(({ countPaused }) => countPaused), before + 1)
+      yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as)
+    }))
 
-    it.effect("fails its sends after a day, with the reason", () =>
-      Effect.gen(function*() {
-        const { as, channel, provider, startWith, stateOf } = yield* scene
-        yield* provider.respond(() => rejected)
-        yield* startWith("01")
-        yield* work
-        const { id } = yield* startWith("02")
-        yield* pass(86_400 - 300, 3600)
-        assert.strictEqual(yield* stateOf(id), "queued")
-        yield* pass(600, 120)
-        assert.strictEqual(yield* stateOf(id), "provider_auth")
-        assert.strictEqual(yield* attemptsOn(channel.id), 1)
-        yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as)
-      }))
+  it.effect("fails its sends after a day, with the reason", () =>
+    Effect.gen(function*() {
+      const { as, channel, provider, startWith, stateOf } = yield* scene
+      yield* provider.respond(() => rejected)
+      yield* startWith("01")
+      yield* work
+      const { id } = yield* startWith("02")
+      yield* pass(86_400 - 300, 3600)
+      assert.strictEqual(yield* stateOf(id), "queued")
+      yield* pass(600, 120)
+      assert.strictEqual(yield* stateOf(id), "provider_auth")
+      assert.strictEqual(yield* attemptsOn(channel.id), 1)
+      yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as)
+    }))
 
-    it.effect("is not paused by a rejection of one message", () =>
-      Effect.gen(function*() {
-        const { as, provider, startWith, stateOf } = yield* scene
-        yield* provider.respond(() => Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" })))
-        const { id } = yield* startWith("01")
-        yield* work
-        assert.strictEqual(yield* stateOf(id), "recipient_unreachable")
-        assert.deepStrictEqual(yield* ChannelHolds.use(({ list }) => list).pipe(as), [])
-      }))
-  })
+  it.effect("is not paused by a rejection of one message", () =>
+    Effect.gen(function*() {
+      const { as, provider, startWith, stateOf } = yield* scene
+      yield* provider.respond(() => Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" })))
+      const { id } = yield* startWith("01")
+      yield* work
+      assert.strictEqual(yield* stateOf(id), "recipient_unreachable")
+      assert.deepStrictEqual(yield* ChannelHolds.use(({ list }) => list).pipe(as), [])
+    }))
+}
 
-  it.layer(crm(storage), { timeout: "5 minutes" })("a throttled", (it) => {
-    it.effect("channel delays its sends for the time that the network requests, and others continue", () =>
-      Effect.gen(function*() {
-        const { channel, provider, startWith, stateOf } = yield* scene
-        const other = yield* scene
-        const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 30, throttles: "channel" })
-        yield* provider.respond((message) => message.channel.id === channel.id ? busy : accept(message.reference))
-        const met = yield* startWith("01")
-        yield* work
-        const waiting = yield* Effect.forEach(["02", "03", "04"], startWith)
-        const elsewhere = yield* other.start()
-        yield* provider.respond(({ reference }) => accept(reference))
-        yield* pass(29)
-        assert.strictEqual(yield* attemptsOn(channel.id), 1)
-        assert.strictEqual(yield* other.stateOf(elsewhere.id), "sent")
+const throttled = (it: It) => {
+  it.effect("channel delays its sends for the time that the network requests, and others continue", () =>
+    Effect.gen(function*() {
+      const { channel, provider, startWith, stateOf } = yield* scene
+      const other = yield* scene
+      const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 30, throttles: "channel" })
+      yield* provider.respond((message) => message.channel.id === channel.id ? busy : accept(message.reference))
+      const met = yield* startWith("01")
+      yield* work
+      const waiting = yield* Effect.forEach(["02", "03", "04"], startWith)
+      const elsewhere = yield* other.start()
+      yield* provider.respond(({ reference }) => accept(reference))
+      yield* pass(29)
+      assert.strictEqual(yield* attemptsOn(channel.id), 1)
+      assert.strictEqual(yield* other.stateOf(elsewhere.id), "sent")
+      yield* pass(1)
+      assert.strictEqual(yield* stateOf(met.id), "sent")
+      // The others are spread over the four seconds that follow.
+      yield* pass(4, 1)
+      for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "sent")
+    }))
+
+  it.effect("recipient waits 1, 4, 16 and 64 seconds, and other recipients of the channel continue", () =>
+    Effect.gen(function*() {
+      const { channel, provider, start, startWith, stateOf } = yield* scene
+      const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: null, throttles: "recipient" })
+      const { id } = yield* start()
+      yield* provider.respond(({ reference }) => reference === id ? busy : accept(reference))
+      yield* work
+      const elsewhere = yield* startWith("02")
+      yield* work
+      assert.strictEqual(yield* stateOf(elsewhere.id), "sent")
+      for (const [index, seconds] of [1, 4, 16, 64].entries()) {
+        yield* pass(seconds - 1, 63)
+        assert.strictEqual(yield* attemptsOn(channel.id), index + 2)
         yield* pass(1)
-        assert.strictEqual(yield* stateOf(met.id), "sent")
-        // The others are spread over the four seconds that follow.
-        yield* pass(4, 1)
-        for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "sent")
-      }))
+        assert.strictEqual(yield* attemptsOn(channel.id), index + 3)
+      }
+      assert.strictEqual(yield* stateOf(id), "rate_limited")
+    }))
 
-    it.effect("recipient waits 1, 4, 16 and 64 seconds, and other recipients of the channel continue", () =>
-      Effect.gen(function*() {
-        const { channel, provider, start, startWith, stateOf } = yield* scene
-        const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: null, throttles: "recipient" })
-        const { id } = yield* start()
-        yield* provider.respond(({ reference }) => reference === id ? busy : accept(reference))
-        yield* work
-        const elsewhere = yield* startWith("02")
-        yield* work
-        assert.strictEqual(yield* stateOf(elsewhere.id), "sent")
-        for (const [index, seconds] of [1, 4, 16, 64].entries()) {
-          yield* pass(seconds - 1, 63)
-          assert.strictEqual(yield* attemptsOn(channel.id), index + 2)
-          yield* pass(1)
-          assert.strictEqual(yield* attemptsOn(channel.id), index + 3)
-        }
-        assert.strictEqual(yield* stateOf(id), "rate_limited")
-      }))
+  it.effect("send keeps to its two minutes, and one that waited before its first attempt does not count them", () =>
+    Effect.gen(function*() {
+      const { provider, startWith, stateOf } = yield* scene
+      const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 300, throttles: "channel" })
+      yield* provider.respond(() => busy)
+      const met = yield* startWith("01")
+      yield* work
+      const waiting = yield* startWith("02")
+      yield* provider.respond(({ reference }) => accept(reference))
+      yield* pass(299, 60)
+      assert.strictEqual(yield* stateOf(met.id), "rate_limited")
+      assert.strictEqual(yield* stateOf(waiting.id), "queued")
+      yield* pass(5, 1)
+      assert.strictEqual(yield* stateOf(waiting.id), "sent")
+    }))
+}
 
-    it.effect("send keeps to its two minutes, and one that waited before its first attempt does not count them", () =>
-      Effect.gen(function*() {
-        const { provider, startWith, stateOf } = yield* scene
-        const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 300, throttles: "channel" })
-        yield* provider.respond(() => busy)
-        const met = yield* startWith("01")
-        yield* work
-        const waiting = yield* startWith("02")
-        yield* provider.respond(({ reference }) => accept(reference))
-        yield* pass(299, 60)
-        assert.strictEqual(yield* stateOf(met.id), "rate_limited")
-        assert.strictEqual(yield* stateOf(waiting.id), "queued")
-        yield* pass(5, 1)
-        assert.strictEqual(yield* stateOf(waiting.id), "sent")
-      }))
-  })
+export const suite = (storage: Storage) => {
+  it.layer(crm(storage), { timeout: "5 minutes" })("a channel that its network rejects", paused)
+  it.layer(crm(storage), { timeout: "5 minutes" })("a throttled", throttled)
 }

@@ -329,7 +329,7 @@ const businessMessages = (it: It) => {
       if (conversation === undefined) return assert.fail("There is no conversation.")
       const counts = Effect.gen(function*() {
         const count = { sent: 0, delivered: 0, read: 0, failed: 0, received: 0 }
-        const all = yield* Fixtures.walk(
+        const all = yield* Fixtures.readAllPages(
           100,
           (after: Position | null) => store.list(scene.organization_id, conversation.id, { after, size: 100 }),
           ({ created_at, id }) => ({ at: created_at, id })

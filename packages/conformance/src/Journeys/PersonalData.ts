@@ -19,7 +19,7 @@ import { DateTime, Effect, Option, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import { greetingWith } from "../Provider.ts"
-import { begin, crm, type Storage, work } from "./Scene.ts"
+import { begin, crm, type It, type Storage, work } from "./Scene.ts"
 
 /** Texts about the person, each in a different place. */
 export const canaries = {
@@ -114,162 +114,172 @@ const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(ContactExport))
 const tagOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.result(effect), (result) => Result.isFailure(result) ? result.failure._tag : "done")
 
+const exports = (it: It) => {
+  it.effect("is exported whole, as one document: fields, names, conversations, sends, messages and files", () =>
+    Effect.gen(function*() {
+      const { as, contact_id, conversation_id, number, queued, sent } = yield* person
+      const text = yield* as(exported(contact_id))
+      const document = yield* decode(text)
+      for (const [place, canary] of Object.entries(canaries)) {
+        // The bytes are in base64, and a callback is erased but not exported.
+        if (place !== "callback" && place !== "bytes") assert.include(text, canary, place)
+      }
+      assert.deepStrictEqual(document.contact, yield* as(Contacts.use((all) => all.get(contact_id))))
+      assert.deepStrictEqual(document.names.map(({ name }) => name), [number])
+      const [thread] = document.conversations
+      assert.lengthOf(document.conversations, 1)
+      assert.strictEqual(thread?.conversation.id, conversation_id)
+      assert.deepStrictEqual(thread?.sends.map(({ id }) => id).toSorted(), [queued, sent].toSorted())
+      assert.deepStrictEqual(thread?.messages.map(({ type }) => type), ["template", "document", "text"])
+      const bytes = thread?.messages[1]?.media?.bytes ?? new Uint8Array()
+      assert.strictEqual(decoder.decode(bytes), canaries.bytes)
+    }))
+
+  it.effect("is exported with every message, however many were stored at one time", () =>
+    Effect.gen(function*() {
+      const { as, contact_id, number, written } = yield* person
+      const texts = Array.from({ length: 120 }, (_, index) => `text ${index}`)
+      yield* Effect.forEach(texts, (text, index) => written(`many.${index}.${number}`, text), { concurrency: 8 })
+      const document = yield* decode(yield* as(exported(contact_id)))
+      const found = document.conversations.flatMap(({ messages }) => messages.map(({ text }) => text))
+      assert.lengthOf(found, 123)
+      assert.deepStrictEqual(texts.filter((text) => !found.includes(text)), [])
+    }))
+}
+
+const erasures = (it: It) => {
+  it.effect("is erased, while conversations keep their shape", () =>
+    Effect.gen(function*() {
+      const { as, callback, contact_id, number, organization_id, other, queued, sent } = yield* person
+      const others = yield* as(exported(other.contact_id))
+      const before = yield* decode(yield* as(exported(contact_id)))
+      yield* as(PersonalData.use((data) => data.erase(contact_id)))
+      const text = yield* as(exported(contact_id))
+      for (const canary of [...Object.values(canaries), number, number.slice(1)]) assert.notInclude(text, canary)
+      assert.notInclude(text, Buffer.from(canaries.bytes).toString("base64"))
+      const after = yield* decode(text)
+      const shape = (document: typeof before) =>
+        document.conversations.map(({ conversation, messages }) => [
+          conversation.id,
+          conversation.status,
+          messages.map(({ created_at, direction, id, status, type }) => ({ created_at, direction, id, status, type }))
+        ])
+      assert.deepStrictEqual(shape(after), shape(before))
+      const [thread] = after.conversations
+      assert.isTrue(thread?.messages.every(({ media, text }) => text === "[erased]" && media === null))
+      assert.strictEqual(thread?.conversation.last_activity_preview, "[erased]")
+      assert.strictEqual(after.contact.first_name, "[erased]")
+      assert.deepStrictEqual(after.names, [])
+
+      const sends = yield* SendStore
+      const failed = Option.getOrThrow(yield* sends.find(organization_id, queued))
+      assert.deepStrictEqual([failed.status, failed.failure_reason], ["failed", "recipient_opted_out"])
+      assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(text))
+      assert.isTrue(Option.isNone(yield* IdempotencyStore.use((store) => store.find(organization_id, key))))
+      const file = before.conversations[0]?.messages[1]?.media?.id
+      if (!file) return assert.fail("The message has no stored file.")
+      assert.isTrue(Option.isNone(yield* MediaStore.use((store) => store.find(organization_id, file))))
+      assert.notInclude(yield* Fixtures.storedCallbacks, callback)
+
+      // The worker finds nothing to send.
+      yield* work
+      assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(text))
+      assert.strictEqual(Option.getOrThrow(yield* sends.find(organization_id, sent)).recipient, "[erased]")
+      const untouched = yield* as(exported(other.contact_id))
+      assert.deepStrictEqual(withoutTime(untouched), withoutTime(others))
+      assert.strictEqual((yield* decode(untouched)).conversations[0]?.messages[0]?.text, "stays")
+    }))
+
+  it.effect("is erased once: a repeat changes nothing, and the audit has one record", () =>
+    Effect.gen(function*() {
+      const { as, contact_id, organization_id } = yield* person
+      const erase = as(PersonalData.use((data) => data.erase(contact_id)))
+      const records = Effect.map(
+        AuditStore.use((store) => store.list(organization_id, every, 100)),
+        (all) => all.filter(({ operation }) => operation === "contacts.erase").map(({ resource_id }) => resource_id)
+      )
+      yield* erase
+      const text = yield* as(exported(contact_id))
+      assert.deepStrictEqual(yield* records, [contact_id])
+      yield* erase
+      assert.deepStrictEqual(yield* records, [contact_id])
+      assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(text))
+    }))
+
+  it.effect("is erased by the next run, where one was interrupted after any of its steps", () =>
+    Effect.gen(function*() {
+      for (const steps of [1, 2, 3]) {
+        const { as, contact_id, number, organization_id } = yield* person
+        const store = yield* PersonalDataStore
+        for (const row of yield* store.conversations(organization_id, contact_id)) {
+          const messages = yield* store.messages(organization_id, row.id, {
+            after: null,
+            size: steps === 1 ? 1 : 100
+          })
+          yield* Fixtures.write(organization_id, ...messages.map((message) => eraseMessage(row, message)))
+        }
+        if (steps > 2) yield* store.eraseCopies(organization_id, contact_id)
+        const before = yield* as(exported(contact_id))
+        assert.include(before, number)
+        yield* as(PersonalData.use((data) => data.erase(contact_id)))
+        const text = yield* as(exported(contact_id))
+        for (const canary of [...Object.values(canaries), number]) assert.notInclude(text, canary)
+      }
+    }))
+}
+
+const afterwards = (it: It) => {
+  it.effect("of a person who writes after the erasure belongs to a new contact, and a late report brings nothing back", () =>
+    Effect.gen(function*() {
+      const { as, contact_id, number, reported, sent, written } = yield* person
+      yield* as(PersonalData.use((data) => data.erase(contact_id)))
+      const erased = yield* as(exported(contact_id))
+      yield* TestClock.adjust("1 second")
+      yield* reported(sent, { status: "read", at: yield* DateTime.now }, { recipient_aliases: ["canary-alias"] })
+      yield* written(`m.9.${number}`, "Hello again")
+      const same = yield* as(exported(contact_id))
+      assert.deepStrictEqual(withoutTime(same), withoutTime(erased))
+      assert.notInclude(same, "canary-alias")
+      const found = yield* as(
+        Conversations.use((all) => all.list({ cursor: null, page_size: 9 }))
+      )
+      assert.isTrue(found.data.some(({ contact }) => contact.external_id === number && contact.id !== contact_id))
+    }))
+
+  it.effect("leaves no address once erased: a message to it is rejected, and a start creates another contact", () =>
+    Effect.gen(function*() {
+      const { as, contact_id, conversation_id, get, start } = yield* person
+      yield* as(PersonalData.use((data) => data.erase(contact_id)))
+      const text = SendMessage.make({ type: "text", text: "Hello" })
+      const template = SendMessage.make({ type: "template", template: greetingWith() })
+      for (const message of [text, template]) {
+        const rejected = yield* tagOf(as(Sends.use((sends) => sends.send(conversation_id, message))))
+        assert.strictEqual(rejected, "RecipientErased")
+      }
+      yield* work
+      const { contact: old } = yield* as(Conversations.use((all) => all.get(conversation_id)))
+      const { conversation_id: next } = yield* get((yield* start()).id)
+      const { contact } = yield* as(Conversations.use((all) => all.get(next)))
+      assert.deepStrictEqual([old.id, contact.id === contact_id], [contact_id, false])
+    }))
+
+  it.effect("of an unknown contact, or of another organization's, is neither exported nor erased", () =>
+    Effect.gen(function*() {
+      const { as, contact_id } = yield* person
+      const theirs = yield* begin
+      const whole = yield* as(exported(contact_id))
+      for (const id of [contact_id, ContactId.make(yield* Fixtures.uuid)]) {
+        assert.strictEqual(yield* tagOf(theirs.as(exported(id))), "ContactNotFound")
+        assert.strictEqual(yield* tagOf(theirs.as(PersonalData.use((data) => data.erase(id)))), "ContactNotFound")
+      }
+      assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(whole))
+    }))
+}
+
 export const suite = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("a person's data", (it) => {
-    it.effect("is exported whole, as one document: fields, names, conversations, sends, messages and files", () =>
-      Effect.gen(function*() {
-        const { as, contact_id, conversation_id, number, queued, sent } = yield* person
-        const text = yield* as(exported(contact_id))
-        const document = yield* decode(text)
-        for (const [place, canary] of Object.entries(canaries)) {
-          // The bytes are in base64, and a callback is erased but not exported.
-          if (place !== "callback" && place !== "bytes") assert.include(text, canary, place)
-        }
-        assert.deepStrictEqual(document.contact, yield* as(Contacts.use((all) => all.get(contact_id))))
-        assert.deepStrictEqual(document.names.map(({ name }) => name), [number])
-        const [thread] = document.conversations
-        assert.lengthOf(document.conversations, 1)
-        assert.strictEqual(thread?.conversation.id, conversation_id)
-        assert.deepStrictEqual(thread?.sends.map(({ id }) => id).toSorted(), [queued, sent].toSorted())
-        assert.deepStrictEqual(thread?.messages.map(({ type }) => type), ["template", "document", "text"])
-        const bytes = thread?.messages[1]?.media?.bytes ?? new Uint8Array()
-        assert.strictEqual(decoder.decode(bytes), canaries.bytes)
-      }))
-
-    it.effect("is erased, while conversations keep their shape", () =>
-      Effect.gen(function*() {
-        const { as, callback, contact_id, number, organization_id, other, queued, sent } = yield* person
-        const others = yield* as(exported(other.contact_id))
-        const before = yield* decode(yield* as(exported(contact_id)))
-        yield* as(PersonalData.use((data) => data.erase(contact_id)))
-        const text = yield* as(exported(contact_id))
-        for (const canary of [...Object.values(canaries), number, number.slice(1)]) assert.notInclude(text, canary)
-        assert.notInclude(text, Buffer.from(canaries.bytes).toString("base64"))
-        const after = yield* decode(text)
-        const shape = (document: typeof before) =>
-          document.conversations.map(({ conversation, messages }) => [
-            conversation.id,
-            conversation.status,
-            messages.map(({ created_at, direction, id, status, type }) => ({ created_at, direction, id, status, type }))
-          ])
-        assert.deepStrictEqual(shape(after), shape(before))
-        const [thread] = after.conversations
-        assert.isTrue(thread?.messages.every(({ media, text }) => text === "[erased]" && media === null))
-        assert.strictEqual(thread?.conversation.last_activity_preview, "[erased]")
-        assert.strictEqual(after.contact.first_name, "[erased]")
-        assert.deepStrictEqual(after.names, [])
-
-        const sends = yield* SendStore
-        const failed = Option.getOrThrow(yield* sends.find(organization_id, queued))
-        assert.deepStrictEqual([failed.status, failed.failure_reason], ["failed", "recipient_opted_out"])
-        assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(text))
-        assert.isTrue(Option.isNone(yield* IdempotencyStore.use((store) => store.find(organization_id, key))))
-        const file = before.conversations[0]?.messages[1]?.media?.id
-        if (!file) return assert.fail("The message has no stored file.")
-        assert.isTrue(Option.isNone(yield* MediaStore.use((store) => store.find(organization_id, file))))
-        assert.notInclude(yield* Fixtures.storedCallbacks, callback)
-
-        // The worker finds nothing to send.
-        yield* work
-        assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(text))
-        assert.strictEqual(Option.getOrThrow(yield* sends.find(organization_id, sent)).recipient, "[erased]")
-        const untouched = yield* as(exported(other.contact_id))
-        assert.deepStrictEqual(withoutTime(untouched), withoutTime(others))
-        assert.strictEqual((yield* decode(untouched)).conversations[0]?.messages[0]?.text, "stays")
-      }))
-
-    it.effect("is erased once: a repeat changes nothing, and the audit has one record", () =>
-      Effect.gen(function*() {
-        const { as, contact_id, organization_id } = yield* person
-        const erase = as(PersonalData.use((data) => data.erase(contact_id)))
-        const records = Effect.map(
-          AuditStore.use((store) => store.list(organization_id, every, 100)),
-          (all) => all.filter(({ operation }) => operation === "contacts.erase").map(({ resource_id }) => resource_id)
-        )
-        yield* erase
-        const text = yield* as(exported(contact_id))
-        assert.deepStrictEqual(yield* records, [contact_id])
-        yield* erase
-        assert.deepStrictEqual(yield* records, [contact_id])
-        assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(text))
-      }))
-
-    it.effect("is erased by the next run, where one was interrupted after any of its steps", () =>
-      Effect.gen(function*() {
-        for (const steps of [1, 2, 3]) {
-          const { as, contact_id, number, organization_id } = yield* person
-          const store = yield* PersonalDataStore
-          for (const row of yield* store.conversations(organization_id, contact_id)) {
-            const messages = yield* store.messages(organization_id, row.id, {
-              after: null,
-              size: steps === 1 ? 1 : 100
-            })
-            yield* Fixtures.write(organization_id, ...messages.map((message) => eraseMessage(row, message)))
-          }
-          if (steps > 2) yield* store.eraseCopies(organization_id, contact_id)
-          const before = yield* as(exported(contact_id))
-          assert.include(before, number)
-          yield* as(PersonalData.use((data) => data.erase(contact_id)))
-          const text = yield* as(exported(contact_id))
-          for (const canary of [...Object.values(canaries), number]) assert.notInclude(text, canary)
-        }
-      }))
-
-    it.effect("is exported with every message, however many were stored at one time", () =>
-      Effect.gen(function*() {
-        const { as, contact_id, number, written } = yield* person
-        const texts = Array.from({ length: 120 }, (_, index) => `text ${index}`)
-        yield* Effect.forEach(texts, (text, index) => written(`many.${index}.${number}`, text), { concurrency: 8 })
-        const document = yield* decode(yield* as(exported(contact_id)))
-        const found = document.conversations.flatMap(({ messages }) => messages.map(({ text }) => text))
-        assert.lengthOf(found, 123)
-        assert.deepStrictEqual(texts.filter((text) => !found.includes(text)), [])
-      }))
-
-    it.effect("of a person who writes after the erasure belongs to a new contact, and a late report brings nothing back", () =>
-      Effect.gen(function*() {
-        const { as, contact_id, number, reported, sent, written } = yield* person
-        yield* as(PersonalData.use((data) => data.erase(contact_id)))
-        const erased = yield* as(exported(contact_id))
-        yield* TestClock.adjust("1 second")
-        yield* reported(sent, { status: "read", at: yield* DateTime.now }, { recipient_aliases: ["canary-alias"] })
-        yield* written(`m.9.${number}`, "Hello again")
-        const same = yield* as(exported(contact_id))
-        assert.deepStrictEqual(withoutTime(same), withoutTime(erased))
-        assert.notInclude(same, "canary-alias")
-        const found = yield* as(
-          Conversations.use((all) => all.list({ cursor: null, page_size: 9 }))
-        )
-        assert.isTrue(found.data.some(({ contact }) => contact.external_id === number && contact.id !== contact_id))
-      }))
-
-    it.effect("leaves no address once erased: a message to it is rejected, and a start creates another contact", () =>
-      Effect.gen(function*() {
-        const { as, contact_id, conversation_id, get, start } = yield* person
-        yield* as(PersonalData.use((data) => data.erase(contact_id)))
-        const text = SendMessage.make({ type: "text", text: "Hello" })
-        const template = SendMessage.make({ type: "template", template: greetingWith() })
-        for (const message of [text, template]) {
-          const rejected = yield* tagOf(as(Sends.use((sends) => sends.send(conversation_id, message))))
-          assert.strictEqual(rejected, "RecipientErased")
-        }
-        yield* work
-        const { contact: old } = yield* as(Conversations.use((all) => all.get(conversation_id)))
-        const { conversation_id: next } = yield* get((yield* start()).id)
-        const { contact } = yield* as(Conversations.use((all) => all.get(next)))
-        assert.deepStrictEqual([old.id, contact.id === contact_id], [contact_id, false])
-      }))
-
-    it.effect("of an unknown contact, or of another organization's, is neither exported nor erased", () =>
-      Effect.gen(function*() {
-        const { as, contact_id } = yield* person
-        const theirs = yield* begin
-        const whole = yield* as(exported(contact_id))
-        for (const id of [contact_id, ContactId.make(yield* Fixtures.uuid)]) {
-          assert.strictEqual(yield* tagOf(theirs.as(exported(id))), "ContactNotFound")
-          assert.strictEqual(yield* tagOf(theirs.as(PersonalData.use((data) => data.erase(id)))), "ContactNotFound")
-        }
-        assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(whole))
-      }))
+    exports(it)
+    erasures(it)
+    afterwards(it)
   })
 }

@@ -16,7 +16,7 @@ import {
 } from "./State.ts"
 
 /** The contact with this external ID on channels of this type. */
-const whoIs = (organization: Organization, { type }: Channel, external_id: string) => {
+const findIdentity = (organization: Organization, { type }: Channel, external_id: string) => {
   for (const contact of organization.contacts) {
     const identity = contact.identities.find((known) =>
       known.channel_type === type && known.external_id === external_id
@@ -34,7 +34,7 @@ const findOrCreate = (
   external_id: string,
   display_name: string | null
 ) => {
-  const known = whoIs(organization, channel, external_id)
+  const known = findIdentity(organization, channel, external_id)
   if (known !== undefined) {
     edit(organization, known.contact, () => {
       known.identity.display_name = display_name ?? known.identity.display_name
@@ -62,8 +62,8 @@ export const changeIdentity = (
   now: { readonly external_id: string; readonly display_name: string | null }
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
-  const who = whoIs(organization, channel, former)
-  const other = whoIs(organization, channel, now.external_id)
+  const who = findIdentity(organization, channel, former)
+  const other = findIdentity(organization, channel, now.external_id)
   if (who === undefined || (other !== undefined && other.identity !== who.identity)) return ok(undefined)
   const { contact, identity } = who
   const isRenamed = now.display_name !== null && now.display_name !== identity.display_name
@@ -80,23 +80,23 @@ export const changeIdentity = (
 
 /** The person's conversation on the channel. */
 export const conversationWith = (organization: Organization, channel: Channel, external_id: string) => {
-  const identity = whoIs(organization, channel, external_id)?.identity
+  const identity = findIdentity(organization, channel, external_id)?.identity
   return organization.conversations.find((one) => one.channel === channel && one.identity === identity)
 }
 
-/** Returns the person's conversation on the channel, created or, unless it stays as it is, reopened if needed. */
+/** Returns the person's conversation on the channel, created if there is none, and reopened unless `reopens` is false. */
 export const open = (
   at: Moment,
   organization: Organization,
   channel: Channel,
   external_id: string,
   display_name: string | null,
-  stays = false
+  { reopens }: { readonly reopens: boolean } = { reopens: true }
 ): Conversation => {
   const { contact, identity } = findOrCreate(at, organization, channel, external_id, display_name)
   const known = organization.conversations.find((one) => one.channel === channel && one.identity === identity)
   if (known !== undefined) {
-    if (!stays) reopen(at, organization, known)
+    if (reopens) reopen(at, organization, known)
     return known
   }
   const conversation: Conversation = {
@@ -156,11 +156,13 @@ export const assign = (
     raise(organization, "conversation.assigned", { conversation_id: conversation.id, assigned_user_id })
   }
   conversation.assigned_user_id = assigned_user_id
-  if (sync_contact_owner && assigned_user_id !== null) own(at, organization, conversation.contact, assigned_user_id)
+  if (sync_contact_owner && assigned_user_id !== null) {
+    setOwner(at, organization, conversation.contact, assigned_user_id)
+  }
   return ok(showConversation(conversation))
 }
 
-const own = (at: Moment, organization: Organization, contact: Contact, owner_user_id: string) => {
+const setOwner = (at: Moment, organization: Organization, contact: Contact, owner_user_id: string) => {
   // The owner before is not looked at.
   raise(organization, "contact.updated", { contact_id: contact.id, changed_fields: ["owner_user_id"] })
   contact.plain = { ...contact.plain, owner_user_id }

@@ -107,7 +107,7 @@ export const send = (
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
   if (byProvider(organization, channel, said.provider_message_id) !== undefined) return ok(undefined)
-  const conversation = open(at, organization, channel, to, display_name, true)
+  const conversation = open(at, organization, channel, to, display_name, { reopens: false })
   const message: Message = {
     id: at.name(),
     conversation,

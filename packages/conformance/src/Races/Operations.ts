@@ -179,9 +179,9 @@ export const operations: Readonly<Record<string, Operation>> = {
       former_external_id: "DE.1",
       now: { external_id: phone, aliases: ["DE.2"], display_name: "Kim", username: null }
     }),
-  "hear of a message in the business's app": (scene) => fromApp(scene, "p.app", "from the app"),
-  "hear of the send as a message in the app": (scene) => fromApp(scene, `p.${scene.queued.id}`, "two"),
-  "hear that everything was read": ({ channel, now, receive }) =>
+  "receive a message from the business's app": (scene) => fromApp(scene, "p.app", "from the app"),
+  "receive the send as a message from the app": (scene) => fromApp(scene, `p.${scene.queued.id}`, "two"),
+  "receive a report that everything was read": ({ channel, now, receive }) =>
     receive({
       event: "messages_reported",
       channel_id: channel.id,
@@ -192,9 +192,9 @@ export const operations: Readonly<Record<string, Operation>> = {
     }),
   "dispatch": ({ sending }) => Dispatch.use((dispatch) => dispatch.attempt(sending)),
   "expire the lost send": ({ inDoubt }) => Dispatch.use((dispatch) => dispatch.expireOutcome(inDoubt)),
-  "hear of the lost send": ({ lost, reported }) => reported(`p.${lost.id}`, "delivered", lost.id),
-  "hear that the lost send was read": ({ lost, reported }) => reported(`p.${lost.id}`, "read", lost.id),
-  "hear of the send": ({ queued, reported }) => reported(`p.${queued.id}`, "delivered", queued.id),
+  "receive the status of the lost send": ({ lost, reported }) => reported(`p.${lost.id}`, "delivered", lost.id),
+  "receive a read status of the lost send": ({ lost, reported }) => reported(`p.${lost.id}`, "read", lost.id),
+  "receive the status of the send": ({ queued, reported }) => reported(`p.${queued.id}`, "delivered", queued.id),
   "move the webhook": ({ webhook }) =>
     Effect.map(
       Webhooks.use((all) => all.update(webhook.id, UpdateWebhook.make({ url: "https://example.com/other" }))),

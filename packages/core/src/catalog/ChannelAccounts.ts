@@ -4,13 +4,13 @@
  * A token is a secret at rest: it is encrypted under the newest root key, bound to
  * its organization and channel, and leaves this module only redacted.
  */
-import { Cache, Context, Data, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
+import { Context, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { ChannelId, Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
-import { Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
+import { makeOpenOnce, Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
 import { line, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
@@ -92,9 +92,6 @@ export const ChannelAccountRows = Changes.rows<ChannelAccountColumns>()({
   activity: null
 })
 
-/** Cache key: an encrypted token with its context. Keys are compared by value. */
-class SealedToken extends Data.Class<{ readonly context: string; readonly sealed: string }> {}
-
 // -------------------------------------------------------------- errors
 
 export class ChannelNotFound extends Schema.TaggedError<ChannelNotFound>()("ChannelNotFound", {}) {}
@@ -106,9 +103,6 @@ export class AccountTaken extends Schema.TaggedError<AccountTaken>()("AccountTak
 export class AccountUnknown extends Schema.TaggedError<AccountUnknown>()("AccountUnknown", {}) {}
 
 // ----------------------------------------------------------- decisions
-
-/** How many decrypted tokens a process caches. */
-const tokens_max = 1000
 
 /** Returns the encryption context of a channel's token, so that the ciphertext cannot be decrypted for another channel. */
 const tokenContext = (organization_id: OrganizationId, id: ChannelId): string =>
@@ -279,18 +273,12 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
         }
       )
 
-      /** Decrypts a token once, not for each message. */
-      const tokens = yield* Cache.make({
-        capacity: tokens_max,
-        lookup: ({ context, sealed }: SealedToken) =>
-          Effect.map(secrets.open(context, sealed), Option.map((token): ChannelToken => Redacted.make(token)))
-      })
+      const openOnce = yield* makeOpenOnce
 
       const openFound = Effect.fnUntraced(function*(found: Option.Option<OwnedAccount>) {
         if (Option.isNone(found)) return Option.none()
-        const { account: { sealed_token: sealed, ...account }, organization_id } = found.value
-        const context = tokenContext(organization_id, account.channel_id)
-        const token = yield* Cache.get(tokens, new SealedToken({ context, sealed }))
+        const { account: { sealed_token, ...account }, organization_id } = found.value
+        const token = yield* openOnce(tokenContext(organization_id, account.channel_id), sealed_token)
         if (Option.isSome(token)) return Option.some<OpenedAccount>({ ...account, token: token.value })
         yield* Effect.logError(
           "No key in SECRET_KEY decrypts the token of a channel. Restore the key, or set the token again with `channels set-token`."

@@ -181,6 +181,60 @@ type Interrupted = IdempotencyConflict | RequestProcessing | StorageExhausted
 const isInterrupted = (error: Interrupted | UpsertRejection): error is Interrupted =>
   error._tag === "IdempotencyConflict" || error._tag === "RequestProcessing" || error._tag === "StorageExhausted"
 
+/** Makes the function that upserts one contact. */
+const makeRun = Effect.gen(function*() {
+  const findMatch = yield* makeFindMatch
+  const loadReferences = yield* makeLoadReferences
+  const { runAudited } = yield* Decide
+  const store = yield* ContactStore
+
+  /** Finds the contact with the value of the match. */
+  const findContact = Effect.fnUntraced(function*(organization_id: OrganizationId, wanted: Wanted) {
+    const { channel_type, match, value } = wanted
+    if (match !== "external_id") {
+      return yield* findMatch(organization_id, match === "primary_phone" ? match : "email_key", value)
+    }
+    const [known] = channel_type === null ? [] : yield* store.identify(organization_id, channel_type, [value])
+    const found = known === undefined
+      ? Option.none<LoadedContact>()
+      : yield* store.load(organization_id, known.contact.id)
+    return { ...unmatched, found }
+  })
+
+  /** Loads the contact with the value of the match, and the references of its update. */
+  const load = Effect.fnUntraced(function*(organization_id: OrganizationId, wanted: Wanted) {
+    const references = yield* loadReferences([wanted.update])
+    return { ...yield* findContact(organization_id, wanted), references }
+  })
+
+  return Effect.fnUntraced(function*(wanted: Wanted, record: Recording | null) {
+    const { organization_id } = yield* CurrentActor
+    const decide = (loaded: Loaded, context: DecisionContext) => upsert(wanted, loaded, context)
+    const respond: Respond<Upserted, EncodedResponse> = { encode: recorded, record }
+    return yield* runAudited("contacts.upsert", {
+      load: load(organization_id, wanted),
+      decide,
+      isQuiet: true
+    }, respond)
+  })
+})
+
+/**
+ * Makes the function that responds to a request, unless it has ended before. Its key has a record from its beginning, so that no other request
+ * with the key takes effect. Its response has a record of its own.
+ */
+const makeRespondOnce = Idempotency.useSync((idempotency) => {
+  return Effect.fnUntraced(
+    function*<E, R>(request: Recording, respond: Effect.Effect<EncodedResponse, E, R>) {
+      const end = yield* partOf(request, "end")
+      const ended = request.is_retry ? yield* idempotency.replay(end) : Option.none()
+      if (Option.isSome(ended)) return ended.value
+      yield* idempotency.begin(request)
+      return yield* idempotency.record(end, respond)
+    }
+  )
+})
+
 /** Operations that find or create contacts of the current actor's organization. */
 export class ContactUpserts extends Context.Service<ContactUpserts, {
   /** Updates or creates each contact, and returns the outcome of each in the given order (contract §8.11). */
@@ -192,42 +246,9 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
   static readonly layer = Layer.effect(
     ContactUpserts,
     Effect.gen(function*() {
-      const findMatch = yield* makeFindMatch
       const idempotency = yield* Idempotency
-      const loadReferences = yield* makeLoadReferences
-      const { runAudited } = yield* Decide
-      const store = yield* ContactStore
-
-      /** Finds the contact with the value of the match. */
-      const findContact = Effect.fnUntraced(function*(organization_id: OrganizationId, wanted: Wanted) {
-        const { channel_type, match, value } = wanted
-        if (match !== "external_id") {
-          return yield* findMatch(organization_id, match === "primary_phone" ? match : "email_key", value)
-        }
-        const [known] = channel_type === null ? [] : yield* store.identify(organization_id, channel_type, [value])
-        const found = known === undefined
-          ? Option.none<LoadedContact>()
-          : yield* store.load(organization_id, known.contact.id)
-        return { ...unmatched, found }
-      })
-
-      /** Loads the contact with the value of the match, and the references of its update. */
-      const load = Effect.fnUntraced(function*(organization_id: OrganizationId, wanted: Wanted) {
-        const references = yield* loadReferences([wanted.update])
-        return { ...yield* findContact(organization_id, wanted), references }
-      })
-
-      /** Upserts one contact. */
-      const run = Effect.fnUntraced(function*(wanted: Wanted, record: Recording | null) {
-        const { organization_id } = yield* CurrentActor
-        const decide = (loaded: Loaded, context: DecisionContext) => upsert(wanted, loaded, context)
-        const respond: Respond<Upserted, EncodedResponse> = { encode: recorded, record }
-        return yield* runAudited("contacts.upsert", {
-          load: load(organization_id, wanted),
-          decide,
-          isQuiet: true
-        }, respond)
-      })
+      const respondOnce = yield* makeRespondOnce
+      const run = yield* makeRun
 
       /** Upserts one contact of a request, at most once for the request's key. */
       const runOnce = Effect.fnUntraced(
@@ -264,20 +285,6 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         )
         return results.flat().toSorted((a, b) => a.index - b.index).map(({ result }) => result)
       })
-
-      /**
-       * Responds to a request, unless it has ended before. Its key has a record from its beginning, so that no other request
-       * with the key takes effect. Its response has a record of its own.
-       */
-      const respondOnce = Effect.fnUntraced(
-        function*<E, R>(request: Recording, respond: Effect.Effect<EncodedResponse, E, R>) {
-          const end = yield* partOf(request, "end")
-          const ended = request.is_retry ? yield* idempotency.replay(end) : Option.none()
-          if (Option.isSome(ended)) return ended.value
-          yield* idempotency.begin(request)
-          return yield* idempotency.record(end, respond)
-        }
-      )
 
       const upsertAll = operation("contacts.upsert")(function*<Out>(
         input: UpsertContacts,

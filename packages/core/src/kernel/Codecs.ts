@@ -13,7 +13,7 @@ export type OwnSchema = Schema.Codec<unknown, unknown>
 /** A struct of such schemas, such as the columns of a list. */
 export type OwnStruct = Schema.Struct<Readonly<Record<string, OwnSchema>>>
 
-/** Decodes and encodes own values. A value that does not match its schema is a defect, if it is noticed at all. */
+/** Decodes and encodes own values. A value that does not match its schema is a defect, or is not detected by fast codecs. */
 export interface CodecFunctions {
   readonly decode: <S extends OwnSchema>(schema: S) => (stored: unknown) => Effect.Effect<S["Type"]>
   readonly encode: (schema: OwnSchema) => (own: unknown) => Effect.Effect<unknown>

@@ -1,12 +1,10 @@
 /**
- * The limits of contract §17.1, in one table.
+ * The limits of contract §17.1.
  *
  * These are part of the published contract, so they are constants: schemas, the
  * OpenAPI document and the database's checks repeat them. Numbers an operator
  * may tune (the request rate) are `Context.Reference`s in the module that uses
  * them, with the contract's value as the default.
- *
- * Names end in unit then bound, so related limits line up when sorted.
  */
 export const limits = {
   address_chars_max: 200,

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Cache, Context, Data, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { type Cipher, Ciphers } from "./Ciphers.ts"
 import { Digests, hex } from "./Digests.ts"
 import { RandomBytes, type Randomness, system } from "./RandomBytes.ts"
@@ -146,3 +146,20 @@ const randomBase62 = (random: Randomness, length: number): string => {
   }
   return text
 }
+
+/** Cache key: an encrypted secret with its context. Keys are compared by value. */
+class Sealed extends Data.Class<{ readonly context: string; readonly sealed: string }> {}
+
+/** How many secrets of one kind a process keeps decrypted. */
+const opened_max = 1000
+
+/** Makes a function that decrypts secrets of one kind, each only once. */
+export const makeOpenOnce = Effect.gen(function*() {
+  const { open } = yield* Secrets
+  const opened = yield* Cache.make({
+    capacity: opened_max,
+    lookup: ({ context, sealed }: Sealed) =>
+      Effect.map(open(context, sealed), Option.map((text) => Redacted.make(text)))
+  })
+  return (context: string, sealed: string) => Cache.get(opened, new Sealed({ context, sealed }))
+})

@@ -8,8 +8,7 @@ interface Waiter<Key> {
 }
 
 /**
- * Makes slots. A key can hold at most as many slots as are still free. So a single key gets half of them, and other keys
- * always get some.
+ * Makes slots. A key gets another slot only while more slots are free than it holds, so one key alone gets half of them.
  *
  * Waiting requests are served in the order of their arrival, except those of a key that holds too many.
  */

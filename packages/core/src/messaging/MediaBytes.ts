@@ -33,7 +33,7 @@ export const FileBytes = Schema.Uint8ArrayFromBase64.pipe(
   })
 )
 
-/** The bytes that one statement writes or reads. A process holds no more of a file than this. */
+/** The bytes that one statement writes or reads. A streamed file is in memory one slice at a time. */
 export const slice_bytes = 262_144
 
 // -------------------------------------------------------------- errors

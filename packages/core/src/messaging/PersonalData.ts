@@ -177,6 +177,128 @@ const inPages = <Row extends MessageRow | SendRow, E, R>(
 
 // ---------------------------------------------------------- operations
 
+/** Makes the function that exports a contact. */
+const makeExport = Effect.gen(function*() {
+  const contacts = yield* ContactStore
+  const media = yield* MediaStore
+  const store = yield* PersonalDataStore
+
+  /** Returns the bytes of a file, or null if it is removed meanwhile. */
+  const readFile = Effect.fnUntraced(function*(organization_id: OrganizationId, id: MediaId) {
+    const file = yield* media.find(organization_id, id)
+    if (Option.isNone(file)) return null
+    const bytes = new Uint8Array(file.value.byte_size)
+    for (let start = 0; start < bytes.byteLength;) {
+      const slice = yield* media.read(organization_id, id, { start, length: bytes.byteLength - start })
+      if (Option.isNone(slice)) return null
+      bytes.set(slice.value, start)
+      start += slice.value.byteLength
+    }
+    return bytes
+  })
+
+  const exportMessage = Effect.fnUntraced(function*(organization_id: OrganizationId, message: Message) {
+    const bytes = message.media?.id ? yield* readFile(organization_id, message.media.id) : null
+    return toJson.message({ ...message, media: message.media === null ? null : { ...message.media, bytes } })
+  })
+
+  const messagesOf = (organization_id: OrganizationId, { id }: ConversationRow) =>
+    inPages((page) => store.messages(organization_id, id, page)).pipe(
+      Stream.mapEffect((message) => exportMessage(organization_id, message))
+    )
+
+  const sendsOf = (organization_id: OrganizationId, { id }: ConversationRow) =>
+    inPages((page) => store.sends(organization_id, id, page)).pipe(
+      Stream.map((send) => toJson.send(Struct.pick(send, Struct.keys(ExportedSend.fields))))
+    )
+
+  const conversationOf = (organization_id: OrganizationId, row: ConversationRow) =>
+    written({ conversation: toJson.conversation(toConversation(row)) }, {
+      sends: Stream.map(sendsOf(organization_id, row), (send) => Stream.make(JSON.stringify(send))),
+      messages: Stream.map(messagesOf(organization_id, row), (message) => Stream.make(JSON.stringify(message)))
+    })
+
+  return (id: ContactId) =>
+    Stream.unwrap(
+      operation("contacts.export")(function*() {
+        const { organization_id } = yield* CurrentActor
+        const { found, network_ids, rows } = yield* Effect.all({
+          found: contacts.find(organization_id, id),
+          network_ids: store.networkIds(organization_id, id),
+          rows: store.conversations(organization_id, id)
+        }, concurrently)
+        const contact = yield* Effect.fromOption(found, () => new ContactNotFound())
+        const head = {
+          exported_at: toJson.time(yield* DateTime.now),
+          contact: toJson.contact(contact),
+          names: network_ids.map(Struct.pick(["channel_type", "name"]))
+        }
+        const conversations = Stream.fromIterable(rows).pipe(
+          Stream.map((row) => conversationOf(organization_id, row))
+        )
+        return written(head, { conversations })
+      })()
+    )
+})
+
+/** Makes the function that erases a contact. */
+const makeErase = Effect.gen(function*() {
+  const { run, runAudited } = yield* Decide
+  const contacts = yield* ContactStore
+  const store = yield* PersonalDataStore
+
+  const eraseConversationOf = Effect.fnUntraced(function*(organization_id: OrganizationId, row: ConversationRow) {
+    const messages = inPages((page) =>
+      run(organization_id, {
+        load: store.messages(organization_id, row.id, page),
+        decide: (found) =>
+          Result.succeed({
+            result: found,
+            changes: Changes.all(...found.map((message) => eraseMessage(row, message)))
+          })
+      })
+    )
+    const sends = inPages((page) =>
+      run(organization_id, {
+        load: store.sends(organization_id, row.id, page),
+        decide: (found) => Result.succeed({ result: found, changes: Changes.all(...found.map(eraseSend)) })
+      })
+    )
+    yield* Stream.runDrain(messages)
+    yield* Stream.runDrain(sends)
+  })
+
+  const eraseStored = Effect.fnUntraced(function*(organization_id: OrganizationId, id: ContactId) {
+    const load = store.conversations(organization_id, id)
+    yield* Effect.forEach(yield* load, (row) => eraseConversationOf(organization_id, row), { discard: true })
+    yield* run(organization_id, {
+      load,
+      decide: (rows) => Result.succeed({ result: undefined, changes: Changes.all(...rows.map(eraseConversation)) })
+    })
+    yield* store.eraseCopies(organization_id, id)
+  })
+
+  return operation("contacts.erase")(function*(id: ContactId) {
+    const { organization_id } = yield* CurrentActor
+    const load = Effect.all({
+      found: contacts.load(organization_id, id),
+      network_ids: store.networkIds(organization_id, id)
+    }, concurrently)
+    const { found, network_ids } = yield* load
+    const { primary_phone } = yield* Effect.fromOption(found, () => new ContactNotFound())
+    const phone = primary_phone === null ? [] : [primary_phone]
+    // Callbacks name people without a plus sign.
+    const people = [...network_ids.map(({ name }) => name), ...phone].map((name) => name.replace(/^\+/, ""))
+    yield* store.eraseCallbacks(organization_id, people)
+    yield* eraseStored(organization_id, id)
+    yield* runAudited("contacts.erase", { load, decide: erase })
+    // Concurrent commits can add data until the network IDs are removed, and a send that such a commit created can add
+    // data even later. So erase once more.
+    yield* eraseStored(organization_id, id)
+    yield* runAudited("contacts.erase", { load, decide: erase })
+  })
+})
+
 /** Operations on everything that is stored about one of the current actor's contacts. */
 export class PersonalData extends Context.Service<PersonalData, {
   /**
@@ -193,120 +315,7 @@ export class PersonalData extends Context.Service<PersonalData, {
   static readonly layer = Layer.effect(
     PersonalData,
     Effect.gen(function*() {
-      const { run, runAudited } = yield* Decide
-      const contacts = yield* ContactStore
-      const media = yield* MediaStore
-      const store = yield* PersonalDataStore
-
-      /** Returns the bytes of a file, or null if it is removed meanwhile. */
-      const readFile = Effect.fnUntraced(function*(organization_id: OrganizationId, id: MediaId) {
-        const file = yield* media.find(organization_id, id)
-        if (Option.isNone(file)) return null
-        const bytes = new Uint8Array(file.value.byte_size)
-        for (let start = 0; start < bytes.byteLength;) {
-          const slice = yield* media.read(organization_id, id, { start, length: bytes.byteLength - start })
-          if (Option.isNone(slice)) return null
-          bytes.set(slice.value, start)
-          start += slice.value.byteLength
-        }
-        return bytes
-      })
-
-      const exportMessage = Effect.fnUntraced(function*(organization_id: OrganizationId, message: Message) {
-        const bytes = message.media?.id ? yield* readFile(organization_id, message.media.id) : null
-        return toJson.message({ ...message, media: message.media === null ? null : { ...message.media, bytes } })
-      })
-
-      const messagesOf = (organization_id: OrganizationId, { id }: ConversationRow) =>
-        inPages((page) => store.messages(organization_id, id, page)).pipe(
-          Stream.mapEffect((message) => exportMessage(organization_id, message))
-        )
-
-      const sendsOf = (organization_id: OrganizationId, { id }: ConversationRow) =>
-        inPages((page) => store.sends(organization_id, id, page)).pipe(
-          Stream.map((send) => toJson.send(Struct.pick(send, Struct.keys(ExportedSend.fields))))
-        )
-
-      const conversationOf = (organization_id: OrganizationId, row: ConversationRow) =>
-        written({ conversation: toJson.conversation(toConversation(row)) }, {
-          sends: Stream.map(sendsOf(organization_id, row), (send) => Stream.make(JSON.stringify(send))),
-          messages: Stream.map(messagesOf(organization_id, row), (message) => Stream.make(JSON.stringify(message)))
-        })
-
-      const exportContact = (id: ContactId) =>
-        Stream.unwrap(
-          operation("contacts.export")(function*() {
-            const { organization_id } = yield* CurrentActor
-            const { found, network_ids, rows } = yield* Effect.all({
-              found: contacts.find(organization_id, id),
-              network_ids: store.networkIds(organization_id, id),
-              rows: store.conversations(organization_id, id)
-            }, concurrently)
-            const contact = yield* Effect.fromOption(found, () => new ContactNotFound())
-            const head = {
-              exported_at: toJson.time(yield* DateTime.now),
-              contact: toJson.contact(contact),
-              names: network_ids.map(Struct.pick(["channel_type", "name"]))
-            }
-            const conversations = Stream.fromIterable(rows).pipe(
-              Stream.map((row) => conversationOf(organization_id, row))
-            )
-            return written(head, { conversations })
-          })()
-        )
-
-      const eraseConversationOf = Effect.fnUntraced(function*(organization_id: OrganizationId, row: ConversationRow) {
-        const messages = inPages((page) =>
-          run(organization_id, {
-            load: store.messages(organization_id, row.id, page),
-            decide: (found) =>
-              Result.succeed({
-                result: found,
-                changes: Changes.all(...found.map((message) => eraseMessage(row, message)))
-              })
-          })
-        )
-        const sends = inPages((page) =>
-          run(organization_id, {
-            load: store.sends(organization_id, row.id, page),
-            decide: (found) => Result.succeed({ result: found, changes: Changes.all(...found.map(eraseSend)) })
-          })
-        )
-        yield* Stream.runDrain(messages)
-        yield* Stream.runDrain(sends)
-      })
-
-      const eraseStored = Effect.fnUntraced(function*(organization_id: OrganizationId, id: ContactId) {
-        const load = store.conversations(organization_id, id)
-        yield* Effect.forEach(yield* load, (row) => eraseConversationOf(organization_id, row), { discard: true })
-        yield* run(organization_id, {
-          load,
-          decide: (rows) => Result.succeed({ result: undefined, changes: Changes.all(...rows.map(eraseConversation)) })
-        })
-        yield* store.eraseCopies(organization_id, id)
-      })
-
-      const eraseContact = operation("contacts.erase")(function*(id: ContactId) {
-        const { organization_id } = yield* CurrentActor
-        const load = Effect.all({
-          found: contacts.load(organization_id, id),
-          network_ids: store.networkIds(organization_id, id)
-        }, concurrently)
-        const { found, network_ids } = yield* load
-        const { primary_phone } = yield* Effect.fromOption(found, () => new ContactNotFound())
-        const phone = primary_phone === null ? [] : [primary_phone]
-        // Callbacks name people without a plus sign.
-        const people = [...network_ids.map(({ name }) => name), ...phone].map((name) => name.replace(/^\+/, ""))
-        yield* store.eraseCallbacks(organization_id, people)
-        yield* eraseStored(organization_id, id)
-        yield* runAudited("contacts.erase", { load, decide: erase })
-        // Concurrent commits can add data until the network IDs are removed, and a send that such a commit created can add
-        // data even later. So erase once more.
-        yield* eraseStored(organization_id, id)
-        yield* runAudited("contacts.erase", { load, decide: erase })
-      })
-
-      return PersonalData.of({ export: exportContact, erase: eraseContact })
+      return PersonalData.of({ export: yield* makeExport, erase: yield* makeErase })
     })
   )
 }

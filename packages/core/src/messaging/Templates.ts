@@ -1,8 +1,8 @@
 /**
  * Templates: message templates, read live from the provider (contract §9.5).
  *
- * A copy of each catalog stays in memory for ten minutes, so that a send can be
- * checked while the provider is down. No list is read from it.
+ * A copy of each catalog, used for at most ten minutes, lets sends be checked
+ * while the provider is down. Lists are never read from it.
  */
 import { Cache, Context, Duration, Effect, Exit, Layer, Result, Schema } from "effect"
 import { ChannelStore } from "../catalog/Channels.ts"

@@ -4,24 +4,10 @@
  * Nothing is written here. `WebhookDeliveries.ts` decides what the outcome
  * changes.
  */
-import {
-  Cache,
-  Context,
-  Data,
-  DateTime,
-  Duration,
-  Effect,
-  Layer,
-  Metric,
-  Option,
-  RcMap,
-  Redacted,
-  Result,
-  Schema
-} from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Metric, Option, RcMap, Result, Schema } from "effect"
 import type { EventId, OrganizationId } from "../kernel/Ids.ts"
 import { delivery_attempts } from "../kernel/Metrics.ts"
-import { Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
+import { makeOpenOnce, SecretUnreadable } from "../kernel/Secrets.ts"
 import * as Slots from "../kernel/Slots.ts"
 import { toStorable } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
@@ -66,9 +52,6 @@ export interface Posted {
 /** The process has reached its limit of concurrent attempts to the host. Nothing was posted. */
 export class HostBusy extends Schema.TaggedError<HostBusy>()("HostBusy", {}) {}
 
-/** Cache key: an encrypted signing secret with its context. Keys are compared by value. */
-class SealedSecret extends Data.Class<{ readonly context: string; readonly sealed: string }> {}
-
 // ----------------------------------------------------------- decisions
 
 /** The timeout of an attempt, well below the lease of its work. The transport's own timeout is shorter: 15 seconds. */
@@ -84,9 +67,6 @@ const [host_attempts_max, host_wait_max] = [32, Duration.seconds(20)]
 
 /** The longest time of a post: until there is a slot of its host, and then of its attempt. */
 export const post_time_max = Duration.sum(host_wait_max, attempt_time_max)
-
-/** How many signing secrets a process keeps decrypted. */
-const secrets_max = 1000
 
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299
 
@@ -118,26 +98,16 @@ export const parseRetryAfter = (header: string | null, now: Timestamp): Duration
  * attempts to its host: then nothing is posted.
  */
 const makePost = Effect.gen(function*() {
-  const secrets = yield* Secrets
+  const openOnce = yield* makeOpenOnce
   const transport = yield* WebhookTransport
   const hosts = yield* RcMap.make({
     lookup: (_host: string) => Effect.sync(() => Slots.make<OrganizationId>(host_attempts_max))
   })
 
-  /** Decrypts the signing secrets of a webhook once, not for each delivery. */
-  const decrypted = yield* Cache.make({
-    capacity: secrets_max,
-    lookup: ({ context, sealed }: SealedSecret) =>
-      Effect.flatMap(secrets.open(context, sealed), (secret) =>
-        Option.isNone(secret)
-          ? Effect.fail(new SecretUnreadable())
-          : Effect.succeed(Redacted.make(secret.value)))
-  })
-
   const postNow = Effect.fnUntraced(function*({ body, event_id, organization_id, webhook }: Posting) {
-    const { id, sealed_secret: sealed, url } = webhook
-    const context = secretContext(organization_id, id)
-    const secret = yield* Cache.get(decrypted, new SealedSecret({ context, sealed }))
+    const { id, sealed_secret, url } = webhook
+    const opened = yield* openOnce(secretContext(organization_id, id), sealed_secret)
+    const secret = yield* Effect.fromOption(opened, () => new SecretUnreadable())
     const at = yield* DateTime.now
     const headers = yield* headersOf(validAt(secret, at), { id: event_id, timestamp: at, body })
     const [duration, outcome] = yield* transport.post({ url, headers, body }).pipe(

@@ -148,6 +148,114 @@ export class WebhookDeliveryStore extends Context.Service<WebhookDeliveryStore, 
 
 // ---------------------------------------------------------- operations
 
+/** The decision that fails a delivery without a further attempt. */
+const failDelivery = (claimed: ClaimedWork, { delivery }: Outgoing, failure_code: FailureCode) => ({
+  result: null,
+  changes: Changes.all(
+    WebhookDeliveryRows.update(delivery, DeliveryState.abandon(failure_code)),
+    Changes.finish(claimed)
+  )
+})
+
+/** Makes the functions that settle the claim of a delivery. */
+const makeSettlements = Effect.gen(function*() {
+  const { settle } = yield* Decide
+  const store = yield* WebhookDeliveryStore
+
+  const find = ({ organization_id, ref }: ClaimedWork) => store.load(organization_id, WebhookDeliveryId.make(ref))
+
+  /** Settles the claim with the changes that follow for the delivery, or with none if it has already ended. */
+  const settleDelivery = (
+    claimed: ClaimedWork,
+    decide: (outgoing: Outgoing, context: DecisionContext) => Changes.Decision<Outcome.Disabling>,
+    initial = find(claimed)
+  ) =>
+    settle(claimed, {
+      initial,
+      load: find(claimed),
+      decide: (found, context) =>
+        Option.match(Option.filter(found, ({ delivery }) => acceptsResult(delivery)), {
+          onNone: () => ({ result: null, changes: Changes.finish(claimed) }),
+          onSome: (outgoing) => decide(outgoing, context)
+        })
+    })
+
+  /**
+   * Settles a claim that was loaded without anything to attempt. A claim that began before a manual retry loads the
+   * delivery as it was before, so the current one decides.
+   */
+  const settleUnattempted = (claimed: ClaimedWork) =>
+    settleDelivery(claimed, (current, { now }) =>
+      current.webhook.status === "disabled"
+        ? failDelivery(claimed, current, "webhook_disabled")
+        : {
+          result: null,
+          changes: current.delivery.status === "pending"
+            ? Outcome.postAgain(claimed, now)
+            : Changes.finish(claimed)
+        }).pipe(Effect.asVoid)
+
+  /** Settles a claim whose event was not posted. It is due later. */
+  const settleUnposted = Effect.fnUntraced(
+    function*(claimed: ClaimedWork, webhook: WebhookRow, { _tag }: HostBusy | SecretUnreadable) {
+      if (_tag === "SecretUnreadable") yield* Outcome.reportUnreadable(webhook)
+      const random = yield* Random.next
+      yield* settleDelivery(claimed, (_, { now }) => ({
+        result: null,
+        changes: _tag === "SecretUnreadable"
+          ? Outcome.postponeUnreadable(claimed, webhook, now)
+          : Outcome.yieldHost(claimed, now, random)
+      }))
+    }
+  )
+
+  return { find, settleDelivery, settleUnattempted, settleUnposted }
+})
+
+/** Makes the function that makes one attempt of a claimed delivery, and settles the claim. */
+const makeAttempt = Effect.gen(function*() {
+  const { find, settleDelivery, settleUnattempted, settleUnposted } = yield* makeSettlements
+  const { post } = yield* WebhookPosts
+  const use = yield* StorageUse
+
+  /** Counts the stored bytes of an attempt. If the budget is used up, the endpoint's response is not stored. */
+  const withinBudget = Effect.fnUntraced(function*(
+    organization_id: OrganizationId,
+    { delivery: { attempt_count, response_body: before } }: Outgoing,
+    attempt: Attempt
+  ) {
+    const hasSpace = yield* Effect.isSuccess(use.require(organization_id))
+    const response_body = hasSpace ? attempt.response_body : null
+    const bytes = (attempt_count === 0 ? delivery_bytes : 0) +
+      Math.max(0, utf8Bytes(response_body ?? "") - utf8Bytes(before ?? ""))
+    yield* use.count(organization_id, [{ bytes, age_max: Changes.event_age_max }])
+    return { ...attempt, response_body }
+  })
+
+  return traced("WebhookDeliveries.attempt")(function*({ claimed, outgoing: known }: ClaimedDelivery) {
+    const found = known === null ? yield* find(claimed) : Option.some(known)
+    const outgoing = Option.getOrNull(found)
+    if (outgoing === null || outgoing.delivery.status !== "pending" || outgoing.webhook.status === "disabled") {
+      return yield* settleUnattempted(claimed)
+    }
+    const { delivery: { event_id }, webhook } = outgoing
+    const { organization_id } = claimed
+    const body = Events.bodyFor(webhook, outgoing)
+    const posted = yield* Effect.result(post({ organization_id, webhook, event_id, body }))
+    if (Result.isFailure(posted)) return yield* settleUnposted(claimed, webhook, posted.failure)
+    const { attempt: whole, retry_after } = posted.success
+    const attempt = yield* withinBudget(organization_id, outgoing, whole)
+    const after = { attempt, retry_after, url: webhook.url, random: yield* Random.next }
+    const disabling = yield* settleDelivery(
+      claimed,
+      (current, context) => Outcome.attempted(claimed, current, after, context),
+      // After a success, what was loaded before the attempt is loaded again only after a conflict.
+      attempt.failure_code === null ? Effect.succeed(found) : undefined
+    )
+    if (disabling !== null) yield* Outcome.reportDisabled(webhook, disabling)
+  })
+})
+
 /** Operations on the deliveries of the current actor's webhooks. */
 export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
   /** Returns the 100 most recent deliveries of a webhook. */
@@ -172,11 +280,10 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
   static readonly layer = Layer.effect(
     WebhookDeliveries,
     Effect.gen(function*() {
-      const { runAudited, settle } = yield* Decide
+      const { runAudited } = yield* Decide
+      const { settleDelivery } = yield* makeSettlements
       const events = yield* Events.EventStore
-      const { post } = yield* WebhookPosts
       const store = yield* WebhookDeliveryStore
-      const use = yield* StorageUse
       const webhooks = yield* WebhookStore
 
       const list = operation("webhook_deliveries.list")(function*(webhook_id: WebhookId) {
@@ -215,98 +322,6 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         }
       )
 
-      const find = ({ organization_id, ref }: ClaimedWork) => store.load(organization_id, WebhookDeliveryId.make(ref))
-
-      /** Settles the claim with the changes that follow for the delivery, or with none if it has already ended. */
-      const settleDelivery = (
-        claimed: ClaimedWork,
-        decide: (outgoing: Outgoing, context: DecisionContext) => Changes.Decision<Outcome.Disabling>,
-        initial = find(claimed)
-      ) =>
-        settle(claimed, {
-          initial,
-          load: find(claimed),
-          decide: (found, context) =>
-            Option.match(Option.filter(found, ({ delivery }) => acceptsResult(delivery)), {
-              onNone: () => ({ result: null, changes: Changes.finish(claimed) }),
-              onSome: (outgoing) => decide(outgoing, context)
-            })
-        })
-
-      const failDelivery = (claimed: ClaimedWork, { delivery }: Outgoing, failure_code: FailureCode) => ({
-        result: null,
-        changes: Changes.all(
-          WebhookDeliveryRows.update(delivery, DeliveryState.abandon(failure_code)),
-          Changes.finish(claimed)
-        )
-      })
-
-      /**
-       * Settles a claim that was loaded without anything to attempt. A claim that began before a manual retry loads the
-       * delivery as it was before, so the current one decides.
-       */
-      const settleUnattempted = (claimed: ClaimedWork) =>
-        settleDelivery(claimed, (current, { now }) =>
-          current.webhook.status === "disabled"
-            ? failDelivery(claimed, current, "webhook_disabled")
-            : {
-              result: null,
-              changes: current.delivery.status === "pending"
-                ? Outcome.postAgain(claimed, now)
-                : Changes.finish(claimed)
-            }).pipe(Effect.asVoid)
-
-      /** Settles a claim whose event was not posted. It is due later. */
-      const settleUnposted = Effect.fnUntraced(
-        function*(claimed: ClaimedWork, webhook: WebhookRow, { _tag }: HostBusy | SecretUnreadable) {
-          if (_tag === "SecretUnreadable") yield* Outcome.reportUnreadable(webhook)
-          const random = yield* Random.next
-          yield* settleDelivery(claimed, (_, { now }) => ({
-            result: null,
-            changes: _tag === "SecretUnreadable"
-              ? Outcome.hold(claimed, webhook, now)
-              : Outcome.yieldHost(claimed, now, random)
-          }))
-        }
-      )
-
-      /** Counts the stored bytes of an attempt. If the budget is used up, the endpoint's response is not stored. */
-      const withinBudget = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        { delivery: { attempt_count, response_body: before } }: Outgoing,
-        attempt: Attempt
-      ) {
-        const hasSpace = yield* Effect.isSuccess(use.require(organization_id))
-        const response_body = hasSpace ? attempt.response_body : null
-        const bytes = (attempt_count === 0 ? delivery_bytes : 0) +
-          Math.max(0, utf8Bytes(response_body ?? "") - utf8Bytes(before ?? ""))
-        yield* use.count(organization_id, [{ bytes, age_max: Changes.event_age_max }])
-        return { ...attempt, response_body }
-      })
-
-      const attempt = traced("WebhookDeliveries.attempt")(function*({ claimed, outgoing: known }: ClaimedDelivery) {
-        const found = known === null ? yield* find(claimed) : Option.some(known)
-        const outgoing = Option.getOrNull(found)
-        if (outgoing === null || outgoing.delivery.status !== "pending" || outgoing.webhook.status === "disabled") {
-          return yield* settleUnattempted(claimed)
-        }
-        const { delivery: { event_id }, webhook } = outgoing
-        const { organization_id } = claimed
-        const body = Events.bodyFor(webhook, outgoing)
-        const posted = yield* Effect.result(post({ organization_id, webhook, event_id, body }))
-        if (Result.isFailure(posted)) return yield* settleUnposted(claimed, webhook, posted.failure)
-        const { attempt: whole, retry_after } = posted.success
-        const attempt = yield* withinBudget(organization_id, outgoing, whole)
-        const after = { attempt, retry_after, url: webhook.url, random: yield* Random.next }
-        const disabling = yield* settleDelivery(
-          claimed,
-          (current, context) => Outcome.attempted(claimed, current, after, context),
-          // After a success, what was loaded before the attempt is loaded again only after a conflict.
-          attempt.failure_code === null ? Effect.succeed(found) : undefined
-        )
-        if (disabling !== null) yield* Outcome.reportDisabled(webhook, disabling)
-      })
-
       const abandon = traced("WebhookDeliveries.abandon")(function*(claimed: ClaimedWork) {
         yield* settleDelivery(claimed, (current) => failDelivery(claimed, current, "protocol_error"))
       })
@@ -315,7 +330,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         list,
         retry: retryDelivery,
         test: testWebhook,
-        attempt,
+        attempt: yield* makeAttempt,
         abandon,
         purge: purgeOlderThan(Changes.event_age_max, events.purge, 1000)
       })

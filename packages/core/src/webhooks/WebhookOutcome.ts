@@ -75,7 +75,7 @@ const applyBackoff = ({ id: lane }: WebhookRow, health: Health, now: Timestamp):
 const unreadable_pause = Duration.minutes(1)
 
 /** Keeps a delivery that could not be signed pending. One delivery of the webhook is tried again each minute. */
-export const hold = (claimed: ClaimedWork, { id: lane }: WebhookRow, now: Timestamp): Changes.Changes => {
+export const postponeUnreadable = (claimed: ClaimedWork, { id: lane }: WebhookRow, now: Timestamp): Changes.Changes => {
   const until = DateTime.addDuration(now, unreadable_pause)
   return Changes.all(
     Changes.throttle({ kind: "webhook_delivery", lane, until, cap: 1 }),
@@ -93,10 +93,7 @@ export const reportUnreadable = ({ id: webhook_id }: WebhookRow) =>
 export const yieldHost = (claimed: ClaimedWork, now: Timestamp, random: number): Changes.Changes =>
   Changes.settle({ claimed, outcome: "postpone", due_at: DateTime.add(now, { seconds: 5 + Math.floor(random * 10) }) })
 
-/**
- * Makes a delivery due now if it was not attempted, or if the attempt failed at a URL that the webhook no longer has. Such a
- * failure does not count.
- */
+/** Makes a delivery due now without counting an attempt: nothing was posted, or the failed attempt used a former URL. */
 export const postAgain = (claimed: ClaimedWork, due_at: Timestamp): Changes.Changes =>
   Changes.settle({ claimed, outcome: "postpone", due_at })
 

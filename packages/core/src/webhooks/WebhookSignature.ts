@@ -27,7 +27,7 @@ export const newSecret: Effect.Effect<Redacted.Redacted> = Effect.map(
 const seconds = (timestamp: DateTime.Utc): string => String(Math.floor(DateTime.toEpochMillis(timestamp) / 1000))
 
 /** Returns the signature of an attempt: `v1,` and an HMAC-SHA256 of id, time and body in base64. */
-export const sign = traced("Signature.sign")(function*(
+export const sign = traced("WebhookSignature.sign")(function*(
   secret: Redacted.Redacted,
   { body, id, timestamp }: Signed
 ) {
@@ -59,7 +59,7 @@ const tolerance = Duration.minutes(5)
  *
  * The header names must be in lower case, and the body must be the unchanged text.
  */
-export const verify = traced("Signature.verify")(function*(
+export const verify = traced("WebhookSignature.verify")(function*(
   secret: Redacted.Redacted,
   headers: Readonly<Record<string, string | undefined>>,
   body: string

@@ -12,8 +12,8 @@ export class KeyUsed extends Data.TaggedError("KeyUsed") {}
 export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 
 /**
- * The database did not confirm a commit with an idempotency record, which was applied or was not. To find out, commit again
- * with the same record: that commit fails with `KeyUsed`, or takes effect.
+ * The database did not confirm a commit with an idempotency record, so it may or may not have been applied. To find out,
+ * commit again with the same record: that commit fails with `KeyUsed`, or takes effect.
  */
 export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
 

@@ -13,9 +13,12 @@ export const tries_max = 50
 const stripes = 64
 
 /** The longest pause after a conflict. A reference, so that tests with a stopped clock can set it to zero. */
-export const ConflictBackoff = Context.Reference<Duration.Duration>("@messaging-crm/core/Decide/ConflictBackoff", {
-  defaultValue: () => Duration.millis(50)
-})
+export const ConflictBackoff = Context.Reference<Duration.Duration>(
+  "@messaging-crm/core/ConflictRetries/ConflictBackoff",
+  {
+    defaultValue: () => Duration.millis(50)
+  }
+)
 
 /** Returns the pause after a conflict in milliseconds: 2, 3, 4.5 … up to `longest`, with 50 % of jitter. */
 const backoff = (tries: number, longest: Duration.Duration, random: number): number =>
@@ -38,7 +41,7 @@ export const make = Effect.gen(function*() {
   return {
     /**
      * Runs the retries of operations on the same row one after the other. `changes` are those that had the conflict. Changes
-     * that only insert rows need no turn: their retry finds the row that had the key.
+     * that only insert rows do not wait: their retry finds the existing row.
      */
     inTurn: <A, E, R>(changes: Changes, retries: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
       const semaphore = semaphores[stripeOf(changes) ?? -1]

@@ -98,7 +98,7 @@ const auditOf = <A extends { readonly id: string }>(
   { changes, result }: Changes.Decision<A>,
   context: DecisionContext
 ): Records =>
-  // The result shows the resource to a key, which may have no scope to read it.
+  // Audited even without changes, because the response shows the resource to a key that may lack the scope to read it.
   Changes.isWithoutEffect(changes) && (actor.key_id === undefined || isQuiet)
     ? Changes.none
     : { audit: Audit.make(name, result.id, actor, request_id, context) }
@@ -136,6 +136,98 @@ const kindsOf = ({ enqueue = [], raise = [], throttle = [] }: Changes.Changes): 
 }
 
 // ---------------------------------------------------------- operations
+
+/** Makes the function that loads, decides, and commits, and that repeats all three after a conflict. */
+const makeRun = Effect.fnUntraced(function*(responses: RecordedResponses.RecordedResponses) {
+  const { commit } = yield* Commit
+  const ids = yield* Ids
+  const { inTurn, pause } = yield* ConflictRetries.make
+  const signal = yield* WorkSignal
+
+  /** Loads, decides and commits once. */
+  const attempt = Effect.fnUntraced(function*<Loaded, A, Rejection, R, Out>(
+    organization_id: OrganizationId,
+    load: Effect.Effect<Loaded, never, R>,
+    decide: LoadAndDecide<Loaded, A, Rejection, R>["decide"],
+    complete: Complete<A, Out>
+  ) {
+    const loaded = yield* load
+    const context = { now: yield* DateTime.now, uuid: ids.next }
+    const decision = yield* Effect.fromResult(decide(loaded, context))
+    const { changes } = decision
+    const [out, records] = yield* complete(decision, context)
+    const whole = yield* responses.withinBudget(organization_id, { ...changes, ...records })
+    if (Changes.isNone(whole)) return { out, changes, committed: Result.succeed([]) }
+    const committed: Result.Result<ReadonlyArray<EventId>, Failure> = yield* Effect.result(
+      Effect.uninterruptible(commit(organization_id, Changes.folded(whole)))
+    )
+    if (Result.isSuccess(committed)) yield* responses.count(organization_id, whole, committed.success)
+    return { out, changes, committed }
+  })
+
+  /** Repeats an attempt after a failure of its commit. `unconfirmed` is an earlier commit that may be applied. */
+  const retry = Effect.fnUntraced(function*<Rejection, R, Out>(
+    again: Effect.Effect<Attempt<Out>, Rejection, R>,
+    failure: Failure,
+    tries: number,
+    unconfirmed: Unconfirmed | null
+  ): Effect.fn.Return<Attempt<Out>, Rejection | ConcurrentChanges | LeaseLost, R> {
+    if (failure._tag === "LeaseLost") return yield* failure
+    // Not an error of the operation: `Idempotency` replays the record of a used key.
+    if (failure._tag === "KeyUsed") return yield* Effect.die(failure)
+    const lost = failure._tag === "Unconfirmed" ? failure : unconfirmed
+    if (tries === ConflictRetries.tries_max) {
+      return yield* lost === null ? new ConcurrentChanges() : Effect.die(lost)
+    }
+    if (failure._tag === "Conflict") yield* Metric.update(conflicts, 1)
+    yield* pause(tries)
+    const next = yield* again
+    return Result.isFailure(next.committed) ? yield* retry(again, next.committed.failure, tries + 1, lost) : next
+  })
+
+  return Effect.fnUntraced(function*<Loaded, A, Rejection, R, Out>(
+    organization_id: OrganizationId,
+    operation: LoadAndDecide<Loaded, A, Rejection, R>,
+    complete: Complete<A, Out>,
+    initial = operation.load
+  ) {
+    const first = yield* attempt(organization_id, initial, operation.decide, complete)
+    const { changes, out } = Result.isFailure(first.committed)
+      ? yield* inTurn(
+        first.changes,
+        retry(
+          attempt(organization_id, operation.load, operation.decide, complete),
+          first.committed.failure,
+          1,
+          null
+        )
+      )
+      : first
+    for (const kind of kindsOf(changes)) yield* signal.notify(kind)
+    return out
+  })
+})
+
+/** Makes the response to a call from its result, and the record of it under the call's idempotency key. */
+const respondTo = Effect.fnUntraced(function*<A extends { readonly id: string }, Out>(
+  responses: RecordedResponses.RecordedResponses,
+  call: Call,
+  hasCurrent: boolean,
+  { encode, record }: Respond<A, Out>,
+  decision: Changes.Decision<A>,
+  context: DecisionContext
+) {
+  const response = yield* encode(decision.result)
+  const audit = auditOf(call, decision, context)
+  const isUnchanged = Changes.isWithoutEffect(decision.changes)
+  if (record === null || record.is_retry || (call.isQuiet && isUnchanged)) return [response, audit] as const
+  const stored = hasCurrent && isUnchanged ? null : response
+  const recorded = yield* responses.make(call.actor.organization_id, record, stored, {
+    is_secret: rulesOf(call.name).isSecret,
+    created_at: context.now
+  })
+  return [response, { ...audit, response: recorded }] as const
+})
 
 /** The ways to write. One instance serves the whole process, because its operations share the semaphores for retries. */
 export class Decide extends Context.Service<Decide, {
@@ -178,74 +270,8 @@ export class Decide extends Context.Service<Decide, {
   static readonly layer = Layer.effect(
     Decide,
     Effect.gen(function*() {
-      const { commit } = yield* Commit
-      const ids = yield* Ids
       const responses = yield* RecordedResponses.make
-      const { inTurn, pause } = yield* ConflictRetries.make
-      const signal = yield* WorkSignal
-
-      /** Loads, decides and commits once. */
-      const attempt = Effect.fnUntraced(function*<Loaded, A, Rejection, R, Out>(
-        organization_id: OrganizationId,
-        load: Effect.Effect<Loaded, never, R>,
-        decide: LoadAndDecide<Loaded, A, Rejection, R>["decide"],
-        complete: Complete<A, Out>
-      ) {
-        const loaded = yield* load
-        const context = { now: yield* DateTime.now, uuid: ids.next }
-        const decision = yield* Effect.fromResult(decide(loaded, context))
-        const { changes } = decision
-        const [out, records] = yield* complete(decision, context)
-        const whole = yield* responses.withinBudget(organization_id, { ...changes, ...records })
-        if (Changes.isNone(whole)) return { out, changes, committed: Result.succeed([]) }
-        const committed: Result.Result<ReadonlyArray<EventId>, Failure> = yield* Effect.result(
-          Effect.uninterruptible(commit(organization_id, Changes.folded(whole)))
-        )
-        if (Result.isSuccess(committed)) yield* responses.count(organization_id, whole, committed.success)
-        return { out, changes, committed }
-      })
-
-      /** Repeats an attempt after a failure of its commit. `unconfirmed` is an earlier commit that may be applied. */
-      const retry = Effect.fnUntraced(function*<Rejection, R, Out>(
-        again: Effect.Effect<Attempt<Out>, Rejection, R>,
-        failure: Failure,
-        tries: number,
-        unconfirmed: Unconfirmed | null
-      ): Effect.fn.Return<Attempt<Out>, Rejection | ConcurrentChanges | LeaseLost, R> {
-        if (failure._tag === "LeaseLost") return yield* failure
-        // Not an error of the operation: `Idempotency` replays the record of a used key.
-        if (failure._tag === "KeyUsed") return yield* Effect.die(failure)
-        const lost = failure._tag === "Unconfirmed" ? failure : unconfirmed
-        if (tries === ConflictRetries.tries_max) {
-          return yield* lost === null ? new ConcurrentChanges() : Effect.die(lost)
-        }
-        if (failure._tag === "Conflict") yield* Metric.update(conflicts, 1)
-        yield* pause(tries)
-        const next = yield* again
-        return Result.isFailure(next.committed) ? yield* retry(again, next.committed.failure, tries + 1, lost) : next
-      })
-
-      const run = Effect.fnUntraced(function*<Loaded, A, Rejection, R, Out>(
-        organization_id: OrganizationId,
-        operation: LoadAndDecide<Loaded, A, Rejection, R>,
-        complete: Complete<A, Out>,
-        initial = operation.load
-      ) {
-        const first = yield* attempt(organization_id, initial, operation.decide, complete)
-        const { changes, out } = Result.isFailure(first.committed)
-          ? yield* inTurn(
-            first.changes,
-            retry(
-              attempt(organization_id, operation.load, operation.decide, complete),
-              first.committed.failure,
-              1,
-              null
-            )
-          )
-          : first
-        for (const kind of kindsOf(changes)) yield* signal.notify(kind)
-        return out
-      })
+      const run = yield* makeRun(responses)
 
       const runFor = <Loaded, A, Rejection, R, Out>(
         organization_id: OrganizationId,
@@ -256,26 +282,6 @@ export class Decide extends Context.Service<Decide, {
           // Only work has a lease, and only `settle` runs for work.
           Effect.catch((error) => error instanceof LeaseLost ? Effect.die(error) : Effect.fail(error))
         )
-
-      /** Makes the response to a call from its result, and the record of it under the call's idempotency key. */
-      const respondTo = Effect.fnUntraced(function*<A extends { readonly id: string }, Out>(
-        call: Call,
-        hasCurrent: boolean,
-        { encode, record }: Respond<A, Out>,
-        decision: Changes.Decision<A>,
-        context: DecisionContext
-      ) {
-        const response = yield* encode(decision.result)
-        const audit = auditOf(call, decision, context)
-        const isUnchanged = Changes.isWithoutEffect(decision.changes)
-        if (record === null || record.is_retry || (call.isQuiet && isUnchanged)) return [response, audit] as const
-        const stored = hasCurrent && isUnchanged ? null : response
-        const recorded = yield* responses.make(call.actor.organization_id, record, stored, {
-          is_secret: rulesOf(call.name).isSecret,
-          created_at: context.now
-        })
-        return [response, { ...audit, response: recorded }] as const
-      })
 
       const runAudited = Effect.fnUntraced(function*<Loaded, A extends { readonly id: string }, Rejection, R, Out>(
         name: AuditedOperation,
@@ -294,7 +300,7 @@ export class Decide extends Context.Service<Decide, {
         return yield* runFor(
           actor.organization_id,
           isRetry ? rereading(operation) : operation,
-          (decision, context) => respondTo(call, hasCurrent, respond, decision, context)
+          (decision, context) => respondTo(responses, call, hasCurrent, respond, decision, context)
         )
       })
 

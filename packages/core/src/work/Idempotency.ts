@@ -110,6 +110,77 @@ export class IdempotencyStore extends Context.Service<IdempotencyStore, {
 
 // ---------------------------------------------------------- operations
 
+/** Makes the functions that replay the record of a key, and commit one. */
+const makeRecords = Effect.gen(function*() {
+  const { commit } = yield* Commit
+  const responses = yield* RecordedResponses.make
+  const store = yield* IdempotencyStore
+
+  /** Returns the record of the key, if there is one, with its response. */
+  const find = Effect.fnUntraced(
+    function*(organization_id: OrganizationId, { fingerprint, key }: KeyedRequest) {
+      const found = yield* store.find(organization_id, key)
+      if (Option.isNone(found)) return Option.none()
+      if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
+      const { body, request_id, sealed, status } = found.value
+      const response: EncodedResponse | null = body === null || status === null
+        ? null
+        : { status, body: yield* responses.open(organization_id, key, { body, sealed }) }
+      return Option.some({ request_id, response })
+    }
+  )
+
+  /** Replays the record of the key, if there is one. */
+  const replay = Effect.fnUntraced(function*<E, R>({ organization_id, request, work }: KeyUse<E, R>) {
+    const found = yield* find(organization_id, request)
+    if (Option.isNone(found)) return Option.none<Outcome>()
+    const { request_id, response } = found.value
+    const repeated = response ?? (yield* work({ ...request, is_retry: true }))
+    return Option.some<Outcome>({ ...repeated, request_id, replayed: true })
+  })
+
+  /** Replays the record of the key, or fails if there is none. */
+  const replayOrFail = <E, R, E2>(use: KeyUse<E, R>, error: () => E2) =>
+    Effect.flatMap(replay(use), (outcome) => Effect.fromOption(outcome, error))
+
+  /** Commits a record alone, without a secret. */
+  const commitRecord = Effect.fnUntraced(
+    function*(organization_id: OrganizationId, request: KeyedRequest, response: EncodedResponse | null) {
+      const record = yield* responses.make(organization_id, request, response, {
+        is_secret: false,
+        created_at: yield* DateTime.now
+      })
+      yield* commit(organization_id, { response: record })
+      yield* responses.count(organization_id, { response: record })
+    }
+  )
+
+  /** Commits the record of a response alone, or replays the record if the key has one by now. */
+  const commitResponse = <E, R>(use: KeyUse<E, R>, response: EncodedResponse) =>
+    Effect.matchEffect(commitRecord(use.organization_id, use.request, response), {
+      onFailure: () => replayOrFail(use, () => new RequestProcessing()),
+      onSuccess: () => Effect.succeed(firstOutcome(use.request, response))
+    })
+
+  /** Replays the record of the key, or commits that of a rejection, which contains no secret. */
+  const reject = Effect.fnUntraced(function*<E, R>(use: KeyUse<E, R>, response: EncodedResponse) {
+    const replayed = yield* replay(use)
+    return Option.isSome(replayed) ? replayed.value : yield* commitResponse(use, response)
+  })
+
+  /** After a failure: replays the record of this request's commit if its outcome was unknown, or of another request's. */
+  const recover = Effect.fnUntraced(function*<E, R>(
+    use: KeyUse<E, R>,
+    cause: Cause.Cause<E | IdempotencyConflict | RequestProcessing>
+  ) {
+    const replayed = yield* replay(use)
+    if (Option.isSome(replayed)) return replayed.value
+    return yield* isUnconfirmed(cause) ? new RequestProcessing() : Effect.failCause(cause)
+  })
+
+  return { commitRecord, commitResponse, find, recover, reject, replayOrFail }
+})
+
 export class Idempotency extends Context.Service<Idempotency, {
   /**
    * Runs `work` at most once for a key, and replays its record to later calls.
@@ -154,62 +225,9 @@ export class Idempotency extends Context.Service<Idempotency, {
   static readonly layer = Layer.effect(
     Idempotency,
     Effect.gen(function*() {
-      const { commit } = yield* Commit
-      const responses = yield* RecordedResponses.make
+      const { commitRecord, commitResponse, find, recover, reject, replayOrFail } = yield* makeRecords
       const store = yield* IdempotencyStore
       const storage = yield* StorageUse
-
-      /** Returns the record of the key, if there is one, with its response. */
-      const find = Effect.fnUntraced(
-        function*(organization_id: OrganizationId, { fingerprint, key }: KeyedRequest) {
-          const found = yield* store.find(organization_id, key)
-          if (Option.isNone(found)) return Option.none()
-          if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
-          const { body, request_id, sealed, status } = found.value
-          const response: EncodedResponse | null = body === null || status === null
-            ? null
-            : { status, body: yield* responses.open(organization_id, key, { body, sealed }) }
-          return Option.some({ request_id, response })
-        }
-      )
-
-      /** Replays the record of the key, if there is one. */
-      const replay = Effect.fnUntraced(function*<E, R>({ organization_id, request, work }: KeyUse<E, R>) {
-        const found = yield* find(organization_id, request)
-        if (Option.isNone(found)) return Option.none<Outcome>()
-        const { request_id, response } = found.value
-        const repeated = response ?? (yield* work({ ...request, is_retry: true }))
-        return Option.some<Outcome>({ ...repeated, request_id, replayed: true })
-      })
-
-      /** Replays the record of the key, or fails if there is none. */
-      const replayOrFail = <E, R, E2>(use: KeyUse<E, R>, error: () => E2) =>
-        Effect.flatMap(replay(use), (outcome) => Effect.fromOption(outcome, error))
-
-      /** Commits a record alone, without a secret. */
-      const commitRecord = Effect.fnUntraced(
-        function*(organization_id: OrganizationId, request: KeyedRequest, response: EncodedResponse | null) {
-          const record = yield* responses.make(organization_id, request, response, {
-            is_secret: false,
-            created_at: yield* DateTime.now
-          })
-          yield* commit(organization_id, { response: record })
-          yield* responses.count(organization_id, { response: record })
-        }
-      )
-
-      /** Commits the record of a response alone, or replays the record if the key has one by now. */
-      const commitResponse = <E, R>(use: KeyUse<E, R>, response: EncodedResponse) =>
-        Effect.matchEffect(commitRecord(use.organization_id, use.request, response), {
-          onFailure: () => replayOrFail(use, () => new RequestProcessing()),
-          onSuccess: () => Effect.succeed(firstOutcome(use.request, response))
-        })
-
-      /** Replays the record of the key, or commits that of a rejection, which contains no secret. */
-      const reject = Effect.fnUntraced(function*<E, R>(use: KeyUse<E, R>, response: EncodedResponse) {
-        const replayed = yield* replay(use)
-        return Option.isSome(replayed) ? replayed.value : yield* commitResponse(use, response)
-      })
 
       /** Runs the operation, which commits the record of its success. */
       const run = <E, R>(use: KeyUse<E, R>) =>
@@ -218,16 +236,6 @@ export class Idempotency extends Context.Service<Idempotency, {
           (response): Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R> =>
             response.status >= 400 ? reject(use, response) : Effect.succeed(firstOutcome(use.request, response))
         )
-
-      /** After a failure: replays the record of this request's commit if its outcome was unknown, or of another request's. */
-      const recover = Effect.fnUntraced(function*<E, R>(
-        use: KeyUse<E, R>,
-        cause: Cause.Cause<E | IdempotencyConflict | RequestProcessing>
-      ) {
-        const replayed = yield* replay(use)
-        if (Option.isSome(replayed)) return replayed.value
-        return yield* isUnconfirmed(cause) ? new RequestProcessing() : Effect.failCause(cause)
-      })
 
       const once = traced("Idempotency.once")(function*<E, R>(
         request: KeyedRequest,

@@ -34,10 +34,7 @@ export interface KeyedRequest {
 
 /** How an operation runs under an idempotency key. */
 export interface Recording extends KeyedRequest {
-  /**
-   * Whether the record of the first use has no response. The request changed nothing: its retry returns the resource as it
-   * is now, and changes nothing. Or it is an upsert, which its retry finishes.
-   */
+  /** True if the key has a record without a response: the retry returns the current resource, or finishes the upsert. */
   readonly is_retry: boolean
 }
 
@@ -116,3 +113,6 @@ export const make = Effect.gen(function*() {
       ])
   }
 })
+
+/** The functions that `make` returns. */
+export type RecordedResponses = Effect.Success<typeof make>

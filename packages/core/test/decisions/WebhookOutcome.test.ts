@@ -10,8 +10,8 @@ import type { Attempt } from "../../src/webhooks/WebhookAttempt.ts"
 import {
   failed,
   failedEndpoint,
-  hold,
   postAgain,
+  postponeUnreadable,
   recovered,
   succeeded,
   unpaused
@@ -176,7 +176,7 @@ describe("a delivery that was not posted", () => {
   it("waits a minute with the others of its webhook, if its secret cannot be decrypted", () => {
     const until = DateTime.add(noon, { minutes: 1 })
     assert.deepStrictEqual(
-      hold(claimed, webhook, noon),
+      postponeUnreadable(claimed, webhook, noon),
       Changes.all(throttled(1, until), Changes.settle({ claimed, outcome: "postpone", due_at: until }))
     )
   })

@@ -54,7 +54,7 @@ export interface Part {
   readonly entry: ReadonlyArray<unknown>
 }
 
-/** How a callback arrived: the app that signed it, and when. A part without a time has the time `received_at`. */
+/** The app that signed a callback, and its time of receipt, which is the default time of its parts. */
 export interface Arrival {
   readonly app_id: string
   readonly received_at: DateTime.Utc
@@ -77,8 +77,9 @@ const cut = (kind: string): string => firstCharacters(kind, kind_chars_max)
 
 /** Returns the field of a change; undefined if it has none. */
 export const fieldOf = (change: unknown): string | undefined => {
-  const field = isObject(change) ? change["field"] ?? undefined : undefined
-  return field === undefined || typeof field === "string" ? field && cut(field.toWellFormed()) : typeof field
+  const field = isObject(change) ? change["field"] : undefined
+  if (field === undefined || field === null) return undefined
+  return typeof field === "string" ? cut(field.toWellFormed()) : typeof field
 }
 
 export const ignored = (reason: Ignored["reason"], kind: string): Notices => ({

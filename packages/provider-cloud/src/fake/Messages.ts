@@ -1,13 +1,13 @@
 /** How the fake network accepts messages, and the callbacks that follow. */
 import { DateTime, Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { type Answer, type Behavior, behaviorOf } from "./Behaviors.ts"
+import { type Behavior, behaviorOf, type ScriptedResponse } from "./Behaviors.ts"
 import { messagePart, type Part, socialPart, statusPart } from "./CallbackBodies.ts"
 import { add } from "./Files.ts"
 import { inputOf, isUserId, read, type SendRequest } from "./Requests.ts"
 import { type AcceptedMessage, enqueue, errorResponse, type Memory, nextId, reject, set, type State } from "./State.ts"
 
-/** Drops the connection, so that the answer is lost. */
+/** Drops the connection, so that the response is lost. */
 const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
   // The server is Node's, so the source of a request is its message.
   ;(request.source as { readonly socket: { readonly destroy: () => void } }).socket.destroy()
@@ -19,13 +19,13 @@ export const canonical = (digits: string): string =>
   digits.replace(/^(55[1-9][1-9])9([6-9][0-9]{7})$/, "$1$2").replace(/^(52)1([1-9][0-9]{9})$/, "$1$2")
 
 const choose = (state: State, recipient: string) =>
-  Ref.modify(state, (memory): readonly [readonly [Behavior, Answer], Memory] => {
+  Ref.modify(state, (memory): readonly [readonly [Behavior, ScriptedResponse], Memory] => {
     const [scripted, ...next] = memory.next
-    if (scripted !== undefined) return [[scripted, scripted.answers[0]], { ...memory, next }]
+    if (scripted !== undefined) return [[scripted, scripted.responses[0]], { ...memory, next }]
     const behavior = memory.scripts.get(recipient) ?? behaviorOf(recipient)
     const call = memory.calls.get(recipient) ?? 0
-    const answer = behavior.answers[call] ?? behavior.answers.at(-1) ?? behavior.answers[0]
-    return [[behavior, answer], { ...memory, calls: new Map(memory.calls).set(recipient, call + 1) }]
+    const response = behavior.responses[call] ?? behavior.responses.at(-1) ?? behavior.responses[0]
+    return [[behavior, response], { ...memory, calls: new Map(memory.calls).set(recipient, call + 1) }]
   })
 
 const phoneReports = Effect.fnUntraced(function*(
@@ -97,8 +97,8 @@ const acceptedResponse = (request: SendRequest, id: string) => {
 
 /** Responds to a request to send as the script, or else the number, determines. */
 const send = Effect.fnUntraced(function*(state: State, request: SendRequest) {
-  const [behavior, answer] = yield* choose(state, request.recipient)
-  switch (answer.answer) {
+  const [behavior, response] = yield* choose(state, request.recipient)
+  switch (response.response) {
     case "accept":
       return acceptedResponse(request, yield* accept(state, request, behavior))
     case "accept_and_hang_up":
@@ -107,9 +107,9 @@ const send = Effect.fnUntraced(function*(state: State, request: SendRequest) {
     case "hang_up":
       return yield* hangUp
     case "error_page":
-      return HttpServerResponse.text("<h1>Something is wrong</h1>", { status: answer.status })
+      return HttpServerResponse.text("<h1>Something is wrong</h1>", { status: response.status })
     case "reject":
-      return errorResponse(answer)
+      return errorResponse(response)
   }
 })
 

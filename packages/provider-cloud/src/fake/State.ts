@@ -1,7 +1,7 @@
 /** The state of the fake network, and the settings of a test. */
 import { Effect, Redacted, Ref } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { Answer, Behavior } from "./Behaviors.ts"
+import type { Behavior, ScriptedResponse } from "./Behaviors.ts"
 import type { Part } from "./CallbackBodies.ts"
 
 /** A message that the network accepted. */
@@ -78,7 +78,7 @@ export const enqueue = (state: State, ...parts: ReadonlyArray<Part>) =>
 export const nextId = (state: State, kind: string) =>
   Ref.modify(state, (memory) => [`${kind}${memory.last + 1}`, { ...memory, last: memory.last + 1 }] as const)
 
-interface Rejection extends Extract<Answer, { readonly answer: "reject" }> {
+interface Rejection extends Extract<ScriptedResponse, { readonly response: "reject" }> {
   /** The text of the error; by default that the fake network rejects. */
   readonly details?: string
 }
@@ -102,13 +102,13 @@ export const errorResponse = (rejection: Rejection) => {
 }
 
 export const reject = (code: number, status = 400, details?: string) =>
-  errorResponse({ answer: "reject", code, status, ...(details === undefined ? {} : { details }) })
+  errorResponse({ response: "reject", code, status, ...(details === undefined ? {} : { details }) })
 
 /** Responds only to requests with the token, and with 401 to others. */
 export const authorized =
-  (token: Redacted.Redacted) => <E, R>(answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  (token: Redacted.Redacted) => <E, R>(response: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
     Effect.flatMap(
       HttpServerRequest.HttpServerRequest,
       ({ headers }) =>
-        headers["authorization"] === `Bearer ${Redacted.value(token)}` ? answer : Effect.succeed(reject(190, 401))
+        headers["authorization"] === `Bearer ${Redacted.value(token)}` ? response : Effect.succeed(reject(190, 401))
     )

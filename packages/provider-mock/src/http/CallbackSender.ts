@@ -29,9 +29,9 @@ const hasFile = (event: ProviderEvent): boolean => "media" in event && event.med
 
 /** Puts each event with a file into a separate callback, which bounds the size of a body. */
 export const batches = (events: ReadonlyArray<ProviderEvent>): ReadonlyArray<ReadonlyArray<ProviderEvent>> => {
-  const light = events.filter((event) => !hasFile(event))
-  const alone = events.filter(hasFile).map((event) => [event])
-  return light.length === 0 ? alone : [light, ...alone]
+  const withoutFile = events.filter((event) => !hasFile(event))
+  const withFile = events.filter(hasFile).map((event) => [event])
+  return withoutFile.length === 0 ? withFile : [withoutFile, ...withFile]
 }
 
 /**
@@ -56,7 +56,7 @@ export const layer = (callback_urls: ReadonlyArray<string>) =>
     })
     yield* Queue.takeBetween(callbacks, 1, batch_max).pipe(
       Effect.flatMap((events) => Effect.forEach(batches(events), callBack, { discard: true })),
-      Effect.ignore,
+      Effect.catchDefect((defect) => Effect.logError("Callback dropped", defect)),
       Effect.forever,
       Effect.replicateEffect(8, { concurrency: "unbounded", discard: true }),
       Effect.forkScoped

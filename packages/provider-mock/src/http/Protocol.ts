@@ -18,9 +18,11 @@ export const DeliverRequest = Schema.Struct({
   content: Content
 })
 
-/** The responses to a message: 200 accepted, 422 rejected, 429 and 503 busy. Any other leaves the outcome unknown. */
+/** The body of a 200: the message is accepted. A status that has no body here leaves the outcome unknown. */
 export const Accepted = Schema.Struct({ provider_message_id: Schema.String })
+/** The body of a 422: the message is rejected. */
 export const Rejected = Schema.Struct({ reason: FailureReason })
+/** The body of a 429 or 503: nothing was sent, and a later attempt can succeed. */
 export const Busy = Schema.Struct({ reason: FailureReason, retry_after_seconds: Schema.NullOr(Schema.Number) })
 
 export const TemplatesResponse = Schema.Struct({ templates: Schema.Array(Template) })

@@ -34,7 +34,7 @@ const textAt = (url: string) => Effect.promise(async () => (await fetch(url)).te
 /** Makes the network reject the token with the next message. */
 const rejectNext = (network_url: string) =>
   Effect.promise(async () => {
-    const behavior = { answers: [{ answer: "reject", code: 190, status: 401 }], statuses: ["sent"], reply: null }
+    const behavior = { responses: [{ response: "reject", code: 190, status: 401 }], statuses: ["sent"], reply: null }
     const body = JSON.stringify({ next_calls: 1, behavior })
     const headers = { "content-type": "application/json" }
     await (await fetch(`${network_url}/fake/script`, { method: "POST", headers, body })).arrayBuffer()

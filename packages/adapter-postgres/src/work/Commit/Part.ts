@@ -37,6 +37,6 @@ export interface Traced {
   readonly trace: string | null
 }
 
-/** Returns a condition that is always true. Evaluating it runs the part, and so fixes its place in the order of locks. */
+/** Returns a condition that is always true. It makes PostgreSQL run the part here, which fixes when its rows are locked. */
 export const anyNumber = (name: string): string => `(SELECT count(*) FROM ${name}) >= 0`
 export const exactly = (name: string, count: string): string => `(SELECT count(*) FROM ${name}) = ${count}::integer`

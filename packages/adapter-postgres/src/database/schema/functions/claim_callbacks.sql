@@ -25,9 +25,9 @@ AS $$
 #variable_conflict use_column
 BEGIN
   RETURN QUERY
-  -- `ring` walks from the organization served last to the next one with bodies, and from the last to the first. It ends
-  -- where it began, or as soon as `turns` has enough. Each step passes the dead index entries of finished bodies, so
-  -- `first` is read once for a claim.
+  -- `ring` visits the organizations in the order of their ids, beginning after the one served last, and wraps around once. It
+  -- stops when `turns` has enough. `first` is materialized, because a scan from the start of the index passes the dead
+  -- entries of finished bodies.
   WITH RECURSIVE first AS MATERIALIZED (
     SELECT organization_id AS id, due_at
     FROM provider_callbacks

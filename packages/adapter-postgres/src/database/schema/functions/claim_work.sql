@@ -92,7 +92,7 @@ BEGIN
 
     -- 2. Claim items of these lanes: first of the organization of which the caller holds the fewest, and of an
     -- organization first those of the lane with the fewest claimed items (`round`). SKIP LOCKED: a settlement locks its
-    -- item before the lane, even if its lease has ended.
+    -- item before the lane, even if its lease has ended, so waiting for the item here could be a deadlock.
     WITH due AS (
       SELECT
         item.kind,
@@ -167,13 +167,17 @@ BEGIN
       next_due = CASE
         -- A settlement or a sweep opens the lane. The minute is a safety net.
         WHEN s.closed AND s.leased > 0 THEN at + interval '1 minute'
+        -- The lane is full, but its settlements may not see `closed`.
         WHEN s.head_due IS NOT NULL AND s.leased >= l.allowed THEN at + interval '1 second'
+        -- An item waits for the end of a pause, for the turn of its lane, or for its time.
         WHEN s.head_due IS NOT NULL THEN greatest(
           l.paused_until,
           CASE WHEN s.served THEN at ELSE l.served_at END,
           s.head_due
         )
+        -- The last waiting item was just claimed: the next claim finds the lane empty.
         WHEN s.leased > 0 AND s.served THEN at
+        -- The lane is empty: it is checked twice more, because a commit may add an item that this statement does not see.
         WHEN l.emptied_at IS NULL THEN at + interval '100 milliseconds'
         WHEN l.emptied_at > at - interval '1 second' THEN at + interval '1 second'
         ELSE 'infinity'

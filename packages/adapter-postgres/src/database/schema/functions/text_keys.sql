@@ -1,7 +1,7 @@
 -- Returns the keys of a text in the index of all texts: the hash of every sequence of one, two, or three characters.
 --
--- The organization seeds the hash, so that the entries of an organization are its own. One contact in 256 has each key
--- twice, the second time with another last bit: the number of those contacts that have a key shows how frequent it is.
+-- The organization seeds the hash, so that the entries of an organization are its own. For a sample of one contact in 256,
+-- each key is stored a second time with its last bit flipped: counting the flipped keys estimates how frequent a key is.
 CREATE OR REPLACE FUNCTION text_keys(organization uuid, contact uuid, whole text) RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$
