@@ -3,16 +3,16 @@ import type { ContactId } from "@messaging-crm/core/Ids"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 
-/** Locks rows, given by a table and a condition, in another session while `meanwhile` runs. */
-export const whileLocked = Effect.fnUntraced(function*<A, E, R>(
-  rows: Statement.Fragment,
+/** Runs `write` in a transaction of another session, which stays open while `meanwhile` runs. */
+export const whileOpen = Effect.fnUntraced(function*<A, E, R, E2, R2>(
+  write: Effect.Effect<unknown, E2, R2>,
   meanwhile: (pid: number) => Effect.Effect<A, E, R>
 ) {
   const sql = yield* SqlClient.SqlClient
   const held = yield* Deferred.make<number>()
   const end = yield* Deferred.make<void>()
   const holder = yield* Effect.forkChild(sql.withTransaction(Effect.gen(function*() {
-    yield* sql`SELECT 1 FROM ${rows} FOR UPDATE`
+    yield* write
     const [row] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
     yield* Deferred.succeed(held, row?.pid ?? 0)
     yield* Deferred.await(end)
@@ -22,6 +22,12 @@ export const whileLocked = Effect.fnUntraced(function*<A, E, R>(
   yield* Fiber.join(holder)
   return answer
 })
+
+/** Locks rows, given by a table and a condition, in another session while `meanwhile` runs. */
+export const whileLocked = <A, E, R>(
+  rows: Statement.Fragment,
+  meanwhile: (pid: number) => Effect.Effect<A, E, R>
+) => SqlClient.SqlClient.use((sql) => whileOpen(sql`SELECT 1 FROM ${rows} FOR UPDATE`, meanwhile))
 
 /** Locks a contact's row in another session while `meanwhile` runs. */
 export const whileHeld = <A, E, R>(id: ContactId, meanwhile: (pid: number) => Effect.Effect<A, E, R>) =>

@@ -4,6 +4,7 @@ import * as Changes from "@messaging-crm/core/Changes"
 import { DateTime, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
+import { waiterFor, whileOpen } from "./Sessions.ts"
 import { assertNothingLeft, claim, Done, enqueue, fill, own, queues, sweepAll, Time, work } from "./WorkQueueScene.ts"
 
 it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) => {
@@ -198,6 +199,30 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const later = yield* claim(queue, "send", time)
       assert.deepStrictEqual(later.map(({ ref }) => ref), [passedOver])
       yield* Effect.forEach([...claimed, ...later], queue.finish)
+      yield* assertNothingLeft
+    }))
+
+  it.effect("conflicts when it throttles a lane that another commit inserts meanwhile, and throttles it then", () =>
+    Effect.gen(function*() {
+      const queue = yield* own
+      const organization_id = yield* Fixtures.organization
+      const lane = yield* Fixtures.uuid
+      const kind = "webhook_delivery"
+      const time = new Time()
+      const until = DateTime.add(time.now, { minutes: 1 })
+      const throttle = Fixtures.outcome(organization_id, Changes.throttle({ kind, lane, until, cap: 1 }))
+      const throttling = yield* whileOpen(
+        enqueue(organization_id, lane, kind),
+        (pid) => Effect.tap(Effect.forkChild(throttle, { startImmediately: true }), () => waiterFor(pid))
+      )
+      assert.strictEqual(yield* Fiber.join(throttling), "Conflict")
+      assert.strictEqual(yield* throttle, "committed")
+      assert.deepStrictEqual(yield* claim(queue, kind, time), [])
+      time.now = until
+      const items = yield* claim(queue, kind, time)
+      assert.deepStrictEqual(items.map(({ lane_cap }) => lane_cap), [1])
+      yield* Effect.forEach(items, queue.finish)
+      yield* Fixtures.write(organization_id, Changes.throttle({ kind, lane, until: null, cap: 8 }))
       yield* assertNothingLeft
     }))
 

@@ -58,7 +58,8 @@ export const sends = ({ list, one }: Transport) => {
       const poll = (last: WithResponse<Send> | null) =>
         one("GET /sends/{send_id}", { path: { send_id } }, { ...(signal === undefined ? {} : { signal }), until })
           .catch((error: unknown) => {
-            throw last !== null && error instanceof TimeoutError ? new SendPendingError(last, timeout) : error
+            const isOver = Date.now() >= until && error instanceof TimeoutError
+            throw last !== null && isOver ? new SendPendingError(last, timeout) : error
           })
       let last: WithResponse<Send> | null = null
       for (let milliseconds = first_pause_millis;; milliseconds = Math.min(milliseconds * 2, longest_pause_millis)) {

@@ -315,6 +315,13 @@ describe("a caller", () => {
     }
   })
 
+  it("gets the error of a poll that times out before `timeout`", async () => {
+    const first: Fetch = async () => Response.json({ data: { id: "s1", status: "queued" } })
+    const silent: Fetch = (_, init) => untilAborted(init.signal)
+    const { crm } = await connect([first, silent], { maxRetries: 0, timeout: 500 })
+    assert.instanceOf(await failure(crm.sends.waitFor("s1")), TimeoutError)
+  })
+
   it("ends with the last failure if a retry would be too late", async () => {
     const { crm } = await connect(Array.from({ length: 9 }, () => rejected(503, "unavailable")))
     const began = Date.now()

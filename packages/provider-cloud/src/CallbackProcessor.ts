@@ -47,7 +47,7 @@ const hasFile = (event: ProviderEvent): event is WithFile =>
   "media" in event && event.media !== null && event.media.bytes !== null
 
 /** A callback to process. `id` is null if it is not stored. */
-export interface ReceivedCallback extends Pick<ClaimedCallback, "body" | "received_at" | "source"> {
+export interface ReceivedCallback extends Pick<ClaimedCallback, "attempt" | "body" | "received_at" | "source"> {
   readonly id: string | null
 }
 
@@ -157,14 +157,13 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
             received_at: callback.received_at
           })
           const { ignored: parts, notices } = Option.getOrElse(found, () => ignored("unreadable", "body"))
+          if (callback.attempt === 1) yield* report(parts)
           // A stored part of a callback is about one account. Only a body that was not split has several.
           const processed = yield* Effect.forEach(
             Map.groupBy(notices, ({ account }) => JSON.stringify([account.type, account.id])).values(),
             (alike) => Effect.exit(processAccount(callback, alike))
           )
           yield* Effect.orDie(Exit.asVoidAll(processed.flatMap((exit) => Exit.isSuccess(exit) ? exit.value : [exit])))
-          // Last, so that a callback that is retried is reported once.
-          yield* report(parts)
         }
       )
 

@@ -46,7 +46,7 @@ const noInbox = Layer.effect(
       store: (source, parts) =>
         Effect.flatMap(DateTime.now, (received_at) =>
           Effect.forEach(parts, ({ body }) =>
-            Effect.exit(receive({ id: null, source, body, received_at })))).pipe(
+            Effect.exit(receive({ id: null, source, attempt: 1, body, received_at })))).pipe(
             Effect.flatMap(Exit.asVoidAll)
           ),
       runOnce: () =>

@@ -78,8 +78,9 @@ const unchecked = Layer.succeed(AccountCheck, {
 
 /** Layer for accounts, and for checks of them: over the Graph API, unless the provider is the mock provider. */
 export const accountCheck = Layer.unwrap(Effect.gen(function*() {
-  const accounts = CloudAccounts.layerStored(Option.getOrElse(yield* read(settings.cloud_accounts), () => withoutApps))
   const isMock = Option.contains(yield* read(settings.provider), "mock")
+  const apps = isMock ? Option.none() : yield* read(settings.cloud_accounts)
+  const accounts = CloudAccounts.layerStored(Option.getOrElse(apps, () => withoutApps))
   const checks: Layer.Layer<AccountCheck, never, CloudAccounts> = isMock ? unchecked : AccountCheck.layer.pipe(
     Layer.provide([FetchHttpClient.layer, CloudSettings.layer(yield* graphSettings)])
   )

@@ -111,7 +111,10 @@ export const layer = Layer.effect(
           WHERE name = ANY(ARRAY(
             SELECT lane_name FROM work WHERE leased_until <= ${date(now)}
             UNION
-            SELECT name FROM work_lanes WHERE emptied_at <= ${emptied_before}
+            SELECT name
+            FROM work_lanes l
+            WHERE emptied_at <= ${emptied_before}
+              AND ((allowed = cap AND paused_until IS NULL) OR EXISTS (SELECT FROM work WHERE lane_name = l.name))
           ))
           ORDER BY name
           FOR UPDATE SKIP LOCKED

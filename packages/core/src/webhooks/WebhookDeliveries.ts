@@ -200,10 +200,10 @@ const makeSettlements = Effect.gen(function*() {
     function*(claimed: ClaimedWork, webhook: WebhookRow, { _tag }: HostBusy | SecretUnreadable) {
       if (_tag === "SecretUnreadable") yield* Outcome.reportUnreadable(webhook)
       const random = yield* Random.next
-      yield* settleDelivery(claimed, (_, { now }) => ({
+      yield* settleDelivery(claimed, (current, { now }) => ({
         result: null,
         changes: _tag === "SecretUnreadable"
-          ? Outcome.postponeUnreadable(claimed, webhook, now)
+          ? Outcome.postponeUnreadable(claimed, current.webhook, now)
           : Outcome.yieldHost(claimed, now, random)
       }))
     }

@@ -28,6 +28,10 @@ import { nextAttempt } from "./WebhookSchedule.ts"
 export const attemptsAtOnce = ({ duration_ms }: Pick<Attempt, "duration_ms">): number =>
   Math.max(1, Math.floor(lanes.webhook_delivery.cap / Math.max(1, duration_ms / 1000)))
 
+/** Throttles the lane of a webhook. A disabled one stays without a throttle, because nothing would end it. */
+const throttle = ({ id: lane, status }: WebhookRow, until: Timestamp | null, cap: number): Changes.Changes =>
+  status === "disabled" ? Changes.none : Changes.throttle({ kind: "webhook_delivery", lane, until, cap })
+
 /**
  * The changes after a 2xx.
  *
@@ -45,17 +49,15 @@ export const succeeded = (
     WebhookDeliveryRows.update(delivery, DeliveryState.attempt(delivery, attempt, null)),
     wasFailing ? WebhookRows.update(webhook, healthy) : WebhookRows.expect(webhook),
     wasFailing || cap !== claimed.lane_cap
-      ? Changes.throttle({ kind: "webhook_delivery", lane: webhook.id, until: null, cap })
+      ? throttle(webhook, null, cap)
       : Changes.none,
     Changes.finish(claimed)
   )
 }
 
 /** Ends the pause of a webhook whose endpoint has succeeded after failures. */
-export const unpaused = ({ consecutive_failures, id: lane }: WebhookRow): Changes.Changes =>
-  consecutive_failures === 0
-    ? Changes.none
-    : Changes.throttle({ kind: "webhook_delivery", lane, until: null, cap: lanes.webhook_delivery.cap })
+export const unpaused = (webhook: WebhookRow): Changes.Changes =>
+  webhook.consecutive_failures === 0 ? Changes.none : throttle(webhook, null, lanes.webhook_delivery.cap)
 
 /** The changes of a webhook whose endpoint has succeeded after failures: its pause ends. */
 export const recovered = (webhook: WebhookRow): Changes.Changes =>
@@ -64,21 +66,19 @@ export const recovered = (webhook: WebhookRow): Changes.Changes =>
     : Changes.all(WebhookRows.update(webhook, healthy), unpaused(webhook))
 
 /** Pauses the lane of a webhook whose endpoint keeps failing, and limits it to one attempt at a time. */
-const applyBackoff = ({ id: lane }: WebhookRow, health: Health, now: Timestamp): Changes.Changes => {
+const applyBackoff = (webhook: WebhookRow, health: Health, now: Timestamp): Changes.Changes => {
   const pause = pauseOf(health)
-  return pause === null
-    ? Changes.none
-    : Changes.throttle({ kind: "webhook_delivery", lane, until: DateTime.addDuration(now, pause), cap: 1 })
+  return pause === null ? Changes.none : throttle(webhook, DateTime.addDuration(now, pause), 1)
 }
 
 /** How long a webhook waits if no key decrypts its signing secret. */
 const unreadable_pause = Duration.minutes(1)
 
 /** Keeps a delivery that could not be signed pending. One delivery of the webhook is tried again each minute. */
-export const postponeUnreadable = (claimed: ClaimedWork, { id: lane }: WebhookRow, now: Timestamp): Changes.Changes => {
+export const postponeUnreadable = (claimed: ClaimedWork, webhook: WebhookRow, now: Timestamp): Changes.Changes => {
   const until = DateTime.addDuration(now, unreadable_pause)
   return Changes.all(
-    Changes.throttle({ kind: "webhook_delivery", lane, until, cap: 1 }),
+    throttle(webhook, until, 1),
     Changes.settle({ claimed, outcome: "postpone", due_at: until })
   )
 }

@@ -103,6 +103,13 @@ describe("a success", () => {
     assert.deepStrictEqual(unpaused(webhook), throttled(8))
     assert.deepStrictEqual([recovered(healthy), unpaused(healthy)], [Changes.none, Changes.none])
   })
+
+  it("leaves the lane of a disabled webhook alone, because nothing would end its throttle", () => {
+    const disabled: WebhookRow = { ...healthy, status: "disabled", disabled_at: noon }
+    assert.isUndefined(after(disabled, { ...accepted, duration_ms: 4000 }).throttle)
+    assert.isUndefined(postponeUnreadable(claimed, disabled, noon).throttle)
+    assert.deepStrictEqual(unpaused({ ...disabled, consecutive_failures: 5 }), Changes.none)
+  })
 })
 
 describe("a failure", () => {

@@ -1,5 +1,6 @@
 /** The flags for the account of a channel at WhatsApp, Messenger, or Instagram: its ids, and a file with its token. */
 import { AccountIds, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
+import type { ChannelType } from "@messaging-crm/core/Channels"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import type { CloudAccount } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { Effect, FileSystem, Layer, Option, Schema, Stdio, Stream } from "effect"
@@ -45,9 +46,8 @@ type GivenIds = { readonly [Name in keyof typeof ids]: Option.Option<string> }
 export const readAccountIds = Effect.fnUntraced(function*({ account, app, page }: GivenIds) {
   if ([account, app, page].every(Option.isNone)) return Option.none<AccountIds>()
   if (Option.isNone(account) || Option.isNone(app)) {
-    return yield* new Admin.Rejected({
-      message: "--account and --app require each other, and --page requires both. Set --account and --app."
-    })
+    const missing = Option.isNone(account) ? "--account" : "--app"
+    return yield* new Admin.Rejected({ message: `${missing} is missing. Set --account and --app together.` })
   }
   const input = { account_id: account.value, app_id: app.value, page_id: Option.getOrNull(page) }
   return Option.some(yield* Admin.typed(AccountIds, input))
@@ -81,3 +81,11 @@ export const requireGood = Effect.fnUntraced(function*(account: CloudAccount) {
     })
   }
 })
+
+/** Rejects a business account of a channel whose type has none, and the lack of one. */
+export const businessAccountMismatch = (type: ChannelType) =>
+  new Admin.Rejected({
+    message: type === "phone_messaging"
+      ? "A phone_messaging channel requires --business-account."
+      : "--business-account is only for phone_messaging channels. Remove it."
+  })

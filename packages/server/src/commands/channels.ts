@@ -17,9 +17,6 @@ const toJson = Print.encoded(Channel)
 const rejections = {
   AccountTaken: Admin.reject("Another channel is already connected to this account. Choose another --account."),
   AccountUnknown: Admin.reject("The channel has no account yet. Add --account and --app."),
-  BusinessAccountMismatch: Admin.reject(
-    "A phone_messaging channel requires --business-account. Other channels do not support it."
-  ),
   ChannelAddressTaken: Admin.reject(
     "A channel with this type and address is already connected. Choose another --address."
   ),
@@ -94,7 +91,10 @@ const connect = Command.make(
         : yield* connectAccount(input, account_ids, token_file.value)
     })
     const channel = yield* Admin.asOperator(organization, connecting).pipe(
-      Effect.catchTags(Struct.pick(rejections, ["AccountTaken", "BusinessAccountMismatch", "ChannelAddressTaken"]))
+      Effect.catchTags({
+        ...Struct.pick(rejections, ["AccountTaken", "ChannelAddressTaken"]),
+        BusinessAccountMismatch: () => AccountFlags.businessAccountMismatch(flags.type)
+      })
     )
     yield* Print.result(json, toJson(channel), `Channel ${channel.id} (${channel.type}, ${channel.address}).`)
   })

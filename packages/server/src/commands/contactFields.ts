@@ -22,7 +22,11 @@ const create = Command.make(
     const field = yield* Admin.asOperator(organization, ContactFields.use((fields) => fields.create(input))).pipe(
       Effect.catchTags({
         ContactFieldKeyTaken: Admin.reject("A contact field with this key already exists. Choose another --key."),
-        ContactFieldOptionsMismatch: Admin.reject("A select field requires --option. Other types have no options."),
+        ContactFieldOptionsMismatch: Admin.reject(
+          input.type === "select"
+            ? "A select field requires --option."
+            : "--option is only for select fields. Remove it."
+        ),
         TooManyContactFields: ({ limit }) =>
           new Admin.Rejected({
             message: `The organization has reached its limit of ${limit} contact fields. Use an existing field.`

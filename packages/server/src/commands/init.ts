@@ -4,6 +4,7 @@ import { Channels, ChannelType, ConnectChannel } from "@messaging-crm/core/Chann
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
+import { businessAccountMismatch } from "../cli/AccountFlags.ts"
 import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
@@ -50,9 +51,7 @@ export const init = Command.make(
   Effect.fnUntraced(function*({ address, business_account, channel_name, expires, json, type, ...flags }) {
     const organization = yield* Admin.typed(CreateOrganization, flags)
     if ((type === "phone_messaging") !== Option.isSome(business_account)) {
-      return yield* new Admin.Rejected({
-        message: "A phone_messaging channel requires --business-account. Other channels do not support it."
-      })
+      return yield* businessAccountMismatch(type)
     }
     const channel = yield* Admin.typed(ConnectChannel, {
       type,

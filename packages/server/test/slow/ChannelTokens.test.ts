@@ -78,7 +78,7 @@ it.live(
       assert.include(yield* rejected(setToken, token), "Add --account and --app")
       assert.include(
         yield* rejected([...setToken, "--app", app_id], token),
-        "--page requires both. Set --account and --app."
+        "--account is missing. Set --account and --app together."
       )
       assert.include(yield* rejected([...setToken, ...names], "an old token"), "visible ASCII")
       assert.include(

@@ -159,8 +159,17 @@ const lanesWritten: Part = {
 
 const rules = Object.entries(lanes).map(([kind, { cap, fifo }]) => `('${kind}', ${cap}, ${fifo})`).join(", ")
 
+/** A lane that another commit inserted meanwhile, without the throttle, is a conflict. */
+const isThrottled = `
+  NOT EXISTS (
+    SELECT FROM lanes_given g
+    WHERE g.inserts AND g.cap IS NOT NULL
+      AND NOT EXISTS (SELECT FROM lanes_locked l WHERE l.name = g.name)
+      AND NOT EXISTS (SELECT FROM lanes_inserted i WHERE i.name = g.name)
+  )`
+
 /** Inserts the lanes that do not exist. It runs after the locks, so a lane that was deleted meanwhile is inserted again. */
-const lanesInserted: Part = {
+const lanesInserted = (hasThrottle: boolean): Part => ({
   name: "lanes_inserted",
   body: `
     INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due, paused_until)
@@ -172,8 +181,8 @@ const lanesInserted: Part = {
     ORDER BY g.name
     ON CONFLICT (name) DO NOTHING
     RETURNING name`,
-  requires: anyNumber("lanes_inserted")
-}
+  requires: hasThrottle ? `${anyNumber("lanes_inserted")} AND ${isThrottled}` : anyNumber("lanes_inserted")
+})
 
 /** Enqueues the work of the changes and of the raised events, and changes the lanes. */
 export const queued = (
@@ -203,6 +212,6 @@ export const queued = (
   return [
     ...(hasWork ? [inserted(sources.join(" UNION ALL "))] : []),
     ...(hasWork || changes.length > 0 ? [lanesGiven(values, hasWork, changes), lanesLocked, lanesWritten] : []),
-    ...(hasWork || changes.some(({ inserts }) => inserts) ? [lanesInserted] : [])
+    ...(hasWork || changes.some(({ inserts }) => inserts) ? [lanesInserted(throttles.size > 0)] : [])
   ]
 }

@@ -25,7 +25,7 @@ CREATE INDEX work_ready ON work (lane_name, due_at, seq) WHERE leased_until IS N
 CREATE INDEX work_order ON work (lane_name, seq);
 CREATE INDEX work_leased ON work (lane_name, leased_until) WHERE leased_until IS NOT NULL;
 
--- One row for each lane that has items or is throttled. Its name begins with its kind. `work/WorkQueue.ts` describes its states.
+-- One row for each lane with items, whose name begins with its kind. `work/WorkQueue.ts` describes its states.
 CREATE TABLE work_lanes (
   name text COLLATE "C" PRIMARY KEY,
   cap smallint NOT NULL,
