@@ -21,7 +21,7 @@ export interface WebhookChange extends UpdateWebhook {
   readonly event_types?: ReadonlyArray<WebhookEventType>
 }
 
-/** `/webhooks`: list, create, get, update and disable; their deliveries: list and retry. */
+/** `/webhooks`: subscriptions, their secrets, tests, replays, and deliveries. */
 export const webhooks = ({ list, one }: Transport) => ({
   /** Lists the 100 most recent webhooks, newest first, without their secrets. */
   list: (query: Query<"GET /webhooks"> = {}, options?: RequestOptions): Pages<Webhook> =>

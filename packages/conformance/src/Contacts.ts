@@ -104,7 +104,7 @@ const inserts = (it: It, { runs }: Options) => {
     }))
 }
 
-const matches = (it: It, { runs }: Options) => {
+const updates = (it: It, { runs }: Options) => {
   it.effect.prop(
     "returns a contact as it was last updated, found by what it is now, and replaces the tags",
     { fields },
@@ -142,7 +142,9 @@ const matches = (it: It, { runs }: Options) => {
       }),
     { arbitrary: { runs } }
   )
+}
 
+const matches = (it: It) => {
   it.effect("finds the most recently updated contact with a phone, by the one that it has now", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
@@ -185,7 +187,9 @@ const matches = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.match(ours, "email_key", "Kim@Acme.example"), Option.none())
       assert.deepStrictEqual(yield* store.match(theirs, "email_key", "kim@acme.example"), Option.none())
     }))
+}
 
+const identities = (it: It, { runs }: Options) => {
   it.effect.prop("identifies by every network ID, with each ID as it was given, in the order of the IDs", {
     display_name: name,
     username: name,
@@ -270,6 +274,8 @@ const separation = (it: It) => {
 export const suite = (it: It, options: Options) => {
   inserts(it, options)
   lists(it, options)
-  matches(it, options)
+  updates(it, options)
+  matches(it)
+  identities(it, options)
   separation(it)
 }

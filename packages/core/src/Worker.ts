@@ -199,6 +199,7 @@ const makeMeasure = WorkQueue.useSync((queue) =>
   }).pipe(Effect.withTracerEnabled(false))
 )
 
+/** Executes due work of every kind. */
 export class Worker extends Context.Service<Worker, {
   /** Claims one batch of due work of each kind, executes it, and returns the number of items. */
   readonly runOnce: Effect.Effect<number>

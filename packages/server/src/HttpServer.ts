@@ -138,11 +138,11 @@ class EdgeServer extends Server {
    */
   private begin(): void {
     if (this.listenerCount("request") === 0) return
-    let places = this.countPlaces()
+    let free_slots = this.countFreeSlots()
     const exchanges = this.arrived.splice(0, begun_per_turn_max)
     for (const { event, request, response } of exchanges) {
       if (request.destroyed) continue
-      const rejection = places-- > 0 ? Rejections.check(request) : Rejections.overloaded
+      const rejection = free_slots-- > 0 ? Rejections.check(request) : Rejections.overloaded
       if (rejection === null) super.emit(event, request, response)
       else this.reject(rejection, request, response)
     }
@@ -153,7 +153,7 @@ class EdgeServer extends Server {
    * Returns how many of the requests that have arrived can begin. A request counts while its response is being prepared: not
    * while its body arrives or its response is sent, because a slow client could make that last.
    */
-  private countPlaces(): number {
+  private countFreeSlots(): number {
     const { arrived, openConnections, requests_max } = this
     if (openConnections.inUse <= requests_max) return requests_max
     // Those that have arrived and not begun are among the counted ones, unless their body arrives or their client has left.

@@ -1,16 +1,11 @@
 /** The edge of the HTTP server, asked through raw sockets: what no HTTP client would send. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Schedule, Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Schedule, Stream } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
-import { TestClock } from "effect/testing"
 import { connect, type Socket } from "node:net"
 import { createHttpServer } from "../src/HttpServer.ts"
-import * as Listener from "../src/Listener.ts"
-import { close, hello, host, parsed, request, send, sendRaw, served, servedWith, uuid } from "./RawHttp.ts"
-
-const closing = (socket: Socket) =>
-  Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)))
+import { close, closing, host, request, send, sendRaw, served, servedWith, uuid } from "./RawHttp.ts"
 
 describe("a request that reaches no route", () => {
   for (
@@ -340,66 +335,4 @@ describe("a body that arrives after the response", () => {
         socket.destroy()
       }
     }).pipe(Effect.provide(servedWith({ unread_max: 2 }))))
-})
-
-describe("a server that stops", () => {
-  /** A server whose answers wait, on a port of its own, and what stops it. */
-  const stopping = Effect.gen(function*() {
-    const scope = yield* Scope.make()
-    const arrived = Deferred.makeUnsafe<void>()
-    const answer = Deferred.makeUnsafe<void>()
-    const wait = Effect.andThen(Deferred.done(arrived, Exit.void), Deferred.await(answer))
-    const rest = Stream.concat(Stream.make("begun"), Stream.drain(Stream.fromEffect(wait)))
-    const routes = HttpRouter.use((router) =>
-      Effect.andThen(
-        router.add("GET", "/whole", Effect.as(wait, HttpServerResponse.text("hello"))),
-        router.add("GET", "/stream", Effect.succeed(HttpServerResponse.stream(Stream.encodeText(rest))))
-      )
-    )
-    const context = yield* HttpRouter.serve(Layer.merge(hello, routes), { disableLogger: true, disableListenLog: true })
-      .pipe(
-        Layer.provideMerge(Listener.layer({ host: "127.0.0.1", port: 0 })),
-        Layer.buildWithScope(scope)
-      )
-    return {
-      context,
-      arrived: Deferred.await(arrived),
-      answer: Deferred.done(answer, Exit.void),
-      stop: Effect.suspend(() => Scope.close(scope, Exit.void))
-    }
-  })
-
-  for (const [name, path, header] of [["whole", "/whole", "close"], ["in parts", "/stream", "keep-alive"]] as const) {
-    it.live(`closes a connection after its response, which comes ${name}`, () =>
-      Effect.gen(function*() {
-        const { answer, arrived, context, stop } = yield* stopping
-        const asked = yield* Effect.forkChild(Effect.provide(sendRaw(request(`GET ${path} HTTP/1.1`, host)), context))
-        yield* arrived
-        const stopped = yield* Effect.forkChild(stop, { startImmediately: true })
-        yield* answer
-        const text = yield* Fiber.join(asked)
-        assert.strictEqual(parsed(text).headers.get("connection"), header)
-        assert.include(text, path === "/whole" ? "hello" : "begun")
-        yield* Fiber.join(stopped)
-      }))
-  }
-
-  it.effect("closes a connection with half a request after 20 s", () =>
-    Effect.gen(function*() {
-      const { context, stop } = yield* stopping
-      const url = new URL(yield* Effect.provide(HttpServer.addressFormattedWith(Effect.succeed), context))
-      const socket = connect(Number(url.port), url.hostname).on("error", () => {})
-      const closed = yield* Effect.forkChild(closing(socket), { startImmediately: true })
-      // The half is read together with the request before it, which is answered.
-      yield* Effect.callback<void>((resume) => {
-        socket.once("data", () => resume(Effect.void))
-        socket.write(`${request("GET /hello HTTP/1.1", host)}GET /hello HTTP/1.1\r\nHos`)
-      })
-      const stopped = yield* Effect.forkChild(stop, { startImmediately: true })
-      yield* TestClock.adjust("19 seconds")
-      assert.isUndefined(stopped.pollUnsafe())
-      yield* TestClock.adjust("1 second")
-      yield* Fiber.join(stopped)
-      yield* Fiber.join(closed)
-    }))
 })

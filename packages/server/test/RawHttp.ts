@@ -2,7 +2,7 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
-import { connect } from "node:net"
+import { connect, type Socket } from "node:net"
 import { createHttpServer } from "../src/HttpServer.ts"
 import * as Listener from "../src/Listener.ts"
 
@@ -72,3 +72,7 @@ export const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 export const host = "Host: crm.example"
 export const close = "Connection: close"
 export const request = (line: string, ...headers: ReadonlyArray<string>) => [line, ...headers, "", ""].join("\r\n")
+
+/** Waits until a socket is closed. */
+export const closing = (socket: Socket) =>
+  Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)))

@@ -4,68 +4,14 @@ import { IdentityNetworkIdRows } from "@messaging-crm/core/ContactIdentities"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { MediaRows } from "@messaging-crm/core/Media"
 import type * as Declared from "@messaging-crm/core/Table"
-import { tables as declared } from "@messaging-crm/core/Tables"
-import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import * as Traces from "@messaging-crm/core/Traces"
-import { DeliveryState, newDelivery, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { WebhookRows } from "@messaging-crm/core/Webhooks"
-import { DateTime, Effect, HashMap, Layer, Option, Record, Result } from "effect"
-import { newest } from "../world/Order.ts"
+import { Effect, HashMap, Layer, Option, Record, Result } from "effect"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
-import { AuditRows, BytesRows, EventRows, IdempotencyRows, removedFile, withoutResource } from "./OwnRows.ts"
-import { enqueued, settled, throttled } from "./WorkQueue.ts"
-
-/**
- * Returns the inserts of an event, and of a delivery with its work for each active webhook that subscribes and that the
- * commit does not disable.
- */
-const eventInserts = (
-  tables: Table.Tables,
-  owner: OrganizationId,
-  { abandon = [] }: Changes.Changes
-) =>
-(raised: Changes.RaisedEvent): Changes.Changes => {
-  const { resource, ...event } = raised
-  const webhooks = Table.all(tables, WebhookRows, owner).filter(({ event_types, id, status }) =>
-    status === "active" && event_types.some((type) => type === event.type) &&
-    !abandon.some(({ webhook_id }) => webhook_id === id)
-  )
-  const isFull = webhooks.some(({ include_resource }) => include_resource)
-  return Changes.all(
-    EventRows.insert({
-      ...event,
-      ...(isFull && resource !== null
-        ? { full_body: Changes.fullBodyOf(raised), contact_id: resource.contact_id, message_id: resource.message_id }
-        : withoutResource)
-    }),
-    ...webhooks.map(({ id: lane }) => {
-      const delivery = newDelivery(event, lane)
-      return Changes.all(
-        WebhookDeliveryRows.insert(delivery),
-        Changes.enqueue({ kind: "webhook_delivery", lane, ref: delivery.id, due_at: delivery.created_at })
-      )
-    })
-  )
-}
-
-/** Returns the updates that fail the pending deliveries of webhooks, except those that the same commit updates. */
-const abandoned = (tables: Table.Tables, owner: OrganizationId, { abandon = [], update = [] }: Changes.Changes) =>
-  abandon.flatMap(({ limit, webhook_id }) => {
-    const pending = Table.all(tables, WebhookDeliveryRows, owner).filter((delivery) =>
-      delivery.webhook_id === webhook_id && delivery.status === "pending" &&
-      !update.some(({ key }) => key.id === delivery.id)
-    )
-    return newest(pending, limit).map((row) =>
-      WebhookDeliveryRows.update(row, DeliveryState.abandon("webhook_disabled"))
-    )
-  })
-
-// Columns of activities hold times, texts and IDs.
-const timeOf = (value: unknown) => (value ?? null) as Timestamp | null
-
-const latest = (a: Timestamp | null, b: Timestamp | null): Timestamp | null =>
-  a === null || b === null ? a ?? b : DateTime.max(a, b)
+import { latest, timeOf, touched } from "./Activities.ts"
+import { abandoned, eventInserts } from "./Events.ts"
+import { enqueued, settled, throttled } from "./Lanes.ts"
+import { AuditRows, BytesRows, EventRows, IdempotencyRows, removedFile } from "./OwnRows.ts"
 
 /** Sets columns and increments the version. A time that activities move forward never moves backwards. */
 const updated = (tables: Table.Tables, owner: OrganizationId, update: Changes.Update): Option.Option<Table.Tables> =>
@@ -123,35 +69,6 @@ const written = (
 
 const withAlias = (owner: OrganizationId) => (tables: Table.Tables, alias: Changes.Alias): Table.Tables =>
   Option.getOrElse(inserted(tables, owner, IdentityNetworkIdRows, alias), () => tables)
-
-const active = Object.values(declared).flatMap((table) =>
-  table.activity === null ? [] : [{ table, activity: table.activity }]
-)
-
-/** Applies an activity to one row. Its version does not change. */
-const withActivity = (
-  row: Readonly<Record<string, unknown>>,
-  activity: Declared.TableActivity,
-  touch: Changes.Activity
-) => {
-  const last = timeOf(row[activity.latest])
-  const isNews = last === null || DateTime.isGreaterThanOrEqualTo(touch.at, last)
-  return {
-    ...(isNews ? { [activity.latest]: touch.at, ...Record.map(activity.newest, (part) => touch[part ?? "at"]) } : {}),
-    ...Record.map(activity.moved, (part, column) => latest(timeOf(row[column]), timeOf(touch[part ?? "at"])))
-  }
-}
-
-/** Applies an activity to the rows that it names. */
-const touched = (before: Table.Tables, owner: OrganizationId, touch: Changes.Activity): Table.Tables =>
-  active.reduce(
-    (tables, { activity, table }) =>
-      Table.change(tables, { table }, owner, touch[activity.row], (row) => ({
-        ...row,
-        ...withActivity({ ...row }, activity, touch)
-      })),
-    before
-  )
 
 const nameOf = (update: Changes.Update): string => `${update.table.name}|${Table.keyOf(update, update.key)}`
 

@@ -10,7 +10,7 @@ import * as Fixtures from "../Fixtures.ts"
 import { after, type It, type Options, outcome } from "../Fixtures.ts"
 import { claim } from "./Fixtures.ts"
 
-export const events = (it: It, { runs }: Options) => {
+const subscribed = (it: It, { runs }: Options) => {
   it.effect.prop("keeps an event that active webhooks subscribe to, with a delivery and its work for each", {
     body: hardText({ min: 1, max: 60 })
   }, ({ body }) =>
@@ -48,7 +48,9 @@ export const events = (it: It, { runs }: Options) => {
       const byLane = (a: { readonly lane: string }, b: { readonly lane: string }) => a.lane < b.lane ? -1 : 1
       assert.deepStrictEqual(works.toSorted(byLane), expected.toSorted(byLane))
     }), { arbitrary: { runs } })
+}
 
+const resources = (it: It) => {
   it.effect("stores the resource of an event if a webhook that gets it requests it", () =>
     Effect.gen(function*() {
       const store = yield* WebhookDeliveryStore
@@ -79,7 +81,9 @@ export const events = (it: It, { runs }: Options) => {
         assert.sameDeepMembers([...all], [Fixtures.stored(event, isKept), Fixtures.stored(bare)])
       }
     }))
+}
 
+const deliveries = (it: It) => {
   it.effect("keeps each event of a commit, with deliveries to its subscribers alone", () =>
     Effect.gen(function*() {
       const store = yield* Fixtures.withoutEvents(after(100))
@@ -138,4 +142,10 @@ export const events = (it: It, { runs }: Options) => {
       const stale = WebhookDeliveryRows.update({ id: older.id, version: 1 }, DeliveryState.retry(after(9)))
       assert.strictEqual(yield* outcome(ours, stale), "Conflict")
     }))
+}
+
+export const events = (it: It, options: Options) => {
+  subscribed(it, options)
+  resources(it)
+  deliveries(it)
 }

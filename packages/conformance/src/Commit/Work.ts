@@ -12,7 +12,7 @@ import * as Fixtures from "../Fixtures.ts"
 import { after, type It, type Options, outcome } from "../Fixtures.ts"
 import { claim, claimed, contactOf, findRecord } from "./Fixtures.ts"
 
-export const works = (it: It) => {
+const enqueued = (it: It) => {
   it.effect("claims a fifo lane's items in the order of their insertion, by one commit or by several", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -70,7 +70,9 @@ export const works = (it: It) => {
       assert.lengthOf(yield* claim(ours, after(4)), 0)
       assert.lengthOf(yield* claim(ours, after(5)), 1)
     }))
+}
 
+const settled = (it: It) => {
   it.effect("settles the work that it comes from", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -136,6 +138,11 @@ export const works = (it: It) => {
       assert.isTrue(yield* Fixtures.finish(one))
       assert.deepStrictEqual(yield* claim(ours), [])
     }))
+}
+
+export const works = (it: It) => {
+  enqueued(it)
+  settled(it)
 }
 
 export const records = (it: It, { runs }: Options) => {

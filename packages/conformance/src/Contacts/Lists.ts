@@ -9,7 +9,7 @@ import { hardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { after, type It, type Options } from "../Fixtures.ts"
 
-export const lists = (it: It, { runs }: Options) => {
+const order = (it: It, { runs }: Options) => {
   it.effect.prop("lists by updated_at descending, then id descending, and walks without gap or repeat", {
     millis: Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))), {
       maxLength: 7
@@ -42,7 +42,9 @@ export const lists = (it: It, { runs }: Options) => {
       const expected = contacts.filter((contact) => searchText(contact).includes(foldCase(term)))
       assert.deepStrictEqual((yield* found).map(({ id }) => id).toSorted(), expected.map(({ id }) => id).toSorted())
     }), { arbitrary: { runs } })
+}
 
+const filters = (it: It) => {
   it.effect("lists what passes every filter at once", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
@@ -95,7 +97,9 @@ export const lists = (it: It, { runs }: Options) => {
         assert.lengthOf(yield* listed(theirs, alone), 0, filter)
       }
     }))
+}
 
+const identities = (it: It) => {
   it.effect("lists who has an identity on a type of channel; a phone is one of phone messaging", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
@@ -133,4 +137,10 @@ export const lists = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* listed({ external_id: "ONE" }), [])
       assert.deepStrictEqual(yield* listed({ external_id: "one" }, theirs), [])
     }))
+}
+
+export const lists = (it: It, options: Options) => {
+  order(it, options)
+  filters(it)
+  identities(it)
 }

@@ -105,6 +105,7 @@ const [free_min, claim_interval_max] = [in_progress_max / 2, Duration.millis(20)
 /** Processes one body. If it dies, the body is kept and retried. */
 export type CallbackHandler = (callback: ClaimedCallback) => Effect.Effect<void>
 
+/** Stores the bodies of callbacks, and processes them in the background. */
 export class CallbackInbox extends Context.Service<CallbackInbox, {
   /** Stores the parts of a body, all or none. Once this returns, the callback can be acknowledged. */
   readonly store: (source: string, parts: ReadonlyArray<CallbackPart>) => Effect.Effect<void>

@@ -181,6 +181,7 @@ const makeRecords = Effect.gen(function*() {
   return { commitRecord, commitResponse, find, recover, reject, replayOrFail }
 })
 
+/** Runs keyed requests at most once, and replays their responses. */
 export class Idempotency extends Context.Service<Idempotency, {
   /**
    * Runs `work` at most once for a key, and replays its record to later calls.

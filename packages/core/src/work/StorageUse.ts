@@ -78,6 +78,7 @@ const postpone = (tally: Tally, expires_at: number, bytes: number): void => {
   tally.bytes += bytes
 }
 
+/** Counts the stored bytes of each organization, and checks its budget. */
 export class StorageUse extends Context.Service<StorageUse, {
   /** Counts bytes that an organization has stored, each for a time. It returns without a statement. */
   readonly count: (organization_id: OrganizationId, stored: ReadonlyArray<Stored>) => Effect.Effect<void>

@@ -1,0 +1,76 @@
+/** Claims of due work: organizations take turns, and so do the lanes of each. */
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import { type Claim, type ClaimedWork, lanes as laneRules } from "@messaging-crm/core/WorkQueue"
+import { DateTime, HashMap, Option, Struct } from "effect"
+import type { Item, Lane, Queue } from "../world/Queue.ts"
+import { nameOf } from "./Lanes.ts"
+
+/** Returns whether an item can be claimed, apart from its lane. */
+export const isDue = (now: Timestamp) => (item: Item): boolean =>
+  item.claim === null && DateTime.isLessThanOrEqualTo(item.due_at, now)
+
+export const isPaused = ({ until }: Lane, now: Timestamp): boolean => until !== null && DateTime.isLessThan(now, until)
+
+/** An item that can be claimed, how many of its lane will then be claimed, and since when its lane has waited. */
+interface Ready {
+  readonly item: Item
+  readonly round: number
+  readonly waiting_since: Timestamp
+}
+
+const capOf = (lane: Lane): number => Math.min(laneRules[lane.kind].cap, lane.cap)
+
+/** Returns the items of a lane that can be claimed now. */
+const readyOf = (lane: Lane, now: Timestamp): ReadonlyArray<Ready> => {
+  if (isPaused(lane, now)) return []
+  const claimed = lane.items.filter(({ claim }) => claim !== null).length
+  const items = (laneRules[lane.kind].fifo ? lane.items.slice(0, 1) : lane.items)
+    .filter(isDue(now))
+    .toSorted((a, b) => DateTime.Order(a.due_at, b.due_at))
+    .slice(0, Math.max(0, capOf(lane) - claimed))
+  return items.map((item, index) => {
+    const { due_at } = items[0] ?? item
+    return { item, round: claimed + index, waiting_since: DateTime.max(due_at, lane.served_at ?? due_at) }
+  })
+}
+
+/** Returns the items of a kind that a claim gets: organizations take turns, and so do the lanes of each. */
+const claimable = (
+  { lanes }: Queue,
+  { leased, kind, limit, now, organization_max = limit }: Claim
+): ReadonlyArray<Item> => {
+  const byWait = (a: Ready, b: Ready): number => DateTime.Order(a.waiting_since, b.waiting_since)
+  const due = Array.from(HashMap.values(lanes)).filter((lane) => lane.kind === kind)
+  return Array.from(Map.groupBy(due, ({ organization_id }) => organization_id))
+    .flatMap(([organization_id, own]) =>
+      own.flatMap((lane) => readyOf(lane, now))
+        .toSorted((a, b) => a.round - b.round || byWait(a, b))
+        .map((ready, index) => ({ ...ready, turn: (leased?.get(organization_id) ?? 0) + index }))
+    )
+    .filter(({ turn }) => turn < organization_max)
+    .toSorted((a, b) => a.turn - b.turn || byWait(a, b))
+    .slice(0, limit)
+    .map(({ item }) => item)
+}
+
+/** Claims items, and returns them with the queue in which they are claimed. */
+export const claimed = (queue: Queue, claim: Claim): readonly [ReadonlyArray<ClaimedWork>, Queue] => {
+  const { lease_until, now, token } = claim
+  const items: Array<ClaimedWork> = []
+  let { lanes } = queue
+  for (const due of claimable(queue, claim)) {
+    const item: Item = { ...due, attempt: due.attempt + 1, claim: { token, until: lease_until } }
+    const lane_cap = Option.match(HashMap.get(lanes, nameOf(item)), { onNone: () => 0, onSome: capOf })
+    lanes = HashMap.modify(lanes, nameOf(item), (lane) => ({
+      ...lane,
+      served_at: now,
+      items: lane.items.map((one) => one === due ? item : one)
+    }))
+    items.push({ ...Struct.omit(item, ["claim", "due_at"]), token, lane_cap })
+  }
+  return [items, { ...queue, lanes }]
+}
+
+/** Releases an item whose lease has ended. */
+export const freed = (now: Timestamp) => (item: Item): Item =>
+  item.claim !== null && DateTime.isLessThanOrEqualTo(item.claim.until, now) ? { ...item, claim: null } : item

@@ -1,0 +1,57 @@
+/** The events of a commit, with their deliveries, and the deliveries that it abandons. */
+import * as Changes from "@messaging-crm/core/Changes"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { DeliveryState, newDelivery, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
+import { WebhookRows } from "@messaging-crm/core/Webhooks"
+import { newest } from "../world/Order.ts"
+import * as Table from "../world/Table.ts"
+import { EventRows, withoutResource } from "./OwnRows.ts"
+
+/**
+ * Returns the inserts of an event, and of a delivery with its work for each active webhook that subscribes and that the
+ * commit does not disable.
+ */
+export const eventInserts = (
+  tables: Table.Tables,
+  owner: OrganizationId,
+  { abandon = [] }: Changes.Changes
+) =>
+(raised: Changes.RaisedEvent): Changes.Changes => {
+  const { resource, ...event } = raised
+  const webhooks = Table.all(tables, WebhookRows, owner).filter(({ event_types, id, status }) =>
+    status === "active" && event_types.some((type) => type === event.type) &&
+    !abandon.some(({ webhook_id }) => webhook_id === id)
+  )
+  const isFull = webhooks.some(({ include_resource }) => include_resource)
+  return Changes.all(
+    EventRows.insert({
+      ...event,
+      ...(isFull && resource !== null
+        ? { full_body: Changes.fullBodyOf(raised), contact_id: resource.contact_id, message_id: resource.message_id }
+        : withoutResource)
+    }),
+    ...webhooks.map(({ id: lane }) => {
+      const delivery = newDelivery(event, lane)
+      return Changes.all(
+        WebhookDeliveryRows.insert(delivery),
+        Changes.enqueue({ kind: "webhook_delivery", lane, ref: delivery.id, due_at: delivery.created_at })
+      )
+    })
+  )
+}
+
+/** Returns the updates that fail the pending deliveries of webhooks, except those that the same commit updates. */
+export const abandoned = (
+  tables: Table.Tables,
+  owner: OrganizationId,
+  { abandon = [], update = [] }: Changes.Changes
+) =>
+  abandon.flatMap(({ limit, webhook_id }) => {
+    const pending = Table.all(tables, WebhookDeliveryRows, owner).filter((delivery) =>
+      delivery.webhook_id === webhook_id && delivery.status === "pending" &&
+      !update.some(({ key }) => key.id === delivery.id)
+    )
+    return newest(pending, limit).map((row) =>
+      WebhookDeliveryRows.update(row, DeliveryState.abandon("webhook_disabled"))
+    )
+  })

@@ -1,0 +1,95 @@
+/** The changes of a commit to the queue: work that it enqueues and settles, and lanes that it throttles. */
+import type { Enqueued, Settlement, Throttle } from "@messaging-crm/core/Changes"
+import { LeaseLost } from "@messaging-crm/core/Commit"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { type ClaimedWork, lanes as laneRules, type Work } from "@messaging-crm/core/WorkQueue"
+import { HashMap, HashSet, Option, Result } from "effect"
+import type { Item, Lane, Queue } from "../world/Queue.ts"
+
+/** Returns the name of a lane. */
+export const nameOf = ({ kind, lane }: Pick<Work, "kind" | "lane">): string => `${kind}|${lane}`
+
+const refOf = ({ kind, ref }: Work): string => `${kind}|${ref}`
+
+const put = (lanes: Queue["lanes"], name: string, lane: Lane): Queue["lanes"] =>
+  lane.items.length === 0 && !isThrottled(lane) ? HashMap.remove(lanes, name) : HashMap.set(lanes, name, lane)
+
+const isThrottled = ({ cap, kind, until }: Lane): boolean => until !== null || cap < laneRules[kind].cap
+
+/** Returns a lane, which may not exist yet. */
+const laneOf = ({ lanes }: Queue, organization_id: OrganizationId, work: Pick<Work, "kind" | "lane">): Lane =>
+  Option.getOrElse(HashMap.get(lanes, nameOf(work)), (): Lane => ({
+    organization_id,
+    kind: work.kind,
+    items: [],
+    until: null,
+    cap: laneRules[work.kind].cap,
+    served_at: null
+  }))
+
+/** Adds work to its lane, unless an item of its kind exists for its ref. */
+export const enqueued = (
+  queue: Queue,
+  organization_id: OrganizationId,
+  work: Enqueued,
+  trace: string | null
+): Queue => {
+  if (HashSet.has(queue.refs, refOf(work))) return queue
+  const item: Item = { ...work, organization_id, attempt: 0, defects: 0, trace, claim: null }
+  const lane = laneOf(queue, organization_id, work)
+  return {
+    lanes: put(queue.lanes, nameOf(work), { ...lane, items: [...lane.items, item] }),
+    refs: HashSet.add(queue.refs, refOf(work))
+  }
+}
+
+/** Throttles a lane, which may have no items, until its next throttle. */
+export const throttled = (queue: Queue, organization_id: OrganizationId, throttle: Throttle): Queue => {
+  const { cap, until } = throttle
+  return {
+    ...queue,
+    lanes: put(queue.lanes, nameOf(throttle), { ...laneOf(queue, organization_id, throttle), cap, until })
+  }
+}
+
+/** Changes the item that a claim holds. Null removes it. */
+const changed = (
+  queue: Queue,
+  claimed: ClaimedWork,
+  change: (item: Item) => Item | null
+): Result.Result<Queue, LeaseLost> => {
+  const lane = Option.getOrUndefined(HashMap.get(queue.lanes, nameOf(claimed)))
+  const held = lane?.items.find(({ claim, ref }) => ref === claimed.ref && claim?.token === claimed.token)
+  if (lane === undefined || held === undefined) return Result.fail(new LeaseLost())
+  const next = change(held)
+  return Result.succeed({
+    lanes: put(queue.lanes, nameOf(claimed), {
+      ...lane,
+      items: lane.items.flatMap((item) => item === held ? next ?? [] : item)
+    }),
+    refs: next === null ? HashSet.remove(queue.refs, refOf(held)) : queue.refs
+  })
+}
+
+export const settled = (queue: Queue, settlement: Settlement): Result.Result<Queue, LeaseLost> => {
+  const { claimed, outcome } = settlement
+  switch (outcome) {
+    case "hold":
+      return changed(queue, claimed, (item) => item)
+    case "finish":
+      return changed(queue, claimed, () => null)
+    case "finish_if_leased":
+      return Result.orElse(changed(queue, claimed, () => null), () => Result.succeed(queue))
+    case "postpone":
+      return changed(queue, claimed, (item) => ({ ...item, due_at: settlement.due_at, claim: null }))
+    case "defect":
+      return changed(queue, claimed, (item) => ({
+        ...item,
+        due_at: settlement.due_at,
+        defects: item.defects + 1,
+        claim: null
+      }))
+    case "release":
+      return changed(queue, claimed, (item) => ({ ...item, attempt: item.attempt - 1, claim: null }))
+  }
+}
