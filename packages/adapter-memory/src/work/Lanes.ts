@@ -1,5 +1,5 @@
 /** The changes of a commit to the queue: work that it enqueues and settles, and lanes that it throttles. */
-import type { Enqueued, Settlement, Throttle } from "@messaging-crm/core/Changes"
+import { type Enqueued, isThrottled, type Settlement, type Throttle } from "@messaging-crm/core/Changes"
 import { LeaseLost } from "@messaging-crm/core/Commit"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { type ClaimedWork, lanes as laneRules, type Work } from "@messaging-crm/core/WorkQueue"
@@ -13,8 +13,6 @@ const refOf = ({ kind, ref }: Work): string => `${kind}|${ref}`
 
 const put = (lanes: Queue["lanes"], name: string, lane: Lane): Queue["lanes"] =>
   lane.items.length === 0 && !isThrottled(lane) ? HashMap.remove(lanes, name) : HashMap.set(lanes, name, lane)
-
-const isThrottled = ({ cap, kind, until }: Lane): boolean => until !== null || cap < laneRules[kind].cap
 
 /** Returns a lane, which may not exist yet. */
 const laneOf = ({ lanes }: Queue, organization_id: OrganizationId, work: Pick<Work, "kind" | "lane">): Lane =>

@@ -104,6 +104,7 @@ export const layer = Layer.effect(
 
     const sweep = (now: DateTime.Utc) =>
       sql.withTransaction(Effect.gen(function*() {
+        const isUnthrottled = sql`allowed = cap AND paused_until IS NULL`
         const emptied_before = date(DateTime.subtract(now, { seconds: empty_seconds }))
         const ended = yield* sql<{ readonly name: string }>`
           SELECT name
@@ -114,7 +115,7 @@ export const layer = Layer.effect(
             SELECT name
             FROM work_lanes l
             WHERE emptied_at <= ${emptied_before}
-              AND ((allowed = cap AND paused_until IS NULL) OR EXISTS (SELECT FROM work WHERE lane_name = l.name))
+              AND ((${isUnthrottled}) OR EXISTS (SELECT FROM work WHERE lane_name = l.name))
           ))
           ORDER BY name
           FOR UPDATE SKIP LOCKED
@@ -136,7 +137,7 @@ export const layer = Layer.effect(
           WITH removed AS (
             DELETE FROM work_lanes l
             WHERE name = ANY(${names}::text[]) AND emptied_at <= ${emptied_before}
-              AND allowed = cap AND paused_until IS NULL
+              AND ${isUnthrottled}
               AND NOT EXISTS (SELECT FROM work WHERE lane_name = l.name)
           )
           UPDATE work_lanes l

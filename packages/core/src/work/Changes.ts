@@ -17,7 +17,7 @@ import type { ContactId, ConversationId, EventId, MessageId, WebhookDeliveryId, 
 import { type Timestamp, withTextTimes } from "../kernel/Timestamps.ts"
 import type { AuditRecord } from "./Audit.ts"
 import type { Declaration, Table } from "./Table.ts"
-import type { ClaimedWork, Work, WorkKind } from "./WorkQueue.ts"
+import { type ClaimedWork, lanes, type Work, type WorkKind } from "./WorkQueue.ts"
 
 /** The version of a row: 1 when it is inserted, one more with every update. Activity does not change it. */
 export type Version = number
@@ -116,6 +116,10 @@ export interface Throttle {
   readonly until: Timestamp | null
   readonly cap: number
 }
+
+/** Returns whether a lane with these limits is throttled. Otherwise it needs no record while it has no items. */
+export const isThrottled = ({ cap, kind, until }: Omit<Throttle, "lane">): boolean =>
+  until !== null || cap < lanes[kind].cap
 
 /**
  * How a commit settles a claimed work item.

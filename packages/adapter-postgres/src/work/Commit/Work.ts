@@ -1,5 +1,5 @@
 /** Work that a commit settles and enqueues, and the lanes that it opens and throttles. `../WorkQueue.ts` describes lanes. */
-import type { Enqueued, Settlement, Throttle } from "@messaging-crm/core/Changes"
+import { type Enqueued, isThrottled, type Settlement, type Throttle } from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { lanes, type Work, type WorkKind } from "@messaging-crm/core/WorkQueue"
 import { anyNumber, exactly, type Owned, type Part, type Traced, type Values } from "./Part.ts"
@@ -84,7 +84,7 @@ const ofThrottled = ({ cap, kind, lane, organization_id, until }: Owned<Throttle
   name: laneName({ kind, lane }),
   due_at: null,
   throttle: { cap, until },
-  inserts: until !== null || cap < lanes[kind].cap
+  inserts: isThrottled({ cap, kind, until })
 })
 
 const given_columns = "organization_id uuid, name text, due_at timestamptz, throttle jsonb, inserts boolean"
@@ -160,7 +160,7 @@ const lanesWritten: Part = {
 const rules = Object.entries(lanes).map(([kind, { cap, fifo }]) => `('${kind}', ${cap}, ${fifo})`).join(", ")
 
 /** A lane that another commit inserted meanwhile, without the throttle, is a conflict. */
-const isThrottled = `
+const hasThrottles = `
   NOT EXISTS (
     SELECT FROM lanes_given g
     WHERE g.inserts AND g.cap IS NOT NULL
@@ -181,7 +181,7 @@ const lanesInserted = (hasThrottle: boolean): Part => ({
     ORDER BY g.name
     ON CONFLICT (name) DO NOTHING
     RETURNING name`,
-  requires: hasThrottle ? `${anyNumber("lanes_inserted")} AND ${isThrottled}` : anyNumber("lanes_inserted")
+  requires: hasThrottle ? `${anyNumber("lanes_inserted")} AND ${hasThrottles}` : anyNumber("lanes_inserted")
 })
 
 /** Enqueues the work of the changes and of the raised events, and changes the lanes. */
