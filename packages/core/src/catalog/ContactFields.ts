@@ -7,7 +7,7 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import { ContactFieldId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
-import { trimmedText } from "../kernel/Text.ts"
+import { isWebUrl, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
@@ -78,13 +78,6 @@ export class TooManyContactFields
 export const isCalendarDate = (value: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(value) && !Number.isNaN(Date.parse(value)) &&
   new Date(Date.parse(value)).toISOString().startsWith(value)
-
-/**
- * Returns whether a text is an absolute http or https URL with a host. The parser would find a host in `https:a` too, and would
- * ignore white space around it.
- */
-export const isWebUrl = (value: string): boolean =>
-  /^https?:\/\/[^/?#\\]/i.test(value) && value.trim() === value && URL.canParse(value)
 
 /** Returns whether a value fits the type of the field. */
 export const accepts = (field: ContactField, value: string): boolean => {

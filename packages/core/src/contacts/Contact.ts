@@ -3,12 +3,12 @@
  */
 import { Schema, SchemaTransformation } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
-import { isCalendarDate, isWebUrl } from "../catalog/ContactFields.ts"
+import { isCalendarDate } from "../catalog/ContactFields.ts"
 import { Tag } from "../catalog/Tags.ts"
 import { ContactId, ConversationId, IdentityId, MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Phone, phone_description } from "../kernel/Phones.ts"
-import { isEmail, line, lineOf, optionalText, Text, text } from "../kernel/Text.ts"
+import { isEmail, isWebUrl, line, lineOf, optionalText, Text, text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import type { Version } from "../work/Changes.ts"
 

@@ -61,6 +61,13 @@ export const isEmail = Schema.makeFilter((value: string) => /^[^\s@]+@[^\s@.]+(\
   toJsonSchema: () => ({ pattern: "^\\s*(?:[^\\s@]+@[^\\s@.]+(?:\\.[^\\s@.]+)+)?\\s*$" })
 })
 
+/**
+ * Returns whether a text is an absolute http or https URL with a host. The parser would find a host in `https:a` too, and would
+ * ignore white space around it.
+ */
+export const isWebUrl = (value: string): boolean =>
+  /^https?:\/\/[^/?#\\]/i.test(value) && value.trim() === value && URL.canParse(value)
+
 const trim = (value: string): string => value.trim()
 
 /** Schema for one line of text that is trimmed before it is measured. */

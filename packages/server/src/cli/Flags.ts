@@ -1,5 +1,5 @@
 /** Parts of flags that several commands share. Help names each default, because it comes from here. */
-import { isWebUrl } from "@messaging-crm/core/ContactFields"
+import { isWebUrl } from "@messaging-crm/core/Text"
 import type { Schema } from "effect"
 import { Flag } from "effect/cli"
 import type { Setting } from "../settings/Settings.ts"
