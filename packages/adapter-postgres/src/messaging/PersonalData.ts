@@ -22,6 +22,30 @@ const networkIds = rows(Schema.Struct({
 const sends = rows(SendRow)
 const messages = rows(Schema.Struct({ message: Schema.Struct({ ...Message.fields, version: Schema.Int }) }))
 
+/** The statements that erase what events, idempotency records, and deliveries contain of a contact. The last two read all rows of the organization. */
+const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) => [
+  withoutResources(sql, sql`organization_id = ${organization_id} AND contact_id = ${contact_id}`),
+  sql`
+    DELETE FROM idempotency_keys
+    WHERE organization_id = ${organization_id} AND fingerprint IN (
+      SELECT fingerprint
+      FROM idempotency_keys
+      WHERE organization_id = ${organization_id} AND position(convert_to(${contact_id}, 'UTF8') IN body) > 0
+    )
+  `,
+  sql`
+    UPDATE webhook_deliveries
+    SET response_body = NULL
+    WHERE organization_id = ${organization_id} AND response_body IS NOT NULL AND event_id IN (
+      SELECT e.id
+      FROM webhook_events e
+      JOIN (${threadsOf(sql, organization_id, contact_id)} UNION SELECT ${contact_id}::uuid) v
+        ON position(v.id::text IN e.body) > 0
+      WHERE e.organization_id = ${organization_id}
+    )
+  `
+]
+
 /** Layer that exports and erases people in PostgreSQL. */
 export const layer = Layer.effect(
   PersonalDataStore,
@@ -35,36 +59,6 @@ export const layer = Layer.effect(
       })).pipe(
         Effect.provideService(StatementDeadline, Duration.infinity),
         Effect.orDie
-      )
-
-    // The last two statements read all rows of the organization. Each is a transaction, so that it locks its rows only
-    // while it runs: a retry of a request waits for its idempotency record.
-    const deleteCopies = (organization_id: OrganizationId, contact_id: ContactId) =>
-      Effect.forEach(
-        [
-          withoutResources(sql, sql`organization_id = ${organization_id} AND contact_id = ${contact_id}`),
-          sql`
-          DELETE FROM idempotency_keys
-          WHERE organization_id = ${organization_id} AND fingerprint IN (
-            SELECT fingerprint
-            FROM idempotency_keys
-            WHERE organization_id = ${organization_id} AND position(convert_to(${contact_id}, 'UTF8') IN body) > 0
-          )
-        `,
-          sql`
-          UPDATE webhook_deliveries
-          SET response_body = NULL
-          WHERE organization_id = ${organization_id} AND response_body IS NOT NULL AND event_id IN (
-            SELECT e.id
-            FROM webhook_events e
-            JOIN (${threadsOf(sql, organization_id, contact_id)} UNION SELECT ${contact_id}::uuid) v
-              ON position(v.id::text IN e.body) > 0
-            WHERE e.organization_id = ${organization_id}
-          )
-        `
-        ],
-        patiently,
-        { discard: true }
       )
 
     return PersonalDataStore.of({
@@ -106,7 +100,9 @@ export const layer = Layer.effect(
           (found) => found.map(({ message }) => message)
         )
       },
-      eraseCopies: deleteCopies,
+      // Each is a transaction, so that it locks its rows only while it runs: a retry of a request waits for its record.
+      eraseCopies: (organization_id, contact_id) =>
+        Effect.forEach(copiesErased(sql, organization_id, contact_id), patiently, { discard: true }),
       eraseCallbacks: (organization_id, people) =>
         patiently(run(sql`
           DELETE FROM provider_callbacks
