@@ -81,7 +81,7 @@ const urlOf = (baseUrl: string, template: string, { path = {}, query = {} }: Any
   return `${baseUrl.replace(/\/+$/, "")}${filled}${search.size === 0 ? "" : `?${search}`}`
 }
 
-/** Rejects a time limit and a number of retries that are not positive numbers. A time limit can be `Infinity`. */
+/** Rejects a time limit that is not positive, and a negative number of retries. A time limit can be `Infinity`. */
 export const checkLimits = (
   { maxRetries = 0, timeout = 1 }: { readonly maxRetries?: number; readonly timeout?: number }
 ): void => {

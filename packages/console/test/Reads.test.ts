@@ -1,4 +1,4 @@
-/** What the page does with responses that arrive late, or not at all, and with two clicks. */
+/** Responses that arrive late or not at all, and two clicks, on the page. */
 import { assert, it } from "@effect/vitest"
 import { afterAll, beforeEach, vi } from "vitest"
 

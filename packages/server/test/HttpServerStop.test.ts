@@ -1,4 +1,4 @@
-/** A server that stops: what it still answers, and what it closes. */
+/** A stop of the HTTP server: the responses that are in progress, and the connections that are closed. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
@@ -8,7 +8,7 @@ import * as Listener from "../src/Listener.ts"
 import { closing, hello, host, parsed, request, sendRaw } from "./RawHttp.ts"
 
 describe("a server that stops", () => {
-  /** A server whose answers wait, on a port of its own, and what stops it. */
+  /** A server whose responses wait, on a port of its own, and an effect that stops it. */
   const stopping = Effect.gen(function*() {
     const scope = yield* Scope.make()
     const arrived = Deferred.makeUnsafe<void>()

@@ -81,7 +81,7 @@ const makeList = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   return listed
 })
 
-/** Returns the function that inserts the contacts of an import that do not exist, by ID, so that concurrent imports do not deadlock. */
+/** Returns the function that inserts those contacts of an import that do not exist, ordered by ID, so that concurrent imports do not deadlock. */
 const insertNewInto =
   (sql: SqlClient.SqlClient): ContactStore["Service"]["insertNew"] => (organization_id, imported, records) => {
     const values = imported.map((contact) => ({ ...contact, ...keysOf(contact) }))

@@ -84,7 +84,7 @@ export const conversationWith = (organization: Organization, channel: Channel, e
   return organization.conversations.find((one) => one.channel === channel && one.identity === identity)
 }
 
-/** Returns the person's conversation on the channel, created if there is none, and reopened unless `reopens` is false. */
+/** Finds or creates the person's conversation on the channel, and reopens it unless `reopens` is false. */
 export const open = (
   at: Moment,
   organization: Organization,

@@ -98,10 +98,7 @@ const isMessageOf = ({ content, conversation_id }: SendRow, message: Message): b
 export const isAwaited = ({ outgoing }: Loaded): boolean =>
   Option.exists(outgoing, ({ send }) => send.recipient !== erased && isUnproven(send))
 
-/**
- * Makes a stored message that of its send: the sender of one that the network reported as written in its own app becomes
- * the send's.
- */
+/** Links a send to a message that is stored already, and corrects the sender of one that was reported as written in the network's app. */
 const adopt = (
   known: MessageRow & { readonly contact_id: ContactId },
   outgoing: OutgoingSend,
@@ -120,9 +117,9 @@ const adopt = (
 /**
  * Records that the provider accepted a send, known from the response to an attempt
  * or from a callback with the reference, whichever comes first. Inserts the
- * message with the updates that arrived before it, and with the status that the callback
- * reports. If the provider has reused an
- * id, the id stays with its first message, and this one is stored without it.
+ * message with the updates that arrived before it, and with the status that the
+ * callback reports. If the provider has reused an id, the id stays with its first
+ * message, and this one is stored without it.
  */
 export const complete = (
   { outgoing, provider_message }: Loaded,

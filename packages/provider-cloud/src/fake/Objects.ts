@@ -19,7 +19,7 @@ export const route = (state: State, url: string) =>
     return HttpServerResponse.jsonUnsafe({ ...Object.fromEntries(names.map((name) => [name, "Fake"])), id })
   }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(reject(100))))
 
-const defaultBehavior = {
+const defaultProfile = {
   messaging_product: "whatsapp",
   about: "A shop that does not exist.",
   address: "Lindenweg 4, Bremen",
@@ -35,7 +35,7 @@ export const profileRoute = (state: State) =>
     const { id = "" } = yield* HttpRouter.params
     const { fields } = yield* HttpServerRequest.schemaSearchParams(Query)
     const { profiles } = yield* Ref.get(state)
-    const profile = Object.entries({ ...defaultBehavior, ...profiles.get(id) })
+    const profile = Object.entries({ ...defaultProfile, ...profiles.get(id) })
     const wanted = fields === undefined ? null : new Set(["messaging_product", ...fields.split(",")])
     const shown = profile.filter(([name]) => wanted === null || wanted.has(name))
     return HttpServerResponse.jsonUnsafe({ data: [Object.fromEntries(shown)] })

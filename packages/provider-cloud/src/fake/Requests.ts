@@ -1,7 +1,7 @@
 /** Requests to send a message, as the fake network reads and checks them. */
 import { Data, Effect, Option, Ref, Schema } from "effect"
 import type { AcceptedMessage, FakeTemplate, State } from "./State.ts"
-import { defaultBehavior } from "./Templates.ts"
+import { defaultTemplates } from "./Templates.ts"
 
 const optionalText = Schema.optionalKey(Schema.String)
 
@@ -189,7 +189,7 @@ export const read = Effect.fnUntraced(function*(state: State, account: string, b
   if (recipient === "") return yield* invalid("The recipient is missing.")
   if (!isPhone && outbound.sender_action !== undefined) return { kind: "action", recipient } as const
   const { templates } = yield* Ref.get(state)
-  const known = templates.size === 0 ? defaultBehavior : Array.from(templates.values()).flat()
+  const known = templates.size === 0 ? defaultTemplates : Array.from(templates.values()).flat()
   const wrong = isPhone ? wrongPhone(known, outbound) : wrongSocial(body, outbound)
   if (wrong !== null) return yield* wrong
   const request: SendRequest = {

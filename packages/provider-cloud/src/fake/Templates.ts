@@ -34,7 +34,7 @@ const receipt = [
 ]
 
 /** The templates of an account without templates of its own. */
-export const defaultBehavior = (["order_ready", "appointment_reminder", "spring_sale", "receipt"] as const).map((
+export const defaultTemplates = (["order_ready", "appointment_reminder", "spring_sale", "receipt"] as const).map((
   name,
   index
 ) => ({
@@ -86,7 +86,7 @@ export const route = (state: State) =>
     const page = first / page_size + 1
     if (page === broken_page) return reject(1, 500)
     if (page === slow_page) return yield* Effect.never
-    const all = (templates.get(id) ?? defaultBehavior).filter(passes(query))
+    const all = (templates.get(id) ?? defaultTemplates).filter(passes(query))
     const next = first + page_size
     // The link has another host and contains a secret, so a client must page by the cursor instead.
     const link = next < all.length ? { next: `https://elsewhere.example/?after=${next}&access_token=secret` } : {}
@@ -97,7 +97,7 @@ export const route = (state: State) =>
 
 /** Returns a template of any account by its ID, with the fields that are asked for. */
 export const find = ({ templates }: Memory, id: string, fields: string | undefined): object | null => {
-  const found = [...templates.values(), defaultBehavior].flat().find((template) => template.id === id)
+  const found = [...templates.values(), defaultTemplates].flat().find((template) => template.id === id)
   return found === undefined ? null : chosen(fields)(found)
 }
 
