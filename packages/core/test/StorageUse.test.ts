@@ -97,17 +97,18 @@ describe("the bytes of an organization", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("are cached for 10,000 organizations: those of the oldest are read again", () => {
-    const { added, layer } = scene()
+  it.effect("are counted for 10,000 organizations: those of the oldest are added to the sum, and read again", () => {
+    const { bytesAdded, layer } = scene()
+    const addedSince = (calls: number) => bytesAdded().slice(calls)
     return Effect.gen(function*() {
       for (let n = 1; n <= 10_000; n++) yield* count(1, idOf(n))
-      yield* count(1)
-      assert.lengthOf(added, 10_000)
-      yield* count(1, idOf(10_001))
-      yield* count(1, idOf(2))
-      assert.lengthOf(added, 10_001)
-      yield* count(1)
-      assert.lengthOf(added, 10_002)
+      yield* count(5)
+      assert.lengthOf(bytesAdded(), 10_000)
+      yield* count(2, idOf(10_001))
+      yield* count(3, idOf(2))
+      assert.deepStrictEqual(addedSince(10_000), [2, 5])
+      yield* count(4)
+      assert.deepStrictEqual(addedSince(10_002), [4, 3])
     }).pipe(Effect.provide(layer))
   })
 })

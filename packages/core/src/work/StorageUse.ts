@@ -97,8 +97,6 @@ export class StorageUse extends Context.Service<StorageUse, {
       const tallyOf = (organization_id: OrganizationId): Tally => {
         const found = tallies.get(organization_id)
         if (found !== undefined) return found
-        const [oldest] = tallies.keys()
-        if (tallies.size >= tallies_max && oldest !== undefined) tallies.delete(oldest)
         // The first bytes are added immediately, because the result of that is the sum.
         const made: Tally = { sum: 0, pending: new Map(), bytes: 0, flush_at_bytes: 1 }
         tallies.set(organization_id, made)
@@ -126,6 +124,19 @@ export class StorageUse extends Context.Service<StorageUse, {
         }
       }, Effect.uninterruptible)
 
+      /** Adds the pending bytes without waiting. Started immediately: else each further request of this turn would start another. */
+      const addSoon = (organization_id: OrganizationId, tally: Tally) =>
+        Effect.asVoid(Effect.forkDetach(add(organization_id, tally), { startImmediately: true }))
+
+      /** Forgets the organizations above the maximum, the first ones first. */
+      const evict = Effect.suspend(() => {
+        const [oldest] = tallies
+        if (tallies.size <= tallies_max || oldest === undefined) return Effect.void
+        const [organization_id, tally] = oldest
+        tallies.delete(organization_id)
+        return tally.bytes === 0 ? Effect.void : addSoon(organization_id, tally)
+      })
+
       const isExhausted = (tally: Tally): boolean => tally.sum + tally.bytes >= budget
 
       return StorageUse.of({
@@ -136,10 +147,10 @@ export class StorageUse extends Context.Service<StorageUse, {
               const hour = Math.floor((DateTime.toEpochMillis(now) + Duration.toMillis(age_max)) / hour_millis) + 1
               postpone(tally, hour * hour_millis, bytes)
             }
-            return tally.bytes < tally.flush_at_bytes
-              ? Effect.void
-              // Started immediately, because otherwise each further request of this event-loop turn would start another.
-              : Effect.asVoid(Effect.forkDetach(add(organization_id, tally), { startImmediately: true }))
+            return Effect.andThen(
+              tally.bytes < tally.flush_at_bytes ? Effect.void : addSoon(organization_id, tally),
+              evict
+            )
           }),
         require: (organization_id) =>
           Effect.suspend(() => {
