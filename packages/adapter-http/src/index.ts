@@ -24,7 +24,9 @@ import * as ConcurrencyLimiter from "./middleware/ConcurrencyLimiter.ts"
 import * as IdempotentWrites from "./middleware/IdempotentWrites.ts"
 import * as InvalidInput from "./middleware/InvalidInput.ts"
 import * as JsonBody from "./middleware/JsonBody.ts"
+import * as Deadline from "./middleware/ReadDeadline.ts"
 import * as RequestLifecycle from "./middleware/RequestLifecycle.ts"
+import * as RequestLog from "./middleware/RequestLog.ts"
 import * as Tracing from "./middleware/Tracing.ts"
 import * as SharedResult from "./SharedResult.ts"
 import * as StaticResponse from "./StaticResponse.ts"
@@ -53,10 +55,10 @@ export const layerRequestLifecycle = RequestLifecycle.layer
 export const TrustedProxies = ClientAddress.TrustedProxies
 
 /** Reference for whether log entries of requests contain paths. */
-export const LogPaths = RequestLifecycle.LogPaths
+export const LogPaths = RequestLog.LogPaths
 
 /** Reference for the time limit of a read. */
-export const ReadDeadline = RequestLifecycle.ReadDeadline
+export const ReadDeadline = Deadline.ReadDeadline
 
 /** Reference for the maximum number of concurrent requests per key in each process. */
 export const RequestsAtOnce = ConcurrencyLimiter.RequestsAtOnce

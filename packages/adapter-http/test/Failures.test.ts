@@ -11,7 +11,7 @@ import { type CreateTag, type Tag, Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Duration, Effect, Layer, Logger, Option, References } from "effect"
-import { ReadDeadline } from "../src/middleware/RequestLifecycle.ts"
+import { ReadDeadline } from "../src/middleware/ReadDeadline.ts"
 import { idempotency, orderReady, start } from "../testing/Service.ts"
 
 const serving = async (

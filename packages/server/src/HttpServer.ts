@@ -5,25 +5,19 @@
 import { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
+import { Admission, type AdmissionLimits } from "./HttpServer/Admission.ts"
 import { Connection, type Exchange } from "./HttpServer/Connection.ts"
 import { type ConnectionLimits, OpenConnections } from "./HttpServer/OpenConnections.ts"
 import * as Rejections from "./HttpServer/Rejections.ts"
 
 export type { Rejected } from "./HttpServer/Rejections.ts"
 
-/** The maximum number of requests that begin in one turn of the event loop. */
-const begun_per_turn_max = 32
-
 /** An HTTP server whose routes get only the requests that the edge accepts. */
 class EdgeServer extends Server {
   private readonly logRejected: (rejected: Rejections.Rejected) => void
-  /** Requests that arrived and have not begun: also those from before the server had a listener, which Node would drop. */
-  private readonly arrived: Array<Exchange> = []
-
-  private readonly requests_max: number
+  private readonly admission: Admission
   private readonly openConnections: OpenConnections
   private readonly known = new WeakMap<Duplex, Connection>()
-  private isBeginning = false
   private isStopping = false
 
   constructor(logRejected: (rejected: Rejections.Rejected) => void, limits: Limits) {
@@ -42,8 +36,12 @@ class EdgeServer extends Server {
       shouldUpgradeCallback: () => false
     })
     this.logRejected = logRejected
-    this.requests_max = limits.requests_max
     this.openConnections = new OpenConnections(limits)
+    this.admission = new Admission(limits, this.openConnections, {
+      isReady: () => this.listenerCount("request") > 0,
+      accept: ({ event, request, response }) => void super.emit(event, request, response),
+      reject: ({ request, response }, rejection) => this.reject(rejection, request, response)
+    })
     this.maxHeadersCount = 100
     this.maxRequestsPerSocket = 1000
     // More than `connections_max`, because connections whose requests arrive with them are never silent.
@@ -64,7 +62,7 @@ class EdgeServer extends Server {
       this.rejectRest(Rejections.noTunnel, this.connectionOf(request.socket), Rejections.idOf(request))
     })
     this.on("newListener", (event) => {
-      if (event === "request") this.beginSoon()
+      if (event === "request") this.admission.beginSoon()
     })
   }
 
@@ -105,8 +103,7 @@ class EdgeServer extends Server {
     this.openConnections.begin(connection)
     if (this.isStopping) exchange.response.shouldKeepAlive = false
     exchange.response.once("close", () => this.finish(connection, exchange))
-    this.arrived.push(exchange)
-    this.beginSoon()
+    this.admission.add(exchange)
   }
 
   /** Continues with the next request of a connection, or waits for one. */
@@ -120,45 +117,6 @@ class EdgeServer extends Server {
     if (next !== undefined) return this.start(connection, next)
     if (last !== null) return this.writeRejection(last.rejection, socket, last.request_id)
     this.openConnections.wait(connection, request)
-  }
-
-  /** Begins what has arrived at the end of this turn. */
-  private beginSoon(): void {
-    if (this.isBeginning) return
-    this.isBeginning = true
-    setImmediate(() => {
-      this.isBeginning = false
-      this.begin()
-    })
-  }
-
-  /**
-   * Starts the requests of one event-loop turn together, so that their statements reach the database in one write. At most
-   * 32 start per turn, because Node accepts one connection per turn.
-   */
-  private begin(): void {
-    if (this.listenerCount("request") === 0) return
-    let free_slots = this.countFreeSlots()
-    const exchanges = this.arrived.splice(0, begun_per_turn_max)
-    for (const { event, request, response } of exchanges) {
-      if (request.destroyed) continue
-      const rejection = free_slots-- > 0 ? Rejections.check(request) : Rejections.overloaded
-      if (rejection === null) super.emit(event, request, response)
-      else this.reject(rejection, request, response)
-    }
-    if (this.arrived.length > 0) this.beginSoon()
-  }
-
-  /**
-   * Returns how many of the requests that have arrived can begin. A request counts while its response is being prepared: not
-   * while its body arrives or its response is sent, because a slow client could make that last.
-   */
-  private countFreeSlots(): number {
-    const { arrived, openConnections, requests_max } = this
-    if (openConnections.inUse <= requests_max) return requests_max
-    // Those that have arrived and not begun are among the counted ones, unless their body arrives or their client has left.
-    const waiting = arrived.filter(({ request }) => request.complete && !request.destroyed).length
-    return requests_max - (openConnections.countPreparing() - waiting)
   }
 
   private reject(rejection: Rejections.Rejection, request: IncomingMessage, response: ServerResponse): void {
@@ -194,9 +152,7 @@ class EdgeServer extends Server {
 }
 
 /** The limits that a test sets lower. */
-interface Limits extends ConnectionLimits {
-  /** How many responses can be in preparation. */
-  readonly requests_max: number
+interface Limits extends AdmissionLimits, ConnectionLimits {
   /** How long a client can read nothing of a response. */
   readonly stall_millis: number
 }

@@ -1,10 +1,10 @@
 /** Every setting of the service, in one table. `docs/configuration.md` is generated from it. */
-import { networks } from "@messaging-crm/adapter-http/outbound/Addresses"
 import * as Hosts from "@messaging-crm/adapter-postgres/Hosts"
 import { AuditAgeMax } from "@messaging-crm/core/Audit"
 import { limits } from "@messaging-crm/core/Limits"
 import { cloudSettings } from "@messaging-crm/provider-cloud/CloudSettings"
 import { Duration, Option, Redacted } from "effect"
+import { integer, networkList, oneOf, pairs, rootKeys, url } from "./Parsers.ts"
 
 /** The groups of the reference, in order. */
 export const groups = [
@@ -36,33 +36,6 @@ export interface Setting<A> {
 export interface SettingWithDefault<A> extends Setting<A> {
   readonly fallback: A
 }
-
-const integer = (min: number, max: number) => (text: string): Option.Option<number> =>
-  /^[0-9]{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max ? Option.some(Number(text)) : Option.none()
-
-const oneOf = <const Values extends ReadonlyArray<string>>(...values: Values) => (text: string) =>
-  Option.fromUndefinedOr(values.find((value): value is Values[number] => value === text))
-
-const url = (...protocols: ReadonlyArray<string>) => (text: string): Option.Option<string> =>
-  URL.canParse(text) && protocols.includes(new URL(text).protocol) ? Option.some(text) : Option.none()
-
-const rootKey = (text: string): Option.Option<Redacted.Redacted<Uint8Array<ArrayBuffer>>> => {
-  const bytes = Uint8Array.from(Buffer.from(text.trim(), "base64"))
-  return bytes.byteLength === 32 ? Option.some(Redacted.make(bytes)) : Option.none()
-}
-
-const rootKeys = (text: string) => Option.all(text.split(",").map(rootKey))
-
-const pair = (text: string): Option.Option<readonly [string, string]> => {
-  const [, name = "", value = ""] = /^\s*([\w-]+)=(.*)$/.exec(text) ?? []
-  const decoded = Option.liftThrowable(decodeURIComponent)(value.trim())
-  return name === "" ? Option.none() : Option.map(decoded, (value) => [name, value])
-}
-
-const pairs = (text: string): Option.Option<Readonly<Record<string, string>>> =>
-  Option.map(Option.all(text.split(",").map(pair)), Object.fromEntries)
-
-const networkList = (text: string) => networks(text.split(",").map((network) => network.trim()))
 
 const setting = <A>(value: Setting<A>): Setting<A> => value
 
@@ -187,7 +160,7 @@ export const settings = {
     group: "Provider",
     meaning: "Base URL of the Graph API",
     otherwise:
-      "https://graph.facebook.com; https://graph.instagram.com for Instagram accounts that are connected without a page",
+      `${cloudSettings.base_url}; ${cloudSettings.photo_social_base_url} for Instagram accounts that are connected without a page`,
     expected: "a URL such as http://127.0.0.1:4020",
     parse: url("http:", "https:")
   }),
@@ -202,7 +175,7 @@ export const settings = {
     name: "GRAPH_TIMEOUT_SECONDS",
     group: "Provider",
     meaning: "Seconds to wait for the Graph API's response to a send before the outcome is unknown",
-    otherwise: "15",
+    otherwise: String(Duration.toSeconds(cloudSettings.deliver_time_max)),
     expected: "a number from 1 to 18",
     parse: integer(1, 18)
   }),

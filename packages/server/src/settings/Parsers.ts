@@ -1,0 +1,36 @@
+/** How the text of a setting becomes its value. */
+import { networks } from "@messaging-crm/adapter-http/outbound/Addresses"
+import { Option, Redacted } from "effect"
+
+/** Parses an integer in a range. */
+export const integer = (min: number, max: number) => (text: string): Option.Option<number> =>
+  /^[0-9]{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max ? Option.some(Number(text)) : Option.none()
+
+/** Parses one of some values. */
+export const oneOf = <const Values extends ReadonlyArray<string>>(...values: Values) => (text: string) =>
+  Option.fromUndefinedOr(values.find((value): value is Values[number] => value === text))
+
+/** Parses a URL with one of some protocols. */
+export const url = (...protocols: ReadonlyArray<string>) => (text: string): Option.Option<string> =>
+  URL.canParse(text) && protocols.includes(new URL(text).protocol) ? Option.some(text) : Option.none()
+
+const rootKey = (text: string): Option.Option<Redacted.Redacted<Uint8Array<ArrayBuffer>>> => {
+  const bytes = Uint8Array.from(Buffer.from(text.trim(), "base64"))
+  return bytes.byteLength === 32 ? Option.some(Redacted.make(bytes)) : Option.none()
+}
+
+/** Parses a comma-separated list of keys of 32 bytes in base64. */
+export const rootKeys = (text: string) => Option.all(text.split(",").map(rootKey))
+
+const pair = (text: string): Option.Option<readonly [string, string]> => {
+  const [, name = "", value = ""] = /^\s*([\w-]+)=(.*)$/.exec(text) ?? []
+  const decoded = Option.liftThrowable(decodeURIComponent)(value.trim())
+  return name === "" ? Option.none() : Option.map(decoded, (value) => [name, value])
+}
+
+/** Parses a comma-separated list of `name=value`; values are percent-encoded. */
+export const pairs = (text: string): Option.Option<Readonly<Record<string, string>>> =>
+  Option.map(Option.all(text.split(",").map(pair)), Object.fromEntries)
+
+/** Parses a comma-separated list of networks such as `10.0.0.0/8`. */
+export const networkList = (text: string) => networks(text.split(",").map((network) => network.trim()))
