@@ -1,42 +1,6 @@
-/** The responses of the console: its page and files, JSON, and errors. */
+/** The responses of the console: its page, JSON, and errors. */
 import { ConnectionError, MessagingCrmError } from "@messaging-crm/client"
 import { createHash } from "node:crypto"
-import { readFile } from "node:fs/promises"
-
-/** An allow-list, so that no other file is served. */
-const assets: Readonly<Record<string, { readonly file: URL; readonly type: string }>> = (() => {
-  const page = new URL("page/", import.meta.resolve("@messaging-crm/console/package.json"))
-  const script = "text/javascript; charset=utf-8"
-  const scripts = [
-    "main.mjs",
-    "store.mjs",
-    "formats.mjs",
-    "changed.mjs",
-    "inbox.mjs",
-    "lists.mjs",
-    "thread.mjs",
-    "messages.mjs",
-    "composer.mjs",
-    "contact.mjs",
-    "dialogs.mjs",
-    "templates.mjs",
-    "statuses.mjs",
-    "activity.mjs",
-    "webhooks.mjs",
-    "components.mjs",
-    "keys.mjs",
-    "stream.mjs",
-    "templateDialog.mjs",
-    "throttle.mjs",
-    "webhookDialog.mjs"
-  ]
-  return {
-    ...Object.fromEntries(scripts.map((name) => [name, { file: new URL(name, page), type: script }])),
-    "style.css": { file: new URL("style.css", page), type: "text/css; charset=utf-8" },
-    // Node resolves to the variant for servers; the variant for browsers is in the same directory.
-    "lit-html.js": { file: new URL("../lit-html.js", import.meta.resolve("lit-html")), type: script }
-  }
-})()
 
 const headers = {
   "cache-control": "no-store",
@@ -118,11 +82,4 @@ export const failure = (error: unknown): Response => {
   return error instanceof ConnectionError
     ? reject(502, "unreachable", "The service did not respond. Check that it is running.")
     : reject(400, "invalid_input", "The request is not valid. Check its fields.")
-}
-
-/** Returns a file of the page. */
-export const fileOf = async (name: string): Promise<Response> => {
-  const found = Object.hasOwn(assets, name) ? assets[name] : undefined
-  if (found === undefined) return reject(404, "not_found", "The console has no file at this path.")
-  return respond(await readFile(found.file, "utf8"), 200, found.type)
 }

@@ -6,10 +6,11 @@
  */
 import { type Fetch, MessagingCrm, type WebhookEvent } from "@messaging-crm/client"
 import { Feed } from "./Feed.ts"
+import { fileOf } from "./Files.ts"
 import { rejectionOf } from "./Guard.ts"
 import type { Monitor } from "./Monitor.ts"
 import * as Operations from "./Operations.ts"
-import { failure, fileOf, json, pageOf, reject, respond } from "./Responses.ts"
+import { failure, json, pageOf, reject, respond } from "./Responses.ts"
 
 export type { Feed } from "./Feed.ts"
 export { type CompletedRequest, Monitor, type SendReport } from "./Monitor.ts"

@@ -1,23 +1,10 @@
 /** Reads the callbacks of phone messaging: messages, their statuses, and changed numbers. */
-import { SendId } from "@messaging-crm/core/Ids"
-import type { MessageStatusReported } from "@messaging-crm/core/Inbound"
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountKey } from "../CloudAccounts.ts"
-import { pauseReasonOf } from "../ErrorCodes.ts"
-import { isObject, Items, lenient, NetworkId, StorableText, Whole } from "../GraphJson.ts"
-import {
-  type Contact,
-  contactsOf,
-  coreId,
-  networkIdsOf,
-  personOf,
-  Recipient,
-  Sender,
-  StatusRecipient,
-  System
-} from "../People.ts"
+import { isObject, Items, lenient, NetworkId } from "../GraphJson.ts"
+import { type Contact, contactsOf, coreId, personOf, Recipient, Sender, System } from "../People.ts"
 import { systemChange, userIdChange } from "./IdentityChanges.ts"
-import { type Meaning, meaningIn, phone_fields, phone_messages, phone_statuses, phone_system } from "./Kinds.ts"
+import { type Meaning, meaningIn, phone_fields, phone_messages, phone_system } from "./Kinds.ts"
 import {
   fieldOf,
   ignored,
@@ -32,6 +19,7 @@ import {
 } from "./Notice.ts"
 import { contentOfMessage } from "./PhoneContent.ts"
 import { splitChange, withLists } from "./PhoneParts.ts"
+import { readStatus } from "./PhoneStatus.ts"
 
 const Change = Schema.Struct({
   value: Schema.Struct({
@@ -57,37 +45,8 @@ const Message = Schema.Struct({
   revoke: lenient(Schema.Struct({ original_message_id: NetworkId }))
 })
 
-const Status = Schema.Struct({
-  id: NetworkId,
-  status: Schema.String,
-  type: lenient(Schema.String),
-  timestamp: lenient(NetworkTime),
-  ...StatusRecipient,
-  recipient_type: lenient(Schema.String),
-  biz_opaque_callback_data: lenient(SendId),
-  errors: lenient(Items)
-})
-
-const StatusError = Schema.Struct({
-  code: lenient(Whole),
-  title: lenient(StorableText),
-  message: lenient(StorableText),
-  error_data: lenient(Schema.Struct({ details: lenient(StorableText) }))
-})
-
 const decodeChange = Schema.decodeUnknownOption(Change)
 const decodeMessage = Schema.decodeUnknownOption(Message)
-const decodeStatus = Schema.decodeUnknownOption(Status)
-const decodeStatusError = Schema.decodeUnknownOption(StatusError)
-
-/** Core's status for each status of the network. For a voice message, `played` corresponds to `read`. */
-const statuses: Readonly<Record<string, MessageStatusReported["status"]>> = {
-  sent: "sent",
-  delivered: "delivered",
-  read: "read",
-  played: "read",
-  failed: "failed"
-}
 
 /** The context of the parts of a change, for their readers. */
 interface Context {
@@ -190,53 +149,6 @@ const readMessage = (context: Context, item: unknown, isEcho: boolean): Notices 
   }
 }
 
-/** Returns why a message failed, and whether its channel is rejected with it. */
-const failureOf = (errors: typeof Items.Type): Pick<MessageStatusReported, "failure" | "pauses_channel"> => {
-  const [first] = errors.flatMap((error) => Option.toArray(decodeStatusError(error)))
-  if (first === undefined) return {}
-  const { code, error_data, message, title } = first
-  const failure = { code: code ?? null, title: title ?? message ?? null, description: error_data?.details ?? null }
-  return Option.match(Option.flatMap(Option.fromUndefinedOr(code), pauseReasonOf), {
-    onNone: () => ({ failure }),
-    onSome: (pauses_channel) => ({ failure, pauses_channel })
-  })
-}
-
-/** Reads a status. It has no contact: only its own ids of the recipient are known. */
-const readStatus = ({ account, received_at }: Context, item: unknown): Notices => {
-  const decoded = decodeStatus(item)
-  if (Option.isNone(decoded)) return ignored("unreadable", "status")
-  const {
-    biz_opaque_callback_data,
-    errors = [],
-    id,
-    recipient_id,
-    recipient_parent_user_id,
-    recipient_type,
-    recipient_user_id,
-    timestamp,
-    type
-  } = decoded.value
-  const meaning = meaningIn(phone_statuses, type ?? "message")
-  if (meaning !== "status") return ignoredAs(meaning, `status:${type}`)
-  if (recipient_type === "group") return ignored("group", `status:${decoded.value.status}`)
-  const status = Object.hasOwn(statuses, decoded.value.status) ? statuses[decoded.value.status] : undefined
-  if (status === undefined) return ignored("unknown", `status:${decoded.value.status}`)
-  return noticesOf({
-    account,
-    event: {
-      event: "message_status_reported",
-      provider_message_id: id,
-      reference: biz_opaque_callback_data ?? null,
-      recipient_aliases: networkIdsOf([recipient_id, recipient_user_id, recipient_parent_user_id]),
-      status,
-      at: timeOf(timestamp, received_at),
-      ...(status === "failed" ? failureOf(errors) : {})
-    },
-    file: null
-  })
-}
-
 /** Reads an update of a user id. */
 const readUserIdUpdate = ({ account, contacts }: Context, item: unknown): Notices =>
   Option.match(userIdChange(item, contacts), {
@@ -257,7 +169,7 @@ const readValue = (
       return [
         ...messages.map((item) => readMessage(context, item, false)),
         ...echoes,
-        ...statuses.map((item) => readStatus(context, item)),
+        ...statuses.map((item) => readStatus(context.account, item, context.received_at)),
         ...errors.map(() => ignored("account", "errors"))
       ]
     case "echo":
