@@ -1,6 +1,6 @@
 import { ChannelType } from "@messaging-crm/core/Channels"
+import { concurrently } from "@messaging-crm/core/Concurrency"
 import { ConversationStatus, ConversationStore } from "@messaging-crm/core/Conversations"
-import { concurrently } from "@messaging-crm/core/Decide"
 import { ChannelId, ContactId, ConversationId, IdentityId, MemberId } from "@messaging-crm/core/Ids"
 import { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Array, Effect, Layer, Schema } from "effect"

@@ -6,6 +6,7 @@
  */
 import { Context, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
+import { concurrently } from "../kernel/Concurrency.ts"
 import { ChannelId, Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
@@ -14,7 +15,7 @@ import { makeOpenOnce, Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
 import { line, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 import { ChannelHoldRows } from "./ChannelHolds.ts"
 import {
   type BusinessAccountMismatch,

@@ -7,10 +7,10 @@ import { type MemberRow, MemberStore } from "../accounts/Members.ts"
 import { accepts, type ContactField, ContactFieldStore } from "../catalog/ContactFields.ts"
 import { type Tag, TagStore } from "../catalog/Tags.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
+import { concurrently } from "../kernel/Concurrency.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { byCodePoint, foldCase } from "../kernel/Text.ts"
-import { concurrently } from "../work/Decide.ts"
 import type { Contact, TagChanges, WritableContact } from "./Contact.ts"
 
 /** The body refers to something the organization does not have: `value`, an id, at the path `param`. */

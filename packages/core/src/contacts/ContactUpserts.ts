@@ -182,7 +182,7 @@ const isInterrupted = (error: Interrupted | UpsertRejection): error is Interrupt
   error._tag === "IdempotencyConflict" || error._tag === "RequestProcessing" || error._tag === "StorageExhausted"
 
 /** Makes the function that upserts one contact. */
-const makeRun = Effect.gen(function*() {
+const makeUpsertOne = Effect.gen(function*() {
   const findMatch = yield* makeFindMatch
   const loadReferences = yield* makeLoadReferences
   const { runAudited } = yield* Decide
@@ -248,14 +248,14 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
     Effect.gen(function*() {
       const idempotency = yield* Idempotency
       const respondOnce = yield* makeRespondOnce
-      const run = yield* makeRun
+      const upsertOne = yield* makeUpsertOne
 
       /** Upserts one contact of a request, at most once for the request's key. */
-      const runOnce = Effect.fnUntraced(
+      const upsertOnce = Effect.fnUntraced(
         function*({ index, wanted }: Item, request: Recording | null) {
-          if (request === null) return yield* Effect.map(run(wanted, null), upsertedOf)
+          if (request === null) return yield* Effect.map(upsertOne(wanted, null), upsertedOf)
           const part = yield* partOf(request, String(index))
-          const upserted = upsertedOf(yield* idempotency.once(part, (record) => run(wanted, record)))
+          const upserted = upsertedOf(yield* idempotency.once(part, (record) => upsertOne(wanted, record)))
           if (upserted.outcome !== "unchanged") return upserted
           // Nothing was committed, so a record of an earlier or concurrent run could not be detected.
           const earlier = yield* idempotency.replay(part)
@@ -268,13 +268,13 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         item: Item,
         request: Recording | null
       ): Effect.Effect<UpsertResult, Interrupted, CurrentActor> =>
-        runOnce(item, request).pipe(
+        upsertOnce(item, request).pipe(
           Effect.map((upserted): UpsertResult => Result.succeed(upserted)),
           Effect.catch((error) => isInterrupted(error) ? Effect.fail(error) : Effect.succeed(Result.fail(error)))
         )
 
       /** Upserts the contacts of a request, and returns the outcome of each in the given order. */
-      const runAll = Effect.fnUntraced(function*(input: UpsertContacts, request: Recording | null) {
+      const upsertEach = Effect.fnUntraced(function*(input: UpsertContacts, request: Recording | null) {
         const items = input.contacts.map((contact, index): Item => ({ index, wanted: wantedOf(input, contact) }))
         // Contacts with the same value are one person; they are written in the given order.
         const people = Array.from(Map.groupBy(items, ({ wanted }) => wanted.value).values())
@@ -286,12 +286,12 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         return results.flat().toSorted((a, b) => a.index - b.index).map(({ result }) => result)
       })
 
-      const upsertAll = operation("contacts.upsert")(function*<Out>(
+      const upsertContacts = operation("contacts.upsert")(function*<Out>(
         input: UpsertContacts,
         respond?: Respond<ReadonlyArray<UpsertResult>, Out>
       ) {
         const record = respond?.record ?? null
-        const results = runAll(input, record)
+        const results = upsertEach(input, record)
         // Without `respond`, `Out` is the results.
         if (respond === undefined) return (yield* results) as unknown as Out
         const response = Effect.flatMap(results, respond.encode)
@@ -299,7 +299,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         return record === null ? yield* response : (yield* respondOnce(record, response)) as unknown as Out
       })
 
-      return ContactUpserts.of({ upsert: upsertAll })
+      return ContactUpserts.of({ upsert: upsertContacts })
     })
   )
 }

@@ -4,6 +4,7 @@
 import { Context, DateTime, Effect, Layer, Option, Result, Schema, Struct } from "effect"
 import { MemberRows } from "../accounts/Members.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
+import { zipConcurrently } from "../kernel/Concurrency.ts"
 import { ContactId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
@@ -20,7 +21,7 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import type { AuditRecord } from "../work/Audit.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type DecisionContext, type Write, zipConcurrently } from "../work/Decide.ts"
+import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
 import {
   type AddNote,

@@ -24,6 +24,7 @@ import {
   ReferenceUnknown
 } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
+import { zipConcurrently } from "../kernel/Concurrency.ts"
 import { ConversationId, type MemberId, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import {
@@ -37,7 +38,7 @@ import {
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type DecisionContext, type Write, zipConcurrently } from "../work/Decide.ts"
+import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
 import {
   type AssignConversation,

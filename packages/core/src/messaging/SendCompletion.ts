@@ -3,11 +3,12 @@
  */
 import { Effect, Option } from "effect"
 import { addAliases } from "../contacts/ContactIdentities.ts"
+import { concurrently } from "../kernel/Concurrency.ts"
 import { type ChannelId, type ContactId, MessageId, type OrganizationId, type SendId } from "../kernel/Ids.ts"
 import { erased } from "../kernel/Text.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
-import { concurrently, type DecisionContext } from "../work/Decide.ts"
+import type { DecisionContext } from "../work/Decide.ts"
 import {
   applyUpdate,
   arrived,

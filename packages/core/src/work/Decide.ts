@@ -7,7 +7,7 @@
  * 3. `Commit` applies the changes atomically if no row that they depend on has
  *    changed. Otherwise it fails with `Conflict`, and all three steps run again.
  */
-import { Context, DateTime, Effect, Fiber, Layer, Metric, Result, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Metric, Result, Schema } from "effect"
 import { type Actor, CurrentActor, RequestId } from "../kernel/Actor.ts"
 import { type EventId, Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { conflicts } from "../kernel/Metrics.ts"
@@ -58,19 +58,6 @@ export interface Write<Input extends ReadonlyArray<unknown>, Result, Rejection> 
 export class ConcurrentChanges extends Schema.TaggedError<ConcurrentChanges>()("ConcurrentChanges", {}) {}
 
 // ----------------------------------------------------------- decisions
-
-/** Options of `Effect.all` for independent reads: they run concurrently. */
-export const concurrently = { concurrency: "unbounded" } as const
-
-/** Runs two independent reads concurrently, like `Effect.all`, but with one more fiber instead of two. */
-export const zipConcurrently = <A, B, R1, R2>(
-  one: Effect.Effect<A, never, R1>,
-  other: Effect.Effect<B, never, R2>
-): Effect.Effect<readonly [A, B], never, R1 | R2> =>
-  Effect.flatMap(
-    Effect.forkChild(one, { startImmediately: true }),
-    (fiber) => Effect.flatMap(other, (b) => Effect.map(Fiber.join(fiber), (a) => [a, b] as const))
-  )
 
 /** The records that are committed with a decision: the audit record, and the recorded response. */
 type Records = Pick<Changes.Changes, "audit" | "response">
