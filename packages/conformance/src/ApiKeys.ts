@@ -129,9 +129,9 @@ const uses = (it: It) => {
       const [one, two] = [yield* newKey(ours, ada.id), yield* newKey(ours, ada.id)]
       yield* newKey(ours, ada.id, { revoked_at: after(1) })
       yield* newKey(ours, bob.id)
-      const held = (yield* store.heldBy(ours, ada.id)).toSorted((a, b) => a.id < b.id ? -1 : 1)
+      const keys = (yield* store.heldBy(ours, ada.id)).toSorted((a, b) => a.id < b.id ? -1 : 1)
       const expected = [one.key, two.key].toSorted((a, b) => a.id < b.id ? -1 : 1)
-      assert.deepStrictEqual(held, expected.map((key) => ({ ...key, version: 1 })))
+      assert.deepStrictEqual(keys, expected.map((key) => ({ ...key, version: 1 })))
       assert.deepStrictEqual(yield* store.heldBy(yield* Fixtures.organization, ada.id), [])
     }))
 

@@ -183,16 +183,16 @@ const claims = (it: It) => {
     Effect.gen(function*() {
       const store = yield* start
       yield* insert(bytes("{}"))
-      const [lost] = yield* claim()
+      const [first] = yield* claim()
       assert.deepStrictEqual(yield* claim(after(59_000)), [])
-      const [held] = yield* claim(after(60_000))
-      assert.strictEqual(held?.attempt, 2)
-      if (lost === undefined || held === undefined) return assert.fail("The body was not claimed twice.")
-      yield* store.postpone(lost, after(61_000))
+      const [current] = yield* claim(after(60_000))
+      assert.strictEqual(current?.attempt, 2)
+      if (first === undefined || current === undefined) return assert.fail("The body was not claimed twice.")
+      yield* store.postpone(first, after(61_000))
       assert.deepStrictEqual(yield* claim(after(61_000)), [])
-      yield* store.postpone(held, after(70_000))
+      yield* store.postpone(current, after(70_000))
       assert.deepStrictEqual(yield* claim(after(69_000)), [])
-      assert.deepStrictEqual(idsOf(yield* claim(after(70_000))), [held.id])
+      assert.deepStrictEqual(idsOf(yield* claim(after(70_000))), [current.id])
     }))
 
   it.effect("removes a finished callback, whichever claim has it", () =>
@@ -207,7 +207,7 @@ const claims = (it: It) => {
       assert.deepStrictEqual(yield* store.backlog, none)
     }))
 
-  it.effect("reports the waiting callbacks, held or not, and since when they wait", () =>
+  it.effect("reports the waiting callbacks, claimed or not, and since when they wait", () =>
     Effect.gen(function*() {
       const store = yield* start
       assert.deepStrictEqual(yield* store.backlog, none)

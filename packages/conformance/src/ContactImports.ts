@@ -82,15 +82,15 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
     it.effect("identifies contacts with equivalent values as one", () =>
       Effect.gen(function*() {
         const { add, vip, visits } = yield* begin
-        const said = CreateContact.make({ first_name: "Kim", tag_ids: [vip.id], custom_values: { [visits.id]: "3" } })
+        const kim = CreateContact.make({ first_name: "Kim", tag_ids: [vip.id], custom_values: { [visits.id]: "3" } })
         const again = CreateContact.make({
           tag_ids: [vip.id, vip.id],
           custom_values: { [visits.id]: "3" },
           last_name: null,
           first_name: "Kim"
         })
-        const other = CreateContact.make({ ...said, custom_values: { [visits.id]: "4" } })
-        assert.deepStrictEqual(outcomes(yield* add([said, again, other])), ["created", "unchanged", "created"])
+        const other = CreateContact.make({ ...kim, custom_values: { [visits.id]: "4" } })
+        assert.deepStrictEqual(outcomes(yield* add([kim, again, other])), ["created", "unchanged", "created"])
       }))
 
     it.effect("rejects what cannot be created, and creates the rest", () =>

@@ -264,10 +264,10 @@ const earlyUpdates = (it: It, { runs }: Options) => {
       while ((yield* store.purgeEarlyUpdates(after(10), 1000)) > 0) continue
       const read = { status: "read", at: after(3) } as const
       for (const millis of [1, 2, 3, 10]) yield* keepEarly(ours, channel.id, `${millis}`, read, after(millis))
-      const came = yield* Fixtures.message(conversation_id, { provider_message_id: "4", created_at: after(-9) })
+      const arrived = yield* Fixtures.message(conversation_id, { provider_message_id: "4", created_at: after(-9) })
       yield* keepEarly(ours, channel.id, "4", read, after(4))
       const early = yield* store.findByProviderId(ours, channel.id, "4")
-      yield* Fixtures.write(ours, insert(channel.id, on.contact_id, early, came))
+      yield* Fixtures.write(ours, insert(channel.id, on.contact_id, early, arrived))
       const older = yield* Fixtures.message(conversation_id, { provider_message_id: "5", created_at: after(-9) })
       yield* Fixtures.write(ours, inserted(on, older))
       assert.strictEqual(yield* store.purgeEarlyUpdates(after(10), 2), 2)

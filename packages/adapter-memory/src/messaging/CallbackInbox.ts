@@ -69,8 +69,8 @@ export const layer = Layer.effect(
       finish: (id) => modify((state) => [undefined, { ...state, callbacks: HashMap.remove(state.callbacks, id) }]),
       postpone: ({ id, token }, due_at) =>
         modify((state) => {
-          const held = Option.filter(HashMap.get(state.callbacks, id), (row) => row.token === token)
-          return [undefined, Option.isNone(held) ? state : keep(state, { ...held.value, due_at })]
+          const kept = Option.filter(HashMap.get(state.callbacks, id), (row) => row.token === token)
+          return [undefined, Option.isNone(kept) ? state : keep(state, { ...kept.value, due_at })]
         }),
       backlog: read(({ callbacks }) => {
         const received = Array.fromIterable(HashMap.values(callbacks)).map(({ received_at }) => received_at)

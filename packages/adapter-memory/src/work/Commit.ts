@@ -85,7 +85,7 @@ export const apply = (
       return yield* Result.fail(new KeyUsed())
     }
     if (callback !== undefined && !HashMap.has(state.callbacks, callback)) return yield* Result.fail(new LeaseLost())
-    const held = settle === undefined ? state.queue : yield* settled(state.queue, settle)
+    const settledQueue = settle === undefined ? state.queue : yield* settled(state.queue, settle)
     const whole = Changes.all(
       changes,
       response === undefined ? Changes.none : IdempotencyRows.insert(response),
@@ -99,7 +99,7 @@ export const apply = (
       withAlias(owner),
       yield* Result.fromOption(written(state.tables, owner, whole), () => new Conflict())
     )
-    const queue = enqueue.reduce((some, work) => enqueued(some, owner, work, trace), held)
+    const queue = enqueue.reduce((some, work) => enqueued(some, owner, work, trace), settledQueue)
     return {
       ...state,
       tables: touch === undefined ? tables : touched(tables, owner, touch),

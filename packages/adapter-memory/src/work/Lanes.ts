@@ -50,22 +50,22 @@ export const throttled = (queue: Queue, organization_id: OrganizationId, throttl
   }
 }
 
-/** Changes the item that a claim holds. Null removes it. */
+/** Changes the item that a claim has leased. Null removes it. */
 const changed = (
   queue: Queue,
   claimed: ClaimedWork,
   change: (item: Item) => Item | null
 ): Result.Result<Queue, LeaseLost> => {
   const lane = Option.getOrUndefined(HashMap.get(queue.lanes, nameOf(claimed)))
-  const held = lane?.items.find(({ claim, ref }) => ref === claimed.ref && claim?.token === claimed.token)
-  if (lane === undefined || held === undefined) return Result.fail(new LeaseLost())
-  const next = change(held)
+  const leased = lane?.items.find(({ claim, ref }) => ref === claimed.ref && claim?.token === claimed.token)
+  if (lane === undefined || leased === undefined) return Result.fail(new LeaseLost())
+  const next = change(leased)
   return Result.succeed({
     lanes: put(queue.lanes, nameOf(claimed), {
       ...lane,
-      items: lane.items.flatMap((item) => item === held ? next ?? [] : item)
+      items: lane.items.flatMap((item) => item === leased ? next ?? [] : item)
     }),
-    refs: next === null ? HashSet.remove(queue.refs, refOf(held)) : queue.refs
+    refs: next === null ? HashSet.remove(queue.refs, refOf(leased)) : queue.refs
   })
 }
 

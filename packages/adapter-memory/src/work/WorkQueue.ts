@@ -10,13 +10,13 @@ const nothing = { due: 0, later: 0, leased: 0, oldest_due_at: null }
 /** Adds the counts of a lane to those of its kind. */
 const withLane = (backlog: Backlog, lane: Lane, now: Timestamp): Backlog => {
   const due = isPaused(lane, now) ? [] : lane.items.filter(isDue(now)).map(({ due_at }) => due_at)
-  const held = lane.items.filter(({ claim }) => claim !== null).length
+  const leased = lane.items.filter(({ claim }) => claim !== null).length
   const known = backlog.oldest_due_at === null ? due : [backlog.oldest_due_at, ...due]
   return {
     ...backlog,
     due: backlog.due + due.length,
-    later: backlog.later + lane.items.length - due.length - held,
-    leased: backlog.leased + held,
+    later: backlog.later + lane.items.length - due.length - leased,
+    leased: backlog.leased + leased,
     oldest_due_at: known.length === 0 ? null : known.reduce((a, b) => DateTime.min(a, b))
   }
 }

@@ -62,10 +62,10 @@ export const changeIdentity = (
   now: { readonly external_id: string; readonly display_name: string | null }
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
-  const who = findIdentity(organization, channel, former)
+  const owner = findIdentity(organization, channel, former)
   const other = findIdentity(organization, channel, now.external_id)
-  if (who === undefined || (other !== undefined && other.identity !== who.identity)) return ok(undefined)
-  const { contact, identity } = who
+  if (owner === undefined || (other !== undefined && other.identity !== owner.identity)) return ok(undefined)
+  const { contact, identity } = owner
   const isRenamed = now.display_name !== null && now.display_name !== identity.display_name
   if (former === now.external_id && !isRenamed) return ok(undefined)
   edit(organization, contact, () => {

@@ -103,19 +103,19 @@ export const send = (
   at: Moment,
   organization: Organization,
   channel: Channel | undefined,
-  { display_name, from: to, ...said }: Inbound
+  { display_name, from: to, ...fields }: Inbound
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
-  if (byProvider(organization, channel, said.provider_message_id) !== undefined) return ok(undefined)
+  if (byProvider(organization, channel, fields.provider_message_id) !== undefined) return ok(undefined)
   const conversation = open(at, organization, channel, to, display_name, { reopens: false })
   const message: Message = {
     id: at.name(),
     conversation,
-    ...said,
+    ...fields,
     sender: { type: "business_app", name: null },
     created_at: at.now,
     reports: [],
-    revisions: revisionsOf(organization, channel, said.provider_message_id)
+    revisions: revisionsOf(organization, channel, fields.provider_message_id)
   }
   record(at, organization, message)
   raise(organization, "message.sent", { conversation_id: conversation.id, message_id: message.id })

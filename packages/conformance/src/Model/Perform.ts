@@ -101,7 +101,7 @@ const perform: CommandHandlers = {
     const expected = Conversations.listConversations(scene.ours, {
       ...filters,
       contact: person && (person.contact ?? "unknown"),
-      channel: on && (on.thing ?? "unknown")
+      channel: on && (on.row ?? "unknown")
     })
     const ids = { contact_id: person && person.id, channel_id: on && ChannelId.make(on.id) }
     return agreeOnPages(
@@ -147,14 +147,14 @@ const perform: CommandHandlers = {
   },
 
   getMessage: (scene, command) => {
-    const { id, thing } = choose(scene, command.id, ({ messages }) => messages)
-    const elsewhere = scene.ours.conversations.find((one) => one !== thing?.conversation)
-    const conversation = command.elsewhere ? elsewhere : thing?.conversation
+    const { id, row } = choose(scene, command.id, ({ messages }) => messages)
+    const elsewhere = scene.ours.conversations.find((one) => one !== row?.conversation)
+    const conversation = command.elsewhere ? elsewhere : row?.conversation
     const conversation_id = ConversationId.make(
       conversation === undefined ? unknownId : scene.names.idOf(conversation.id)
     )
-    const isThere = thing !== undefined && thing.conversation === conversation
-    const expected = isThere ? ok(showMessage(thing)) : rejected("MessageNotFound")
+    const isThere = row !== undefined && row.conversation === conversation
+    const expected = isThere ? ok(showMessage(row)) : rejected("MessageNotFound")
     return agree(scene, expected, MessageOperations.use(({ get }) => get(conversation_id, MessageId.make(id))))
   },
 

@@ -37,7 +37,7 @@ const chooseFields = (scene: Scene, { custom_values, owner, plain = {}, tags }: 
   const known = owner === undefined ? {} : { owner_user_id: chooseMember(scene, owner) }
   const custom = values === undefined ? {} : { custom_values: values }
   const tag_ids = tags === undefined ? {} : { tag_ids: chosen?.map(({ id }) => TagId.make(id)) ?? null }
-  const labels = tags === undefined ? {} : { tags: chosen?.map(({ thing }) => thing) ?? [] }
+  const labels = tags === undefined ? {} : { tags: chosen?.map(({ row }) => row) ?? [] }
   const input = { ...plain, ...known, ...custom, ...tag_ids } as WritableContact // The generator keeps to its values.
   return { input, modelInput: { plain: { ...plain, ...known }, ...custom, ...labels } }
 }
@@ -114,8 +114,8 @@ export const contacts: Pick<CommandHandlers, ContactCommands> = {
     const add = chosen(command.add)
     const remove = chosen(command.remove).filter((one) => !add.some((other) => other.id === one.id))
     const expected = Contacts.editTags(scene.at, scene.ours, contact, {
-      add: add.map(({ thing }) => thing),
-      remove: remove.map(({ thing }) => thing)
+      add: add.map(({ row }) => row),
+      remove: remove.map(({ row }) => row)
     })
     const ids = (all: typeof add) => all.map(({ id }) => TagId.make(id))
     const input = UpdateContact.make({ add_tag_ids: ids(add), remove_tag_ids: ids(remove) })
@@ -142,7 +142,7 @@ export const contacts: Pick<CommandHandlers, ContactCommands> = {
     const updated_since = secondsAgo(scene, updated_seconds_ago)
     const filters = { ...rest, owner_user_id: chooseMember(scene, owner), updated_since }
     const tag_id = chosen === null ? null : TagId.make(chosen.id)
-    const expected = Contacts.listContacts(scene.ours, { ...filters, tag: chosen && (chosen.thing ?? "unknown") })
+    const expected = Contacts.listContacts(scene.ours, { ...filters, tag: chosen && (chosen.row ?? "unknown") })
     return agreeOnPages(
       scene,
       page_size,

@@ -19,10 +19,10 @@ const reportStatus: CommandHandlers["reportStatus"] = (
   { code, id: choice, seconds_ago, status, through, with_reference }
 ) =>
   Effect.gen(function*() {
-    const { id, thing } = choose(scene, notTheirs(choice), ({ sends }) => sends)
-    const their = scene.theirs.channels[0]?.id ?? ChannelId.make(unknownId)
-    const own = thing?.conversation.channel.id ?? scene.ours.channels[0]?.id ?? their
-    const channel_id = through === "ours" ? own : through === "theirs" ? their : ChannelId.make(unknownId)
+    const { id, row } = choose(scene, notTheirs(choice), ({ sends }) => sends)
+    const other = scene.theirs.channels[0]?.id ?? ChannelId.make(unknownId)
+    const own = row?.conversation.channel.id ?? scene.ours.channels[0]?.id ?? other
+    const channel_id = through === "ours" ? own : through === "theirs" ? other : ChannelId.make(unknownId)
     const at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
     const reference = with_reference ? SendId.make(id) : null
     const provider_message_id = `p.${id}`
@@ -31,7 +31,7 @@ const reportStatus: CommandHandlers["reportStatus"] = (
     const failure = code === null || status !== "failed"
       ? {}
       : { failure: { code, title: "Rejected", description: null } }
-    if (through === "ours") Sends.applyStatus(scene.at, scene.ours, thing, report, with_reference)
+    if (through === "ours") Sends.applyStatus(scene.at, scene.ours, row, report, with_reference)
     yield* agree(
       scene,
       through === "unknown" ? rejected("ChannelUnknown") : ok(undefined),
@@ -39,7 +39,7 @@ const reportStatus: CommandHandlers["reportStatus"] = (
         receive({ event, channel_id, provider_message_id, reference, status, at, ...failure })
       )
     )
-    yield* agreeOnLists(scene, thing === undefined ? [] : [thing.conversation])
+    yield* agreeOnLists(scene, row === undefined ? [] : [row.conversation])
   })
 
 const receive: CommandHandlers["receive"] = (
@@ -47,28 +47,28 @@ const receive: CommandHandlers["receive"] = (
   { channel, content, display_name, from, provider_message_id, quoted, seconds_ago }
 ) =>
   Effect.gen(function*() {
-    const { id, thing } = choose(scene, notTheirs(channel), ({ channels }) => channels)
+    const { id, row } = choose(scene, notTheirs(channel), ({ channels }) => channels)
     const sent_at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
-    const said = {
+    const fields = {
       type: content === null ? "image" as const : "text" as const,
       text: content,
       details: quoted === null ? null : { quoted: { provider_message_id: quoted, from: null } },
       provider_message_id,
       sent_at
     }
-    const expected = Messages.receive(scene.at, scene.ours, thing, {
+    const expected = Messages.receive(scene.at, scene.ours, row, {
       from,
       display_name,
-      ...said,
+      ...fields,
       sent_at: known(scene.at, sent_at)
     })
-    const who = { external_id: from, display_name, username: null }
+    const sender = { external_id: from, display_name, username: null }
     const event = {
       event: "message_received" as const,
       channel_id: ChannelId.make(id),
-      from: who,
+      from: sender,
       media: null,
-      ...said
+      ...fields
     }
     yield* agree(scene, expected, Inbound.use(({ receive }) => receive(event)))
     yield* agreeOnLists(scene, scene.ours.messages.slice(-1).map(({ conversation }) => conversation))
@@ -79,17 +79,17 @@ const sendByApp: CommandHandlers["sendByApp"] = (
   { channel, content: text, provider_message_id, seconds_ago, to }
 ) =>
   Effect.gen(function*() {
-    const { id, thing } = choose(scene, notTheirs(channel), ({ channels }) => channels)
+    const { id, row } = choose(scene, notTheirs(channel), ({ channels }) => channels)
     const sent_at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
-    const said = { type: "text" as const, text, details: null, provider_message_id }
-    const inbound = { from: to, display_name: null, ...said, sent_at: known(scene.at, sent_at) }
-    const expected = Messages.send(scene.at, scene.ours, thing, inbound)
+    const fields = { type: "text" as const, text, details: null, provider_message_id }
+    const inbound = { from: to, display_name: null, ...fields, sent_at: known(scene.at, sent_at) }
+    const expected = Messages.send(scene.at, scene.ours, row, inbound)
     const event = {
       event: "message_sent" as const,
       channel_id: ChannelId.make(id),
       to: { external_id: to, display_name: null, username: null },
       media: null,
-      ...said,
+      ...fields,
       sent_at
     }
     yield* agree(scene, expected, Inbound.use(({ receive }) => receive(event)))
@@ -101,11 +101,11 @@ const reportAll: CommandHandlers["reportAll"] = (
   { channel, seconds_ago, status, to: external_id, until_seconds_ago }
 ) =>
   Effect.gen(function*() {
-    const { id, thing } = choose(scene, notTheirs(channel), ({ channels }) => channels)
+    const { id, row } = choose(scene, notTheirs(channel), ({ channels }) => channels)
     const at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
     const until = DateTime.subtract(scene.at.now, { seconds: until_seconds_ago })
     const report = { status, at: known(scene.at, at), code: null }
-    const expected = Messages.reportAll(scene.ours, thing, external_id, report, until)
+    const expected = Messages.reportAll(scene.ours, row, external_id, report, until)
     const event = {
       event: "messages_reported" as const,
       channel_id: ChannelId.make(id),
@@ -124,10 +124,10 @@ const revise: CommandHandlers["revise"] = (
 ) =>
   Effect.gen(function*() {
     const early = choose(scene, notTheirs(channel), ({ channels }) => channels)
-    const came = message === "early" ? undefined : Messages.received(scene.ours).at(-1 - index)
-    const { id, provider_id, thing } = came === undefined
+    const stored = message === "early" ? undefined : Messages.received(scene.ours).at(-1 - index)
+    const { id, provider_id, row } = stored === undefined
       ? { ...early, provider_id: provider_message_id }
-      : { id: came.channel.id, provider_id: came.provider_message_id, thing: came.channel }
+      : { id: stored.channel.id, provider_id: stored.provider_message_id, row: stored.channel }
     const of = { channel_id: ChannelId.make(id), provider_message_id: provider_id }
     const at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
     const revised_at = known(scene.at, at)
@@ -135,16 +135,16 @@ const revise: CommandHandlers["revise"] = (
     const event = status === "edited"
       ? { event: "message_edited" as const, ...of, text, at }
       : { event: "message_deleted" as const, ...of, at }
-    const expected = Messages.revise(scene.ours, thing, provider_id, revision)
+    const expected = Messages.revise(scene.ours, row, provider_id, revision)
     yield* agree(scene, expected, Inbound.use(({ receive }) => receive(event)))
     yield* agreeOnLists(scene, scene.ours.conversations)
   })
 
 const changeIdentity: CommandHandlers["changeIdentity"] = (scene, { channel, display_name, external_id, former }) =>
   Effect.gen(function*() {
-    const { id, thing } = choose(scene, notTheirs(channel), ({ channels }) => channels)
+    const { id, row } = choose(scene, notTheirs(channel), ({ channels }) => channels)
     const now = { external_id, display_name }
-    const expected = Conversations.changeIdentity(scene.at, scene.ours, thing, former, now)
+    const expected = Conversations.changeIdentity(scene.at, scene.ours, row, former, now)
     const event = {
       event: "identity_changed" as const,
       channel_id: ChannelId.make(id),

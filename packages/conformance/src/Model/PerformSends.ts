@@ -20,9 +20,9 @@ type SendCommands = "getSend" | "listSends" | "sendTemplate" | "sendText" | "sta
 export const sends: Pick<CommandHandlers, SendCommands> = {
   start: (scene, { channel, phone, template, value }) =>
     Effect.gen(function*() {
-      const { id, thing } = choose(scene, channel, ({ channels }) => channels)
+      const { id, row } = choose(scene, channel, ({ channels }) => channels)
       const channel_id = ChannelId.make(id)
-      const expected = Sends.start(scene.at, scene.ours, thing, { phone, template, value })
+      const expected = Sends.start(scene.at, scene.ours, row, { phone, template, value })
       const start = SendOperations.use((sends) =>
         sends.start(
           StartConversation.make({ channel_id, phone: Phone.make(phone), template: choiceOf(template, value) })
@@ -47,8 +47,8 @@ export const sends: Pick<CommandHandlers, SendCommands> = {
   },
 
   getSend: (scene, command) => {
-    const { id, thing } = choose(scene, command.id, ({ sends }) => sends)
-    const expected = thing === undefined ? rejected("SendNotFound") : ok(showSend(thing))
+    const { id, row } = choose(scene, command.id, ({ sends }) => sends)
+    const expected = row === undefined ? rejected("SendNotFound") : ok(showSend(row))
     return agree(scene, expected, SendOperations.use(({ get }) => get(SendId.make(id))))
   },
 

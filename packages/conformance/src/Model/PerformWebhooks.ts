@@ -26,8 +26,8 @@ export const webhooks: Pick<CommandHandlers, Administers> = {
   },
 
   updateWebhook: (scene, { event_types, id: chosen, include_resource, moves }) => {
-    const { id, thing } = choose(scene, chosen, ({ webhooks }) => webhooks)
-    const url = moves ? `${thing?.url ?? "https://shop.example/"}x` : thing?.url
+    const { id, row } = choose(scene, chosen, ({ webhooks }) => webhooks)
+    const url = moves ? `${row?.url ?? "https://shop.example/"}x` : row?.url
     const set = {
       ...(event_types === null ? {} : { event_types }),
       ...(include_resource === null ? {} : { include_resource }),
@@ -35,37 +35,37 @@ export const webhooks: Pick<CommandHandlers, Administers> = {
     }
     return agree(
       scene,
-      Events.updateWebhook(thing, set),
+      Events.updateWebhook(row, set),
       Webhooks.use(({ update }) => update(WebhookId.make(id), UpdateWebhook.make(set)))
     )
   },
 
   rotateSecret: (scene, command) => {
-    const { id, thing } = choose(scene, command.id, ({ webhooks }) => webhooks)
+    const { id, row } = choose(scene, command.id, ({ webhooks }) => webhooks)
     const rotate = Webhooks.use((webhooks) => webhooks.rotateSecret(WebhookId.make(id)))
     const withoutSecret = Effect.map(rotate, ({ signing_secret: _signing_secret, ...webhook }) => webhook)
-    return agree(scene, Events.rotateSecret(scene.at, thing), withoutSecret)
+    return agree(scene, Events.rotateSecret(scene.at, row), withoutSecret)
   },
 
   testWebhook: (scene, command) => {
-    const { id, thing } = choose(scene, command.id, ({ webhooks }) => webhooks)
+    const { id, row } = choose(scene, command.id, ({ webhooks }) => webhooks)
     const test = WebhookDeliveries.use((deliveries) => deliveries.test(WebhookId.make(id)))
     const state = Effect.map(test, ({ event_type, status }) => ({ event_type, status }))
-    return agree(scene, Events.testWebhook(scene.ours, thing), state)
+    return agree(scene, Events.testWebhook(scene.ours, row), state)
   },
 
   replayWebhook: (scene, command) => {
-    const { id, thing } = choose(scene, command.id, ({ webhooks }) => webhooks)
+    const { id, row } = choose(scene, command.id, ({ webhooks }) => webhooks)
     const since = DateTime.subtract(scene.at.now, { seconds: command.since_seconds_ago })
     const start = WebhookReplays.use((replays) => replays.start(WebhookId.make(id), ReplayWebhook.make({ since })))
-    return agree(scene, Events.replayWebhook(scene.at, thing, since), start)
+    return agree(scene, Events.replayWebhook(scene.at, row, since), start)
   },
 
   disableWebhook: (scene, command) =>
     Effect.gen(function*() {
-      const { id, thing } = choose(scene, command.id, ({ webhooks }) => webhooks)
+      const { id, row } = choose(scene, command.id, ({ webhooks }) => webhooks)
       const disable = Webhooks.use((webhooks) => webhooks.disable(WebhookId.make(id)))
-      yield* agree(scene, Events.disableWebhook(scene.at, scene.ours, thing), disable)
+      yield* agree(scene, Events.disableWebhook(scene.at, scene.ours, row), disable)
       yield* agreeOnEvents(scene)
     })
 }

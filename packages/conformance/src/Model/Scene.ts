@@ -207,9 +207,9 @@ export const choose = <A extends { readonly id: Name | string }>(
   of: (organization: Organization) => ReadonlyArray<A>
 ) => {
   const all = whose === "unknown" ? [] : of(whose === "ours" ? ours : theirs)
-  const thing = all[index % all.length]
-  const id = thing === undefined ? unknownId : thing.id instanceof Name ? names.idOf(thing.id) : thing.id
-  return { id, thing: whose === "ours" ? thing : undefined }
+  const row = all[index % all.length]
+  const id = row === undefined ? unknownId : row.id instanceof Name ? names.idOf(row.id) : row.id
+  return { id, row: whose === "ours" ? row : undefined }
 }
 
 /** Chooses a row of ours instead of theirs: a provider reports to the organization that owns the row, so theirs would not come to us. */
@@ -222,11 +222,11 @@ export const chooseMember = (scene: Scene, choice: Choice | null) =>
   choice === null ? null : MemberId.make(choose(scene, choice, ({ members }) => members).id)
 
 export const chooseContact = (scene: Scene, choice: Choice) => {
-  const { id, thing } = choose(scene, choice, ({ contacts }) => contacts)
-  return { id: ContactId.make(id), contact: thing }
+  const { id, row } = choose(scene, choice, ({ contacts }) => contacts)
+  return { id: ContactId.make(id), contact: row }
 }
 
 export const chooseConversation = (scene: Scene, choice: Choice) => {
-  const { id, thing } = choose(scene, choice, ({ conversations }) => conversations)
-  return { id: ConversationId.make(id), conversation: thing }
+  const { id, row } = choose(scene, choice, ({ conversations }) => conversations)
+  return { id: ConversationId.make(id), conversation: row }
 }

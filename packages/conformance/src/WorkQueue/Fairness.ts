@@ -19,13 +19,13 @@ export const fairness = (it: It) => {
         ))
       const other = yield* newWork(yield* Fixtures.uuid, kind)
       yield* enqueue(theirs, other, after(1))
-      const claimHolding = Effect.fnUntraced(function*(held: number, organization_max: number, limit = 100) {
+      const claimWith = Effect.fnUntraced(function*(leased: number, organization_max: number, limit = 100) {
         const options = { kind, limit, now: after(1), lease_until: after(60), token: yield* Fixtures.uuid }
-        return yield* queue.claim({ ...options, leased: new Map([[ours, held]]), organization_max })
+        return yield* queue.claim({ ...options, leased: new Map([[ours, leased]]), organization_max })
       })
-      assert.deepStrictEqual(refs(yield* claimHolding(5, 5, 1)), [other.ref])
-      assert.deepStrictEqual(yield* claimHolding(6, 5), [])
-      const first = yield* claimHolding(2, 8)
+      assert.deepStrictEqual(refs(yield* claimWith(5, 5, 1)), [other.ref])
+      assert.deepStrictEqual(yield* claimWith(6, 5), [])
+      const first = yield* claimWith(2, 8)
       assert.lengthOf(first, 6)
       assert.deepStrictEqual(Array.from(Map.groupBy(first, (item) => item.lane).values(), ({ length }) => length), [
         2,
@@ -34,7 +34,7 @@ export const fairness = (it: It) => {
       ])
       assert.deepStrictEqual(Array.from(new Set(first.map(({ lane_cap }) => lane_cap))), [8])
       yield* throttle(ours, { kind, lane, until: null, cap: 3 })
-      const second = yield* claimHolding(0, 100)
+      const second = yield* claimWith(0, 100)
       assert.deepStrictEqual(second.filter((item) => item.lane === lane).map(({ lane_cap }) => lane_cap), [3])
       assert.lengthOf(second, 1 + 6 + 6)
     }))
@@ -55,15 +55,15 @@ export const fairness = (it: It) => {
           yield* enqueue(organization_id, yield* newWork(yield* Fixtures.uuid), after(5))
         }
       }
-      const claimHolding = Effect.fnUntraced(function*(leased: ReadonlyMap<typeof ours, number>) {
+      const claimWith = Effect.fnUntraced(function*(leased: ReadonlyMap<typeof ours, number>) {
         const options = { kind: "send" as const, limit: 6, now: after(5), lease_until: after(60) }
         const claimed = yield* queue.claim({ ...options, token: yield* Fixtures.uuid, leased, organization_max: 50 })
         yield* Effect.forEach(claimed, Fixtures.release)
         return [ours, theirs, third].map((one) => claimed.filter((item) => item.organization_id === one).length)
       })
-      assert.deepStrictEqual(yield* claimHolding(new Map()), [2, 2, 2])
-      assert.deepStrictEqual(yield* claimHolding(new Map([[ours, 9], [third, 1]])), [0, 4, 2])
-      assert.deepStrictEqual(yield* claimHolding(new Map([[ours, 2], [theirs, 49]])), [4, 0, 2])
+      assert.deepStrictEqual(yield* claimWith(new Map()), [2, 2, 2])
+      assert.deepStrictEqual(yield* claimWith(new Map([[ours, 9], [third, 1]])), [0, 4, 2])
+      assert.deepStrictEqual(yield* claimWith(new Map([[ours, 2], [theirs, 49]])), [4, 0, 2])
     }))
 
   it.effect("serves the lane that has waited longest, and none twice while another waits", () =>

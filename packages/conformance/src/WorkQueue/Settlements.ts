@@ -6,16 +6,16 @@ import { after, type It } from "../Fixtures.ts"
 import { claim, enqueue, newWork, refs, start } from "./Scene.ts"
 
 export const settlements = (it: It) => {
-  it.effect("settles only what the claim still holds", () =>
+  it.effect("settles only an item whose claim still has its lease", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const work = yield* newWork(lane)
       yield* enqueue(ours, work, Fixtures.noon)
       const [stale] = yield* claim()
       yield* queue.sweep(after(60_000))
-      const [held] = yield* claim({ at: after(60_000) })
-      if (stale === undefined || held === undefined) return assert.fail("The item was not claimed twice.")
-      assert.strictEqual(held.attempt, 2)
+      const [current] = yield* claim({ at: after(60_000) })
+      if (stale === undefined || current === undefined) return assert.fail("The item was not claimed twice.")
+      assert.strictEqual(current.attempt, 2)
       for (
         const settlement of [
           { claimed: stale, outcome: "finish" },
@@ -27,8 +27,8 @@ export const settlements = (it: It) => {
         assert.isFalse(yield* Fixtures.settle(settlement))
       }
       assert.deepStrictEqual(yield* claim({ at: after(60_000) }), [])
-      assert.isTrue(yield* Fixtures.finish(held))
-      assert.isFalse(yield* Fixtures.finish(held))
+      assert.isTrue(yield* Fixtures.finish(current))
+      assert.isFalse(yield* Fixtures.finish(current))
       assert.deepStrictEqual(yield* claim({ at: after(999_999) }), [])
     }))
 
