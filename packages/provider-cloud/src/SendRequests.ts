@@ -30,10 +30,13 @@ const parameterOf = (values: TemplateValues, parameter: TemplateParameter) => {
   }
 }
 
+/** Returns whether the values are those of a button that opens a flow, which the network requires without parameters. */
+const isFlow = (values: TemplateValues): boolean => values.type === "button" && values.sub_type.toLowerCase() === "flow"
+
 const componentOf = (values: TemplateValues) => ({
   type: values.type,
   ...(values.type === "button" ? { sub_type: values.sub_type.toLowerCase(), index: String(values.index) } : {}),
-  parameters: values.parameters.map((parameter) => parameterOf(values, parameter))
+  ...(isFlow(values) ? {} : { parameters: values.parameters.map((parameter) => parameterOf(values, parameter)) })
 })
 
 const contentOf = (content: Content) => {
@@ -44,7 +47,7 @@ const contentOf = (content: Content) => {
     template: {
       name,
       language: { policy: "deterministic", code: language },
-      components: components.filter(({ parameters }) => parameters.length > 0).map(componentOf)
+      components: components.filter((values) => values.parameters.length > 0 || isFlow(values)).map(componentOf)
     }
   }
 }

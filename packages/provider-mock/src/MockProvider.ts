@@ -15,7 +15,7 @@ import {
   ProviderRejected,
   ProviderUnavailable
 } from "@messaging-crm/core/MessagingProvider"
-import { render } from "@messaging-crm/core/Templates"
+import { fillTemplate } from "@messaging-crm/core/Templates"
 import { traced } from "@messaging-crm/core/Traces"
 import { Chunk, Context, DateTime, Effect, FiberSet, HashMap, Layer, Option, Queue, Ref, Result } from "effect"
 import type { Behavior, ScriptedResponse } from "./Behaviors.ts"
@@ -48,7 +48,7 @@ const isInvalidTemplate = ({ channel, content }: OutboundMessage): boolean => {
   if (content.type === "text") return false
   const { components, id } = content.template
   const template = templatesOf(channel.phone_messaging_business_account_id ?? "").find((one) => one.id === id)
-  return template !== undefined && Result.isFailure(render(template, components))
+  return template !== undefined && Result.isFailure(fillTemplate(template, components))
 }
 
 const make = Effect.gen(function*() {

@@ -49,7 +49,7 @@ import {
   type StartConversation
 } from "./Send.ts"
 import type { TemplateChoice } from "./Templates.ts"
-import { type FoundTemplate, noTemplate, render, type TemplateRejected, Templates } from "./Templates.ts"
+import { fillTemplate, type FoundTemplate, noTemplate, type TemplateRejected, Templates } from "./Templates.ts"
 
 export * from "./Send.ts"
 
@@ -138,9 +138,10 @@ const templateContent = resultFunction(
   function*(channel: Channel, found: FoundTemplate, { components }: TemplateChoice) {
     if (channel.type !== "phone_messaging") return yield* Result.fail(new ChannelTypeUnsuited())
     const template = yield* found
-    const text = yield* render(template, components)
+    const filled = yield* fillTemplate(template, components)
     const { id, language, name } = template
-    return { type: "template", template: { id, name, language, components }, text } satisfies Content
+    const chosen = { id, name, language, components: filled.components }
+    return { type: "template", template: chosen, text: filled.text } satisfies Content
   }
 )
 

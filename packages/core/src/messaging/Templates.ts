@@ -61,6 +61,8 @@ interface Part {
   readonly takes: ReadonlyArray<ParameterType>
   /** How many parameters it requires, where that does not follow from its placeholders. */
   readonly counts: readonly [min: number, max: number] | null
+  /** Whether its placeholders have names. */
+  readonly named: boolean
   /** The kind of a button as sends name it. Absent if the network names the kind differently in templates and in sends. */
   readonly sub_type?: string
 }
@@ -77,15 +79,31 @@ const files: ReadonlyMap<string | null, ParameterType> = new Map([
   ["DOCUMENT", "document"]
 ])
 
-const headerOf = ({ format, text }: TemplateComponent): Part => {
+/** The parts that need values of other types than the API has: parts of a template, formats of a header, kinds of a button. */
+const unsupported: Readonly<Record<"button" | "header" | "part", ReadonlyArray<string | null>>> = {
+  part: ["CAROUSEL", "LIMITED_TIME_OFFER"],
+  header: ["GIF", "LOCATION", "PRODUCT"],
+  button: ["MPM", "ORDER_DETAILS", "SPM"]
+}
+
+/** Returns the name of a part that the API cannot fill, or undefined. */
+const unsupportedPartOf = ({ components }: Template): string | undefined =>
+  components.flatMap(({ buttons, format, type }) => [
+    ...unsupported.part.includes(type) ? [type] : [],
+    ...type === "HEADER" && unsupported.header.includes(format) ? [`${format} header`] : [],
+    ...(buttons ?? []).flatMap((button) => unsupported.button.includes(button.type) ? [`${button.type} button`] : [])
+  ])[0]
+
+const headerOf = ({ format, text }: TemplateComponent, named: boolean): Part => {
   const file = files.get(format)
   return file === undefined
-    ? { source: text, takes: words, counts: null }
-    : { source: null, takes: [file], counts: [1, 1] }
+    ? { source: text, takes: words, counts: null, named }
+    : { source: null, takes: [file], counts: [1, 1], named: false }
 }
 
 const buttonOf = ({ type, url }: TemplateButton): Part => {
-  const kind = isButtonSubType(type) ? { sub_type: type.toLowerCase() } : {}
+  // The placeholder of a URL has a number in every template.
+  const kind = { named: false, ...isButtonSubType(type) ? { sub_type: type.toLowerCase() } : {} }
   switch (type) {
     case "QUICK_REPLY":
       return { source: null, takes: ["payload", "text"], counts: [0, 1], ...kind }
@@ -99,9 +117,10 @@ const buttonOf = ({ type, url }: TemplateButton): Part => {
 
 const partsOf = (template: Template): ReadonlyMap<string, Part> => {
   const parts = new Map<string, Part>()
+  const named = template.parameter_format === "NAMED"
   for (const component of template.components) {
-    if (component.type === "HEADER") parts.set("header", headerOf(component))
-    if (component.type === "BODY") parts.set("body", { source: component.text, takes: words, counts: null })
+    if (component.type === "HEADER") parts.set("header", headerOf(component, named))
+    if (component.type === "BODY") parts.set("body", { source: component.text, takes: words, counts: null, named })
     for (const [index, button] of (component.buttons ?? []).entries()) parts.set(`button ${index}`, buttonOf(button))
   }
   return parts
@@ -115,9 +134,8 @@ const nameOf = (parameter: TemplateParameter): string | undefined =>
 /** Returns why parameters do not fit a part, or null. */
 const misfit = (
   name: string,
-  { counts, source, takes }: Part,
-  given: ReadonlyArray<TemplateParameter>,
-  named: boolean
+  { counts, named, source, takes }: Part,
+  given: ReadonlyArray<TemplateParameter>
 ): string | null => {
   const wanted = placeholders(source)
   const [min, max] = counts ?? [wanted.length, wanted.length]
@@ -134,18 +152,57 @@ const misfit = (
   return missing === undefined ? null : `The ${name} requires a parameter with parameter_name "${missing}".`
 }
 
+/** A template with its values. */
+export interface FilledTemplate {
+  /** The body, as the recipient reads it. */
+  readonly text: string
+  /** The values, as the network requires them. */
+  readonly components: ReadonlyArray<TemplateValues>
+}
+
+/** Returns a parameter without the name that a part with numbered placeholders does not have. */
+const withoutName = (parameter: TemplateParameter): TemplateParameter => {
+  if (!("parameter_name" in parameter)) return parameter
+  const { parameter_name: _, ...unnamed } = parameter
+  return unnamed
+}
+
+/** Returns the values as the network requires them: it needs each `FLOW` button listed, although such a button has no parameters. */
+const required = (
+  template: Template,
+  parts: ReadonlyMap<string, Part>,
+  components: ReadonlyArray<TemplateValues>
+): ReadonlyArray<TemplateValues> => {
+  const listed = new Set(components.map(partOf))
+  const buttons = template.components.flatMap(({ buttons }) => buttons ?? [])
+  return [
+    ...components.map((values) =>
+      parts.get(partOf(values))?.named === true ? values : { ...values, parameters: values.parameters.map(withoutName) }
+    ),
+    ...buttons.flatMap(({ type }, index): ReadonlyArray<TemplateValues> =>
+      type === "FLOW" && !listed.has(`button ${index}`)
+        ? [{ type: "button", sub_type: "flow", index, parameters: [] }]
+        : []
+    )
+  ]
+}
+
 /**
- * Returns the rendered body of a template, or why the values do not fit.
+ * Fills a template, or returns why it cannot be filled with the values.
  *
  * The text is replaced in a single pass, so braces inside a value are never read
  * as a placeholder.
  */
-export const render = (
+export const fillTemplate = (
   template: Template,
   components: ReadonlyArray<TemplateValues>
-): Result.Result<string, TemplateNotApproved | TemplateValuesMismatch> => {
+): Result.Result<FilledTemplate, TemplateNotApproved | TemplateValuesMismatch> => {
   const mismatch = (detail: string) => Result.fail(new TemplateValuesMismatch({ detail }))
   if (template.status !== "APPROVED") return Result.fail(new TemplateNotApproved({ status: template.status }))
+  const unsupportedPart = unsupportedPartOf(template)
+  if (unsupportedPart !== undefined) {
+    return mismatch(`The template has a ${unsupportedPart}, which the API cannot fill. Use a template without it.`)
+  }
   const parts = partsOf(template)
   const given = new Map<string, ReadonlyArray<TemplateParameter>>()
   for (const values of components) {
@@ -160,12 +217,13 @@ export const render = (
     }
     given.set(part, values.parameters)
   }
-  const named = template.parameter_format === "NAMED"
   for (const [name, part] of parts) {
-    const detail = misfit(name, part, given.get(name) ?? [], named)
+    const detail = misfit(name, part, given.get(name) ?? [])
     if (detail !== null) return mismatch(detail)
   }
-  return Result.succeed(fill(parts.get("body")?.source ?? null, given.get("body") ?? [], named))
+  const body = parts.get("body")
+  const text = body === undefined ? "" : fill(body, given.get("body") ?? [])
+  return Result.succeed({ text, components: required(template, parts, components) })
 }
 
 /** Returns the text that replaces a placeholder. */
@@ -182,7 +240,7 @@ const textOf = (parameter: TemplateParameter | undefined): string => {
   }
 }
 
-const fill = (source: string | null, given: ReadonlyArray<TemplateParameter>, named: boolean): string => {
+const fill = ({ named, source }: Part, given: ReadonlyArray<TemplateParameter>): string => {
   const order = placeholders(source)
   const positional = order.toSorted((a, b) => Number(a) - Number(b))
   const value = (key: string): string =>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { render, type Template, type TemplateParameter, type TemplateValues } from "@messaging-crm/core/Templates"
+import { fillTemplate, type Template, type TemplateParameter, type TemplateValues } from "@messaging-crm/core/Templates"
 import { Result } from "effect"
 
 describe("a template", () => {
@@ -18,9 +18,12 @@ describe("a template", () => {
     { type: "body", parameters: texts.map((text) => ({ type: "text", text })) }
   ]
 
-  const rendered = (one: Template, values: ReadonlyArray<TemplateValues>) => Result.getOrThrow(render(one, values))
+  const rendered = (one: Template, values: ReadonlyArray<TemplateValues>) =>
+    Result.getOrThrow(fillTemplate(one, values)).text
   const rejection = (one: Template, values: ReadonlyArray<TemplateValues>) =>
-    Result.match(render(one, values), { onFailure: ({ _tag }) => _tag, onSuccess: (text) => text })
+    Result.match(fillTemplate(one, values), { onFailure: ({ _tag }) => _tag, onSuccess: ({ text }) => text })
+  const sent = (one: Template, values: ReadonlyArray<TemplateValues>) =>
+    Result.getOrThrow(fillTemplate(one, values)).components
 
   it("fills placeholders by number, in one pass", () => {
     assert.strictEqual(rendered(template({}), body("{{2}}", "b$&")), "b$& before {{2}}, {{2}} again")
@@ -109,6 +112,54 @@ describe("a template", () => {
     for (const type of ["OTP", "constructor"]) {
       assert.strictEqual(rendered(rich(type), values), "12.50 € on 20 November")
       assert.strictEqual(rejection(rich(type, type), values), "TemplateValuesMismatch")
+    }
+  })
+
+  it("lists each button that opens a flow, which has no parameters", () => {
+    const flow = { type: "button", sub_type: "flow", index: 0, parameters: [] } as const
+    const values = [header(files.IMAGE), amounts]
+    assert.deepStrictEqual(sent(rich("FLOW"), values), [...values, flow])
+    assert.deepStrictEqual(sent(rich("FLOW"), [...values, { ...flow, index: "0" }]), [...values, {
+      ...flow,
+      index: "0"
+    }])
+    assert.deepStrictEqual(sent(rich("QUICK_REPLY"), values), values)
+  })
+
+  it("numbers the placeholders of buttons, even if those of the other parts have names", () => {
+    const named = template({
+      parameter_format: "NAMED",
+      components: [
+        { type: "BODY", text: "{{day}}", format: null, buttons: null },
+        {
+          type: "BUTTONS",
+          text: null,
+          format: null,
+          buttons: [{ type: "URL", text: "Track", url: "https://shop.example/{{1}}" }]
+        }
+      ]
+    })
+    const day = { type: "body", parameters: [{ type: "text", text: "Friday", parameter_name: "day" }] } as const
+    const url = (parameter: TemplateParameter) =>
+      ({ type: "button", sub_type: "url", index: 0, parameters: [parameter] }) as const
+    const plain = url({ type: "text", text: "42" })
+    assert.deepStrictEqual(sent(named, [day, plain]), [day, plain])
+    assert.deepStrictEqual(sent(named, [day, url({ type: "text", text: "42", parameter_name: "1" })]), [day, plain])
+    const { parameter_name: _, ...unnamed } = day.parameters[0]
+    const positional = template({ components: [{ type: "BODY", text: "{{1}}", format: null, buttons: null }] })
+    assert.deepStrictEqual(sent(positional, [day]), [{ ...day, parameters: [unnamed] }])
+  })
+
+  it("rejects parts that need other values than the API has", () => {
+    const carousel = template({
+      components: [...template({}).components, { type: "CAROUSEL", text: null, format: null, buttons: null }]
+    })
+    assert.strictEqual(rejection(carousel, body("a", "b")), "TemplateValuesMismatch")
+    for (const format of ["LOCATION", "GIF", "PRODUCT"]) {
+      assert.strictEqual(rejection(rich("URL", format), [amounts]), "TemplateValuesMismatch", format)
+    }
+    for (const type of ["MPM", "SPM", "ORDER_DETAILS"]) {
+      assert.strictEqual(rejection(rich(type), [header(files.IMAGE), amounts]), "TemplateValuesMismatch", type)
     }
   })
 
