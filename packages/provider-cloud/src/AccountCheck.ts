@@ -6,7 +6,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, CloudAccounts, keyOf } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
-import { outcomeOf } from "./ErrorCodes.ts"
+import { reasonOf } from "./ErrorCodes.ts"
 import { baseUrlOf, call } from "./GraphCalls.ts"
 
 /**
@@ -47,7 +47,7 @@ export class AccountCheck extends Context.Service<AccountCheck, {
           Effect.timeout(settings.deliver_time_max),
           Effect.match({
             onSuccess: () => "ok" as const,
-            onFailure: (error) => error._tag === "Rejected" ? outcomeOf(error.reported).reason : "unreachable" as const
+            onFailure: (error) => error._tag === "Rejected" ? reasonOf(error.reported) : "unreachable" as const
           })
         )
       }

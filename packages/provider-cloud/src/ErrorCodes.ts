@@ -1,5 +1,10 @@
 /** Maps the networks' error codes to outcomes of a send. */
-import { type FailureReason, ProviderBusy, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
+import {
+  type FailureReason,
+  ProviderBusy,
+  ProviderOutcomeUnknown,
+  ProviderRejected
+} from "@messaging-crm/core/MessagingProvider"
 import { Option } from "effect"
 
 /** The fields of a Graph API error that decide the outcome. */
@@ -20,8 +25,9 @@ export interface GraphError {
  * - `retry`: nothing was sent, and the send is retried for two minutes.
  * - `slow_channel`: as `retry`, and every send of the channel waits as long as the network requests.
  * - `slow_recipient`: as `retry`, and only the sends to this recipient wait: 1, 4, 16, and 64 seconds.
+ * - `unknown`: the message may have been sent, so the send is not retried.
  */
-type Action = "reject" | "pause" | "retry" | "slow_channel" | "slow_recipient"
+type Action = "reject" | "pause" | "retry" | "slow_channel" | "slow_recipient" | "unknown"
 
 type Codes = number | readonly [first: number, last: number]
 
@@ -34,12 +40,7 @@ interface Row {
 
 const row = (code: Row["code"], action: Action, reason: FailureReason): Row => ({ code, action, reason })
 
-/**
- * The table. The first matching row decides.
- *
- * No row has the outcome `ProviderOutcomeUnknown`. It is the outcome of a call without a response, and of
- * a response that contains neither a message ID nor an error.
- */
+/** The table. The first matching row decides. */
 export const errorCodes: ReadonlyArray<Row> = [
   // The reply window, which shares its code with missing permissions.
   row({ code: 10, subcode: 2018065 }, "reject", "reply_window_closed"), // page: outside the reply window
@@ -52,7 +53,19 @@ export const errorCodes: ReadonlyArray<Row> = [
   row({ code: 200, subcode: 1545041 }, "reject", "recipient_unreachable"), // page: the person is not available now
   row({ code: 100, subcode: 2018001 }, "reject", "recipient_unreachable"), // page: no such person
   row({ code: 100, subcode: 2534014 }, "reject", "recipient_unreachable"), // photo account: no such person
-  // Subcodes of these codes are often about one person, so they do not pause the channel.
+  row({ code: 10, subcode: 2018300 }, "reject", "provider_rejected"), // page: another app controls the conversation
+  row(2018300, "reject", "provider_rejected"), // the same, as a code
+  row({ code: 10, subcode: 2018321 }, "retry", "provider_unavailable"), // page: an automated flow of the page is writing
+  row(2018321, "retry", "provider_unavailable"), // the same, as a code
+
+  // The whole account, with a subcode.
+  row({ code: 10, subcode: 1893063 }, "pause", "channel_blocked"), // page: it may not send messages
+  row({ code: 100, subcode: 2534029 }, "pause", "channel_blocked"), // photo account: it may not use the API
+  row({ code: 10, subcode: 2534077 }, "pause", "provider_auth"), // photo account: not linked to the page
+  row({ code: 100, subcode: 2534013 }, "pause", "provider_auth"), // photo account: not linked to the page
+  row({ code: 200, subcode: 2534041 }, "pause", "provider_auth"), // photo account: apps have no access to its messages
+
+  // Other subcodes of these codes are often about one person, so they do not pause the channel.
   row({ code: 10, subcode: "any" }, "reject", "provider_auth"), // permission missing for this message
   row({ code: [200, 299], subcode: "any" }, "reject", "provider_auth"), // permission missing for this message
 
@@ -82,6 +95,7 @@ export const errorCodes: ReadonlyArray<Row> = [
   row(133016, "reject", "rate_limited"), // registrations of the number; lasts for days
 
   // The network's own troubles.
+  row({ code: 1, subcode: 1357046 }, "unknown", "provider_unavailable"), // page: the message can have been sent all the same
   row(1, "retry", "provider_unavailable"), // unknown error, possibly down
   row(2, "retry", "provider_unavailable"), // service temporarily down
   row(1200, "retry", "provider_unavailable"), // page: temporary
@@ -184,10 +198,16 @@ export const pauseReasonOf = (code: number): Option.Option<FailureReason> => {
   )
 }
 
-/** Returns the outcome of a rejected send. In both cases nothing was sent. */
-export const outcomeOf = (error: GraphError): ProviderRejected | ProviderBusy => {
+const meaningOf = (error: GraphError): Meaning =>
+  retriedIfTransient(errorCodes.find((row) => matches(row, error)) ?? unlisted(error), error)
+
+/** Returns the reason for an error. */
+export const reasonOf = (error: GraphError): FailureReason => meaningOf(error).reason
+
+/** Returns the outcome of a send to which the network responded with an error. */
+export const outcomeOf = (error: GraphError): ProviderRejected | ProviderBusy | ProviderOutcomeUnknown => {
   const { retry_after_seconds } = error
-  const { action, reason } = retriedIfTransient(errorCodes.find((row) => matches(row, error)) ?? unlisted(error), error)
+  const { action, reason } = meaningOf(error)
   switch (action) {
     case "reject":
       return new ProviderRejected({ reason })
@@ -199,5 +219,7 @@ export const outcomeOf = (error: GraphError): ProviderRejected | ProviderBusy =>
       return new ProviderBusy({ reason, retry_after_seconds, throttles: "channel" })
     case "slow_recipient":
       return new ProviderBusy({ reason, retry_after_seconds, throttles: "recipient" })
+    case "unknown":
+      return new ProviderOutcomeUnknown()
   }
 }

@@ -14,6 +14,7 @@ const errorOf = (fields: Partial<GraphError>): GraphError => ({
 
 const wordOf = (fields: Partial<GraphError>): string => {
   const meaning = outcomeOf(errorOf(fields))
+  if (meaning._tag === "ProviderOutcomeUnknown") return "unknown"
   if (meaning._tag === "ProviderBusy") return `${meaning.throttles ?? "retry"} ${meaning.reason}`
   return `${meaning.pauses_channel === true ? "pause" : "reject"} ${meaning.reason}`
 }
@@ -22,6 +23,7 @@ type Code = readonly [code: number, error_subcode: number | null]
 
 /** The expected consequence, with the codes that have it. */
 const expected: Readonly<Record<string, ReadonlyArray<number | Code>>> = {
+  unknown: [[1, 1357046]],
   "reject reply_window_closed": [[10, 2018065], [10, 2018278], [10, 2534022], 131047],
   "reject recipient_unreachable": [
     [10, 2018108],
@@ -36,7 +38,22 @@ const expected: Readonly<Record<string, ReadonlyArray<number | Code>>> = {
   ],
   "reject recipient_opted_out": [131050],
   "reject provider_auth": [[10, 1], [200, 1], [299, 2018028]],
-  "pause provider_auth": [0, 3, 10, 102, 104, 190, [190, 463], 200, 250, 299, 131005],
+  "pause provider_auth": [
+    0,
+    3,
+    10,
+    [10, 2534077],
+    [100, 2534013],
+    102,
+    104,
+    190,
+    [190, 463],
+    200,
+    [200, 2534041],
+    250,
+    299,
+    131005
+  ],
   "channel rate_limited": [4, 17, 32, 341, 613, 80000, 80001, 80006, 80007, 80008, 80014, 130429, 131048, 131064],
   "recipient rate_limited": [131056],
   "reject rate_limited": [131049, 132069, 133016],
@@ -51,14 +68,19 @@ const expected: Readonly<Record<string, ReadonlyArray<number | Code>>> = {
     133004,
     133015,
     134101,
-    2494100
+    2494100,
+    [1, 99],
+    [10, 2018321],
+    2018321
   ],
   "reject template_not_found": [132001],
   "reject template_not_approved": [131063, 132015, 132016, 132068, 134100, 134102],
   "reject template_invalid": [132000, 132005, 132007, 132008, 132012, 132018],
   "pause channel_blocked": [
     33,
+    [10, 1893063],
     [100, 33],
+    [100, 2534029],
     368,
     131031,
     131037,
@@ -70,6 +92,7 @@ const expected: Readonly<Record<string, ReadonlyArray<number | Code>>> = {
   ],
   "reject channel_blocked": [130497],
   "reject provider_rejected": [
+    [10, 2018300],
     100,
     [368, 1346003],
     131008,
@@ -83,7 +106,8 @@ const expected: Readonly<Record<string, ReadonlyArray<number | Code>>> = {
     133008,
     133009,
     134011,
-    135000
+    135000,
+    2018300
   ]
 }
 
