@@ -156,11 +156,19 @@ const people = (it: It) => {
       const own = `US.${yield* Fixtures.uuid}`
       const from = { external_id: own, display_name: null, username: "kim" }
       yield* receivedFrom(channel, "m1", from)
+      const found = Effect.map(Contacts.use(({ list }) => list({ ...firstPage, query: number })), ({ data }) =>
+        data.map(({ identities, primary_phone }) => [primary_phone, identities[0]?.external_id])).pipe(as)
+      assert.deepStrictEqual(yield* found, [])
       yield* receivedFrom(channel, "m2", { ...from, external_id: number, aliases: [own] })
+      assert.deepStrictEqual(yield* found, [[number, number]])
+      yield* receivedFrom(channel, "m3", from)
+      assert.deepStrictEqual(yield* found, [[number, number]])
       const { conversation_id } = yield* start()
       yield* work
-      const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
-      assert.lengthOf(data, 3)
+      const { data } = yield* Messages.use((messages) =>
+        messages.list(conversation_id, null)
+      ).pipe(as)
+      assert.lengthOf(data, 4)
     }))
 
   it.effect("stores an ID of digits alone as an ID and not as a phone number: a network may number its users", () =>

@@ -61,11 +61,14 @@ export const networkIdsOf = (
   { aliases, external_id }: Pick<Person, "aliases" | "external_id">
 ): ReadonlyArray<string> => Array.from(new Set([external_id, ...aliases]))
 
-/** Updates an identity, and its copy and the search text in the contact's row, but not `updated_at` (contract §8.10). */
-const updateIdentity = (
+/** The names of a person on the network. */
+type Profile = Pick<Identity, "display_name" | "username">
+
+/** Updates the names of an identity, and their copy and the search text in the contact's row, but not `updated_at` (contract §8.10). */
+const updateProfile = (
   { identity }: Pick<KnownIdentity, "identity">,
   contact: LoadedContact,
-  set: Partial<Pick<Identity, "display_name" | "external_id" | "username">>,
+  set: Partial<Profile>,
   context: DecisionContext
 ): Changes.Changes => {
   const identities = contact.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one)
@@ -76,12 +79,16 @@ const updateIdentity = (
   )
 }
 
-/** The names of a person on the network. */
-type Profile = Pick<Identity, "display_name" | "username">
+/** Returns whether a network ID is a phone number. Digits without `+` may be another ID. */
+const isNumber = (network_id: string): boolean => network_id.startsWith("+") && Option.isSome(canonical(network_id))
 
-/** Returns whether a person has another display name or username than those stored, so that their contact must be loaded. */
-export const hasNewProfile = ({ identity }: KnownIdentity, person: Person): boolean =>
-  Object.keys(newProfile(identity, person)).length > 0
+/** Returns whether the network provides the number of a person for the first time. Until then, the `external_id` is another ID. */
+const hasFirstNumber = ({ external_id }: Identity, person: Person): boolean =>
+  person.phone !== null && isNumber(person.external_id) && !isNumber(external_id)
+
+/** Returns whether a person has other names than those stored, or a number for the first time, so that their contact must be loaded. */
+export const isNewToContact = ({ identity }: KnownIdentity, person: Person): boolean =>
+  Object.keys(newProfile(identity, person)).length > 0 || hasFirstNumber(identity, person)
 
 /** Returns the display name and username of the person if they are given and differ from those stored. */
 const newProfile = (
@@ -146,12 +153,30 @@ const createIdentity = (
   }
 }
 
+/** Makes the number of a person the `external_id` of their identity, and the `primary_phone` of a contact that has none. */
+const setNumber = (
+  { identity }: KnownIdentity,
+  contact: LoadedContact,
+  { external_id, phone }: Person,
+  profile: Partial<Profile>,
+  context: DecisionContext
+): Changes.Changes => {
+  const set = { ...profile, external_id }
+  return Changes.all(
+    IdentityRows.update(identity, set),
+    change(contact, {
+      identities: contact.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one),
+      ...(contact.primary_phone === null ? { primary_phone: phone } : {})
+    }, context).changes
+  )
+}
+
 /**
  * Finds a person's identity by any of their network IDs and stores new aliases, display
- * name and username. If no network ID is known, creates the identity: for the contact
- * with their number if there is one (`match`), else for a new contact.
+ * name, username, and the first number. If no network ID is known, creates the identity: for
+ * the contact with their number if there is one (`match`), else for a new contact.
  *
- * If the profile changes (`hasNewProfile`), `match` is the contact of the identity.
+ * If the contact changes (`isNewToContact`), `match` is the contact of the identity.
  */
 export const findOrCreateByIdentity = (
   person: Person,
@@ -163,16 +188,25 @@ export const findOrCreateByIdentity = (
   if (found === undefined) return createIdentity(person, match, context)
   const stored = new Set(known.map(({ network_id }) => network_id))
   const aliases = networkIdsOf(person).filter((id) => !stored.has(id))
-  const set = newProfile(found.identity, person)
+  const profile = newProfile(found.identity, person)
+  // A conversation that is started by a number matches the contact with that phone, which can be another person's.
+  const own = Option.filter(match.found, ({ id }) => id === found.contact.id)
+  const hasNumber = Option.isSome(own) && hasFirstNumber(found.identity, person)
   // Updates the identity's row, so that this commit conflicts with a concurrent erasure, which removes its network IDs.
   const written = aliases.length > 0 ? IdentityRows.update(found.identity, {}) : Changes.none
   return {
-    result: shownAs({ ...found.identity, ...set }, found.contact),
+    result: shownAs(
+      { ...found.identity, ...profile, ...(hasNumber ? { external_id: person.external_id } : {}) },
+      found.contact
+    ),
     changes: Changes.all(
       addAliases(person.channel_type, found.identity.id, aliases),
-      Option.match(match.found, {
+      Option.match(own, {
         onNone: () => written,
-        onSome: (contact) => Object.keys(set).length === 0 ? written : updateIdentity(found, contact, set, context)
+        onSome: (contact) => {
+          if (hasNumber) return setNumber(found, contact, person, profile, context)
+          return Object.keys(profile).length === 0 ? written : updateProfile(found, contact, profile, context)
+        }
       })
     )
   }

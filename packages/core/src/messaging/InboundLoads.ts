@@ -2,7 +2,7 @@
 import { Effect, Option, Stream } from "effect"
 import { ChannelHoldStore } from "../catalog/ChannelHolds.ts"
 import type { Channel } from "../catalog/Channels.ts"
-import { hasNewProfile, networkIdsOf } from "../contacts/ContactIdentities.ts"
+import { isNewToContact, networkIdsOf } from "../contacts/ContactIdentities.ts"
 import { makeFindMatch, unmatched } from "../contacts/ContactMatches.ts"
 import { ContactStore, type Person } from "../contacts/Contacts.ts"
 import type { ConversationId, OrganizationId } from "../kernel/Ids.ts"
@@ -53,7 +53,7 @@ export const makeInboundLoads = Effect.gen(function*() {
     const threads = yield* conversations.findThreads(organization_id, channel, networkIdsOf(person))
     const [known] = threads
     if (known !== undefined) {
-      const found = hasNewProfile(known, person)
+      const found = isNewToContact(known, person)
         ? yield* contacts.load(organization_id, known.contact.id)
         : Option.none()
       return { threads, contact: { ...unmatched, found } }

@@ -4,9 +4,9 @@ import * as Changes from "@messaging-crm/core/Changes"
 import {
   changeIdentity,
   findOrCreateByIdentity,
-  hasNewProfile,
   IdentityNetworkIdRows,
-  IdentityRows
+  IdentityRows,
+  isNewToContact
 } from "@messaging-crm/core/ContactIdentities"
 import {
   ContactRows,
@@ -15,7 +15,7 @@ import {
   type LoadedContact,
   type Person
 } from "@messaging-crm/core/Contacts"
-import { IdentityId } from "@messaging-crm/core/Ids"
+import { ContactId, IdentityId } from "@messaging-crm/core/Ids"
 import { Option } from "effect"
 import { contact, context, id, identity, phone } from "./Fixtures.ts"
 
@@ -155,9 +155,33 @@ describe("a person who is found", () => {
     assert.deepStrictEqual(event.data, { contact_id: contact.id, changed_fields: ["identities"] })
   })
 
-  it("has a new profile only if a name is given that differs", () => {
+  it("without a number gets it as the external id, and as the phone of a contact without one", () => {
+    const unnumbered: Identity = { ...identity, external_id: "US.1" }
+    const of: LoadedContact = { ...owner, primary_phone: null, identities: [unnumbered, bystander] }
+    const ids = [known("US.1", unnumbered)]
+    const to = { aliases: ["US.1"], username: "kim" }
+    assert.isTrue(isNewToContact(known("US.1", unnumbered), person(to)))
+    const { changes, result } = found(to, ids, Option.some(of))
+    assert.strictEqual(result.external_id, phone)
+    assert.deepStrictEqual(changes.aliases, aliases(phone).aliases)
+    assert.deepStrictEqual(changes.update?.[0], written({ username: "kim", external_id: phone }).update?.[0])
+    assert.deepInclude(contactSet(changes), {
+      primary_phone: phone,
+      identities: [{ ...identity, username: "kim" }, bystander]
+    })
+    const event = JSON.parse(changes.raise?.[0]?.body ?? "")
+    assert.sameMembers(event.data.changed_fields, ["identities", "primary_phone"])
+    const elsewhere = { ...of, primary_phone: present }
+    assert.notProperty(contactSet(found(to, ids, Option.some(elsewhere)).changes), "primary_phone")
+    // A number is not replaced without a report of the change, and a contact of another identity does not get it.
+    assert.isFalse(isNewToContact(known("US.1"), person({ ...to, username: null, external_id: present })))
+    const other = { ...of, id: ContactId.make(id(300)) }
+    assert.deepStrictEqual(contactSet(found(to, ids, Option.some(other)).changes), undefined)
+  })
+
+  it("is new to the contact only if a name is given that differs", () => {
     const isNew = (names: Partial<Person>) =>
-      hasNewProfile(known(phone, { ...identity, username: "kim" }), person(names))
+      isNewToContact(known(phone, { ...identity, username: "kim" }), person(names))
     assert.deepStrictEqual(
       [
         isNew({}),
