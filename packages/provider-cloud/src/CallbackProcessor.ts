@@ -92,8 +92,12 @@ const makeProcessEvents = Effect.gen(function*() {
   const processEvents = (account: CloudAccount, events: ReadonlyArray<ProviderEvent>, callback: ReceivedCallback) =>
     inOrderByPerson(events, {
       concurrency: people_at_once_max,
-      within: (person, process) =>
-        Effect.scoped(Effect.flatMap(RcMap.get(turns, person), (turn) => turn.withPermit(process)))
+      within: (people, process) =>
+        // In one order, so that two callbacks about the same people do not wait for each other.
+        people.toSorted().reduce(
+          (inner, person) => Effect.scoped(Effect.flatMap(RcMap.get(turns, person), (turn) => turn.withPermit(inner))),
+          process
+        )
     }, (event) =>
       Effect.andThen(store(event, callback), lookUpNames(account, event)).pipe(
         Effect.catchTag("ChannelUnknown", () => countUnconnected),

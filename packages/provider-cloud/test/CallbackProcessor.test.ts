@@ -234,3 +234,44 @@ for (
         assert.deepStrictEqual(yield* stored, [null])
       })))
 }
+
+it.effect("a person's next messages wait for the change of their number, in the same callback or in the next one", () =>
+  Effect.gen(function*() {
+    const former = { wa_id: "4915112345610" }
+    const now = { wa_id: "4915112345611" }
+    const part = (of: typeof former, message: object) =>
+      messagePart("acme", of, { id: "wamid", timestamp: "1795176000", ...message })
+    const change = part(former, { type: "system", system: { type: "user_changed_number", wa_id: now.wa_id } })
+    const [before, after] = [former, now].map((of) => part(of, { type: "text", text: { body: "Hello" } }))
+    const received = yield* Ref.make<ReadonlyArray<string>>([])
+    const inbound = Layer.mock(Inbound, {
+      receive: ({ event }) =>
+        Effect.andThen(
+          event === "identity_changed" ? Effect.sleep("1 second") : Effect.void,
+          Ref.update(received, (all) => [...all, event])
+        )
+    })
+    const layer = CallbackProcessor.layer.pipe(
+      Layer.provide(Layer.mergeAll(
+        CloudAccounts.layer({ apps, channels: [account("acme", 1)] }),
+        Layer.mock(MediaLoader, {}),
+        inbound,
+        Layer.mock(Profiles, { lookUp: () => Effect.void })
+      ))
+    )
+    const inOrder = ["message_received", "identity_changed", "message_received"]
+    for (const bodies of [[[before, change, after]], [[before], [change], [after]]]) {
+      yield* Ref.set(received, [])
+      yield* Effect.gen(function*() {
+        const { receive } = yield* CallbackProcessor
+        const fibers = yield* Effect.forEach(bodies, (parts) =>
+          Effect.forkChild(
+            receive(callback(new TextEncoder().encode(bodyOf(parts.flatMap((each) => each ?? []))), noon)),
+            { startImmediately: true }
+          ))
+        yield* TestClock.adjust("2 seconds")
+        yield* Fiber.joinAll(fibers)
+      }).pipe(Effect.provide(layer))
+      assert.deepStrictEqual(yield* Ref.get(received), inOrder)
+    }
+  }))

@@ -7,40 +7,65 @@ import { Effect } from "effect"
 import type { ProviderEvent } from "./ProviderEvents.ts"
 
 /** Returns what the event is about: its channel, and the person or the message. Events about the same keep their order. */
-const aboutOf = (event: ProviderEvent): string => `${event.channel_id}|${subjectOf(event)}`
+const aboutOf = (event: ProviderEvent): ReadonlyArray<string> =>
+  subjectsOf(event).map((subject) => `${event.channel_id}|${subject}`)
 
-const subjectOf = (event: ProviderEvent): string => {
+/** Returns the ids of a person or a message. A person whose ids change has a former and a current one. */
+const subjectsOf = (event: ProviderEvent): ReadonlyArray<string> => {
   switch (event.event) {
     case "message_received":
-      return event.from.external_id
+      return [event.from.external_id]
     case "message_sent":
-      return event.to.external_id
+      return [event.to.external_id]
     case "messages_reported":
-      return event.external_id
+      return [event.external_id]
     case "identity_changed":
-      return event.former_external_id
+      return [event.former_external_id, event.now.external_id]
     default:
-      return event.provider_message_id
+      return [event.provider_message_id]
   }
+}
+
+/** A sequence of events, and what they are about. */
+interface Sequence {
+  readonly about: Set<string>
+  readonly events: Array<ProviderEvent>
+}
+
+/** Groups events, so that those about the same person or message are in one sequence, in their order. */
+const sequencesOf = (events: ReadonlyArray<ProviderEvent>): ReadonlySet<Sequence> => {
+  const sequences = new Map<string, Sequence>()
+  for (const event of events) {
+    const about = aboutOf(event)
+    const [known, ...others] = new Set(about.flatMap((each) => sequences.get(each) ?? []))
+    const sequence: Sequence = known ?? { about: new Set(), events: [] }
+    for (const other of others) sequence.events.push(...other.events)
+    for (const each of [...about, ...others.flatMap((other) => Array.from(other.about))]) {
+      sequence.about.add(each)
+      sequences.set(each, sequence)
+    }
+    sequence.events.push(event)
+  }
+  return new Set(sequences.values())
 }
 
 /**
  * Processes events, those about one person or message in order and others concurrently, and returns the results in the
- * order of the events. `within` wraps all events about one.
+ * order of the events. `within` wraps each sequence of events, with everything that it is about.
  */
 export const inOrderByPerson = Effect.fnUntraced(function*<A>(
   events: ReadonlyArray<ProviderEvent>,
   { concurrency, within = (_, sequence) => sequence }: {
     readonly concurrency: number
-    readonly within?: (about: string, sequence: Effect.Effect<void>) => Effect.Effect<void>
+    readonly within?: (about: ReadonlyArray<string>, sequence: Effect.Effect<void>) => Effect.Effect<void>
   },
   process: (event: ProviderEvent) => Effect.Effect<A>
 ) {
   const results = new Map<ProviderEvent, A>()
   const one = (event: ProviderEvent) => Effect.map(process(event), (result) => results.set(event, result))
   yield* Effect.forEach(
-    Map.groupBy(events, aboutOf),
-    ([about, sequence]) => within(about, Effect.forEach(sequence, one, { discard: true })),
+    sequencesOf(events),
+    ({ about, events: sequence }) => within(Array.from(about), Effect.forEach(sequence, one, { discard: true })),
     { concurrency, discard: true }
   )
   // Every event is in one sequence.
