@@ -132,7 +132,22 @@ const related = {
     "receive a read status of the lost send"
   ],
   "revoke a key that is created while its member may no longer hold keys": ["create a key", "change a role"],
-  "revoke a key that is created while its member is removed": ["create a key", "remove a member"]
+  "revoke a key that is created while its member is removed": ["create a key", "remove a member"],
+  "fail or reject a message to a person whose data is erased meanwhile": ["send", "erase"],
+  "fail a template to a person whose data is erased meanwhile, or send it to a new contact": ["start", "erase"],
+  "erase a message that arrives during an erasure, or store it for a new contact": ["receive", "erase"],
+  "erase a message of the business's app that arrives during an erasure": [
+    "receive a message from the business's app",
+    "erase"
+  ],
+  "erase what an upsert writes during an erasure, or write it to a new contact": ["upsert by number", "erase"],
+  "reopen a conversation that is closed while a message arrives, or store the message first": ["receive", "close"]
+}
+
+/** A schedule in which the first effect makes some steps, then the second all of its own, then the first the rest. */
+const around = (before: number): Schedule => (step, waiting) => {
+  const [first, second] = [0, 1].map((number) => waiting.findIndex(({ effect }) => effect === number))
+  return Math.max((step < before ? first : second) ?? 0, 0)
 }
 
 for (const [name, among] of Object.entries(related)) {
@@ -140,6 +155,15 @@ for (const [name, among] of Object.entries(related)) {
     Effect.gen(function*() {
       const found = yield* search(stores, Array.from({ length: 60 }, (_, index) => index), among)
       assert.isNull(found, JSON.stringify(found, null, 2))
+      const stages = {
+        tested: yield* stage(stores),
+        serial: yield* stage(stores),
+        known: new Map<string, Array<string>>()
+      }
+      for (let before = 1; before <= 6; before++) {
+        const failure = yield* strange(stages, among, around(before))
+        assert.isNull(failure, JSON.stringify(failure, null, 2))
+      }
     }))
 }
 

@@ -109,7 +109,14 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const at = yield* DateTime.now
       yield* Fixtures.write(
         ours,
-        Changes.touch({ conversation_id, contact_id, at, preview: "Hi", last_inbound_at: at })
+        Changes.touch({
+          conversation_id,
+          contact_id,
+          at,
+          preview: "Hi",
+          conversation_version: null,
+          last_inbound_at: at
+        })
       )
       const before = yield* conflictCount
       const texts = Array.makeBy(

@@ -44,7 +44,7 @@ const active = (organization_id: OrganizationId, millis: ReadonlyArray<number>) 
     Effect.fnUntraced(function*(value) {
       const { contact_id, conversation_id } = yield* Fixtures.thread(organization_id)
       const activity = { conversation_id, contact_id, at: after(value), preview: "", last_inbound_at: null }
-      yield* Fixtures.write(organization_id, { touch: activity })
+      yield* Fixtures.write(organization_id, { touch: { ...activity, conversation_version: null } })
       return yield* find(organization_id, conversation_id)
     })
   )

@@ -23,7 +23,7 @@ const keep = Effect.fnUntraced(function*(
   fields: Partial<Message>
 ) {
   const message = yield* Fixtures.message(conversation_id, fields)
-  yield* Fixtures.write(organization_id, insert(channel.id, contact_id, Option.none(), message))
+  yield* Fixtures.write(organization_id, insert(channel.id, contact_id, Option.none(), message, null))
   return message
 })
 

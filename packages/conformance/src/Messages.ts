@@ -21,7 +21,7 @@ type Thread = Effect.Success<ReturnType<typeof Fixtures.thread>>
 
 /** Inserts a message that has no status updates. */
 const inserted = ({ channel, contact_id }: Thread, message: Message) =>
-  insert(channel.id, contact_id, Option.none(), message)
+  insert(channel.id, contact_id, Option.none(), message, null)
 
 /** Stores an update whose message is not stored yet, as an inbound event does. */
 const keepEarly = Effect.fnUntraced(function*(
@@ -240,7 +240,7 @@ const earlyUpdates = (it: It, { runs }: Options) => {
         })
       )
       const message = yield* Fixtures.message(conversation_id, { provider_message_id: "p" })
-      yield* Fixtures.write(ours, insert(channel.id, contact_id, early, message))
+      yield* Fixtures.write(ours, insert(channel.id, contact_id, early, message, null))
       assert.deepStrictEqual(
         yield* store.findByProviderId(ours, channel.id, "p"),
         Option.some({
@@ -267,7 +267,7 @@ const earlyUpdates = (it: It, { runs }: Options) => {
       const arrived = yield* Fixtures.message(conversation_id, { provider_message_id: "4", created_at: after(-9) })
       yield* keepEarly(ours, channel.id, "4", read, after(4))
       const early = yield* store.findByProviderId(ours, channel.id, "4")
-      yield* Fixtures.write(ours, insert(channel.id, on.contact_id, early, arrived))
+      yield* Fixtures.write(ours, insert(channel.id, on.contact_id, early, arrived, null))
       const older = yield* Fixtures.message(conversation_id, { provider_message_id: "5", created_at: after(-9) })
       yield* Fixtures.write(ours, inserted(on, older))
       assert.strictEqual(yield* store.purgeEarlyUpdates(after(10), 2), 2)

@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"
 import { IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
-import type { OrganizationId } from "@messaging-crm/core/Ids"
+import type { OrganizationId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { insert } from "@messaging-crm/core/Messages"
 import type { Position } from "@messaging-crm/core/Page"
 import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
@@ -22,7 +22,7 @@ const filled = Effect.fnUntraced(function*(organization_id: OrganizationId, on: 
   yield* Fixtures.write(organization_id, SendRows.insert(send))
   for (const millis of [1, 2]) {
     const message = yield* Fixtures.message(on.conversation_id, { created_at: after(millis) })
-    yield* Fixtures.write(organization_id, insert(on.channel.id, on.contact_id, Option.none(), message))
+    yield* Fixtures.write(organization_id, insert(on.channel.id, on.contact_id, Option.none(), message, null))
   }
   return send
 })
@@ -78,6 +78,7 @@ const copies = (it: It) => {
       const webhook = yield* Fixtures.webhook(ours, { include_resource: true })
       const keyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`key-${contact_id}`)
       const begunOf = ({ contact_id }: Thread) => IdempotencyKey.make(`begun-${contact_id}`)
+      const deliveries = new Map<string, WebhookDeliveryId>()
       for (const thread of [on, other]) {
         const body = new TextEncoder().encode(JSON.stringify({ id: thread.contact_id }))
         const fingerprint = thread.contact_id.padEnd(64)
@@ -90,6 +91,7 @@ const copies = (it: It) => {
         // As of an upsert, whose key has a record without a response.
         yield* Fixtures.write(ours, { response: { ...response, key: begunOf(thread), status: null, body: null } })
         const id = Changes.deliveryIdOf(event.id, webhook.id)
+        deliveries.set(thread.contact_id, id)
         yield* Fixtures.write(
           ours,
           WebhookDeliveryRows.update({ id, version: 1 }, { response_body: thread.contact_id })
@@ -116,6 +118,12 @@ const copies = (it: It) => {
         yield* store.eraseCopies(ours, on.contact_id)
         assert.deepStrictEqual(yield* left, [[false, false, true, true], [other.contact_id], [other.contact_id]])
       }
+      // An attempt that began before has the version of the delivery as it was.
+      const updated = ({ contact_id }: Thread) => {
+        const id = deliveries.get(contact_id) ?? assert.fail("The thread has a delivery.")
+        return Fixtures.outcome(ours, WebhookDeliveryRows.update({ id, version: 2 }, { attempt_count: 1 }))
+      }
+      assert.deepStrictEqual([yield* updated(on), yield* updated(other)], ["Conflict", "committed"])
     }))
 }
 

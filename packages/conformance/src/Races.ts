@@ -6,7 +6,7 @@
  */
 import { Effect } from "effect"
 import { observe } from "./Races/Observation.ts"
-import { operations } from "./Races/Operations.ts"
+import { operations, stepwise } from "./Races/Operations.ts"
 import type { Requirements, Scene } from "./Races/Scene.ts"
 
 export { observe } from "./Races/Observation.ts"
@@ -15,10 +15,15 @@ export { layer, type Requirements, type Scene, scene } from "./Races/Scene.ts"
 
 /** Returns an operation's result, or the tag of its error. */
 export const outcomeOf = (name: string, scene: Scene): Effect.Effect<unknown, never, Requirements> =>
-  scene.as(Effect.match(operations[name]?.(scene) ?? Effect.die(new Error(`There is no operation ${name}.`)), {
-    onFailure: ({ _tag }) => _tag,
-    onSuccess: (result) => result ?? null
-  }))
+  scene.as(
+    Effect.match(
+      { ...operations, ...stepwise }[name]?.(scene) ?? Effect.die(new Error(`There is no operation ${name}.`)),
+      {
+        onFailure: ({ _tag }) => _tag,
+        onSuccess: (result) => result ?? null
+      }
+    )
+  )
 
 /** Returns every permutation of the items. */
 const ordersOf = <A>(items: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>

@@ -45,7 +45,7 @@ const rows = (it: It, { runs }: Options) => {
         ours,
         SendRows.insert(sent),
         SendRows.insert(failed),
-        insert(on.channel.id, on.contact_id, Option.none(), message)
+        insert(on.channel.id, on.contact_id, Option.none(), message, null)
       )
       const begun = { status: "sending", first_attempt_at: after(1), may_be_sent: true } as const
       const ended = { status: "failed", failure_reason: "outcome_unknown" } as const

@@ -14,6 +14,7 @@ const activity = Changes.touch({
   contact_id: ContactId.make("0197b000-0000-7000-8000-000000000002"),
   at: now,
   preview: "Hello",
+  conversation_version: null,
   last_inbound_at: null
 })
 

@@ -45,7 +45,11 @@ const eraseResponses = (tables: Table.Tables, owner: OrganizationId, contact_id:
     Table.all(tables, EventRows, owner).flatMap(({ body, id }) => names.some((name) => body.includes(name)) ? [id] : [])
   )
   return Table.all(tables, WebhookDeliveryRows, owner).filter(({ event_id }) => events.has(event_id)).reduce(
-    (some, { id }) => Table.change(some, WebhookDeliveryRows, owner, id, (row) => ({ ...row, response_body: null })),
+    (some, { id }) =>
+      Table.change(some, WebhookDeliveryRows, owner, id, (row) =>
+        row.status !== "pending" && row.response_body === null
+          ? row
+          : { ...row, response_body: null, version: row.version + 1 }),
     tables
   )
 }

@@ -1,10 +1,11 @@
 /** Activities: the columns of a row that move forward without a change of its version. */
 import type * as Changes from "@messaging-crm/core/Changes"
+import { ConversationRows } from "@messaging-crm/core/Conversations"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type * as Declared from "@messaging-crm/core/Table"
 import { tables as declared } from "@messaging-crm/core/Tables"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
-import { DateTime, Record } from "effect"
+import { DateTime, Option, Record } from "effect"
 import * as Table from "../world/Table.ts"
 
 // Columns of activities hold times, texts and IDs.
@@ -30,6 +31,18 @@ const withActivity = (
     ...Record.map(activity.moved, (part, column) => latest(timeOf(row[column]), timeOf(touch[part ?? "at"])))
   }
 }
+
+/** Returns whether the conversation of an activity has the version that the activity requires. */
+export const hasVersion = (
+  tables: Table.Tables,
+  owner: OrganizationId,
+  { conversation_id, conversation_version }: Changes.Activity
+): boolean =>
+  conversation_version === null ||
+  Option.exists(
+    Table.get(tables, ConversationRows, owner, conversation_id),
+    ({ version }) => version === conversation_version
+  )
 
 /** Applies an activity to the rows that it names. */
 export const touched = (before: Table.Tables, owner: OrganizationId, touch: Changes.Activity): Table.Tables =>

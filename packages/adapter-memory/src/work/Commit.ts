@@ -8,7 +8,7 @@ import * as Traces from "@messaging-crm/core/Traces"
 import { Effect, HashMap, Layer, Option, Record, Result } from "effect"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
-import { latest, timeOf, touched } from "./Activities.ts"
+import { hasVersion, latest, timeOf, touched } from "./Activities.ts"
 import { abandoned, eventInserts } from "./Events.ts"
 import { enqueued, settled, throttled } from "./Lanes.ts"
 import { AuditRows, BytesRows, EventRows, IdempotencyRows, removedFile } from "./OwnRows.ts"
@@ -94,6 +94,7 @@ export const apply = (
       ...abandoned(state.tables, owner, changes)
     )
     const { enqueue = [], update = [] } = whole
+    if (touch !== undefined && !hasVersion(state.tables, owner, touch)) return yield* Result.fail(new Conflict())
     if (new Set(update.map(nameOf)).size < update.length) throw new Error("A commit updates a row twice.")
     const tables = aliases.reduce(
       withAlias(owner),

@@ -3,11 +3,11 @@ import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
 import { IdentityId } from "@messaging-crm/core/Ids"
 import { Message } from "@messaging-crm/core/Messages"
 import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
-import { Duration, Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { columnsOf, startOf } from "../database/Columns.ts"
 import { rows, run } from "../database/Rows.ts"
-import { StatementDeadline } from "../database/StatementDeadline.ts"
+import { unlimited } from "../database/Unlimited.ts"
 import { withoutResources } from "../webhooks/Events.ts"
 import { threadsOf } from "./ConversationPages.ts"
 import { conversations, selectConversations } from "./Conversations.ts"
@@ -35,8 +35,8 @@ const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId,
   `,
   sql`
     UPDATE webhook_deliveries
-    SET response_body = NULL
-    WHERE organization_id = ${organization_id} AND response_body IS NOT NULL AND event_id IN (
+    SET response_body = NULL, version = version + 1
+    WHERE organization_id = ${organization_id} AND (response_body IS NOT NULL OR status = 'pending') AND event_id IN (
       SELECT e.id
       FROM webhook_events e
       JOIN (${threadsOf(sql, organization_id, contact_id)} UNION SELECT ${contact_id}::uuid) v
@@ -50,16 +50,7 @@ const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId,
 export const layer = Layer.effect(
   PersonalDataStore,
   SqlClient.SqlClient.useSync((sql) => {
-    /** Runs statements in one transaction without a time limit: some read a table without an index. */
-    const patiently = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-      sql.withTransaction(Effect.gen(function*() {
-        yield* sql`SET LOCAL statement_timeout = 0`
-        yield* sql`SET LOCAL transaction_timeout = 0`
-        return yield* effect
-      })).pipe(
-        Effect.provideService(StatementDeadline, Duration.infinity),
-        Effect.orDie
-      )
+    const patiently = unlimited(sql)
 
     return PersonalDataStore.of({
       networkIds: (organization_id, contact_id) =>

@@ -4,6 +4,7 @@ import { Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, columnsOf, date } from "../database/Columns.ts"
 import { purge, rows } from "../database/Rows.ts"
+import { unlimited } from "../database/Unlimited.ts"
 
 const records = rows(Schema.Struct({ ...AuditRecord.fields, at: At }))
 
@@ -30,14 +31,15 @@ export const layer = Layer.effect(
       ])
 
     return AuditStore.of({
+      // The index has the time only, so a filter can read every record of the organization.
       list: (organization_id, filters, limit) =>
-        records(sql`
+        unlimited(sql)(records(sql`
           SELECT ${sql.literal(columns)}
           FROM audit_records
           WHERE ${conditions(organization_id, filters)}
           ORDER BY at DESC, id DESC
           LIMIT ${limit}
-        `),
+        `)),
       purge: purge(sql, "audit_records", "at")
     })
   })

@@ -52,7 +52,10 @@ const attempted = { status: "succeeded", attempt_count: 2, last_attempt_at: now,
 const sendText = Effect.gen(function*() {
   const at = yield* DateTime.now
   const who = { conversation_id: conversation, contact_id: contact }
-  yield* Fixtures.write(Crowd.large, Changes.touch({ ...who, at, preview: "Hi", last_inbound_at: at }))
+  yield* Fixtures.write(
+    Crowd.large,
+    Changes.touch({ ...who, at, preview: "Hi", conversation_version: null, last_inbound_at: at })
+  )
   return yield* Sends.use((sends) => sends.send(conversation, SendMessage.make({ type: "text", text: "Hello" })))
 })
 

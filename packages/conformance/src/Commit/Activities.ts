@@ -20,6 +20,24 @@ const activities = Arbitrary.array(
   { minLength: 1, maxLength: 6 }
 )
 
+const versions = (it: It) => {
+  it.effect("requires the version of its conversation if it names one, and changes nothing otherwise", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const on = yield* Fixtures.thread(ours)
+      const { conversation_id: id } = on
+      const at = (millis: number, conversation_version: number) =>
+        activity(on, { at: after(millis), preview: `${millis}`, conversation_version })
+      assert.strictEqual(yield* outcome(ours, at(1, 1)), "committed")
+      yield* Fixtures.write(ours, ConversationRows.update({ id, version: 1 }, { agent_id: null }))
+      assert.strictEqual(yield* outcome(ours, at(2, 1)), "Conflict")
+      assert.strictEqual((yield* contactOf(ours, on)).last_activity_preview, "1")
+      assert.strictEqual(yield* outcome(ours, at(3, 2)), "committed")
+      const { last_activity_preview, version } = yield* conversationOf(ours, on)
+      assert.deepStrictEqual([last_activity_preview, version], ["3", 2])
+    }))
+}
+
 const sequences = (it: It, { runs }: Options) => {
   it.effect.prop(
     "ends in the same conversation and contact in any order of activities",
@@ -186,6 +204,7 @@ const combinations = (it: It) => {
 }
 
 export const touches = (it: It, options: Options) => {
+  versions(it)
   sequences(it, options)
   combinations(it)
 }

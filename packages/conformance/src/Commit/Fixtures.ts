@@ -24,7 +24,16 @@ export const conversationOf = (
 export const activity = (
   { contact_id, conversation_id }: Pick<Changes.Activity, "contact_id" | "conversation_id">,
   fields: Partial<Changes.Activity> = {}
-) => Changes.touch({ conversation_id, contact_id, at: after(1), preview: "x", last_inbound_at: null, ...fields })
+) =>
+  Changes.touch({
+    conversation_id,
+    contact_id,
+    at: after(1),
+    preview: "x",
+    conversation_version: null,
+    last_inbound_at: null,
+    ...fields
+  })
 
 /** Finds the record that was stored under the key of `Fixtures.idempotencyRecord`. */
 export const findRecord = (organization_id: OrganizationId) =>

@@ -1,11 +1,12 @@
 /** Sends of channels that their network rejects or throttles. */
 import { assert, it } from "@effect/vitest"
+import { ChannelAccounts } from "@messaging-crm/core/ChannelAccounts"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import type { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import { ProviderBusy, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
-import { DateTime, Duration, Effect, Latch } from "effect"
+import { DateTime, Duration, Effect, Latch, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { greetingWith, type Outcome, ScriptedProvider } from "../Provider.ts"
 import { begin, crm, type It, type Storage, work } from "./Scene.ts"
@@ -44,6 +45,31 @@ const pass = Effect.fnUntraced(function*(seconds: number, step = 5) {
 })
 
 const paused = (it: It) => {
+  it.effect("is not paused by an attempt that began before its new token", () =>
+    Effect.gen(function*() {
+      const { as, channel, provider, start, stateOf } = yield* scene
+      const accounts = yield* ChannelAccounts
+      const setToken = (token: string) =>
+        as(Effect.orDie(accounts.setToken(
+          channel.id,
+          Redacted.make(token),
+          Option.some({ app_id: "app", account_id: channel.id, page_id: null })
+        )))
+      yield* setToken("old")
+      yield* TestClock.adjust("1 second")
+      yield* provider.respond(() =>
+        TestClock.adjust("1 second").pipe(Effect.andThen(setToken("new")), Effect.andThen(Effect.fail(rejected)))
+      )
+      const met = yield* start()
+      yield* work
+      assert.strictEqual(yield* stateOf(met.id), "provider_auth")
+      assert.deepStrictEqual(yield* ChannelHolds.use(({ list }) => list).pipe(as), [])
+      yield* provider.respond(() => Effect.fail(rejected))
+      yield* start("a")
+      yield* work
+      assert.lengthOf(yield* ChannelHolds.use(({ list }) => list).pipe(as), 1)
+    }))
+
   it.effect("is paused: the send that met it fails, the others wait, and are sent once it is resumed", () =>
     Effect.gen(function*() {
       const { as, channel, provider, start, startWith, stateOf } = yield* scene

@@ -21,7 +21,7 @@ export const suite = (storage: Scene.Storage) => {
           const text = number === 7 ? long.repeat(30) : long
           const message = yield* Fixtures.message(conversation_id, { created_at: Fixtures.after(number), text })
           ids.unshift(message.id)
-          yield* Fixtures.write(organization_id, insert(channel.id, contact_id, Option.none(), message))
+          yield* Fixtures.write(organization_id, insert(channel.id, contact_id, Option.none(), message, null))
         }
         const list = (cursor: string | null) =>
           Messages.use((messages) => messages.list(conversation_id, cursor)).pipe(

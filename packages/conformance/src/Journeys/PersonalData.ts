@@ -97,7 +97,7 @@ export const person = Effect.gen(function*() {
   )
   const other = yield* Fixtures.thread(organization_id)
   const message = yield* Fixtures.message(other.conversation_id, { text: "stays" })
-  yield* Fixtures.write(organization_id, insert(other.channel.id, other.contact_id, Option.none(), message))
+  yield* Fixtures.write(organization_id, insert(other.channel.id, other.contact_id, Option.none(), message, null))
   return { ...scene, callback, contact_id: ContactId.make(contact.id), conversation_id, other, queued, sent }
 })
 

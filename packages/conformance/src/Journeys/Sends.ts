@@ -1,7 +1,7 @@
 /** A send from its request to its end, with every outcome of the provider. */
 import { assert, it } from "@effect/vitest"
 import type { SendId } from "@messaging-crm/core/Ids"
-import type { Inbound } from "@messaging-crm/core/Inbound"
+import { Inbound } from "@messaging-crm/core/Inbound"
 import { Messages } from "@messaging-crm/core/Messages"
 import { ProviderBusy, ProviderOutcomeUnknown, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
 import { type Send, type SendRow, SendRows, SendStore } from "@messaging-crm/core/Sends"
@@ -210,6 +210,31 @@ const interruptions = (it: It) => {
         yield* workAgain
       }
       yield* provenByCallback(scene)
+    }))
+
+  it.effect("is read by a report of a time between the beginning of its attempt and the response", () =>
+    Effect.gen(function*() {
+      const { channel, messageOf, number, provider, start } = yield* begin
+      const began_at = yield* DateTime.now
+      yield* provider.respond(({ reference }) =>
+        Effect.as(TestClock.adjust("1 second"), { provider_message_id: `p.${reference}` })
+      )
+      const send = yield* start()
+      yield* work
+      const message = yield* messageOf(send.id)
+      assert.deepStrictEqual([message.sent_at, message.created_at], [began_at, DateTime.add(began_at, { seconds: 1 })])
+      const until = DateTime.add(began_at, { milliseconds: 300 })
+      yield* Inbound.use((inbound) =>
+        inbound.receive({
+          event: "messages_reported",
+          channel_id: channel.id,
+          external_id: number,
+          status: "read",
+          until,
+          at: until
+        })
+      )
+      assert.strictEqual((yield* messageOf(send.id)).status, "read")
     }))
 
   it.effect("is completed by a callback that arrives before the response", () =>

@@ -5,11 +5,13 @@ import { AssignConversation, CloseConversation, Conversations } from "@messaging
 import { type Event, EventType } from "@messaging-crm/core/Events"
 import { MessageId } from "@messaging-crm/core/Ids"
 import { Messages } from "@messaging-crm/core/Messages"
+import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import type { WebhookRequest } from "@messaging-crm/core/WebhookTransport"
 import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { ok } from "../Endpoints.ts"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./Scene.ts"
 import type { Storage } from "./Scene.ts"
@@ -98,6 +100,26 @@ export const suite = (storage: Storage) => {
         for (const request of yield* bare) {
           for (const name of ["contact", "conversation", "message"]) assert.notProperty(dataOf(request), name)
         }
+      }).pipe(Effect.orDie))
+
+    it.effect("is not stored in the response of an endpoint that repeats it while the person's data is erased", () =>
+      Effect.gen(function*() {
+        const { as, subscribeWith, written } = yield* begin
+        const contacts = yield* Contacts
+        const data = yield* PersonalData
+        const eraseAll = Effect.gen(function*() {
+          const { data: all } = yield* contacts.list({ cursor: null, page_size: 9 })
+          yield* Effect.forEach(all, ({ id }) => data.erase(id))
+        }).pipe(Effect.orDie, as)
+        const erased = yield* subscribeWith({ event_types: ["message.received"], include_resource: true })
+        for (const status of [200, 500]) {
+          yield* erased.respond(({ body }) => Effect.as(eraseAll, { ...ok, status, body }))
+          yield* written(`m.${status}`, "my secret")
+          yield* work
+        }
+        const responses = (yield* erased.deliveries).map(({ response_body, status }) => [status, response_body])
+        assert.include(JSON.stringify(yield* erased.posted), "my secret")
+        assert.notInclude(JSON.stringify(responses), "secret")
       }).pipe(Effect.orDie))
 
     it.effect("is posted unchanged by retries and replays, while the webhook requests it", () =>

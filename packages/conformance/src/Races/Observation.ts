@@ -6,7 +6,7 @@ import { type Conversation, Conversations } from "@messaging-crm/core/Conversati
 import { Events } from "@messaging-crm/core/Events"
 import { Members } from "@messaging-crm/core/Members"
 import { Messages } from "@messaging-crm/core/Messages"
-import { SendStore } from "@messaging-crm/core/Sends"
+import { everySend, Sends, SendStore } from "@messaging-crm/core/Sends"
 import { Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
@@ -14,13 +14,16 @@ import { Effect, Option } from "effect"
 import { contactResult, conversationResult } from "./Operations.ts"
 import type { Scene } from "./Scene.ts"
 
+/** Returns an external ID. That of an erased identity contains the identity's ID. */
+const shownId = (external_id: string | null) => external_id?.startsWith("erased-") === true ? "erased" : external_id
+
 const byText = (values: ReadonlyArray<unknown>) => values.map((value) => JSON.stringify(value)).toSorted()
 
 /** Returns what callers can see of a conversation and its messages. */
 const threadOf = (conversation: Conversation) =>
   Effect.map(Messages.use((all) => all.list(conversation.id, null)), ({ data }) => ({
     ...conversationResult(conversation),
-    with: conversation.contact.external_id,
+    with: shownId(conversation.contact.external_id),
     preview: conversation.last_activity_preview,
     messages: byText(data.map(({ deleted_at, direction, edited_at, status, text }) => ({
       direction,
@@ -44,6 +47,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, results: Readon
     const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))
     const events = yield* Events.use((all) => all.list({ type: null, since: null, ...every }))
     const account = yield* ChannelAccountStore.use((store) => store.find(organization_id, channel.id))
+    const all = yield* Sends.use((sends) => sends.list({ ...everySend, ...every }))
     const sends = yield* Effect.forEach(
       [queued, lost],
       ({ id }) =>
@@ -55,7 +59,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, results: Readon
         ...contactResult(contact),
         phone: contact.primary_phone,
         preview: contact.last_activity_preview,
-        identities: contact.identities.map(({ display_name, external_id }) => [external_id, display_name])
+        identities: contact.identities.map(({ display_name, external_id }) => [shownId(external_id), display_name])
       }))),
       threads: byText(threads),
       account: Option.getOrNull(Option.map(account, ({ account_id }) => account_id.slice(channel.id.length))),
@@ -72,6 +76,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, results: Readon
             : { event_type, status, failure_code, attempt_count }
         )
       ),
+      all_sends: byText(all.data.map(({ failure_reason, status }) => [status, failure_reason])),
       sends: sends.map(({ failure_reason, message_id, status }) => [status, failure_reason, message_id !== null])
     }
   }))

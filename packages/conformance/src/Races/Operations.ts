@@ -8,6 +8,7 @@ import { CloseConversation, type Conversation, Conversations } from "@messaging-
 import { Dispatch } from "@messaging-crm/core/Dispatch"
 import { WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { Members } from "@messaging-crm/core/Members"
+import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { Phone } from "@messaging-crm/core/Phones"
 import { type Send, Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
@@ -222,4 +223,9 @@ export const operations: Readonly<Record<string, Operation>> = {
       WebhookDeliveries.use((all) => all.retry(webhook.id, WebhookDeliveryId.make(done.ref))),
       ({ status }) => status
     )
+}
+
+/** Operations of several commits. What another operation commits between them can have an event of its own that no order has. */
+export const stepwise: Readonly<Record<string, Operation>> = {
+  "erase": ({ conversation }) => PersonalData.use((all) => all.erase(conversation.contact.id))
 }

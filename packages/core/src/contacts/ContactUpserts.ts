@@ -24,7 +24,7 @@ import {
   type Respond
 } from "../work/Idempotency.ts"
 import type { StorageExhausted } from "../work/StorageUse.ts"
-import { CreateContact, type Identity, type LoadedContact, UpdateContact } from "./Contact.ts"
+import { CreateContact, type Identity, type KnownIdentity, type LoadedContact, UpdateContact } from "./Contact.ts"
 import { IdentityNetworkIdRows, IdentityRows } from "./ContactIdentities.ts"
 import { makeFindMatch, type Matched, unmatched } from "./ContactMatches.ts"
 import { makeLoadReferences, type References } from "./ContactReferences.ts"
@@ -99,6 +99,8 @@ const wantedOf = (
 /** The loaded rows of one upsert. */
 interface Loaded extends Matched {
   readonly references: References
+  /** The identity by which the contact was found; null if it was found by another value. */
+  readonly identity: KnownIdentity["identity"] | null
 }
 
 /** Returns a contact without what every write changes. */
@@ -143,7 +145,7 @@ export const upsert = (
   loaded: Loaded,
   context: DecisionContext
 ): Result.Result<Changes.Decision<Upserted>, UpsertRejection> => {
-  const { found, isAmbiguous, references } = loaded
+  const { found, identity, isAmbiguous, references } = loaded
   if (isAmbiguous) return Result.fail(new ContactAmbiguous({ match: wanted.match }))
   if (Option.isNone(found)) return create(wanted, loaded, context)
   const { version: _version, ...before } = found.value
@@ -152,7 +154,11 @@ export const upsert = (
     ({ result, changes }) =>
       contentOf(result) === contentOf(before)
         ? { result: { id: before.id, outcome: "unchanged" as const }, changes: Changes.none }
-        : { result: { id: before.id, outcome: "updated" as const }, changes }
+        : {
+          result: { id: before.id, outcome: "updated" as const },
+          // A concurrent erasure, which writes the identity, makes this commit fail.
+          changes: Changes.all(changes, identity === null ? Changes.none : IdentityRows.expect(identity))
+        }
   )
 }
 
@@ -192,13 +198,14 @@ const makeUpsertOne = Effect.gen(function*() {
   const findContact = Effect.fnUntraced(function*(organization_id: OrganizationId, wanted: Wanted) {
     const { channel_type, match, value } = wanted
     if (match !== "external_id") {
-      return yield* findMatch(organization_id, match === "primary_phone" ? match : "email_key", value)
+      const matched = yield* findMatch(organization_id, match === "primary_phone" ? match : "email_key", value)
+      return { ...matched, identity: null }
     }
     const [known] = channel_type === null ? [] : yield* store.identify(organization_id, channel_type, [value])
     const found = known === undefined
       ? Option.none<LoadedContact>()
       : yield* store.load(organization_id, known.contact.id)
-    return { ...unmatched, found }
+    return { ...unmatched, found, identity: known?.identity ?? null }
   })
 
   /** Loads the contact with the value of the match, and the references of its update. */

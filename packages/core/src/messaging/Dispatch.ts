@@ -131,31 +131,32 @@ export class Dispatch extends Context.Service<Dispatch, {
       const store = yield* SendStore
       const timeout = yield* UnknownOutcomeTimeout
 
-      const deliver = (claimed: ClaimedWork, outgoing: OutgoingSend) => {
+      const deliver = Effect.fnUntraced(function*(claimed: ClaimedWork, outgoing: OutgoingSend) {
         const { channel, send } = outgoing
         const { content, id: reference, recipient } = send
-        return provider.deliver({ channel, reference, recipient, content }).pipe(
+        const attempt = { claimed, send, began_at: yield* DateTime.now }
+        yield* provider.deliver({ channel, reference, recipient, content }).pipe(
           Effect.timeoutOrElse({ duration: attempt_time_max, orElse: () => Effect.fail(new ProviderOutcomeUnknown()) }),
           Effect.withSpan("MessagingProvider.deliver", { kind: "client" }),
           Effect.tap(() => count("accepted")),
           Effect.tapError((error) => count(outcomes[error._tag], "reason" in error ? error.reason : "none")),
           Effect.matchEffect({
-            onSuccess: (accepted) => outcome.complete(claimed, outgoing, accepted),
+            onSuccess: (accepted) => outcome.complete(attempt, outgoing, accepted),
             onFailure: (error) => {
               switch (error._tag) {
                 case "ProviderRejected":
-                  return outcome.reject(claimed, send, error)
+                  return outcome.reject(attempt, error)
                 case "ProviderBusy":
-                  return outcome.retry(claimed, send, error)
+                  return outcome.retry(attempt, error)
                 case "ProviderHeld":
-                  return outcome.hold(claimed, send, error)
+                  return outcome.hold(attempt, error)
                 case "ProviderOutcomeUnknown":
                   return outcome.handleUnknownOutcome(claimed, send)
               }
             }
           })
         )
-      }
+      })
 
       const attempt = traced("Dispatch.attempt")(function*(claimed: ClaimedWork) {
         const begun = yield* settle(claimed, {

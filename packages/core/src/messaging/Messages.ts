@@ -159,7 +159,8 @@ export const insert = (
   channel_id: ChannelId,
   contact_id: ContactId,
   found: Option.Option<ProviderMessage>,
-  message: Message
+  message: Message,
+  conversation_version: Changes.Version | null
 ): Changes.Changes => {
   const { conversation_id, created_at, id: message_id, provider_message_id } = message
   const named = { conversation_id, message_id, early_updates: [] }
@@ -172,6 +173,7 @@ export const insert = (
       : ProviderMessageRows.insert({ channel_id, provider_message_id, ...named, created_at }),
     Changes.touch({
       conversation_id,
+      conversation_version,
       contact_id,
       at: created_at,
       preview: previewOf(message),
@@ -196,7 +198,7 @@ export const revise = (
     before.media?.id && after.media === null ? MediaRows.remove({ id: before.media.id }) : Changes.none,
     preview === previewOf(before)
       ? Changes.none
-      : Changes.touch({ conversation_id, contact_id, at, preview, last_inbound_at: null })
+      : Changes.touch({ conversation_id, conversation_version: null, contact_id, at, preview, last_inbound_at: null })
   )
 }
 

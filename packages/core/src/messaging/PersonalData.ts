@@ -36,6 +36,19 @@ export { ContactExport, export_schema } from "./ContactExport.ts"
 /** The number of messages or sends on one page of an export, and the maximum number of rows that one commit of an erasure writes. */
 const page_size = 100
 
+/** The maximum size of the files that one commit of an erasure deletes, unless a single file is larger: a statement has 5 seconds. */
+const file_bytes_max = 100_000_000
+
+/** Returns the first messages whose files together are not too large for one commit. */
+export const withinFileBytes = (messages: ReadonlyArray<MessageRow>): ReadonlyArray<MessageRow> => {
+  let bytes = 0
+  const end = messages.findIndex(({ media }, index) => {
+    bytes += media?.id ? media.byte_size ?? 0 : 0
+    return index > 0 && bytes > file_bytes_max
+  })
+  return end === -1 ? messages : messages.slice(0, end)
+}
+
 /** Returns whether a row has these values already. */
 const has = (row: object, set: object): boolean => Equal.equals({ ...row, ...set }, { ...row })
 
@@ -138,7 +151,7 @@ export interface LoadedNetworkId extends IdentityNetworkId {
  *   sends of a conversation, the newest first, then by the greatest id.
  * - `eraseCopies` deletes the idempotency records whose body contains the contact's id, and all other records with
  *   the same fingerprints. It removes the resources of events about the contact, its conversations, and its messages,
- *   and the endpoints' responses to such events. None has a version, so no decision can name them.
+ *   and the endpoints' responses to such events. The versions of their deliveries that are pending or have a response increase.
  * - `eraseCallbacks` deletes the stored callbacks of the organization's channels
  *   that are about one of the people.
  * - Nothing of another contact or organization is changed. Each may be repeated.
@@ -166,13 +179,13 @@ export class PersonalDataStore extends Context.Service<PersonalDataStore, {
   readonly eraseCallbacks: (organization_id: OrganizationId, people: ReadonlyArray<string>) => Effect.Effect<void>
 }>()("@messaging-crm/core/PersonalData/PersonalDataStore") {}
 
-/** Returns the rows of a conversation, in the pages that `read` returns. */
+/** Returns the rows of a conversation, in the pages that `read` returns. A page can be shorter than requested; the last one is empty. */
 const inPages = <Row extends MessageRow | SendRow, E, R>(
   read: (page: PageRequest) => Effect.Effect<ReadonlyArray<Row>, E, R>
 ) =>
   Stream.paginate(null as Position | null, (after) =>
     Effect.map(read({ after, size: page_size }), (found) => {
-      const last = found.length < page_size ? undefined : found.at(-1)
+      const last = found.at(-1)
       return [found, Option.map(Option.fromUndefinedOr(last), ({ created_at, id }) => ({ at: created_at, id }))]
     }))
 
@@ -249,9 +262,11 @@ const makeErase = Effect.gen(function*() {
   const store = yield* PersonalDataStore
 
   const eraseConversationOf = Effect.fnUntraced(function*(organization_id: OrganizationId, row: ConversationRow) {
+    const loadMessages = (page: PageRequest): Effect.Effect<ReadonlyArray<MessageRow>> =>
+      Effect.map(store.messages(organization_id, row.id, page), withinFileBytes)
     const messages = inPages((page) =>
       run(organization_id, {
-        load: store.messages(organization_id, row.id, page),
+        load: loadMessages(page),
         decide: (found) =>
           Result.succeed({
             result: found,
@@ -271,11 +286,14 @@ const makeErase = Effect.gen(function*() {
 
   const eraseStored = Effect.fnUntraced(function*(organization_id: OrganizationId, id: ContactId) {
     const load = store.conversations(organization_id, id)
-    yield* Effect.forEach(yield* load, (row) => eraseConversationOf(organization_id, row), { discard: true })
-    yield* run(organization_id, {
+    const eraseConversations = run(organization_id, {
       load,
       decide: (rows) => Result.succeed({ result: undefined, changes: Changes.all(...rows.map(eraseConversation)) })
     })
+    // From here on, commits that were decided with the person's data conflict. Those before are found below.
+    yield* eraseConversations
+    yield* Effect.forEach(yield* load, (row) => eraseConversationOf(organization_id, row), { discard: true })
+    yield* eraseConversations
     yield* store.eraseCopies(organization_id, id)
   })
 
@@ -291,10 +309,9 @@ const makeErase = Effect.gen(function*() {
     // Callbacks name people without a plus sign.
     const people = [...network_ids.map(({ name }) => name), ...phone].map((name) => name.replace(/^\+/, ""))
     yield* store.eraseCallbacks(organization_id, people)
-    yield* eraseStored(organization_id, id)
+    // From here on, the person's network IDs lead to no identity. What was decided before can still be committed until
+    // `eraseStored` has written the conversations, so it runs after this, and then the contact's preview is erased.
     yield* runAudited("contacts.erase", { load, decide: erase })
-    // Concurrent commits can add data until the network IDs are removed, and a send that such a commit created can add
-    // data even later. So erase once more.
     yield* eraseStored(organization_id, id)
     yield* runAudited("contacts.erase", { load, decide: erase })
   })

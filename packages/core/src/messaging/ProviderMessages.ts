@@ -120,12 +120,14 @@ export const storeMessage = (
     : open(channel, identity.result, threads[0], context)
   const message = messageOf(loaded, event, file, conversation.result, context)
   const { contact_id } = identity.result
+  // A concurrent close or erasure of a conversation that is not written makes this commit fail.
+  const version = known !== null && Changes.isNone(conversation.changes) ? known.version : null
   const data = { conversation_id: message.conversation_id, message_id: message.id }
   return Changes.all(
     identity.changes,
     conversation.changes,
     message.media === null ? Changes.none : Media.publish(message.media),
-    insert(channel.id, contact_id, found, message),
+    insert(channel.id, contact_id, found, message, version),
     event.event === "message_received"
       ? Changes.raise(Events.make("message.received", data, context, subjectOf(contact_id, message)))
       : messageEvents(contact_id, message, context)

@@ -6,6 +6,7 @@ import { addAliases } from "../contacts/ContactIdentities.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
 import { type ChannelId, type ContactId, MessageId, type OrganizationId, type SendId } from "../kernel/Ids.ts"
 import { erased } from "../kernel/Text.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
@@ -39,7 +40,7 @@ const senderOf = ({ member_name, send }: OutgoingSend): Message["sender"] =>
 
 const messageOf = (
   outgoing: OutgoingSend,
-  provider_message_id: string | null,
+  { provider_message_id, sent_at }: Pick<Message, "provider_message_id" | "sent_at">,
   { now, uuid }: DecisionContext
 ): Message => ({
   id: MessageId.make(uuid()),
@@ -53,7 +54,7 @@ const messageOf = (
   details: null,
   provider_message_id,
   created_at: now,
-  sent_at: now,
+  sent_at,
   delivered_at: null,
   read_at: null,
   failed_at: null,
@@ -115,6 +116,12 @@ const adopt = (
   )
 }
 
+/** An acceptance, known from a response or a callback. */
+interface Acceptance extends Accepted {
+  /** When the accepted attempt began, where that is known: the person cannot have got the message before. */
+  readonly sent_at?: Timestamp
+}
+
 /**
  * Records that the provider accepted a send, known from the response to an attempt
  * or from a callback with the reference, whichever comes first. Inserts the
@@ -124,7 +131,7 @@ const adopt = (
  */
 export const complete = (
   { outgoing, provider_message }: Loaded,
-  { provider_message_id, recipient_aliases = [] }: Accepted,
+  { provider_message_id, recipient_aliases = [], sent_at }: Acceptance,
   update: StatusUpdate | null,
   context: DecisionContext
 ): Changes.Changes => {
@@ -140,11 +147,12 @@ export const complete = (
   if (known !== null && isMessageOf(row, known)) {
     return Changes.all(aliases, adopt(known, outgoing.value, update, context))
   }
-  const accepted = messageOf(outgoing.value, known === null ? provider_message_id : null, context)
+  const named = { provider_message_id: known === null ? provider_message_id : null, sent_at: sent_at ?? context.now }
+  const accepted = messageOf(outgoing.value, named, context)
   const message = [...earlyUpdates(provider_message), ...update === null ? [] : [update]].reduce(applyUpdate, accepted)
   return Changes.all(
     aliases,
-    insert(row.channel_id, contact_id, provider_message, message),
+    insert(row.channel_id, contact_id, provider_message, message, null),
     SendRows.update(row, SendState.accept(row, message.id)),
     messageEvents(contact_id, message, context)
   )

@@ -1,5 +1,6 @@
 /** Pauses and throttles the channel of a send, so that the channel's other sends wait. */
-import { Effect, type Option, Result } from "effect"
+import { DateTime, Effect, Option, Result } from "effect"
+import { ChannelAccountStore } from "../catalog/ChannelAccounts.ts"
 import * as Holds from "../catalog/ChannelHolds.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
@@ -8,8 +9,16 @@ import type { ClaimedWork } from "../work/WorkQueue.ts"
 import type { FailureReason } from "./MessagingProvider.ts"
 import type { SendRow } from "./Sends.ts"
 
+/** An attempt of a claimed send. */
+export interface Attempt {
+  readonly claimed: ClaimedWork
+  readonly send: SendRow
+  readonly began_at: Timestamp
+}
+
 /** Makes the operations that hold the channel of a claimed send. */
 export const makeChannelHolds = Effect.gen(function*() {
+  const accounts = yield* ChannelAccountStore
   const { run } = yield* Decide
   const holds = yield* Holds.ChannelHoldStore
 
@@ -27,14 +36,19 @@ export const makeChannelHolds = Effect.gen(function*() {
       }
     })
 
-  const pause = Effect.fnUntraced(function*(claimed: ClaimedWork, send: SendRow, reason: FailureReason) {
+  /** Pauses the channel, unless it got another token after the attempt had begun. */
+  const pause = Effect.fnUntraced(function*({ began_at, claimed, send }: Attempt, reason: FailureReason) {
     const { channel_id } = send
+    const account = reason === "provider_auth"
+      ? yield* accounts.find(claimed.organization_id, channel_id)
+      : Option.none()
+    if (Option.exists(account, ({ token_set_at }) => DateTime.isGreaterThan(token_set_at, began_at))) return
     const isNew = yield* change(claimed, send, (found, now) => Holds.pause(found, channel_id, reason, now))
     const log = Effect.logError("Channel paused; its sends wait")
     if (isNew) yield* Effect.annotateLogs(log, { channel_id, reason })
   })
 
-  const throttle = (claimed: ClaimedWork, send: SendRow, retry_after_seconds: number | null) =>
+  const throttle = ({ claimed, send }: Attempt, retry_after_seconds: number | null) =>
     change(claimed, send, (found, now) => Holds.throttle(found, send.channel_id, retry_after_seconds, now))
 
   return { pause, throttle }

@@ -28,7 +28,7 @@ import {
   type ProviderRejected
 } from "./MessagingProvider.ts"
 import { complete, fail, makeLoadCompletion } from "./SendCompletion.ts"
-import { makeChannelHolds } from "./SendHolds.ts"
+import { type Attempt, makeChannelHolds } from "./SendHolds.ts"
 import { isOpen, type OutgoingSend, type SendRow, SendRows, SendState, SendStore } from "./Sends.ts"
 import { attemptsOf, nextAttempt } from "./SendSchedule.ts"
 
@@ -105,7 +105,7 @@ const makeComplete = Effect.gen(function*() {
   const { settle } = yield* Decide
   const loadCompletion = yield* makeLoadCompletion
 
-  return (claimed: ClaimedWork, outgoing: OutgoingSend, accepted: Accepted) => {
+  return ({ began_at, claimed }: Attempt, outgoing: OutgoingSend, accepted: Accepted) => {
     const { channel_id, id: send_id } = outgoing.send
     const { provider_message_id } = accepted
     const load = (begun?: OutgoingSend) =>
@@ -116,7 +116,7 @@ const makeComplete = Effect.gen(function*() {
       decide: (loaded, context) => ({
         result: undefined,
         changes: Changes.all(
-          complete(loaded, accepted, null, context),
+          complete(loaded, { ...accepted, sent_at: began_at }, null, context),
           Changes.settle({ claimed, outcome: "finish_if_leased" })
         )
       })
@@ -141,8 +141,9 @@ const makeUnsent = Effect.gen(function*() {
     settleSend(claimed, (send, context) => stop({ claimed, send, timeout }, reason, context))
 
   /** Lets a send wait with its channel, as if the attempt had not begun. */
-  const hold = Effect.fnUntraced(function*(claimed: ClaimedWork, send: SendRow, { reason }: ProviderHeld) {
-    yield* channels.pause(claimed, send, reason)
+  const hold = Effect.fnUntraced(function*(attempt: Attempt, { reason }: ProviderHeld) {
+    const { claimed } = attempt
+    yield* channels.pause(attempt, reason)
     yield* settleSend(claimed, (row, { now }) => {
       const hold = { held_at: now, until: null, level: 0 }
       return Changes.all(
@@ -154,25 +155,23 @@ const makeUnsent = Effect.gen(function*() {
 
   /** Fails a send. If its channel itself was rejected, the other sends of the channel wait from now on. */
   const reject = Effect.fnUntraced(function*(
-    claimed: ClaimedWork,
-    send: SendRow,
+    attempt: Attempt,
     { pauses_channel = false, reason }: ProviderRejected
   ) {
-    if (pauses_channel) yield* channels.pause(claimed, send, reason)
-    yield* stopSend(claimed, reason)
+    if (pauses_channel) yield* channels.pause(attempt, reason)
+    yield* stopSend(attempt.claimed, reason)
   })
 
   const retry = Effect.fnUntraced(function*(
-    claimed: ClaimedWork,
-    send: SendRow,
+    attempt: Attempt,
     { reason, retry_after_seconds, throttles }: ProviderBusy
   ) {
-    const { first_attempt_at } = send
-    if (throttles === "channel") yield* channels.throttle(claimed, send, retry_after_seconds)
+    const { claimed, send: { first_attempt_at } } = attempt
+    if (throttles === "channel") yield* channels.throttle(attempt, retry_after_seconds)
     const now = yield* DateTime.now
     const [first, pauses] = [first_attempt_at ?? now, throttles === "recipient" ? throttles : "usual"] as const
-    const attempt = attemptsOf(claimed.attempt, first, now, pauses)
-    const due_at = nextAttempt(attempt, first, now, retry_after_seconds, pauses)
+    const attempts = attemptsOf(claimed.attempt, first, now, pauses)
+    const due_at = nextAttempt(attempts, first, now, retry_after_seconds, pauses)
     if (Option.isNone(due_at)) return yield* stopSend(claimed, reason)
     yield* settleSend(claimed, (row) =>
       Changes.all(
@@ -196,7 +195,7 @@ export const makeOutcomes = Effect.gen(function*() {
   /** Handles an attempt whose outcome is not known: the provider accepted it, or did not. */
   const handleUnknownOutcome = Effect.fnUntraced(function*(
     claimed: ClaimedWork,
-    { first_attempt_at }: SendRow
+    { first_attempt_at }: Pick<SendRow, "first_attempt_at">
   ) {
     const now = yield* DateTime.now
     const due_at = provider.dedup === "client_ref"

@@ -31,6 +31,7 @@ import { type Content, isWithin, text_limits, TextTooLong } from "./Content.ts"
 import {
   ConversationNotFound,
   type ConversationRow,
+  ConversationRows,
   ConversationStore,
   isReplyWindowOpen,
   type KnownThread,
@@ -169,7 +170,17 @@ export const start = resultFunction(
     const conversation = open(channel.value, identity.result, threads[0], context)
     const to = { conversation_id: conversation.result, channel_id: channel.value.id, recipient: input.phone, member_id }
     const { result, changes } = queue(to, content, context)
-    return { result, changes: Changes.all(identity.changes, conversation.changes, changes) }
+    const known = threads[0]?.conversation ?? null
+    const isOpen = known !== null && Changes.isNone(conversation.changes)
+    return {
+      result,
+      changes: Changes.all(
+        identity.changes,
+        conversation.changes,
+        isOpen ? ConversationRows.expect(known) : Changes.none,
+        changes
+      )
+    }
   }
 )
 
@@ -182,12 +193,22 @@ const personOf = ({ phone }: StartConversation): Person => ({
   username: null
 })
 
+/** Queues a message. A concurrent erasure, which writes the conversation, makes the commit fail. */
+const queueIn = (
+  conversation: ConversationRow,
+  to: Parameters<typeof queue>[0],
+  content: Content,
+  context: DecisionContext
+): Changes.Decision<Send> => {
+  const { changes, result } = queue(to, content, context)
+  return { result, changes: Changes.all(ConversationRows.expect(conversation), changes) }
+}
+
 /**
  * Queues a text inside the reply window, or a template at any time.
  *
- * The decision expects no version of any row. A concurrent message can only
- * extend the reply window, and a concurrent change of the recipient's number
- * is equivalent to one that comes a moment later.
+ * A concurrent message can only extend the reply window, and a concurrent change of the
+ * recipient's number is equivalent to one that comes a moment later.
  */
 export const send = (
   { channel, conversation, template }: {
@@ -210,12 +231,12 @@ export const send = (
     const limit = text_limits[channel_type]
     if (!isWithin(input.text, limit)) return Result.fail(new TextTooLong({ channel_type, ...limit }))
     return isReplyWindowOpen(conversation.value, context.now)
-      ? Result.succeed(queue(to, { type: "text", text: input.text }, context))
+      ? Result.succeed(queueIn(conversation.value, to, { type: "text", text: input.text }, context))
       : Result.fail(new ReplyWindowClosed())
   }
   return Result.map(
     templateContent(Option.getOrThrow(channel), template, input.template),
-    (content) => queue(to, content, context)
+    (content) => queueIn(conversation.value, to, content, context)
   )
 }
 

@@ -246,7 +246,7 @@ const makeAttempt = Effect.gen(function*() {
     if (Result.isFailure(posted)) return yield* settleUnposted(claimed, webhook, posted.failure)
     const { attempt: whole, retry_after } = posted.success
     const attempt = yield* withinBudget(organization_id, outgoing, whole)
-    const after = { attempt, retry_after, url: webhook.url, random: yield* Random.next }
+    const after = { before: outgoing, posted: { attempt, retry_after }, random: yield* Random.next }
     const disabling = yield* settleDelivery(
       claimed,
       (current, context) => Outcome.attempted(claimed, current, after, context),

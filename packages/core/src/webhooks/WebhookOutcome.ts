@@ -143,18 +143,25 @@ export const failed = (
   return { result: disabling, changes }
 }
 
-/** The changes after an attempt at a URL. A failure does not count if the webhook no longer has that URL. */
+/**
+ * The changes after an attempt at a URL. A failure does not count if the webhook no longer has that URL. The response is not
+ * stored if the delivery has changed since the attempt began: an erasure can have removed what the response repeats.
+ */
 export const attempted = (
   claimed: ClaimedWork,
   current: Outgoing,
-  posted: Posted & { readonly url: string; readonly random: number },
+  { before, posted: { attempt: whole, retry_after }, random }: {
+    readonly before: Outgoing
+    readonly posted: Posted
+    readonly random: number
+  },
   context: DecisionContext
 ): Changes.Decision<Disabling> => {
-  if (posted.attempt.failure_code === null) {
-    return { result: null, changes: succeeded(claimed, current, posted.attempt) }
-  }
-  return current.webhook.url === posted.url
-    ? failed(claimed, current, posted, posted.random, context)
+  const isSame = current.delivery.version === before.delivery.version
+  const attempt = isSame ? whole : { ...whole, response_body: null }
+  if (attempt.failure_code === null) return { result: null, changes: succeeded(claimed, current, attempt) }
+  return current.webhook.url === before.webhook.url
+    ? failed(claimed, current, { attempt, retry_after }, random, context)
     : { result: null, changes: postAgain(claimed, context.now) }
 }
 

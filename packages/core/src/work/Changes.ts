@@ -60,12 +60,14 @@ export interface Alias {
 }
 
 /**
- * A message's effect on its conversation and contact. It never conflicts, because
- * it is commutative: no time moves backwards, and only the newest activity sets
- * the preview.
+ * A message's effect on its conversation and contact. Activities never conflict with
+ * each other, because they are commutative: no time moves backwards, and only the
+ * newest activity sets the preview.
  */
 export interface Activity {
   readonly conversation_id: ConversationId
+  /** The version that the conversation must have; null if the message is stored whatever changes. */
+  readonly conversation_version: Version | null
   readonly contact_id: ContactId
   readonly at: Timestamp
   readonly preview: string

@@ -21,6 +21,7 @@ describe("an update of a message", () => {
       contact_id: contact.id,
       at: message.created_at,
       preview: text,
+      conversation_version: null,
       last_inbound_at: null
     })
 

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
+import { ConversationRows } from "@messaging-crm/core/Conversations"
 import { SendId } from "@messaging-crm/core/Ids"
 import * as Sends from "@messaging-crm/core/Sends"
 import type { Template } from "@messaging-crm/core/Templates"
@@ -55,10 +56,13 @@ describe("a send", () => {
     )
   const text = { type: "text", text: "Hello" } as const
 
+  // A concurrent erasure writes the conversation.
+  const unchanged = ConversationRows.expect(conversation)
+
   it("with a text inside the reply window is enqueued in its conversation's lane", () => {
     const { result, changes } = Result.getOrThrow(send({}, Sends.SendMessage.make(text)))
     assert.deepStrictEqual(result, Sends.toSend(queued(100)))
-    assert.deepStrictEqual(changes, Changes.all(Sends.SendRows.insert(queued(100)), enqueued(queued(100))))
+    assert.deepStrictEqual(changes, Changes.all(unchanged, Sends.SendRows.insert(queued(100)), enqueued(queued(100))))
     for (const last_inbound_at of [null, DateTime.subtract(after(9), { hours: 24 })]) {
       const silent = Option.some({ ...conversation, last_inbound_at })
       assert.strictEqual(rejection(send({ conversation: silent }, Sends.SendMessage.make(text))), "ReplyWindowClosed")
@@ -101,7 +105,7 @@ describe("a send", () => {
     const expected = queued(100, { content })
     assert.deepStrictEqual(
       Result.getOrThrow(send({}, Sends.SendMessage.make(input))).changes,
-      Changes.all(Sends.SendRows.insert(expected), enqueued(expected))
+      Changes.all(unchanged, Sends.SendRows.insert(expected), enqueued(expected))
     )
     const social = Option.some({ ...channel, type: "photo_social" } as const)
     assert.strictEqual(rejection(send({ channel: social }, Sends.SendMessage.make(input))), "ChannelTypeUnsuited")

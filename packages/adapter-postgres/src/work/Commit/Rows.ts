@@ -99,7 +99,7 @@ export const removed = (values: Values, [table, rows]: [Table, ReadonlyArray<Own
 
 /** A row that is updated, touched, or both. */
 interface Written extends Keyed {
-  /** The version that the update names; null if the row is only touched. */
+  /** The version that the row must have; null if it is only touched, whatever its version. */
   readonly version: number | null
   readonly set: Update["set"] | null
   readonly touch: Activity | null
@@ -123,7 +123,8 @@ const writtenRows = (
     const id = touchedId(table, touch)
     if (id === null) continue
     const row = { organization_id, key: { id } }
-    rows.set(keyText(row), { version: null, set: null, ...rows.get(keyText(row)), ...row, touch })
+    const version = table.activity?.row === "conversation_id" ? touch.conversation_version : null
+    rows.set(keyText(row), { version, set: null, ...rows.get(keyText(row)), ...row, touch })
   }
   return inOrder(rows)
 }
@@ -163,7 +164,7 @@ export const updated = (
   const assigned = {
     ...(isSet ? Record.map(table.columns, (_, column) => `n.${column}`) : {}),
     ...activityOf(table, isSet ? "n" : "r"),
-    version: "r.version + (w.version IS NOT NULL)::integer"
+    version: "r.version + (w.fields IS NOT NULL)::integer"
   }
   const expressions = Object.values(assigned).join(", ")
   return {
@@ -188,7 +189,9 @@ export const updated = (
       RETURNING w.organization_id, ${
       Object.keys(table.key).map((column) => `r.${column}`).join(", ")
     }, w.version AS found, w.fields`,
-    requires: `(SELECT count(found) FROM ${name}) = ${parameter(updates.length)}::integer`
+    requires: `(SELECT count(found) FROM ${name}) = ${
+      parameter(rows.filter(({ version }) => version !== null).length)
+    }::integer`
   }
 }
 
