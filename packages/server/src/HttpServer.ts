@@ -12,6 +12,9 @@ import * as Rejections from "./HttpServer/Rejections.ts"
 
 export type { Rejected } from "./HttpServer/Rejections.ts"
 
+/** The maximum number of requests on one connection. Node's own limit would respond to the next one without the API's envelope. */
+const requests_per_connection_max = 1000
+
 /** An HTTP server whose routes get only the requests that the edge accepts. */
 class EdgeServer extends Server {
   private readonly logRejected: (rejected: Rejections.Rejected) => void
@@ -43,7 +46,6 @@ class EdgeServer extends Server {
       reject: ({ request, response }, rejection) => this.reject(rejection, request, response)
     })
     this.maxHeadersCount = 100
-    this.maxRequestsPerSocket = 1000
     // More than `connections_max`, because connections whose requests arrive with them are never silent.
     this.maxConnections = limits.connections_max * 5 / 4
     this.timeout = limits.stall_millis
@@ -100,8 +102,9 @@ class EdgeServer extends Server {
   /** Lets a request begin at the end of this turn of the event loop, as the only one of its connection. */
   private start(connection: Connection, exchange: Exchange): void {
     connection.current = exchange
+    connection.requests++
     this.openConnections.begin(connection)
-    if (this.isStopping) exchange.response.shouldKeepAlive = false
+    if (this.isStopping || isUsedUp(connection)) exchange.response.shouldKeepAlive = false
     exchange.response.once("close", () => this.finish(connection, exchange))
     this.admission.add(exchange)
   }
@@ -111,8 +114,8 @@ class EdgeServer extends Server {
     const { last, socket, waiting } = connection
     connection.current = null
     if (!socket.writable) return
-    // The headers of this response were sent before the server was stopped.
-    if (this.isStopping) return void socket.destroySoon()
+    // The headers of this response can have been sent before the server was stopped.
+    if (this.isStopping || isUsedUp(connection)) return void socket.destroySoon()
     const next = waiting.shift()
     if (next !== undefined) return this.start(connection, next)
     if (last !== null) return this.writeRejection(last.rejection, socket, last.request_id)
@@ -150,6 +153,8 @@ class EdgeServer extends Server {
     this.logRejected({ code: rejection.code, status: rejection.status, request_id })
   }
 }
+
+const isUsedUp = ({ requests }: Connection): boolean => requests >= requests_per_connection_max
 
 /** The limits that a test sets lower. */
 interface Limits extends AdmissionLimits, ConnectionLimits {

@@ -64,6 +64,29 @@ const closed = (socket: Socket) =>
 
 const statusesOf = (text: string) => Array.from(text.matchAll(/HTTP\/1\.1 (\d{3})/g), ([, status]) => Number(status))
 
+describe("a connection", () => {
+  it.live("is closed after the response to its 1,000th request, whatever follows it", () =>
+    Effect.gen(function*() {
+      const { ask } = yield* serve(Layer.empty)
+      const answered = yield* ask(request("GET /hello HTTP/1.1", host).repeat(1002))
+      assert.deepStrictEqual(statusesOf(answered), Array.from({ length: 1000 }, () => 200))
+      assert.lengthOf(Array.from(answered.matchAll(/^connection: close/gim)), 1)
+    }))
+
+  it.live("gets a rejection that names both limits of headers", () =>
+    Effect.gen(function*() {
+      const { ask } = yield* serve(Layer.empty)
+      const headers = (count: number) => Array.from({ length: count }, (_, index) => `x-${index}: 1`)
+      assert.deepStrictEqual(
+        statusesOf(yield* ask(request("GET /hello HTTP/1.1", host, "Connection: close", ...headers(97)))),
+        [200]
+      )
+      const rejected = yield* ask(request("GET /hello HTTP/1.1", host, ...headers(101)))
+      assert.deepStrictEqual(statusesOf(rejected), [431])
+      for (const limit of ["16,384 bytes", "100 headers"]) assert.include(rejected, limit)
+    }))
+})
+
 describe("an error of a socket", () => {
   it.live("stops no server after CONNECT, when Node no longer listens for errors", () =>
     Effect.gen(function*() {

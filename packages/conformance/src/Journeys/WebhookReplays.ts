@@ -184,6 +184,9 @@ const limits = (it: Scene.It) => {
       )
       yield* replay(now)
       yield* as(Webhooks.use((webhooks) => webhooks.disable(id)))
+      // The fields of a request are checked before its webhook.
+      assert.strictEqual((yield* Effect.flip(replay(DateTime.subtract(since, { days: 1 }))))._tag, "SinceOutOfRange")
+      assert.strictEqual((yield* Effect.flip(replay(now)))._tag, "WebhookDisabled")
       yield* work
     }))
 

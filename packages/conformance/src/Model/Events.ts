@@ -116,10 +116,10 @@ export const testWebhook = (organization: Organization, webhook: Webhook | undef
 
 /** Begins to post the events from `since` until now again. */
 export const replayWebhook = (at: Moment, webhook: Webhook | undefined, since: DateTime.Utc): Outcome => {
-  if (webhook === undefined) return rejected("WebhookNotFound")
-  if (webhook.disabled_at !== null) return rejected("WebhookDisabled")
   const oldest = DateTime.subtract(at.now, { days: 30 })
   if (DateTime.isLessThan(since, oldest) || DateTime.isGreaterThan(since, at.now)) return rejected("SinceOutOfRange")
+  if (webhook === undefined) return rejected("WebhookNotFound")
+  if (webhook.disabled_at !== null) return rejected("WebhookDisabled")
   if (webhook.replay !== null) return rejected("ReplayInProgress")
   webhook.replay = { since, until: at.now }
   return ok({ id: at.name(), webhook_id: webhook.id, since, created_at: at.now })

@@ -117,13 +117,11 @@ const start = (
   Changes.Decision<WebhookReplay>,
   ReplayInProgress | SinceOutOfRange | WebhookDisabled | WebhookNotFound
 > => {
+  const range = { minimum: DateTime.subtractDuration(now, Changes.event_age_max), maximum: now }
+  if (!DateTime.between(since, range)) return Result.fail(new SinceOutOfRange())
   if (Option.isNone(webhook)) return Result.fail(new WebhookNotFound())
   const { id: webhook_id, status } = webhook.value
   if (status === "disabled") return Result.fail(new WebhookDisabled())
-  if (DateTime.isLessThan(since, DateTime.subtractDuration(now, Changes.event_age_max))) {
-    return Result.fail(new SinceOutOfRange())
-  }
-  if (DateTime.isGreaterThan(since, now)) return Result.fail(new SinceOutOfRange())
   if (Option.isSome(replay)) return Result.fail(new ReplayInProgress())
   const result: WebhookReplay = { id: WebhookReplayId.make(uuid()), webhook_id, since, created_at: now }
   return Result.succeed({

@@ -21,9 +21,13 @@ const literal = (hostname: string): string | null => {
 
 const tooLong = `The URL must have at most ${limits.url_chars_max} characters, even after percent-encoding.`
 
+/** Percent-encodes what a URI cannot have in its path or query, and WHATWG URL leaves as it is: `|`, `[`, or a lone `%`. */
+const escaped = (text: string): string =>
+  text.replace(/%(?![0-9a-f]{2})|[^\w.~!$&'()*+,;=:@/?%-]/gi, (character) => encodeURIComponent(character))
+
 /**
- * Returns a webhook's URL as it is stored, which is its serialization in ASCII by
- * WHATWG URL; or why a webhook may not have it, as a sentence for the API's client.
+ * Returns a webhook's URL as it is stored, which is a URI: its serialization in ASCII by
+ * WHATWG URL, with what that leaves unescaped; or why a webhook may not have it, as a sentence for the API's client.
  *
  * Only the text is checked, once, when the webhook is created. The transport
  * checks the resolved addresses at every connect, because they may change. With
@@ -36,7 +40,8 @@ export const accepted = (
 ): Result.Result<string, string> => {
   const reason = rejectionOf(text, allowed)
   if (reason !== null) return Result.fail(reason)
-  const { href } = new URL(text)
+  const { origin, pathname, search } = new URL(text)
+  const href = `${origin}${escaped(pathname)}${escaped(search)}`
   return href.length > limits.url_chars_max ? Result.fail(tooLong) : Result.succeed(href)
 }
 

@@ -170,10 +170,11 @@ describe("a webhook's URL", () => {
     const text = `${scheme}${host.join("")}${end}${rest}`
     if (rejectionOf(text, null) !== null) return
     const kept = Result.getOrThrow(accepted(text, null))
-    const { hash, hostname, href, password, protocol, username } = new URL(text)
-    // What is kept is what is connected to, in the ASCII of a URI.
-    assert.strictEqual(kept, href)
-    assert.match(kept, /^[!-~]+$/)
+    const { hash, hostname, href, origin, password, protocol, username } = new URL(text)
+    // What is kept is what is connected to, as a URI.
+    assert.strictEqual(new URL(kept).origin, origin)
+    assert.strictEqual(new URL(kept).href, kept)
+    assert.match(kept, /^(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-F]{2})+$/i)
     assert.strictEqual(Result.getOrThrow(accepted(kept, null)), kept)
     assert.deepStrictEqual({ protocol, username, password, hash }, {
       protocol: "https:",
@@ -185,4 +186,16 @@ describe("a webhook's URL", () => {
     assert.notMatch(hostname, /^[0-9.]+$/)
     assert.isNull(rejectionOf(href, null))
   }, { arbitrary: { runs: 5000 } })
+})
+
+it("is stored as a URI: what WHATWG URL leaves unescaped in a path or a query is percent-encoded", () => {
+  const cases = [
+    ["https://example.com/x?y=%zz", "https://example.com/x?y=%25zz"],
+    ["https://example.com/a|b^[c]?d={e}&f=[1]|`", "https://example.com/a%7Cb%5E%5Bc%5D?d=%7Be%7D&f=%5B1%5D%7C%60"],
+    ["https://example.com/%41%?%", "https://example.com/%41%25?%25"],
+    ["https://example.com/a~b-c._d!$&'()*+,;=:@?/?", "https://example.com/a~b-c._d!$&'()*+,;=:@?/?"]
+  ] as const
+  for (const [text, stored] of cases) {
+    for (const url of [text, stored]) assert.strictEqual(Result.getOrThrow(accepted(url, null)), stored)
+  }
 })

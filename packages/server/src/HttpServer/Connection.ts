@@ -19,6 +19,8 @@ export class Connection {
   readonly socket: Socket
   /** The request in progress. */
   current: Exchange | null = null
+  /** How many of its requests have begun. */
+  requests = 0
   /** The requests that were parsed together with the current one, in their order. */
   readonly waiting: Array<Exchange> = []
   /** The rejection of what follows the requests above. From then on nothing is read. */

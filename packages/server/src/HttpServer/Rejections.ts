@@ -66,7 +66,8 @@ const rejections: Readonly<Record<string, Rejection>> = {
   HPE_HEADER_OVERFLOW: {
     status: 431,
     code: "headers_too_large",
-    message: "The request line and headers exceed 16,384 bytes. Shorten the query or the headers.",
+    message:
+      "The request line and headers exceed 16,384 bytes, or the request has more than 100 headers. Shorten the query, or send fewer headers.",
     param: null
   }
 }
