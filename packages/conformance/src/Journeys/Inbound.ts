@@ -171,6 +171,25 @@ const people = (it: It) => {
       assert.lengthOf(data, 4)
     }))
 
+  it.effect("has no text if the network reports an empty one", () =>
+    Effect.gen(function*() {
+      const { as, channel, number, written } = yield* begin
+      yield* written("m1", "")
+      const [conversation] = (yield* Conversations.use((all) => all.list(firstPage)).pipe(as)).data
+      if (conversation === undefined) return assert.fail("There is no conversation.")
+      const text = Effect.map(
+        Messages.use((all) => all.list(conversation.id, null)).pipe(as),
+        ({ data: [message] }) => message?.text
+      )
+      assert.deepStrictEqual([conversation.last_activity_preview, yield* text], ["[text]", null])
+      const edited = { event: "message_edited", channel_id: channel.id, provider_message_id: "m1" } as const
+      for (const given of ["Hello", ""]) {
+        yield* TestClock.adjust("1 second")
+        yield* Inbound.use((all) => Effect.flatMap(DateTime.now, (at) => all.receive({ ...edited, text: given, at })))
+        assert.strictEqual(yield* text, given === "" ? null : given, number)
+      }
+    }))
+
   it.effect("stores an ID of digits alone as an ID and not as a phone number: a network may number its users", () =>
     Effect.gen(function*() {
       const { as, channel } = yield* begin

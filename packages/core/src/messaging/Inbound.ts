@@ -25,6 +25,7 @@ import {
   clamped,
   type MessageUpdate,
   type ProviderMessage,
+  reportedText,
   revise,
   type StatusUpdate,
   storeEarlyUpdate,
@@ -228,7 +229,7 @@ export class Inbound extends Context.Service<Inbound, {
           case "message_deleted": {
             const { at } = event
             const update: MessageUpdate = event.event === "message_edited"
-              ? { status: "edited", text: event.text, at }
+              ? { status: "edited", text: reportedText(event.text), at }
               : { status: "deleted", at }
             return commit(
               origin,

@@ -92,6 +92,9 @@ export const StatusUpdate = Schema.Struct({
 })
 export interface StatusUpdate extends Schema.Schema.Type<typeof StatusUpdate> {}
 
+/** Returns a text that a network reports: an empty one is none. */
+export const reportedText = (text: string | null): string | null => text === "" ? null : text
+
 /** The author edited the text, or deleted the message. */
 export const EditUpdate = Schema.Struct({ status: Schema.Literal("edited"), text: Schema.NullOr(Text), at: Timestamp })
 export const DeletionUpdate = Schema.Struct({ status: Schema.Literal("deleted"), at: Timestamp })

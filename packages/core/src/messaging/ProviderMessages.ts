@@ -24,6 +24,7 @@ import {
   insert,
   type Message,
   type ProviderMessage,
+  reportedText,
   subjectOf
 } from "./Messages.ts"
 import type {
@@ -81,7 +82,7 @@ const messageOf = (
     conversation_id,
     ...authoredBy(event),
     type: event.type,
-    text: event.text,
+    text: reportedText(event.text),
     media: null,
     details: bounded(event.details ?? null),
     provider_message_id: event.provider_message_id,

@@ -149,6 +149,7 @@ export const social_items: Kinds = {
 export const social_fields: ReadonlySet<string> = new Set([
   "message_deliveries",
   "message_echoes",
+  "message_edit",
   "message_edits",
   "message_reactions",
   "message_reads",
