@@ -100,7 +100,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       }
     }))
 
-  it.effect("decides no text again because of another one in its conversation, and loses none of 200 from 50 writers", () =>
+  it.effect("has no conflict between texts in one conversation, and loses none of 200 from 50 writers", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const ours = yield* Fixtures.organization
@@ -139,7 +139,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.sameMembers(rows.map(({ text }) => text), texts.flat().map(({ text }) => text))
     }))
 
-  it.effect("responds to concurrent equal requests with the same bytes, and carries them out once", () =>
+  it.effect("responds to concurrent equal requests with the same bytes, and executes them once", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const processes = [yield* Processes.startCrm, yield* Processes.startCrm]

@@ -34,7 +34,7 @@ const item = Arbitrary.all({
 const share = (one: ReadonlyArray<string>, other: ReadonlyArray<string>) => one.some((name) => other.includes(name))
 
 it.effect.prop(
-  "each request is answered once; a row's run in order and alone, a lane's in one batch, and no batch is too large",
+  "each request gets one result; requests for one row run in order and alone, those for one lane share a batch, and no batch is too large",
   { items: Arbitrary.array(item, { minLength: 1, maxLength: 30 }), isTogether: literals(true, false) },
   ({ isTogether, items }) =>
     Effect.gen(function*() {

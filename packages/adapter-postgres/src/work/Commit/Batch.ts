@@ -1,5 +1,5 @@
 /** Decides which commits can share a statement. */
-import { touchedId } from "@messaging-crm/core/Changes"
+import { type Changes, touchedId } from "@messaging-crm/core/Changes"
 import type { Table } from "@messaging-crm/core/Table"
 import { tables } from "@messaging-crm/core/Tables"
 import * as Contacts from "./Contacts.ts"
@@ -15,30 +15,39 @@ const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =
     ? rows[0]?.table.name ?? ""
     : Array.from(new Set(rows.map(({ table }) => table.name))).toSorted().join()
 
+const isGiven = (part: unknown): string => String(part !== undefined)
+const hasAny = (rows: ReadonlyArray<unknown> = []): string => String(rows.length > 0)
+
+/** How each part of changes determines the text of their statement. */
+const shapes: { readonly [Part in keyof Changes]-?: (changes: Changes) => string } = {
+  settle: ({ settle }) => settle === undefined ? "" : `${settle.claimed.kind} ${settle.outcome}`,
+  callback: ({ callback }) => isGiven(callback),
+  response: ({ response }) => isGiven(response),
+  audit: ({ audit }) => isGiven(audit),
+  expect: ({ expect }) => tablesOf(expect),
+  remove: ({ remove }) => tablesOf(remove),
+  update: ({ update = [] }) => [tablesOf(update), ...Contacts.shapeOf(update)].join(),
+  touch: ({ touch }) => isGiven(touch),
+  insert: ({ insert = [] }) =>
+    insert.filter(({ rows }) => rows.length > 0)
+      .map(({ rows, table }) => `${table.name} ${Object.keys(rows[0] ?? {}).join()}`).join(),
+  aliases: ({ aliases }) => hasAny(aliases),
+  raise: ({ raise }) => hasAny(raise),
+  enqueue: ({ enqueue }) => hasAny(enqueue),
+  throttle: ({ throttle }) => hasAny(throttle),
+  // Changes that abandon deliveries share no statement.
+  abandon: () => ""
+}
+
+const shapesInOrder = Object.values(shapes)
+
 /**
  * Returns the shape of some changes. Commits of one shape can share a statement,
  * whose text does not depend on their number. Null for changes that cannot share one.
  */
 export const shapeOf = ({ changes, isSubscribed }: Pick<CommitRequest, "changes" | "isSubscribed">): string | null => {
-  const { abandon = [], aliases = [], enqueue = [], expect, insert = [], raise = [], remove, throttle = [] } = changes
-  const { audit, callback, response, settle, touch, update = [] } = changes
-  if (abandon.length > 0) return null
-  return [
-    settle === undefined ? "" : `${settle.claimed.kind} ${settle.outcome}`,
-    callback !== undefined,
-    response !== undefined,
-    audit !== undefined,
-    tablesOf(expect),
-    tablesOf(remove),
-    tablesOf(update),
-    ...Contacts.shapeOf(update),
-    touch !== undefined,
-    isSubscribed,
-    ...insert.filter(({ rows }) => rows.length > 0).map(({ rows, table }) =>
-      `${table.name} ${Object.keys(rows[0] ?? {}).join()}`
-    ),
-    ...[aliases, raise, enqueue, throttle].map(({ length }) => length > 0)
-  ].join("|")
+  const { abandon = [] } = changes
+  return abandon.length > 0 ? null : [isSubscribed, ...shapesInOrder.map((shape) => shape(changes))].join("|")
 }
 
 /** Returns the keys of the rows that changes write. Commits with one in common neither share a statement nor run concurrently. */

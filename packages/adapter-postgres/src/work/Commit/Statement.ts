@@ -57,7 +57,7 @@ const stored = ({ parameter }: Values, callbacks: ReadonlyArray<string>): Part =
   }
 }
 
-/** Merges the changes of several commits. */
+/** Merges the changes of several commits. Each part of changes has a field, and so does a part that is added later. */
 const merged = (requests: CommitRequests) => {
   const each = <Row extends object>(rowsOf: (changes: Changes) => ReadonlyArray<Row> | undefined) =>
     requests.flatMap(({ changes, organization_id, trace }) =>
@@ -83,17 +83,19 @@ const merged = (requests: CommitRequests) => {
     settle: requests.flatMap(({ changes: { settle } }): ReadonlyArray<Settlement> =>
       settle === undefined ? [] : [settle]
     ),
-    callbacks: requests.flatMap(({ changes: { callback } }) => callback ?? []),
-    responses: one(({ response }) => response),
-    audit: one(({ audit }) => audit)
-  }
+    callback: requests.flatMap(({ changes: { callback } }) => callback ?? []),
+    response: one(({ response }) => response),
+    audit: one(({ audit }) => audit),
+    // Changes that abandon deliveries share no statement.
+    abandon: requests.length === 1 ? requests[0].changes.abandon ?? [] : []
+  } satisfies Record<keyof Changes, unknown>
 }
 
 /** Returns the parts of the changes, in the order in which they lock rows. */
 const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> => {
   const all = merged(requests)
   const [first] = requests
-  const { abandon = [], settle } = first.changes
+  const { settle } = first.changes
   const ifAny = <A>(rows: ReadonlyArray<A>, part: (values: Values, rows: ReadonlyArray<A>) => Part) =>
     rows.length === 0 ? [] : [part(values, rows)]
   const updates = Rows.byTable(all.update)
@@ -106,11 +108,11 @@ const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> 
     )
   ]
   const raises = all.raise.length > 0 && first.isSubscribed
-  const raised = raises ? Events.raised(values, all.raise, abandon) : ifAny(all.raise, Events.unsubscribed)
+  const raised = raises ? Events.raised(values, all.raise, all.abandon) : ifAny(all.raise, Events.unsubscribed)
   return [
-    ...ifAny(all.responses, recorded),
+    ...ifAny(all.response, recorded),
     ...(settle === undefined ? [] : [Work.settled(values, { ...settle, kind: settle.claimed.kind }, all.settle)]),
-    ...ifAny(all.callbacks, stored),
+    ...ifAny(all.callback, stored),
     ...Rows.inLockOrder(locked, ([table]) => table).flatMap(([, parts]) => parts),
     ...Rows.byTable(all.insert).flatMap(([table, inserts]) => {
       const rows = inserts.flatMap((some) => some.rows)
@@ -120,7 +122,7 @@ const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> 
       ]
     }),
     ...ifAny(all.aliases, Contacts.aliased),
-    ...(abandon.length === 0 ? [] : [Events.abandoned(values, first)]),
+    ...(all.abandon.length === 0 ? [] : [Events.abandoned(values, first)]),
     ...raised,
     ...Work.queued(values, { ...all, raises }),
     ...ifAny(all.audit, audited)
