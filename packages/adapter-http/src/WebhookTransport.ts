@@ -104,18 +104,22 @@ const make = Effect.fnUntraced(function*(options: Options) {
   )
 
   /** Releases a connection after its attempt: it is kept for reuse after a complete response, and closed otherwise. */
-  const release = (response: PartialResponse) => (connection: Connection) =>
+  const release = (response: Pick<PartialResponse, "isComplete">) => (connection: Connection) =>
     Effect.sync(() => response.isComplete ? idle.keep(connection) : connection.end())
 
   /** Sends the request over an idle connection, or over a new one if there is none or if the endpoint has closed it. */
   const exchange = Effect.fnUntraced(function*(url: URL, request: WebhookRequest, response: PartialResponse) {
+    const reused = { isComplete: false }
     const found = yield* Effect.acquireRelease(
       Effect.sync(() => idle.take(url.origin)),
-      (connection) => connection === undefined ? Effect.void : release(response)(connection)
+      (connection) => connection === undefined ? Effect.void : release(reused)(connection)
     )
     if (found !== undefined) {
       const sent = yield* Effect.result(dispatch(found, url, request, response))
-      if (Result.isSuccess(sent)) return
+      if (Result.isSuccess(sent)) {
+        reused.isComplete = response.isComplete
+        return
+      }
       if (sent.failure.failure_code !== "connection_reset") return yield* sent.failure
     }
     const opened = yield* connect(url, release(response))

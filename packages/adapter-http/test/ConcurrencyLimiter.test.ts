@@ -1,4 +1,4 @@
-/** Turns: none is lost, whoever goes while it waits. */
+/** Slots: none is lost when a waiting caller is interrupted. */
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import * as ConcurrencyLimiter from "../src/middleware/ConcurrencyLimiter.ts"

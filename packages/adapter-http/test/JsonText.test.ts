@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { flawOf } from "../src/middleware/JsonText.ts"
 
-/** Names that are easily taken for something else by whoever reads text character by character. */
+/** Names that a parser that reads character by character could misread. */
 const names = ["a", "\"", "\\", "\\\"", "{", "}", "[", "]", ",", ":", "\u0000", "é", "\u{1F600}", "\uD800", "__proto__"]
 const name = Arbitrary.schema(Schema.Literals(names))
 

@@ -1,4 +1,4 @@
-/** HTTP endpoints on 127.0.0.1 that do as a test tells them. */
+/** HTTP endpoints on 127.0.0.1 with scripted responses. */
 import type { Manner, Receiver } from "@messaging-crm/conformance/WebhookTransport"
 import { Effect } from "effect"
 import { createServer, type RequestListener, type ServerResponse } from "node:http"

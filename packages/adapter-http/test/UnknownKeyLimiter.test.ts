@@ -6,7 +6,7 @@ import * as UnknownKeyLimiter from "../src/middleware/UnknownKeyLimiter.ts"
 class Unauthorized extends Data.TaggedError("Unauthorized") {}
 class RateLimited extends Data.TaggedError("RateLimited") {}
 
-it.live("are looked up so many at once for each address; the others wait, but not one that works", () =>
+it.live("are looked up a few at a time for each address; the others wait, but an accepted key does not", () =>
   Effect.gen(function*() {
     const lookUp = UnknownKeyLimiter.make(2)
     const gate = yield* Deferred.make<void>()

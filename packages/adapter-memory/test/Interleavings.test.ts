@@ -112,7 +112,7 @@ it.effect(
   600_000
 )
 
-/** Operations of which one reads several rows that another changes: a schedule at random meets their few orders seldom. */
+/** Operations of which one reads several rows that another changes: random schedules rarely have the critical orders. */
 const related = {
   "give one contact to a person who writes for the first time while an upsert has their number": [
     "upsert by a new phone",
@@ -123,11 +123,11 @@ const related = {
     "start with a new number"
   ],
   "keep a report that arrives while its send is completed": ["dispatch", "receive the status of the send"],
-  "record a send as sent that is given up while a report proves it": [
+  "mark a send as sent if a report proves it while it expires": [
     "expire the lost send",
     "receive the status of the lost send"
   ],
-  "record a send as sent once that two reports prove": [
+  "mark a send as sent once if two reports prove it": [
     "receive the status of the lost send",
     "receive a read status of the lost send"
   ],

@@ -82,7 +82,7 @@ const typeOf = (schema: Schema, indent: string): string => {
   if ($ref !== undefined) return $ref.replace("#/components/schemas/", "")
   if (constant !== undefined) return JSON.stringify(constant)
   if (literals !== undefined) return union(literals.map((literal) => JSON.stringify(literal)), indent)
-  // Beside properties it only says which of them must be there, as a type cannot.
+  // With `properties`, `anyOf` only states which of them are required, which a type cannot express.
   const members = properties === undefined ? anyOf ?? oneOf : undefined
   if (members !== undefined) return union(members.map((member) => typeOf(member, indent)), indent)
   if (type === "object") return objectOf(schema, indent)

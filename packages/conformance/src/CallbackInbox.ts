@@ -146,7 +146,7 @@ const turns = (it: It) => {
       assert.deepStrictEqual(idsOf(yield* claim(after(100))), flood.slice(4))
     }))
 
-  it.effect("serves every organization by the time that as many bodies are claimed, rounded up to whole claims", () =>
+  it.effect("serves each of some organizations within as many claimed bodies, rounded up to whole claims", () =>
     Effect.gen(function*() {
       const store = yield* start
       const channels = yield* Effect.replicateEffect(Effect.flatMap(Fixtures.organization, Fixtures.channel), 10)

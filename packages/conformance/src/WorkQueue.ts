@@ -237,7 +237,7 @@ const throttledLanes = (it: It) => {
       assert.lengthOf(yield* claim({ at: after(60_000) }), 7)
     }))
 
-  it.effect("claims of a lane whose throttle has ended while it had no items as many as its kind allows", () =>
+  it.effect("claims as many items as its kind allows from a lane whose throttle ended while it was empty", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const kind = "webhook_delivery" as const

@@ -77,7 +77,9 @@ export const pageOf = ({ baseUrl, canWriteAsCustomer, isDevelopment, path, title
 /** Returns the response to an operation that failed, with the error of the service. */
 export const failure = (error: unknown): Response => {
   if (error instanceof MessagingCrmError) {
-    return json({ error: { code: error.code, message: error.message, param: error.param } }, error.status)
+    // The status of a proxy's response can be any, such as 200 or 204.
+    const status = error.code === "unexpected_response" ? 502 : error.status
+    return json({ error: { code: error.code, message: error.message, param: error.param } }, status)
   }
   return error instanceof ConnectionError
     ? reject(502, "unreachable", "The service did not respond. Check that it is running.")

@@ -159,6 +159,24 @@ describe("the operations", () => {
     })
     assert.strictEqual((await silent.handle(request)).status, 502)
     silent.close()
+    for (const status of [200, 204, 304, 404]) {
+      const proxied = makeConsole({
+        apiKey,
+        baseUrl: "http://127.0.0.1:3000/v1",
+        path: "/console",
+        hosts: ["127.0.0.1"],
+        fetch: () => Promise.resolve(new Response(status === 200 || status === 404 ? "<html>" : null, { status }))
+      })
+      const response = await proxied.handle(
+        new Request("http://127.0.0.1:3000/console/call/sendStatus", { method: "POST", headers, body: "{}" })
+      )
+      assert.deepStrictEqual(
+        [response.status, (await response.json()).error.code],
+        [502, "unexpected_response"],
+        `${status}`
+      )
+      proxied.close()
+    }
   })
 
   it("write as a customer only if the network is simulated", async () => {

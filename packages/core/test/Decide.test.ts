@@ -16,7 +16,7 @@ const ours = OrganizationId.make("01990000-0000-7000-8000-000000000001")
 
 type Failure = Conflict | KeyUsed | LeaseLost | Unconfirmed
 
-/** A store whose commits fail so, one after the other, and then succeed. It tells when each was made. */
+/** A store whose commits fail with these errors in turn, and then succeed. It records the time of each. */
 const scene = (...failures: ReadonlyArray<Failure>) => {
   const commits: Array<number> = []
   const notified: Array<string> = []

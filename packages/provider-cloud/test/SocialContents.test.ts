@@ -90,7 +90,7 @@ describe("a message of a page or a photo account", () => {
     assert.lengthOf(items(attached(...images)), 2)
   })
 
-  it("with an attachment that no other part describes has it as it is", () => {
+  it("with an attachment that no other part describes has it unchanged", () => {
     const booking = { booking_id: "B1", status: "requested", start_time: 1739612400, timezone: "Europe/Berlin" }
     assert.deepInclude(social(attached({ type: "appointment_booking", payload: booking }))?.details, {
       provider_type: "appointment_booking",

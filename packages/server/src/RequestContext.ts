@@ -9,7 +9,7 @@ import { Etag, HttpServer } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { SqlClient } from "effect/sql"
 
-/** Services of the process, which its routes were given when they were built. A request that carries them copies them. */
+/** Services of the process. Its routes have them, and they are left out of the context of a request, which is copied for each. */
 const ofTheProcess = [
   ...Crm.services,
   Dispatch,

@@ -80,7 +80,7 @@ export const make = <Key extends string>(at_once: number) => {
         const waited = slot.take()
         return waited === null ? work : Effect.andThen(waited, work)
       })
-      // The slot is taken inside of the effect that leaves it, so that no interruption can leak it.
+      // The slot is taken inside the effect that releases it, so that no interruption can leak it.
       return Effect.onExitPrimitive(inSlot, () => void slot.leave())
     })
 

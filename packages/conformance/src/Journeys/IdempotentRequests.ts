@@ -118,7 +118,7 @@ const records = (it: Scene.It) => {
       assert.strictEqual((yield* get()).first_name, "Eve")
     }))
 
-  it.effect("that changed nothing changes nothing when it is repeated, though it would by then", () =>
+  it.effect("that changed nothing still changes nothing when it is retried, even if it would have an effect by then", () =>
     Effect.gen(function*() {
       const { as, organization_id } = yield* begin
       const { conversation_id } = yield* Fixtures.thread(organization_id)

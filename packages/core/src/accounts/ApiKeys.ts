@@ -136,7 +136,7 @@ const revoke = (
 // ---------------------------------------------------------- operations
 
 export class ApiKeys extends Context.Service<ApiKeys, {
-  /** Returns the digest of a presented key, as it is stored. A text that is no key has none. */
+  /** Returns the digest of a presented key, as it is stored. Fails if the text does not have the form of a key. */
   readonly digest: (presented: Redacted.Redacted) => Effect.Effect<KeyDigest, Unauthorized>
   /** Authenticates a caller by its key's digest, and counts the request. `authorize` checks its scopes. */
   readonly authenticate: (digest: KeyDigest) => Effect.Effect<Authentication, Unauthorized | RateLimited>

@@ -227,8 +227,8 @@ const makeUpsertOne = Effect.gen(function*() {
 })
 
 /**
- * Makes the function that responds to a request, unless it has ended before. Its key has a record from its beginning, so that no other request
- * with the key takes effect. Its response has a record of its own.
+ * Makes the function that runs a request unless its response is recorded. A record of its key is committed first, so that no
+ * other request with the key takes effect. Its response has a record of its own.
  */
 const makeRespondOnce = Idempotency.useSync((idempotency) => {
   return Effect.fnUntraced(

@@ -294,7 +294,7 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
             { after: last, size: page_max }
           )
           for (const { created_at, id, ...bodies } of page) {
-            // Without the first, a lease shorter than a post may take would end no replay.
+            // At least one event is posted, because otherwise a replay with a very short lease would make no progress.
             if (count > 0 && DateTime.isGreaterThan(yield* DateTime.now, deadline)) return { ...batch, last }
             const posted = yield* Effect.result(
               post({ organization_id, webhook, event_id: EventId.make(id), body: bodyFor(webhook, bodies) })

@@ -209,7 +209,7 @@ export class Idempotency extends Context.Service<Idempotency, {
    * A retry has its record, and only requires storage for the rest. If a concurrent call has a record under the key, this
    * one ends as an operation whose key was used, and `once` replays that record.
    */
-  readonly begin: (request: Recording) => Effect.Effect<void, StorageExhausted, CurrentActor>
+  readonly begin: (request: Recording) => Effect.Effect<void, RequestProcessing | StorageExhausted, CurrentActor>
   /** Returns the recorded response of a key; none without a record, and for a record without a response. */
   readonly replay: (request: KeyedRequest) => Effect.Effect<Option.Option<Outcome>, IdempotencyConflict, CurrentActor>
   /**
@@ -254,7 +254,12 @@ export class Idempotency extends Context.Service<Idempotency, {
       const begin = traced("Idempotency.begin")(function*(request: Recording) {
         const { organization_id } = yield* CurrentActor
         yield* storage.require(organization_id)
-        if (!request.is_retry) yield* Effect.orDie(commitRecord(organization_id, request, null))
+        if (request.is_retry) return
+        yield* commitRecord(organization_id, request, null).pipe(
+          // Another request holds the key, and has not ended.
+          Effect.catchTag("Conflict", () => Effect.fail(new RequestProcessing())),
+          Effect.catch((error) => error._tag === "RequestProcessing" ? Effect.fail(error) : Effect.die(error))
+        )
       })
 
       const replayResponse = traced("Idempotency.replay")(function*(request: KeyedRequest) {

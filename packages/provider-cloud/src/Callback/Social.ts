@@ -114,7 +114,7 @@ const deleted_parts_max = 30
 /** Returns the message id of a part of a message: each of its files after the first is a message of its own. */
 const partId = (mid: string, index: number): string => index === 0 ? mid : `${firstCharacters(mid, 490)}.${index}`
 
-/** Deletes every part of a message, since a deletion does not say how many it has. Core ignores those that never arrive. */
+/** Deletes every part of a message, since a deletion does not say how many it has. Core stores the deletions of those that have not arrived, for 30 days. */
 const deletion = ({ account, at }: Context, mid: string): Notices =>
   joined(Array.from({ length: deleted_parts_max }, (_, index) =>
     noticesOf({
@@ -126,7 +126,7 @@ const deletion = ({ account, at }: Context, mid: string): Notices =>
 const messageNotices = (context: Context, given: typeof Message.Type): Notices => {
   const { app_id = context.app_id, is_deleted, metadata, mid } = given
   if (is_deleted === true) return deletion(context, mid)
-  // The metadata of a message that this service sent hold its reference. Others come from another app or the network's own.
+  // A message that this service sent has the send's ID as its metadata. Other metadata is from another app.
   if (context.isOwn && metadata !== undefined && app_id === context.app_id) {
     return statusNotice(context, mid, "sent", metadata)
   }
