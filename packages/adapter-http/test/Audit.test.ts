@@ -42,14 +42,14 @@ it("every operation that writes leaves one record: the key, its member, the reso
         headers: { ...headers, "x-request-id": id },
         ...(json === undefined ? {} : { json })
       })
-    const answer = await send()
-    assert.isBelow(answer.status, 300, answer.text)
-    // A retry is answered from its record and changes nothing.
+    const response = await send()
+    assert.isBelow(response.status, 300, response.text)
+    // A retry gets the recorded response and changes nothing.
     if (path !== "/v1/webhooks/:webhook_id/deliveries/:delivery_id/retry") await send()
     const left = (await records()).slice(0, -before.length)
     assert.deepStrictEqual(
       left.map(({ id: _id, at: _at, ...record }) => record),
-      expected.map(([operation, resource_id = answer.body.data.id]) => ({
+      expected.map(([operation, resource_id = response.body.data.id]) => ({
         operation: operation as (typeof left)[number]["operation"],
         resource_id,
         key_id: used?.id ?? null,
@@ -57,14 +57,14 @@ it("every operation that writes leaves one record: the key, its member, the reso
         request_id: id
       }))
     )
-    return answer.body.data
+    return response.body.data
   }
 
   await leaves("POST", "/v1/tags", [["tags.create"]], { name: "VIP", color: "red" })
   const contact = await leaves("POST", "/v1/contacts", [["contacts.create"]], { first_name: "Kim" })
   const of = { contact_id: contact.id }
   await leaves("PATCH", "/v1/contacts/:contact_id", [["contacts.update"]], { company: "Brick" }, of)
-  // The answers of a write that changes nothing and of its retry show the resource as it is.
+  // The responses to a write that changes nothing and to its retry show the resource as it is.
   await leaves("PATCH", "/v1/contacts/:contact_id", [["contacts.update"], ["contacts.update"]], {}, of)
   await leaves("POST", "/v1/contacts/:contact_id/notes", [["contacts.add_note"]], { text: "called" }, of)
   const webhook = await leaves("POST", "/v1/webhooks", [["webhooks.create"]], {

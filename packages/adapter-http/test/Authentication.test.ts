@@ -13,7 +13,7 @@ import { Deferred, Duration, Effect, Layer, Queue, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll } from "vitest"
 import { ReadDeadline } from "../src/middleware/ReadDeadline.ts"
-import { type Answer, idempotency, start } from "../testing/Service.ts"
+import { idempotency, start, type TestResponse } from "../testing/Service.ts"
 
 const service = start()
 afterAll(() => service.stop())
@@ -88,9 +88,9 @@ describe("a key", () => {
     for (let left = 115; left >= 0; left--) assert.strictEqual(remaining(await create(null)), String(left))
     for (const method of ["GET", "POST"] as const) {
       const path = method === "GET" ? "/v1/tags" : "/v1/contacts"
-      const answer = await service.request(method, path, { key })
-      assert.strictEqual(answer.status, 429)
-      assert.strictEqual(answer.body.error.code, "rate_limited")
+      const response = await service.request(method, path, { key })
+      assert.strictEqual(response.status, 429)
+      assert.strictEqual(response.body.error.code, "rate_limited")
     }
   })
 })
@@ -154,20 +154,20 @@ describe("requests of one key at once", () => {
   }
 
   const times = <A>(count: number, make: () => Promise<A>) => Array.from({ length: count }, make)
-  const statuses = async (answers: ReadonlyArray<Promise<Answer>>) =>
-    (await Promise.all(answers)).map(({ status }) => status)
+  const statuses = async (responses: ReadonlyArray<Promise<TestResponse>>) =>
+    (await Promise.all(responses)).map(({ status }) => status)
 
   it("are 32; as many as the minute allows wait, and another key has its own slots", () =>
     busy(async (service, arrived, open) => {
       const [one, two] = [await service.organization(), await service.organization()]
       const ask = (key: string) => () => service.request("GET", "/v1/tags", { key })
-      const answers = times(120, ask(one.key))
+      const responses = times(120, ask(one.key))
       assert.deepStrictEqual(await arrived(32), Array(32).fill(one.organization.id))
       const theirs = ask(two.key)()
       assert.deepStrictEqual(await arrived(1), [two.organization.id])
       open()
       assert.strictEqual((await theirs).status, 200)
-      assert.deepStrictEqual(await statuses(answers), Array(120).fill(200))
+      assert.deepStrictEqual(await statuses(responses), Array(120).fill(200))
       assert.lengthOf(await arrived(88), 88)
       assert.strictEqual((await ask(one.key)()).status, 429)
     }))
@@ -203,7 +203,7 @@ it("100 concurrent reads of a key all get a response if the provider takes a sec
   const service = start({ instead: templates, provider })
   try {
     const { key } = await service.organization()
-    const answers = Array.from({ length: 100 }, () => service.request("GET", "/v1/templates", { key }))
+    const responses = Array.from({ length: 100 }, () => service.request("GET", "/v1/templates", { key }))
     let seconds = 0
     for (let left = 100; left > 0; left -= limits.requests_at_once) {
       await Effect.runPromise(Queue.takeN(begun, Math.min(left, limits.requests_at_once)))
@@ -211,7 +211,7 @@ it("100 concurrent reads of a key all get a response if the provider takes a sec
       Deferred.doneUnsafe(await Effect.runPromise(Queue.take(calls)), Effect.void)
       seconds++
     }
-    assert.deepStrictEqual((await Promise.all(answers)).map(({ status }) => status), Array(100).fill(200))
+    assert.deepStrictEqual((await Promise.all(responses)).map(({ status }) => status), Array(100).fill(200))
     assert.strictEqual(Effect.runSync(Queue.size(calls)), 0)
     assert.isBelow(seconds, Duration.toSeconds(ReadDeadline.defaultValue()))
   } finally {

@@ -76,9 +76,9 @@ it("rejects a tag with an invalid name or color, and one whose name is taken in 
       [{ name: null, color: "red" }, "name"]
     ] as const
   ) {
-    const answer = await create(json)
-    assert.strictEqual(answer.status, 400)
-    assert.strictEqual(answer.body.error.param, param)
+    const response = await create(json)
+    assert.strictEqual(response.status, 400)
+    assert.strictEqual(response.body.error.param, param)
   }
   // 40 characters are 40 code points, however many units they take.
   assert.strictEqual((await create({ name: "😀".repeat(40), color: "red" })).status, 200)
@@ -95,10 +95,10 @@ it("rejects a tag beyond the organization's limit, and states the limit", async 
   await service.runtime.runPromise(
     Fixtures.tags(organization.id, limits.tags_max).pipe(Effect.provide(Ids.layer))
   )
-  const answer = await service.request("POST", "/v1/tags", { key, json: { name: "one more", color: "red" } })
-  assert.strictEqual(answer.status, 409)
-  assert.deepInclude(answer.body.error, { code: "conflict", param: null })
-  assert.include(answer.body.error.message, "1000 tags")
+  const response = await service.request("POST", "/v1/tags", { key, json: { name: "one more", color: "red" } })
+  assert.strictEqual(response.status, 409)
+  assert.deepInclude(response.body.error, { code: "conflict", param: null })
+  assert.include(response.body.error.message, "1000 tags")
   const taken = await service.request("POST", "/v1/tags", { key, json: { name: "TAG 7", color: "red" } })
   assert.strictEqual(taken.body.error.param, "name")
 })

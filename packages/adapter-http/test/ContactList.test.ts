@@ -17,9 +17,9 @@ it("rejects a cursor of another organization or list", async () => {
   const cursor = encodeURIComponent(String(page.body.next_cursor))
   assert.strictEqual((await service.request("GET", `/v1/contacts?cursor=${cursor}`, { key: ours.key })).status, 200)
   for (const path of [`/v1/contacts?cursor=${cursor}`, `/v1/contacts?cursor=${cursor}x`]) {
-    const answer = await service.request("GET", path, { key: theirs.key })
-    assert.strictEqual(answer.status, 400)
-    assert.strictEqual(answer.body.error.param, "cursor")
+    const response = await service.request("GET", path, { key: theirs.key })
+    assert.strictEqual(response.status, 400)
+    assert.strictEqual(response.body.error.param, "cursor")
   }
 })
 
@@ -42,9 +42,9 @@ it("narrows the list by text, tag, owner, stage and channel, together", async ()
     lifecycle_stage: "lead"
   })
   const list = async (query: Record<string, string>) => {
-    const answer = await service.request("GET", `/v1/contacts?${new URLSearchParams(query)}`, { key })
-    assert.strictEqual(answer.status, 200, answer.text)
-    return answer.body.data.map((row: { readonly id: string }) => row.id).toSorted()
+    const response = await service.request("GET", `/v1/contacts?${new URLSearchParams(query)}`, { key })
+    assert.strictEqual(response.status, 200, response.text)
+    return response.body.data.map((row: { readonly id: string }) => row.id).toSorted()
   }
   const both = [ada, eve].toSorted()
   const since = (await service.request("GET", `/v1/contacts/${ada}`, { key })).body.data.updated_at
@@ -102,9 +102,9 @@ it("narrows the list by text, tag, owner, stage and channel, together", async ()
       ["updated_since=2026-11-20T10:00:00.0123456789Z", "updated_since"]
     ] as const
   ) {
-    const answer = await service.request("GET", `/v1/contacts?${query}`, { key })
-    assert.strictEqual(answer.status, 400)
-    assert.strictEqual(answer.body.error.param, param)
+    const response = await service.request("GET", `/v1/contacts?${query}`, { key })
+    assert.strictEqual(response.status, 400)
+    assert.strictEqual(response.body.error.param, param)
   }
   const page = await service.request("GET", "/v1/contacts?page_size=1", { key })
   const cursor = encodeURIComponent(String(page.body.next_cursor))

@@ -103,10 +103,10 @@ describe("create", () => {
         [{ first_name: "A", id: absent }, "id"]
       ] as const
     ) {
-      const answer = await service.request("POST", "/v1/contacts", { key, json, ...idempotency() })
-      assert.strictEqual(answer.status, 400, JSON.stringify(json).slice(0, 100))
-      assert.strictEqual(answer.body.error.code, "invalid_input")
-      assert.strictEqual(answer.body.error.param, param)
+      const response = await service.request("POST", "/v1/contacts", { key, json, ...idempotency() })
+      assert.strictEqual(response.status, 400, JSON.stringify(json).slice(0, 100))
+      assert.strictEqual(response.body.error.code, "invalid_input")
+      assert.strictEqual(response.body.error.param, param)
     }
     assert.deepStrictEqual((await service.request("GET", "/v1/contacts", { key })).body.data, [])
   })
@@ -171,9 +171,9 @@ describe("update", () => {
         [{ updated_at: null }, "updated_at"]
       ] as const
     ) {
-      const answer = await patch(json)
-      assert.strictEqual(answer.status, 400)
-      assert.strictEqual(answer.body.error.param, param)
+      const response = await patch(json)
+      assert.strictEqual(response.status, 400)
+      assert.strictEqual(response.body.error.param, param)
     }
     assert.deepStrictEqual((await service.request("GET", `/v1/contacts/${contact.id}`, { key })).body.data, contact)
   })
@@ -188,9 +188,9 @@ describe("update", () => {
     )
     const [a = "", b = "", c = "", ...more] = tags.map(({ id }) => id)
     const named = async (json: unknown) => {
-      const answer = await patch(json)
-      assert.strictEqual(answer.status, 200, answer.text)
-      return answer.body.data.tags.map(({ name }: { readonly name: string }) => name)
+      const response = await patch(json)
+      assert.strictEqual(response.status, 200, response.text)
+      return response.body.data.tags.map(({ name }: { readonly name: string }) => name)
     }
     assert.deepStrictEqual(await named({ add_tag_ids: [c, a, c.toUpperCase()] }), ["t00", "t02"])
     assert.deepStrictEqual(await named({ add_tag_ids: [b], remove_tag_ids: [a] }), ["t01", "t02"])
@@ -209,9 +209,9 @@ describe("update", () => {
         [{ remove_tag_ids: Array.from({ length: 31 }, () => a) }, "remove_tag_ids"]
       ] as const
     ) {
-      const answer = await patch(json)
-      assert.strictEqual(answer.status, 400, JSON.stringify(json).slice(0, 100))
-      assert.strictEqual(answer.body.error.param, param)
+      const response = await patch(json)
+      assert.strictEqual(response.status, 400, JSON.stringify(json).slice(0, 100))
+      assert.strictEqual(response.body.error.param, param)
     }
     assert.lengthOf(await named({ tag_ids: [a, b, ...more.slice(0, 28)] }), 30)
     const rejected = await patch({ add_tag_ids: [c] })
@@ -231,9 +231,9 @@ describe("update", () => {
     const { note, patch } = await make()
     assert.strictEqual((await note(" second ")).body.data.notes, "first\n\n second ")
     for (const text of ["", "x".repeat(5001), null]) {
-      const answer = await note(text)
-      assert.strictEqual(answer.status, 400)
-      assert.strictEqual(answer.body.error.param, "text")
+      const response = await note(text)
+      assert.strictEqual(response.status, 400)
+      assert.strictEqual(response.body.error.param, "text")
     }
     await patch({ notes: null })
     assert.strictEqual((await note("alone")).body.data.notes, "alone")

@@ -51,24 +51,24 @@ describe("every operation", () => {
     // Of two unknown ids the response may name the first; the example names the last.
     const named = operations.filter(({ path }) => path.includes(":") && !path.includes(":delivery_id"))
     for (const { method, path } of named) {
-      const answer = await service.request(method, concrete(path), {
+      const response = await service.request(method, concrete(path), {
         key,
         ...(method === "GET" ? {} : { ...bodyFor({ method, path }), ...idempotency() })
       })
       const documented = document.paths[path.replace("/v1", "").replace(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()]
       const example = resolve<Response>(documented?.responses["404"]).content["application/json"]?.examples["not_found"]
-      assert.strictEqual(answer.status, 404, `${method} ${path}`)
-      assert.deepNestedInclude(example, { "value.error.message": answer.body.error.message })
+      assert.strictEqual(response.status, 404, `${method} ${path}`)
+      assert.deepNestedInclude(example, { "value.error.message": response.body.error.message })
     }
   })
 
   it("checks a required idempotency key before the body's fields and the resource", async () => {
     const { key } = await service.organization()
     for (const { method, path, policy } of operations.filter(({ method }) => method !== "GET")) {
-      const answer = await service.request(method, concrete(path), { key, json: { no_such_field: 1 } })
+      const response = await service.request(method, concrete(path), { key, json: { no_such_field: 1 } })
       const isRequired = policy === "required"
-      assert.strictEqual(answer.body.error.code === "missing_idempotency_key", isRequired, `${method} ${path}`)
-      if (isRequired) assert.strictEqual(answer.body.error.param, "Idempotency-Key")
+      assert.strictEqual(response.body.error.code === "missing_idempotency_key", isRequired, `${method} ${path}`)
+      if (isRequired) assert.strictEqual(response.body.error.param, "Idempotency-Key")
     }
   })
 
@@ -76,10 +76,10 @@ describe("every operation", () => {
     const { key } = await service.organization()
     for (const { method, path } of operations.filter(({ method }) => method !== "GET")) {
       const json = { ...bodyFor({ method, path }).json as object, no_such_field: 1 }
-      const answer = await service.request(method, concrete(path), { key, json, ...idempotency() })
-      assert.strictEqual(answer.status, 400, `${method} ${path}`)
-      assert.strictEqual(answer.body.error.code, "invalid_input")
-      assert.strictEqual(answer.body.error.param, "no_such_field", `${method} ${path}`)
+      const response = await service.request(method, concrete(path), { key, json, ...idempotency() })
+      assert.strictEqual(response.status, 400, `${method} ${path}`)
+      assert.strictEqual(response.body.error.code, "invalid_input")
+      assert.strictEqual(response.body.error.param, "no_such_field", `${method} ${path}`)
     }
   })
 
@@ -87,9 +87,9 @@ describe("every operation", () => {
     const { key } = await service.organization()
     for (const { method, path } of operations) {
       const options = { key, ...(method === "GET" ? {} : { json: {}, ...bodyFor({ method, path }), ...idempotency() }) }
-      const answer = await service.request(method, `${concrete(path)}?no_such=1`, options)
-      assert.strictEqual(answer.status, 400, `${method} ${path}`)
-      assert.strictEqual(answer.body.error.param, "no_such", `${method} ${path}`)
+      const response = await service.request(method, `${concrete(path)}?no_such=1`, options)
+      assert.strictEqual(response.status, 400, `${method} ${path}`)
+      assert.strictEqual(response.body.error.param, "no_such", `${method} ${path}`)
     }
   })
 

@@ -114,10 +114,10 @@ describe("start", () => {
         ]
       ] as const
     ) {
-      const answer = await startWith(ours, json)
-      assert.strictEqual(answer.status, 400, JSON.stringify(json))
-      assert.strictEqual(answer.body.error.code, "invalid_input")
-      assert.strictEqual(answer.body.error.param, param, JSON.stringify(json))
+      const response = await startWith(ours, json)
+      assert.strictEqual(response.status, 400, JSON.stringify(json))
+      assert.strictEqual(response.body.error.code, "invalid_input")
+      assert.strictEqual(response.body.error.param, param, JSON.stringify(json))
     }
     assert.deepStrictEqual((await service.request("GET", "/v1/contacts", { key: ours.key })).body.data, [])
   })
@@ -206,9 +206,9 @@ describe("send", () => {
         [{ type: "template" }, "template"]
       ] as const
     ) {
-      const answer = await send(json)
-      assert.strictEqual(answer.status, 400, JSON.stringify(json).slice(0, 80))
-      assert.strictEqual(answer.body.error.param, param)
+      const response = await send(json)
+      assert.strictEqual(response.status, 400, JSON.stringify(json).slice(0, 80))
+      assert.strictEqual(response.body.error.param, param)
     }
     assert.strictEqual((await send(text("😀".repeat(4096)))).status, 202)
     for (const blank of [" ", " \n\t\u3000", " ".repeat(4096)]) {
@@ -240,9 +240,9 @@ describe("send", () => {
     const [contact] = (await service.request("GET", "/v1/contacts", { key: ours.key })).body.data
     const path = `/v1/conversations/${contact.last_conversation_id}/messages`
     const json = { type: "template", template: greeting(ours) }
-    const answer = await service.request("POST", path, { key: ours.key, json, ...idempotency() })
-    assert.strictEqual(answer.status, 400)
-    assert.strictEqual(answer.body.error.param, "type")
+    const response = await service.request("POST", path, { key: ours.key, json, ...idempotency() })
+    assert.strictEqual(response.status, 400)
+    assert.strictEqual(response.body.error.param, "type")
   })
 
   it("reports why a send failed", async () => {
@@ -261,9 +261,9 @@ it("lists sends by state, conversation and time, newest first", async () => {
   const first = (await startWith(ours)).body.data
   await follow(ours, first.id, "sent")
   const list = async (query: string) => {
-    const answer = await service.request("GET", `/v1/sends${query}`, { key: ours.key })
-    assert.strictEqual(answer.status, 200, answer.text)
-    return answer.body.data.map((row: { readonly id: string }) => row.id)
+    const response = await service.request("GET", `/v1/sends${query}`, { key: ours.key })
+    assert.strictEqual(response.status, 200, response.text)
+    return response.body.data.map((row: { readonly id: string }) => row.id)
   }
   const all = [first.id, failed]
   assert.deepStrictEqual(await list(""), all)
@@ -286,9 +286,9 @@ it("lists sends by state, conversation and time, newest first", async () => {
       ["page_size=101", "page_size"]
     ] as const
   ) {
-    const answer = await service.request("GET", `/v1/sends?${query}`, { key: ours.key })
-    assert.strictEqual(answer.status, 400, query)
-    assert.strictEqual(answer.body.error.param, param)
+    const response = await service.request("GET", `/v1/sends?${query}`, { key: ours.key })
+    assert.strictEqual(response.status, 400, query)
+    assert.strictEqual(response.body.error.param, param)
   }
   const theirs = await service.organization()
   const other = await service.request("GET", `/v1/sends?conversation_id=${first.conversation_id}`, { key: theirs.key })
@@ -316,9 +316,9 @@ describe("a conversation", () => {
     await change("POST", "close")
     await change("PATCH", "assignment", { assigned_user_id: owner.id })
     const list = async (query: string) => {
-      const answer = await service.request("GET", `/v1/conversations${query}`, { key })
-      assert.strictEqual(answer.status, 200, answer.text)
-      return answer.body.data.map((row: { readonly id: string }) => row.id)
+      const response = await service.request("GET", `/v1/conversations${query}`, { key })
+      assert.strictEqual(response.status, 200, response.text)
+      return response.body.data.map((row: { readonly id: string }) => row.id)
     }
     const all = await list("")
     assert.lengthOf(all, 2)
@@ -353,9 +353,9 @@ describe("a conversation", () => {
         ["page_size=0", "page_size"]
       ] as const
     ) {
-      const answer = await service.request("GET", `/v1/conversations?${query}`, { key })
-      assert.strictEqual(answer.status, 400)
-      assert.strictEqual(answer.body.error.param, param)
+      const response = await service.request("GET", `/v1/conversations?${query}`, { key })
+      assert.strictEqual(response.status, 400)
+      assert.strictEqual(response.body.error.param, param)
     }
     const foreign = await service.request("GET", `/v1/contacts?cursor=${cursor}`, { key })
     assert.strictEqual(foreign.body.error.param, "cursor")

@@ -29,7 +29,7 @@ afterAll(() => service.stop())
 const successOf = ({ responses }: Operation): readonly [status: string, media: Media] => {
   const status = Object.keys(responses).find((each) => each.startsWith("2")) ?? ""
   const media = resolve<Response>(responses[status]).content["application/json"]
-  if (media === undefined) throw new Error("The operation does not answer with JSON.")
+  if (media === undefined) throw new Error("The operation does not respond with JSON.")
   return [status, media]
 }
 
@@ -50,7 +50,7 @@ const lineOf = ({ method, operation, path }: typeof documented[number]): Line =>
     // The table has the scopes as words of the type.
     scope: operation["x-required-scope"] as Line["scope"],
     status: Number(status),
-    answer: resourceOf(media),
+    response: resourceOf(media),
     ...(query.length === 0 ? {} : { query: query.toSorted() }),
     ...(operation.requestBody === undefined ? {} : { body: necessity(operation.requestBody.required) }),
     ...(key === undefined ? {} : { key: necessity(key.required) })
@@ -111,10 +111,10 @@ describe("every example", () => {
 
   it("is valid by the document, and every code that a rejection may have has one", () => {
     for (const { operation } of documented) {
-      const answers = Object.entries(operation.responses).map(([status, response]) =>
+      const responses = Object.entries(operation.responses).map(([status, response]) =>
         [status, resolve<Response>(response).content["application/json"]] as const
       )
-      const bodies = [["request", operation.requestBody?.content["application/json"]] as const, ...answers]
+      const bodies = [["request", operation.requestBody?.content["application/json"]] as const, ...responses]
       for (const [of, media] of bodies) {
         for (const [name, example] of Object.entries(media?.examples ?? {})) {
           const { value } = resolve<{ readonly value: unknown }>(example)
@@ -189,12 +189,12 @@ describe("the service", () => {
       const concrete = path.replace(/\{(\w+)\}/g, (_, name: keyof typeof Examples.ids) => Examples.ids[name])
       const examples = Object.values(operation.requestBody?.content["application/json"]?.examples ?? { none: {} })
       for (const { value } of examples) {
-        const answer = await service.request(method, named(`/v1${concrete}`), {
+        const response = await service.request(method, named(`/v1${concrete}`), {
           key,
           ...(value === undefined ? {} : { json: JSON.parse(named(JSON.stringify(value))) }),
           ...(method === "GET" ? {} : idempotency())
         })
-        assert.strictEqual(answer.status, Number(status), `${operation.operationId}: ${answer.text}`)
+        assert.strictEqual(response.status, Number(status), `${operation.operationId}: ${response.text}`)
       }
     }
   })

@@ -1,7 +1,7 @@
 /** `/events`. */
 import { assert, describe, it } from "@effect/vitest"
 import { afterAll } from "vitest"
-import type { Answer } from "../testing/Service.ts"
+import type { TestResponse } from "../testing/Service.ts"
 import { rejected, startWithWebhooks } from "./WebhookScene.ts"
 
 const { begin, service } = startWithWebhooks()
@@ -29,7 +29,7 @@ describe("events", () => {
     )
     const walked: Array<Listed> = []
     for (let cursor: string | null = ""; cursor !== null;) {
-      const page: Answer = await get(`/events?page_size=1&cursor=${cursor}`)
+      const page: TestResponse = await get(`/events?page_size=1&cursor=${cursor}`)
       walked.push(...page.body.data)
       cursor = page.body.next_cursor
     }

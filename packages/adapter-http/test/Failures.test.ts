@@ -46,10 +46,10 @@ describe("a search that takes too long", () => {
     )
     await serving({ instead }, async (service) => {
       const { key } = await service.organization()
-      const answer = await service.request("GET", "/v1/contacts?query=kim", { key })
-      assert.strictEqual(answer.status, 503)
-      assert.deepInclude(answer.body.error, { code: "search_timeout", param: null })
-      assert.strictEqual(answer.headers.get("retry-after"), "1")
+      const response = await service.request("GET", "/v1/contacts?query=kim", { key })
+      assert.strictEqual(response.status, 503)
+      assert.deepInclude(response.body.error, { code: "search_timeout", param: null })
+      assert.strictEqual(response.headers.get("retry-after"), "1")
     })
   })
 })
@@ -61,12 +61,12 @@ describe("a defect", () => {
     await serving({ instead: Layer.merge(layer, tagsThat({ list: dies, create: () => dies })) }, async (service) => {
       const { key } = await service.organization()
       for (const [method, json] of [["GET", undefined], ["POST", red]] as const) {
-        const answer = await service.request(method, "/v1/tags", { key, json, headers: { "x-request-id": method } })
-        assert.strictEqual(answer.status, 500)
-        assert.deepInclude(answer.body.error, { code: "internal_error", param: null, request_id: method })
-        assert.notInclude(answer.text, "fire")
-        assert.strictEqual(answer.headers.get("x-ratelimit-limit"), "120")
-        assert.strictEqual(answer.headers.get("x-request-id"), method)
+        const response = await service.request(method, "/v1/tags", { key, json, headers: { "x-request-id": method } })
+        assert.strictEqual(response.status, 500)
+        assert.deepInclude(response.body.error, { code: "internal_error", param: null, request_id: method })
+        assert.notInclude(response.text, "fire")
+        assert.strictEqual(response.headers.get("x-ratelimit-limit"), "120")
+        assert.strictEqual(response.headers.get("x-request-id"), method)
         assert.lengthOf(lines.filter((line) => line.includes("disk on fire") && line.includes(`"${method}"`)), 1)
       }
     })
@@ -104,8 +104,8 @@ describe("a defect", () => {
     const instead = Layer.merge(layer, tagsThat({ list: list as Tags["Service"]["list"] }))
     await serving({ instead }, async (service) => {
       const { key } = await service.organization()
-      const answer = await service.request("GET", "/v1/tags", { key })
-      assert.strictEqual(answer.status, 500)
+      const response = await service.request("GET", "/v1/tags", { key })
+      assert.strictEqual(response.status, 500)
       assert.include(lines.join("\n"), "data")
       assert.notInclude(lines.join("\n"), "canary")
     })
@@ -116,10 +116,10 @@ it("ends a read that takes too long with 500", async () => {
   const instead = Layer.merge(tagsThat({ list: Effect.never }), Layer.succeed(ReadDeadline, Duration.millis(500)))
   await serving({ instead }, async (service) => {
     const { key } = await service.organization()
-    const answer = await service.request("GET", "/v1/tags", { key })
-    assert.strictEqual(answer.status, 500)
-    assert.strictEqual(answer.body.error.code, "internal_error")
-    assert.strictEqual(answer.headers.get("x-ratelimit-limit"), "120")
+    const response = await service.request("GET", "/v1/tags", { key })
+    assert.strictEqual(response.status, 500)
+    assert.strictEqual(response.body.error.code, "internal_error")
+    assert.strictEqual(response.headers.get("x-ratelimit-limit"), "120")
   })
 })
 
@@ -131,10 +131,10 @@ it("responds at once with `request_processing` and `Retry-After` while the first
   await serving({ instead }, async (service) => {
     const { key } = await service.organization()
     const json = { first_name: "A" }
-    const answer = await service.request("POST", "/v1/contacts", { key, json, ...idempotency() })
-    assert.strictEqual(answer.status, 409)
-    assert.deepInclude(answer.body.error, { code: "request_processing", param: null })
-    assert.strictEqual(answer.headers.get("retry-after"), "1")
+    const response = await service.request("POST", "/v1/contacts", { key, json, ...idempotency() })
+    assert.strictEqual(response.status, 409)
+    assert.deepInclude(response.body.error, { code: "request_processing", param: null })
+    assert.strictEqual(response.headers.get("retry-after"), "1")
   })
 })
 
@@ -153,10 +153,10 @@ it("responds with an unrecorded 409 `conflict` if others keep changing the resou
     const { key } = await service.organization()
     const post = (headers = {}) => service.request("POST", "/v1/tags", { key, json: red, ...headers })
     for (const headers of [{}, idempotency("contended-key")]) {
-      const answer = await post(headers)
-      assert.strictEqual(answer.status, 409)
-      assert.deepInclude(answer.body.error, { code: "conflict", param: null })
-      assert.strictEqual(answer.headers.get("retry-after"), "1")
+      const response = await post(headers)
+      assert.strictEqual(response.status, 409)
+      assert.deepInclude(response.body.error, { code: "conflict", param: null })
+      assert.strictEqual(response.headers.get("retry-after"), "1")
     }
     isContended = false
     const later = await post(idempotency("contended-key"))
@@ -174,8 +174,8 @@ it("responds with 507 and `Retry-After` if the organization's storage is used up
         json: { first_name: "Kim", notes: "n".repeat(5000) },
         ...idempotency(`storage-${index}`)
       })
-    const answers = [await post(0), await post(1), await post(2), await post(3), await post(4), await post(5)]
-    const rejected = answers.filter(({ status }) => status !== 201)
+    const responses = [await post(0), await post(1), await post(2), await post(3), await post(4), await post(5)]
+    const rejected = responses.filter(({ status }) => status !== 201)
     assert.isAbove(rejected.length, 0)
     for (const { body, headers, status } of rejected) {
       assert.strictEqual(status, 507)
@@ -183,9 +183,9 @@ it("responds with 507 and `Retry-After` if the organization's storage is used up
       assert.strictEqual(headers.get("retry-after"), "3600")
     }
     const contacts = await service.request("GET", "/v1/contacts", { key })
-    assert.lengthOf(contacts.body.data, answers.length - rejected.length)
+    assert.lengthOf(contacts.body.data, responses.length - rejected.length)
     const again = await post(0)
-    assert.strictEqual(again.text, answers[0]?.text)
+    assert.strictEqual(again.text, responses[0]?.text)
     assert.isTrue(again.headers.has("idempotent-replayed"))
   })
 })
@@ -293,11 +293,11 @@ it("logs a request's method, route, status, code, duration, and caller, and no c
     await service.request("GET", "/v1/contacts", { key: await service.keyWith(actor, ["tags:read"]) })
     const all = lines.join("\n")
     for (const secret of ["canary", "4915100000042", "svc_live_", key, id]) assert.notInclude(all, secret)
-    const answered = lines.flatMap((line) => {
+    const received = lines.flatMap((line) => {
       const { annotations, message } = JSON.parse(line)
       return message === "Request completed" ? [annotations] : []
     })
-    for (const { duration_ms, key_id, organization_id, request_id, route } of answered) {
+    for (const { duration_ms, key_id, organization_id, request_id, route } of received) {
       assert.isNumber(duration_ms)
       // What has no route is not authenticated.
       assert.strictEqual(organization_id, route === null ? undefined : organization.id)
@@ -305,7 +305,7 @@ it("logs a request's method, route, status, code, duration, and caller, and no c
       assert.match(request_id, /^[0-9a-f-]{36}$/)
     }
     assert.deepStrictEqual(
-      answered.map(({ code, method, route, status }) => [method, route, status, code]),
+      received.map(({ code, method, route, status }) => [method, route, status, code]),
       [
         ["POST", "/v1/contacts", 201, null],
         ["POST", "/v1/contacts", 400, "invalid_input"],

@@ -178,20 +178,20 @@ describe("every operation agrees with its document", () => {
         const bodyFlaw = body === undefined || json === undefined ? null : flawOf(body, json)
         flaws.push(bodyFlaw)
         const target = `/v1${concrete}${search.size === 0 ? "" : `?${search}`}`
-        const answer = await service.request(method, target, {
+        const response = await service.request(method, target, {
           key: world.key,
           ...(json === undefined ? {} : { json }),
           ...(method === "GET" ? {} : idempotency())
         })
         const asked = `${method} ${target} ${JSON.stringify(json)?.slice(0, 300)} (${number}): ${
-          answer.text.slice(0, 300)
+          response.text.slice(0, 300)
         }`
-        assert.isBelow(answer.status, 500, asked)
+        assert.isBelow(response.status, 500, asked)
         const flaw = flaws.find((each) => each !== null) ?? null
         // 413 is told by the document too, and no schema knows how long a body becomes.
-        if (answer.status === 413) continue
-        if (answer.status === 400) {
-          const isBeyond = beyond.test(answer.body.error.message)
+        if (response.status === 413) continue
+        if (response.status === 400) {
+          const isBeyond = beyond.test(response.body.error.message)
           assert.isTrue(flaw !== null || isBeyond, `rejected, though the document allows it: ${asked}`)
         } else {
           const isFlawed = flaw !== null && (flaw !== bodyFlaw || flawOf(body, trimmed(json)) !== null)

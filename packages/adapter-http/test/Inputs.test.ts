@@ -72,10 +72,10 @@ describe("an id", () => {
       ["POST", `${conversation}/messages`, { type: "template", template: theirs.template }, "template.id"]
     ] as const
     for (const [method, path, json, param] of cases) {
-      const answer = await ours.write(method, path, json)
-      assert.strictEqual(answer.status, 400, `${method} ${path} ${param}`)
-      assert.strictEqual(answer.body.error.code, "invalid_input")
-      assert.strictEqual(answer.body.error.param, param)
+      const response = await ours.write(method, path, json)
+      assert.strictEqual(response.status, 400, `${method} ${path} ${param}`)
+      assert.strictEqual(response.body.error.code, "invalid_input")
+      assert.strictEqual(response.body.error.param, param)
     }
     const unchanged = await service.request("GET", `/v1/contacts/${contact.id}`, { key: ours.key })
     assert.deepStrictEqual(unchanged.body.data, contact)
@@ -93,9 +93,9 @@ describe("an id", () => {
         "/conversations?assigned_user_id=01990000-0000-7000-8000-000000000000"
       ]
     ) {
-      const answer = await service.request("GET", `/v1${query}`, { key: ours.key })
-      assert.strictEqual(answer.status, 200)
-      assert.deepStrictEqual<object>(answer.body, { data: [], next_cursor: null })
+      const response = await service.request("GET", `/v1${query}`, { key: ours.key })
+      assert.strictEqual(response.status, 200)
+      assert.deepStrictEqual<object>(response.body, { data: [], next_cursor: null })
     }
   })
 
@@ -228,9 +228,9 @@ describe("a text", () => {
         ["primary_phone", `+49 151 12345678${" ".repeat(20)}1`]
       ] as const
     ) {
-      const answer = await ours.write("POST", "/contacts", { first_name: "A", [field]: text })
-      assert.strictEqual(answer.status, 400, field)
-      assert.strictEqual(answer.body.error.param, field)
+      const response = await ours.write("POST", "/contacts", { first_name: "A", [field]: text })
+      assert.strictEqual(response.status, 400, field)
+      assert.strictEqual(response.body.error.param, field)
     }
   })
 })
@@ -254,9 +254,9 @@ it("a button's sub_type is one of five words, in either case", async () => {
   const { body, status } = await start("quick_reply")
   assert.deepStrictEqual([status, body.error.param], [400, "template.components"])
   for (const sub_type of ["", "url ", "\u0000", "\uD800", "link", "x".repeat(30_000), null, 1]) {
-    const answer = await start(sub_type)
-    assert.strictEqual(answer.status, 400)
-    assert.strictEqual(answer.body.error.param, "template.components.2.sub_type")
+    const response = await start(sub_type)
+    assert.strictEqual(response.status, 400)
+    assert.strictEqual(response.body.error.param, "template.components.2.sub_type")
   }
 })
 
@@ -290,8 +290,8 @@ it("parameters of templates are checked on both sides of each bound", async () =
       [header, body(), button("x".repeat(1024))]
     ]
   ) {
-    const answer = await start(...components)
-    assert.strictEqual(answer.status, 202, answer.text)
+    const response = await start(...components)
+    assert.strictEqual(response.status, 202, response.text)
   }
   const first = "template.components.0.parameters.0"
   const second = "template.components.1.parameters.0"
@@ -313,9 +313,9 @@ it("parameters of templates are checked on both sides of each bound", async () =
       [[header, { type: "body", parameters: [date_time] }], "template.components"]
     ] as const
   ) {
-    const answer = await start(...components)
-    assert.strictEqual(answer.status, 400, answer.text)
-    assert.strictEqual(answer.body.error.param, param, answer.text)
+    const response = await start(...components)
+    assert.strictEqual(response.status, 400, response.text)
+    assert.strictEqual(response.body.error.param, param, response.text)
   }
 })
 
@@ -373,9 +373,9 @@ it("an error names the problem, its place, and the remedy", async () => {
       ]
     ] as const
   ) {
-    const answer = await ours.write("POST", path, json)
-    assert.strictEqual(answer.status, 400, message)
-    assert.deepInclude(answer.body.error, { code: "invalid_input", param, message })
+    const response = await ours.write("POST", path, json)
+    assert.strictEqual(response.status, 400, message)
+    assert.deepInclude(response.body.error, { code: "invalid_input", param, message })
   }
   const query = await service.request("GET", "/v1/tags?=1", { key: ours.key })
   assert.deepInclude(query.body.error, {
@@ -393,7 +393,7 @@ it("reports only the first of several problems", async () => {
     )
   }
   assert.lengthOf(issues(Context.getUnsafe(Api.annotations, HttpApi.PayloadParseOptions)), 1)
-  const answer = await ours.write("POST", "/contacts", { first_name: "A", tag_ids })
-  assert.strictEqual(answer.status, 400)
-  assert.strictEqual(answer.body.error.param, "tag_ids.0")
+  const response = await ours.write("POST", "/contacts", { first_name: "A", tag_ids })
+  assert.strictEqual(response.status, 400)
+  assert.strictEqual(response.body.error.param, "tag_ids.0")
 })

@@ -48,9 +48,9 @@ it("returns 404 for every operation on another organization's ID, and changes no
   const before = await Promise.all(resources.map(get))
   for (const { method, path } of operations.filter(({ path }) => path.includes(":"))) {
     const options = method === "GET" ? {} : { ...bodyFor({ method, path }), ...idempotency() }
-    const answer = await service.request(method, ofOurs(path), { key: theirs.key, ...options })
-    assert.strictEqual(answer.status, 404, `${method} ${path}`)
-    assert.strictEqual(answer.body.error.code, "not_found")
+    const response = await service.request(method, ofOurs(path), { key: theirs.key, ...options })
+    assert.strictEqual(response.status, 404, `${method} ${path}`)
+    assert.strictEqual(response.body.error.code, "not_found")
   }
   assert.deepStrictEqual(await Promise.all(resources.map(get)), before)
 })

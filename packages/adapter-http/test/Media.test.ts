@@ -74,9 +74,9 @@ describe("a message with a file", () => {
       transcript: null
     })
     assert.match(url, /^http:\/\/localhost\/media\/[\w.-]{1,200}$/)
-    const answer = await service.fetch(url)
-    assert.strictEqual(answer.status, 200)
-    assert.deepStrictEqual(await bytesOf(answer), picture)
+    const response = await service.fetch(url)
+    assert.strictEqual(response.status, 200)
+    assert.deepStrictEqual(await bytesOf(response), picture)
   })
 
   it("has a new link at each reading, in the list and alone, and the earlier ones still open", async () => {
@@ -161,19 +161,19 @@ describe("a link", () => {
 
   it("to what a browser would run has it saved", async () => {
     for (const mime_type of ["text/html", "image/svg+xml", "application/pdf", null, "image/png\r\nx: y"]) {
-      const answer = await service.fetch(await linkTo({ mime_type, bytes: new TextEncoder().encode("<script>") }))
-      assert.strictEqual(answer.headers.get("content-disposition"), "attachment")
-      assert.strictEqual(await answer.text(), "<script>")
+      const response = await service.fetch(await linkTo({ mime_type, bytes: new TextEncoder().encode("<script>") }))
+      assert.strictEqual(response.headers.get("content-disposition"), "attachment")
+      assert.strictEqual(await response.text(), "<script>")
       const expected = mime_type === null || mime_type.includes("\n") ? "application/octet-stream" : mime_type
-      assert.strictEqual(answer.headers.get("content-type"), expected)
+      assert.strictEqual(response.headers.get("content-type"), expected)
     }
   })
 
   it("responds to HEAD with everything but the bytes", async () => {
-    const answer = await service.fetch(await linkTo({}), { method: "HEAD" })
-    assert.strictEqual(answer.status, 200)
-    assert.strictEqual(answer.headers.get("content-length"), String(picture.byteLength))
-    assert.strictEqual((await bytesOf(answer)).byteLength, 0)
+    const response = await service.fetch(await linkTo({}), { method: "HEAD" })
+    assert.strictEqual(response.status, 200)
+    assert.strictEqual(response.headers.get("content-length"), String(picture.byteLength))
+    assert.strictEqual((await bytesOf(response)).byteLength, 0)
   })
 
   it("returns the requested range, unless it is of another version or beyond the end", async () => {
@@ -195,9 +195,9 @@ describe("a link", () => {
   })
 
   it("supports GET and HEAD only", async () => {
-    const answer = await service.fetch(await linkTo({}), { method: "DELETE" })
-    assert.strictEqual(answer.status, 405)
-    assert.strictEqual(answer.headers.get("allow"), "GET, HEAD")
+    const response = await service.fetch(await linkTo({}), { method: "DELETE" })
+    assert.strictEqual(response.status, 405)
+    assert.strictEqual(response.headers.get("allow"), "GET, HEAD")
   })
 
   it("that is forged, cut, of another organization's file, or an hour old gets the same API error", async () => {
@@ -221,8 +221,8 @@ describe("a link", () => {
       )
     )
     const links = [foreign, later, expired, link.slice(0, -1), `${link}0`, "x", link.toUpperCase()]
-    const answers = await Promise.all(links.map((link) => service.request("GET", `/media/${link}`)))
-    for (const { body, headers, status } of answers) {
+    const responses = await Promise.all(links.map((link) => service.request("GET", `/media/${link}`)))
+    for (const { body, headers, status } of responses) {
       assert.strictEqual(status, 404)
       const { request_id, ...error } = body.error
       assert.deepStrictEqual(error, {

@@ -74,10 +74,10 @@ it("cannot be listed with another list's cursor, nor in pages of another size", 
       [`${one}?page_size=10`, "page_size"]
     ] as const
   ) {
-    const answer = await get(path)
-    assert.strictEqual(answer.status, 400, path)
-    assert.strictEqual(answer.body.error.code, "invalid_input")
-    assert.strictEqual(answer.body.error.param, param)
+    const response = await get(path)
+    assert.strictEqual(response.status, 400, path)
+    assert.strictEqual(response.body.error.code, "invalid_input")
+    assert.strictEqual(response.body.error.param, param)
   }
 })
 
@@ -85,8 +85,8 @@ it("of an unknown conversation are not found, whatever the cursor", async () => 
   const ours = await service.organization()
   const absent = `/v1/conversations/${ours.channel.id}/messages`
   for (const path of [absent, `${absent}?cursor=x`]) {
-    const answer = await service.request("GET", path, { key: ours.key })
-    assert.strictEqual(answer.status, 404, path)
-    assert.strictEqual(answer.body.error.code, "not_found")
+    const response = await service.request("GET", path, { key: ours.key })
+    assert.strictEqual(response.status, 404, path)
+    assert.strictEqual(response.body.error.code, "not_found")
   }
 })

@@ -1,7 +1,7 @@
 /** Tests of the middleware that every request passes. */
 import { assert, describe, it } from "@effect/vitest"
 import { afterAll, beforeAll } from "vitest"
-import { type Answer, idempotency, start } from "../testing/Service.ts"
+import { idempotency, start, type TestResponse } from "../testing/Service.ts"
 
 const service = start()
 let key = ""
@@ -10,12 +10,12 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-const code = ({ body }: Answer) => body?.error?.code
-const param = ({ body }: Answer) => body?.error?.param
+const code = ({ body }: TestResponse) => body?.error?.code
+const param = ({ body }: TestResponse) => body?.error?.param
 
 const tag = (name: string) => ({ name, color: "red" })
 
-describe("every answer", () => {
+describe("every response", () => {
   it("has a request ID, which is also in the error, and is not cached", async () => {
     for (
       const [path, caching] of [
@@ -25,14 +25,14 @@ describe("every answer", () => {
         ["/v1/openapi.json", "no-cache"]
       ] as const
     ) {
-      const answer = await service.request("GET", path)
-      assert.match(answer.headers.get("x-request-id") ?? "", /^[0-9a-f-]{36}$/)
-      if (answer.body.error !== undefined) {
-        assert.strictEqual(answer.body.error.request_id, answer.headers.get("x-request-id"))
-        assert.hasAllKeys(answer.body.error, ["code", "message", "param", "request_id"])
+      const response = await service.request("GET", path)
+      assert.match(response.headers.get("x-request-id") ?? "", /^[0-9a-f-]{36}$/)
+      if (response.body.error !== undefined) {
+        assert.strictEqual(response.body.error.request_id, response.headers.get("x-request-id"))
+        assert.hasAllKeys(response.body.error, ["code", "message", "param", "request_id"])
       }
-      assert.strictEqual(answer.headers.get("cache-control"), caching)
-      assert.strictEqual(answer.headers.get("x-content-type-options"), "nosniff")
+      assert.strictEqual(response.headers.get("cache-control"), caching)
+      assert.strictEqual(response.headers.get("x-content-type-options"), "nosniff")
     }
   })
 
@@ -68,9 +68,9 @@ describe("routes", () => {
         "/v1/tags;x=1"
       ]
     ) {
-      const answer = await service.request("GET", path, { key })
-      assert.strictEqual(answer.status, 404, path)
-      assert.strictEqual(code(answer), "not_found")
+      const response = await service.request("GET", path, { key })
+      assert.strictEqual(response.status, 404, path)
+      assert.strictEqual(code(response), "not_found")
     }
   })
 
@@ -86,14 +86,14 @@ describe("routes", () => {
         ["PUT", "/v1/sends/x", "GET, HEAD"]
       ] as const
     ) {
-      const answer = await service.request(method, path, { key })
-      assert.strictEqual(answer.status, 405, `${method} ${path}`)
-      if (method !== "HEAD") assert.strictEqual(code(answer), "method_not_allowed")
-      assert.strictEqual(answer.headers.get("allow"), allow)
+      const response = await service.request(method, path, { key })
+      assert.strictEqual(response.status, 405, `${method} ${path}`)
+      if (method !== "HEAD") assert.strictEqual(code(response), "method_not_allowed")
+      assert.strictEqual(response.headers.get("allow"), allow)
     }
   })
 
-  it("answers HEAD as GET, without the body", async () => {
+  it("responds to HEAD as to GET, without the body", async () => {
     const [head, get] = [
       await service.request("HEAD", "/v1/tags", { key }),
       await service.request("GET", "/v1/tags", { key })
@@ -108,11 +108,11 @@ describe("admission", () => {
     const bodies = new Set<string>()
     for (const authorization of [null, "Bearer", "Bearer x", `Basic ${key}`, `Bearer svc_live_${"x".repeat(43)}`]) {
       const headers: Record<string, string> = authorization === null ? {} : { authorization }
-      const answer = await service.request("GET", "/v1/tags", { headers })
-      assert.strictEqual(answer.status, 401)
-      assert.isNull(answer.headers.get("x-ratelimit-limit"))
-      assert.strictEqual(answer.headers.get("www-authenticate"), "Bearer")
-      bodies.add(JSON.stringify({ ...answer.body.error, request_id: "" }))
+      const response = await service.request("GET", "/v1/tags", { headers })
+      assert.strictEqual(response.status, 401)
+      assert.isNull(response.headers.get("x-ratelimit-limit"))
+      assert.strictEqual(response.headers.get("www-authenticate"), "Bearer")
+      bodies.add(JSON.stringify({ ...response.body.error, request_id: "" }))
     }
     assert.strictEqual(bodies.size, 1)
   })
@@ -120,13 +120,13 @@ describe("admission", () => {
   it("adds the rate to every authenticated response, and rejects the 121st request until the window ends", async () => {
     const other = await service.organization()
     for (let number = 1; number <= 120; number++) {
-      const answer = await service.request("GET", number % 2 === 0 ? "/v1/tags" : "/v1/sends/x", { key: other.key })
-      assert.strictEqual(answer.status, number % 2 === 0 ? 200 : 400)
-      assert.strictEqual(answer.headers.get("x-ratelimit-limit"), "120")
-      assert.strictEqual(answer.headers.get("x-ratelimit-remaining"), String(120 - number))
-      assert.match(answer.headers.get("x-ratelimit-reset") ?? "", /^[0-9]{10}$/)
-      assert.strictEqual(answer.headers.get("ratelimit-policy"), "\"default\";q=120;w=60")
-      const [, left, rest] = /^"default";r=([0-9]+);t=([0-9]+)$/.exec(answer.headers.get("ratelimit") ?? "") ?? []
+      const response = await service.request("GET", number % 2 === 0 ? "/v1/tags" : "/v1/sends/x", { key: other.key })
+      assert.strictEqual(response.status, number % 2 === 0 ? 200 : 400)
+      assert.strictEqual(response.headers.get("x-ratelimit-limit"), "120")
+      assert.strictEqual(response.headers.get("x-ratelimit-remaining"), String(120 - number))
+      assert.match(response.headers.get("x-ratelimit-reset") ?? "", /^[0-9]{10}$/)
+      assert.strictEqual(response.headers.get("ratelimit-policy"), "\"default\";q=120;w=60")
+      const [, left, rest] = /^"default";r=([0-9]+);t=([0-9]+)$/.exec(response.headers.get("ratelimit") ?? "") ?? []
       assert.strictEqual(left, String(120 - number))
       assert.isAtMost(Number(rest), 60)
     }
@@ -142,14 +142,14 @@ describe("admission", () => {
     const ours = await service.organization()
     const actor = { organization_id: ours.organization.id, member_id: ours.owner.id }
     const weak = await service.keyWith(actor, ["tags:read"])
-    const answer = await service.request("POST", "/v1/tags", {
+    const response = await service.request("POST", "/v1/tags", {
       key: weak,
       text: "{",
       headers: { "content-type": "x/y" }
     })
-    assert.strictEqual(answer.status, 403)
-    assert.strictEqual(code(answer), "insufficient_scope")
-    assert.strictEqual(answer.headers.get("x-ratelimit-limit"), "120")
+    assert.strictEqual(response.status, 403)
+    assert.strictEqual(code(response), "insufficient_scope")
+    assert.strictEqual(response.headers.get("x-ratelimit-limit"), "120")
   })
 })
 
@@ -171,9 +171,9 @@ describe("the body", () => {
         { "content-type": "application/json", "content-encoding": "gzip" }
       ]
     ) {
-      const answer = await post({ text, headers })
-      assert.strictEqual(answer.status, 415, JSON.stringify(headers))
-      assert.strictEqual(code(answer), "unsupported_media_type")
+      const response = await post({ text, headers })
+      assert.strictEqual(response.status, 415, JSON.stringify(headers))
+      assert.strictEqual(code(response), "unsupported_media_type")
     }
     for (
       const [number, type] of [
@@ -190,16 +190,16 @@ describe("the body", () => {
         "application/json; q"
       ].entries()
     ) {
-      const answer = await post({ json: tag(`media ${number}`), headers: { "content-type": type } })
-      assert.strictEqual(answer.status, 200, type)
+      const response = await post({ json: tag(`media ${number}`), headers: { "content-type": type } })
+      assert.strictEqual(response.status, 200, type)
     }
   })
 
   it("requires the media type even if no header announces the body", async () => {
     const text = () => new Blob([JSON.stringify(tag("streamed"))]).stream()
-    const answer = await post({ text: text(), headers: { "content-type": "text/plain" } })
-    assert.strictEqual(answer.status, 415)
-    assert.strictEqual(code(answer), "unsupported_media_type")
+    const response = await post({ text: text(), headers: { "content-type": "text/plain" } })
+    assert.strictEqual(response.status, 415)
+    assert.strictEqual(code(response), "unsupported_media_type")
     assert.strictEqual((await post({ text: text() })).status, 200)
   })
 
@@ -219,17 +219,17 @@ describe("the body", () => {
     assert.strictEqual((await post({ text: padded(65_536) })).status, 200)
     const streamed = new Blob([padded(65_537)]).stream()
     for (const options of [{ text: padded(65_537) }, { text: streamed, headers: { "transfer-encoding": "chunked" } }]) {
-      const answer = await post(options)
-      assert.strictEqual(answer.status, 413)
-      assert.strictEqual(code(answer), "body_too_large")
+      const response = await post(options)
+      assert.strictEqual(response.status, 413)
+      assert.strictEqual(code(response), "body_too_large")
     }
   })
 
   it("must be valid JSON, and be there where one is required", async () => {
     for (const text of ["", "{", "{\"name\":}", "{'a':1}", "nul", Uint8Array.from([0x22, 0xff, 0x22])]) {
-      const answer = await post({ text })
-      assert.strictEqual(answer.status, 400)
-      assert.strictEqual(code(answer), "invalid_json")
+      const response = await post({ text })
+      assert.strictEqual(response.status, 400)
+      assert.strictEqual(code(response), "invalid_json")
     }
   })
 
@@ -243,9 +243,9 @@ describe("the body", () => {
         [`{"name":${"[".repeat(30_000)}${"]".repeat(30_000)}}`, `name${".0".repeat(31)}`]
       ] as const
     ) {
-      const answer = await post({ text })
-      assert.strictEqual(code(answer), "invalid_input", text.slice(0, 80))
-      assert.strictEqual(param(answer), where)
+      const response = await post({ text })
+      assert.strictEqual(code(response), "invalid_input", text.slice(0, 80))
+      assert.strictEqual(param(response), where)
     }
   })
 
@@ -262,10 +262,10 @@ describe("the body", () => {
         ["\"name\"", null]
       ] as const
     ) {
-      const answer = await post({ text })
-      assert.strictEqual(answer.status, 400, text)
-      assert.strictEqual(code(answer), "invalid_input")
-      assert.strictEqual(param(answer), where)
+      const response = await post({ text })
+      assert.strictEqual(response.status, 400, text)
+      assert.strictEqual(code(response), "invalid_input")
+      assert.strictEqual(param(response), where)
     }
   })
 })
@@ -286,10 +286,10 @@ describe("queries", () => {
         [`/v1/contacts?cursor=${"x".repeat(2049)}`, "cursor"]
       ] as const
     ) {
-      const answer = await service.request("GET", path, { key })
-      assert.strictEqual(answer.status, 400, path)
-      assert.strictEqual(code(answer), "invalid_input", path)
-      assert.strictEqual(param(answer), where)
+      const response = await service.request("GET", path, { key })
+      assert.strictEqual(response.status, 400, path)
+      assert.strictEqual(code(response), "invalid_input", path)
+      assert.strictEqual(param(response), where)
     }
     assert.strictEqual((await service.request("GET", "/v1/contacts?cursor=", { key })).status, 200)
   })
@@ -305,10 +305,10 @@ describe("idempotency", () => {
 
   it("requires a key of 8 to 200 printable ASCII characters, and rejects a bad one where it is optional", async () => {
     for (const header of [undefined, "", "short", "x".repeat(201), "with\ttab-key", "ümlaut-key"]) {
-      const answer = await contact({ first_name: "A" }, header)
-      assert.strictEqual(answer.status, 400, header)
-      assert.strictEqual(code(answer), "missing_idempotency_key")
-      assert.strictEqual(param(answer), "Idempotency-Key")
+      const response = await contact({ first_name: "A" }, header)
+      assert.strictEqual(response.status, 400, header)
+      assert.strictEqual(code(response), "missing_idempotency_key")
+      assert.strictEqual(param(response), "Idempotency-Key")
     }
     const optional = await service.request("POST", "/v1/tags", {
       key,
@@ -333,7 +333,7 @@ it("checks in the order of the contract", async () => {
   const weak = await service.keyWith(actor, ["tags:read"])
   const wrong = { text: "{", headers: { "content-type": "text/plain" } }
   const big = " ".repeat(70_000)
-  const steps: ReadonlyArray<readonly [string, Promise<Answer>]> = [
+  const steps: ReadonlyArray<readonly [string, Promise<TestResponse>]> = [
     ["not_found", service.request("POST", "/v1/nothing", wrong)],
     ["method_not_allowed", service.request("PUT", "/v1/contacts", wrong)],
     ["unauthorized", service.request("POST", "/v1/contacts", wrong)],
@@ -344,5 +344,5 @@ it("checks in the order of the contract", async () => {
     ["missing_idempotency_key", service.request("POST", "/v1/contacts", { key, text: "{\"foo\":1}" })],
     ["invalid_input", service.request("POST", "/v1/contacts", { key, text: "{\"foo\":1}", ...idempotency() })]
   ]
-  for (const [expected, answer] of steps) assert.strictEqual(code(await answer), expected)
+  for (const [expected, response] of steps) assert.strictEqual(code(await response), expected)
 })

@@ -8,7 +8,7 @@ import { Phone } from "@messaging-crm/core/Phones"
 import { DateTime, Effect, Layer } from "effect"
 import { afterAll } from "vitest"
 import { operations } from "../testing/Operations.ts"
-import { type Answer, idempotency, orderReady, start } from "../testing/Service.ts"
+import { idempotency, orderReady, start, type TestResponse } from "../testing/Service.ts"
 
 const service = start({ tuning: Layer.succeed(RequestsPerMinute, 100_000) })
 afterAll(() => service.stop())
@@ -53,7 +53,7 @@ const begin = async () => {
   return { ...ours, ask, get, receive, start, template, write }
 }
 
-/** The writes of the contract, each with what makes it answer with success. */
+/** The writes of the contract, each with a request that succeeds. */
 const everyWrite = async () => {
   const ours = await begin()
   const { body: { data: contact } } = await ours.write("POST", "/contacts", { first_name: "Kim" })
@@ -86,8 +86,8 @@ const everyWrite = async () => {
   return { ...ours, contact, conversation, webhook, writes }
 }
 
-const isReplayed = ({ headers }: Answer): boolean => headers.has("idempotent-replayed")
-const code = ({ body }: Answer) => body?.error?.code
+const isReplayed = ({ headers }: TestResponse): boolean => headers.has("idempotent-replayed")
+const code = ({ body }: TestResponse) => body?.error?.code
 
 describe("every write", () => {
   it("replays the same bytes after the resource has changed, and changes nothing again", async () => {
@@ -96,11 +96,11 @@ describe("every write", () => {
     const single = operations.filter(({ path }) => path !== "/v1/contacts/upsert")
     assert.lengthOf(writes, single.filter(({ method }) => method !== "GET").length)
     const repeat = async () => {
-      const answers: Array<Answer> = []
+      const responses: Array<TestResponse> = []
       for (const [index, [method, path, json]] of writes.entries()) {
-        answers.push(await ask(method, path, json, `every-write-${index}`))
+        responses.push(await ask(method, path, json, `every-write-${index}`))
       }
-      return answers
+      return responses
     }
     const first = await repeat()
     assert.deepStrictEqual(first.filter(isReplayed), [])
@@ -123,14 +123,14 @@ describe("every write", () => {
     const before = await Promise.all(resources.map(get))
     const again = await repeat()
     assert.deepStrictEqual(await Promise.all(resources.map(get)), before)
-    for (const [index, answer] of again.entries()) {
+    for (const [index, response] of again.entries()) {
       const [method, path] = writes[index] ?? []
       const one = first[index]
-      assert.strictEqual(answer.text, one?.text, `${method} ${path}`)
-      assert.strictEqual(answer.status, one?.status, `${method} ${path}`)
-      assert.strictEqual(answer.headers.get("idempotent-replayed"), "true", `${method} ${path}`)
-      assert.strictEqual(answer.headers.get("content-type"), "application/json", `${method} ${path}`)
-      assert.strictEqual(answer.headers.get("original-request-id"), one?.headers.get("x-request-id"))
+      assert.strictEqual(response.text, one?.text, `${method} ${path}`)
+      assert.strictEqual(response.status, one?.status, `${method} ${path}`)
+      assert.strictEqual(response.headers.get("idempotent-replayed"), "true", `${method} ${path}`)
+      assert.strictEqual(response.headers.get("content-type"), "application/json", `${method} ${path}`)
+      assert.strictEqual(response.headers.get("original-request-id"), one?.headers.get("x-request-id"))
     }
   })
 
@@ -217,11 +217,11 @@ describe("one request in other words", () => {
     ] as const
     for (const [index, [[method, path, json], [, other_path, other_json]]] of spellings.entries()) {
       const header = `other-words-${index}`
-      const answer = await ask(method, path, json, header)
-      assert.isBelow(answer.status, 300, answer.text)
+      const response = await ask(method, path, json, header)
+      assert.isBelow(response.status, 300, response.text)
       const again = await ask(method, other_path, other_json, header)
       assert.isTrue(isReplayed(again), `${other_path} ${again.text}`)
-      assert.strictEqual(again.text, answer.text)
+      assert.strictEqual(again.text, response.text)
     }
     // A text that spells an id is a text.
     const text = (value: string) => ask("POST", `/contacts/${contact.id}/notes`, { text: value }, "a-text-key")
@@ -293,13 +293,13 @@ describe("one key, many requests at once", () => {
         ]
       ] as const
     ) {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 20 }, () => ours.ask("POST", path, json, `at-once ${path}`))
       )
-      assert.strictEqual(new Set(answers.map(({ text }) => text)).size, 1, path)
-      assert.strictEqual(new Set(answers.map(({ status }) => status)).size, 1, path)
-      assert.isBelow(answers[0]?.status ?? 500, 300, path)
-      assert.lengthOf(answers.filter((answer) => !isReplayed(answer)), 1, path)
+      assert.strictEqual(new Set(responses.map(({ text }) => text)).size, 1, path)
+      assert.strictEqual(new Set(responses.map(({ status }) => status)).size, 1, path)
+      assert.isBelow(responses[0]?.status ?? 500, 300, path)
+      assert.lengthOf(responses.filter((response) => !isReplayed(response)), 1, path)
       assert.strictEqual(await size(), 1, path)
     }
   })

@@ -5,8 +5,8 @@ export interface Line {
   readonly operation: string
   readonly scope: Scope
   readonly status: number
-  /** The answer's resource; in brackets a list of it. */
-  readonly answer: string
+  /** The resource of the response; in brackets a list of it. */
+  readonly response: string
   readonly query?: ReadonlyArray<string>
   readonly body?: "required" | "optional"
   /** Whether an `Idempotency-Key` must or may be sent. */
@@ -31,14 +31,14 @@ export const lines: ReadonlyArray<Line> = [
     operation: "GET /contacts",
     scope: "contacts:read",
     status: 200,
-    answer: "[Contact]",
+    response: "[Contact]",
     query: ["page_size", "cursor", ...contactFilters]
   },
   {
     operation: "POST /contacts",
     scope: "contacts:write",
     status: 201,
-    answer: "Contact",
+    response: "Contact",
     body: "required",
     key: "required"
   },
@@ -47,16 +47,16 @@ export const lines: ReadonlyArray<Line> = [
     operation: "POST /contacts/upsert",
     scope: "contacts:write",
     status: 200,
-    answer: "UpsertedContacts",
+    response: "UpsertedContacts",
     body: "required",
     key: "required"
   },
-  { operation: "GET /contacts/{contact_id}", scope: "contacts:read", status: 200, answer: "Contact" },
+  { operation: "GET /contacts/{contact_id}", scope: "contacts:read", status: 200, response: "Contact" },
   {
     operation: "PATCH /contacts/{contact_id}",
     scope: "contacts:write",
     status: 200,
-    answer: "Contact",
+    response: "Contact",
     body: "required",
     key: "required"
   },
@@ -64,16 +64,16 @@ export const lines: ReadonlyArray<Line> = [
     operation: "POST /contacts/{contact_id}/notes",
     scope: "contacts:write",
     status: 200,
-    answer: "Contact",
+    response: "Contact",
     body: "required",
     key: "optional"
   },
-  { operation: "GET /contact-fields", scope: "contacts:read", status: 200, answer: "[ContactField]" },
+  { operation: "GET /contact-fields", scope: "contacts:read", status: 200, response: "[ContactField]" },
   {
     operation: "GET /conversations",
     scope: "conversations:read",
     status: 200,
-    answer: "[Conversation]",
+    response: "[Conversation]",
     // The last three are additions to the specification, and so is `reply_window_expires_at`.
     query: ["page_size", "cursor", "status", "assigned_user_id", "unassigned", "contact_id", "channel_id"]
   },
@@ -81,7 +81,7 @@ export const lines: ReadonlyArray<Line> = [
     operation: "POST /conversations",
     scope: "messages:send",
     status: 202,
-    answer: "Send",
+    response: "Send",
     body: "required",
     key: "required"
   },
@@ -89,13 +89,13 @@ export const lines: ReadonlyArray<Line> = [
     operation: "GET /conversations/{conversation_id}",
     scope: "conversations:read",
     status: 200,
-    answer: "Conversation"
+    response: "Conversation"
   },
   {
     operation: "PATCH /conversations/{conversation_id}/assignment",
     scope: "conversations:write",
     status: 200,
-    answer: "Conversation",
+    response: "Conversation",
     body: "required",
     key: "required"
   },
@@ -103,7 +103,7 @@ export const lines: ReadonlyArray<Line> = [
     operation: "POST /conversations/{conversation_id}/close",
     scope: "conversations:write",
     status: 200,
-    answer: "Conversation",
+    response: "Conversation",
     body: "optional",
     key: "required"
   },
@@ -111,27 +111,27 @@ export const lines: ReadonlyArray<Line> = [
     operation: "POST /conversations/{conversation_id}/reopen",
     scope: "conversations:write",
     status: 200,
-    answer: "Conversation",
+    response: "Conversation",
     key: "required"
   },
   {
     operation: "GET /conversations/{conversation_id}/messages",
     scope: "conversations:read",
     status: 200,
-    answer: "[Message]",
+    response: "[Message]",
     query: ["cursor"]
   },
   {
     operation: "GET /conversations/{conversation_id}/messages/{message_id}",
     scope: "conversations:read",
     status: 200,
-    answer: "Message"
+    response: "Message"
   },
   {
     operation: "POST /conversations/{conversation_id}/messages",
     scope: "messages:send",
     status: 202,
-    answer: "Send",
+    response: "Send",
     body: "required",
     key: "required"
   },
@@ -140,39 +140,39 @@ export const lines: ReadonlyArray<Line> = [
     operation: "GET /sends",
     scope: "messages:send",
     status: 200,
-    answer: "[Send]",
+    response: "[Send]",
     query: ["page_size", "cursor", "status", "conversation_id", "created_since"]
   },
-  { operation: "GET /sends/{send_id}", scope: "messages:send", status: 200, answer: "Send" },
-  { operation: "GET /channels", scope: "conversations:read", status: 200, answer: "[Channel]" },
-  { operation: "GET /members", scope: "members:read", status: 200, answer: "[Member]" },
-  { operation: "GET /tags", scope: "tags:read", status: 200, answer: "[Tag]" },
+  { operation: "GET /sends/{send_id}", scope: "messages:send", status: 200, response: "Send" },
+  { operation: "GET /channels", scope: "conversations:read", status: 200, response: "[Channel]" },
+  { operation: "GET /members", scope: "members:read", status: 200, response: "[Member]" },
+  { operation: "GET /tags", scope: "tags:read", status: 200, response: "[Tag]" },
   {
     operation: "POST /tags",
     scope: "contacts:write",
     status: 200,
-    answer: "Tag",
+    response: "Tag",
     body: "required",
     key: "optional"
   },
-  { operation: "GET /templates", scope: "templates:read", status: 200, answer: "[Template]" },
+  { operation: "GET /templates", scope: "templates:read", status: 200, response: "[Template]" },
   // `status` is an addition to the specification: without it, an active webhook may not be among the 100 most recent.
-  { operation: "GET /webhooks", scope: "webhooks:manage", status: 200, answer: "[Webhook]", query: ["status"] },
+  { operation: "GET /webhooks", scope: "webhooks:manage", status: 200, response: "[Webhook]", query: ["status"] },
   {
     operation: "POST /webhooks",
     scope: "webhooks:manage",
     status: 200,
-    answer: "CreatedWebhook",
+    response: "CreatedWebhook",
     body: "required",
     key: "optional"
   },
   // Additions to the specification (§9 allows them).
-  { operation: "GET /webhooks/{webhook_id}", scope: "webhooks:manage", status: 200, answer: "Webhook" },
+  { operation: "GET /webhooks/{webhook_id}", scope: "webhooks:manage", status: 200, response: "Webhook" },
   {
     operation: "PATCH /webhooks/{webhook_id}",
     scope: "webhooks:manage",
     status: 200,
-    answer: "Webhook",
+    response: "Webhook",
     body: "required",
     key: "required"
   },
@@ -180,21 +180,21 @@ export const lines: ReadonlyArray<Line> = [
     operation: "GET /events",
     scope: "webhooks:manage",
     status: 200,
-    answer: "[Event]",
+    response: "[Event]",
     query: ["page_size", "cursor", "type", "since"]
   },
   {
     operation: "POST /webhooks/{webhook_id}/test",
     scope: "webhooks:manage",
     status: 202,
-    answer: "WebhookDelivery",
+    response: "WebhookDelivery",
     key: "required"
   },
   {
     operation: "POST /webhooks/{webhook_id}/replay",
     scope: "webhooks:manage",
     status: 202,
-    answer: "WebhookReplay",
+    response: "WebhookReplay",
     body: "required",
     key: "required"
   },
@@ -202,27 +202,27 @@ export const lines: ReadonlyArray<Line> = [
     operation: "POST /webhooks/{webhook_id}/rotate_secret",
     scope: "webhooks:manage",
     status: 200,
-    answer: "CreatedWebhook",
+    response: "CreatedWebhook",
     key: "required"
   },
   {
     operation: "DELETE /webhooks/{webhook_id}",
     scope: "webhooks:manage",
     status: 200,
-    answer: "Webhook",
+    response: "Webhook",
     key: "required"
   },
   {
     operation: "GET /webhooks/{webhook_id}/deliveries",
     scope: "webhooks:manage",
     status: 200,
-    answer: "[WebhookDelivery]"
+    response: "[WebhookDelivery]"
   },
   {
     operation: "POST /webhooks/{webhook_id}/deliveries/{delivery_id}/retry",
     scope: "webhooks:manage",
     status: 202,
-    answer: "WebhookDelivery",
+    response: "WebhookDelivery",
     key: "required"
   }
 ]

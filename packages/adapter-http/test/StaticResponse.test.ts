@@ -53,9 +53,9 @@ for (const [path, ask] of Object.entries(pages)) {
 }
 
 it("the docs page has no security scheme, so no field for a key, and connects to nothing, unless it is told to", async () => {
-  const answer = await pages["/docs"]({})
-  assert.include(answer.headers.get("content-security-policy"), "connect-src 'none'")
-  assert.notInclude(await answer.text(), "securitySchemes\":")
+  const response = await pages["/docs"]({})
+  assert.include(response.headers.get("content-security-policy"), "connect-src 'none'")
+  assert.notInclude(await response.text(), "securitySchemes\":")
   const sending = HttpRouter.toWebHandler(
     Docs.layer.pipe(Layer.provide([HttpServer.layerServices, Layer.succeed(Docs.TryRequests, true)])),
     { disableLogger: true }
@@ -67,7 +67,7 @@ it("the docs page has no security scheme, so no field for a key, and connects to
 })
 
 describe("a response that many clients request before it is prepared", () => {
-  /** Digests that count how often a text is hashed, which happens once for each answer that is prepared. */
+  /** Digests that count how often a text is hashed, which happens once for each response that is prepared. */
   const counting = () => {
     const texts: Array<string> = []
     const sha256 = (text: string) => Effect.andThen(Effect.sync(() => texts.push(text)), webCrypto.sha256(text))
@@ -79,9 +79,9 @@ describe("a response that many clients request before it is prepared", () => {
     const leaving = Array.from({ length: 10 }, () => new AbortController())
     const gone = leaving.map(({ signal }) => ask({ signal }).catch(() => null))
     for (const controller of leaving) controller.abort()
-    const answers = await Promise.all(Array.from({ length: 20 }, () => ask({})))
+    const responses = await Promise.all(Array.from({ length: 20 }, () => ask({})))
     await Promise.all(gone)
-    return answers.map(({ status }) => status)
+    return responses.map(({ status }) => status)
   }
 
   it("is prepared once: the document", async () => {

@@ -52,8 +52,8 @@ it("upserts nothing under a key that another operation used", async () => {
   const used = { key, json: { first_name: "Kim" }, ...idempotency("customers-1") }
   assert.strictEqual((await service.request("POST", "/v1/contacts", used)).status, 201)
   const contacts = [{ primary_email: "kim@shop.example" }]
-  const answer = await upserting(key)({ match: "primary_email", contacts }, "customers-1")
-  assert.deepStrictEqual([answer.status, answer.body.error?.code], [409, "idempotency_conflict"])
+  const response = await upserting(key)({ match: "primary_email", contacts }, "customers-1")
+  assert.deepStrictEqual([response.status, response.body.error?.code], [409, "idempotency_conflict"])
   const found = await service.request("GET", "/v1/contacts?email=kim%40shop.example", { key })
   assert.deepStrictEqual(found.body.data, [])
 })
@@ -93,9 +93,9 @@ it("accepts 1 to 100 contacts, each with the value of the match", async () => {
       ]
     ] as const
   ) {
-    const answer = await upsert(json)
-    assert.strictEqual(answer.status, 400, JSON.stringify(json).slice(0, 100))
-    assert.strictEqual(answer.body.error.param, param)
+    const response = await upsert(json)
+    assert.strictEqual(response.status, 400, JSON.stringify(json).slice(0, 100))
+    assert.strictEqual(response.body.error.param, param)
   }
   const longest = { external_id: "x".repeat(500), first_name: "Kim" }
   const found = await upsert({ match: "external_id", channel_type: "photo_social", contacts: [longest] })

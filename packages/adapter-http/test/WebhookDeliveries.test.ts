@@ -99,12 +99,12 @@ describe("an event", () => {
 
 describe("deliveries", () => {
   it("show the outcome of the last attempt, and the time of the next one", async () => {
-    const { answer, close, create, key, settled } = await begin()
+    const { response, close, create, key, settled } = await begin()
     const { id } = await create()
-    await answer(({ url }) => Effect.succeed(url.includes("shop") ? { ...ok, status: 503, body: "busy \u0000" } : ok))
+    await response(({ url }) => Effect.succeed(url.includes("shop") ? { ...ok, status: 503, body: "busy \u0000" } : ok))
     await close()
     const [delivery] = await settled(id)
-    await answer(() => Effect.succeed(ok))
+    await response(() => Effect.succeed(ok))
     assert.deepStrictEqual(delivery, {
       id: delivery.id,
       webhook_id: id,
@@ -130,17 +130,17 @@ describe("deliveries", () => {
   })
 
   it("show why there was no response", async () => {
-    const { answer, close, create, settled } = await begin()
+    const { response, close, create, settled } = await begin()
     const { id } = await create()
     for (const failure_code of ["dns_error", "blocked_address", "tls_error", "timeout"] as const) {
-      await answer(() => Effect.fail(new WebhookRequestFailed({ failure_code })))
+      await response(() => Effect.fail(new WebhookRequestFailed({ failure_code })))
       await close()
       const [delivery] = await settled(id)
       assert.strictEqual(delivery.failure_code, failure_code)
       assert.isNull(delivery.response_status)
       assert.isNull(delivery.response_body)
     }
-    await answer(() => Effect.succeed(ok))
+    await response(() => Effect.succeed(ok))
   })
 })
 

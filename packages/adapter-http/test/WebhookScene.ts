@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { Layer } from "effect"
-import { type Answer, idempotency, start } from "../testing/Service.ts"
+import { idempotency, start, type TestResponse } from "../testing/Service.ts"
 
 export const absent = "01990000-0000-7000-8000-000000000000"
 
@@ -25,7 +25,7 @@ export const startWithWebhooks = () => {
       service.runtime.runPromise(PostedWebhooks.use((webhooks) => webhooks.posted)).then((all) =>
         all.filter((request) => request.url === url)
       )
-    const answer = (how: Parameters<PostedWebhooks["Service"]["respond"]>[0]) =>
+    const response = (how: Parameters<PostedWebhooks["Service"]["respond"]>[0]) =>
       service.runtime.runPromise(PostedWebhooks.use((webhooks) => webhooks.respond(how)))
     const conversation = async () => {
       const account = channel.phone_messaging_business_account_id
@@ -53,7 +53,7 @@ export const startWithWebhooks = () => {
       service.request("PATCH", `/v1/webhooks/${id}`, { key, json, ...idempotency() })
     return {
       update,
-      answer,
+      response,
       close,
       create,
       deliveries,
@@ -72,8 +72,8 @@ export const startWithWebhooks = () => {
   return { begin, service }
 }
 
-export const rejected = (answer: Answer, param: string | null, code = "invalid_input", status = 400) => {
-  assert.strictEqual(answer.status, status, answer.text)
-  assert.strictEqual(answer.body.error.code, code)
-  assert.strictEqual(answer.body.error.param, param)
+export const rejected = (response: TestResponse, param: string | null, code = "invalid_input", status = 400) => {
+  assert.strictEqual(response.status, status, response.text)
+  assert.strictEqual(response.body.error.code, code)
+  assert.strictEqual(response.body.error.param, param)
 }

@@ -136,8 +136,8 @@ describe("create", () => {
         null
       ]
     ) {
-      const answer = await post("/webhooks", { url, event_types: types })
-      rejected(answer, Array.isArray(types) && types[0] === null ? "event_types.0" : "event_types")
+      const response = await post("/webhooks", { url, event_types: types })
+      rejected(response, Array.isArray(types) && types[0] === null ? "event_types.0" : "event_types")
     }
     rejected(await post("/webhooks", { event_types }), "url")
     rejected(await post("/webhooks", { url }), "event_types")

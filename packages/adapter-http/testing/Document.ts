@@ -1,4 +1,4 @@
-/** The OpenAPI document as a judge: every answer of every test is held against it. */
+/** Checks every response of every test against the OpenAPI document. */
 import { openApi } from "@messaging-crm/adapter-http"
 import addFormats from "ajv-formats"
 import { Ajv2020 } from "ajv/dist/2020.js"
@@ -49,7 +49,7 @@ export const resolve = <A>(value: unknown): A => {
   return parts.reduce<unknown>((at, part) => (at as Readonly<Record<string, unknown>>)[part], document) as A
 }
 
-/** The document promises that answers may grow; the tests hold that nothing is in them that it does not tell. */
+/** The document allows new fields in responses. The tests allow only the fields that it names. */
 const close = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(close)
   if (typeof value !== "object" || value === null) return value
@@ -104,20 +104,21 @@ const bodyFlaws = ({ content }: Response, headers: Headers, text: string): Reado
   return flaw === null ? [] : [`body: ${flaw}`]
 }
 
-/** Throws when an answer of an operation is not what the document says. What is no operation is not judged. */
+/** Throws if the response to an operation does not match the document. Other paths are not checked. */
 export const judge = (
   request: { readonly method: string; readonly path: string },
-  answer: { readonly status: number; readonly headers: Headers; readonly text: string }
+  response: { readonly status: number; readonly headers: Headers; readonly text: string }
 ): void => {
   const [address = ""] = request.path.split("?")
   const template = Object.keys(document.paths).find((path) => matches(`/v1${path}`, address))
   const operation = template === undefined ? undefined : document.paths[template]?.[request.method.toLowerCase()]
   if (operation === undefined) return
-  const documented = operation.responses[answer.status]
-  const response = documented === undefined ? undefined : resolve<Response>(documented)
-  const flaws = response === undefined
+  const { headers, status, text } = response
+  const found = operation.responses[status]
+  const documented = found === undefined ? undefined : resolve<Response>(found)
+  const flaws = documented === undefined
     ? ["the status is not documented"]
-    : [...headerFlaws(response, answer.headers), ...bodyFlaws(response, answer.headers, answer.text)]
+    : [...headerFlaws(documented, headers), ...bodyFlaws(documented, headers, text)]
   if (flaws.length === 0) return
-  throw new Error(`${operation.operationId} answered ${answer.status}: ${flaws.join("; ")}\n${answer.text}`)
+  throw new Error(`${operation.operationId} responded with ${status}: ${flaws.join("; ")}\n${text}`)
 }

@@ -19,7 +19,7 @@ import { Context, Effect, Layer, ManagedRuntime, Option, Queue, Redacted, Refere
 import { HttpRouter, HttpServer } from "effect/http"
 import { judge } from "./Document.ts"
 
-export interface Answer {
+export interface TestResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -70,7 +70,7 @@ export const start = (options: {
     readonly json?: unknown
     readonly text?: string | Uint8Array<ArrayBuffer> | ReadableStream
     readonly headers?: Record<string, string>
-  } = {}): Promise<Answer> => {
+  } = {}): Promise<TestResponse> => {
     const body = options.text ?? (options.json === undefined ? undefined : JSON.stringify(options.json))
     const headers = new Headers(options.headers)
     if (options.key !== undefined) headers.set("authorization", `Bearer ${options.key}`)
@@ -79,9 +79,9 @@ export const start = (options: {
     const init = { method, headers, ...(body === undefined ? {} : { body, duplex: "half" }) }
     const response = await fetch(`http://localhost${path}`, init)
     const text = await response.text()
-    const { headers: answered, status } = response
-    judge({ method, path }, { status, headers: answered, text })
-    return { status, headers: answered, text, body: text === "" ? undefined : JSON.parse(text) }
+    const { headers: received, status } = response
+    judge({ method, path }, { status, headers: received, text })
+    return { status, headers: received, text, body: text === "" ? undefined : JSON.parse(text) }
   }
 
   const organization = (name = "Acme") =>

@@ -97,10 +97,10 @@ it.layer(Database.layer)("Client", (it) => {
         const found = one`SELECT repeat('x', 1000) AS text`
         // The first of both rows, as an object and as its values.
         const first = <Row extends object>(rows: ReadonlyArray<Row>) => new WeakRef(rows[0] ?? {})
-        const answered = Effect.all([Effect.map(found, first), Effect.map(found.values, first)], {
+        const received = Effect.all([Effect.map(found, first), Effect.map(found.values, first)], {
           concurrency: "unbounded"
         })
-        const reading = yield* Effect.forkChild(answered)
+        const reading = yield* Effect.forkChild(received)
         yield* Effect.yieldNow
         const waiting = yield* Effect.forkChild(one`SELECT pg_advisory_xact_lock(${lock})`)
         const rows = yield* Fiber.join(reading)
@@ -141,9 +141,9 @@ it.layer(Database.layer)("Client", (it) => {
       const ended = yield* Effect.all(Array.from({ length: 40 }, () => suicide), { concurrency: "unbounded" })
       assert.isTrue(ended.every(Exit.isFailure))
 
-      const question = sql<{ readonly answer: number }>`SELECT 42 AS answer`
-      const answers = yield* Effect.all(Array.from({ length: 40 }, () => question), { concurrency: "unbounded" })
-      assert.deepStrictEqual(new Set(answers.map(([row]) => row?.answer)), new Set([42]))
+      const question = sql<{ readonly response: number }>`SELECT 42 AS response`
+      const responses = yield* Effect.all(Array.from({ length: 40 }, () => question), { concurrency: "unbounded" })
+      assert.deepStrictEqual(new Set(responses.map(([row]) => row?.response)), new Set([42]))
     }))
 
   it.effect("opens the configured number of connections, half of them for commits and a quarter for searches", () =>

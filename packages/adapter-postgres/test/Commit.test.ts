@@ -35,8 +35,8 @@ const conflictCount = Effect.map(Metric.value(conflicts), ({ count }) => Number(
 const loadContact = (organization_id: OrganizationId, id: ContactId) =>
   Effect.map(ContactStore.use((store) => store.load(organization_id, id)), Option.getOrThrow)
 
-const encode = (answer: unknown) =>
-  Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(answer)) })
+const encode = (response: unknown) =>
+  Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(response)) })
 
 it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
   it.effect("commits all updates of 50 concurrent writers of one contact", () =>
@@ -174,10 +174,10 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
           assert.isTrue(outcomes.every(Exit.isFailure))
           continue
         }
-        const answers = yield* Effect.all(outcomes)
-        assert.lengthOf(answers.filter(({ replayed }) => !replayed), 1)
-        assert.lengthOf(new Set(answers.map(({ body }) => new TextDecoder().decode(body))), 1)
-        assert.lengthOf(new Set(answers.map(({ request_id }) => request_id)), 1)
+        const responses = yield* Effect.all(outcomes)
+        assert.lengthOf(responses.filter(({ replayed }) => !replayed), 1)
+        assert.lengthOf(new Set(responses.map(({ body }) => new TextDecoder().decode(body))), 1)
+        assert.lengthOf(new Set(responses.map(({ request_id }) => request_id)), 1)
       }
       assert.strictEqual((yield* loadContact(ours, id)).version, 3)
       assert.lengthOf(yield* TagStore.use((store) => store.list(ours)), 1)

@@ -76,7 +76,7 @@ const closedPort = Effect.callback<number>((resume) => {
   })
 })
 
-/** A port that accepts connections and never answers. */
+/** A port that accepts connections and never responds. */
 const silentPort = Effect.acquireRelease(
   Effect.callback<{ readonly server: Server; readonly sockets: Set<Socket> }>((resume) => {
     const sockets = new Set<Socket>()

@@ -13,8 +13,8 @@ import * as Processes from "./Processes.ts"
 const key = IdempotencyKey.make("12345678")
 const fingerprint = "f".repeat(64)
 
-const encode = (answer: unknown) =>
-  Effect.succeed({ status: 201, body: new TextEncoder().encode(JSON.stringify(answer)) })
+const encode = (response: unknown) =>
+  Effect.succeed({ status: 201, body: new TextEncoder().encode(JSON.stringify(response)) })
 
 /** The record of a request that another process carries out. */
 const record: RecordedResponse = {
@@ -74,8 +74,8 @@ it.layer(Processes.database, { excludeTestServices: true })("Idempotency", (it) 
       yield* untilWaitedFor(pid)
       yield* Deferred.succeed(end, undefined)
       yield* Fiber.join(fiber)
-      const answer = yield* Fiber.join(second)
-      assert.deepStrictEqual(answer, { status: 201, body: "theirs", request_id: "theirs", replayed: true })
+      const response = yield* Fiber.join(second)
+      assert.deepStrictEqual(response, { status: 201, body: "theirs", request_id: "theirs", replayed: true })
     }))
 
   it.effect("releases the key when the process that uses it dies", () =>
@@ -86,12 +86,12 @@ it.layer(Processes.database, { excludeTestServices: true })("Idempotency", (it) 
       const second = yield* Effect.forkChild(request(organization_id))
       yield* untilWaitedFor(pid)
       yield* sql`SELECT pg_terminate_backend(${pid}::integer)`
-      const answer = yield* Fiber.join(second)
-      assert.isFalse(answer.replayed)
-      assert.deepInclude(JSON.parse(answer.body), { name: "New", color: "red" })
+      const response = yield* Fiber.join(second)
+      assert.isFalse(response.replayed)
+      assert.deepInclude(JSON.parse(response.body), { name: "New", color: "red" })
       const again = yield* request(organization_id)
       assert.isTrue(again.replayed)
-      assert.strictEqual(again.body, answer.body)
+      assert.strictEqual(again.body, response.body)
       yield* Fiber.interrupt(fiber)
     }))
 })

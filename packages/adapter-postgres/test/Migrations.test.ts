@@ -83,9 +83,10 @@ it.layer(empty)("Migrations", (it) => {
     }))
 })
 
-const answer = SqlClient.SqlClient.use((sql) => sql<{ readonly answer: number }>`SELECT answer() AS answer`).pipe(
-  Effect.map(([row]) => row?.answer)
-)
+const response = SqlClient.SqlClient.use((sql) => sql<{ readonly response: number }>`SELECT response() AS response`)
+  .pipe(
+    Effect.map(([row]) => row?.response)
+  )
 
 it.layer(empty)("A function", (it) => {
   it.effect("is replaced when its text changes, but not by an older version", () =>
@@ -94,18 +95,21 @@ it.layer(empty)("A function", (it) => {
         version,
         tables: [file("tables/0001_first", "CREATE TABLE first (); CREATE TABLE second ()")],
         functions: [
-          file("functions/answer", `CREATE OR REPLACE FUNCTION answer() RETURNS integer LANGUAGE sql RETURN ${value}`)
+          file(
+            "functions/response",
+            `CREATE OR REPLACE FUNCTION response() RETURNS integer LANGUAGE sql RETURN ${value}`
+          )
         ]
       })
       assert.deepStrictEqual(yield* Migrations.migrate(returning(1, "1.9.0")), [
         "tables/0001_first",
-        "functions/answer"
+        "functions/response"
       ])
-      assert.deepStrictEqual(yield* Migrations.migrate(returning(2, "1.9.0")), ["functions/answer"])
-      assert.deepStrictEqual(yield* Migrations.migrate(returning(1, "1.10.0")), ["functions/answer"])
+      assert.deepStrictEqual(yield* Migrations.migrate(returning(2, "1.9.0")), ["functions/response"])
+      assert.deepStrictEqual(yield* Migrations.migrate(returning(1, "1.10.0")), ["functions/response"])
       assert.deepStrictEqual(yield* Migrations.migrate(returning(2, "1.9.0")), [])
       assert.deepStrictEqual(yield* Migrations.migrate(returning(1, "1.10.0")), [])
-      assert.strictEqual(yield* answer, 1)
+      assert.strictEqual(yield* response, 1)
     }))
 })
 

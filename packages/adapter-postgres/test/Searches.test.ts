@@ -30,7 +30,7 @@ layer(client, { timeout: "5 minutes" })("searches", (it) => {
       const reads = yield* Effect.all(Array.from({ length: 40 }, () => sql`SELECT 1`), { concurrency: "unbounded" })
       assert.lengthOf(reads, 40)
       assert.isTrue((yield* Fiber.join(searching)).every((error) => error instanceof SearchTimeout))
-      assert.deepStrictEqual(yield* search(other, (sql) => sql`SELECT 42 AS answer`), [{ answer: 42 }])
+      assert.deepStrictEqual(yield* search(other, (sql) => sql`SELECT 42 AS response`), [{ response: 42 }])
     }))
 
   it.effect("take part in a transaction of the caller", () =>
@@ -69,14 +69,14 @@ describe("organizations", () => {
   it.effect("wait for a turn for a second at most, also behind a search whose client has hung up", () =>
     Effect.gen(function*() {
       const search = yield* Searches.make(yield* SqlClient.SqlClient)
-      const answered = yield* Deferred.make<void>()
-      const holding = yield* Effect.forkChild(search(busy, () => Deferred.await(answered)), { startImmediately: true })
+      const received = yield* Deferred.make<void>()
+      const holding = yield* Effect.forkChild(search(busy, () => Deferred.await(received)), { startImmediately: true })
       yield* Effect.forkChild(Fiber.interrupt(holding), { startImmediately: true })
       const waiting = yield* Effect.forkChild(Effect.flip(search(other, () => Effect.void)), { startImmediately: true })
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* Fiber.join(waiting), new SearchTimeout())
       const next = yield* Effect.forkChild(search(other, () => Effect.succeed("found")), { startImmediately: true })
-      yield* Deferred.succeed(answered, undefined)
+      yield* Deferred.succeed(received, undefined)
       assert.strictEqual(yield* Fiber.join(next), "found")
     }).pipe(Effect.provide(connections)))
 })

@@ -17,10 +17,10 @@ export const whileOpen = Effect.fnUntraced(function*<A, E, R, E2, R2>(
     yield* Deferred.succeed(held, row?.pid ?? 0)
     yield* Deferred.await(end)
   })))
-  const answer = yield* Effect.flatMap(Deferred.await(held), meanwhile)
+  const response = yield* Effect.flatMap(Deferred.await(held), meanwhile)
   yield* Deferred.succeed(end, undefined)
   yield* Fiber.join(holder)
-  return answer
+  return response
 })
 
 /** Locks rows, given by a table and a condition, in another session while `meanwhile` runs. */

@@ -6,7 +6,7 @@ import * as Database from "../testing/Database.ts"
 
 const unbounded = { concurrency: "unbounded" } as const
 
-/** Requests whose statements wait until they are let go. Each is answered with itself. */
+/** Requests whose statements wait until they are released. The result of each is the request itself. */
 const held = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const go = yield* Latch.make()
@@ -36,8 +36,8 @@ it.layer(Database.layer)("Requests that share a statement", (it) => {
       }
       assert.deepStrictEqual(statements, [2, 1, 2, 1])
       yield* go.open
-      const answers = yield* Effect.forEach(all, Fiber.join)
-      assert.deepStrictEqual(answers, [[1, 2], [3], [4, 5], [6], [7], [8, 9]])
+      const responses = yield* Effect.forEach(all, Fiber.join)
+      assert.deepStrictEqual(responses, [[1, 2], [3], [4, 5], [6], [7], [8, 9]])
       assert.deepStrictEqual(statements, [2, 1, 2, 1, 3])
     }))
 

@@ -14,8 +14,8 @@ const requests = Number(process.env["STORAGE_REQUESTS"] ?? 100)
 /** The limit for a request that changes nothing: 20 MB for 10,000 of them. */
 const request_bytes_max = 2000
 
-const encode = (answer: unknown) =>
-  Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(answer)) })
+const encode = (response: unknown) =>
+  Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(response)) })
 
 /** Text of four bytes a character that compresses badly. */
 const notes = (length: number) =>

@@ -66,7 +66,7 @@ const faults: Readonly<Record<string, Fetch>> = {
   "connection refused": async () => {
     throw new TypeError("fetch failed")
   },
-  "answer lost": async (url, init) => {
+  "response lost": async (url, init) => {
     await ask(url, init)
     throw new TypeError("terminated")
   },
@@ -126,7 +126,7 @@ describe("a write", () => {
   }
 
   it("has one effect even if its key is optional", async () => {
-    for (const name of ["answer lost", "nothing heard, all done"]) {
+    for (const name of ["response lost", "nothing heard, all done"]) {
       const { crm, sure } = await connect([ask, faults[name] ?? ask])
       const { id } = await settled(crm.contacts.create({ first_name: "Kim" }))
       await settled(crm.contacts.addNote(id, { text: "called" }))
@@ -147,7 +147,7 @@ describe("a call", () => {
   it("is retried three times, then throws the last error", async () => {
     const expected: Readonly<Record<string, string>> = {
       "connection refused": "ConnectionError",
-      "answer lost": "ConnectionError",
+      "response lost": "ConnectionError",
       "body lost": "ConnectionError",
       "nothing heard, nothing done": "TimeoutError",
       "nothing heard, all done": "TimeoutError",
@@ -204,9 +204,9 @@ describe("a call", () => {
 
   it("is not retried after a response from something other than the service", async () => {
     for (
-      const answer of [Response.json([], { status: 404 }), new Response("hello"), Response.redirect("http://x", 307)]
+      const response of [Response.json([], { status: 404 }), new Response("hello"), Response.redirect("http://x", 307)]
     ) {
-      const { attempts, crm } = await connect([async () => answer])
+      const { attempts, crm } = await connect([async () => response])
       assert.strictEqual((await rejection(crm.tags.list().page())).code, "unexpected_response")
       assert.lengthOf(attempts, 1)
     }

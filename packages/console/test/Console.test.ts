@@ -4,7 +4,7 @@ import { assert, describe, it } from "vitest"
 
 const apiKey = "svc_live_of_this_test"
 
-/** A console over a service that answers every call with an empty list, and the calls that it made. */
+/** A console over a service that responds to every call with an empty list, and the calls that it made. */
 const consoleOf = (development: "absent" | "real network" | "simulated" = "simulated") => {
   const calls: Array<{ readonly url: string; readonly authorization: string | null }> = []
   const written: Array<CustomerMessage> = []

@@ -24,23 +24,23 @@ const serve = Effect.fnUntraced(function*<E, R>(
   const address = server.address()
   const port = typeof address === "object" && address !== null ? address.port : 0
   const open = () => connect(port, "127.0.0.1").on("error", () => {})
-  /** Sends a text over a connection of its own and returns everything that is answered until that is closed. */
+  /** Sends a text over a connection of its own and returns everything that is received until it is closed. */
   const ask = (text: string) =>
     Effect.callback<string>((resume) => {
-      let answered = ""
-      const socket = open().setEncoding("utf8").on("data", (chunk: string) => answered += chunk)
-      socket.once("close", () => resume(Effect.succeed(answered))).write(text)
+      let received = ""
+      const socket = open().setEncoding("utf8").on("data", (chunk: string) => received += chunk)
+      socket.once("close", () => resume(Effect.succeed(received))).write(text)
     })
   return { server, taken, open, ask }
 })
 
-/** A route whose answers wait, and what tells that so many requests have come to it. */
+/** A route whose responses wait, and effects that wait until so many requests have arrived. */
 const gated = (count = 1) => {
   const arrived = Deferred.makeUnsafe<void>()
   const gate = Deferred.makeUnsafe<void>()
   const left = Deferred.makeUnsafe<void>()
   const seen = { running: 0, most: 0 }
-  const answer = Effect.gen(function*() {
+  const response = Effect.gen(function*() {
     seen.most = Math.max(seen.most, ++seen.running)
     if (seen.running === count) yield* Deferred.done(arrived, Exit.void)
     yield* Deferred.await(gate)
@@ -48,7 +48,7 @@ const gated = (count = 1) => {
     return HttpServerResponse.text("waited")
   }).pipe(Effect.onInterrupt(() => Deferred.done(left, Exit.void)))
   const routes = HttpRouter.use((router) =>
-    Effect.andThen(router.add("GET", "/wait", answer), router.add("POST", "/wait", answer))
+    Effect.andThen(router.add("GET", "/wait", response), router.add("POST", "/wait", response))
   )
   return {
     routes,
@@ -68,9 +68,9 @@ describe("a connection", () => {
   it.live("is closed after the response to its 1,000th request, whatever follows it", () =>
     Effect.gen(function*() {
       const { ask } = yield* serve(Layer.empty)
-      const answered = yield* ask(request("GET /hello HTTP/1.1", host).repeat(1002))
-      assert.deepStrictEqual(statusesOf(answered), Array.from({ length: 1000 }, () => 200))
-      assert.lengthOf(Array.from(answered.matchAll(/^connection: close/gim)), 1)
+      const received = yield* ask(request("GET /hello HTTP/1.1", host).repeat(1002))
+      assert.deepStrictEqual(statusesOf(received), Array.from({ length: 1000 }, () => 200))
+      assert.lengthOf(Array.from(received.matchAll(/^connection: close/gim)), 1)
     }))
 
   it.live("gets a rejection that names both limits of headers", () =>
@@ -141,17 +141,17 @@ describe("pipelined requests", () => {
       subscribe("http.server.request.start", count)
       yield* Effect.addFinalizer(() => Effect.sync(() => unsubscribe("http.server.request.start", count)))
       const one = request("GET /wait HTTP/1.1", host)
-      const answers = yield* Effect.forkChild(ask(one.repeat(799) + request("GET /wait HTTP/1.1", host, close)))
+      const responses = yield* Effect.forkChild(ask(one.repeat(799) + request("GET /wait HTTP/1.1", host, close)))
       yield* arrived
       // Whatever the server would read on, it has read by now.
       for (let round = 0; round < 10; round++) yield* ask(request("GET /hello HTTP/1.1", host, close))
       assert.isAtMost(parsed, 1024 / one.length + 1)
       yield* open
-      assert.deepStrictEqual(statusesOf(yield* Fiber.join(answers)), Array(800).fill(200))
+      assert.deepStrictEqual(statusesOf(yield* Fiber.join(responses)), Array(800).fill(200))
       assert.deepStrictEqual([seen.most, parsed], [1, 800])
     }).pipe(Effect.scoped))
 
-  it.live("with bodies are answered in order, however they are cut", () =>
+  it.live("with bodies get their responses in order, however they are cut", () =>
     Effect.gen(function*() {
       const sized = HttpRouter.use((router) =>
         router.add(
@@ -170,27 +170,27 @@ describe("pipelined requests", () => {
         return request("POST /size HTTP/1.1", host, `Content-Length: ${size}`, ...last) + "x".repeat(size)
       }).join("")
       for (const cut of [1, 100, 1024, 1500, 70_000, text.length]) {
-        const answered = yield* Effect.callback<string>((resume) => {
+        const received = yield* Effect.callback<string>((resume) => {
           let all = ""
           const socket = open().setEncoding("utf8").on("data", (chunk: string) => all += chunk)
           socket.once("close", () => resume(Effect.succeed(all)))
           socket.write(text.slice(0, cut), () => void socket.write(text.slice(cut)))
         })
-        assert.deepStrictEqual(Array.from(answered.matchAll(/<(\d+)>/g), ([, size]) => Number(size)), sizes)
+        assert.deepStrictEqual(Array.from(received.matchAll(/<(\d+)>/g), ([, size]) => Number(size)), sizes)
       }
     }).pipe(Effect.scoped))
 
-  it.live("that are not HTTP are rejected after those before them are answered", () =>
+  it.live("that are not HTTP are rejected after the responses to those before them", () =>
     Effect.gen(function*() {
       for (const rest of ["garbage\r\n\r\n", request("CONNECT x:1 HTTP/1.1", host)]) {
         const { arrived, open, routes } = gated()
         const { ask } = yield* serve(routes)
         const post = `${request("POST /wait HTTP/1.1", host, "Content-Length: 2")}{}`
-        const answers = yield* Effect.forkChild(ask(post + request("GET /hello HTTP/1.1", host) + rest))
+        const responses = yield* Effect.forkChild(ask(post + request("GET /hello HTTP/1.1", host) + rest))
         yield* arrived
         yield* open
         const status = rest.startsWith("CONNECT") ? 405 : 400
-        assert.deepStrictEqual(statusesOf(yield* Fiber.join(answers)), [200, 200, status])
+        assert.deepStrictEqual(statusesOf(yield* Fiber.join(responses)), [200, 200, status])
       }
     }).pipe(Effect.scoped))
 
@@ -198,8 +198,8 @@ describe("pipelined requests", () => {
     Effect.gen(function*() {
       const { routes, seen } = gated()
       const { ask } = yield* serve(routes)
-      const answers = yield* ask(request("GET /hello HTTP/1.1", host, close) + request("POST /wait HTTP/1.1", host))
-      assert.deepStrictEqual(statusesOf(answers), [200])
+      const responses = yield* ask(request("GET /hello HTTP/1.1", host, close) + request("POST /wait HTTP/1.1", host))
+      assert.deepStrictEqual(statusesOf(responses), [200])
       assert.strictEqual(seen.most, 0)
     }).pipe(Effect.scoped))
 })
@@ -230,7 +230,7 @@ describe("the rest of a body that is not valid", () => {
         )
       )
       const { open } = yield* serve(begun)
-      const answered = yield* Effect.callback<string>((resume) => {
+      const received = yield* Effect.callback<string>((resume) => {
         let all = ""
         const socket = open().setEncoding("utf8")
         socket.on("data", (chunk: string) => {
@@ -240,17 +240,17 @@ describe("the rest of a body that is not valid", () => {
         socket.once("close", () => resume(Effect.succeed(all)))
         socket.write(request("POST /begun HTTP/1.1", host, "Transfer-Encoding: chunked"))
       })
-      assert.deepStrictEqual(statusesOf(answered), [200])
+      assert.deepStrictEqual(statusesOf(received), [200])
     }).pipe(Effect.scoped))
 
   it.live("is rejected if nothing has been sent", () =>
     Effect.gen(function*() {
       const { routes } = gated()
       const { ask } = yield* serve(routes)
-      const answered = yield* ask(
+      const received = yield* ask(
         request("POST /wait HTTP/1.1", host, "Transfer-Encoding: chunked") + "not a chunk\r\n"
       )
-      assert.deepStrictEqual(statusesOf(answered), [400])
+      assert.deepStrictEqual(statusesOf(received), [400])
     }).pipe(Effect.scoped))
 })
 
@@ -260,11 +260,11 @@ describe("a response in preparation", () => {
       const { arrived, open, routes } = gated()
       const { ask, server } = yield* serve(routes, { stall_millis: 20 })
       const late = Effect.callback<void>((resume) => void server.once("timeout", () => resume(Effect.void)))
-      const answered = yield* Effect.forkChild(ask(request("GET /wait HTTP/1.1", host, close)))
+      const received = yield* Effect.forkChild(ask(request("GET /wait HTTP/1.1", host, close)))
       yield* arrived
       yield* late
       yield* open
-      assert.deepStrictEqual(statusesOf(yield* Fiber.join(answered)), [200])
+      assert.deepStrictEqual(statusesOf(yield* Fiber.join(received)), [200])
     }).pipe(Effect.scoped))
 })
 

@@ -104,25 +104,25 @@ describe("a request that reaches no route", () => {
   ) {
     it.live(`gets the error envelope with a request ID: ${name}`, () =>
       Effect.gen(function*() {
-        const answer = yield* send(text)
-        assert.strictEqual(answer.status, status)
-        const { error } = JSON.parse(answer.body)
+        const response = yield* send(text)
+        assert.strictEqual(response.status, status)
+        const { error } = JSON.parse(response.body)
         assert.strictEqual(error.code, code)
         assert.isNotEmpty(error.message)
         const params = ["Authorization", "Content-Type", "Expect", "Host", "idempotency-key", "Transfer-Encoding"]
         assert.include([null, ...params], error.param)
         assert.match(error.request_id, uuid)
-        assert.strictEqual(answer.headers.get("x-request-id"), error.request_id)
-        assert.strictEqual(answer.headers.get("content-type"), "application/json")
-        assert.strictEqual(answer.headers.get("cache-control"), "no-store")
-        assert.strictEqual(answer.headers.get("connection"), "close")
+        assert.strictEqual(response.headers.get("x-request-id"), error.request_id)
+        assert.strictEqual(response.headers.get("content-type"), "application/json")
+        assert.strictEqual(response.headers.get("cache-control"), "no-store")
+        assert.strictEqual(response.headers.get("connection"), "close")
       }).pipe(Effect.provide(served)))
   }
 
   it.live("keeps the request ID of its header", () =>
     Effect.gen(function*() {
-      const answer = yield* send(request("GET /hello HTTP/1.1", "X-Request-Id: mine-1"))
-      assert.strictEqual(JSON.parse(answer.body).error.request_id, "mine-1")
+      const response = yield* send(request("GET /hello HTTP/1.1", "X-Request-Id: mine-1"))
+      assert.strictEqual(JSON.parse(response.body).error.request_id, "mine-1")
     }).pipe(Effect.provide(served)))
 })
 
@@ -130,8 +130,8 @@ describe("a connection", () => {
   it.live("is never upgraded, so that its limits remain", () =>
     Effect.gen(function*() {
       const upgrade = request("GET /hello HTTP/1.1", host, "Connection: Upgrade", "Upgrade: websocket")
-      const answers = yield* sendRaw(upgrade, request("GET /hello HTTP/1.1", host, close))
-      assert.lengthOf(answers.match(/HTTP\/1\.1 200 OK/g) ?? [], 2, answers)
+      const responses = yield* sendRaw(upgrade, request("GET /hello HTTP/1.1", host, close))
+      assert.lengthOf(responses.match(/HTTP\/1\.1 200 OK/g) ?? [], 2, responses)
     }).pipe(Effect.provide(served)))
 
   for (
@@ -145,8 +145,8 @@ describe("a connection", () => {
   ) {
     it.live(`takes ${name}`, () =>
       Effect.gen(function*() {
-        const answer = yield* send(request(line, host, close, header))
-        assert.deepStrictEqual([answer.status, answer.body], [200, "hello"])
+        const response = yield* send(request(line, host, close, header))
+        assert.deepStrictEqual([response.status, response.body], [200, "hello"])
       }).pipe(Effect.provide(served)))
   }
 
@@ -157,10 +157,10 @@ describe("a connection", () => {
 
   it.live("continues a request that asks first", () =>
     Effect.gen(function*() {
-      const answer = yield* send(
+      const response = yield* send(
         request("POST /hello HTTP/1.1", host, close, "Expect: 100-continue", "Content-Length: 0")
       )
-      assert.include([100, 200], answer.status)
+      assert.include([100, 200], response.status)
     }).pipe(Effect.provide(served)))
 })
 
@@ -209,32 +209,34 @@ describe("connections that wait for a next request", () => {
       const used = connect(Number(url.port), url.hostname)
       const askAgain = Effect.callback<string>((resume) => {
         const closed = () => resume(Effect.succeed("closed"))
-        used.once("close", closed).once("data", (answer: Buffer) => {
+        used.once("close", closed).once("data", (response: Buffer) => {
           used.off("close", closed)
-          resume(Effect.succeed(answer.toString().slice(9, 12)))
+          resume(Effect.succeed(response.toString().slice(9, 12)))
         })
         used.write(request("GET /hello HTTP/1.1", host))
       })
       const ask = Effect.callback<string>((resume) => {
         const socket = connect(Number(url.port), url.hostname, () => socket.write(request("GET /hello HTTP/1.1", host)))
-        socket.once("data", (answer: Buffer) => resume(Effect.succeed(answer.toString().slice(9, 12))))
+        socket.once("data", (response: Buffer) => resume(Effect.succeed(response.toString().slice(9, 12))))
         socket.once("error", () => {}).once("close", () => resume(Effect.succeed("closed")))
       })
-      const answers = yield* Effect.replicateEffect(Effect.zip(ask, askAgain), 30)
-      assert.deepStrictEqual(answers.flat(), Array(60).fill("200"))
+      const responses = yield* Effect.replicateEffect(Effect.zip(ask, askAgain), 30)
+      assert.deepStrictEqual(responses.flat(), Array(60).fill("200"))
     }).pipe(Effect.provide(servedWith({ connections_max: 8 }))))
 
   it.live("do not keep others out after arriving all at once", () =>
     Effect.gen(function*() {
       const places = 8
       const arrived = Array.from({ length: places }, () => Deferred.makeUnsafe<void>())
-      const answer = Deferred.makeUnsafe<void>()
+      const response = Deferred.makeUnsafe<void>()
       const server = createHttpServer(undefined, { connections_max: places })
       const routes = HttpRouter.use((router) => {
         let number = 0
         const wait = Effect.suspend(() => {
           const one = arrived[number++]
-          return one === undefined ? Effect.void : Effect.andThen(Deferred.done(one, Exit.void), Deferred.await(answer))
+          return one === undefined
+            ? Effect.void
+            : Effect.andThen(Deferred.done(one, Exit.void), Deferred.await(response))
         })
         return router.add("GET", "/hello", Effect.as(wait, HttpServerResponse.text("hello")))
       })
@@ -247,12 +249,12 @@ describe("connections that wait for a next request", () => {
       const port = typeof address === "object" && address !== null ? address.port : 0
       const ask = Effect.callback<string>((resume) => {
         const socket = connect(port, "127.0.0.1", () => socket.write(request("GET /hello HTTP/1.1", host)))
-        socket.once("data", (answer: Buffer) => resume(Effect.succeed(answer.toString().slice(9, 12))))
+        socket.once("data", (response: Buffer) => resume(Effect.succeed(response.toString().slice(9, 12))))
         socket.once("error", () => {}).once("close", () => resume(Effect.succeed("closed")))
       })
       const first = yield* Effect.forkChild(Effect.replicateEffect(ask, places, { concurrency: "unbounded" }))
       yield* Effect.forEach(arrived, Deferred.await)
-      yield* Deferred.done(answer, Exit.void)
+      yield* Deferred.done(response, Exit.void)
       assert.deepStrictEqual(yield* Fiber.join(first), Array(places).fill("200"))
       assert.strictEqual(yield* ask, "200")
     }).pipe(Effect.scoped))
@@ -266,7 +268,7 @@ describe("connections that wait for a next request", () => {
       })
       const ask = (socket: Socket) =>
         Effect.callback<string>((resume) => {
-          socket.once("data", (answer: Buffer) => resume(Effect.succeed(answer.toString().slice(9, 12))))
+          socket.once("data", (response: Buffer) => resume(Effect.succeed(response.toString().slice(9, 12))))
           socket.once("close", () => resume(Effect.succeed("closed")))
           socket.write(request("GET /hello HTTP/1.1", host))
         })
@@ -320,14 +322,14 @@ describe("a body that arrives after the response", () => {
       const post = request("POST /hello HTTP/1.1", host, "Content-Length: 5")
       const answerTo = (socket: Socket, text: string) =>
         Effect.callback<string>((resume) => {
-          socket.once("data", (answer: Buffer) => resume(Effect.succeed(answer.toString().slice(9, 12))))
+          socket.once("data", (response: Buffer) => resume(Effect.succeed(response.toString().slice(9, 12))))
           socket.write(text)
         })
       const sockets = Array.from({ length: 4 }, () => connect(Number(url.port), url.hostname).on("error", () => {}))
       const closed = sockets.map(closing)
       const [first, second] = yield* Effect.forEach(closed, (wait) => Effect.forkChild(wait))
-      const answers = yield* Effect.forEach(sockets, (socket) => answerTo(socket, post))
-      assert.deepStrictEqual(answers, ["200", "200", "200", "200"])
+      const responses = yield* Effect.forEach(sockets, (socket) => answerTo(socket, post))
+      assert.deepStrictEqual(responses, ["200", "200", "200", "200"])
       for (const one of [first, second]) if (one !== undefined) yield* Fiber.join(one)
       // The others send the rest, and ask again over the same connection.
       for (const socket of sockets.slice(2)) {

@@ -12,8 +12,8 @@ describe("a server that stops", () => {
   const stopping = Effect.gen(function*() {
     const scope = yield* Scope.make()
     const arrived = Deferred.makeUnsafe<void>()
-    const answer = Deferred.makeUnsafe<void>()
-    const wait = Effect.andThen(Deferred.done(arrived, Exit.void), Deferred.await(answer))
+    const response = Deferred.makeUnsafe<void>()
+    const wait = Effect.andThen(Deferred.done(arrived, Exit.void), Deferred.await(response))
     const rest = Stream.concat(Stream.make("begun"), Stream.drain(Stream.fromEffect(wait)))
     const routes = HttpRouter.use((router) =>
       Effect.andThen(
@@ -29,7 +29,7 @@ describe("a server that stops", () => {
     return {
       context,
       arrived: Deferred.await(arrived),
-      answer: Deferred.done(answer, Exit.void),
+      response: Deferred.done(response, Exit.void),
       stop: Effect.suspend(() => Scope.close(scope, Exit.void))
     }
   })
@@ -37,11 +37,11 @@ describe("a server that stops", () => {
   for (const [name, path, header] of [["whole", "/whole", "close"], ["in parts", "/stream", "keep-alive"]] as const) {
     it.live(`closes a connection after its response, which comes ${name}`, () =>
       Effect.gen(function*() {
-        const { answer, arrived, context, stop } = yield* stopping
+        const { response, arrived, context, stop } = yield* stopping
         const asked = yield* Effect.forkChild(Effect.provide(sendRaw(request(`GET ${path} HTTP/1.1`, host)), context))
         yield* arrived
         const stopped = yield* Effect.forkChild(stop, { startImmediately: true })
-        yield* answer
+        yield* response
         const text = yield* Fiber.join(asked)
         assert.strictEqual(parsed(text).headers.get("connection"), header)
         assert.include(text, path === "/whole" ? "hello" : "begun")
@@ -55,7 +55,7 @@ describe("a server that stops", () => {
       const url = new URL(yield* Effect.provide(HttpServer.addressFormattedWith(Effect.succeed), context))
       const socket = connect(Number(url.port), url.hostname).on("error", () => {})
       const closed = yield* Effect.forkChild(closing(socket), { startImmediately: true })
-      // The half is read together with the request before it, which is answered.
+      // The half is read together with the request before it, which gets a response.
       yield* Effect.callback<void>((resume) => {
         socket.once("data", () => resume(Effect.void))
         socket.write(`${request("GET /hello HTTP/1.1", host)}GET /hello HTTP/1.1\r\nHos`)

@@ -118,7 +118,7 @@ describe("a provider over HTTP", () => {
 it.live("the network repeats a signed callback until it gets a 200", () =>
   Effect.gen(function*() {
     const rejections = yield* Ref.make(0)
-    const answered = yield* Ref.make<ReadonlyArray<{ readonly body: string; readonly signature: string }>>([])
+    const received = yield* Ref.make<ReadonlyArray<{ readonly body: string; readonly signature: string }>>([])
     const run = Effect.runForkWith(yield* Effect.context())
     const url = yield* answering((request, response) => {
       const chunks: Array<Buffer> = []
@@ -128,13 +128,13 @@ it.live("the network repeats a signed callback until it gets a 200", () =>
           const rejected = (yield* Ref.getAndUpdate(rejections, (count) => count + 1)) < 5
           const signature = String(request.headers[Protocol.signatureHeader])
           const body = Buffer.concat(chunks).toString()
-          if (!rejected) yield* Ref.update(answered, (all) => [...all, { body, signature }])
+          if (!rejected) yield* Ref.update(received, (all) => [...all, { body, signature }])
           response.writeHead(rejected ? 503 : 200).end()
         })))
     })
     const statuses = Effect.gen(function*() {
       const secrets = yield* Secrets
-      const callbacks = yield* Ref.get(answered)
+      const callbacks = yield* Ref.get(received)
       const events = yield* Effect.forEach(
         callbacks,
         Effect.fnUntraced(function*({ body, signature }) {
@@ -230,7 +230,7 @@ describe("the ingress", () => {
       })
     ))
 
-  /** Sends the head of a post whose body never comes, and returns the status that it is answered with. */
+  /** Sends the head of a post whose body never comes, and returns the status of the response. */
   const headOnly = (url: string, content_length: number, signature: string) =>
     Effect.callback<number | undefined>((resume) => {
       const headers = { "content-length": content_length, [Protocol.signatureHeader]: signature }

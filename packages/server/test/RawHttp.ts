@@ -30,13 +30,13 @@ export const servedWith = (limits: Parameters<typeof createHttpServer>[1]) =>
     )
   )
 
-export interface Answer {
+export interface TestResponse {
   readonly status: number
   readonly headers: ReadonlyMap<string, string>
   readonly body: string
 }
 
-export const parsed = (text: string): Answer => {
+export const parsed = (text: string): TestResponse => {
   const [head = "", body = ""] = text.split("\r\n\r\n")
   const [line = "", ...fields] = head.split("\r\n")
   const headers = fields.map((field) => {
@@ -46,21 +46,21 @@ export const parsed = (text: string): Answer => {
   return { status: Number(line.split(" ")[1]), headers: new Map(headers), body }
 }
 
-/** Writes texts to a socket of its own, each once the one before is answered, and returns what was answered until the service closed it. */
+/** Writes texts to a socket of its own, each once the one before has a response, and returns what was received until the service closed it. */
 export const sendRaw = (...[text, ...more]: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
     return yield* Effect.callback<string>((resume) => {
       const socket = connect(Number(url.port), url.hostname, () => socket.write(text ?? ""))
-      let answered = ""
+      let received = ""
       socket.setEncoding("utf8")
       socket.on("data", (chunk: string) => {
-        answered += chunk
+        received += chunk
         const next = more.shift()
         if (next !== undefined) socket.write(next)
       })
       socket.once("error", () => {})
-      socket.once("close", () => resume(Effect.succeed(answered)))
+      socket.once("close", () => resume(Effect.succeed(received)))
       return Effect.sync(() => socket.destroy())
     })
   })
