@@ -18,7 +18,7 @@ const listed = (organization_id: OrganizationId, filters: Partial<AuditFilters> 
 
 const newest = (records: ReadonlyArray<AuditRecord>) => Fixtures.newestFirst(records, ({ at }) => at)
 
-export const suite = (it: It, { runs }: Options) => {
+const reads = (it: It, { runs }: Options) => {
   it.effect.prop("returns a record as it was committed, to its organization only", {
     request_id: hardText({ min: 1, max: 100 })
   }, ({ request_id }) =>
@@ -61,7 +61,9 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* listed(ours, {}, 2), newest(records).slice(0, 2))
       for (const [filters, found] of expected) assert.deepStrictEqual<unknown>(yield* listed(ours, filters), found)
     }))
+}
 
+const writes = (it: It) => {
   it.effect("stores no record of a commit that is rejected", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -111,7 +113,9 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.insertNew(ours, [known, fresh], records), [fresh.id])
       assert.deepStrictEqual(yield* listed(ours), records.slice(1))
     }))
+}
 
+const purges = (it: It) => {
   it.effect("deletes records that are old enough, up to the limit", () =>
     Effect.gen(function*() {
       const store = yield* AuditStore
@@ -128,4 +132,10 @@ export const suite = (it: It, { runs }: Options) => {
       assert.strictEqual(yield* store.purge(old, 2), 0)
       assert.deepStrictEqual(yield* listed(ours), records.slice(3))
     }))
+}
+
+export const suite = (it: It, options: Options) => {
+  reads(it, options)
+  writes(it)
+  purges(it)
 }

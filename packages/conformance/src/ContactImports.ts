@@ -53,128 +53,133 @@ const written = Arbitrary.array(
   { minLength: 1, maxLength: 8 }
 )
 
-export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }: Options) => {
+const contactsCreated = (it: Scene.It, { runs }: Options) => {
+  it.effect.prop("creates each contact once, in any portions and any number of repetitions", {
+    written,
+    size: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 })))
+  }, ({ size, written }) =>
+    Effect.gen(function*() {
+      const { add, contacts } = yield* begin
+      const inputs = written.map(({ first_name, notes: [notes] }) =>
+        CreateContact.make(notes === undefined ? { first_name } : { first_name, notes })
+      )
+      const distinct = new Set(inputs.map(({ first_name, notes }) => JSON.stringify([first_name, notes])))
+      const portions = inputs.flatMap((_, index) => index % size === 0 ? [add(inputs.slice(index, index + size))] : [])
+      const results = yield* Effect.all([...portions, add(inputs), ...portions], { concurrency: "unbounded" })
+      assert.lengthOf(outcomes(results.flat()).filter((arrival) => arrival === "created"), distinct.size)
+      const before = yield* contacts
+      assert.lengthOf(before, distinct.size)
+      yield* TestClock.adjust("1 minute")
+      assert.notInclude(outcomes(yield* add(inputs.toReversed())), "created")
+      assert.deepStrictEqual(yield* contacts, before)
+    }), { arbitrary: { runs: Math.min(runs, 50) } })
+
+  it.effect("identifies contacts with equivalent values as one", () =>
+    Effect.gen(function*() {
+      const { add, vip, visits } = yield* begin
+      const kim = CreateContact.make({ first_name: "Kim", tag_ids: [vip.id], custom_values: { [visits.id]: "3" } })
+      const again = CreateContact.make({
+        tag_ids: [vip.id, vip.id],
+        custom_values: { [visits.id]: "3" },
+        last_name: null,
+        first_name: "Kim"
+      })
+      const other = CreateContact.make({ ...kim, custom_values: { [visits.id]: "4" } })
+      assert.deepStrictEqual(outcomes(yield* add([kim, again, other])), ["created", "unchanged", "created"])
+    }))
+
+  it.effect("rejects what cannot be created, and creates the rest", () =>
+    Effect.gen(function*() {
+      const { add, contacts, vip, visits } = yield* begin
+      const { vip: foreign } = yield* begin
+      const absent = MemberId.make(yield* Fixtures.uuid)
+      const results = yield* add([
+        CreateContact.make({ first_name: "Kim", tag_ids: [vip.id] }),
+        CreateContact.make({ company: "Acme" }),
+        CreateContact.make({ first_name: "Kim", owner_user_id: absent }),
+        CreateContact.make({ first_name: "Kim", custom_values: { [absent]: "3" } }),
+        CreateContact.make({ first_name: "Kim", custom_values: { [visits.id]: "often" } }),
+        CreateContact.make({ first_name: "Kim", tag_ids: [foreign.id] }),
+        CreateContact.make({ first_name: "Lee" })
+      ])
+      assert.deepStrictEqual(outcomes(results), [
+        "created",
+        "ContactUnnamed",
+        "ReferenceUnknown",
+        "ReferenceUnknown",
+        "CustomValueInvalid",
+        "ReferenceUnknown",
+        "created"
+      ])
+      assert.lengthOf(yield* contacts, 2)
+    }))
+}
+
+const rowsRead = (it: Scene.It) => {
+  it.effect("reads a row as its columns say", () =>
+    Effect.gen(function*() {
+      const { contacts, customer_number, importTable, owner_user_id, vip, visits } = yield* begin
+      const columns = ["first_name", "primary_phone", "owner_user_id", "tags", "custom_values.visits"]
+      const more = [`custom_values.${customer_number.id}`, "notes"]
+      const cells = [" Kim ", "0049 151 12345678", owner_user_id.toUpperCase(), "vip; ", "3", "A-1", "a\r\nb"]
+      assert.deepStrictEqual(outcomes(yield* importTable([...columns, ...more], [cells])), ["created"])
+      const [contact] = yield* contacts
+      assert.deepInclude(contact, {
+        first_name: "Kim",
+        last_name: null,
+        primary_phone: "+4915112345678",
+        owner_user_id,
+        tags: [vip],
+        custom_values: { [visits.id]: "3", [customer_number.id]: "A-1" },
+        notes: "a\r\nb"
+      })
+    }))
+
+  it.effect("rejects rows, and imports those around them", () =>
+    Effect.gen(function*() {
+      const { contacts, importTable } = yield* begin
+      const results = yield* importTable(["first_name", "primary_phone", "tags"], [
+        ["Ada", "", ""],
+        ["Ada"],
+        ["Ada", "12", ""],
+        ["Ada", "", "vip;unheard"],
+        ["Ad\uFFFD", "", ""],
+        ["", "", "vip"],
+        ["Bob", "", ""],
+        ["Ada", " ", ""]
+      ])
+      const rejected = ["CellsMismatch", "SchemaError", "TagUnknown", "TextBroken", "ContactUnnamed"]
+      assert.deepStrictEqual(outcomes(results), ["created", ...rejected, "created", "unchanged"])
+      assert.lengthOf(yield* contacts, 2)
+    }))
+
+  it.effect("identifies rows by the key alone, and leaves an existing contact with that key unchanged", () =>
+    Effect.gen(function*() {
+      const { contacts, importTable } = yield* begin
+      const columns = ["first_name", "custom_values.customer_number"]
+      const key = "custom_values.customer_number"
+      const first = yield* importTable(columns, [["Kim", "A-1"], ["Lee", "A-2"], ["Kim", ""]], key)
+      assert.deepStrictEqual(outcomes(first), ["created", "created", "KeyMissing"])
+      const before = yield* contacts
+      const second = yield* importTable(columns, [["Kimberley", "A-1"], ["Kim", "A-3"]], key)
+      assert.deepStrictEqual(outcomes(second), ["unchanged", "created"])
+      assert.includeDeepMembers([...yield* contacts], [...before])
+      assert.lengthOf(yield* contacts, 3)
+    }))
+
+  it.effect("imports the same into two organizations", () =>
+    Effect.gen(function*() {
+      const [ours, theirs] = [yield* begin, yield* begin]
+      assert.deepStrictEqual(outcomes(yield* ours.add([CreateContact.make({ first_name: "Kim" })])), ["created"])
+      assert.deepStrictEqual(outcomes(yield* theirs.add([CreateContact.make({ first_name: "Kim" })])), ["created"])
+    }))
+}
+
+export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, options: Options) => {
   const crm = Scene.crm(storage)
 
   it.layer(crm, { timeout: "5 minutes" })("an import of contacts", (it) => {
-    it.effect.prop("creates each contact once, in any portions and any number of repetitions", {
-      written,
-      size: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 })))
-    }, ({ size, written }) =>
-      Effect.gen(function*() {
-        const { add, contacts } = yield* begin
-        const inputs = written.map(({ first_name, notes: [notes] }) =>
-          CreateContact.make(notes === undefined ? { first_name } : { first_name, notes })
-        )
-        const distinct = new Set(inputs.map(({ first_name, notes }) => JSON.stringify([first_name, notes])))
-        const portions = inputs.flatMap((_, index) =>
-          index % size === 0 ? [add(inputs.slice(index, index + size))] : []
-        )
-        const results = yield* Effect.all([...portions, add(inputs), ...portions], { concurrency: "unbounded" })
-        assert.lengthOf(outcomes(results.flat()).filter((arrival) => arrival === "created"), distinct.size)
-        const before = yield* contacts
-        assert.lengthOf(before, distinct.size)
-        yield* TestClock.adjust("1 minute")
-        assert.notInclude(outcomes(yield* add(inputs.toReversed())), "created")
-        assert.deepStrictEqual(yield* contacts, before)
-      }), { arbitrary: { runs: Math.min(runs, 50) } })
-
-    it.effect("identifies contacts with equivalent values as one", () =>
-      Effect.gen(function*() {
-        const { add, vip, visits } = yield* begin
-        const kim = CreateContact.make({ first_name: "Kim", tag_ids: [vip.id], custom_values: { [visits.id]: "3" } })
-        const again = CreateContact.make({
-          tag_ids: [vip.id, vip.id],
-          custom_values: { [visits.id]: "3" },
-          last_name: null,
-          first_name: "Kim"
-        })
-        const other = CreateContact.make({ ...kim, custom_values: { [visits.id]: "4" } })
-        assert.deepStrictEqual(outcomes(yield* add([kim, again, other])), ["created", "unchanged", "created"])
-      }))
-
-    it.effect("rejects what cannot be created, and creates the rest", () =>
-      Effect.gen(function*() {
-        const { add, contacts, vip, visits } = yield* begin
-        const { vip: foreign } = yield* begin
-        const absent = MemberId.make(yield* Fixtures.uuid)
-        const results = yield* add([
-          CreateContact.make({ first_name: "Kim", tag_ids: [vip.id] }),
-          CreateContact.make({ company: "Acme" }),
-          CreateContact.make({ first_name: "Kim", owner_user_id: absent }),
-          CreateContact.make({ first_name: "Kim", custom_values: { [absent]: "3" } }),
-          CreateContact.make({ first_name: "Kim", custom_values: { [visits.id]: "often" } }),
-          CreateContact.make({ first_name: "Kim", tag_ids: [foreign.id] }),
-          CreateContact.make({ first_name: "Lee" })
-        ])
-        assert.deepStrictEqual(outcomes(results), [
-          "created",
-          "ContactUnnamed",
-          "ReferenceUnknown",
-          "ReferenceUnknown",
-          "CustomValueInvalid",
-          "ReferenceUnknown",
-          "created"
-        ])
-        assert.lengthOf(yield* contacts, 2)
-      }))
-
-    it.effect("reads a row as its columns say", () =>
-      Effect.gen(function*() {
-        const { contacts, customer_number, importTable, owner_user_id, vip, visits } = yield* begin
-        const columns = ["first_name", "primary_phone", "owner_user_id", "tags", "custom_values.visits"]
-        const more = [`custom_values.${customer_number.id}`, "notes"]
-        const cells = [" Kim ", "0049 151 12345678", owner_user_id.toUpperCase(), "vip; ", "3", "A-1", "a\r\nb"]
-        assert.deepStrictEqual(outcomes(yield* importTable([...columns, ...more], [cells])), ["created"])
-        const [contact] = yield* contacts
-        assert.deepInclude(contact, {
-          first_name: "Kim",
-          last_name: null,
-          primary_phone: "+4915112345678",
-          owner_user_id,
-          tags: [vip],
-          custom_values: { [visits.id]: "3", [customer_number.id]: "A-1" },
-          notes: "a\r\nb"
-        })
-      }))
-
-    it.effect("rejects rows, and imports those around them", () =>
-      Effect.gen(function*() {
-        const { contacts, importTable } = yield* begin
-        const results = yield* importTable(["first_name", "primary_phone", "tags"], [
-          ["Ada", "", ""],
-          ["Ada"],
-          ["Ada", "12", ""],
-          ["Ada", "", "vip;unheard"],
-          ["Ad\uFFFD", "", ""],
-          ["", "", "vip"],
-          ["Bob", "", ""],
-          ["Ada", " ", ""]
-        ])
-        const rejected = ["CellsMismatch", "SchemaError", "TagUnknown", "TextBroken", "ContactUnnamed"]
-        assert.deepStrictEqual(outcomes(results), ["created", ...rejected, "created", "unchanged"])
-        assert.lengthOf(yield* contacts, 2)
-      }))
-
-    it.effect("identifies rows by the key alone, and leaves an existing contact with that key unchanged", () =>
-      Effect.gen(function*() {
-        const { contacts, importTable } = yield* begin
-        const columns = ["first_name", "custom_values.customer_number"]
-        const key = "custom_values.customer_number"
-        const first = yield* importTable(columns, [["Kim", "A-1"], ["Lee", "A-2"], ["Kim", ""]], key)
-        assert.deepStrictEqual(outcomes(first), ["created", "created", "KeyMissing"])
-        const before = yield* contacts
-        const second = yield* importTable(columns, [["Kimberley", "A-1"], ["Kim", "A-3"]], key)
-        assert.deepStrictEqual(outcomes(second), ["unchanged", "created"])
-        assert.includeDeepMembers([...yield* contacts], [...before])
-        assert.lengthOf(yield* contacts, 3)
-      }))
-
-    it.effect("imports the same into two organizations", () =>
-      Effect.gen(function*() {
-        const [ours, theirs] = [yield* begin, yield* begin]
-        assert.deepStrictEqual(outcomes(yield* ours.add([CreateContact.make({ first_name: "Kim" })])), ["created"])
-        assert.deepStrictEqual(outcomes(yield* theirs.add([CreateContact.make({ first_name: "Kim" })])), ["created"])
-      }))
+    contactsCreated(it, options)
+    rowsRead(it)
   })
 }

@@ -83,7 +83,7 @@ const controlled = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
   return { control, layer }
 }
 
-const results = (it: Scene.It) => {
+const matches = (it: Scene.It) => {
   it.effect("creates, updates, and leaves contacts as they are, in the given order", () =>
     Effect.gen(function*() {
       const { create, everyone, upsert } = yield* begin
@@ -162,7 +162,9 @@ const results = (it: Scene.It) => {
       const spellings = ["+5215512345678", "525512345678", "+52 55 1234 5678"]
       assert.deepStrictEqual(yield* outcomesOf("phone_messaging", ...spellings), found)
     }))
+}
 
+const rejections = (it: Scene.It) => {
   it.effect("rejects one contact and upserts the others", () =>
     Effect.gen(function*() {
       const { as, create, everyone, upsert } = yield* begin
@@ -338,7 +340,8 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
   const { control, layer } = controlled(storage)
 
   it.layer(Scene.crm(layer), { timeout: "5 minutes" })("an upsert of contacts", (it) => {
-    results(it)
+    matches(it)
+    rejections(it)
     concurrency(it)
     interruptions(it, control)
     keys(it, control)

@@ -65,7 +65,7 @@ const withoutOthers = Effect.gen(function*() {
   while ((yield* purge(1_000_000, 1000)) > 0) continue
 })
 
-export const suite = (it: It) => {
+const purges = (it: It) => {
   it.effect("removes messages that are old enough, the oldest first, up to the limit, with their files and provider ids", () =>
     Effect.gen(function*() {
       yield* withoutOthers
@@ -108,7 +108,9 @@ export const suite = (it: It) => {
       const left = events.map(({ full_body }) => full_body === null ? "removed" : JSON.parse(full_body).data.message.id)
       assert.sameMembers(left, ["removed", messages[1]?.id, null])
     }))
+}
 
+const previewsAndSends = (it: It) => {
   it.effect("clears the previews of removed messages, and no others", () =>
     Effect.gen(function*() {
       yield* withoutOthers
@@ -154,4 +156,9 @@ export const suite = (it: It) => {
       for (const id of left) assert.isTrue(yield* isSend(ours, id))
       assert.deepStrictEqual(yield* texts(ours, on), [])
     }))
+}
+
+export const suite = (it: It) => {
+  purges(it)
+  previewsAndSends(it)
 }

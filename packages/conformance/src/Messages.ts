@@ -38,7 +38,7 @@ const keepEarly = Effect.fnUntraced(function*(
   if (!Changes.isNone(changes)) yield* Fixtures.write(organization_id, changes)
 })
 
-const inserts = (it: It, { runs }: Options) => {
+const rows = (it: It, { runs }: Options) => {
   it.effect.prop("returns a message as it was inserted", {
     text: optionalHardText({ min: 1, max: 4096 }),
     name: optionalHardText({ min: 1, max: 100 }),
@@ -89,7 +89,9 @@ const inserts = (it: It, { runs }: Options) => {
         })
       )
     }), { arbitrary: { runs } })
+}
 
+const concurrentInserts = (it: It) => {
   it.effect("rejects a provider id that the channel has, and writes nothing", () =>
     Effect.gen(function*() {
       const store = yield* MessageStore
@@ -314,7 +316,8 @@ const separation = (it: It) => {
 }
 
 export const suite = (it: It, options: Options) => {
-  inserts(it, options)
+  rows(it, options)
+  concurrentInserts(it)
   reads(it, options)
   earlyUpdates(it, options)
   separation(it)

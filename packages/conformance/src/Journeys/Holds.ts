@@ -44,7 +44,7 @@ const pass = Effect.fnUntraced(function*(seconds: number, step = 5) {
   }
 })
 
-const paused = (it: It) => {
+const pausing = (it: It) => {
   it.effect("is not paused by an attempt that began before its new token", () =>
     Effect.gen(function*() {
       const { as, channel, provider, start, stateOf } = yield* scene
@@ -116,7 +116,9 @@ const paused = (it: It) => {
       yield* pass(120, 30)
       assert.strictEqual(yield* stateOf(waiting.id), "sent")
     }))
+}
 
+const waiting = (it: It) => {
   it.effect("counts as paused once, however many sends met it at once", () =>
     Effect.gen(function*() {
       const { as, channel, provider, startWith, stateOf } = yield* scene
@@ -218,6 +220,9 @@ const throttled = (it: It) => {
 }
 
 export const suite = (storage: Storage) => {
-  it.layer(crm(storage), { timeout: "5 minutes" })("a channel that its network rejects", paused)
+  it.layer(crm(storage), { timeout: "5 minutes" })("a channel that its network rejects", (it) => {
+    pausing(it)
+    waiting(it)
+  })
   it.layer(crm(storage), { timeout: "5 minutes" })("a throttled", throttled)
 }

@@ -16,7 +16,7 @@ import { begin, responded } from "./WebhookScene.ts"
 
 const { work } = Scene
 
-const signatures = (it: Scene.It) => {
+const posts = (it: Scene.It) => {
   it.effect("gets exactly what its deliveries say, signed at each attempt", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
@@ -78,7 +78,9 @@ const signatures = (it: Scene.It) => {
       const listed = yield* as(Events.Events.use((events) => events.list(page)))
       assert.deepStrictEqual(listed, { data: [expected], next_cursor: null })
     }))
+}
 
+const rotations = (it: Scene.It) => {
   it.effect("that rotates its secret gets a signature of each for 24 hours, and of five at most", () =>
     Effect.gen(function*() {
       const { as, close, subscribe } = yield* begin
@@ -218,7 +220,8 @@ const attempts = (it: Scene.It) => {
 
 export const suite = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a webhook", (it) => {
-    signatures(it)
+    posts(it)
+    rotations(it)
     attempts(it)
   })
 }
