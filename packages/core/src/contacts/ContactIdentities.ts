@@ -6,7 +6,7 @@
  */
 import { Option } from "effect"
 import { ContactId, IdentityId } from "../kernel/Ids.ts"
-import { canonical } from "../kernel/Phones.ts"
+import { canonical, numberOf } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 import type {
@@ -61,6 +61,13 @@ export const networkIdsOf = (
   { aliases, external_id }: Pick<Person, "aliases" | "external_id">
 ): ReadonlyArray<string> => Array.from(new Set([external_id, ...aliases]))
 
+/** Returns the identities in a contact's row with other fields of one. */
+const withIdentity = (
+  { identities }: Contact,
+  { id }: Pick<Identity, "id">,
+  set: Partial<Identity>
+): ReadonlyArray<Identity> => identities.map((one) => one.id === id ? { ...one, ...set } : one)
+
 /** The names of a person on the network. */
 type Profile = Pick<Identity, "display_name" | "username">
 
@@ -71,7 +78,7 @@ const updateProfile = (
   set: Partial<Profile>,
   context: DecisionContext
 ): Changes.Changes => {
-  const identities = contact.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one)
+  const identities = withIdentity(contact, identity, set)
   return Changes.all(
     IdentityRows.update(identity, set),
     ContactRows.update(contact, { identities, search_text: searchText({ ...contact, identities }) }),
@@ -79,12 +86,9 @@ const updateProfile = (
   )
 }
 
-/** Returns whether a network ID is a phone number. Digits without `+` may be another ID. */
-const isNumber = (network_id: string): boolean => network_id.startsWith("+") && Option.isSome(canonical(network_id))
-
 /** Returns whether the network provides the number of a person for the first time. Until then, the `external_id` is another ID. */
 const hasFirstNumber = ({ external_id }: Identity, person: Person): boolean =>
-  person.phone !== null && isNumber(person.external_id) && !isNumber(external_id)
+  person.phone !== null && Option.isSome(numberOf(person.external_id)) && Option.isNone(numberOf(external_id))
 
 /** Returns whether a person has other names than those stored, or a number for the first time, so that their contact must be loaded. */
 export const isNewToContact = ({ identity }: KnownIdentity, person: Person): boolean =>
@@ -165,7 +169,7 @@ const setNumber = (
   return Changes.all(
     IdentityRows.update(identity, set),
     change(contact, {
-      identities: contact.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one),
+      identities: withIdentity(contact, identity, set),
       ...(contact.primary_phone === null ? { primary_phone: phone } : {})
     }, context).changes
   )
@@ -271,7 +275,7 @@ export const changeIdentity = (
     addAliases(channel_type, identity.id, added.filter((id) => id !== person.external_id)),
     IdentityRows.update(identity, set),
     change(contact.value, {
-      identities: contact.value.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one),
+      identities: withIdentity(contact.value, identity, set),
       ...(hadNumber ? { primary_phone: person.phone } : {})
     }, context).changes
   )

@@ -24,6 +24,10 @@ export const canonical = (written: string): Option.Option<string> => {
   return parsed !== undefined && parsed.isPossible() ? Option.some(parsed.number) : Option.none()
 }
 
+/** Returns the canonical form of a network's ID that is a phone number. Digits without `+` may be another ID. */
+export const numberOf = (network_id: string): Option.Option<string> =>
+  network_id.startsWith("+") ? canonical(network_id) : Option.none()
+
 /** The description of a phone number as clients write it. */
 export const phone_description =
   "With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored."

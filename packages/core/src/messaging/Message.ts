@@ -92,7 +92,7 @@ export const StatusUpdate = Schema.Struct({
 })
 export interface StatusUpdate extends Schema.Schema.Type<typeof StatusUpdate> {}
 
-/** Returns a text that a network reports: an empty one is none. */
+/** Returns a reported text; null if it is empty. */
 export const reportedText = (text: string | null): string | null => text === "" ? null : text
 
 /** The author edited the text, or deleted the message. */

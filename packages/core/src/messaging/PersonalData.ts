@@ -290,7 +290,7 @@ const makeErase = Effect.gen(function*() {
       load,
       decide: (rows) => Result.succeed({ result: undefined, changes: Changes.all(...rows.map(eraseConversation)) })
     })
-    // From here on, commits that were decided with the person's data conflict. Those before are found below.
+    // Commits that were decided with the person's data conflict from now on. The rows of earlier commits are erased below.
     yield* eraseConversations
     yield* Effect.forEach(yield* load, (row) => eraseConversationOf(organization_id, row), { discard: true })
     yield* eraseConversations

@@ -26,7 +26,7 @@ const subjectsOf = (event: ProviderEvent): ReadonlyArray<string> => {
   }
 }
 
-/** A sequence of events, and what they are about. */
+/** Events that are applied in order, with the people and messages that they concern. */
 interface Sequence {
   readonly about: Set<string>
   readonly events: Array<ProviderEvent>

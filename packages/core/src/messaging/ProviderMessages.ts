@@ -8,7 +8,7 @@ import { findOrCreateByIdentity } from "../contacts/ContactIdentities.ts"
 import type { Matched } from "../contacts/ContactMatches.ts"
 import type { Person } from "../contacts/Contacts.ts"
 import { type ConversationId, MessageId } from "../kernel/Ids.ts"
-import { canonical } from "../kernel/Phones.ts"
+import { numberOf } from "../kernel/Phones.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
@@ -35,16 +35,14 @@ import type {
 } from "./ProviderEvents.ts"
 import { messageEvents } from "./SendCompletion.ts"
 
-/** Returns the first of a person's ids that is a phone number, in canonical form. Digits without `+` may be another id. */
-const numberOf = (ids: ReadonlyArray<string>): string | null =>
-  Option.getOrNull(Option.firstSomeOf(ids.filter((id) => id.startsWith("+")).map(canonical)))
-
 /** Returns the person behind a provider's ids on a channel. */
 export const personOf = (channel: Channel, { aliases = [], ...sender }: typeof ProviderPerson.Type): Person => ({
   ...sender,
   aliases,
   channel_type: channel.type,
-  phone: channel.type === "phone_messaging" ? numberOf([sender.external_id, ...aliases]) : null
+  phone: channel.type === "phone_messaging"
+    ? Option.getOrNull(Option.firstSomeOf([sender.external_id, ...aliases].map(numberOf)))
+    : null
 })
 
 /** A message of the contact, or one of the business that this service did not send. */

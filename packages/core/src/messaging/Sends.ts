@@ -109,10 +109,14 @@ export const toSend = (
   { conversation_id, created_at, failure_reason, id, message_id, status }: SendRow | SendColumns
 ): Send => ({ id, conversation_id, status, message_id, failure_reason, created_at })
 
-/** Inserts a send and queues it in its conversation's lane, which keeps the order of acceptance. */
+/**
+ * Inserts a send and queues it in its conversation's lane, which keeps the order of acceptance. A conversation that is not
+ * written otherwise is `expected`: a concurrent erasure, which writes it, makes the commit fail.
+ */
 const queue = (
   to: Pick<SendColumns, "channel_id" | "conversation_id" | "member_id" | "recipient">,
   content: Content,
+  expected: ConversationRow | null,
   { now, uuid }: DecisionContext
 ): Changes.Decision<Send> => {
   const send: SendColumns = {
@@ -129,6 +133,7 @@ const queue = (
   return {
     result: toSend(send),
     changes: Changes.all(
+      expected === null ? Changes.none : ConversationRows.expect(expected),
       SendRows.insert(send),
       Changes.enqueue({ kind: "send", lane: to.conversation_id, ref: send.id, due_at: now })
     )
@@ -169,18 +174,9 @@ export const start = resultFunction(
     const identity = findOrCreateByIdentity(personOf(input), threads, withPhone, context)
     const conversation = open(channel.value, identity.result, threads[0], context)
     const to = { conversation_id: conversation.result, channel_id: channel.value.id, recipient: input.phone, member_id }
-    const { result, changes } = queue(to, content, context)
-    const known = threads[0]?.conversation ?? null
-    const isOpen = known !== null && Changes.isNone(conversation.changes)
-    return {
-      result,
-      changes: Changes.all(
-        identity.changes,
-        conversation.changes,
-        isOpen ? ConversationRows.expect(known) : Changes.none,
-        changes
-      )
-    }
+    const known = Changes.isNone(conversation.changes) ? threads[0]?.conversation ?? null : null
+    const { result, changes } = queue(to, content, known, context)
+    return { result, changes: Changes.all(identity.changes, conversation.changes, changes) }
   }
 )
 
@@ -192,17 +188,6 @@ const personOf = ({ phone }: StartConversation): Person => ({
   display_name: null,
   username: null
 })
-
-/** Queues a message. A concurrent erasure, which writes the conversation, makes the commit fail. */
-const queueIn = (
-  conversation: ConversationRow,
-  to: Parameters<typeof queue>[0],
-  content: Content,
-  context: DecisionContext
-): Changes.Decision<Send> => {
-  const { changes, result } = queue(to, content, context)
-  return { result, changes: Changes.all(ConversationRows.expect(conversation), changes) }
-}
 
 /**
  * Queues a text inside the reply window, or a template at any time.
@@ -231,12 +216,12 @@ export const send = (
     const limit = text_limits[channel_type]
     if (!isWithin(input.text, limit)) return Result.fail(new TextTooLong({ channel_type, ...limit }))
     return isReplyWindowOpen(conversation.value, context.now)
-      ? Result.succeed(queueIn(conversation.value, to, { type: "text", text: input.text }, context))
+      ? Result.succeed(queue(to, { type: "text", text: input.text }, conversation.value, context))
       : Result.fail(new ReplyWindowClosed())
   }
   return Result.map(
     templateContent(Option.getOrThrow(channel), template, input.template),
-    (content) => queueIn(conversation.value, to, content, context)
+    (content) => queue(to, content, conversation.value, context)
   )
 }
 

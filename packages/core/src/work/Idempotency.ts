@@ -257,8 +257,7 @@ export class Idempotency extends Context.Service<Idempotency, {
         if (request.is_retry) return
         yield* commitRecord(organization_id, request, null).pipe(
           // Another request holds the key, and has not ended.
-          Effect.catchTag("Conflict", () => Effect.fail(new RequestProcessing())),
-          Effect.catch((error) => error._tag === "RequestProcessing" ? Effect.fail(error) : Effect.die(error))
+          Effect.catch((error) => error._tag === "Conflict" ? Effect.fail(new RequestProcessing()) : Effect.die(error))
         )
       })
 

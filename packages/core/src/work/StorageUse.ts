@@ -124,14 +124,15 @@ export class StorageUse extends Context.Service<StorageUse, {
         }
       }, Effect.uninterruptible)
 
-      /** Adds the pending bytes without waiting. Started immediately: else each further request of this turn would start another. */
+      /** Adds the pending bytes without waiting. Starts immediately, because otherwise each further request of this turn would start another. */
       const addSoon = (organization_id: OrganizationId, tally: Tally) =>
         Effect.asVoid(Effect.forkDetach(add(organization_id, tally), { startImmediately: true }))
 
       /** Forgets the organizations above the maximum, the first ones first. */
       const evict = Effect.suspend(() => {
+        if (tallies.size <= tallies_max) return Effect.void
         const [oldest] = tallies
-        if (tallies.size <= tallies_max || oldest === undefined) return Effect.void
+        if (oldest === undefined) return Effect.void
         const [organization_id, tally] = oldest
         tallies.delete(organization_id)
         return tally.bytes === 0 ? Effect.void : addSoon(organization_id, tally)
