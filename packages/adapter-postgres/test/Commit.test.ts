@@ -144,18 +144,15 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const ours = yield* Fixtures.organization
       const processes = [yield* Processes.startCrm, yield* Processes.startCrm]
       const { id } = yield* Fixtures.contact(ours)
+      const webhook = CreateWebhook.make({ url: "https://shop.example/crm", event_types: ["message.sent"] })
       type Process = typeof processes[number]
-      const update = (crm: Process, index: number, respond: Respond<unknown, EncodedResponse>) =>
+      type Encode = Respond<unknown, EncodedResponse>
+      const update = (crm: Process, index: number, respond: Encode) =>
         Context.get(crm, Contacts).update(id, UpdateContact.make({ city: `${index}` }), respond)
-      const createTag = (crm: Process, _: number, respond: Respond<unknown, EncodedResponse>) =>
+      const createTag = (crm: Process, _: number, respond: Encode) =>
         Effect.orDie(Context.get(crm, Tags).create(CreateTag.make({ name: "new", color: "red" }), respond))
-      const createWebhook = (crm: Process, _: number, respond: Respond<unknown, EncodedResponse>) =>
-        Effect.orDie(
-          Context.get(crm, Webhooks).create(
-            CreateWebhook.make({ url: "https://shop.example/crm", event_types: ["message.sent"] }),
-            respond
-          )
-        )
+      const createWebhook = (crm: Process, _: number, respond: Encode) =>
+        Effect.orDie(Context.get(crm, Webhooks).create(webhook, respond))
       const operations = { update, "update again": update, createTag, "create the tag again": createTag, createWebhook }
       for (const [name, run] of Object.entries(operations)) {
         const request = (crm: Process, index: number) =>
