@@ -122,38 +122,6 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       yield* sql`TRUNCATE work, work_lanes`
     }))
 
-  it.effect("reads few rows to claim from a lane with 20,000 items, with a generic plan", () =>
-    Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
-      const organization_id = yield* Fixtures.organization
-      for (const kind of ["send", "webhook_delivery"] as const) {
-        const lane = yield* Fixtures.uuid
-        yield* enqueue(organization_id, lane, kind)
-        yield* sql`
-          INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at)
-          SELECT organization_id, lane_name, kind, lane, uuidv7(), due_at
-          FROM work
-          CROSS JOIN generate_series(1, 20000)
-          WHERE lane = ${lane}
-        `
-        // What this connection has read so far, of which some may be from before.
-        const counters = sql<{ readonly scans: number; readonly rows: number }>`
-          SELECT sum(seq_scan)::int AS scans, sum(seq_tup_read + idx_tup_fetch)::int AS rows
-          FROM pg_stat_xact_user_tables
-          WHERE relname IN ('work', 'work_lanes')
-        `
-        yield* sql.withTransaction(Effect.gen(function*() {
-          const queue = yield* own
-          const [before = { scans: -1, rows: -1 }] = yield* counters
-          assert.lengthOf(yield* claim(queue, kind, new Time()), kind === "send" ? 1 : 8)
-          const [after = { scans: -1, rows: -1 }] = yield* counters
-          assert.strictEqual(after.scans - before.scans, 0)
-          assert.isAtMost(after.rows - before.rows, 100)
-        }))
-        yield* sql`TRUNCATE work, work_lanes`
-      }
-    }))
-
   it.effect("loses no item that is enqueued in a lane while its only other item is finished", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient

@@ -3,7 +3,7 @@
 -- has the last organization of this claim as `served`.
 --
 -- A plpgsql function, because a session keeps its plan. The connection's settings make the plan use indexes even if the
--- table was empty when it was made.
+-- table was empty when it was made, and `ctid` makes it update only the claimed rows even if the table had one row.
 CREATE OR REPLACE FUNCTION claim_callbacks(
   served_before uuid,
   most integer,
@@ -56,10 +56,10 @@ BEGIN
     WHERE due_at <= at
     LIMIT most
   ), due AS (
-    SELECT c.id, c.due_at, row_number() OVER (PARTITION BY t.id ORDER BY c.due_at, c.id) AS turn
+    SELECT c.row, c.id, c.due_at, row_number() OVER (PARTITION BY t.id ORDER BY c.due_at, c.id) AS turn
     FROM turns t
     CROSS JOIN LATERAL (
-      SELECT id, due_at
+      SELECT ctid AS row, id, due_at
       FROM provider_callbacks
       WHERE organization_id = t.id AND due_at <= at
       ORDER BY due_at, id
@@ -69,16 +69,15 @@ BEGIN
     ORDER BY turn, c.due_at, c.id
     LIMIT most
   ), taken AS (
-    UPDATE provider_callbacks c
-    SET due_at = lease_end, attempt = c.attempt + 1, token = claim
-    FROM due
-    WHERE c.id = due.id
-    RETURNING c.id, c.source, c.channel_id, c.body, c.received_at, c.attempt, c.token, due.turn,
-      due.due_at AS was_due_at
+    UPDATE provider_callbacks
+    SET due_at = lease_end, attempt = attempt + 1, token = claim
+    WHERE ctid = ANY(ARRAY(SELECT row FROM due))
+    RETURNING *
   )
-  SELECT id, source, channel_id, body, received_at, attempt, token,
+  SELECT t.id, t.source, t.channel_id, t.body, t.received_at, t.attempt, t.token,
     (SELECT id FROM turns ORDER BY place DESC LIMIT 1) AS served
-  FROM taken
-  ORDER BY turn, was_due_at, id;
+  FROM taken t
+  JOIN due ON due.id = t.id
+  ORDER BY due.turn, due.due_at, t.id;
 END
 $$;

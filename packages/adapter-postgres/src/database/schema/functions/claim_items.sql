@@ -1,0 +1,83 @@
+-- Claims items of locked lanes, at most `most`: a step of `claim_work.sql`, which explains the parameters.
+--
+-- The first are those of the organization of which the caller holds the fewest, and of an organization those of the lane
+-- with the fewest claimed items (`round`). SKIP LOCKED: a settlement locks its item before the lane, even if its lease has
+-- ended, so waiting for the item here could be a deadlock.
+CREATE OR REPLACE FUNCTION claim_items(
+  names text[],
+  most integer,
+  at timestamptz,
+  lease_end timestamptz,
+  claim uuid,
+  holders uuid[],
+  held integer[],
+  organization_most integer
+) RETURNS SETOF work
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+  WITH due AS (
+    SELECT
+      item.id,
+      l.organization_id,
+      l.next_due,
+      l.allowed,
+      leased.items + row_number() OVER (PARTITION BY l.name ORDER BY item.due_at, item.seq) AS round
+    FROM work_lanes l
+    CROSS JOIN LATERAL (
+      SELECT count(*) AS items
+      FROM (
+        SELECT
+        FROM work
+        WHERE lane_name = l.name AND leased_until IS NOT NULL
+        ORDER BY leased_until
+      ) item
+    ) leased
+    -- Two separate queries, so that each reads the first rows of an index.
+    CROSS JOIN LATERAL (
+      (
+        SELECT ctid AS id, due_at, seq
+        FROM work
+        WHERE l.fifo AND lane_name = l.name AND leased_until IS NULL
+        ORDER BY seq
+        LIMIT 1
+      )
+      UNION ALL
+      (
+        SELECT ctid AS id, due_at, seq
+        FROM work
+        WHERE NOT l.fifo AND lane_name = l.name AND leased_until IS NULL
+        ORDER BY due_at, seq
+        LIMIT greatest(0, l.allowed - leased.items)
+      )
+    ) item
+    WHERE l.name = ANY(names) AND coalesce(l.paused_until <= at, true) AND item.due_at <= at
+  ), turns AS (
+    SELECT
+      due.id,
+      due.next_due,
+      coalesce(h.items, 0) + row_number() OVER (PARTITION BY due.organization_id ORDER BY round, next_due) AS turn
+    FROM due
+    LEFT JOIN unnest(holders, held) AS h (id, items) ON h.id = due.organization_id
+    WHERE due.round <= due.allowed
+  ), next AS (
+    SELECT id
+    FROM turns
+    WHERE turn <= organization_most
+    ORDER BY turn, next_due
+    LIMIT most
+  ), free AS (
+    -- No other claim has taken one of them: its lane is locked.
+    SELECT ctid AS id
+    FROM work
+    WHERE ctid = ANY(ARRAY(SELECT id FROM next))
+    FOR UPDATE SKIP LOCKED
+  )
+  UPDATE work
+  SET leased_until = lease_end, token = claim, attempt = work.attempt + 1
+  WHERE ctid = ANY(ARRAY(SELECT id FROM free))
+  RETURNING work.*;
+END
+$$;
