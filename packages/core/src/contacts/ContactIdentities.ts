@@ -6,7 +6,7 @@
  */
 import { Option } from "effect"
 import { ContactId, IdentityId } from "../kernel/Ids.ts"
-import { canonical, numberOf } from "../kernel/Phones.ts"
+import { numberOf } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 import type {
@@ -227,7 +227,7 @@ const lostIds = (
   { external_id }: Identity
 ): ReadonlySet<string> => {
   const current = networkIdsOf(person)
-  const isReplaced = person.phone !== null && Option.isSome(canonical(external_id))
+  const isReplaced = person.phone !== null && Option.isSome(numberOf(external_id))
   return new Set((isReplaced ? [...former, external_id] : former).filter((id) => !current.includes(id)))
 }
 

@@ -29,6 +29,22 @@ const matchedOf = ({ is_ambiguous, ...contact }: MatchedContact): Matched => ({
   free_id: null
 })
 
+/**
+ * Returns the first attempt whose id is not taken.
+ *
+ * Attempts are taken in order, so the number of reads grows with the logarithm of the contacts that once had the value.
+ */
+const firstFree = Effect.fnUntraced(function*(isTaken: (attempt: number) => Effect.Effect<boolean>) {
+  let [taken, free] = [-1, 0]
+  while (yield* isTaken(free)) [taken, free] = [free, 2 * free + 1]
+  while (free - taken > 1) {
+    const middle = Math.floor((taken + free) / 2)
+    if (yield* isTaken(middle)) taken = middle
+    else free = middle
+  }
+  return free
+})
+
 /** Makes the function that finds the contact with a value, or else the id for a new one. */
 export const makeFindMatch = Effect.gen(function*() {
   const secrets = yield* Secrets
@@ -48,14 +64,7 @@ export const makeFindMatch = Effect.gen(function*() {
 
       const known = yield* find
       if (Option.isSome(known)) return known.value
-      // Contacts get these ids in order, so the number of reads grows with the logarithm of the contacts that once had the value.
-      let [taken, free] = [-1, 0]
-      while (yield* isTaken(free)) [taken, free] = [free, 2 * free + 1]
-      while (free - taken > 1) {
-        const middle = Math.floor((taken + free) / 2)
-        if (yield* isTaken(middle)) taken = middle
-        else free = middle
-      }
+      const free = yield* firstFree(isTaken)
       const free_id = yield* idOf(free)
       // A concurrent operation may have taken an earlier id since. A contact that is created after this read gets the free id,
       // so that one of the commits conflicts.
