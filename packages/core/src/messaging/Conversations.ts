@@ -227,25 +227,35 @@ export const newConversation = (
   last_inbound_at: null
 })
 
-/** Returns the identity's open conversation on the channel: reopens the one that was found, or creates one. */
+/** Returns the later of two times, of which the first may be missing. */
+const laterOf = (a: Timestamp | null, b: Timestamp): Timestamp => a === null ? b : DateTime.max(a, b)
+
+/**
+ * Returns the identity's open conversation on the channel: reopens the one that was found, or creates one.
+ *
+ * `inbound_at` is the time of the contact's message that opens it, if one does: its event has the new reply window.
+ */
 export const open = (
   channel: Channel,
   { contact_id, identity_id, ...names }: ContactIdentity,
   thread: Pick<KnownThread, "conversation" | "identity"> | undefined,
-  context: DecisionContext
+  context: DecisionContext,
+  inbound_at: Timestamp | null = null
 ): Changes.Decision<ConversationId> => {
   const { now, uuid } = context
+  const withInbound = <Row extends Pick<ConversationRow, "last_inbound_at">>(row: Row): Row =>
+    inbound_at === null ? row : { ...row, last_inbound_at: laterOf(row.last_inbound_at, inbound_at) }
   const found = thread?.conversation ?? null
   if (found !== null) {
     const { changes } = change(
       found,
       ConversationState.reopen(found, now),
-      (after) => opened({ ...after, ...names }, context)
+      (after) => opened(withInbound({ ...after, ...names }), context)
     )
     return { result: found.id, changes }
   }
   const id = ConversationId.make(uuid())
-  const row = newConversation({ id, channel_id: channel.id, contact_id, identity_id }, now)
+  const row = withInbound(newConversation({ id, channel_id: channel.id, contact_id, identity_id }, now))
   return {
     result: id,
     changes: Changes.all(

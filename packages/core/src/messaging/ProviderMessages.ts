@@ -67,6 +67,10 @@ const authoredBy = (event: Unread<NetworkMessage>): Pick<Message, "direction" | 
     ? { direction: "inbound", sender: { type: "contact", name: event.from.display_name }, status: "received" }
     : { direction: "outbound", sender: { type: "business_app", name: null }, status: "sent" }
 
+/** Returns when the contact sent the message; null for one of the business. */
+const inboundAt = ({ event, sent_at }: Unread<NetworkMessage>, { now }: DecisionContext) =>
+  event === "message_received" ? clamped(sent_at, now) : null
+
 /** Returns the message of an event with the updates that arrived before it. */
 const messageOf = (
   { found }: Loaded,
@@ -116,7 +120,7 @@ export const storeMessage = (
   const known = threads[0]?.conversation ?? null
   const conversation = event.event === "message_sent" && known !== null
     ? { result: known.id, changes: Changes.none }
-    : open(channel, identity.result, threads[0], context)
+    : open(channel, identity.result, threads[0], context, inboundAt(event, context))
   const message = messageOf(loaded, event, file, conversation.result, context)
   const { contact_id } = identity.result
   // A concurrent close or erasure of a conversation that is not written makes this commit fail.
