@@ -1,4 +1,4 @@
-/** The check before every request: the key by its digest, its member, its rate window and its scope. */
+/** The check before every request: the key by its digest, its member, its rate window, and its scope. */
 import type { FastifyReply, FastifyRequest } from "fastify"
 import { hash } from "node:crypto"
 import type { Query, Row } from "./Database.ts"
@@ -19,15 +19,15 @@ declare module "fastify" {
   }
 }
 
-const usable = `
+const isUsable = `
   k.digest = $1 AND k.revoked_at IS NULL AND k.expires_at > now() AND m.removed_at IS NULL AND m.role IN ('owner', 'admin')
 `
 
 const columns =
   `k.organization_id, k.member_id, $2 = ANY (k.scopes), w.used, extract(epoch FROM w.opened_at)::integer + 60`
 
-/** Checks the key and counts the request in one statement. No row: the key does not work, or its window is not there. */
-const count = {
+/** Checks the key and counts the request in one statement. Returns no row if the key is invalid or has no window. */
+const countRequest = {
   name: "authenticate",
   text: `
     UPDATE rate_windows w SET
@@ -35,15 +35,15 @@ const count = {
       used = CASE WHEN w.opened_at <= now() - interval '60 s' THEN 1 ELSE w.used + 1 END
     FROM api_keys k
     JOIN members m ON m.id = k.member_id
-    WHERE w.key_id = k.id AND ${usable}
+    WHERE w.key_id = k.id AND ${isUsable}
     RETURNING ${columns}`
 }
 
-/** The same for a key without a window: a new one, or after a crash, which empties unlogged tables. */
-const open = {
+/** Does the same for a key without a window: a new key, or any key after a crash, which empties unlogged tables. */
+const openWindow = {
   name: "authenticate_first",
   text: `
-    WITH k AS (SELECT k.* FROM api_keys k JOIN members m ON m.id = k.member_id WHERE ${usable}),
+    WITH k AS (SELECT k.* FROM api_keys k JOIN members m ON m.id = k.member_id WHERE ${isUsable}),
     w AS (
       INSERT INTO rate_windows AS w SELECT id, now(), 1 FROM k
       ON CONFLICT (key_id) DO UPDATE SET used = w.used + 1
@@ -59,15 +59,15 @@ export const hook = (query: Query, limit: number) => {
   const limit_text = String(limit)
 
   const find = async (digest: Buffer, scope: string): Promise<Row | undefined> => {
-    const [row] = await query(count, [digest, scope])
-    return row ?? (await query(open, [digest, scope]))[0]
+    const [row] = await query(countRequest, [digest, scope])
+    return row ?? (await query(openWindow, [digest, scope]))[0]
   }
 
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const presented = bearer.exec(request.headers.authorization ?? "")?.[1]
     const { scope = "" } = request.routeOptions.config
     const row = presented === undefined ? undefined : await find(hash("sha256", presented, "buffer"), scope)
-    if (row === undefined) throw new Rejected(401, "unauthorized", "There is no such API key, or it works no longer.")
+    if (row === undefined) throw new Rejected(401, "unauthorized", "The API key is invalid, expired, or revoked.")
     const [organization_id, member_id, isAllowed, used, reset] = row
     reply.headers({
       "x-request-id": request.id,

@@ -1,6 +1,6 @@
 /** Updating a contact. */
 import type { FastifyInstance } from "fastify"
-import { stages } from "./Contacts.ts"
+import { stages } from "./ContactRows.ts"
 import type { Query } from "./Database.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Schemas from "./Schemas.ts"
@@ -55,7 +55,7 @@ const Patch = Schemas.request({
 
 type Patch = Readonly<Record<string, unknown>> & { readonly tag_ids?: ReadonlyArray<string> }
 
-/** Text without white space around it; nothing is left of blank text. */
+/** Trims every text. A blank text becomes null. */
 const trimmed = (patch: Omit<Patch, "tag_ids">): string =>
   JSON.stringify(patch, (_, value: unknown) => typeof value === "string" ? value.trim() || null : value)
 

@@ -37,7 +37,7 @@ const settings = (url: string) => ({
   keepAlive: true
 })
 
-/** The usual way: a pool, in which a statement occupies a connection until its result arrives. */
+/** Connects with a pool, in which a statement occupies a connection until its result arrives. */
 export const pool = async (url: string, connections: number): Promise<Query> => {
   const pool = new Pool({ ...settings(url), max: connections, min: connections, idleTimeoutMillis: 0 })
   await Promise.all(Array.from({ length: connections }, () => pool.query("SELECT pg_sleep(0.05)")))
@@ -45,8 +45,8 @@ export const pool = async (url: string, connections: number): Promise<Query> => 
 }
 
 /**
- * The driver's pipeline mode: each statement is its own transaction, so that statements share a few connections. The
- * statements of one event-loop turn leave in one write.
+ * The driver's pipeline mode: each statement is its own transaction, so that statements share a few connections. One
+ * write contains all statements of an event-loop turn.
  */
 export const pipeline = async (url: string, connections: number): Promise<Query> => {
   const open = async () => {

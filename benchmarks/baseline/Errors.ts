@@ -1,4 +1,4 @@
-/** Rejections, in the form that the contract gives them. */
+/** Rejections in the form of the contract. */
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify"
 
 export class Rejected extends Error {
@@ -25,7 +25,8 @@ export class Rejected extends Error {
 export const invalid = (param: string | null, message = "The value is not valid."): Rejected =>
   new Rejected(400, "invalid_input", message, param)
 
-export const notFound = (what: string): Rejected => new Rejected(404, "not_found", `There is no such ${what}.`)
+export const notFound = (resource: string): Rejected =>
+  new Rejected(404, "not_found", `No ${resource} with this ID exists.`)
 
 /** The name of the field that a schema rejected, as `custom_values.x`. */
 const paramOf = ({ validation = [] }: FastifyError): string | null => {
@@ -39,7 +40,7 @@ const paramOf = ({ validation = [] }: FastifyError): string | null => {
 const rejectedOf = (error: FastifyError | Rejected): Rejected => {
   if (error instanceof Rejected) return error
   if (error.validation !== undefined) return invalid(paramOf(error), error.message)
-  // The class of data that PostgreSQL cannot store, such as NUL in a text.
+  // The error class of data that PostgreSQL cannot store, such as NUL in a text.
   if (error.code?.startsWith("22")) return invalid(null)
   switch (error.statusCode) {
     case 400:
@@ -50,7 +51,7 @@ const rejectedOf = (error: FastifyError | Rejected): Rejected => {
       return new Rejected(415, "unsupported_media_type", "The body must be application/json.")
     default:
       console.error(error)
-      return new Rejected(500, "internal_error", "Something went wrong.")
+      return new Rejected(500, "internal_error", "An internal error occurred.")
   }
 }
 

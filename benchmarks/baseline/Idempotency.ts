@@ -1,7 +1,6 @@
 /**
- * Idempotency keys. A write records its response in its own transaction, so nothing
- * is looked up first: a key that was used before violates the primary key, which
- * undoes the second write, and only then its record is read.
+ * Idempotency keys. A write records its response in its own transaction, without a lookup: a key that was used before
+ * violates the primary key, which rolls the second write back, and only then is the record read.
  */
 import type { FastifyReply, FastifyRequest } from "fastify"
 import { hash } from "node:crypto"
@@ -37,7 +36,7 @@ export const make = (query: Query) => {
     return send(reply.header("idempotent-replayed", "true"), status, body)
   }
 
-  /** Runs one of the functions of the database, after the arguments that both begin with. */
+  /** Runs a function of the database, whose first arguments identify the request. */
   const write = async (
     request: FastifyRequest,
     reply: FastifyReply,

@@ -1,7 +1,6 @@
 /** The messages of a conversation, and sending one. */
 import type { FastifyInstance } from "fastify"
 import { v7 as uuid } from "uuid"
-
 import * as Cursors from "./Cursors.ts"
 import type { Query, Row } from "./Database.ts"
 import { notFound } from "./Errors.ts"
@@ -41,7 +40,7 @@ const Message = Schemas.closedObject({
 
 const columns = Object.keys(Message.properties).join(", ").replace("sender", "sender_type, sender_name")
 
-/** The message of a row with these columns. */
+/** Returns the message of a row with these columns. */
 const messageOf = (row: Row) => ({
   id: row[0],
   conversation_id: row[1],
@@ -64,7 +63,7 @@ const messageOf = (row: Row) => ({
 
 const size = 50
 
-const list = (name: string, condition: string) => ({
+const page = (name: string, condition: string) => ({
   name,
   text: `
     SELECT ${columns} FROM messages
@@ -73,8 +72,8 @@ const list = (name: string, condition: string) => ({
     LIMIT ${size + 1}`
 })
 
-const first = list("messages", "")
-const further = list("messages_after", "AND (created_at, id) < ($3, $4)")
+const first = page("messages", "")
+const next = page("messages_after", "AND (created_at, id) < ($3, $4)")
 
 const conversation = {
   name: "conversation",
@@ -106,19 +105,19 @@ export const routes = (app: FastifyInstance, query: Query): void => {
       response: { 200: Schemas.page(Message) }
     }
   }, async ({ key, params: { conversation_id }, query: { cursor } }) => {
-    const place = `messages ${key.organization_id} ${conversation_id}`
-    const after = Cursors.decode(place, cursor)
+    const list = `messages ${key.organization_id} ${conversation_id}`
+    const after = Cursors.decode(list, cursor)
     const values = [key.organization_id, conversation_id]
     const rows = after === undefined
       ? await query(first, values)
-      : await query(further, [...values, after.time, after.id])
-    // Only an empty page leaves open whether there is a conversation.
+      : await query(next, [...values, after.time, after.id])
+    // Only an empty page does not prove that the conversation exists.
     if (rows.length === 0 && (await query(conversation, values)).length === 0) throw notFound("conversation")
     const data = rows.slice(0, size).map(messageOf)
     const last = rows.length > size ? data.at(-1) : undefined
     return {
       data,
-      next_cursor: last === undefined ? null : Cursors.encode(place, { time: last.created_at, id: last.id })
+      next_cursor: last === undefined ? null : Cursors.encode(list, { time: last.created_at, id: last.id })
     }
   })
 

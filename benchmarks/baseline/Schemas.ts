@@ -1,6 +1,6 @@
 /** JSON schemas that Fastify compiles: validators of requests and serializers of responses. */
 
-/** Text that needs no escaping, which the serializer is told. */
+/** Text that the serializer does not escape. */
 export const plain = { type: "string", format: "unsafe" } as const
 export const plainOrNull = { ...plain, nullable: true } as const
 export const text = { type: "string" } as const

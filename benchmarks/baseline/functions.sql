@@ -1,7 +1,7 @@
 -- The two writes, each one round trip and one transaction: the effect, the queued work and the idempotency record.
 --
--- A status below 500 with a body is recorded. 400 comes with the name of what does not exist and is not recorded. A key that
--- was used before violates the primary key, which undoes the rest; the service then looks the record up.
+-- A status below 500 with a body is recorded. A status of 400 has the name of the missing resource, and is not recorded. A key
+-- that was used before violates the primary key, which rolls the rest back; the baseline then reads the record.
 SET search_path = baseline, public;
 
 CREATE FUNCTION iso(at timestamptz) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -1,4 +1,4 @@
--- One index for the order of each list, built when the rows are there.
+-- One index for the order of each list, built after the rows are inserted.
 SET search_path = baseline, public;
 CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public;
 

@@ -1,8 +1,8 @@
 /**
- * The baseline: the service's hot operations as its users would write them with
- * Fastify and `pg`, for `npm run bench` to compare with.
+ * The baseline of `npm run bench`: the service's most frequent operations as its users would write them with Fastify and
+ * `pg`.
  *
- * `DATABASE_URL` leads to a database with the schema `baseline`; `DRIVER` is `pool` or
+ * `DATABASE_URL` is that of a database with the schema `baseline`; `DRIVER` is `pool` or
  * `pipeline`. Prints its address as JSON once it listens.
  */
 import fastify from "fastify"
@@ -36,7 +36,7 @@ app.setNotFoundHandler(() => {
 })
 
 await app.register(async (api) => {
-  // Declared, so that all requests have the same shape.
+  // With the declaration, all requests have the same shape.
   api.decorateRequest("key")
   api.addHook("onRequest", Authentication.hook(query, Number(RATE_LIMIT_PER_MINUTE)))
   Contacts.routes(api, query)

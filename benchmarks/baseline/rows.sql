@@ -1,4 +1,4 @@
--- The baseline's rows are those of the service, so that both answer with the same bytes.
+-- The baseline's rows are those of the service, so that both return the same bytes.
 SET search_path = baseline, public;
 
 INSERT INTO members SELECT id, organization_id, name, role, left_at FROM public.members;

@@ -1,6 +1,6 @@
--- The baseline's tables, in a schema of their own. A contact's row holds copies of its tags and identities, so that no read
+-- The baseline's tables, in a schema of their own. A contact's row contains copies of its tags and identities, so that no read
 -- joins. Its search text is in another table, so that an edit of something else does not touch the trigram index. The rate
--- windows are unlogged, because a crash may forget them.
+-- windows are unlogged, because a crash may empty them.
 CREATE SCHEMA baseline;
 SET search_path = baseline, public;
 
@@ -22,7 +22,7 @@ CREATE TABLE api_keys (
   revoked_at timestamptz(3)
 );
 
--- Room for the new versions of a row on its own page.
+-- Leaves space for new versions of a row on its page.
 CREATE UNLOGGED TABLE rate_windows (
   key_id uuid PRIMARY KEY,
   opened_at timestamptz NOT NULL,
