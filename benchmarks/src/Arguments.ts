@@ -10,27 +10,27 @@ export const positive = (name: string, text: string): number => {
 /** Returns positional numbers in the order of their names. A missing one has its default. */
 export const numbers = <Name extends string>(
   defaults: Readonly<Record<Name, number>>,
-  given: ReadonlyArray<string> = process.argv.slice(2)
+  texts: ReadonlyArray<string> = process.argv.slice(2)
 ): Readonly<Record<Name, number>> => {
   const names = Object.keys(defaults)
-  const read = given.map((text, index) => {
+  const entries = texts.map((text, index) => {
     const name = names[index]
     if (name === undefined) throw new Error(`The arguments must be at most: ${names.join(", ")}.`)
     return [name, positive(name, text)] as const
   })
-  return { ...defaults, ...Object.fromEntries(read) }
+  return { ...defaults, ...Object.fromEntries(entries) }
 }
 
-/** Returns the known names that are given, in the known order. Without any given, it returns all. */
-export const chosen = <Name extends string>(
+/** Returns the known names that the arguments contain, in the known order. Without arguments, it returns all. */
+export const select = <Name extends string>(
   title: string,
   known: ReadonlyArray<Name>,
-  given: ReadonlyArray<string> = []
+  texts: ReadonlyArray<string> = []
 ): ReadonlyArray<Name> => {
   const names: ReadonlyArray<string> = known
-  const unknown = given.find((name) => !names.includes(name))
+  const unknown = texts.find((text) => !names.includes(text))
   if (unknown !== undefined) {
     throw new Error(`${title} must be among ${names.join(", ")}, not ${JSON.stringify(unknown)}.`)
   }
-  return given.length === 0 ? known : known.filter((name) => given.includes(name))
+  return texts.length === 0 ? known : known.filter((name) => texts.includes(name))
 }

@@ -1,6 +1,7 @@
 /** Starts a fast webhook endpoint in a separate process. */
 import { Effect, Schema } from "effect"
 import { fileURLToPath } from "node:url"
+import type { Arrival } from "./Arrivals.ts"
 import { Processes } from "./Fixtures.ts"
 import * as Service from "./Service.ts"
 
@@ -10,6 +11,12 @@ const Received = Schema.fromJsonString(Schema.Struct({
   /** The first post of each path and event, with its time. */
   first: Schema.Array(Schema.Tuple([Schema.String, Schema.Number]))
 }))
+
+/** Returns the arrival of a first post, whose name is its path and its event. */
+export const arrivalOf = ([name, at_ms]: readonly [name: string, at_ms: number]): Arrival => [
+  name.slice(name.indexOf(" ") + 1),
+  at_ms
+]
 
 /** Starts an endpoint. The end of the scope stops it. */
 export const start = Effect.gen(function*() {

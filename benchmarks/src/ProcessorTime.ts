@@ -17,7 +17,7 @@ interface Times {
 /** Returns the text of a file, which is empty when its process has ended. */
 const textOf = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "")
 
-/** The scheduler's count of each thread: ticks miss most of a process that runs for less than one at a time. */
+/** Reads the scheduler's count of each thread: ticks miss most of a process that runs for less than one tick at a time. */
 const ownOf = async (pid: number | string): Promise<number> => {
   const threads = await readdir(`/proc/${pid}/task`).catch(() => [])
   const texts = await Promise.all(threads.map((thread) => textOf(`/proc/${pid}/task/${thread}/schedstat`)))
@@ -48,16 +48,19 @@ export const ofMachine = Effect.promise(async () => {
 /** The CPU time of one process, without its children. */
 export const ofProcess = (pid: number): Effect.Effect<number> => Effect.promise(async () => (await read(pid)).own)
 
-/** The CPU time of all PostgreSQL processes together. */
+const readPids = async (): Promise<ReadonlyArray<string>> =>
+  (await readdir("/proc")).filter((name) => /^[0-9]+$/.test(name))
+
+/** The CPU time of all PostgreSQL processes in total. */
 export const ofPostgres = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
   return yield* Effect.promise(async () => {
     const { parent: postmaster } = await read(row?.pid ?? 0)
-    const pids = (await readdir("/proc")).filter((name) => /^[0-9]+$/.test(name))
-    const all = await Promise.all(pids.map(read))
+    const pids = await readPids()
+    const processes = await Promise.all(pids.map(read))
     const { ended, own } = await read(postmaster)
-    return all.reduce((sum, each) => each.parent === postmaster ? sum + each.own : sum, own + ended)
+    return processes.reduce((sum, each) => each.parent === postmaster ? sum + each.own : sum, own + ended)
   })
 })
 
@@ -71,7 +74,7 @@ const nameOf = async (pid: string): Promise<string> => {
 export const byName = Effect.gen(function*() {
   const postgres = yield* ofPostgres
   return yield* Effect.promise(async () => {
-    const pids = (await readdir("/proc")).filter((name) => /^[0-9]+$/.test(name))
+    const pids = await readPids()
     const times: Record<string, number> = { postgres, benchmark: (await read(process.pid)).own }
     for (const pid of pids) {
       const { own, parent } = await read(pid)

@@ -9,6 +9,9 @@ import type { ChildProcess } from "node:child_process"
 import { cpus, loadavg } from "node:os"
 import { bundled, folder, Processes } from "./Fixtures.ts"
 
+/** Connects to a database with a number of connections. */
+export const database = (url: string, connections: number) => Client.layer({ url: Redacted.make(url), connections })
+
 /** Starts PostgreSQL in a new directory, both removed with the scope. */
 const postgres = Effect.fnUntraced(function*(settings: Readonly<Record<string, string>>) {
   const directory = yield* folder
@@ -20,7 +23,7 @@ const postgres = Effect.fnUntraced(function*(settings: Readonly<Record<string, s
         Object.entries(settings),
         ([name, value]) => sql.unsafe(`ALTER SYSTEM SET ${name} = '${value}'`)
       )
-    ).pipe(Effect.provide(Client.layer({ url: Redacted.make(url) })))
+    ).pipe(Effect.provide(database(url, 1)))
   })
   // The settings take effect at the next start.
   yield* Effect.scoped(configure())
@@ -39,10 +42,10 @@ export const cluster = Effect.fnUntraced(function*(
   settings: Processes.Environment = unlimited
 ) {
   const environment = { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", ...settings }
-  const made = yield* Processes.cluster({ servers, provider, environment })
-  const [server] = made.servers
+  const cluster = yield* Processes.cluster({ servers, provider, environment })
+  const [server] = cluster.servers
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
-  return { ...made, server }
+  return { ...cluster, server }
 })
 
 export type Cluster = Effect.Success<ReturnType<typeof cluster>>

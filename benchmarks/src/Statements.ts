@@ -24,11 +24,11 @@ export const slowest = Effect.fnUntraced(function*(items: number) {
   )
 })
 
-/** Sets what is counted from now on: `top`, the statements that clients send, or `none`, which costs no time. */
-export const setTracking = Effect.fnUntraced(function*(what: "none" | "top") {
+/** Counts the statements that clients send from now on (`top`), or none, so that counting costs no time. */
+export const setTracking = Effect.fnUntraced(function*(tracking: "none" | "top") {
   const sql = yield* SqlClient.SqlClient
   yield* sql`CREATE EXTENSION IF NOT EXISTS pg_stat_statements`
-  yield* sql.unsafe(`ALTER SYSTEM SET pg_stat_statements.track = '${what}'`)
+  yield* sql.unsafe(`ALTER SYSTEM SET pg_stat_statements.track = '${tracking}'`)
   yield* sql`SELECT pg_reload_conf()`
 })
 

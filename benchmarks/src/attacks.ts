@@ -2,10 +2,11 @@
  * Attacks a server, and measures another organization during the attacks: `npm run bench:attacks`. `-- 60` attacks for
  * another number of seconds each, `-- --quick` for 5 seconds, and `-- 30 "slow readers"` runs the named attacks only.
  *
- * The other organization reads and writes over a persistent connection, and reads over a new one each time. Its p99 must
- * stay below 500 ms, counted from when they were due. The server's memory must not exceed its peak without attacks by more than 100 MiB, or 150 MiB for a
- * server that has not prepared its pages. Afterward every socket must be released. Attacks come from a separate process, to
- * 127.0.0.1 only. Prints a table, and exits with 1 if a bound is exceeded, or an attack did not reach its target.
+ * The other organization reads and writes over a persistent connection, and reads over a new one each time. The p99 of its
+ * response times, counted from when its requests were due, must stay below 500 ms. The server's memory must not exceed its
+ * peak without attacks by more than 100 MiB, or 150 MiB for a server that has not prepared its pages. Afterward every
+ * socket must be released. Attacks come from a separate process, to 127.0.0.1 only. Prints a table, and exits with 1 if a
+ * bound is exceeded, or an attack did not reach its target.
  */
 import { Effect, Schedule, Schema } from "effect"
 import { readdirSync } from "node:fs"
@@ -23,62 +24,74 @@ const { positionals, values: { quick } } = parseArgs({
   allowPositionals: true,
   options: { quick: { type: "boolean", default: false } }
 })
-const isNumber = (word: string): boolean => /^\d+$/.test(word)
+const isNumber = (text: string): boolean => /^\d+$/.test(text)
 const { seconds } = Arguments.numbers({ seconds: quick ? 5 : 30 }, positionals.filter(isNumber))
-const chosen = Arguments.chosen("The attacks", Attacks.names, positionals.filter((word) => !isNumber(word)))
+const selected = Arguments.select("The attacks", Attacks.names, positionals.filter((text) => !isNumber(text)))
 
-const attacker = fileURLToPath(new URL("./attacks/attackerProcess.ts", import.meta.url))
+const attackerFile = fileURLToPath(new URL("./attacks/attackerProcess.ts", import.meta.url))
 
 const Effects = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Int))
 
-const filesOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
+/** The server under attack, and what its attacks and measurements need. */
+interface Subject {
+  readonly cluster: Service.Cluster
+  readonly pid: number
+  /** The key of the other organization. */
+  readonly other_key: string
+  /** The path of a link to a large file of the attacker's organization. */
+  readonly link: string
+}
+
+const startSubject = Effect.fnUntraced(function*(kind: Attacks.Kind) {
+  const provider = kind === "cloud" ? "cloud" : "mock"
+  const cluster = yield* Service.cluster(1, provider, { RATE_LIMIT_PER_MINUTE: "1000000" })
+  const { child } = yield* Processes.serve(cluster.environment, cluster.server)
+  const other = yield* Processes.organization(cluster.environment)
+  const link = kind === "mock" ? yield* Preparation.linkOf(cluster) : "/"
+  if (kind !== "cold") yield* Preparation.warm(cluster.server)
+  return { cluster, pid: child.pid ?? 0, other_key: other.key, link } satisfies Subject
+})
+
+/** Lets the other organization send requests, and measures them and the server's process. */
+const measureOther = ({ cluster, other_key, pid }: Subject) =>
+  OtherOrganization.measure(cluster.server, other_key, { pid, seconds })
 
 /** Runs one attack while the other organization sends requests. */
-const attacked = (
-  cluster: Service.Cluster,
-  other: { readonly key: string },
-  pid: number,
-  link: string
-) =>
-  Effect.fnUntraced(function*(name: Attacks.Attack) {
-    const { child } = yield* Processes.start(attacker, [name, cluster.server.url, cluster.acme.key, link], {})
-    const line = yield* Service.firstLine(child)
-    const lastLine = Service.lastLine(child)
-    // A burst of more connections than the system queues makes clients connect again after a second, once.
-    yield* Effect.sleep("2 seconds")
-    if (name === "hostile endpoints") yield* Effect.forkScoped(Preparation.provoke(cluster, line))
-    const measured = yield* OtherOrganization.measure(cluster.server, other.key, { pid, seconds })
-    if (child.exitCode !== null) return yield* Effect.die(new Error("The attacker ended during its attack."))
-    const effects = yield* Schema.decodeUnknownEffect(Effects)(lastLine())
-    return { ...measured, effects: JSON.stringify(effects), reached: Attacks.hasReached(name, effects) }
-  }, Effect.scoped)
+const measureDuringAttack = Effect.fnUntraced(function*(subject: Subject, name: Attacks.Attack) {
+  const { cluster, link } = subject
+  const { child } = yield* Processes.start(attackerFile, [name, cluster.server.url, cluster.acme.key, link], {})
+  const line = yield* Service.firstLine(child)
+  const lastLine = Service.lastLine(child)
+  // A burst of more connections than the system queues makes clients connect again after a second, once.
+  yield* Effect.sleep("2 seconds")
+  if (name === "hostile endpoints") yield* Effect.forkScoped(Preparation.provoke(cluster, line))
+  const measured = yield* measureOther(subject)
+  if (child.exitCode !== null) return yield* Effect.die(new Error("The attacker ended during its attack."))
+  const effects = yield* Schema.decodeUnknownEffect(Effects)(lastLine())
+  return { ...measured, effects: JSON.stringify(effects), reached: Attacks.hasReached(name, effects) }
+}, Effect.scoped)
 
-/** Waits until the server has as few files open as before, for 90 s at most. */
-const released = (pid: number, before: number) =>
-  Effect.sync(() => filesOf(pid) <= before + 5).pipe(
+const countOpenFiles = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
+
+/** Waits until the server has as few files open as before, for 90 s at most. Returns whether it has. */
+const awaitRelease = (pid: number, before: number) =>
+  Effect.sync(() => countOpenFiles(pid) <= before + 5).pipe(
     Effect.repeat({ schedule: Schedule.spaced("250 millis"), times: 360, until: (isReleased) => isReleased })
   )
 
-const chosenOf = (kind: Attacks.Kind): ReadonlyArray<Attacks.Attack> =>
-  chosen.filter((name) => Object.hasOwn(Attacks.attacks[kind], name))
+const selectedOf = (kind: Attacks.Kind): ReadonlyArray<Attacks.Attack> =>
+  selected.filter((name) => Object.hasOwn(Attacks.attacks[kind], name))
 
-/** Runs the chosen attacks on one server, one after the other. */
+/** Runs the selected attacks on one server, one after the other. */
 const attackAll = Effect.fnUntraced(function*(kind: Attacks.Kind) {
-  const provider = kind === "cloud" ? "cloud" : "mock"
-  const cluster = yield* Service.cluster(1, provider, { RATE_LIMIT_PER_MINUTE: "1000000" })
-  const { server } = cluster
-  const { child } = yield* Processes.serve(cluster.environment, server)
-  const pid = child.pid ?? 0
-  const other = yield* Processes.organization(cluster.environment)
-  const link = kind === "mock" ? yield* Preparation.linkOf(cluster) : "/"
-  if (kind !== "cold") yield* Preparation.warm(server)
-  const rest = yield* OtherOrganization.measure(server, other.key, { pid, seconds })
-  const rows = yield* Effect.forEach(chosenOf(kind), (name) =>
+  const subject = yield* startSubject(kind)
+  const rest = yield* measureOther(subject)
+  const rows = yield* Effect.forEach(selectedOf(kind), (name) =>
     Effect.gen(function*() {
-      const files = filesOf(pid)
-      const measured = yield* attacked(cluster, other, pid, link)(name)
+      const open_files = countOpenFiles(subject.pid)
+      const measured = yield* measureDuringAttack(subject, name)
       const grown_mib = measured.memory_mib - rest.memory_mib
-      const row = { attack: name, ...measured, grown_mib, released: yield* released(pid, files) }
+      const row = { attack: name, ...measured, grown_mib, released: yield* awaitRelease(subject.pid, open_files) }
       return { ...row, within: Limits.isAttackWithin(row, kind === "cold") }
     }))
   return [
@@ -87,7 +100,7 @@ const attackAll = Effect.fnUntraced(function*(kind: Attacks.Kind) {
   ]
 }, Effect.scoped)
 
-const show = (rows: Effect.Success<ReturnType<typeof attackAll>>) =>
+const printTable = (rows: Effect.Success<ReturnType<typeof attackAll>>) =>
   Effect.sync(() =>
     console.table(rows.map((row) => ({
       ...row,
@@ -96,13 +109,13 @@ const show = (rows: Effect.Success<ReturnType<typeof attackAll>>) =>
     })))
   )
 
-const benchmark = Effect.gen(function*() {
+const measureAttacks = Effect.gen(function*() {
   // Mock comes last: after its attacks, thousands of ports are unavailable to a server for a while.
-  const kinds = (["cold", "cloud", "mock"] as const).filter((kind) => chosenOf(kind).length > 0)
-  const all = yield* Effect.forEach(kinds, (kind) => Effect.tap(attackAll(kind), show))
+  const kinds = (["cold", "cloud", "mock"] as const).filter((kind) => selectedOf(kind).length > 0)
+  const all = yield* Effect.forEach(kinds, (kind) => Effect.tap(attackAll(kind), printTable))
   const exceeded = all.flat().filter(({ within }) => !within).length
   process.exitCode = exceeded === 0 ? 0 : 1
   return { seconds, bounds: Limits.attacks, exceeded }
 })
 
-await Service.run(() => benchmark, { timeout: "20 minutes" })
+await Service.run(() => measureAttacks, { timeout: "20 minutes" })

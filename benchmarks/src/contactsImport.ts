@@ -6,10 +6,9 @@
  * the peak memory of its process, and whether the second run changed a row of the
  * database. Reads `/proc`, so it works on Linux only.
  */
-import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Clock, Effect, Redacted, Ref, Schedule, Schema } from "effect"
+import { Clock, Effect, Ref, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { spawn } from "node:child_process"
+import { type ChildProcessByStdio, spawn } from "node:child_process"
 import { createWriteStream } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -24,22 +23,22 @@ const { lines } = Arguments.numbers({ lines: 100_000 })
 const header =
   "first_name,last_name,primary_email,primary_phone,company,city,lifecycle_stage,source,notes,tags,custom_values.number\n"
 
-const given = ["Lea", "Oskar", "Zeynep", "Tomás", "Ngozi", "Mei", "Ravi", "Freya", "Łukasz", "花子"]
-const family = ["Schmidt", "Costa", "Okafor", "Chen", "Nowak", "Haddad", "Lindqvist"]
+const first_names = ["Lea", "Oskar", "Zeynep", "Tomás", "Ngozi", "Mei", "Ravi", "Freya", "Łukasz", "花子"]
+const last_names = ["Schmidt", "Costa", "Okafor", "Chen", "Nowak", "Haddad", "Lindqvist"]
 const stages = ["lead", "customer", "opportunity", ""]
 
 const line = (index: number): string => {
   const number = String(index).padStart(7, "0")
-  const first = given[index % given.length]
-  const last = `${family[index % family.length]} ${number}`
-  const about = `"Met at stand ${index % 40}, hall 7.\r\nAsked for the ""spring"" list."`
+  const first = first_names[index % first_names.length]
+  const last = `${last_names[index % last_names.length]} ${number}`
+  const notes = `"Met at stand ${index % 40}, hall 7.\r\nAsked for the ""spring"" list."`
   const tags = index % 3 === 0 ? "VIP;Newsletter" : ""
   const company = `"Acme ${index % 5000}, Ltd"`
   const stage = stages[index % stages.length]
-  return `${first},${last},p${number}@demo.example,+4915${number}00,${company},Köln,${stage},fair,${about},${tags},C-${number}\n`
+  return `${first},${last},p${number}@demo.example,+4915${number}00,${company},Köln,${stage},fair,${notes},${tags},C-${number}\n`
 }
 
-const write = (file: string) =>
+const writeLines = (file: string) =>
   Effect.promise(() =>
     pipeline(
       Readable.from(function*() {
@@ -56,8 +55,21 @@ const memoryPeak = (pid: number) =>
     Effect.map((status) => Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024)
   )
 
+/** Returns what a process prints until it exits. Dies if it exits with another code than 0. */
+const outputOf = (child: ChildProcessByStdio<null, Readable, null>) =>
+  Effect.callback<string>((resume) => {
+    const chunks: Array<Buffer> = []
+    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk))
+    child.once("close", (code) =>
+      resume(
+        code === 0
+          ? Effect.succeed(Buffer.concat(chunks).toString())
+          : Effect.die(new Error(`The import exited with ${code}.`))
+      ))
+  })
+
 const runImport = Effect.fnUntraced(function*(organization: string, file: string, environment: Processes.Environment) {
-  const begun = yield* Clock.currentTimeMillis
+  const started_at = yield* Clock.currentTimeMillis
   const peak = yield* Ref.make(0)
   const program = yield* Processes.Program
   const args = [...program.words, "contacts", "import", "--organization", organization, "--json", file]
@@ -71,18 +83,9 @@ const runImport = Effect.fnUntraced(function*(organization: string, file: string
     Effect.ignore,
     Effect.forkScoped
   )
-  const printed = yield* Effect.callback<string>((resume) => {
-    const chunks: Array<Buffer> = []
-    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk))
-    child.once("close", (code) =>
-      resume(
-        code === 0
-          ? Effect.succeed(Buffer.concat(chunks).toString())
-          : Effect.die(new Error(`The import exited with ${code}.`))
-      ))
-  })
-  const seconds = ((yield* Clock.currentTimeMillis) - begun) / 1000
-  return { ...JSON.parse(printed), seconds, memory_peak_mib: Math.round(yield* Ref.get(peak)) }
+  const output = yield* outputOf(child)
+  const seconds = ((yield* Clock.currentTimeMillis) - started_at) / 1000
+  return { ...JSON.parse(output), seconds, memory_peak_mib: Math.round(yield* Ref.get(peak)) }
 }, Effect.scoped)
 
 /** All rows that an import writes, as one text. */
@@ -96,34 +99,41 @@ const checksum = SqlClient.SqlClient.use((sql) =>
   `
 ).pipe(Effect.map(([row]) => JSON.stringify(row)))
 
-const Id = Schema.Struct({ organization: Schema.Struct({ id: Schema.String }) })
+const Created = Schema.Struct({ organization: Schema.Struct({ id: Schema.String }) })
 
-const benchmark = Effect.fnUntraced(function*(database_url: string) {
-  const file = join(yield* folder, "contacts.csv")
-  yield* write(file)
-  const environment = { DATABASE_URL: database_url, PROVIDER: "mock", LOG_LEVEL: "error" }
+/** Migrates the database, and returns the ID of an organization with the field and the tags of the file. */
+const prepareOrganization = Effect.fnUntraced(function*(environment: Processes.Environment) {
   yield* Processes.command(["migrate"], environment)
   const created = yield* Processes.command(
     ["organizations", "create", "--name", "Acme", "--owner-name", "Ada", "--owner-email", "ada@acme.example"],
     environment
   )
-  const { organization } = yield* Schema.decodeUnknownEffect(Id)(created)
+  const { organization: { id } } = yield* Schema.decodeUnknownEffect(Created)(created)
   const field = ["--key", "number", "--name", "Number", "--type", "text"]
-  yield* Processes.command(["contact-fields", "create", "--organization", organization.id, ...field], environment)
-  const database = Client.layer({ url: Redacted.make(database_url) })
+  yield* Processes.command(["contact-fields", "create", "--organization", id, ...field], environment)
   yield* SqlClient.SqlClient.use((sql) =>
     sql`
       INSERT INTO tags (organization_id, id, name, name_key, color)
       VALUES
-        (${organization.id}, gen_random_uuid(), 'VIP', 'vip', 'amber'),
-        (${organization.id}, gen_random_uuid(), 'Newsletter', 'newsletter', 'teal')
+        (${id}, gen_random_uuid(), 'VIP', 'vip', 'amber'),
+        (${id}, gen_random_uuid(), 'Newsletter', 'newsletter', 'teal')
     `
-  ).pipe(Effect.provide(database))
-  const first = yield* runImport(organization.id, file, environment)
-  const before = yield* Effect.provide(checksum, database)
-  const second = yield* runImport(organization.id, file, environment)
-  const after = yield* Effect.provide(checksum, database)
-  return { lines, first, second, rows: JSON.parse(before), changed: before !== after }
+  )
+  return id
 })
 
-await Service.run(benchmark, { timeout: "20 minutes" })
+const measureImport = Effect.fnUntraced(function*(database_url: string) {
+  const file = join(yield* folder, "contacts.csv")
+  yield* writeLines(file)
+  const environment = { DATABASE_URL: database_url, PROVIDER: "mock", LOG_LEVEL: "error" }
+  return yield* Effect.gen(function*() {
+    const organization_id = yield* prepareOrganization(environment)
+    const first = yield* runImport(organization_id, file, environment)
+    const before = yield* checksum
+    const second = yield* runImport(organization_id, file, environment)
+    const after = yield* checksum
+    return { lines, first, second, rows: JSON.parse(before), changed: before !== after }
+  }).pipe(Effect.provide(Service.database(database_url, 1)))
+})
+
+await Service.run(measureImport, { timeout: "20 minutes" })

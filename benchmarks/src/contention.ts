@@ -12,8 +12,7 @@
  *
  * Prints one JSON document. Exits with 1 after a lost or rejected update, or a deadlock.
  */
-import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import * as Arguments from "./Arguments.ts"
 import { conversations, writers } from "./contention/Conversations.ts"
 import { lockedReads } from "./contention/LockedReads.ts"
@@ -28,18 +27,17 @@ const { conversations_per_second, rounds, seconds } = Arguments.numbers({
   conversations_per_second: Infinity
 })
 
-const benchmark = Effect.gen(function*() {
+const measureContention = Effect.gen(function*() {
   const cluster = yield* Service.cluster(2)
   for (const server of cluster.servers) yield* Processes.serveApi(cluster.environment, server)
   yield* Processes.startMain(["worker"], cluster.environment)
-  const database = Client.layer({ url: Redacted.make(cluster.database_url), connections: 6 })
   return yield* Effect.gen(function*() {
     const lost_updates = yield* lostUpdates(cluster, rounds)
     const reads_of_another_row = yield* lockedReads(cluster)
     const one_organization = yield* conversations(cluster, { seconds, conversations_per_second })
     if (lost_updates.lost > 0 || lost_updates.rejected > 0 || one_organization.deadlocks > 0) process.exitCode = 1
     return { seconds, writers, conversations_per_second, lost_updates, reads_of_another_row, one_organization }
-  }).pipe(Effect.provide(database))
+  }).pipe(Effect.provide(Service.database(cluster.database_url, 6)))
 })
 
-await Service.run(() => benchmark, { library: "pg_stat_statements", timeout: "15 minutes" })
+await Service.run(() => measureContention, { library: "pg_stat_statements", timeout: "15 minutes" })

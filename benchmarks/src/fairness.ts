@@ -6,9 +6,9 @@
  * 5 seconds. Prints one JSON document, and exits with 1 if a delivery arrives later,
  * if there are fewer deliveries, or if the slow endpoints received nothing.
  */
-import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Clock, Effect, Redacted } from "effect"
+import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import type { Arrival } from "./Arrivals.ts"
 import * as Backlog from "./Backlog.ts"
 import * as Endpoint from "./Endpoint.ts"
 import { Processes } from "./Fixtures.ts"
@@ -22,43 +22,57 @@ const deliveries_each = 9
 const pauses = [2, 7, 14]
 const deliveries_per_round = 11
 
-const benchmark = Effect.gen(function*() {
+/** Subscribes the slow endpoints, and returns the IDs of their webhooks. */
+const subscribeSlow = ({ acme, server }: Service.Cluster, port: string) =>
+  Effect.forEach(
+    Array.from({ length: slow_webhooks }, (_, index) => `http://slow-${index}.localhost:${port}/slow/${index}`),
+    (url) => Service.subscribe(server, acme.key, url)
+  )
+
+/** Enqueues the rounds of the other organization, and waits after each until its deliveries must have arrived. */
+const enqueueRounds = Effect.fnUntraced(function*(organization_id: string, webhook_id: string) {
+  for (const seconds of pauses) {
+    yield* Effect.sleep(`${seconds} seconds`)
+    yield* Backlog.enqueueDeliveries(organization_id, [webhook_id], deliveries_per_round)
+    yield* Effect.sleep(Limits.fairness.arrival_ms)
+  }
+})
+
+/** Returns the delay of each delivery of a webhook. One that did not arrive has a delay above the limit. */
+const delaysOf = Effect.fnUntraced(function*(webhook_id: string, arrivals: ReadonlyArray<Arrival>) {
+  const sql = yield* SqlClient.SqlClient
+  const deliveries = yield* sql<{ readonly event_id: string; readonly created_at: number }>`
+    SELECT event_id, (extract(epoch FROM created_at) * 1000)::float8 AS created_at
+    FROM webhook_deliveries
+    WHERE webhook_id = ${webhook_id}
+  `
+  const arrivedAt = new Map(arrivals)
+  const now = yield* Clock.currentTimeMillis
+  return deliveries.map(({ created_at, event_id }) =>
+    (arrivedAt.get(event_id) ?? Math.max(now, created_at + Limits.fairness.arrival_ms + 1)) - created_at
+  )
+})
+
+const measureFairness = Effect.gen(function*() {
   const cluster = yield* Service.cluster(1)
   yield* Processes.serve(cluster.environment, cluster.server)
   const other = yield* Processes.organization(cluster.environment)
   const endpoint = yield* Endpoint.start
   const { port } = new URL(endpoint.url)
-  const slow = yield* Effect.forEach(
-    Array.from({ length: slow_webhooks }, (_, index) => `http://slow-${index}.localhost:${port}/slow/${index}`),
-    (url) => Service.subscribe(cluster.server, cluster.acme.key, url)
-  )
+  const slow = yield* subscribeSlow(cluster, port)
   const fast = yield* Service.subscribe(cluster.server, other.key, `http://fast.localhost:${port}/fast`)
   return yield* Effect.gen(function*() {
     yield* Backlog.enqueueDeliveries(cluster.acme.organization_id, slow, deliveries_each)
-    for (const seconds of pauses) {
-      yield* Effect.sleep(`${seconds} seconds`)
-      yield* Backlog.enqueueDeliveries(other.organization_id, [fast], deliveries_per_round)
-      yield* Effect.sleep(Limits.fairness.arrival_ms)
-    }
-    const sql = yield* SqlClient.SqlClient
-    const made = yield* sql<{ readonly id: string; readonly at: number }>`
-      SELECT event_id AS id, (extract(epoch FROM created_at) * 1000)::float8 AS at
-      FROM webhook_deliveries
-      WHERE webhook_id = ${fast}
-    `
+    yield* enqueueRounds(other.organization_id, fast)
     const { first } = yield* endpoint.received
-    const arrived = new Map(first.map(([name, at]) => [name.slice(name.indexOf(" ") + 1), at]))
-    const now = yield* Clock.currentTimeMillis
-    const delays_ms = made.map(({ at, id }) =>
-      (arrived.get(id) ?? Math.max(now, at + Limits.fairness.arrival_ms + 1)) - at
-    )
-    const late = delays_ms.filter((delay) => !Limits.isDeliveryWithin(delay)).length
+    const delays = yield* delaysOf(fast, first.map(Endpoint.arrivalOf))
+    const late = delays.filter((delay) => !Limits.isDeliveryWithin(delay)).length
     const slow_posts = first.filter(([name]) => name.startsWith("/slow")).length
-    const isWhole = made.length === pauses.length * deliveries_per_round && slow_posts > 0
-    process.exitCode = late === 0 && isWhole ? 0 : 1
-    const { count, max_ms, p50_ms } = summaryOf(delays_ms)
+    const isComplete = delays.length === pauses.length * deliveries_per_round && slow_posts > 0
+    process.exitCode = late === 0 && isComplete ? 0 : 1
+    const { count, max_ms, p50_ms } = summaryOf(delays)
     return { deliveries: count, late, p50_ms, max_ms, slow_posts }
-  }).pipe(Effect.provide(Client.layer({ url: Redacted.make(cluster.database_url), connections: 2 })))
+  }).pipe(Effect.provide(Service.database(cluster.database_url, 2)))
 })
 
-await Service.run(() => benchmark, { timeout: "3 minutes" })
+await Service.run(() => measureFairness, { timeout: "3 minutes" })

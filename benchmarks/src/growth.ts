@@ -8,39 +8,38 @@
  * spends on all its statements. Prints one JSON document. At 1,000,000 it takes
  * about nine minutes and 6 GB of disk.
  */
-import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Arguments from "./Arguments.ts"
 import { Crowd } from "./Fixtures.ts"
 import * as OperationCosts from "./growth/OperationCosts.ts"
 import * as Service from "./Service.ts"
 
-const given = process.argv.slice(2).map((text) => Arguments.positive("contacts", text))
-const sizes = given.length > 0 ? given : [1000, 1_000_000]
+const texts = process.argv.length > 2 ? process.argv.slice(2) : ["1000", "1000000"]
+const sizes = texts.map((text) => Arguments.positive("contacts", text))
 const runs = 100
 
-/** Creates and fills a database, and returns its URL. */
+/** Creates and fills a database, and returns its size and URL. */
 const generate = Effect.fnUntraced(function*(server_url: string, contacts: number) {
   const name = `growth_${contacts}`
   yield* SqlClient.SqlClient.use((sql) => sql`CREATE DATABASE ${sql(name)}`.unprepared)
   const url = new URL(server_url)
   url.pathname = name
   yield* Effect.andThen(Migrations.run, Crowd.fillWith(contacts)).pipe(
-    Effect.provide(Client.layer({ url: Redacted.make(url.href) }))
+    Effect.provide(Service.database(url.href, 2))
   )
   return [contacts, url.href] as const
 })
 
-const benchmark = (server_url: string) =>
+const measureGrowth = (server_url: string) =>
   Effect.gen(function*() {
     yield* SqlClient.SqlClient.use((sql) => sql`CREATE EXTENSION pg_stat_statements`)
     const urls = yield* Effect.forEach(sizes, (contacts) => generate(server_url, contacts))
     return { runs, results: yield* OperationCosts.compare(Object.fromEntries(urls), { runs }) }
-  }).pipe(Effect.provide(Client.layer({ url: Redacted.make(server_url), connections: 1 })))
+  }).pipe(Effect.provide(Service.database(server_url, 1)))
 
-await Service.run(benchmark, {
+await Service.run(measureGrowth, {
   library: "pg_stat_statements",
   settings: { shared_buffers: "1GB", max_wal_size: "4GB" },
   timeout: "20 minutes"

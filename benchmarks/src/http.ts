@@ -12,21 +12,13 @@
  * the load comes from another process on the second. Reads `/proc`, so it works on
  * Linux only.
  */
-import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Effect, Redacted } from "effect"
-import { loadavg } from "node:os"
+import { Effect } from "effect"
 import { parseArgs } from "node:util"
 import * as Arguments from "./Arguments.ts"
-import { Processes } from "./Fixtures.ts"
-import * as Load from "./http/Load.ts"
-import * as PopulationRows from "./http/PopulationRows.ts"
-import * as Responses from "./http/Responses.ts"
-import * as Rounds from "./http/Rounds.ts"
-import * as Tables from "./http/Tables.ts"
+import { compare, type Comparison } from "./http/Comparison.ts"
 import * as Targets from "./http/Targets.ts"
-import { parts, type Request, type Workload, workloads } from "./http/Workloads.ts"
+import { workloads } from "./http/Workloads.ts"
 import * as Service from "./Service.ts"
-import * as Statements from "./Statements.ts"
 
 const { values } = parseArgs({
   options: {
@@ -56,92 +48,21 @@ const options = {
   warm_up_seconds: numberOf("warm-up", quick ? 0.4 : 8),
   connections: numberOf("connections", 32)
 }
-const chosen = Arguments.chosen("--workloads", workloads.map(({ name }) => name), values.workloads?.split(","))
-const measured = workloads.filter(({ name }) => chosen.includes(name))
-const names = Arguments.chosen("--against", Targets.names, ["service", ...values.against.split(",")])
-
-/** The number of requests over which their statements are counted. */
-const counted = 20
-
-const print = (text: string): void => {
-  if (!json) console.log(text)
+const workload_names = Arguments.select("--workloads", workloads.map(({ name }) => name), values.workloads?.split(","))
+const comparison: Comparison = {
+  options,
+  names: Arguments.select("--against", Targets.names, ["service", ...values.against.split(",")]),
+  workloads: workloads.filter(({ name }) => workload_names.includes(name)),
+  measures: !check,
+  print: json ? () => {} : (text) => console.log(text)
 }
 
-/** Counts the statements of each request of a workload on one target. */
-const count = Effect.fnUntraced(function*(target: Targets.Target, requests: ReadonlyArray<Request>) {
-  let number = 0
-  const next = Effect.suspend(() => {
-    const request = requests[number++ % requests.length]
-    if (request === undefined) return Effect.die(new Error("There are no requests."))
-    return Responses.send(target, request, `count-${request.method}-${number}`)
-  })
-  return yield* Statements.perRequest(counted, next)
-})
+const compareAll = Effect.map(
+  Effect.forEach(sizes, (contacts) => compare(contacts, comparison)),
+  (comparisons) => ({ options, comparisons })
+)
 
-/** Measures a workload, and returns a row for each target. */
-const measureWorkload = Effect.fnUntraced(function*(
-  load: Load.Load,
-  database_url: string,
-  workload: Workload,
-  targets: ReadonlyArray<readonly [Targets.Target, ReadonlyArray<Request>]>,
-  statements: ReadonlyArray<number>
-) {
-  const runners = targets.map(([target, requests], index) => {
-    const run = `${workload.name}-${index}-${Date.now()}`
-    return { target, requests: requests.map((request) => parts(request, `127.0.0.1:${target.port}`, run)) }
-  })
-  const rounds = yield* Rounds.run(load, runners, { ...options, database_url })
-  const of_service = rounds.get("service") ?? []
-  return Array.from(rounds, ([name, of_target], index): Tables.Row => ({
-    title: workload.title,
-    name,
-    statements: statements[index] ?? NaN,
-    medians: Rounds.medians(of_target),
-    ratio: Rounds.ratio(of_service, of_target)
-  }))
-})
-
-/** Compares the targets on a database with a number of contacts. */
-const compare = Effect.fnUntraced(function*(contacts: number) {
-  const database_url = yield* Processes.database
-  const environment = Targets.environmentOf(database_url)
-  yield* Processes.command(["migrate"], environment)
-  const begun = Date.now()
-  yield* Effect.promise(() => PopulationRows.fill(database_url, contacts))
-  const filled_seconds = Math.round((Date.now() - begun) / 1000)
-  return yield* Effect.gen(function*() {
-    const targets = yield* Effect.forEach(names, (name) => Targets.start(name, environment))
-    const cursors = yield* Effect.forEach(targets, (target) => Targets.cursorOf(target, 200))
-    const requestsOf = ({ requests }: Workload) =>
-      targets.map((target, index) => [target, requests(contacts, cursors[index] ?? "")] as const)
-
-    for (const workload of measured) yield* Responses.compare(workload.name, requestsOf(workload))
-    yield* Responses.compareRejections(targets)
-    if (check) return { contacts, filled_seconds, rows: [] }
-
-    yield* Statements.setTracking("top")
-    const statements = yield* Effect.forEach(
-      measured,
-      (workload) => Effect.forEach(requestsOf(workload), ([target, requests]) => count(target, requests))
-    )
-    yield* Statements.setTracking("none")
-
-    const load = yield* Load.start
-    yield* Targets.pin(load.pid, 1)
-    print(
-      `\n${contacts} contacts, filled in ${filled_seconds} s, load average ${loadavg().map((of) => of.toFixed(1))}\n`
-    )
-    print(Tables.header)
-    const rows = yield* Effect.forEach(measured, (workload, index) =>
-      Effect.tap(
-        measureWorkload(load, database_url, workload, requestsOf(workload), statements[index] ?? []),
-        (rows) => Effect.sync(() => rows.forEach((row) => print(Tables.row(row))))
-      ))
-    return { contacts, filled_seconds, rows: rows.flat() }
-  }).pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 2 })))
-}, Effect.scoped)
-
-await Service.run(() => Effect.map(Effect.forEach(sizes, compare), (comparisons) => ({ options, comparisons })), {
+await Service.run(() => compareAll, {
   library: "pg_stat_statements",
   settings: {
     shared_buffers: "1GB",

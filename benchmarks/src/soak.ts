@@ -7,8 +7,7 @@
  * event loop delay. It reads the memory again after two minutes without requests. Load,
  * server, and database share the machine. Prints one JSON document.
  */
-import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Array, Effect, Redacted } from "effect"
+import { Array, Effect } from "effect"
 import * as Arguments from "./Arguments.ts"
 import { Processes } from "./Fixtures.ts"
 import * as Load from "./http/Load.ts"
@@ -25,7 +24,7 @@ const connections = 32
 /** The time between two samples. */
 const seconds = 10
 
-const memory = ({ pid }: Targets.Target): number => Math.round(memoryOf(pid))
+const memoryMiB = ({ pid }: Targets.Target): number => Math.round(memoryOf(pid))
 
 /** Returns the 99th percentile of the event loop's delay since it was read last, in milliseconds. */
 const delayOf = Effect.fnUntraced(function*({ port }: Targets.Target) {
@@ -34,42 +33,54 @@ const delayOf = Effect.fnUntraced(function*({ port }: Targets.Target) {
   return 1000 * Number(/^nodejs_eventloop_lag_p99_seconds\S* (\S+)/m.exec(text)?.[1])
 })
 
-const benchmark = (database_url: string) =>
-  Effect.gen(function*() {
-    const environment = Targets.environmentOf(database_url)
-    yield* Processes.command(["migrate"], environment)
-    yield* Effect.promise(() => PopulationRows.fill(database_url, contacts))
-    const target = yield* Targets.start("service", environment)
-    const load = yield* Load.start
-    yield* Targets.pin(load.pid, 1)
-    const cursor = yield* Targets.cursorOf(target, 100)
-    const before = memory(target)
-    const requests = workloads.flatMap((workload) =>
-      workload.requests(contacts, cursor).slice(0, 64).map((request) =>
-        parts(request, `127.0.0.1:${target.port}`, `soak-${workload.name}`)
-      )
+/** Returns the parts of some requests of every workload. */
+const requestsTo = Effect.fnUntraced(function*(target: Targets.Target) {
+  const cursor = yield* Targets.cursorOf(target, 100)
+  return workloads.flatMap((workload) =>
+    workload.requests(contacts, cursor).slice(0, 64).map((request) =>
+      parts(request, `127.0.0.1:${target.port}`, `soak-${workload.name}`)
     )
-    const samples = yield* Effect.forEach(Array.range(1, minutes * 60 / seconds), () =>
-      Effect.gen(function*() {
-        const { responses, failed } = yield* load.run({ port: target.port, requests, connections, seconds })
-        return { responses, failed, memory_mib: memory(target), delay_p99_ms: yield* delayOf(target) }
-      }))
-    yield* Effect.sleep("2 minutes")
-    const perMinute = Array.chunksOf(samples, 60 / seconds)
-    const delays = samples.map(({ delay_p99_ms }) => delay_p99_ms)
-    return {
-      responses: samples.reduce((sum, { responses }) => sum + responses, 0),
-      failed: samples.reduce((sum, { failed }) => sum + failed, 0),
-      memory_mib: {
-        before,
-        at_most_in_each_minute: perMinute.map((minute) => Math.max(...minute.map(({ memory_mib }) => memory_mib))),
-        at_rest: memory(target)
-      },
-      event_loop_delay_p99_ms: { median: median(delays), at_most: Math.max(...delays) }
-    }
-  }).pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 })))
+  )
+})
 
-await Service.run(benchmark, {
+/** Loads the service, and returns a sample of every 10 seconds. */
+const sampleLoad = Effect.fnUntraced(
+  function*(load: Load.Load, target: Targets.Target, requests: ReadonlyArray<ReadonlyArray<string>>) {
+    const { port } = target
+    return yield* Effect.forEach(Array.range(1, minutes * 60 / seconds), () =>
+      Effect.gen(function*() {
+        const { responses, failed } = yield* load.run({ port, requests, connections, seconds })
+        return { responses, failed, memory_mib: memoryMiB(target), delay_p99_ms: yield* delayOf(target) }
+      }))
+  }
+)
+
+const measureSoak = Effect.fnUntraced(function*(database_url: string) {
+  const environment = Targets.environmentOf(database_url)
+  yield* Processes.command(["migrate"], environment)
+  yield* Effect.promise(() => PopulationRows.fill(database_url, contacts))
+  const target = yield* Targets.start("service", environment)
+  const load = yield* Load.start
+  yield* Targets.pin(load.pid, 1)
+  const requests = yield* requestsTo(target)
+  const before = memoryMiB(target)
+  const samples = yield* sampleLoad(load, target, requests)
+  yield* Effect.sleep("2 minutes")
+  const delays = samples.map(({ delay_p99_ms }) => delay_p99_ms)
+  return {
+    responses: samples.reduce((sum, { responses }) => sum + responses, 0),
+    failed: samples.reduce((sum, { failed }) => sum + failed, 0),
+    memory_mib: {
+      before,
+      at_most_in_each_minute: Array.chunksOf(samples, 60 / seconds)
+        .map((minute) => Math.max(...minute.map(({ memory_mib }) => memory_mib))),
+      at_rest: memoryMiB(target)
+    },
+    event_loop_delay_p99_ms: { median: median(delays), at_most: Math.max(...delays) }
+  }
+})
+
+await Service.run(measureSoak, {
   settings: { shared_buffers: "1GB", max_wal_size: "4GB" },
   timeout: `${minutes + 7} minutes`
 })

@@ -7,8 +7,7 @@
  * document, and exits with 1 if an upsert takes 25 times as long as an update, a person does not have one contact, or the
  * process was killed too late to interrupt an upsert.
  */
-import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Duration, Effect, Redacted, Schedule } from "effect"
+import { Duration, Effect, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { Processes } from "./Fixtures.ts"
 import * as Limits from "./Limits.ts"
@@ -18,7 +17,7 @@ import * as Service from "./Service.ts"
 const rounds = 60
 const size = 100
 
-/** Returns how many contacts the people of a group have, and how many of the people have any. */
+/** Returns the number of contacts of a group of people, and the number of people with any. */
 const contactsOf = (group: string) =>
   Effect.map(
     SqlClient.SqlClient.use((sql) =>
@@ -52,63 +51,77 @@ const clientOf = (server: Processes.Server, key: string) => {
 type Client = ReturnType<typeof clientOf>
 
 /** Returns the time of an update, of an upsert that updates 100 contacts, and of one that creates 100. */
-const compare = Effect.fnUntraced(function*({ send, upsert }: Client) {
-  const created = yield* send("POST", "/contacts", "first-contact", { first_name: "Kim" })
-  const { id }: { readonly id: string } = JSON.parse(created).data
+const compareTimes = Effect.fnUntraced(function*({ send, upsert }: Client) {
+  const text = yield* send("POST", "/contacts", "first-contact", { first_name: "Kim" })
+  const { id }: { readonly id: string } = JSON.parse(text).data
   const times: Array<ReadonlyArray<number>> = []
   for (let round = 0; round < rounds; round++) {
     const city = `City ${round}`
-    const timed = yield* Effect.forEach([
+    const responses = yield* Effect.forEach([
       send("PATCH", `/contacts/${id}`, `update-${round}`, { city }),
       upsert("known", 0, city),
       upsert("new", round * size, "Bonn")
     ], Effect.timed)
-    times.push(timed.map(([time]) => Duration.toMillis(time)))
+    times.push(responses.map(([time]) => Duration.toMillis(time)))
   }
   // The process compiles its code in the first rounds.
-  const medianOf = (which: number) => median(times.slice(rounds / 3).map((round) => round[which] ?? NaN))
+  const medianOf = (position: number) => median(times.slice(rounds / 3).map((round) => round[position] ?? NaN))
   const [update_ms, upsert_ms, create_ms] = [medianOf(0), medianOf(1), medianOf(2)]
   return { update_ms, upsert_ms, create_ms, updates_per_upsert: upsert_ms / update_ms }
 })
 
-const benchmark = Effect.gen(function*() {
+/** Lets 50 concurrent requests upsert 100 of 120 people each. */
+const upsertConcurrently = ({ upsert }: Client) =>
+  Effect.forEach(
+    Array.from({ length: 50 }, (_, index) => index),
+    (index) => upsert("shared", index % 21, `City ${index}`),
+    { concurrency: "unbounded", discard: true }
+  )
+
+const interrupted_upserts = 4
+
+/** Sends the four upserts that the end of the process interrupts. */
+const upsertInterrupted = ({ upsert }: Client) =>
+  Effect.forEach(
+    Array.from({ length: interrupted_upserts }, (_, index) => index),
+    (index) => Effect.exit(upsert("killed", index * size, "Bonn")),
+    { concurrency: "unbounded", discard: true }
+  )
+
+/** Waits until more than one upsert has created contacts, for a minute at most. */
+const untilUpsertsAreStored = contactsOf("killed").pipe(
+  Effect.repeat({ schedule: Schedule.spaced("2 millis"), until: ({ contacts }) => contacts > size }),
+  Effect.timeout("1 minute"),
+  Effect.orDie
+)
+
+const measureUpserts = Effect.gen(function*() {
   const { acme, database_url, environment, server } = yield* Service.cluster(1)
   const client = clientOf(server, acme.key)
   const serve = Processes.serve(environment, server)
-  const upsertAll = Effect.forEach(
-    [0, 1, 2, 3],
-    (part) => Effect.exit(client.upsert("killed", part * size, "Bonn")),
-    { concurrency: "unbounded" }
-  )
+  /** The process is killed at the end of the scope. */
+  const measureUntilKilled = Effect.scoped(Effect.gen(function*() {
+    yield* serve
+    const times = yield* compareTimes(client)
+    yield* upsertConcurrently(client)
+    const concurrent = yield* contactsOf("shared")
+    yield* Effect.forkChild(upsertInterrupted(client))
+    yield* untilUpsertsAreStored
+    return { times, concurrent }
+  }))
   return yield* Effect.gen(function*() {
-    const { concurrent, times } = yield* Effect.scoped(Effect.gen(function*() {
-      yield* serve
-      const times = yield* compare(client)
-      yield* Effect.forEach(
-        Array.from({ length: 50 }, (_, index) => index),
-        (index) => client.upsert("shared", index % 21, `City ${index}`),
-        { concurrency: "unbounded" }
-      )
-      const concurrent = yield* contactsOf("shared")
-      yield* Effect.forkChild(upsertAll)
-      yield* contactsOf("killed").pipe(
-        Effect.repeat({ schedule: Schedule.spaced("2 millis"), until: ({ contacts }) => contacts > size }),
-        Effect.timeout("1 minute"),
-        Effect.orDie
-      )
-      // The process is killed at the end of the scope.
-      return { times, concurrent }
-    }))
+    const { concurrent, times } = yield* measureUntilKilled
     const killed = yield* contactsOf("killed")
     yield* serve
-    yield* upsertAll
+    yield* upsertInterrupted(client)
     const retried = yield* contactsOf("killed")
-    const isInterrupted = killed.contacts < 4 * size
+    const people = interrupted_upserts * size
+    const isInterrupted = killed.contacts < people
     const isWithin = isInterrupted &&
-      Limits.areUpsertsWithin(times.updates_per_upsert, [[concurrent, 120], [retried, 4 * size]])
+      Limits.areUpsertsWithin(times.updates_per_upsert, [[concurrent, 120], [retried, people]])
     process.exitCode = isWithin ? 0 : 1
     return { times, concurrent, killed, retried }
-  }).pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 2 })))
+  }).pipe(Effect.provide(Service.database(database_url, 2)))
 })
 
-await Service.run(() => benchmark, { timeout: "3 minutes" })
+await Service.run(() => measureUpserts, { timeout: "3 minutes" })

@@ -21,9 +21,9 @@ describe("numbers", () => {
   })
 })
 
-it("the chosen names are known, and all of them without a choice", () => {
-  const chosen = (...given: ReadonlyArray<string>) => Arguments.chosen("workloads", ["read", "list", "send"], given)
-  assert.deepStrictEqual(chosen(), ["read", "list", "send"])
-  assert.deepStrictEqual(chosen("send", "read"), ["read", "send"])
-  assert.throws(() => chosen("read", "raed"), "workloads must be among read, list, send, not \"raed\".")
+it("the selected names are known, and all of them without arguments", () => {
+  const select = (...texts: ReadonlyArray<string>) => Arguments.select("workloads", ["read", "list", "send"], texts)
+  assert.deepStrictEqual(select(), ["read", "list", "send"])
+  assert.deepStrictEqual(select("send", "read"), ["read", "send"])
+  assert.throws(() => select("read", "raed"), "workloads must be among read, list, send, not \"raed\".")
 })

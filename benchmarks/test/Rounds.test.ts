@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { areEnough, countingTurns, medians, ratio, type Round } from "../src/http/Rounds.ts"
+import { areEnough, leastDisturbed, medians, ratio, type Round } from "../src/http/Rounds.ts"
 
 const round = (per_second: number, failed: number, others: number): Round => ({
   per_second,
@@ -13,7 +13,7 @@ const round = (per_second: number, failed: number, others: number): Round => ({
   others
 })
 
-it("the medians of rounds add up failures, and have the worst disturbance", () => {
+it("the median of rounds has all their failures, and the worst disturbance", () => {
   const cases = [
     [[round(3, 1, 5)], round(3, 1, 5)],
     [[round(1, 0, 2), round(9, 2, 7), round(2, 1, 0)], round(2, 3, 7)],
@@ -23,14 +23,14 @@ it("the medians of rounds add up failures, and have the worst disturbance", () =
 })
 
 it("the ratio is the median of the ratios of neighboring rounds", () => {
-  const of = (...all: ReadonlyArray<number>) => all.map((per_second) => round(per_second, 0, 0))
+  const roundsOf = (...rates: ReadonlyArray<number>) => rates.map((per_second) => round(per_second, 0, 0))
   const cases = [
-    [of(10), of(5), 2],
-    [of(10, 30, 8), of(5, 10, 8), 2],
-    [of(10, 10), of(5, 10), 1.5]
+    [roundsOf(10), roundsOf(5), 2],
+    [roundsOf(10, 30, 8), roundsOf(5, 10, 8), 2],
+    [roundsOf(10, 10), roundsOf(5, 10), 1.5]
   ] as const
   for (const [service, baseline, expected] of cases) assert.strictEqual(ratio(service, baseline), expected)
-  assert.isNaN(ratio(of(10), []))
+  assert.isNaN(ratio(roundsOf(10), []))
 })
 
 it("turns are enough once as many as count are undisturbed, or twice as many are measured", () => {
@@ -45,8 +45,8 @@ it("turns are enough once as many as count are undisturbed, or twice as many are
   for (const [turns, expected] of cases) assert.strictEqual(areEnough(turns.map((others) => ({ others })), 2), expected)
 })
 
-it("the least disturbed turns count, the earlier of equal ones first", () => {
+it("only the least disturbed turns are used, the earlier of equal ones first", () => {
   const turns = [40, 0, 30, 0, 20].map((others, index) => ({ others, index }))
-  const of = (rounds: number) => countingTurns(turns, rounds).map(({ index }) => index)
-  assert.deepStrictEqual([of(1), of(3), of(9)], [[1], [1, 3, 4], [1, 3, 4, 2, 0]])
+  const countedOf = (rounds: number) => leastDisturbed(turns, rounds).map(({ index }) => index)
+  assert.deepStrictEqual([countedOf(1), countedOf(3), countedOf(9)], [[1], [1, 3, 4], [1, 3, 4, 2, 0]])
 })

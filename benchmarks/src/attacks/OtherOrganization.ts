@@ -5,7 +5,7 @@ import type { Processes } from "../Fixtures.ts"
 import { memoryDuring } from "../Memory.ts"
 import { summaryOf } from "../Percentiles.ts"
 
-const kept = new Agent({ keepAlive: true, maxSockets: 1 })
+const persistent = new Agent({ keepAlive: true, maxSockets: 1 })
 
 interface TimedResponse {
   readonly elapsed_ms: number
@@ -20,9 +20,9 @@ interface Options {
 }
 
 /** Sends a request, and returns how long after `due_at` its response ended, or failed. */
-const timed = (url: string, due_at: number, { agent, body = "", key, method = "GET" }: Options) =>
+const sendTimed = (url: string, due_at: number, { agent, body = "", key, method = "GET" }: Options) =>
   Effect.callback<TimedResponse>((resume) => {
-    const done = (status: number) => resume(Effect.succeed({ elapsed_ms: performance.now() - due_at, status }))
+    const finish = (status: number) => resume(Effect.succeed({ elapsed_ms: performance.now() - due_at, status }))
     const headers = {
       authorization: `Bearer ${key}`,
       ...(method === "GET"
@@ -30,22 +30,25 @@ const timed = (url: string, due_at: number, { agent, body = "", key, method = "G
         : { "content-type": "application/json", "idempotency-key": globalThis.crypto.randomUUID() })
     }
     const sent = request(url, { method, headers, agent: agent ?? false, timeout: 10_000 }, (response) => {
-      response.resume().once("end", () => done(response.statusCode ?? 0))
+      response.resume().once("end", () => finish(response.statusCode ?? 0))
     })
     sent.once("timeout", () => sent.destroy(new Error("late")))
-    sent.once("error", () => done(0))
+    sent.once("error", () => finish(0))
     sent.end(body)
   })
 
-/** The time between two requests of one kind. The connection that two kinds share is idle for most of it without an attack. */
+/**
+ * The time between two requests of one kind. Without an attack, the connection that two kinds share is idle for most of this
+ * time.
+ */
 const interval_ms = 100
 
-/** Sends requests at a fixed pace, whatever their responses take, so that a request that had to wait counts as slow. */
-const send = (url: string, seconds: number, options: Options) =>
+/** Sends requests at a fixed pace, regardless of response times, so that a request that had to wait counts as slow. */
+const sendSteadily = (url: string, seconds: number, options: Options) =>
   Effect.suspend(() => {
-    const begun = performance.now()
-    const dues = Array.from({ length: seconds * 1000 / interval_ms }, (_, index) => begun + index * interval_ms)
-    return Effect.forEach(dues, (due_at) => Effect.delay(timed(url, due_at, options), due_at - begun), {
+    const started_at = performance.now()
+    const times = Array.from({ length: seconds * 1000 / interval_ms }, (_, index) => started_at + index * interval_ms)
+    return Effect.forEach(times, (due_at) => Effect.delay(sendTimed(url, due_at, options), due_at - started_at), {
       concurrency: "unbounded"
     })
   })
@@ -60,9 +63,9 @@ export const measure = Effect.fnUntraced(function*(
   const { peak_mib, result } = yield* memoryDuring(
     pid,
     Effect.all([
-      send(url, seconds, { key, agent: kept }),
-      send(url, seconds, { key }),
-      send(url, seconds, { key, method: "POST", body: "{\"first_name\":\"Kim\"}", agent: kept })
+      sendSteadily(url, seconds, { key, agent: persistent }),
+      sendSteadily(url, seconds, { key }),
+      sendSteadily(url, seconds, { key, method: "POST", body: "{\"first_name\":\"Kim\"}", agent: persistent })
     ], { concurrency: "unbounded" })
   )
   const responses = result.flat()

@@ -1,7 +1,7 @@
 /** Twelve clients that start and close conversations, with three webhooks. */
 import { Clock, Effect, Ref } from "effect"
 import { SqlClient } from "effect/sql"
-import { type Arrival, delaysOf } from "../Arrivals.ts"
+import { delaysOf } from "../Arrivals.ts"
 import * as Endpoint from "../Endpoint.ts"
 import { Processes } from "../Fixtures.ts"
 import * as ProcessorTime from "../ProcessorTime.ts"
@@ -18,7 +18,7 @@ interface Pace {
   readonly conversations_per_second: number
 }
 
-const deadlocks = Effect.gen(function*() {
+const countDeadlocks = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ readonly deadlocks: number }>`
     SELECT deadlocks::int AS deadlocks FROM pg_stat_database WHERE datname = current_database()
@@ -26,88 +26,112 @@ const deadlocks = Effect.gen(function*() {
   return row?.deadlocks ?? 0
 })
 
-const count = (statement: string) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe<{ readonly count: number }>(statement)).pipe(
-    Effect.map(([row]) => row?.count ?? -1)
-  )
+/** Counts the rows of a table, or those that a condition selects. */
+const count = (from: string) =>
+  SqlClient.SqlClient.use((sql) => sql.unsafe<{ readonly count: number }>(`SELECT count(*)::int AS count FROM ${from}`))
+    .pipe(Effect.map(([row]) => row?.count ?? -1))
 
-/** Lets twelve clients start and close conversations for the set time. Returns the number of responses by status. */
-const runWriters = Effect.fnUntraced(function*(cluster: Service.Cluster, { conversations_per_second, seconds }: Pace) {
+/** The common state of the writers. */
+interface Writers {
+  readonly pace: Pace
+  readonly started_at: number
+  readonly channel_id: string
+  /** Sends a write, and counts the status of its response. */
+  readonly write: (path: string, idempotency_key: string, json: unknown) => ReturnType<typeof Processes.request>
+}
+
+/** Starts and closes conversations for the set time. */
+const runWriter = Effect.fnUntraced(function*(
+  { channel_id, pace: { conversations_per_second, seconds }, started_at, write }: Writers,
+  writer: number
+) {
+  const end = started_at + seconds * 1000
+  for (let number = 0; (yield* Clock.currentTimeMillis) < end; number++) {
+    const due_at = started_at + (number * writers + writer) * 1000 / conversations_per_second
+    yield* Effect.sleep(Math.max(0, due_at - (yield* Clock.currentTimeMillis)))
+    // Each client has 500 numbers of its own. None ends with four digits that select a behavior of the mock network.
+    const phone = `+4915${String(writer * 1_000_000 + number % 500 * 10 + 100).padStart(9, "0")}`
+    const greeting = Processes.greeting(channel_id, phone, `n${number}`)
+    const response = yield* write("/conversations", `start-${writer}-${number}`, greeting)
+    const { conversation_id } = yield* resourceOf(response)
+    yield* write(`/conversations/${conversation_id}/close`, `close-${writer}-${number}`, { category: "resolved" })
+  }
+})
+
+/** Lets twelve clients start and close conversations. Returns the number of responses by status. */
+const runWriters = Effect.fnUntraced(function*(cluster: Service.Cluster, pace: Pace) {
   const { channel_id, key } = cluster.acme
-  const next = serversOf(cluster)
+  const nextServer = serversOf(cluster)
   const statuses = yield* Ref.make<Readonly<Record<string, number>>>({})
-  const begun = yield* Clock.currentTimeMillis
-  const until = begun + seconds * 1000
-  const write = (path: string, name: string, json: unknown) =>
-    Processes.request(next(), "POST", path, { key, json, idempotency_key: name }).pipe(
-      Effect.tap(({ status }) => Ref.update(statuses, (all) => ({ ...all, [status]: (all[status] ?? 0) + 1 })))
-    )
-  const writer = Effect.fnUntraced(function*(name: number) {
-    for (let number = 0; (yield* Clock.currentTimeMillis) < until; number++) {
-      const turn = begun + (number * writers + name) * 1000 / conversations_per_second
-      yield* Effect.sleep(Math.max(0, turn - (yield* Clock.currentTimeMillis)))
-      // Each client has 500 numbers of its own. None ends with four digits that select a behavior of the mock network.
-      const phone = `+4915${String(name * 1_000_000 + number % 500 * 10 + 100).padStart(9, "0")}`
-      const started = yield* write(
-        "/conversations",
-        `start-${name}-${number}`,
-        Processes.greeting(channel_id, phone, `n${number}`)
+  const state: Writers = {
+    pace,
+    started_at: yield* Clock.currentTimeMillis,
+    channel_id,
+    write: (path, idempotency_key, json) =>
+      Processes.request(nextServer(), "POST", path, { key, json, idempotency_key }).pipe(
+        Effect.tap(({ status }) => Ref.update(statuses, (all) => ({ ...all, [status]: (all[status] ?? 0) + 1 })))
       )
-      const { conversation_id } = yield* resourceOf(started)
-      yield* write(`/conversations/${conversation_id}/close`, `close-${name}-${number}`, { category: "resolved" })
-    }
-  })
-  yield* Effect.forEach(Array.from({ length: writers }, (_, name) => name), writer, {
+  }
+  yield* Effect.forEach(Array.from({ length: writers }, (_, writer) => writer), (writer) => runWriter(state, writer), {
     concurrency: "unbounded",
     discard: true
   })
   return yield* Ref.get(statuses)
 })
 
-/** Returns the arrival of a post, whose name is its path and its event. */
-const arrivalOf = ([name, at]: readonly [string, number]): Arrival => [name.slice(name.indexOf(" ") + 1), at]
+/** Starts an endpoint, and subscribes it to the events of the writers. */
+const subscribeEndpoint = Effect.fnUntraced(function*({ acme, server }: Service.Cluster) {
+  const endpoint = yield* Endpoint.start
+  const subscribe = (path: string, ...event_types: ReadonlyArray<string>) =>
+    Service.subscribe(server, acme.key, `${endpoint.url}/${path}`, event_types)
+  yield* subscribe("closed", "conversation.closed")
+  yield* subscribe("messages", "message.sent", "message.updated")
+  yield* subscribe("several", "conversation.closed", "message.sent", "send.failed")
+  return endpoint
+})
+
+/** Waits until the work queue is empty. */
+const drain = untilPasses(count("work"), { interval: "20 millis", times: 6000, until: (work) => work === 0 })
+
+/** Returns the CPU time between two readings in seconds, by process. */
+const secondsBetween = (before: Readonly<Record<string, number>>, after: Readonly<Record<string, number>>) =>
+  Object.fromEntries(
+    Object.entries(after).map(([name, time]) => [name, Math.round((time - (before[name] ?? 0)) / 10_000) / 100])
+  )
 
 /** Measures twelve writers together with their sends and webhooks. */
 export const conversations = Effect.fnUntraced(function*(cluster: Service.Cluster, pace: Pace) {
   const { seconds } = pace
-  const endpoint = yield* Endpoint.start
-  const subscribe = (path: string, ...event_types: ReadonlyArray<string>) =>
-    Service.subscribe(cluster.server, cluster.acme.key, `${endpoint.url}/${path}`, event_types)
-  yield* subscribe("closed", "conversation.closed")
-  yield* subscribe("messages", "message.sent", "message.updated")
-  yield* subscribe("several", "conversation.closed", "message.sent", "send.failed")
-  const before = yield* deadlocks
+  const endpoint = yield* subscribeEndpoint(cluster)
+  const deadlocks_before = yield* countDeadlocks
   yield* Statements.reset
   const times_before = yield* ProcessorTime.byName
-  const begun = yield* Clock.currentTimeMillis
+  const started_at = yield* Clock.currentTimeMillis
   const statuses = yield* runWriters(cluster, pace)
-  const stopped = yield* Clock.currentTimeMillis
+  const stopped_at = yield* Clock.currentTimeMillis
   const times = yield* ProcessorTime.byName
-  const made = yield* count("SELECT count(*)::int AS count FROM webhook_deliveries")
-  const statements = yield* Statements.slowest(made)
-  const pending = yield* count("SELECT count(*)::int AS count FROM webhook_deliveries WHERE status = 'pending'")
-  const left = count("SELECT count(*)::int AS count FROM work")
-  yield* untilPasses(left, { interval: "20 millis", times: 6000, until: (found) => found === 0 })
-  const done = yield* Clock.currentTimeMillis
+  const deliveries = yield* count("webhook_deliveries")
+  const statements = yield* Statements.slowest(deliveries)
+  const pending = yield* count("webhook_deliveries WHERE status = 'pending'")
+  yield* drain
+  const drained_at = yield* Clock.currentTimeMillis
   const { connections, first } = yield* endpoint.received
-  const arrivals = first.map(arrivalOf)
+  const arrivals = first.map(Endpoint.arrivalOf)
   return {
     statuses,
-    events_made_per_second: Math.round((yield* count("SELECT count(*)::int AS count FROM webhook_events")) / seconds),
-    deliveries_made: made,
+    events_made_per_second: Math.round((yield* count("webhook_events")) / seconds),
+    deliveries_made: deliveries,
     deliveries_pending: pending,
-    deliveries_made_per_second: Math.round(made / seconds),
-    delivered_per_second: Math.round((made - pending) / seconds),
-    all_done_after_ms: done - stopped,
+    deliveries_made_per_second: Math.round(deliveries / seconds),
+    delivered_per_second: Math.round((deliveries - pending) / seconds),
+    all_done_after_ms: drained_at - stopped_at,
     arrival: yield* delaysOf(arrivals),
     // Without the first ten seconds, in which the processes compile their code.
-    arrival_later: yield* delaysOf(arrivals, begun + 10_000),
+    arrival_later: yield* delaysOf(arrivals, started_at + 10_000),
     connections,
-    processor_seconds: Object.fromEntries(
-      Object.entries(times).map(([name, time]) => [name, Math.round((time - (times_before[name] ?? 0)) / 10_000) / 100])
-    ),
+    processor_seconds: secondsBetween(times_before, times),
     statements,
-    deadlocks: (yield* deadlocks) - before,
-    sends_not_settled: yield* count("SELECT count(*)::int AS count FROM sends WHERE status NOT IN ('sent', 'failed')")
+    deadlocks: (yield* countDeadlocks) - deadlocks_before,
+    sends_not_settled: yield* count("sends WHERE status NOT IN ('sent', 'failed')")
   }
 })

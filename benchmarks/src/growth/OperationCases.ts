@@ -11,27 +11,15 @@ import {
 import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import { type ConversationFilters, ConversationStore, everyConversation } from "@messaging-crm/core/Conversations"
 import { AnyEventType, EventStore } from "@messaging-crm/core/Events"
-import { ChannelId, ContactId, ConversationId, MemberId, TagId } from "@messaging-crm/core/Ids"
+import { ChannelId, ContactId, MemberId, TagId } from "@messaging-crm/core/Ids"
 import { MessageStore } from "@messaging-crm/core/Messages"
-import type { PageRequest } from "@messaging-crm/core/Page"
 import { everySend, type SendFilters, SendMessage, Sends, SendStore } from "@messaging-crm/core/Sends"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import type { Effect } from "effect"
 import { DateTime } from "effect"
 import type { SqlClient } from "effect/sql"
 import { Crowd } from "../Fixtures.ts"
-
-/** The facts of a database that the cases need. */
-export interface Dataset {
-  /** The number of contacts. */
-  readonly contacts: number
-  /** Conversations whose reply window is open. */
-  readonly conversations: ReadonlyArray<ConversationId>
-  /** Values that contacts have. */
-  readonly known: { readonly phone: string; readonly email_key: string; readonly external_id: string }
-  /** The request of the 200th page of a list; null if the list has fewer pages. */
-  readonly page_200: { readonly [list in "contacts" | "conversations" | "messages"]: PageRequest | null }
-}
+import { type Dataset, page_1, thread } from "./Datasets.ts"
 
 export type Services =
   | Contacts
@@ -48,17 +36,12 @@ export type Services =
 /** Makes one run of an operation, or returns null where the database is too small for it. */
 export type Case = (dataset: Dataset, run: number) => Effect.Effect<unknown, unknown, Services> | null
 
-export const page_size = 50
-/** A list reads one row more than the page, to see whether another page follows. */
-export const page_1: PageRequest = { after: null, size: page_size + 1 }
-export const thread = ConversationId.make(Crowd.id("conversation", 1))
-
 const everyone: ContactCriteria = criteriaOf({})
 
-/** A number up to `count` that shows no pattern. */
+/** Returns a number up to `count` that is derived from the run without a visible pattern. */
 const spread = (run: number, count: number): number => 1 + (run * 7_919 + 13) % count
 
-/** A contact of the large organization. */
+/** Returns a contact of the large organization. */
 const contactOf = (dataset: Dataset, run: number): ContactId => {
   const number = spread(run, dataset.contacts)
   return number % 100 < 90 ? ContactId.make(Crowd.id("contact", number)) : contactOf(dataset, run + 1)

@@ -31,9 +31,10 @@ export const key_count = 16
 /** The text of an API key. */
 export const key = (number: number): string => `svc_live_${String(number).padStart(43, "0")}`
 
-/** The number of contacts that requests name, spread over all, and the number of those with a long conversation. */
-export const named = 500
-export const long = 20
+/** The number of contacts that requests name. They are spread over all contacts. */
+export const named_count = 500
+/** The number of named contacts with a long conversation. */
+export const long_count = 20
 
 /** Words; each is the company of twenty named contacts and of no other. */
 export const words = (
@@ -44,4 +45,4 @@ export const words = (
 export const stages = LifecycleStage.literals
 
 /** The distance between two named contacts. */
-export const step = (contacts: number): number => Math.max(1, Math.floor(contacts / named))
+export const step = (contacts: number): number => Math.max(1, Math.floor(contacts / named_count))

@@ -2,12 +2,12 @@
 import { Scope } from "@messaging-crm/core/ApiKeys"
 import { readFile } from "node:fs/promises"
 import { Client } from "pg"
-import { id, key_count, type Kind, long, named, prefix, stages, step, words } from "./Population.ts"
+import { id, key_count, type Kind, long_count, named_count, prefix, stages, step, words } from "./Population.ts"
 
 /** The SQL of an ID. */
 const idOf = (kind: Kind, number: string): string => `('${prefix(kind)}' || lpad(to_hex(${number}), 12, '0'))::uuid`
 
-/** The SQL of a number below `bound` that follows from `n` but shows no pattern. */
+/** The SQL of a number below `bound` that is derived from `n` without a visible pattern. */
 const spread = (seed: number, bound: number): string => `(abs(hashint8extended(n, ${seed})) % ${bound})::integer`
 
 const pick = (seed: number, values: ReadonlyArray<string>): string =>
@@ -15,7 +15,7 @@ const pick = (seed: number, values: ReadonlyArray<string>): string =>
 
 const scopes = JSON.stringify(Scope.literals)
 
-/** A table with a row for each contact, from which the others follow. */
+/** Creates a table with a row for each contact, from which the rows of the other tables are derived. */
 const people = (contacts: number): string => {
   const total = Math.floor(contacts * 1.1)
   const distance = step(contacts)
@@ -27,7 +27,7 @@ const people = (contacts: number): string => {
   FROM (
     SELECT n,
       CASE WHEN n > ${contacts} THEN 2 ELSE 1 END AS organization,
-      CASE WHEN n % ${distance} = 0 AND n <= ${named * distance} THEN n / ${distance} - 1 END AS named,
+      CASE WHEN n % ${distance} = 0 AND n <= ${named_count * distance} THEN n / ${distance} - 1 END AS named,
       ${pick(1, ["Anna", "Ben", "Clara", "David", "Emma", "Felix", "Greta", "Hugo", "Ida", "Jonas", "Klara", "Leon"])}
         AS first_name,
       ${pick(2, ["Alba", "Bergo", "Doru", "Falke", "Gunne", "Helmo", "Koris", "Linka", "Mirow", "Nowak"])}
@@ -134,7 +134,7 @@ const conversations = [
      CASE WHEN k % 2 = 0 THEN 'received' ELSE 'read' END, 'message-' || n * 100 + k, said_at, said_at,
      CASE WHEN k % 2 = 1 THEN said_at + interval '1 s' END, CASE WHEN k % 2 = 1 THEN said_at + interval '4 s' END
    FROM people
-   CROSS JOIN LATERAL generate_series(1, CASE WHEN named < ${long} THEN 60 ELSE 6 END) k
+   CROSS JOIN LATERAL generate_series(1, CASE WHEN named < ${long_count} THEN 60 ELSE 6 END) k
    CROSS JOIN LATERAL (SELECT updated_at - interval '95 s' * (60 - k)) AS said (said_at)
    WHERE n % 5 = 0 OR named IS NOT NULL`,
   // Without rows, PostgreSQL would plan for an empty table.
@@ -153,7 +153,8 @@ const session = `
   SET timezone = 'UTC';
 `
 
-const sql = (name: string): Promise<string> => readFile(new URL(`../../baseline/${name}.sql`, import.meta.url), "utf8")
+const readSql = (name: string): Promise<string> =>
+  readFile(new URL(`../../baseline/${name}.sql`, import.meta.url), "utf8")
 
 /** Runs statements on a separate connection. */
 const inSession = async (database_url: string, use: (client: Client) => Promise<void>): Promise<void> => {
@@ -181,7 +182,7 @@ export const fill = async (database_url: string, count: number): Promise<void> =
     for (const { name } of rows) await client.query(`DROP INDEX ${name}`)
     for (const statement of [people(count), ...catalogs, ...contacts, ...conversations]) await client.query(statement)
     for (const { definition } of rows) await client.query(definition)
-    for (const name of ["tables", "rows", "indexes", "functions"]) await client.query(await sql(name))
+    for (const name of ["tables", "rows", "indexes", "functions"]) await client.query(await readSql(name))
   })
   await tidy(database_url)
 }

@@ -26,23 +26,23 @@ export const makeResponseReader = () => {
   /** The received part of an incomplete response head. */
   let partialHead: Buffer | null = null
   /** The response whose body has not arrived completely. */
-  let open: ReadResponse | null = null
-  let missing = 0
+  let incomplete: ReadResponse | null = null
+  let missing_bytes = 0
   return (chunk: Buffer): ReadResponse | null => {
-    let arrived = chunk.length
-    if (open === null) {
+    let arrived_bytes = chunk.length
+    if (incomplete === null) {
       const received: Buffer = partialHead === null ? chunk : Buffer.concat([partialHead, chunk])
       const head = headOf(received)
       partialHead = head === null ? received : null
       if (head === null) return null
-      open = head
-      missing = head.length
-      arrived = received.length
+      incomplete = head
+      missing_bytes = head.length
+      arrived_bytes = received.length
     }
-    missing -= arrived
-    if (missing > 0) return null
-    const response = open
-    open = null
+    missing_bytes -= arrived_bytes
+    if (missing_bytes > 0) return null
+    const response = incomplete
+    incomplete = null
     return response
   }
 }

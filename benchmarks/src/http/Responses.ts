@@ -21,8 +21,8 @@ const receive = (target: Target, { body, key, method, path }: Request, idempoten
       Object.assign(headers, { "content-type": "application/json", "idempotency-key": idempotency_key })
     }
     const url = `http://127.0.0.1:${target.port}/v1${path}`
-    const sent = body === undefined ? { method, headers } : { method, headers, body: body.join(numbered(1)) }
-    const response = await fetch(url, sent)
+    const init = body === undefined ? { method, headers } : { method, headers, body: body.join(numbered(1)) }
+    const response = await fetch(url, init)
     return { status: response.status, body: JSON.parse(await response.text()) }
   })
 
@@ -35,17 +35,19 @@ export const send = Effect.fnUntraced(function*(target: Target, request: Request
 })
 
 /** Fields that each program generates, so that they differ between two programs. */
-const made = new Set(["id", "created_at", "updated_at"])
+const generated_fields = new Set(["id", "created_at", "updated_at"])
 
 /** Removes the generated fields from the response to a write, and the cursor from a list. */
 const comparable = (request: Request, { body: { data }, status }: Received) => ({
   status,
   data: request.body === undefined || typeof data !== "object" || data === null
     ? data
-    : Object.fromEntries(Object.entries(data).map(([name, value]) => [name, made.has(name) ? typeof value : value]))
+    : Object.fromEntries(
+      Object.entries(data).map(([name, value]) => [name, generated_fields.has(name) ? typeof value : value])
+    )
 })
 
-/** Sends each target some of its requests, whose responses must be 2xx and the same, also for a repetition. */
+/** Sends each target some of its requests, whose responses must be 2xx and the same, for a repetition too. */
 export const compare = Effect.fnUntraced(function*(
   title: string,
   targets: ReadonlyArray<readonly [Target, ReadonlyArray<Request>]>
@@ -56,8 +58,8 @@ export const compare = Effect.fnUntraced(function*(
         const request = requests[index]
         if (request === undefined) return yield* Effect.die(new Error(`There are too few requests: ${title}`))
         const response = yield* send(target, request, `check-${title}-${index}`)
-        const again = yield* send(target, request, `check-${title}-${index}`)
-        deepStrictEqual(again.body.data, response.body.data, `A repetition differs: ${title}, ${target.name}`)
+        const repetition = yield* send(target, request, `check-${title}-${index}`)
+        deepStrictEqual(repetition.body.data, response.body.data, `A repetition differs: ${title}, ${target.name}`)
         return comparable(request, response)
       }))
     for (const response of responses) deepStrictEqual(response, responses[0], `The responses differ: ${title}`)
@@ -70,7 +72,7 @@ const absentContact = `/contacts/${Population.id("contact", 0)}`
 const absentConversation = `/conversations/${Population.id("conversation", 0)}/messages`
 
 /** Requests that are rejected, each by a different check. */
-const rejected: ReadonlyArray<Request> = [
+const invalidRequests: ReadonlyArray<Request> = [
   { method: "GET", path: contact, key: Population.key(0) },
   { method: "GET", path: absentContact, key },
   { method: "GET", path: absentConversation, key },
@@ -90,8 +92,8 @@ const rejected: ReadonlyArray<Request> = [
 
 /** Sends the targets requests that they must reject in the same way. */
 export const compareRejections = Effect.fnUntraced(function*(targets: ReadonlyArray<Target>) {
-  for (const [index, request] of rejected.entries()) {
-    const idempotency_key = index === rejected.length - 1 ? "check-update-0" : `check-rejected-${index}`
+  for (const [index, request] of invalidRequests.entries()) {
+    const idempotency_key = index === invalidRequests.length - 1 ? "check-update-0" : `check-rejected-${index}`
     const responses = yield* Effect.forEach(
       targets,
       (target) =>

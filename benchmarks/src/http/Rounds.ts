@@ -36,19 +36,19 @@ export interface Options {
   readonly connections: number
 }
 
-const times = (pids: ReadonlyArray<number>) =>
+const readTimes = (pids: ReadonlyArray<number>) =>
   Effect.all([ProcessorTime.ofPostgres, ProcessorTime.ofMachine, ...pids.map(ProcessorTime.ofProcess)])
 
-const round = Effect.fnUntraced(function*(load: Load, { requests, target }: Runner, options: Options) {
+const runRound = Effect.fnUntraced(function*(load: Load, { requests, target }: Runner, options: Options) {
   const { connections, seconds } = options
-  const begun = yield* Clock.currentTimeMillis
-  const before = yield* times([target.pid, load.pid])
+  const started_at = yield* Clock.currentTimeMillis
+  const before = yield* readTimes([target.pid, load.pid])
   const outcome = yield* load.run({ port: target.port, requests, connections, seconds })
-  const after = yield* times([target.pid, load.pid])
-  const lasted = (yield* Clock.currentTimeMillis) - begun
+  const after = yield* readTimes([target.pid, load.pid])
+  const elapsed_ms = (yield* Clock.currentTimeMillis) - started_at
   const [postgres = 0, machine = 0, server = 0, client = 0] = after.map((time, index) => time - (before[index] ?? 0))
   const { bytes, failed, p50_ms, p99_ms, per_second, responses } = outcome
-  const measured: Round = {
+  const round: Round = {
     per_second,
     p50_ms,
     p99_ms,
@@ -57,16 +57,16 @@ const round = Effect.fnUntraced(function*(load: Load, { requests, target }: Runn
     load_us: client / responses,
     bytes,
     failed,
-    others: Math.max(0, machine - server - postgres - client) / lasted / 10
+    others: Math.max(0, machine - server - postgres - client) / elapsed_ms / 10
   }
-  return measured
+  return round
 })
 
-/** Writes have a number, and leave dead rows. */
+/** Returns whether a runner sends writes, which contain a number, and which leave dead rows. */
 const isWriting = ({ requests }: Runner): boolean => requests.some((parts) => parts.length > 1)
 
 /** The maximum CPU time of other processes in an undisturbed turn, in percent of one processor. */
-const disturbance = 20
+const undisturbed_max = 20
 
 /** One round of each target. */
 interface Turn {
@@ -77,10 +77,10 @@ interface Turn {
 
 /** Returns whether enough turns are undisturbed, or twice as many as count are measured. */
 export const areEnough = (turns: ReadonlyArray<Pick<Turn, "others">>, rounds: number): boolean =>
-  turns.length >= rounds * 2 || turns.filter(({ others }) => others <= disturbance).length >= rounds
+  turns.length >= rounds * 2 || turns.filter(({ others }) => others <= undisturbed_max).length >= rounds
 
 /** Returns the least disturbed turns, as many as `rounds`. */
-export const countingTurns = <A extends Pick<Turn, "others">>(turns: ReadonlyArray<A>, rounds: number) =>
+export const leastDisturbed = <A extends Pick<Turn, "others">>(turns: ReadonlyArray<A>, rounds: number) =>
   turns.toSorted((a, b) => a.others - b.others).slice(0, rounds)
 
 /**
@@ -88,33 +88,33 @@ export const countingTurns = <A extends Pick<Turn, "others">>(turns: ReadonlyArr
  * total. The least disturbed turns count.
  */
 export const run = Effect.fnUntraced(function*(load: Load, runners: ReadonlyArray<Runner>, options: Options) {
-  for (const runner of runners) yield* round(load, runner, { ...options, seconds: options.warm_up_seconds })
+  for (const runner of runners) yield* runRound(load, runner, { ...options, seconds: options.warm_up_seconds })
   if (runners.some(isWriting)) yield* Effect.promise(() => PopulationRows.tidy(options.database_url))
   const turns: Array<Turn> = []
   while (!areEnough(turns, options.rounds)) {
     const rounds = new Map<Name, Round>()
     for (const runner of turns.length % 2 === 0 ? runners : runners.toReversed()) {
-      rounds.set(runner.target.name, yield* round(load, runner, options))
+      rounds.set(runner.target.name, yield* runRound(load, runner, options))
     }
     turns.push({ rounds, others: Math.max(...Array.from(rounds.values(), ({ others }) => others)) })
   }
-  const counting = countingTurns(turns, options.rounds)
+  const counted_turns = leastDisturbed(turns, options.rounds)
   return new Map(
-    runners.map(({ target: { name } }) => [name, counting.flatMap(({ rounds }) => rounds.get(name) ?? [])])
+    runners.map(({ target: { name } }) => [name, counted_turns.flatMap(({ rounds }) => rounds.get(name) ?? [])])
   )
 })
 
 /** The median of each number; failures are added up, and the worst disturbance counts. */
 export const medians = (rounds: ReadonlyArray<Round>): Round => {
-  const of = (name: keyof Round) => median(rounds.map((round) => round[name]))
+  const medianOf = (name: keyof Round) => median(rounds.map((round) => round[name]))
   return {
-    per_second: of("per_second"),
-    p50_ms: of("p50_ms"),
-    p99_ms: of("p99_ms"),
-    server_us: of("server_us"),
-    postgres_us: of("postgres_us"),
-    load_us: of("load_us"),
-    bytes: of("bytes"),
+    per_second: medianOf("per_second"),
+    p50_ms: medianOf("p50_ms"),
+    p99_ms: medianOf("p99_ms"),
+    server_us: medianOf("server_us"),
+    postgres_us: medianOf("postgres_us"),
+    load_us: medianOf("load_us"),
+    bytes: medianOf("bytes"),
     failed: rounds.reduce((sum, { failed }) => sum + failed, 0),
     others: Math.max(...rounds.map(({ others }) => others))
   }

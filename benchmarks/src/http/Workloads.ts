@@ -33,7 +33,7 @@ export const workloads: ReadonlyArray<Workload> = [
     name: "read",
     title: "read a contact",
     requests: (contacts) =>
-      reads(Population.named, (index) => `/contacts/${Population.id("contact", numberAt(contacts, index))}`)
+      reads(Population.named_count, (index) => `/contacts/${Population.id("contact", numberAt(contacts, index))}`)
   },
   { name: "list", title: "list 50 contacts", requests: () => reads(64, () => "/contacts?page_size=50") },
   {
@@ -60,7 +60,7 @@ export const workloads: ReadonlyArray<Workload> = [
     title: "list 50 messages",
     requests: (contacts) =>
       reads(160, (index) => {
-        const number = numberAt(contacts, index % Population.long)
+        const number = numberAt(contacts, index % Population.long_count)
         return `/conversations/${Population.id("conversation", number)}/messages`
       })
   },
@@ -68,7 +68,7 @@ export const workloads: ReadonlyArray<Workload> = [
     name: "update",
     title: "update a contact, idempotent",
     requests: (contacts) =>
-      range(Population.named).map((index) => ({
+      range(Population.named_count).map((index) => ({
         method: "PATCH",
         path: `/contacts/${Population.id("contact", numberAt(contacts, index))}`,
         key: keyAt(index),
@@ -82,7 +82,7 @@ export const workloads: ReadonlyArray<Workload> = [
     name: "send",
     title: "send a text, idempotent",
     requests: (contacts) =>
-      range(Population.named).map((index) => ({
+      range(Population.named_count).map((index) => ({
         method: "POST",
         path: `/conversations/${Population.id("conversation", numberAt(contacts, index))}/messages`,
         key: keyAt(index),

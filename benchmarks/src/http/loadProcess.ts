@@ -28,6 +28,7 @@ export interface Outcome {
   readonly bytes: number
 }
 
+/** The number of the last request of this process. */
 let number = 0
 
 const nextRequest = (requests: Job["requests"]): string => {
@@ -52,7 +53,7 @@ const useConnection = ({ port, requests }: Job, deadline: number, received: Rece
     let sent_at = 0
     const read = makeResponseReader()
     let isLast = false
-    /** Whether the server owes a response, or the connection. */
+    /** Whether the server has not yet sent the response, or accepted the connection. */
     let isWaiting = true
 
     const send = () => {
@@ -80,8 +81,8 @@ const useConnection = ({ port, requests }: Job, deadline: number, received: Rece
   })
 
 const run = async (job: Job): Promise<Outcome> => {
-  const begun = performance.now()
-  const deadline = begun + job.seconds * 1000
+  const started_at = performance.now()
+  const deadline = started_at + job.seconds * 1000
   const received: Received = { times: [], failed: 0, bytes: 0 }
   const untilDeadline = async () => {
     while (performance.now() < deadline) {
@@ -89,13 +90,13 @@ const run = async (job: Job): Promise<Outcome> => {
     }
   }
   await Promise.all(Array.from({ length: job.connections }, untilDeadline))
-  const lasted = (performance.now() - begun) / 1000
+  const elapsed_seconds = (performance.now() - started_at) / 1000
   const { bytes, failed, times } = received
   const responses = times.length
   return {
     responses,
     failed,
-    per_second: responses / lasted,
+    per_second: responses / elapsed_seconds,
     p50_ms: median(times),
     p99_ms: percentile(times, 0.99),
     bytes: bytes / responses

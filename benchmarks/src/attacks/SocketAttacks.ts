@@ -1,0 +1,77 @@
+/** Attacks by connections that stay open, or that send many requests without waiting for responses. */
+import { createServer } from "node:http"
+import { count, keepSockets, readAll, send, type Target } from "./Target.ts"
+
+/** Returns the text of a request without a body. */
+const requestText = (path: string, ...headers: ReadonlyArray<string>): string =>
+  [`GET ${path} HTTP/1.1`, "Host: crm.example", ...headers, "", ""].join("\r\n")
+
+export const upgradeSockets = (target: Target): void =>
+  keepSockets(
+    target,
+    4300,
+    () => requestText("/health/live", "Connection: Upgrade", "Upgrade: websocket"),
+    readAll
+  )
+
+/** Requests large responses, and reads nothing of them. */
+export const readSlowly = async (target: Target): Promise<void> => {
+  const paths = [target.link, "/docs", "/v1/openapi.json"]
+  // Those that read nothing cannot count their responses.
+  await Promise.all(paths.map((path) => send(target, { path })))
+  keepSockets(
+    target,
+    1000,
+    (connection) => requestText(paths[connection % paths.length] ?? ""),
+    (_, socket) => void socket.pause()
+  )
+}
+
+/** Sends one byte of a body per second. */
+export const writeSlowly = (target: Target): void => {
+  const head = [
+    "POST /v1/tags HTTP/1.1",
+    "Host: crm.example",
+    `Authorization: Bearer ${target.key}`,
+    "Content-Type: application/json",
+    "Idempotency-Key: slow-writer",
+    "Content-Length: 60000",
+    "",
+    ""
+  ].join("\r\n")
+  keepSockets(target, 1000, () => head, (_, socket) => {
+    const timer = setInterval(() => socket.write(" "), 1000)
+    readAll(target, socket)
+    socket.once("close", () => clearInterval(timer))
+  })
+}
+
+/** Pipelines more pages than one chunk can contain, and more requests than one connection can send. */
+export const pipelinePages = (target: Target): void => {
+  const page = requestText("/docs")
+  keepSockets(target, 101, (connection) => connection === 0 ? page.repeat(2000) : page, readAll)
+}
+
+export const pipelineProbes = (target: Target): void =>
+  keepSockets(target, 200, () => requestText("/health/live").repeat(1000), readAll)
+
+export const pipelineUnknownKeys = (target: Target): void => {
+  const read = requestText("/v1/contacts", `Authorization: Bearer svc_live_${"0".repeat(43)}`)
+  keepSockets(target, 500, () => read.repeat(1000), readAll)
+}
+
+/** Serves webhook endpoints that send interim responses without end, and returns their URL. */
+export const serveHostileEndpoints = (target: Target): Promise<string> => {
+  const server = createServer()
+  server.on("connection", (socket) => {
+    socket.once("data", () => count(target, "connected"))
+    const timer = setInterval(() => socket.write("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(100)), 1)
+    socket.resume().once("error", () => {}).once("close", () => clearInterval(timer))
+  })
+  return new Promise((resolve) => {
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      resolve(`http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`)
+    })
+  })
+}

@@ -1,0 +1,39 @@
+/** The callbacks of the Graph API that the benchmark posts. */
+import { createHmac } from "node:crypto"
+import { CallbackBodies } from "../Fixtures.ts"
+
+/** A body with the value of its signature header. */
+export interface Callback {
+  readonly body: Buffer
+  readonly signature: string
+}
+
+/** Makes a function that signs a body with an app's secret. */
+export const signerOf = (secret: string) => (text: string): Callback => {
+  const body = Buffer.from(text)
+  return { body, signature: `sha256=${createHmac("sha256", secret).update(body).digest("hex")}` }
+}
+
+/** Returns a body of the most frequent kinds: for each inbound message, three statuses of a message that another system sent. */
+export const bodyAt = (phone_number_id: string, index: number): string => {
+  const at = Math.floor(Date.now() / 1000)
+  const person = `49151${String(10_000_000 + index % 5000).padStart(8, "0")}`
+  const part = index % 4 === 0
+    ? CallbackBodies.messagePart(phone_number_id, { wa_id: person, name: "Ana Lima" }, {
+      id: `wamid.${index}`,
+      timestamp: String(at),
+      type: "text",
+      text: { body: `Message ${index} 👋` }
+    })
+    : CallbackBodies.statusPart(phone_number_id, {
+      id: `wamid.sent.${index - index % 4}`,
+      status: (["sent", "delivered", "read"] as const)[index % 4 - 1] ?? "read",
+      timestamp: at,
+      recipient_id: person,
+      reference: null
+    })
+  return CallbackBodies.bodyOf([part])
+}
+
+/** Returns the number of messages in a number of posts: the first of four is a message, the others are its statuses. */
+export const messagesIn = (posts: number): number => Math.ceil(posts / 4)

@@ -1,0 +1,99 @@
+/** The measured parts of a worker: deliveries, sends, and inbound messages. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Backlog from "../Backlog.ts"
+import * as Endpoint from "../Endpoint.ts"
+import { Processes } from "../Fixtures.ts"
+import * as Service from "../Service.ts"
+import { measureBacklog, measureCost, untilQueueIsEmpty, vacuum } from "./Costs.ts"
+
+/** The number of items that a worker processes before it is measured. */
+const warm_up = 600
+/** The mock network accepts every send to this number and to those that follow. The last four digits 0001 to 0009 select another behavior. */
+const first_number = 5_000_010
+
+/** Starts a worker, and returns its process ID. */
+const startWorker = Effect.fnUntraced(function*(environment: Processes.Environment) {
+  const profile = process.env["PROFILE"]
+  const flags = profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` }
+  const { child, exited } = yield* Processes.startMain(["worker", "--json"], { ...environment, ...flags })
+  yield* Effect.addFinalizer(() =>
+    Effect.andThen(Effect.sync(() => child.kill("SIGTERM")), Effect.timeoutOption(exited, "10 seconds"))
+  )
+  yield* Service.firstLine(child)
+  return child.pid ?? 0
+})
+
+/** Dies unless the status of a response is 2xx: the figures count only processed items. */
+const requireSuccess = (status: number): Effect.Effect<void> =>
+  status >= 200 && status < 300 ? Effect.void : Effect.die(new Error(`A response has the status ${status}.`))
+
+/** Measures deliveries to a number of webhooks, all due from the start. */
+export const deliveries = Effect.fnUntraced(function*(cluster: Service.Cluster, items: number, webhooks: number) {
+  const endpoint = yield* Endpoint.start
+  const ids = yield* Effect.forEach(
+    Array.from({ length: webhooks }, (_, index) => index),
+    (index) => Service.subscribe(cluster.server, cluster.acme.key, `${endpoint.url}/hook/${index}`)
+  )
+  const pid = yield* startWorker(cluster.environment)
+  const enqueue = (count: number) => Backlog.enqueueDeliveries(cluster.acme.organization_id, ids, count)
+  yield* Effect.andThen(enqueue(Math.ceil(warm_up / webhooks)), untilQueueIsEmpty)
+  const per_webhook = Math.ceil(items / webhooks)
+  const cost = yield* measureBacklog(pid, per_webhook * webhooks, enqueue(per_webhook))
+  const { connections, posts } = yield* endpoint.received
+  yield* SqlClient.SqlClient.use((sql) =>
+    sql`UPDATE webhooks SET status = 'disabled', disabled_at = now() WHERE status = 'active'`
+  )
+  return { ...cost, posts, connections }
+}, Effect.scoped)
+
+/** Measures sends to different numbers, all due from the start. */
+export const sends = Effect.fnUntraced(function*(cluster: Service.Cluster, count: number) {
+  const { acme, server } = cluster
+  const start = (number: number) =>
+    Processes.request(server, "POST", "/conversations", {
+      key: acme.key,
+      json: Processes.greeting(acme.channel_id, `+49151${first_number + number}`, `n${number}`),
+      idempotency_key: `bench-start-${number}`
+    }).pipe(Effect.flatMap(({ status }) => requireSuccess(status)))
+  const startAll = (first: number, sends: number) =>
+    Effect.forEach(Array.from({ length: sends }, (_, index) => first + index), start, {
+      concurrency: 16,
+      discard: true
+    })
+  const pid = yield* startWorker(cluster.environment)
+  yield* Effect.andThen(startAll(count, warm_up), untilQueueIsEmpty)
+  return yield* measureBacklog(pid, count, startAll(0, count))
+}, Effect.scoped)
+
+interface InboundOptions {
+  /** The process that receives and processes the callbacks. */
+  readonly pid: number
+  readonly items: number
+  /** The number of messages per callback. */
+  readonly batch: number
+  /** The number of concurrent callbacks. */
+  readonly concurrency: number
+}
+
+/** Measures inbound messages. */
+export const inbound = Effect.fnUntraced(function*(
+  cluster: Service.Cluster,
+  { batch, concurrency, items, pid }: InboundOptions
+) {
+  const { acme, server } = cluster
+  const callBack = yield* Processes.callbackSender(cluster.environment)
+  const first = batch * 1_000_000
+  const messageOf = (number: number) =>
+    Service.messageReceived(acme.channel_id, `bench-${number}`, `+49152${5_000_000 + number % 1000}`)
+  const callbacks = Array.from(
+    { length: Math.floor(items / batch) },
+    (_, callback) => Array.from({ length: batch }, (_, index) => messageOf(first + callback * batch + index))
+  )
+  yield* vacuum
+  const sendAll = Effect.forEach(callbacks, (events) => Effect.flatMap(callBack(server, events), requireSuccess), {
+    concurrency,
+    discard: true
+  })
+  return yield* measureCost(pid, callbacks.length * batch, sendAll)
+})
