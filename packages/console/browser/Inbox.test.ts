@@ -17,12 +17,12 @@ const conversations = Array.from({ length: 10_000 }, (_, index) => ({
   last_activity_preview: `Message ${index}`
 }))
 
-const asked: Array<string> = []
+const requested_paths: Array<string> = []
 
-/** The service: pages of conversations by cursor, and empty lists of all else. */
+/** A service with pages of conversations by cursor, and empty lists of all other resources. */
 const service = async (address: string): Promise<Response> => {
   const { pathname, searchParams } = new URL(address)
-  asked.push(pathname)
+  requested_paths.push(pathname)
   const [, id] = pathname.split("/v1/contacts/")
   if (id !== undefined) return Response.json({ data: { id, tags: [], notes: null, primary_phone: null } })
   if (pathname !== "/v1/conversations") return Response.json({ data: [], next_cursor: null })
@@ -34,20 +34,22 @@ const service = async (address: string): Promise<Response> => {
   })
 }
 
-/** Serves a handler of web requests until the test has run. */
+/** Serves a handler of web requests until the test ends. */
 const serve = async (handle: (request: Request) => Promise<Response>) => {
   const server = createServer(async (request, response) => {
     const { headers, method = "GET", url } = request
     const body = method === "POST" ? { body: await text(request) } : {}
-    const sent = new Headers(Object.entries(headers).map(([name, value]) => [name, String(value)]))
-    const answer = await handle(new Request(`http://${headers.host}${url}`, { method, headers: sent, ...body }))
-    response.writeHead(answer.status, Object.fromEntries(answer.headers))
-    for await (const chunk of answer.body ?? []) response.write(chunk)
+    const requestHeaders = new Headers(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+    const handled = await handle(
+      new Request(`http://${headers.host}${url}`, { method, headers: requestHeaders, ...body })
+    )
+    response.writeHead(handled.status, Object.fromEntries(handled.headers))
+    for await (const chunk of handled.body ?? []) response.write(chunk)
     response.end()
   }).listen(0, "127.0.0.1")
   await once(server, "listening")
   onTestFinished(() => void server.close())
-  // A TCP server has such an address.
+  // The address of a TCP server has this type.
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
@@ -62,7 +64,7 @@ it("scrolls through 10,000 conversations, page by page, with few rows in the doc
   const address = await serve(inbox.handle)
   const browser = await chromium.launch({
     executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
-    // Chromium has no sandbox for root, as whom containers run.
+    // Chromium has no sandbox for root, the user of containers.
     chromiumSandbox: process.getuid?.() !== 0
   })
   onTestFinished(async () => {
@@ -72,7 +74,7 @@ it("scrolls through 10,000 conversations, page by page, with few rows in the doc
   const page = await browser.newPage()
   await page.goto(`${address}/inbox`)
   await page.getByRole("option", { name: /Contact 0 / }).waitFor()
-  const pages = () => asked.filter((path) => path === "/v1/conversations").length
+  const pages = () => requested_paths.filter((path) => path === "/v1/conversations").length
   assert.strictEqual(pages(), 1)
   assert.strictEqual(await page.getByRole("link", { name: "Webhooks" }).count(), 0)
 
@@ -87,7 +89,7 @@ it("scrolls through 10,000 conversations, page by page, with few rows in the doc
   await last.click()
   await page.getByRole("heading", { name: "Contact 9999" }).waitFor()
 
-  // From the top, with the keyboard alone.
+  // From the top, with the keyboard only.
   await page.getByRole("listbox").press("Home")
   await page.getByRole("heading", { name: "Contact 0" }).waitFor()
   await page.keyboard.press("ArrowDown")

@@ -1,4 +1,4 @@
-// What happens in the service: requests, sends, events, and how many there are per minute.
+// Draws the activity of the service: requests, sends, events, and their number per minute.
 import { html, svg } from "lit-html"
 import { expander, section, table } from "./components.mjs"
 import { timeWithSeconds, withSpaces } from "./formats.mjs"
@@ -6,7 +6,7 @@ import { state } from "./store.mjs"
 
 const minutes = 30
 
-/** Bars of the last half hour, the current minute at the right. */
+/** Draws a bar for each of the last 30 minutes. The current minute is on the right. */
 export const chart = (kind, label) => {
   const counts = state.counts[kind]
   const now = Math.floor(Date.now() / 60_000)

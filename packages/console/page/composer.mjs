@@ -1,4 +1,4 @@
-// The composer of the open conversation, and its sends that have not ended.
+// The composer of the open conversation, and its pending sends.
 import { html } from "lit-html"
 import { segments } from "./components.mjs"
 import { nameOf } from "./formats.mjs"
@@ -6,21 +6,21 @@ import { scrollToEnd } from "./messages.mjs"
 import { attempt, call, context, state, update } from "./store.mjs"
 import { templateDialog } from "./templateDialog.mjs"
 
-const composer = () => /** @type {HTMLTextAreaElement | null} */ (document.querySelector(".composer textarea"))
+const textField = () => /** @type {HTMLTextAreaElement | null} */ (document.querySelector(".composer textarea"))
 
 export const clearComposer = () => {
-  const field = composer()
+  const field = textField()
   if (field !== null) field.value = ""
 }
 
-/** Reads the sends that have not ended, and drops those that became a message. */
+/** Reads the pending sends of a conversation, and removes those that have become messages. */
 export const settlePending = async (id) => {
-  const open = state.pending.filter(({ conversation_id, status }) => conversation_id === id && status !== "failed")
-  const read = await Promise.all(open.map((send) => call("sendStatus", { id: send.id })))
-  const byId = new Map(read.map((send) => [send.id, send]))
+  const unsettled = state.pending.filter(({ conversation_id, status }) => conversation_id === id && status !== "failed")
+  const current = await Promise.all(unsettled.map((send) => call("sendStatus", { id: send.id })))
+  const currentById = new Map(current.map((send) => [send.id, send]))
   update({
     pending: state.pending
-      .map((send) => ({ ...send, ...byId.get(send.id) }))
+      .map((send) => ({ ...send, ...currentById.get(send.id) }))
       .filter(({ status }) => status !== "sent")
   })
 }
@@ -30,16 +30,18 @@ const send = async (message, text) => {
   if (state.conversation === null) return
   const { id } = state.conversation
   update({ error: null })
-  const sent = await call("send", { id, message })
-  if (!state.pending.some((one) => one.id === sent.id)) update({ pending: [...state.pending, { ...sent, text }] })
+  const accepted = await call("send", { id, message })
+  if (!state.pending.some((pending) => pending.id === accepted.id)) {
+    update({ pending: [...state.pending, { ...accepted, text }] })
+  }
   scrollToEnd()
-  // It may have ended before it was in the list.
+  // The send can settle before it is in the list.
   await settlePending(id)
 }
 
 const submit = attempt(async (event) => {
   event.preventDefault()
-  const field = composer()
+  const field = textField()
   if (field === null || field.value.trim() === "" || state.conversation === null) return
   const text = field.value.trim()
   const { channel, contact } = state.conversation
@@ -67,7 +69,7 @@ const onComposerKey = (event) => {
 /** Puts the cursor into the composer, as the organization or as the customer. */
 export const focusComposer = (writeAsCustomer) => {
   update({ writeAsCustomer: writeAsCustomer && context.canWriteAsCustomer })
-  composer()?.focus()
+  textField()?.focus()
 }
 
 /** The senders of a message: the label, and whether it is the customer. */

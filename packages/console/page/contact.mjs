@@ -1,4 +1,4 @@
-// The contact of a conversation: its facts, tags, and notes.
+// Draws the contact of the open conversation: its fields, tags, and notes.
 import { html } from "lit-html"
 import { withSpaces } from "./formats.mjs"
 import { attempt, call, state, update } from "./store.mjs"
@@ -17,23 +17,28 @@ const addNote = attempt(async (event) => {
   field.value = ""
 })
 
-const facts = (contact) =>
-  [["Phone", "primary_phone"], ["Email", "primary_email"], ["Company", "company"], ["Stage", "lifecycle_stage"], [
-    "Source",
-    "source"
-  ]]
-    .filter(([, field = ""]) => contact[field] !== null)
-    .map(([label, field = ""]) => html`<dt>${label}</dt><dd>${withSpaces(contact[field])}</dd>`)
+const labels = {
+  primary_phone: "Phone",
+  primary_email: "Email",
+  company: "Company",
+  lifecycle_stage: "Stage",
+  source: "Source"
+}
+
+const fields = (contact) =>
+  Object.entries(labels)
+    .filter(([field]) => contact[field] !== null)
+    .map(([field, label]) => html`<dt>${label}</dt><dd>${withSpaces(contact[field])}</dd>`)
 
 /** The contact of the open conversation. */
 export const contactPanel = (contact) => {
-  const others = state.setup.tags.filter(({ id }) => !contact.tags.some((tag) => tag.id === id))
+  const unused_tags = state.setup.tags.filter(({ id }) => !contact.tags.some((tag) => tag.id === id))
   const add = (event) => {
     void changeTags({ add_tag_ids: [event.target.value] })
     event.target.value = ""
   }
   return html`<aside class="details" aria-label="Contact">
-    <h3>Contact</h3><dl>${facts(contact)}</dl>
+    <h3>Contact</h3><dl>${fields(contact)}</dl>
     <h3>Tags</h3><div class="tags">
       ${
     contact.tags.map(({ color, id, name }) =>
@@ -42,8 +47,10 @@ export const contactPanel = (contact) => {
     )
   }
       ${
-    others.length === 0 ? "" : html`<select aria-label="Add a tag" @change=${add}><option value="">Add tag…</option>
-        ${others.map(({ id, name }) => html`<option value=${id}>${name}</option>`)}</select>`
+    unused_tags.length === 0 ?
+      "" :
+      html`<select aria-label="Add a tag" @change=${add}><option value="">Add tag…</option>
+        ${unused_tags.map(({ id, name }) => html`<option value=${id}>${name}</option>`)}</select>`
   }</div>
     <h3>Notes</h3>${contact.notes === null ? "" : html`<p class="notes">${contact.notes}</p>`}
     <form @submit=${addNote}><textarea name="note" rows="2" aria-label="Note" placeholder="Add a note…"></textarea>

@@ -1,10 +1,10 @@
-// A dialog, and the one for a message in a customer's name.
+// The frame of all dialogs, and the dialog for a message in a customer's name.
 import { html, render } from "lit-html"
 import { channelName } from "./formats.mjs"
 import { call, messageOf, state } from "./store.mjs"
 import { oneAtATime } from "./throttle.mjs"
 
-/** Opens a dialog, which is removed once it is closed. `run` gets the form's values. */
+/** Opens a dialog, which is removed when it closes. `run` receives a function that returns the value of a field. */
 export const dialog = (title, submit, fields, run) => {
   const element = document.createElement("dialog")
   document.body.append(element)
@@ -36,13 +36,13 @@ export const dialog = (title, submit, fields, run) => {
   element.showModal()
 }
 
-/** The field for one of these channels. */
+/** A field that selects one of these channels. */
 export const channelField = (channels) =>
   html`<label>Channel<select name="channel_id">${
     channels.map((channel) => html`<option value=${channel.id}>${channel.name} (${channelName[channel.type]})</option>`)
   }</select></label>`
 
-/** Writes as a customer who may be new. */
+/** Asks for a message in the name of a customer, who can be new. */
 export const customerDialog = () => {
   const fields = () =>
     html`${channelField(state.setup.channels)}

@@ -1,4 +1,4 @@
-// How the page writes times, words, and names.
+// Formats of times, words, and names.
 
 const time = new Intl.DateTimeFormat(undefined, { timeStyle: "short" })
 const seconds = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCycle: "h23" })
@@ -9,11 +9,13 @@ export const timeOrDate = (at) => {
   const date = new Date(at)
   return date.toDateString() === new Date().toDateString() ? time.format(date) : day.format(date)
 }
+
 export const timeOfDay = (at) => time.format(new Date(at))
 export const timeWithSeconds = (at) => seconds.format(new Date(at))
 
-/** `provider_unavailable` as people read it. */
+/** Replaces underscores, as in `provider_unavailable`, with spaces. */
 export const withSpaces = (word) => word.replaceAll("_", " ")
 
 export const channelName = { phone_messaging: "WhatsApp", photo_social: "Instagram", page_messaging: "Messenger" }
+
 export const nameOf = ({ display_name, external_id, username }) => display_name ?? username ?? external_id ?? "Unknown"

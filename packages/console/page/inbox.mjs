@@ -1,78 +1,17 @@
-// The list of conversations: pages by cursor, of which only the visible rows are in the document.
+// Draws the list of conversations, of which only the visible rows are in the document.
 import { html } from "lit-html"
-import { collectIds } from "./changed.mjs"
 import { segments } from "./components.mjs"
+import { loadConversations, loadMore } from "./conversations.mjs"
 import { channelName, nameOf, timeOrDate } from "./formats.mjs"
-import { withConversations } from "./lists.mjs"
-import { attempt, call, state, update } from "./store.mjs"
-import { avatar, openThread, refreshThread } from "./thread.mjs"
-import { throttled } from "./throttle.mjs"
+import { openThread } from "./openConversation.mjs"
+import { attempt, state, update } from "./store.mjs"
+import { avatar } from "./thread.mjs"
 
 const row_height = 62
-/** Rows that are drawn above and below the visible ones. */
-const margin = 8
+/** The number of rows that are drawn above and below the visible ones. */
+const margin_rows = 8
 
 const listElement = () => document.querySelector(".conversations")
-
-/** Inserts or replaces conversations, in the order of their activity. */
-const merge = (read) => {
-  const { conversations, cursor, filter } = state
-  update({ conversations: withConversations(conversations, read, { filter, isComplete: cursor === null }) })
-}
-
-/** Identifies the list whose pages are loaded. A page of an earlier list that arrives late is dropped. */
-let listing = {}
-
-const loadMore = attempt(async () => {
-  if (state.isLoading || state.cursor === null) return
-  const { cursor, filter } = state
-  const current = listing
-  update({ isLoading: true })
-  try {
-    const page = await call("conversations", { status: filter, ...cursor === undefined ? {} : { cursor } })
-    if (listing !== current) return
-    const known = new Set(state.conversations.map(({ id }) => id))
-    const conversations = [...state.conversations, ...page.data.filter(({ id }) => !known.has(id))]
-    update({ conversations, cursor: page.next_cursor })
-  } finally {
-    if (listing === current) update({ isLoading: false })
-  }
-})
-
-/** Starts the list again from its first page. */
-export const loadConversations = async (filter = state.filter) => {
-  listing = {}
-  update({ filter, conversations: [], cursor: undefined, isLoading: false })
-  await loadMore()
-}
-
-const changedIds = collectIds(async (ids) => {
-  const isOpen = ids.includes(state.conversation?.id ?? "")
-  // If many conversations changed, they are all at the top of the list, so one page contains them.
-  if (ids.length > 5) merge((await call("conversations", { status: state.filter })).data)
-  const single = ids.length > 5 ? (isOpen ? [state.conversation?.id] : []) : ids
-  const read = await Promise.all(single.map((id) => call("conversation", { id })))
-  merge(read)
-  const conversation = read.find(({ id }) => id === state.conversation?.id)
-  if (conversation !== undefined) update({ conversation })
-  if (isOpen) await refreshThread()
-})
-
-const refreshSoon = throttled(attempt(async () => {
-  try {
-    await changedIds.readAll()
-  } catch (error) {
-    // Again in a second: no other event has to arrive.
-    refreshSoon()
-    throw error
-  }
-}))
-
-/** Reads a conversation that has changed. */
-export const touch = (id) => {
-  changedIds.add(id)
-  refreshSoon()
-}
 
 /** Opens a conversation, and puts it into the address. */
 export const open = attempt(async (conversation) => {
@@ -83,8 +22,8 @@ export const open = attempt(async (conversation) => {
 
 /** Moves the selection, and opens the selected conversation. */
 export const move = (step) => {
-  const at = state.conversations.findIndex(({ id }) => id === state.conversation?.id)
-  const next = state.conversations[Math.max(0, at + step)]
+  const index = state.conversations.findIndex(({ id }) => id === state.conversation?.id)
+  const next = state.conversations[Math.max(0, index + step)]
   if (next === undefined) return
   const list = listElement()
   const top = state.conversations.indexOf(next) * row_height
@@ -131,8 +70,8 @@ const filters = ["open", "closed", "all"].map((filter) => [filter, filter])
 /** The list, with its filter. */
 export const list = (newMessage) => {
   const element = listElement()
-  const first = Math.max(0, Math.floor((element?.scrollTop ?? 0) / row_height) - margin)
-  const count = Math.ceil((element?.clientHeight ?? 900) / row_height) + 2 * margin
+  const first = Math.max(0, Math.floor((element?.scrollTop ?? 0) / row_height) - margin_rows)
+  const count = Math.ceil((element?.clientHeight ?? 900) / row_height) + 2 * margin_rows
   const rows = state.conversations.slice(first, first + count)
   return html`<section class="list" aria-label="Conversations">
     <header><h1>Inbox</h1>${newMessage}</header>

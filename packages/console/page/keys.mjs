@@ -1,9 +1,13 @@
-// The keys: the views by number, and the actions of the inbox.
+// The keyboard shortcuts: a number for each view, and letters for the actions of the inbox.
 import { focusComposer } from "./composer.mjs"
 import { move } from "./inbox.mjs"
 import { state } from "./store.mjs"
 
 const inInbox = (run) => () => state.view === "inbox" && run()
+
+const show = (view) => {
+  location.hash = `#/${view}`
+}
 
 /**
  * Listens to the keys, unless the user is typing. The views have the keys from 1 on, in their order.
@@ -16,11 +20,7 @@ export const listenToKeys = (views) => {
     k: inInbox(() => move(-1)),
     r: inInbox(() => focusComposer(false)),
     c: inInbox(() => focusComposer(true)),
-    ...Object.fromEntries(
-      views.map((name, index) => [String(index + 1), () => {
-        location.hash = `#/${name}`
-      }])
-    )
+    ...Object.fromEntries(views.map((name, index) => [String(index + 1), () => show(name)]))
   }
   addEventListener("keydown", (event) => {
     const isTyping = event.target instanceof Element && event.target.matches("input, textarea, select, dialog *")

@@ -1,4 +1,4 @@
-// How conversations and messages that were read join those that are shown.
+// Combines the shown conversations and messages with newly read ones.
 
 const latestFirst = (a, b) => b.last_activity_at.localeCompare(a.last_activity_at)
 
@@ -7,13 +7,13 @@ const latestFirst = (a, b) => b.last_activity_at.localeCompare(a.last_activity_a
  * only conversations with its status. Unless the list is complete, it omits conversations older than its last one, which
  * arrive with a later page.
  */
-export const withConversations = (shown, read, { filter, isComplete }) => {
-  const ids = new Set(read.map(({ id }) => id))
+export const withConversations = (shown, updates, { filter, isComplete }) => {
+  const ids = new Set(updates.map(({ id }) => id))
   const last = isComplete ? undefined : shown.at(-1)
-  const fresh = read.filter((one) =>
-    (filter === "all" || one.status === filter) && (last === undefined || latestFirst(one, last) <= 0)
+  const matches = updates.filter((conversation) =>
+    (filter === "all" || conversation.status === filter) && (last === undefined || latestFirst(conversation, last) <= 0)
   )
-  return [...shown.filter(({ id }) => !ids.has(id)), ...fresh].toSorted(latestFirst)
+  return [...shown.filter(({ id }) => !ids.has(id)), ...matches].toSorted(latestFirst)
 }
 
 export const isPicture = ({ kind }) => kind === "image" || kind === "sticker"

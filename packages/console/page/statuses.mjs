@@ -1,7 +1,7 @@
-// The statuses of a message that was sent.
+// The order of the statuses of an outbound message.
 
 const order = ["sent", "delivered", "read"]
 
-/** Returns whether a status may replace another: reports can arrive in any order. */
+/** Returns whether a status can replace another, because status updates can arrive in any order. */
 export const follows = (status, before) =>
   status === "failed" ? before === "sent" : order.indexOf(status) > order.indexOf(before)

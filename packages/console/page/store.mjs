@@ -2,14 +2,14 @@
 
 const { development, path = "", writeAsCustomer } = document.body.dataset
 
-/** Where the console is, and what it may do. */
+/** The path of the console, and its optional functions. */
 export const context = {
   path,
   isDevelopment: development === "true",
   canWriteAsCustomer: writeAsCustomer === "true"
 }
 
-/** Everything that the page shows. Changes go through `update`. */
+/** The state that the page shows. Change it with `update`, so that the page is drawn again. */
 export const state = {
   view: "inbox",
   isLive: false,
@@ -45,7 +45,7 @@ export const state = {
   pending: [],
   writeAsCustomer: false,
 
-  // What happens in the service.
+  // The activity of the service.
   /** @type {Array<import("../src/Monitor.ts").CompletedRequest & { at: string }>} */
   requests: [],
   /** @type {Array<import("@messaging-crm/client").WebhookEvent>} */
@@ -66,7 +66,7 @@ export const state = {
 let draw = () => {}
 let isScheduled = false
 
-/** Sets what `update` calls, once for all changes of a frame. */
+/** Sets the function that `update` calls once for all changes of a frame. */
 export const onUpdate = (callback) => {
   draw = callback
 }

@@ -1,23 +1,23 @@
 // The stream of changes: each message of the server changes the state.
-import * as inbox from "./inbox.mjs"
+import { loadConversations, touch } from "./conversations.mjs"
+import { applyStatus } from "./openConversation.mjs"
 import { attempt, call, context, state, update } from "./store.mjs"
-import { applyStatus } from "./thread.mjs"
 import * as webhooks from "./webhooks.mjs"
 
-/** How many requests and events are shown. */
-const kept_max = 300
+/** The maximum number of shown requests, and of shown events. */
+const shown_max = 300
 
 const onEvent = (event) => {
   const { conversation_id, message_id, status } = event.data
-  update({ events: [...state.events, event].slice(-kept_max) })
+  update({ events: [...state.events, event].slice(-shown_max) })
   if (event.type === "message.updated" && status !== "edited" && status !== "deleted") {
     applyStatus({ message_id, status })
-  } else if (conversation_id !== undefined) inbox.touch(conversation_id)
+  } else if (conversation_id !== undefined) touch(conversation_id)
   if (event.type === "message.received" && conversation_id !== state.conversation?.id) state.unread.add(conversation_id)
 }
 
 const onChange = attempt(async ({ contact_id, conversation_id }) => {
-  if (conversation_id !== undefined) inbox.touch(conversation_id)
+  if (conversation_id !== undefined) touch(conversation_id)
   if (contact_id !== undefined && contact_id === state.contact?.id) {
     update({ contact: await call("contact", { id: contact_id }) })
   }
@@ -29,10 +29,10 @@ const receivers = {
     const sends = new Map((snapshot?.sends ?? []).map((send) => [send.id, send]))
     update({ ...snapshot, sends, isLive: true })
     // Read again what changed while the stream was not connected.
-    void inbox.loadConversations()
-    if (state.conversation !== null) inbox.touch(state.conversation.id)
+    void loadConversations()
+    if (state.conversation !== null) touch(state.conversation.id)
   },
-  request: (request) => update({ requests: [...state.requests, request].slice(-kept_max) }),
+  request: (request) => update({ requests: [...state.requests, request].slice(-shown_max) }),
   event: onEvent,
   send: (send) => update({ sends: new Map(state.sends).set(send.id, send) }),
   delivery: webhooks.refreshDeliveries,
@@ -41,7 +41,7 @@ const receivers = {
     update({ counts: { ...state.counts, [kind]: { ...state.counts[kind], [minute]: count } } })
 }
 
-/** Connects to the stream of changes. The browser connects again by itself. */
+/** Connects to the stream of changes. The browser reconnects automatically. */
 export const connect = () => {
   const stream = new EventSource(`${context.path}/stream`)
   for (const [name, receive] of Object.entries(receivers)) {

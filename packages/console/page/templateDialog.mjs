@@ -22,8 +22,8 @@ const templateFields = (templates, template, choose) =>
     )
   }`
 
-/** Returns the text that a template has with its values. */
-const filled = (template, valueOf) => {
+/** Returns the text of a template with its values. */
+const filledText = (template, valueOf) => {
   const body = template.components.find(({ type }) => type === "BODY")
   const part = partsOf(template).findIndex(({ type }) => type === "body")
   return (body?.text ?? template.name).replace(/\{\{\s*(\w+)\s*\}\}/g, (_, name) => valueOf(`${part}.${name}`))
@@ -35,7 +35,9 @@ export const templateDialog = attempt(async ({ channel_id, onSend }) => {
   const channel = phones.find(({ id }) => id === channel_id) ?? phones[0]
   const account = channel?.phone_messaging_business_account_id
   const templates = (await call("templates")).data
-    .filter((one) => one.status === "APPROVED" && one.phone_messaging_business_account_id === account)
+    .filter(({ phone_messaging_business_account_id, status }) =>
+      status === "APPROVED" && phone_messaging_business_account_id === account
+    )
   if (templates.length === 0) throw new Error("The channel has no approved templates.")
   let [template] = templates
   const fields = (show) =>
@@ -48,7 +50,7 @@ export const templateDialog = attempt(async ({ channel_id, onSend }) => {
     }
     ${
       templateFields(templates, template, (id) => {
-        template = templates.find((one) => one.id === id)
+        template = templates.find((other) => other.id === id)
         show()
       })
     }`
@@ -57,7 +59,7 @@ export const templateDialog = attempt(async ({ channel_id, onSend }) => {
     "Send",
     fields,
     (valueOf) =>
-      onSend(choiceOf(template, (part, name) => valueOf(`${part}.${name}`)), filled(template, valueOf), valueOf)
+      onSend(choiceOf(template, (part, name) => valueOf(`${part}.${name}`)), filledText(template, valueOf), valueOf)
   )
 })
 

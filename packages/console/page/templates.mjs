@@ -1,4 +1,4 @@
-// The values of a template: which it needs, and how the API expects them.
+// The values that a template requires, in the form that the API expects.
 
 const placeholders = (text) => Array.from((text ?? "").matchAll(/\{\{\s*(\w+)\s*\}\}/g), ([, name = ""]) => name)
 

@@ -1,82 +1,30 @@
-// The open conversation: reads its messages, and draws it with its contact.
+// Draws the open conversation with its contact.
 import { html } from "lit-html"
-import { clearComposer, compose, settlePending } from "./composer.mjs"
+import { compose } from "./composer.mjs"
 import { contactPanel } from "./contact.mjs"
 import { channelName, nameOf } from "./formats.mjs"
-import { withNewest } from "./lists.mjs"
-import { bubbles, isAtEnd, messagesElement, pendingBubble, scrollToEnd } from "./messages.mjs"
-import { follows } from "./statuses.mjs"
+import { bubbles, pendingBubble } from "./messages.mjs"
+import { loadOlder } from "./openConversation.mjs"
 import { attempt, call, context, state, update } from "./store.mjs"
 
-/** The initials of a name, or the last digits of a number. */
+/** Returns the initials of a name, or the last digits of a number. */
 const initialsOf = (name) =>
   /\p{L}/u.test(name)
     ? name.replace(/[^\p{L}\p{N} ]/gu, " ").trim().split(/\s+/).slice(0, 2).map(([first]) => first).join("")
       .toUpperCase()
     : name.slice(-2)
 
-/** A color of one of eight people, from the name. */
+/** Returns one of eight colors, which is the same for each occurrence of a name. */
 const hueOf = (name) => Array.from(name).reduce((sum, character) => (sum * 31 + character.charCodeAt(0)) % 8, 7)
 
 export const avatar = (name) =>
   html`<span class="avatar hue-${hueOf(name)}" aria-hidden="true">${initialsOf(name)}</span>`
 
-/** Shows a conversation, and reads its newest messages and its contact. */
-export const openThread = async (conversation) => {
-  const isOther = conversation.id !== state.conversation?.id
-  update({ conversation, ...isOther ? { messages: [], olderCursor: null, contact: null } : {} })
-  if (isOther) clearComposer()
-  const [{ data, next_cursor }, contact] = await Promise.all([
-    call("messages", { id: conversation.id }),
-    call("contact", { id: conversation.contact.id })
-  ])
-  if (state.conversation?.id !== conversation.id) return
-  update({ messages: data.toReversed(), olderCursor: next_cursor, contact })
-  scrollToEnd()
-}
-
-/** Reads the newest messages of the open conversation. */
-export const refreshThread = async () => {
-  const id = state.conversation?.id
-  if (id === undefined) return
-  const wasAtEnd = isAtEnd()
-  const [{ data, next_cursor }] = await Promise.all([call("messages", { id }), settlePending(id)])
-  if (state.conversation?.id !== id) return
-  const { hasGap, messages } = withNewest(state.messages, data.toReversed())
-  update({ messages, ...hasGap ? { olderCursor: next_cursor } : {} })
-  if (wasAtEnd) scrollToEnd()
-}
-
-/** Reads the page before the shown messages, if the view is near their start. While it is read, there is no cursor. */
-export const loadOlder = attempt(async () => {
-  const { conversation, olderCursor } = state
-  const element = messagesElement()
-  if (conversation === null || olderCursor === null || element === null || element.scrollTop > 200) return
-  update({ olderCursor: null })
-  const before = element.scrollHeight - element.scrollTop
-  const isCurrent = () => state.conversation?.id === conversation.id && state.olderCursor === null
-  try {
-    const { data, next_cursor } = await call("messages", { id: conversation.id, cursor: olderCursor })
-    if (!isCurrent()) return
-    update({ messages: [...data.toReversed(), ...state.messages], olderCursor: next_cursor })
-  } catch (error) {
-    if (isCurrent()) update({ olderCursor })
-    throw error
-  }
-  requestAnimationFrame(() => requestAnimationFrame(() => element.scrollTo(0, element.scrollHeight - before)))
-})
-
-/** Updates the check marks of a message, without reading it again. */
-export const applyStatus = ({ message_id, status }) =>
-  update({
-    messages: state.messages.map((message) =>
-      message.id === message_id && follows(status, message.status) ? { ...message, status } : message
-    )
-  })
-
-const change = (name, more = {}) =>
+/** Returns an action that changes the open conversation by an operation. */
+const change = (operation, input = {}) =>
   attempt(async () => {
-    if (state.conversation !== null) update({ conversation: await call(name, { id: state.conversation.id, ...more }) })
+    if (state.conversation === null) return
+    update({ conversation: await call(operation, { id: state.conversation.id, ...input }) })
   })
 
 const assignTo = (event) =>

@@ -1,6 +1,6 @@
-// Limits how often a burst of changes, or a user, causes a request.
+// Limits the number of requests that a burst of changes or a double click causes.
 
-/** Returns a function that ignores calls until the last one has ended: a double click sends one message. */
+/** Returns a function that ignores calls during a call, so that a double click sends one message. */
 export const oneAtATime = (run) => {
   let isRunning = false
   return async (...values) => {

@@ -1,4 +1,4 @@
-// Webhooks and their deliveries.
+// Reads and draws webhooks and their deliveries.
 import { html } from "lit-html"
 import { expander, section, table } from "./components.mjs"
 import { timeWithSeconds, withSpaces } from "./formats.mjs"
@@ -6,7 +6,8 @@ import { attempt, call, state, update } from "./store.mjs"
 import { throttled } from "./throttle.mjs"
 import { webhookDialog } from "./webhookDialog.mjs"
 
-const pretty = (text) => {
+/** Indents a text if it is JSON. */
+const indentJson = (text) => {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)
   } catch {
@@ -33,7 +34,7 @@ export const loadWebhooks = attempt(async () => {
   else await selectWebhook(selected.id)
 })
 
-/** Reads the deliveries again, if they are shown. */
+/** Reads the deliveries again if they are shown. */
 export const refreshDeliveries = throttled(async () => {
   if (state.view === "webhooks") await loadWebhooks()
 })
@@ -70,7 +71,7 @@ const bodies = ({ event_id, response_body, response_status }) => {
       : JSON.stringify(event, null, 2)
   }</pre></div>
     <div><h3>Response${response_status === null ? "" : ` ${response_status}`}</h3>
-      <pre>${response_body === null ? "No response." : pretty(response_body) || "(empty)"}</pre></div>
+      <pre>${response_body === null ? "No response." : indentJson(response_body) || "(empty)"}</pre></div>
   </div></td></tr>`
 }
 
@@ -97,33 +98,36 @@ const deliveryRow = (delivery) => {
   }</td></tr>${state.expanded === id ? bodies(delivery) : ""}`
 }
 
-export const webhooks = () =>
-  section(
+const webhookButton = ({ event_types, id, include_resource, status, url }) => {
+  const content = `${event_types.join(", ")}${include_resource ? ", with the resource" : ""}`
+  return html`<button aria-pressed=${id === state.webhook} @click=${() => selectWebhook(id)}>
+    <span class="path">${url}</span><span class="faint">${content}</span>
+    <span class="status ${status === "active" ? "good" : ""}">${status}</span></button>`
+}
+
+const deliveryTable = () =>
+  table(
+    "Deliveries",
+    ["Created", "Event", "Status", "Result", "Attempts", "Next attempt", ""],
+    state.deliveries.map(deliveryRow),
+    "No deliveries yet."
+  )
+
+const toolbar = () => {
+  const canTest = state.webhooks.some(({ id, status }) => id === state.webhook && status === "active")
+  return html`<p class="toolbar"><button @click=${create}>New webhook</button>${
+    canTest ? html`<button @click=${test} title="Post one signed webhook.test event">Test</button>` : ""
+  }</p>`
+}
+
+export const webhooks = () => {
+  const list = state.webhooks.length === 0
+    ? html`<p class="empty">No webhooks. Create one to receive events.</p>`
+    : html`<div class="webhooks" role="group" aria-label="Webhooks">${state.webhooks.map(webhookButton)}</div>
+      ${deliveryTable()}`
+  return section(
     "Webhooks",
     "Subscriptions, and the deliveries of the selected one.",
-    html`<p class="toolbar"><button @click=${create}>New webhook</button>${
-      state.webhooks.some(({ id, status }) => id === state.webhook && status === "active")
-        ? html`<button @click=${test} title="Post one signed webhook.test event">Test</button>`
-        : ""
-    }</p>${
-      state.webhooks.length === 0
-        ? html`<p class="empty">No webhooks. Create one to receive events.</p>`
-        : html`<div class="webhooks" role="group" aria-label="Webhooks">${
-          state.webhooks.map(({ event_types, id, include_resource, status, url }) =>
-            html`<button aria-pressed=${id === state.webhook} @click=${() => selectWebhook(id)}>
-        <span class="path">${url}</span><span class="faint">${event_types.join(", ")}${
-              include_resource ? ", with the resource" : ""
-            }</span>
-        <span class="status ${status === "active" ? "good" : ""}">${status}</span></button>`
-          )
-        }</div>
-      ${
-          table(
-            "Deliveries",
-            ["Created", "Event", "Status", "Result", "Attempts", "Next attempt", ""],
-            state.deliveries.map(deliveryRow),
-            "No deliveries yet."
-          )
-        }`
-    }`
+    html`${toolbar()}${list}`
   )
+}

@@ -1,10 +1,10 @@
-/** Server-sent events: what changes, to every page that is open. */
+/** Server-sent events: sends changes to every open page. */
 
-/** A stream without events sends a comment this often, so that neither side considers the connection closed. */
+/** The interval of comments, which prevent either side from considering a stream without events closed. */
 const heartbeat_millis = 15_000
-/** How many messages a page may leave unread before its stream is closed. The browser then connects again. */
+/** The maximum number of unread messages. Above it, the stream is closed, and the browser connects again. */
 const unread_max = 2000
-/** How many streams are open. A further one closes the oldest. */
+/** The maximum number of open streams. A further one closes the oldest. */
 const streams_max = 100
 
 const encoder = new TextEncoder()
@@ -21,17 +21,17 @@ export class Feed {
 
   /** Returns a new stream that begins with one message. */
   connect(name: string, data: unknown): ReadableStream<Uint8Array> {
-    let own: ReadableStreamDefaultController<Uint8Array>
+    let stream: ReadableStreamDefaultController<Uint8Array>
     return new ReadableStream<Uint8Array>({
       start: (controller) => {
-        own = controller
+        stream = controller
         controller.enqueue(messageOf(name, data))
         if (this.isClosed) controller.close()
         else this.open.add(controller)
         const [oldest] = this.open
         if (oldest !== undefined && this.open.size > streams_max) this.end(oldest)
       },
-      cancel: () => void this.open.delete(own)
+      cancel: () => void this.open.delete(stream)
     }, { highWaterMark: unread_max })
   }
 

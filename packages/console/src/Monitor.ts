@@ -26,10 +26,11 @@ export interface SendReport {
   readonly created_at?: string
 }
 
-type Counted = "deliveries" | "messages" | "requests"
+type CountedKind = "deliveries" | "messages" | "requests"
 
-/** How many of each kind are kept, and for how many minutes they are counted. */
-const kept_max = 300
+/** The number of reports of each kind that the monitor stores. */
+const reports_max = 300
+/** The number of minutes whose counts the monitor stores. */
 const minutes_max = 30
 
 const isMessage = ({ type }: WebhookEvent) => type === "message.received" || type === "message.sent"
@@ -41,7 +42,7 @@ export class Monitor {
   private readonly events: Array<WebhookEvent> = []
   private readonly sends = new Map<string, SendReport>()
   /** The number of each kind, by the minute since 1970. */
-  private readonly counts: Record<Counted, Record<number, number>> = { deliveries: {}, messages: {}, requests: {} }
+  private readonly counts: Record<CountedKind, Record<number, number>> = { deliveries: {}, messages: {}, requests: {} }
 
   /** Returns everything that a page shows when it is opened. */
   snapshot() {
@@ -50,44 +51,44 @@ export class Monitor {
   }
 
   request(completed: CompletedRequest): void {
-    this.keep(this.requests, "request", { ...completed, at: new Date().toISOString() })
+    this.append(this.requests, "request", { ...completed, at: new Date().toISOString() })
     this.count("requests")
   }
 
   event(event: WebhookEvent): void {
-    this.keep(this.events, "event", event)
+    this.append(this.events, "event", event)
     if (isMessage(event)) this.count("messages")
   }
 
   send(report: SendReport): void {
-    const known = { ...this.sends.get(report.id), ...report }
-    this.sends.set(report.id, known)
-    if (this.sends.size > kept_max) this.sends.delete(this.sends.keys().next().value ?? "")
-    this.feed.publish("send", known)
+    const send = { ...this.sends.get(report.id), ...report }
+    this.sends.set(report.id, send)
+    if (this.sends.size > reports_max) this.sends.delete(this.sends.keys().next().value ?? "")
+    this.feed.publish("send", send)
   }
 
-  /** An attempt of a delivery ended, or a delivery was changed. */
+  /** Reports that an attempt of a delivery ended, or that a delivery was changed. */
   delivery({ attempted }: { readonly attempted: boolean }): void {
     if (attempted) this.count("deliveries")
     this.feed.publish("delivery", {})
   }
 
-  /** A conversation or a contact changed without an event. */
+  /** Reports that a conversation or a contact changed without an event. */
   change(changed: { readonly conversation_id?: string; readonly contact_id?: string }): void {
     this.feed.publish("change", changed)
   }
 
-  private keep<A>(list: Array<A>, name: string, item: A): void {
+  private append<A>(list: Array<A>, name: string, item: A): void {
     list.push(item)
-    if (list.length > kept_max) list.shift()
+    if (list.length > reports_max) list.shift()
     this.feed.publish(name, item)
   }
 
-  private count(kind: Counted): void {
+  private count(kind: CountedKind): void {
     const counts = this.counts[kind]
     const minute = Math.floor(Date.now() / 60_000)
     const count = counts[minute] = (counts[minute] ?? 0) + 1
-    for (const old of Object.keys(counts).map(Number)) if (old <= minute - minutes_max) delete counts[old]
+    for (const earlier of Object.keys(counts).map(Number)) if (earlier <= minute - minutes_max) delete counts[earlier]
     this.feed.publish("count", { kind, minute, count })
   }
 }

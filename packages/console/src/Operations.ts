@@ -3,7 +3,8 @@ import type { MessagingCrm, NewWebhook, SendMessage, StartConversation, UpdateCo
 
 type Operation<Input> = (crm: MessagingCrm, input: Input) => Promise<unknown>
 
-interface OfConversation {
+/** The ID of a resource. */
+interface ById {
   readonly id: string
 }
 
@@ -20,17 +21,17 @@ export const inbox = {
   templates: (crm) => crm.templates.list().page(),
   conversations: (crm, input: { readonly status?: "all" | "open" | "closed"; readonly cursor?: string }) =>
     crm.conversations.list({ page_size: 100, ...input }).page(),
-  conversation: (crm, { id }: OfConversation) => crm.conversations.get(id),
-  messages: (crm, { cursor, id }: OfConversation & { readonly cursor?: string }) =>
+  conversation: (crm, { id }: ById) => crm.conversations.get(id),
+  messages: (crm, { cursor, id }: ById & { readonly cursor?: string }) =>
     crm.messages.list(id, cursor === undefined ? {} : { cursor }).page(),
-  send: (crm, { id, message }: OfConversation & { readonly message: SendMessage }) => crm.messages.send(id, message),
+  send: (crm, { id, message }: ById & { readonly message: SendMessage }) => crm.messages.send(id, message),
   start: (crm, input: StartConversation) => crm.conversations.start(input),
-  sendStatus: (crm, { id }: { readonly id: string }) => crm.sends.get(id),
-  assign: (crm, { assigned_user_id, id }: OfConversation & { readonly assigned_user_id: string | null }) =>
+  sendStatus: (crm, { id }: ById) => crm.sends.get(id),
+  assign: (crm, { assigned_user_id, id }: ById & { readonly assigned_user_id: string | null }) =>
     crm.conversations.assign(id, { assigned_user_id }),
-  close: (crm, { id }: OfConversation) => crm.conversations.close(id),
-  reopen: (crm, { id }: OfConversation) => crm.conversations.reopen(id),
-  contact: (crm, { id }: { readonly id: string }) => crm.contacts.get(id),
+  close: (crm, { id }: ById) => crm.conversations.close(id),
+  reopen: (crm, { id }: ById) => crm.conversations.reopen(id),
+  contact: (crm, { id }: ById) => crm.contacts.get(id),
   tag: (crm, { changes, id }: {
     readonly id: string
     readonly changes: Pick<UpdateContact, "add_tag_ids" | "remove_tag_ids">
@@ -42,8 +43,8 @@ export const inbox = {
 export const development = {
   webhooks: (crm) => crm.webhooks.list().page(),
   createWebhook: (crm, input: NewWebhook) => crm.webhooks.create(input),
-  deliveries: (crm, { id }: { readonly id: string }) => crm.webhooks.deliveries(id).page(),
+  deliveries: (crm, { id }: ById) => crm.webhooks.deliveries(id).page(),
   retry: (crm, { id, webhook_id }: { readonly id: string; readonly webhook_id: string }) =>
     crm.webhooks.retry(webhook_id, id),
-  testWebhook: (crm, { id }: { readonly id: string }) => crm.webhooks.test(id)
+  testWebhook: (crm, { id }: ById) => crm.webhooks.test(id)
 } satisfies Readonly<Record<string, Operation<never>>>

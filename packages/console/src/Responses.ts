@@ -10,14 +10,14 @@ const headers = {
   "x-content-type-options": "nosniff"
 }
 
-const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
+const escapeHtml = (text: string) => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
 
 export const respond = (
   body: BodyInit | null,
   status: number,
   type: string,
-  more: Readonly<Record<string, string>> = {}
-) => new Response(body, { status, headers: { ...headers, "content-type": type, ...more } })
+  extraHeaders: Readonly<Record<string, string>> = {}
+) => new Response(body, { status, headers: { ...headers, "content-type": type, ...extraHeaders } })
 
 export const json = (value: unknown, status = 200) => respond(JSON.stringify(value), status, "application/json")
 
@@ -33,7 +33,7 @@ interface PageOptions {
   readonly canWriteAsCustomer: boolean
 }
 
-/** Returns the content security policy of the page: it can run these scripts and request this server, and nothing else. */
+/** Returns the content security policy of the page: it can run only these scripts, and send requests only to this server. */
 const policyOf = (api: string, importMapHash: string): string =>
   [
     "default-src 'none'",
@@ -53,15 +53,15 @@ const policyOf = (api: string, importMapHash: string): string =>
 export const pageOf = ({ baseUrl, canWriteAsCustomer, isDevelopment, path, title }: PageOptions): Response => {
   const map = JSON.stringify({ imports: { "lit-html": `${path}/page/lit-html.js` } })
   const hash = createHash("sha256").update(map).digest("base64")
-  const facts = { "data-path": path, "data-development": isDevelopment, "data-write-as-customer": canWriteAsCustomer }
-  const attributes = Object.entries(facts).map(([name, value]) => `${name}="${escaped(String(value))}"`).join(" ")
+  const data = { "data-path": path, "data-development": isDevelopment, "data-write-as-customer": canWriteAsCustomer }
+  const attributes = Object.entries(data).map(([name, value]) => `${name}="${escapeHtml(String(value))}"`).join(" ")
   const html = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${escaped(title)}</title>
+<title>${escapeHtml(title)}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${path}/page/style.css">
 <script type="importmap">${map}</script>

@@ -54,47 +54,52 @@ export interface Console {
   readonly close: () => void
 }
 
+type Operation = (crm: MessagingCrm, input: never) => Promise<unknown>
+
+/** Returns the operations that the page can request. */
+const operationsOf = (development: Development | undefined): Readonly<Record<string, Operation>> => {
+  if (development === undefined) return Operations.inbox
+  const { writeAsCustomer } = development
+  return {
+    ...Operations.inbox,
+    ...Operations.development,
+    ...writeAsCustomer === null
+      ? {}
+      : { writeAsCustomer: async (_: MessagingCrm, input: CustomerMessage) => ({ data: await writeAsCustomer(input) }) }
+  }
+}
+
+/** Runs an operation with the input of a request. */
+const call = async (crm: MessagingCrm, operation: Operation | undefined, request: Request): Promise<Response> => {
+  if (operation === undefined) return reject(404, "not_found", "The console does not support this operation.")
+  try {
+    // The service validates the input, which the client passes on.
+    return json(await operation(crm, await request.json() as never))
+  } catch (error) {
+    return failure(error)
+  }
+}
+
 /** Makes a console. Its handler takes a web `Request`, so it works in any server. */
 export const makeConsole = (options: ConsoleOptions): Console => {
   const { baseUrl, development, hosts, path, title = "Inbox" } = options
-  const writeAsCustomer = development?.writeAsCustomer ?? null
-  const page = {
-    baseUrl,
-    path,
-    title,
-    isDevelopment: development !== undefined,
-    canWriteAsCustomer: writeAsCustomer !== null
-  }
+  const canWriteAsCustomer = (development?.writeAsCustomer ?? null) !== null
+  const page = { baseUrl, path, title, isDevelopment: development !== undefined, canWriteAsCustomer }
   const crm = new MessagingCrm(options)
   const feed = development?.monitor.feed ?? new Feed()
-  const operations: Readonly<Record<string, (crm: MessagingCrm, input: never) => Promise<unknown>>> = {
-    ...Operations.inbox,
-    ...development === undefined ? {} : Operations.development,
-    ...writeAsCustomer === null
-      ? {}
-      : { writeAsCustomer: async (_, input) => ({ data: await writeAsCustomer(input) }) }
-  }
-
-  const call = async (name: string, request: Request): Promise<Response> => {
-    const operation = Object.hasOwn(operations, name) ? operations[name] : undefined
-    if (operation === undefined) return reject(404, "not_found", "The console does not support this operation.")
-    try {
-      // The service validates the input, which the client passes on.
-      return json(await operation(crm, await request.json() as never))
-    } catch (error) {
-      return failure(error)
-    }
-  }
+  const operations = operationsOf(development)
 
   const handle = async (request: Request): Promise<Response> => {
     const rejection = rejectionOf(request, hosts)
     if (rejection !== null) return reject(403, "forbidden", rejection)
-    const [, place = "", name = ""] = new URL(request.url).pathname.slice(path.length).split("/")
-    if (request.method === "POST" && place === "call") return call(name, request)
+    const [, section = "", name = ""] = new URL(request.url).pathname.slice(path.length).split("/")
+    if (request.method === "POST" && section === "call") {
+      return call(crm, Object.hasOwn(operations, name) ? operations[name] : undefined, request)
+    }
     if (request.method !== "GET") return reject(405, "method_not_allowed", "The method is not supported. Use GET.")
-    if (place === "") return pageOf(page)
-    if (place === "page") return fileOf(name)
-    if (place !== "stream") return reject(404, "not_found", "The console has no page at this path.")
+    if (section === "") return pageOf(page)
+    if (section === "page") return fileOf(name)
+    if (section !== "stream") return reject(404, "not_found", "The console has no page at this path.")
     const stream = feed.connect("snapshot", development?.monitor.snapshot() ?? null)
     return respond(stream, 200, "text/event-stream", { "x-accel-buffering": "no" })
   }

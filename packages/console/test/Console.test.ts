@@ -4,17 +4,20 @@ import { assert, describe, it } from "vitest"
 
 const apiKey = "svc_live_of_this_test"
 
+const origin = "http://127.0.0.1:3000"
+const options = { apiKey, baseUrl: `${origin}/v1`, path: "/console", hosts: ["127.0.0.1", "localhost", "[::1]"] }
+
+const callRequest = (name: string, body: string, headers: Readonly<Record<string, string>> = { origin }) =>
+  new Request(`${origin}/console/call/${name}`, { method: "POST", headers, body })
+
 /** A console over a service that responds to every call with an empty list, and the calls that it made. */
 const consoleOf = (development: "absent" | "real network" | "simulated" = "simulated") => {
   const calls: Array<{ readonly url: string; readonly authorization: string | null }> = []
-  const written: Array<CustomerMessage> = []
+  const customerMessages: Array<CustomerMessage> = []
   const monitor = new Monitor()
-  const writeAsCustomer = async (message: CustomerMessage) => void written.push(message)
+  const writeAsCustomer = async (message: CustomerMessage) => void customerMessages.push(message)
   const console = makeConsole({
-    apiKey,
-    baseUrl: "http://127.0.0.1:3000/v1",
-    path: "/console",
-    hosts: ["127.0.0.1", "localhost", "[::1]"],
+    ...options,
     fetch: async (url, init) => {
       calls.push({ url, authorization: new Headers(init.headers).get("authorization") })
       return Response.json({ data: [], next_cursor: null })
@@ -24,16 +27,18 @@ const consoleOf = (development: "absent" | "real network" | "simulated" = "simul
       : { development: { monitor, writeAsCustomer: development === "simulated" ? writeAsCustomer : null } }
   })
   const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
-    console.handle(new Request(`http://127.0.0.1:3000${path}`, { headers }))
+    console.handle(new Request(`${origin}${path}`, { headers }))
   const call = (name: string, input: unknown = {}, headers: Readonly<Record<string, string>> = {}) =>
-    console.handle(
-      new Request(`http://127.0.0.1:3000/console/call/${name}`, {
-        method: "POST",
-        headers: { "origin": "http://127.0.0.1:3000", "content-type": "application/json", ...headers },
-        body: JSON.stringify(input)
-      })
-    )
-  return { call, calls, console, get, monitor, written }
+    console.handle(callRequest(name, JSON.stringify(input), { origin, "content-type": "application/json", ...headers }))
+  return { call, calls, console, customerMessages, get, monitor }
+}
+
+/** Returns the status and the error code of a call over a service with this `fetch`. */
+const errorOver = async (fetch: () => Promise<Response>) => {
+  const console = makeConsole({ ...options, fetch })
+  const response = await console.handle(callRequest("sendStatus", "{}"))
+  console.close()
+  return [response.status, (await response.json()).error.code]
 }
 
 it("closes the oldest stream when more than 100 are open", async () => {
@@ -72,19 +77,18 @@ describe("the check of Host and Origin", () => {
     })
   }
 
-  for (const origin of ["https://evil.example", "null", "http://127.0.0.1:3001", "http://localhost:3000", "nonsense"]) {
-    it(`rejects a call and the stream for the origin ${origin}`, async () => {
+  for (const other of ["https://evil.example", "null", "http://127.0.0.1:3001", "http://localhost:3000", "nonsense"]) {
+    it(`rejects a call and the stream for the origin ${other}`, async () => {
       const { call, calls, get } = consoleOf()
-      assert.strictEqual((await call("conversations", {}, { origin })).status, 403)
-      assert.strictEqual((await get("/console/stream", { origin })).status, 403)
+      assert.strictEqual((await call("conversations", {}, { origin: other })).status, 403)
+      assert.strictEqual((await get("/console/stream", { origin: other })).status, 403)
       assert.deepStrictEqual(calls, [])
     })
   }
 
   it("rejects a call without an origin", async () => {
     const { console } = consoleOf()
-    const request = new Request("http://127.0.0.1:3000/console/call/conversations", { method: "POST", body: "{}" })
-    assert.strictEqual((await console.handle(request)).status, 403)
+    assert.strictEqual((await console.handle(callRequest("conversations", "{}", {}))).status, 403)
   })
 
   for (const site of ["cross-site", "same-site"]) {
@@ -104,7 +108,7 @@ describe("the page", () => {
     assert.match(policy, /connect-src 'self'.*frame-ancestors 'none'/)
   })
 
-  it("serves the files that it names, and no other", async () => {
+  it("serves its own files, and no others", async () => {
     const { get } = consoleOf()
     for (const name of [...readdirSync(new URL("../page", import.meta.url)), "lit-html.js"]) {
       assert.strictEqual((await get(`/console/page/${name}`)).status, 200, name)
@@ -116,7 +120,7 @@ describe("the page", () => {
 })
 
 describe("the operations", () => {
-  it("are called with the key, which no response has", async () => {
+  it("are called with the key, which no response contains", async () => {
     const { call, calls, get } = consoleOf()
     const responses = [
       await call("conversations", { status: "open" }),
@@ -139,51 +143,29 @@ describe("the operations", () => {
     }
   })
 
-  it("reject what is not valid, and say when the service does not respond", async () => {
+  it("reject invalid input and a malformed body", async () => {
     const { call, console } = consoleOf()
     assert.strictEqual((await call("send", null)).status, 400)
-    const headers = { origin: "http://127.0.0.1:3000" }
-    const malformed = new Request("http://127.0.0.1:3000/console/call/send", { method: "POST", headers, body: "{" })
-    assert.strictEqual((await console.handle(malformed)).status, 400)
-    const silent = makeConsole({
-      apiKey,
-      baseUrl: "http://127.0.0.1:3000/v1",
-      path: "/console",
-      hosts: ["127.0.0.1"],
-      fetch: () => Promise.reject(new TypeError("fetch failed"))
-    })
-    const request = new Request("http://127.0.0.1:3000/console/call/sendStatus", {
-      method: "POST",
-      headers,
-      body: "{}"
-    })
-    assert.strictEqual((await silent.handle(request)).status, 502)
-    silent.close()
-    for (const status of [200, 204, 304, 404]) {
-      const proxied = makeConsole({
-        apiKey,
-        baseUrl: "http://127.0.0.1:3000/v1",
-        path: "/console",
-        hosts: ["127.0.0.1"],
-        fetch: () => Promise.resolve(new Response(status === 200 || status === 404 ? "<html>" : null, { status }))
-      })
-      const response = await proxied.handle(
-        new Request("http://127.0.0.1:3000/console/call/sendStatus", { method: "POST", headers, body: "{}" })
-      )
-      assert.deepStrictEqual(
-        [response.status, (await response.json()).error.code],
-        [502, "unexpected_response"],
-        `${status}`
-      )
-      proxied.close()
-    }
+    assert.strictEqual((await console.handle(callRequest("send", "{"))).status, 400)
   })
+
+  it("report that the service does not respond", async () => {
+    assert.deepStrictEqual(await errorOver(() => Promise.reject(new TypeError("fetch failed"))), [502, "unreachable"])
+  })
+
+  for (const status of [200, 204, 304, 404]) {
+    it(`report a proxy that responds with ${status}`, async () => {
+      const body = status === 200 || status === 404 ? "<html>" : null
+      const error = await errorOver(() => Promise.resolve(new Response(body, { status })))
+      assert.deepStrictEqual(error, [502, "unexpected_response"])
+    })
+  }
 
   it("write as a customer only if the network is simulated", async () => {
     const message = { channel_id: "1", from: "+4915112345678", name: "Kim", text: "Hello" }
     const simulated = consoleOf("simulated")
     assert.strictEqual((await simulated.call("writeAsCustomer", message)).status, 200)
-    assert.deepStrictEqual(simulated.written, [message])
+    assert.deepStrictEqual(simulated.customerMessages, [message])
     assert.strictEqual((await consoleOf("real network").call("writeAsCustomer", message)).status, 404)
   })
 })

@@ -1,6 +1,7 @@
-/** What the page decides without a browser: the values of templates, the statuses of messages, its lists, and its requests. */
+/** The functions of the page that need no browser: values of templates, statuses of messages, lists, and throttling. */
 import { assert, describe, it } from "@effect/vitest"
 import { onTestFinished, vi } from "vitest"
+import { importPage } from "./PageModules.ts"
 
 interface Templates {
   readonly partsOf: (
@@ -27,7 +28,7 @@ interface Message {
 interface Lists {
   readonly withConversations: (
     shown: ReadonlyArray<Conversation>,
-    read: ReadonlyArray<Conversation>,
+    updates: ReadonlyArray<Conversation>,
     list: { readonly filter: string; readonly isComplete: boolean }
   ) => ReadonlyArray<Conversation>
   readonly withNewest: (
@@ -40,12 +41,10 @@ interface Throttle {
   readonly throttled: (run: () => void) => () => void
 }
 
-// The page's scripts have a type check of their own, so an import by name has no types here.
-const pageOf = (name: string) => import(new URL(`../page/${name}.mjs`, import.meta.url).href)
-const { choiceOf, partsOf }: Templates = await pageOf("templates")
-const { follows }: Statuses = await pageOf("statuses")
-const { withConversations, withNewest }: Lists = await pageOf("lists")
-const { throttled }: Throttle = await pageOf("throttle")
+const { choiceOf, partsOf }: Templates = await importPage("templates")
+const { follows }: Statuses = await importPage("statuses")
+const { withConversations, withNewest }: Lists = await importPage("lists")
+const { throttled }: Throttle = await importPage("throttle")
 
 const template = {
   id: "t1",
@@ -59,9 +58,9 @@ const template = {
 }
 
 describe("a template", () => {
-  it("needs a value for each placeholder of a part, once", () => {
-    const found = partsOf(template).map(({ names, type }) => [type, names])
-    assert.deepStrictEqual(found, [["header", ["1"]], ["body", ["1", "2"]], ["button", ["1"]]])
+  it("requires one value for each placeholder of a part", () => {
+    const parts = partsOf(template).map(({ names, type }) => [type, names])
+    assert.deepStrictEqual(parts, [["header", ["1"]], ["body", ["1", "2"]], ["button", ["1"]]])
     assert.deepStrictEqual(partsOf({ ...template, components: [{ type: "HEADER", format: "IMAGE", text: null }] }), [])
   })
 
@@ -83,10 +82,10 @@ describe("a template", () => {
   })
 })
 
-it("the status of a message never goes back, and only a sent one fails", () => {
-  const all = ["sent", "delivered", "read", "failed"]
-  const allowed = all.flatMap((before) =>
-    all.filter((status) => follows(status, before)).map((status) => `${before} ${status}`)
+it("the status of a message never returns to an earlier one, and only a sent message fails", () => {
+  const statuses = ["sent", "delivered", "read", "failed"]
+  const allowed = statuses.flatMap((before) =>
+    statuses.filter((status) => follows(status, before)).map((status) => `${before} ${status}`)
   )
   assert.deepStrictEqual(allowed, [
     "sent delivered",
@@ -106,8 +105,8 @@ describe("the list of conversations", () => {
     last_activity_at: `2026-11-20T10:${minute}:00.000Z`
   })
   const shown = [conversation("a", 30), conversation("b", 20)]
-  const idsAfter = (read: Conversation, filter = "open", isComplete = false) =>
-    withConversations(shown, [read], { filter, isComplete }).map(({ id }) => id).join("")
+  const idsAfter = (update: Conversation, filter = "open", isComplete = false) =>
+    withConversations(shown, [update], { filter, isComplete }).map(({ id }) => id).join("")
 
   it("moves a changed conversation, and drops it once it no longer matches the filter", () => {
     assert.strictEqual(idsAfter(conversation("b", 40)), "ba")
@@ -149,7 +148,7 @@ describe("the list of messages", () => {
   })
 })
 
-it("a burst of calls causes one at its start, and one a second later", async () => {
+it("a burst of calls runs the function at its start, and once more a second later", async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   let runs = 0

@@ -1,18 +1,19 @@
-/** Responses that arrive late or not at all, and two clicks, on the page. */
+/** Late and failed responses to the page, and double clicks. */
 import { assert, it } from "@effect/vitest"
 import { afterAll, beforeEach, vi } from "vitest"
+import { importPage } from "./PageModules.ts"
 
 interface Page {
   readonly data: ReadonlyArray<{ readonly id: string }>
   readonly next_cursor: string | null
 }
 
-const waiting: Array<(response: Page | Error) => void> = []
+const pending: Array<(response: Page | Error) => void> = []
 
-/** Responds to the first call that waits. */
+/** Responds to the first pending call. */
 const respond = async (response: Page | Error) => {
-  await vi.waitUntil(() => waiting.length > 0)
-  waiting.shift()?.(response)
+  await vi.waitUntil(() => pending.length > 0)
+  pending.shift()?.(response)
 }
 
 const stubBrowser = () => {
@@ -23,26 +24,24 @@ const stubBrowser = () => {
   })
   vi.stubGlobal("requestAnimationFrame", () => 0)
   vi.stubGlobal("fetch", async () => {
-    const response = await new Promise<Page | Error>((resolve) => waiting.push(resolve))
+    const response = await new Promise<Page | Error>((resolve) => pending.push(resolve))
     if (response instanceof Error) throw response
     return Response.json(response)
   })
 }
 
-// The page's scripts and lit-html read these when they are loaded.
+// The page's modules and lit-html read these globals when they are loaded.
 stubBrowser()
 beforeEach(() => {
   stubBrowser()
-  waiting.splice(0)
+  pending.splice(0)
 })
 afterAll(() => void vi.unstubAllGlobals())
 
-// The page's scripts have a type check of their own, so an import by name has no types here.
-const pageOf = (name: string) => import(new URL(`../page/${name}.mjs`, import.meta.url).href)
-const { oneAtATime } = await pageOf("throttle")
-const { state } = await pageOf("store")
-const { loadConversations } = await pageOf("inbox")
-const { loadOlder } = await pageOf("thread")
+const { oneAtATime } = await importPage("throttle")
+const { state } = await importPage("store")
+const { loadConversations } = await importPage("conversations")
+const { loadOlder } = await importPage("openConversation")
 
 const page = (ids: ReadonlyArray<string>, next_cursor: string | null): Page => ({
   data: ids.map((id) => ({ id })),
@@ -50,10 +49,10 @@ const page = (ids: ReadonlyArray<string>, next_cursor: string | null): Page => (
 })
 const idsOf = (items: ReadonlyArray<{ readonly id: string }>) => items.map(({ id }) => id)
 
-it("a page of conversations that arrives after the list began again is dropped", async () => {
+it("a page of conversations that arrives after the list was started again is dropped", async () => {
   const earlier = loadConversations()
-  await vi.waitUntil(() => waiting.length > 0)
-  const respondEarlier = waiting.shift()
+  await vi.waitUntil(() => pending.length > 0)
+  const respondEarlier = pending.shift()
   const later = loadConversations()
   respondEarlier?.(page(["old"], "cursor of the old list"))
   await earlier
@@ -75,17 +74,17 @@ it("older messages can be read again after a failure", async () => {
   assert.deepStrictEqual([idsOf(state.messages), state.olderCursor], [["m1", "m2"], null])
 })
 
-it("older messages that arrive after the newest ones were read anew are dropped", async () => {
+it("older messages that arrive after a new read of the newest ones are dropped", async () => {
   Object.assign(state, { conversation: { id: "c1" }, messages: [{ id: "m2" }], olderCursor: "before m2" })
   const reading = loadOlder()
-  await vi.waitUntil(() => waiting.length > 0)
+  await vi.waitUntil(() => pending.length > 0)
   Object.assign(state, { messages: [{ id: "m9" }], olderCursor: "before m9" })
   await respond(page(["m1"], null))
   await reading
   assert.deepStrictEqual([idsOf(state.messages), state.olderCursor], [["m9"], "before m9"])
 })
 
-it("an action that runs is not started again, and can be after it has failed", async () => {
+it("a running action is not started again, and a failed one can be", async () => {
   let runs = 0
   const submit = oneAtATime(async () => {
     runs++

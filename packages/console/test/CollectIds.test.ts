@@ -1,22 +1,21 @@
-/** The page's list of conversations that have changed: a failed read loses none. */
+/** The page's IDs of changed conversations: a failed read loses none. */
 import { assert, it } from "@effect/vitest"
+import { importPage } from "./PageModules.ts"
 
 type CollectIds = (read: (ids: ReadonlyArray<string>) => Promise<void>) => {
   readonly add: (id: string) => void
   readonly readAll: () => Promise<void>
 }
 
-// The page's scripts have a type check of their own, so an import by name has no types here.
-const page: { readonly collectIds: CollectIds } = await import(new URL("../page/changed.mjs", import.meta.url).href)
-const { collectIds } = page
+const { collectIds }: { readonly collectIds: CollectIds } = await importPage("collectIds")
 
-it("passes ids once, and again after a failed read", async () => {
+it("IDs are passed once, and again after a failed read", async () => {
   const reads: Array<ReadonlyArray<string>> = []
   const { add, readAll } = collectIds(async (ids) => {
     reads.push(ids)
     if (reads.length === 1) {
       add("c2")
-      throw new Error("The server is away.")
+      throw new Error("The server is unavailable.")
     }
   })
   add("c1")

@@ -1,7 +1,7 @@
-// Collects the IDs of changed conversations until they are read again.
+// Collects the IDs of changed conversations until the page reads the conversations again.
 
 /**
- * Returns functions that collect ids, and that pass them to `read`. If `read` fails, the ids are collected again, so that
+ * Returns functions that collect IDs, and that pass them to `read`. If `read` fails, the IDs are collected again, so that
  * the next call passes them, too.
  *
  * @param {(ids: ReadonlyArray<string>) => Promise<void>} read
