@@ -15,7 +15,7 @@ const isUsable = ({ tables }: WorldState, { organization_id, row }: Table.Owned<
 const windowEnd = (opened_at: Timestamp): Timestamp => DateTime.add(opened_at, { seconds: window_seconds })
 
 /** Returns the key's window with this request counted. */
-const count = ({ api_key_windows }: WorldState, { id }: ApiKey, limit: number, now: Timestamp) =>
+const countRequest = ({ api_key_windows }: WorldState, { id }: ApiKey, limit: number, now: Timestamp) =>
   Option.match(
     Option.filter(
       HashMap.get(api_key_windows, id),
@@ -48,14 +48,14 @@ export const layer = Layer.effect(
         ),
       authenticate: (digest, limit, now) =>
         modify((state) => {
-          const found = Option.filter(
+          const owned = Option.filter(
             Table.find(state.tables, ApiKeyRows, digest),
             (key) => isUsable(state, key, now)
           )
-          if (Option.isNone(found)) return [Option.none(), state]
-          const { organization_id, row } = found.value
+          if (Option.isNone(owned)) return [Option.none(), state]
+          const { organization_id, row } = owned.value
           const { created_by, id, scopes } = row
-          const window = count(state, row, limit, now)
+          const window = countRequest(state, row, limit, now)
           const metered = {
             key_id: id,
             organization_id,

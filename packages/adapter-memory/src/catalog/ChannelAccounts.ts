@@ -4,13 +4,13 @@ import { apply } from "../work/Commit.ts"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
 
-const all = ({ tables }: WorldState): ReadonlyArray<OwnedAccount> =>
+const allAccounts = ({ tables }: WorldState): ReadonlyArray<OwnedAccount> =>
   Table.everywhere(tables, ChannelAccountRows).map(({ organization_id, row }) => ({
     organization_id,
     account: Table.plain(row)
   }))
 
-const firstOf = (found: ReadonlyArray<OwnedAccount>) => Option.fromUndefinedOr(found[0])
+const firstOf = (accounts: ReadonlyArray<OwnedAccount>) => Option.fromUndefinedOr(accounts[0])
 
 /** Layer that keeps accounts of channels in the in-memory world. */
 export const layer = Layer.effect(
@@ -20,24 +20,26 @@ export const layer = Layer.effect(
       find: (organization_id, channel_id) =>
         read(({ tables }) => Table.get(tables, ChannelAccountRows, organization_id, channel_id)),
       locate: (channel_id) =>
-        read((state) => firstOf(all(state).filter(({ account }) => account.channel_id === channel_id))),
+        read((state) => firstOf(allAccounts(state).filter(({ account }) => account.channel_id === channel_id))),
       locateByAccount: (type, account_id) =>
         read((state) =>
           firstOf(
-            all(state).filter(({ account }) => account.channel_type === type && account.account_id === account_id)
+            allAccounts(state).filter(({ account }) =>
+              account.channel_type === type && account.account_id === account_id
+            )
           )
         ),
       locateByBusinessAccount: (id) =>
         read((state) =>
           firstOf(
-            all(state)
+            allAccounts(state)
               .filter(({ account }) => account.business_account_id === id)
               .toSorted((a, b) => DateTime.Order(b.account.token_set_at, a.account.token_set_at))
           )
         ),
       sealedOtherwise: (prefix, after, limit) =>
         read((state) =>
-          all(state)
+          allAccounts(state)
             .map(({ account, organization_id }) => ({
               organization_id,
               id: account.channel_id,
@@ -49,9 +51,9 @@ export const layer = Layer.effect(
         ),
       reseal: (organization_id, id, before, sealed_token) =>
         modify((state) => {
-          const found = Table.get(state.tables, ChannelAccountRows, organization_id, id)
-          if (Option.isNone(found) || found.value.sealed_token !== before) return [undefined, state]
-          const changes = ChannelAccountRows.update(found.value, { sealed_token })
+          const account = Table.get(state.tables, ChannelAccountRows, organization_id, id)
+          if (Option.isNone(account) || account.value.sealed_token !== before) return [undefined, state]
+          const changes = ChannelAccountRows.update(account.value, { sealed_token })
           return [undefined, Result.getOrThrow(apply(state, organization_id, changes, null))]
         })
     })

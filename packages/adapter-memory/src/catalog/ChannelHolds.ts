@@ -20,7 +20,7 @@ export const layer = Layer.effect(
         const paused = Table.everywhere(tables, ChannelHoldRows).filter(({ row }) => isPause(row))
         return Array.from(
           Map.groupBy(paused, ({ row }) => row.reason),
-          ([reason, all]) => ({ reason, count: all.length })
+          ([reason, holds]) => ({ reason, count: holds.length })
         )
       })
     })

@@ -4,8 +4,8 @@ import { Layer, Option, Struct } from "effect"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
-const inOrder = (found: ReadonlyArray<Table.Row<TagColumns>>) =>
-  found.toSorted((a, b) => byCodePoint(a.name_key, b.name_key)).map(Struct.omit(["name_key", "version"]))
+const sortByName = (rows: ReadonlyArray<Table.Row<TagColumns>>) =>
+  rows.toSorted((a, b) => byCodePoint(a.name_key, b.name_key)).map(Struct.omit(["name_key", "version"]))
 
 /** Layer that keeps tags in the in-memory world. */
 export const layer = Layer.effect(
@@ -14,11 +14,11 @@ export const layer = Layer.effect(
     TagStore.of({
       findMany: (organization_id, ids) =>
         read(({ tables }) =>
-          inOrder(
+          sortByName(
             Array.from(new Set(ids)).flatMap((id) => Option.toArray(Table.get(tables, TagRows, organization_id, id)))
           )
         ),
-      list: (organization_id) => read(({ tables }) => inOrder(Table.all(tables, TagRows, organization_id)))
+      list: (organization_id) => read(({ tables }) => sortByName(Table.all(tables, TagRows, organization_id)))
     })
   )
 )

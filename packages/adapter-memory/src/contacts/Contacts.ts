@@ -45,13 +45,13 @@ const matches = (tables: Table.Tables, organization_id: OrganizationId, match: C
     updated_since
   } = match
   const types = channel === null ? ChannelType.literals : [channel]
-  const known = external_id === null
+  const contact_ids = external_id === null
     ? null
     : types.flatMap((type) => identify(tables, organization_id, type, [external_id]).map(({ contact }) => contact.id))
   return (contact: ContactColumns) =>
     (phone === null || contact.primary_phone === phone) &&
     (email_key === null || contact.email_key === email_key) &&
-    (known === null || known.includes(contact.id)) &&
+    (contact_ids === null || contact_ids.includes(contact.id)) &&
     (updated_since === null || DateTime.isGreaterThanOrEqualTo(contact.updated_at, updated_since)) &&
     (tag_id === null || contact.tags.some(({ id }) => id === tag_id)) &&
     (owner_user_id === null || contact.owner_user_id === owner_user_id) &&
@@ -60,7 +60,7 @@ const matches = (tables: Table.Tables, organization_id: OrganizationId, match: C
     (search_terms === null || search_terms.some((term: string) => contact.search_text.includes(term)))
 }
 
-/** Looks network IDs up on a type of channel, and returns the identities found in the order of the IDs. */
+/** Looks network IDs up on a type of channel, and returns their identities in the order of the IDs. */
 export const identify = (
   tables: Table.Tables,
   organization_id: OrganizationId,
@@ -102,8 +102,8 @@ export const layer = Layer.effect(
         read(({ tables }) => identify(tables, organization_id, channel_type, network_ids)),
       match: (organization_id, by, value) =>
         read(({ tables }) => {
-          const found = Table.all(tables, ContactRows, organization_id).filter((contact) => contact[by] === value)
-          const [first, second] = page(found, { after: null, size: 2 }, position)
+          const candidates = Table.all(tables, ContactRows, organization_id).filter((contact) => contact[by] === value)
+          const [first, second] = page(candidates, { after: null, size: 2 }, position)
           return Option.map(
             Option.fromUndefinedOr(first),
             (row) => ({ ...toLoaded(row), is_ambiguous: second !== undefined })

@@ -9,9 +9,9 @@ const longestDue = Order.combine(
   Order.mapInput(Order.String, ({ id }: CallbackRow) => id)
 )
 
-const keep = (state: WorldState, ...changed: ReadonlyArray<CallbackRow>): WorldState => ({
+const putRows = (state: WorldState, ...rows: ReadonlyArray<CallbackRow>): WorldState => ({
   ...state,
-  callbacks: HashMap.setMany(state.callbacks, changed.map((row) => [row.id, row] as const))
+  callbacks: HashMap.setMany(state.callbacks, rows.map((row) => [row.id, row] as const))
 })
 
 /** The organization of bodies without a connected channel. All of them take turns as one organization. */
@@ -25,17 +25,17 @@ const ownerOf = ({ tables }: WorldState, { channel_id }: CallbackRow): string =>
 
 /**
  * Returns at most `limit` bodies and the last organization that gets a turn. The organizations follow the one served
- * last, in the order of their ids; each gets a further turn only after the others.
+ * last, in the order of their ids; each gets another turn only after the others.
  */
-const inTurns = (
+const takeInTurns = (
   state: WorldState,
   due: ReadonlyArray<CallbackRow>,
   limit: number
 ): readonly [ReadonlyArray<CallbackRow>, string] => {
   const groups = Array.fromIterable(Map.groupBy(Array.sort(due, longestDue), (row) => ownerOf(state, row)))
-  const inRing = Array.sortWith(groups, ([owner]) => owner, Order.String)
-  const next = Math.max(0, inRing.findIndex(([owner]) => owner > state.callbacks_served))
-  const turns = Array.take([...inRing.slice(next), ...inRing.slice(0, next)], limit)
+  const ring = Array.sortWith(groups, ([owner]) => owner, Order.String)
+  const next = Math.max(0, ring.findIndex(([owner]) => owner > state.callbacks_served))
+  const turns = Array.take([...ring.slice(next), ...ring.slice(0, next)], limit)
   const rows = turns.flatMap(([, own]) => own.map((row, turn) => ({ row, turn })))
   const inOrder = Order.combine(
     Order.mapInput(Order.Number, ({ turn }: typeof rows[number]) => turn),
@@ -55,22 +55,25 @@ export const layer = Layer.effect(
       insert: (callbacks) =>
         modify((state) => [
           undefined,
-          keep(state, ...callbacks.map((each) => ({ ...each, attempt: 0, token: "", due_at: each.received_at })))
+          putRows(
+            state,
+            ...callbacks.map((callback) => ({ ...callback, attempt: 0, token: "", due_at: callback.received_at }))
+          )
         ]),
       claim: ({ lease_until, limit, now, token }) =>
         modify((state) => {
           const due = Array.fromIterable(HashMap.values(state.callbacks)).filter(({ due_at }) =>
             DateTime.isLessThanOrEqualTo(due_at, now)
           )
-          const [rows, callbacks_served] = inTurns(state, due, limit)
+          const [rows, callbacks_served] = takeInTurns(state, due, limit)
           const claimed = rows.map((row) => ({ ...row, attempt: row.attempt + 1, token, due_at: lease_until }))
-          return [claimed.map(Struct.omit(["due_at", "people"])), { ...keep(state, ...claimed), callbacks_served }]
+          return [claimed.map(Struct.omit(["due_at", "people"])), { ...putRows(state, ...claimed), callbacks_served }]
         }),
       finish: (id) => modify((state) => [undefined, { ...state, callbacks: HashMap.remove(state.callbacks, id) }]),
       postpone: ({ id, token }, due_at) =>
         modify((state) => {
-          const kept = Option.filter(HashMap.get(state.callbacks, id), (row) => row.token === token)
-          return [undefined, Option.isNone(kept) ? state : keep(state, { ...kept.value, due_at })]
+          const callback = Option.filter(HashMap.get(state.callbacks, id), (row) => row.token === token)
+          return [undefined, Option.isNone(callback) ? state : putRows(state, { ...callback.value, due_at })]
         }),
       backlog: read(({ callbacks }) => {
         const received = Array.fromIterable(HashMap.values(callbacks)).map(({ received_at }) => received_at)

@@ -58,10 +58,10 @@ export const layer = Layer.effect(
         ),
       findThreads: (organization_id, channel, network_ids) =>
         read(({ tables }) =>
-          identify(tables, organization_id, channel.type, network_ids).map((known) => {
-            const found = Table.find(tables, ConversationRows, organization_id, channel.id, known.identity.id)
-            const conversation = Option.map(found, ({ row }) => toRow(tables, organization_id)(row))
-            return { ...known, conversation: Option.getOrNull(conversation) }
+          identify(tables, organization_id, channel.type, network_ids).map((identified) => {
+            const owned = Table.find(tables, ConversationRows, organization_id, channel.id, identified.identity.id)
+            const conversation = Option.map(owned, ({ row }) => toRow(tables, organization_id)(row))
+            return { ...identified, conversation: Option.getOrNull(conversation) }
           })
         )
     })

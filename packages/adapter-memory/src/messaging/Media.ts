@@ -5,12 +5,12 @@ import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
 
 /** Removes the bytes of files without a row. */
-const discarded = (tables: Table.Tables, stored: ReadonlyArray<Table.Owned<StoredBytes>>) => {
+const discardBytes = (tables: Table.Tables, stored: ReadonlyArray<Table.Owned<StoredBytes>>) => {
   const unfinished = stored.filter(({ organization_id, row }) => !Table.has(tables, MediaRows, organization_id, row.id))
   return [
     unfinished.length,
     unfinished.reduce(
-      (left, { organization_id, row }) => Table.remove(left, BytesRows, organization_id, row.id),
+      (remaining, { organization_id, row }) => Table.remove(remaining, BytesRows, organization_id, row.id),
       tables
     )
   ] as const
@@ -48,7 +48,7 @@ export const layer = Layer.effect(
         change((tables) =>
           Option.match(Table.get(tables, BytesRows, organization_id, id), {
             onNone: () => tables,
-            onSome: (row) => discarded(tables, [{ organization_id, row }])[1]
+            onSome: (row) => discardBytes(tables, [{ organization_id, row }])[1]
           })
         ),
       purge: (before, limit) =>
@@ -56,7 +56,7 @@ export const layer = Layer.effect(
           const old = Table.everywhere(state.tables, BytesRows)
             .filter(({ row }) => DateTime.isLessThan(row.begun_at, before))
             .filter(({ organization_id, row }) => !Table.has(state.tables, MediaRows, organization_id, row.id))
-          const [count, tables] = discarded(state.tables, old.slice(0, limit))
+          const [count, tables] = discardBytes(state.tables, old.slice(0, limit))
           return [count, { ...state, tables }]
         })
     })

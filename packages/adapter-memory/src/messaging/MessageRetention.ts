@@ -5,7 +5,7 @@ import { type MessageColumns, MessageRows, ProviderMessageRows } from "@messagin
 import { isOpen, SendRows } from "@messaging-crm/core/Sends"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Layer, Option } from "effect"
-import { type EventColumns, EventRows, removedFile, withoutResource } from "../work/OwnRows.ts"
+import { type EventColumns, EventRows, removeFile, withoutResource } from "../work/OwnRows.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -21,29 +21,29 @@ const withoutPreview =
 
 const clearResource = <Row extends EventColumns>(event: Row): Row => ({ ...event, ...withoutResource })
 
-/** Removes a message with its file, the row of its provider id, and its copies in events. */
-const removed =
+/** Removes a message with its file, the row of its provider ID, and its copies in events. */
+const removeMessage =
   (before: Timestamp) =>
   (tables: Table.Tables, { organization_id: owner, row }: Table.Owned<MessageColumns>): Table.Tables => {
     const { channel_id, conversation_id, id, media, provider_message_id } = row
     const { contact_id } = Option.getOrThrow(Table.get(tables, ConversationRows, owner, conversation_id))
     const clear = withoutPreview(before)
-    let left = Table.remove(tables, MessageRows, owner, conversation_id, id)
-    if (media?.id) left = removedFile(left, owner, media.id)
+    let remaining = Table.remove(tables, MessageRows, owner, conversation_id, id)
+    if (media?.id) remaining = removeFile(remaining, owner, media.id)
     if (provider_message_id !== null) {
-      const named = Table.get(left, ProviderMessageRows, owner, channel_id, provider_message_id)
-      if (Option.isSome(named) && named.value.message_id === id) {
-        left = Table.remove(left, ProviderMessageRows, owner, channel_id, provider_message_id)
+      const providerRow = Table.get(remaining, ProviderMessageRows, owner, channel_id, provider_message_id)
+      if (Option.isSome(providerRow) && providerRow.value.message_id === id) {
+        remaining = Table.remove(remaining, ProviderMessageRows, owner, channel_id, provider_message_id)
       }
     }
-    for (const event of Table.all(left, EventRows, owner)) {
-      if (event.message_id === id) left = Table.change(left, EventRows, owner, event.id, clearResource)
+    for (const event of Table.all(remaining, EventRows, owner)) {
+      if (event.message_id === id) remaining = Table.change(remaining, EventRows, owner, event.id, clearResource)
     }
-    left = Table.change(left, ConversationRows, owner, conversation_id, clear)
-    return Table.change(left, ContactRows, owner, contact_id, clear)
+    remaining = Table.change(remaining, ConversationRows, owner, conversation_id, clear)
+    return Table.change(remaining, ContactRows, owner, contact_id, clear)
   }
 
-/** Returns at most `limit` rows that were made before a time, the oldest first. */
+/** Returns at most `limit` rows that were created before a time, the oldest first. */
 const oldest = <Columns extends { readonly created_at: Timestamp }>(
   rows: ReadonlyArray<Table.Owned<Columns>>,
   before: Timestamp,
@@ -61,16 +61,16 @@ export const layer = Layer.effect(
     MessageRetentionStore.of({
       purge: (before, limit) =>
         modify((state) => {
-          const ended = Table.everywhere(state.tables, SendRows).filter(({ row }) => !isOpen(row))
-          const sends = oldest(ended, before, limit)
+          const ended_sends = Table.everywhere(state.tables, SendRows).filter(({ row }) => !isOpen(row))
+          const sends = oldest(ended_sends, before, limit)
           const withoutSends = sends.reduce(
-            (left, { organization_id, row }) => Table.remove(left, SendRows, organization_id, row.id),
+            (remaining, { organization_id, row }) => Table.remove(remaining, SendRows, organization_id, row.id),
             state.tables
           )
           const messages = oldest(Table.everywhere(withoutSends, MessageRows), before, limit - sends.length)
           return [
             sends.length + messages.length,
-            { ...state, tables: messages.reduce(removed(before), withoutSends) }
+            { ...state, tables: messages.reduce(removeMessage(before), withoutSends) }
           ]
         })
     })

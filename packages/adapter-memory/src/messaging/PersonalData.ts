@@ -18,7 +18,7 @@ const decoder = new TextDecoder()
 const threadsOf = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId) =>
   Table.all(tables, ConversationRows, owner).filter((thread) => thread.contact_id === contact_id)
 
-/** Removes the records of the requests of which a response contains the contact's ID. */
+/** Removes the records of each request with a response that contains the contact's ID. */
 const eraseRecords = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): Table.Tables => {
   const records = Table.all(tables, IdempotencyRows, owner)
   const requests = new Set(
@@ -27,14 +27,14 @@ const eraseRecords = (tables: Table.Tables, owner: OrganizationId, contact_id: C
     )
   )
   return records.filter(({ fingerprint }) => requests.has(fingerprint)).reduce(
-    (some, { key }) => Table.remove(some, IdempotencyRows, owner, key),
+    (remaining, { key }) => Table.remove(remaining, IdempotencyRows, owner, key),
     tables
   )
 }
 
 const eraseResources = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): Table.Tables =>
   Table.all(tables, EventRows, owner).filter((event) => event.contact_id === contact_id).reduce(
-    (some, { id }) => Table.change(some, EventRows, owner, id, (event) => ({ ...event, ...withoutResource })),
+    (remaining, { id }) => Table.change(remaining, EventRows, owner, id, (event) => ({ ...event, ...withoutResource })),
     tables
   )
 
@@ -45,17 +45,26 @@ const eraseResponses = (tables: Table.Tables, owner: OrganizationId, contact_id:
     Table.all(tables, EventRows, owner).flatMap(({ body, id }) => names.some((name) => body.includes(name)) ? [id] : [])
   )
   return Table.all(tables, WebhookDeliveryRows, owner).filter(({ event_id }) => events.has(event_id)).reduce(
-    (some, { id }) =>
-      Table.change(some, WebhookDeliveryRows, owner, id, (row) =>
-        row.status !== "pending" && row.response_body === null
-          ? row
-          : { ...row, response_body: null, version: row.version + 1 }),
+    (remaining, { id }) =>
+      Table.change(
+        remaining,
+        WebhookDeliveryRows,
+        owner,
+        id,
+        (row) =>
+          row.status !== "pending" && row.response_body === null
+            ? row
+            : { ...row, response_body: null, version: row.version + 1 }
+      ),
     tables
   )
 }
 
 const eraseCopies = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): Table.Tables =>
-  [eraseRecords, eraseResources, eraseResponses].reduce((left, erase) => erase(left, owner, contact_id), tables)
+  [eraseRecords, eraseResources, eraseResponses].reduce(
+    (remaining, erase) => erase(remaining, owner, contact_id),
+    tables
+  )
 
 /** Layer that exports and erases people in the in-memory world. */
 export const layer = Layer.effect(

@@ -6,8 +6,8 @@ import { byAge, page, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
-const listed = (row: EventColumns): ListedEvent => Struct.pick(row, ["id", "type", "body", "created_at"])
-const stored = (row: EventColumns): StoredEvent => ({ ...listed(row), full_body: row.full_body })
+const toListed = (row: EventColumns): ListedEvent => Struct.pick(row, ["id", "type", "body", "created_at"])
+const toStored = (row: EventColumns): StoredEvent => ({ ...toListed(row), full_body: row.full_body })
 
 /** Layer that keeps events in the in-memory world. */
 export const layer = Layer.effect(
@@ -18,31 +18,36 @@ export const layer = Layer.effect(
         read(({ tables }) =>
           page(
             Table.all(tables, EventRows, organization_id).filter(({ created_at, type }) =>
-              types.some((one) => one === type) &&
+              types.some((listed) => listed === type) &&
               (since === null || DateTime.isGreaterThanOrEqualTo(created_at, since))
             ),
             request,
             positionOf
-          ).map(listed)
+          ).map(toListed)
         ),
       next: (organization_id, { types, until }, { after, size }) =>
         read(({ tables }) =>
           Table.all(tables, EventRows, organization_id)
             .filter(({ created_at, id, type }) =>
-              types.some((one) => one === type) && DateTime.isLessThan(created_at, until) &&
+              types.some((listed) => listed === type) && DateTime.isLessThan(created_at, until) &&
               (DateTime.isGreaterThan(created_at, after.at) ||
                 (DateTime.Equivalence(created_at, after.at) && id > after.id))
             )
             .toSorted(byAge)
             .slice(0, size)
-            .map(stored)
+            .map(toStored)
         ),
       purge: (before, limit) =>
         modify((state) => {
           const isOld = ({ created_at }: ListedEvent) => DateTime.isLessThan(created_at, before)
-          const [old, left] = Table.purge(state.tables, EventRows, isOld, limit)
-          const gone = new Set<string>(old.map(({ id }) => id))
-          const [, tables] = Table.purge(left, WebhookDeliveryRows, ({ event_id }) => gone.has(event_id), Infinity)
+          const [old, remaining] = Table.purge(state.tables, EventRows, isOld, limit)
+          const event_ids = new Set<string>(old.map(({ id }) => id))
+          const [, tables] = Table.purge(
+            remaining,
+            WebhookDeliveryRows,
+            ({ event_id }) => event_ids.has(event_id),
+            Infinity
+          )
           return [old.length, { ...state, tables }]
         })
     })

@@ -2,7 +2,7 @@ import { type OrganizationId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { type Outgoing, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { Layer, Option } from "effect"
-import { claimed } from "../work/Claims.ts"
+import { claimWork } from "../work/Claims.ts"
 import { EventRows } from "../work/OwnRows.ts"
 import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
@@ -35,7 +35,7 @@ export const layer = Layer.effect(
       load: (organization_id, id) => read(({ tables }) => load(tables, organization_id, id)),
       claim: (claim) =>
         modify((state) => {
-          const [items, queue] = claimed(state.queue, claim)
+          const [items, queue] = claimWork(state.queue, claim)
           const deliveries = items.map((item) => ({
             claimed: item,
             outgoing: Option.getOrNull(load(state.tables, item.organization_id, WebhookDeliveryId.make(item.ref)))

@@ -36,9 +36,9 @@ export const layer = Layer.effect(
         ),
       reseal: (organization_id, id, before, sealed_secret) =>
         modify((state) => {
-          const found = Table.get(state.tables, WebhookRows, organization_id, id)
-          if (Option.isNone(found) || found.value.sealed_secret !== before) return [undefined, state]
-          const changes = WebhookRows.update(found.value, { sealed_secret })
+          const webhook = Table.get(state.tables, WebhookRows, organization_id, id)
+          if (Option.isNone(webhook) || webhook.value.sealed_secret !== before) return [undefined, state]
+          const changes = WebhookRows.update(webhook.value, { sealed_secret })
           return [undefined, Result.getOrThrow(apply(state, organization_id, changes, null))]
         })
     })

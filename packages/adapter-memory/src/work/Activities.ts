@@ -14,7 +14,7 @@ export const timeOf = (value: unknown) => (value ?? null) as Timestamp | null
 export const latest = (a: Timestamp | null, b: Timestamp | null): Timestamp | null =>
   a === null || b === null ? a ?? b : DateTime.max(a, b)
 
-const active = Object.values(declared).flatMap((table) =>
+const activeTables = Object.values(declared).flatMap((table) =>
   table.activity === null ? [] : [{ table, activity: table.activity }]
 )
 
@@ -45,8 +45,8 @@ export const hasVersion = (
   )
 
 /** Applies an activity to the rows that it names. */
-export const touched = (before: Table.Tables, owner: OrganizationId, touch: Changes.Activity): Table.Tables =>
-  active.reduce(
+export const applyActivity = (before: Table.Tables, owner: OrganizationId, touch: Changes.Activity): Table.Tables =>
+  activeTables.reduce(
     (tables, { activity, table }) =>
       Table.change(tables, { table }, owner, touch[activity.row], (row) => ({
         ...row,

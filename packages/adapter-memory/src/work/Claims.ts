@@ -11,7 +11,7 @@ export const isDue = (now: Timestamp) => (item: Item): boolean =>
 
 export const isPaused = ({ until }: Lane, now: Timestamp): boolean => until !== null && DateTime.isLessThan(now, until)
 
-/** An item that can be claimed, how many of its lane will then be claimed, and since when its lane has waited. */
+/** An item that can be claimed, with the number of claimed items of its lane, and the start of its lane's wait. */
 interface Ready {
   readonly item: Item
   readonly round: number
@@ -35,15 +35,15 @@ const readyOf = (lane: Lane, now: Timestamp): ReadonlyArray<Ready> => {
 }
 
 /** Returns the items of a kind that a claim gets: organizations take turns, and so do the lanes of each. */
-const claimable = (
+const claimableItems = (
   { lanes }: Queue,
   { leased, kind, limit, now, organization_max = limit }: Claim
 ): ReadonlyArray<Item> => {
   const byWait = (a: Ready, b: Ready): number => DateTime.Order(a.waiting_since, b.waiting_since)
-  const due = Array.from(HashMap.values(lanes)).filter((lane) => lane.kind === kind)
-  return Array.from(Map.groupBy(due, ({ organization_id }) => organization_id))
-    .flatMap(([organization_id, own]) =>
-      own.flatMap((lane) => readyOf(lane, now))
+  const kindLanes = Array.from(HashMap.values(lanes)).filter((lane) => lane.kind === kind)
+  return Array.from(Map.groupBy(kindLanes, ({ organization_id }) => organization_id))
+    .flatMap(([organization_id, ownLanes]) =>
+      ownLanes.flatMap((lane) => readyOf(lane, now))
         .toSorted((a, b) => a.round - b.round || byWait(a, b))
         .map((ready, index) => ({ ...ready, turn: (leased?.get(organization_id) ?? 0) + index }))
     )
@@ -54,23 +54,23 @@ const claimable = (
 }
 
 /** Claims items, and returns them with the queue in which they are claimed. */
-export const claimed = (queue: Queue, claim: Claim): readonly [ReadonlyArray<ClaimedWork>, Queue] => {
+export const claimWork = (queue: Queue, claim: Claim): readonly [ReadonlyArray<ClaimedWork>, Queue] => {
   const { lease_until, now, token } = claim
-  const items: Array<ClaimedWork> = []
+  const claimed: Array<ClaimedWork> = []
   let { lanes } = queue
-  for (const due of claimable(queue, claim)) {
-    const item: Item = { ...due, attempt: due.attempt + 1, claim: { token, until: lease_until } }
+  for (const unclaimed of claimableItems(queue, claim)) {
+    const item: Item = { ...unclaimed, attempt: unclaimed.attempt + 1, claim: { token, until: lease_until } }
     const lane_cap = Option.match(HashMap.get(lanes, nameOf(item)), { onNone: () => 0, onSome: capOf })
     lanes = HashMap.modify(lanes, nameOf(item), (lane) => ({
       ...lane,
       served_at: now,
-      items: lane.items.map((one) => one === due ? item : one)
+      items: lane.items.map((other) => other === unclaimed ? item : other)
     }))
-    items.push({ ...Struct.omit(item, ["claim", "due_at"]), token, lane_cap })
+    claimed.push({ ...Struct.omit(item, ["claim", "due_at"]), token, lane_cap })
   }
-  return [items, { ...queue, lanes }]
+  return [claimed, { ...queue, lanes }]
 }
 
-/** Releases an item whose lease has ended. */
-export const freed = (now: Timestamp) => (item: Item): Item =>
+/** Releases an item if its lease has expired. */
+export const releaseExpired = (now: Timestamp) => (item: Item): Item =>
   item.claim !== null && DateTime.isLessThanOrEqualTo(item.claim.until, now) ? { ...item, claim: null } : item

@@ -8,13 +8,13 @@ import * as Traces from "@messaging-crm/core/Traces"
 import { Effect, HashMap, Layer, Option, Record, Result } from "effect"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
-import { hasVersion, latest, timeOf, touched } from "./Activities.ts"
-import { abandoned, eventInserts } from "./Events.ts"
-import { enqueued, settled, throttled } from "./Lanes.ts"
-import { AuditRows, BytesRows, EventRows, IdempotencyRows, removedFile } from "./OwnRows.ts"
+import { applyActivity, hasVersion, latest, timeOf } from "./Activities.ts"
+import { abandonUpdates, eventInserts } from "./Events.ts"
+import { enqueueWork, settleWork, throttleLane } from "./Lanes.ts"
+import { AuditRows, BytesRows, EventRows, IdempotencyRows, removeFile } from "./OwnRows.ts"
 
 /** Sets columns and increments the version. A time that activities move forward never moves backwards. */
-const updated = (tables: Table.Tables, owner: OrganizationId, update: Changes.Update): Option.Option<Table.Tables> =>
+const updateRow = (tables: Table.Tables, owner: OrganizationId, update: Changes.Update): Option.Option<Table.Tables> =>
   Option.gen(function*() {
     const { key, set, version } = update
     const row = yield* Table.get(tables, update, owner, Table.keyOf(update, key))
@@ -34,7 +34,12 @@ const updated = (tables: Table.Tables, owner: OrganizationId, update: Changes.Up
   })
 
 /** Inserts a row. The bytes of a file must be stored already, and a purge may have removed them. */
-const inserted = (tables: Table.Tables, owner: OrganizationId, of: { readonly table: Declared.Table }, row: object) => {
+const insertRow = (
+  tables: Table.Tables,
+  owner: OrganizationId,
+  of: { readonly table: Declared.Table },
+  row: object
+) => {
   const key = Table.keyOf(of, row)
   const isWithoutBytes = of.table === MediaRows.table && !Table.has(tables, BytesRows, owner, key)
   return isWithoutBytes || Table.has(tables, of, owner, key)
@@ -43,36 +48,36 @@ const inserted = (tables: Table.Tables, owner: OrganizationId, of: { readonly ta
 }
 
 /** Removes a row, and the bytes of a file with its row. */
-const removed = (tables: Table.Tables, owner: OrganizationId, one: Changes.Removal): Table.Tables => {
-  const key = Table.keyOf(one, one.key)
-  return one.table === MediaRows.table ? removedFile(tables, owner, key) : Table.remove(tables, one, owner, key)
+const removeRow = (tables: Table.Tables, owner: OrganizationId, removal: Changes.Removal): Table.Tables => {
+  const key = Table.keyOf(removal, removal.key)
+  return removal.table === MediaRows.table ? removeFile(tables, owner, key) : Table.remove(tables, removal, owner, key)
 }
 
-/** Applies expectations, removals, updates and inserts. Returns none if a version differs or a key already exists. */
-const written = (
+/** Applies expectations, removals, updates, and inserts. Returns none if a version differs or a key already exists. */
+const writeRows = (
   before: Table.Tables,
   owner: OrganizationId,
   { expect = [], insert = [], remove = [], update = [] }: Changes.Changes
 ): Option.Option<Table.Tables> =>
   Option.gen(function*() {
-    for (const one of expect) {
-      const found = Table.get(before, one, owner, Table.keyOf(one, one.key))
-      yield* Option.filter(found, ({ version }) => version === one.version)
+    for (const expected of expect) {
+      const row = Table.get(before, expected, owner, Table.keyOf(expected, expected.key))
+      yield* Option.filter(row, ({ version }) => version === expected.version)
     }
-    let tables = remove.reduce((left, one) => removed(left, owner, one), before)
-    for (const one of update) tables = yield* updated(tables, owner, one)
-    for (const one of insert) {
-      for (const row of one.rows) tables = yield* inserted(tables, owner, one, row)
+    let tables = remove.reduce((remaining, removal) => removeRow(remaining, owner, removal), before)
+    for (const change of update) tables = yield* updateRow(tables, owner, change)
+    for (const rows of insert) {
+      for (const row of rows.rows) tables = yield* insertRow(tables, owner, rows, row)
     }
     return tables
   })
 
-const withAlias = (owner: OrganizationId) => (tables: Table.Tables, alias: Changes.Alias): Table.Tables =>
-  Option.getOrElse(inserted(tables, owner, IdentityNetworkIdRows, alias), () => tables)
+const insertAlias = (owner: OrganizationId) => (tables: Table.Tables, alias: Changes.Alias): Table.Tables =>
+  Option.getOrElse(insertRow(tables, owner, IdentityNetworkIdRows, alias), () => tables)
 
 const nameOf = (update: Changes.Update): string => `${update.table.name}|${Table.keyOf(update, update.key)}`
 
-/** Applies the changes of one operation, and returns the new state, or why they cannot be applied. */
+/** Applies the changes of one operation, and returns the new state, or the reason why they cannot be applied. */
 export const apply = (
   state: WorldState,
   owner: OrganizationId,
@@ -85,26 +90,26 @@ export const apply = (
       return yield* Result.fail(new KeyUsed())
     }
     if (callback !== undefined && !HashMap.has(state.callbacks, callback)) return yield* Result.fail(new LeaseLost())
-    const settledQueue = settle === undefined ? state.queue : yield* settled(state.queue, settle)
-    const whole = Changes.all(
+    const settledQueue = settle === undefined ? state.queue : yield* settleWork(state.queue, settle)
+    const allChanges = Changes.all(
       changes,
       response === undefined ? Changes.none : IdempotencyRows.insert(response),
       audit === undefined ? Changes.none : AuditRows.insert(audit),
       ...raise.map(eventInserts(state.tables, owner, changes)),
-      ...abandoned(state.tables, owner, changes)
+      ...abandonUpdates(state.tables, owner, changes)
     )
-    const { enqueue = [], update = [] } = whole
+    const { enqueue = [], update = [] } = allChanges
     if (touch !== undefined && !hasVersion(state.tables, owner, touch)) return yield* Result.fail(new Conflict())
     if (new Set(update.map(nameOf)).size < update.length) throw new Error("A commit updates a row twice.")
     const tables = aliases.reduce(
-      withAlias(owner),
-      yield* Result.fromOption(written(state.tables, owner, whole), () => new Conflict())
+      insertAlias(owner),
+      yield* Result.fromOption(writeRows(state.tables, owner, allChanges), () => new Conflict())
     )
-    const queue = enqueue.reduce((some, work) => enqueued(some, owner, work, trace), settledQueue)
+    const queue = enqueue.reduce((current, work) => enqueueWork(current, owner, work, trace), settledQueue)
     return {
       ...state,
-      tables: touch === undefined ? tables : touched(tables, owner, touch),
-      queue: throttle.reduce((some, lane) => throttled(some, owner, lane), queue)
+      tables: touch === undefined ? tables : applyActivity(tables, owner, touch),
+      queue: throttle.reduce((current, lane) => throttleLane(current, owner, lane), queue)
     }
   })
 
@@ -115,11 +120,11 @@ export const layer = Layer.effect(
     Commit.of({
       commit: Effect.fnUntraced(function*(organization_id, changes) {
         const trace = yield* Traces.current
-        const applied = yield* modify((state) => {
+        const outcome = yield* modify((state) => {
           const result = apply(state, organization_id, changes, trace)
           return [result, Result.getOrElse(result, () => state)]
         })
-        const { tables } = yield* Effect.fromResult(applied)
+        const { tables } = yield* Effect.fromResult(outcome)
         return (changes.raise ?? []).map(({ id }) => id).filter((id) =>
           Option.exists(Table.get(tables, EventRows, organization_id, id), ({ full_body }) => full_body !== null)
         )

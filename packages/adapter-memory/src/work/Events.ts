@@ -41,7 +41,7 @@ export const eventInserts = (
 }
 
 /** Returns the updates that fail the pending deliveries of webhooks, except those that the same commit updates. */
-export const abandoned = (
+export const abandonUpdates = (
   tables: Table.Tables,
   owner: OrganizationId,
   { abandon = [], update = [] }: Changes.Changes

@@ -14,7 +14,7 @@ const refOf = ({ kind, ref }: Work): string => `${kind}|${ref}`
 const put = (lanes: Queue["lanes"], name: string, lane: Lane): Queue["lanes"] =>
   lane.items.length === 0 && !isThrottled(lane) ? HashMap.remove(lanes, name) : HashMap.set(lanes, name, lane)
 
-/** Returns a lane, which may not exist yet. */
+/** Returns a lane, or an empty one if it does not exist yet. */
 const laneOf = ({ lanes }: Queue, organization_id: OrganizationId, work: Pick<Work, "kind" | "lane">): Lane =>
   Option.getOrElse(HashMap.get(lanes, nameOf(work)), (): Lane => ({
     organization_id,
@@ -26,7 +26,7 @@ const laneOf = ({ lanes }: Queue, organization_id: OrganizationId, work: Pick<Wo
   }))
 
 /** Adds work to its lane, unless an item of its kind exists for its ref. */
-export const enqueued = (
+export const enqueueWork = (
   queue: Queue,
   organization_id: OrganizationId,
   work: Enqueued,
@@ -41,8 +41,8 @@ export const enqueued = (
   }
 }
 
-/** Throttles a lane, which may have no items, until its next throttle. */
-export const throttled = (queue: Queue, organization_id: OrganizationId, throttle: Throttle): Queue => {
+/** Throttles a lane, which can be empty, until its next throttle. */
+export const throttleLane = (queue: Queue, organization_id: OrganizationId, throttle: Throttle): Queue => {
   const { cap, until } = throttle
   return {
     ...queue,
@@ -51,7 +51,7 @@ export const throttled = (queue: Queue, organization_id: OrganizationId, throttl
 }
 
 /** Changes the item that a claim has leased. Null removes it. */
-const changed = (
+const changeLeased = (
   queue: Queue,
   claimed: ClaimedWork,
   change: (item: Item) => Item | null
@@ -69,25 +69,26 @@ const changed = (
   })
 }
 
-export const settled = (queue: Queue, settlement: Settlement): Result.Result<Queue, LeaseLost> => {
+/** Settles the item of a claim, and returns the queue, unless the claim has lost its lease. */
+export const settleWork = (queue: Queue, settlement: Settlement): Result.Result<Queue, LeaseLost> => {
   const { claimed, outcome } = settlement
   switch (outcome) {
     case "hold":
-      return changed(queue, claimed, (item) => item)
+      return changeLeased(queue, claimed, (item) => item)
     case "finish":
-      return changed(queue, claimed, () => null)
+      return changeLeased(queue, claimed, () => null)
     case "finish_if_leased":
-      return Result.orElse(changed(queue, claimed, () => null), () => Result.succeed(queue))
+      return Result.orElse(changeLeased(queue, claimed, () => null), () => Result.succeed(queue))
     case "postpone":
-      return changed(queue, claimed, (item) => ({ ...item, due_at: settlement.due_at, claim: null }))
+      return changeLeased(queue, claimed, (item) => ({ ...item, due_at: settlement.due_at, claim: null }))
     case "defect":
-      return changed(queue, claimed, (item) => ({
+      return changeLeased(queue, claimed, (item) => ({
         ...item,
         due_at: settlement.due_at,
         defects: item.defects + 1,
         claim: null
       }))
     case "release":
-      return changed(queue, claimed, (item) => ({ ...item, attempt: item.attempt - 1, claim: null }))
+      return changeLeased(queue, claimed, (item) => ({ ...item, attempt: item.attempt - 1, claim: null }))
   }
 }

@@ -32,5 +32,5 @@ export interface StoredBytes {
 export const BytesRows = Table.own<StoredBytes>("media_bytes")("id")
 
 /** Removes a file: its row and its bytes. */
-export const removedFile = (tables: Table.Tables, owner: OrganizationId, id: string): Table.Tables =>
+export const removeFile = (tables: Table.Tables, owner: OrganizationId, id: string): Table.Tables =>
   Table.remove(Table.remove(tables, MediaRows, owner, id), BytesRows, owner, id)

@@ -11,11 +11,11 @@ export const layer = Layer.effect(
         modify((state) => {
           const isSame = (row: StorageUseRow) =>
             row.organization_id === organization_id && DateTime.Equivalence(row.expires_at, expires_at)
-          const found = state.storage_use.find(isSame)
+          const current = state.storage_use.find(isSame)
           const others = state.storage_use.filter((row) => !isSame(row))
           const storage_use = bytes === 0
             ? state.storage_use
-            : [...others, { organization_id, expires_at, bytes: (found?.bytes ?? 0) + bytes }]
+            : [...others, { organization_id, expires_at, bytes: (current?.bytes ?? 0) + bytes }]
           const live = storage_use.filter((row) =>
             row.organization_id === organization_id && DateTime.isGreaterThan(row.expires_at, now)
           )
@@ -24,8 +24,8 @@ export const layer = Layer.effect(
       purge: (before, limit) =>
         modify((state) => {
           const isExpired = (row: StorageUseRow) => DateTime.isLessThan(row.expires_at, before)
-          const removed = new Set(state.storage_use.filter(isExpired).slice(0, limit))
-          return [removed.size, { ...state, storage_use: state.storage_use.filter((row) => !removed.has(row)) }]
+          const expired = new Set(state.storage_use.filter(isExpired).slice(0, limit))
+          return [expired.size, { ...state, storage_use: state.storage_use.filter((row) => !expired.has(row)) }]
         })
     })
   )

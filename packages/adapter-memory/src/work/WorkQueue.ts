@@ -3,21 +3,21 @@ import { type Backlog, type WorkKind, WorkQueue } from "@messaging-crm/core/Work
 import { DateTime, HashMap, Layer } from "effect"
 import type { Lane } from "../world/Queue.ts"
 import { World } from "../world/World.ts"
-import { claimed, freed, isDue, isPaused } from "./Claims.ts"
+import { claimWork, isDue, isPaused, releaseExpired } from "./Claims.ts"
 
-const nothing = { due: 0, later: 0, leased: 0, oldest_due_at: null }
+const noWork = { due: 0, later: 0, leased: 0, oldest_due_at: null }
 
 /** Adds the counts of a lane to those of its kind. */
 const withLane = (backlog: Backlog, lane: Lane, now: Timestamp): Backlog => {
   const due = isPaused(lane, now) ? [] : lane.items.filter(isDue(now)).map(({ due_at }) => due_at)
   const leased = lane.items.filter(({ claim }) => claim !== null).length
-  const known = backlog.oldest_due_at === null ? due : [backlog.oldest_due_at, ...due]
+  const due_times = backlog.oldest_due_at === null ? due : [backlog.oldest_due_at, ...due]
   return {
     ...backlog,
     due: backlog.due + due.length,
     later: backlog.later + lane.items.length - due.length - leased,
     leased: backlog.leased + leased,
-    oldest_due_at: known.length === 0 ? null : known.reduce((a, b) => DateTime.min(a, b))
+    oldest_due_at: due_times.length === 0 ? null : due_times.reduce((a, b) => DateTime.min(a, b))
   }
 }
 
@@ -28,12 +28,15 @@ export const layer = Layer.effect(
     WorkQueue.of({
       claim: (claim) =>
         modify((state) => {
-          const [items, queue] = claimed(state.queue, claim)
+          const [items, queue] = claimWork(state.queue, claim)
           return [items, { ...state, queue }]
         }),
       sweep: (now) =>
         modify((state) => {
-          const lanes = HashMap.map(state.queue.lanes, (lane) => ({ ...lane, items: lane.items.map(freed(now)) }))
+          const lanes = HashMap.map(
+            state.queue.lanes,
+            (lane) => ({ ...lane, items: lane.items.map(releaseExpired(now)) })
+          )
           return [undefined, { ...state, queue: { ...state.queue, lanes } }]
         }),
       backlog: (now) =>
@@ -41,7 +44,7 @@ export const layer = Layer.effect(
           const kinds = new Map<WorkKind, Backlog>()
           for (const lane of HashMap.values(queue.lanes)) {
             if (lane.items.length === 0) continue
-            kinds.set(lane.kind, withLane(kinds.get(lane.kind) ?? { ...nothing, kind: lane.kind }, lane, now))
+            kinds.set(lane.kind, withLane(kinds.get(lane.kind) ?? { ...noWork, kind: lane.kind }, lane, now))
           }
           return Array.from(kinds.values())
         })

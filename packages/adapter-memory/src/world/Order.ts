@@ -2,17 +2,17 @@ import type { PageRequest, Position } from "@messaging-crm/core/Page"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime } from "effect"
 
-/** Compares two rows by time, then by id. Ids are lower-case hexadecimal, so text order is byte order. */
+/** Compares two rows by time, then by id. IDs are lower-case hexadecimal, so text order is byte order. */
 const compare = (a: Position, b: Position): number =>
   DateTime.toEpochMillis(a.at) - DateTime.toEpochMillis(b.at) || (a.id < b.id ? -1 : Number(a.id > b.id))
 
-interface Made {
+interface Created {
   readonly id: string
   readonly created_at: Timestamp
 }
 
 /** Returns the position of a row in the order of creation. */
-export const positionOf = ({ created_at: at, id }: Made): Position => ({ at, id })
+export const positionOf = ({ created_at: at, id }: Created): Position => ({ at, id })
 
 /** Orders rows by their positions, the oldest first. */
 export const oldestFirst = <Row>(position: (row: Row) => Position) => (a: Row, b: Row): number =>
@@ -21,7 +21,7 @@ export const oldestFirst = <Row>(position: (row: Row) => Position) => (a: Row, b
 /** Compares two rows by age, the oldest first, then by id. */
 export const byAge = oldestFirst(positionOf)
 
-/** Returns the requested page of rows, from the newest to the oldest. Sorts no more rows than the page holds. */
+/** Returns the requested page of rows, from the newest to the oldest. Sorts no more rows than the page contains. */
 export const page = <Row>(
   rows: Iterable<Row>,
   { after, size }: PageRequest,
@@ -33,12 +33,12 @@ export const page = <Row>(
     if (after !== null && compare(at, after) >= 0) continue
     const last = newest[size - 1]
     if (last !== undefined && compare(at, position(last)) < 0) continue
-    newest.splice(newest.findLastIndex((one) => compare(position(one), at) > 0) + 1, 0, row)
+    newest.splice(newest.findLastIndex((other) => compare(position(other), at) > 0) + 1, 0, row)
     newest.length = Math.min(newest.length, size)
   }
   return newest
 }
 
 /** Returns at most `size` of the newest rows, the newest first. */
-export const newest = <Row extends Made>(rows: Iterable<Row>, size: number): ReadonlyArray<Row> =>
+export const newest = <Row extends Created>(rows: Iterable<Row>, size: number): ReadonlyArray<Row> =>
   page(rows, { after: null, size }, positionOf)

@@ -59,8 +59,8 @@ const uniqueOf = ({ table: { name, unique } }: TableRef<never>, owner: Organizat
   if (unique === null) return null
   const values = columns(row)
   if (unique.while_null !== undefined && values[unique.while_null] !== null) return null
-  const among = unique.within === "organization" ? [owner] : []
-  return [name, ...among, ...unique.columns.map((column) => values[column])].join("|")
+  const within = unique.within === "organization" ? [owner] : []
+  return [name, ...within, ...unique.columns.map((column) => values[column])].join("|")
 }
 
 /** Returns the key columns of a row as one text. */
@@ -125,9 +125,9 @@ export const remove = (
   owner: OrganizationId,
   ...key: ReadonlyArray<string>
 ): Tables => {
-  const found = get(tables, of, owner, ...key)
-  if (Option.isNone(found)) return tables
-  const unique = uniqueOf(of, owner, found.value)
+  const row = get(tables, of, owner, ...key)
+  if (Option.isNone(row)) return tables
+  const unique = uniqueOf(of, owner, row.value)
   const rest = HashMap.remove(ownerRows(tables, of, owner), key.join("|"))
   const others = HashMap.isEmpty(rest)
     ? HashMap.remove(owners(tables, of), owner)
@@ -138,7 +138,7 @@ export const remove = (
   }
 }
 
-/** Inserts a row, or replaces the one with its key. None when another row has its unique values. */
+/** Inserts a row, or replaces the one with its key. Returns none if another row has its unique values. */
 export const put = <Columns extends object>(
   tables: Tables,
   of: TableRef<Columns>,
@@ -179,6 +179,6 @@ export const purge = <Columns extends object>(
   const old = everywhere(tables, of).filter(({ row }) => isOld(row)).slice(0, limit)
   return [
     old.map(({ row }) => row),
-    old.reduce((left, { organization_id, row }) => remove(left, of, organization_id, keyOf(of, row)), tables)
+    old.reduce((remaining, { organization_id, row }) => remove(remaining, of, organization_id, keyOf(of, row)), tables)
   ]
 }

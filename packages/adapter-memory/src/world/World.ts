@@ -36,7 +36,7 @@ export interface CallbackRow extends ClaimedCallback, StoredCallback {
   readonly due_at: Timestamp
 }
 
-const nothing: WorldState = {
+const emptyState: WorldState = {
   storage_use: [],
   tables: Table.empty,
   queue: Queue.empty,
@@ -52,7 +52,7 @@ export class World extends Context.Service<World, {
   readonly modify: <A>(change: (state: WorldState) => readonly [A, WorldState]) => Effect.Effect<A>
 }>()("@messaging-crm/adapter-memory/World") {
   static readonly layer = Layer.sync(World, () => {
-    const cell = MutableRef.make(nothing)
+    const cell = MutableRef.make(emptyState)
     return World.of({
       read: (query) => Effect.sync(() => query(MutableRef.get(cell))),
       modify: (change) =>
