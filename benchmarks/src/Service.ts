@@ -9,8 +9,8 @@ import type { ChildProcess } from "node:child_process"
 import { cpus, loadavg } from "node:os"
 import { bundled, folder, Processes } from "./Fixtures.ts"
 
-/** Connects to a database with a number of connections. */
-export const database = (url: string, connections: number) => Client.layer({ url: Redacted.make(url), connections })
+/** Connects to a database. The default number of connections is that of the service. */
+export const database = (url: string, connections = 10) => Client.layer({ url: Redacted.make(url), connections })
 
 /** Starts PostgreSQL in a new directory, both removed with the scope. */
 const postgres = Effect.fnUntraced(function*(settings: Readonly<Record<string, string>>) {
@@ -23,7 +23,7 @@ const postgres = Effect.fnUntraced(function*(settings: Readonly<Record<string, s
         Object.entries(settings),
         ([name, value]) => sql.unsafe(`ALTER SYSTEM SET ${name} = '${value}'`)
       )
-    ).pipe(Effect.provide(database(url, 1)))
+    ).pipe(Effect.provide(database(url)))
   })
   // The settings take effect at the next start.
   yield* Effect.scoped(configure())

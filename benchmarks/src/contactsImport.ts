@@ -133,7 +133,7 @@ const measureImport = Effect.fnUntraced(function*(database_url: string) {
     const second = yield* runImport(organization_id, file, environment)
     const after = yield* checksum
     return { lines, first, second, rows: JSON.parse(before), changed: before !== after }
-  }).pipe(Effect.provide(Service.database(database_url, 1)))
+  }).pipe(Effect.provide(Service.database(database_url)))
 })
 
 await Service.run(measureImport, { timeout: "20 minutes" })

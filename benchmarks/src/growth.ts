@@ -27,7 +27,7 @@ const generate = Effect.fnUntraced(function*(server_url: string, contacts: numbe
   const url = new URL(server_url)
   url.pathname = name
   yield* Effect.andThen(Migrations.run, Crowd.fillWith(contacts)).pipe(
-    Effect.provide(Service.database(url.href, 2))
+    Effect.provide(Service.database(url.href))
   )
   return [contacts, url.href] as const
 })
