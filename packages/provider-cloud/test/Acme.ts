@@ -52,14 +52,14 @@ const acme = Layer.effectContext(Effect.gen(function*() {
 
 export const service = Layer.provideMerge(acme, over(crm))
 
-/** Registers a note as a test on a service of its own. */
-export const note = <E>(
+/** Registers a test on a separate service with this organization. */
+export const testAtAcme = <E>(
   name: string,
   test: () => Effect.Effect<void, E, Acme | Crm.Services | CurrentActor | FakeGraph | MediaLoader | MessagingProvider>
 ) => it.effect(name, () => Effect.provide(test(), service))
 
-const all = { cursor: null, page_size: 100 }
-export const conversations = Effect.map(Conversations.use(({ list }) => list(all)), ({ data }) => data)
+const first_page = { cursor: null, page_size: 100 }
+export const conversations = Effect.map(Conversations.use(({ list }) => list(first_page)), ({ data }) => data)
 export const messages = Effect.gen(function*() {
   const [conversation] = yield* conversations
   if (conversation === undefined) return []
@@ -69,19 +69,19 @@ export const messages = Effect.gen(function*() {
 /** Returns every message of the first 100 conversations. */
 export const allMessages = Effect.gen(function*() {
   const { list } = yield* Messages
-  const found: Array<LinkedMessage> = []
+  const linked: Array<LinkedMessage> = []
   for (const { id } of yield* conversations) {
     let cursor: string | null = null
     do {
       const page: Effect.Success<ReturnType<typeof list>> = yield* list(id, cursor)
-      found.push(...page.data)
+      linked.push(...page.data)
       cursor = page.next_cursor
     } while (cursor !== null)
   }
-  return found
+  return linked
 })
 
-/** A person writes to the number, and the network posts a callback. */
+/** Posts the callback of a message that a person sends to the number. */
 export const write = Effect.fnUntraced(function*(wa_id: string, body: string, id = `wamid.${body}`) {
   const fake = yield* FakeGraph
   const { phone_messaging } = yield* Acme
@@ -96,10 +96,10 @@ export const write = Effect.fnUntraced(function*(wa_id: string, body: string, id
   return yield* fake.post()
 })
 
-/** Queues an answer to whoever wrote, and lets the worker have its turn. */
-export const answer = Effect.fnUntraced(function*(text: string) {
+/** Queues a reply in the latest conversation, and runs the worker once. */
+export const reply = Effect.fnUntraced(function*(text: string) {
   const [conversation] = yield* conversations
-  if (conversation === undefined) return assert.fail("Nobody wrote.")
+  if (conversation === undefined) return assert.fail("There is no conversation.")
   const { id } = yield* Sends.use(({ send }) => send(conversation.id, SendMessage.make({ type: "text", text })))
   yield* Worker.use(({ runOnce }) => runOnce)
   return id

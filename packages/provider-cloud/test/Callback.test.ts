@@ -17,7 +17,7 @@ import {
   sent_at
 } from "./Callback.ts"
 
-describe("phone messaging", () => {
+describe("the messages of phone messaging", () => {
   it("reads a text with all IDs and names of its sender", () => {
     assert.deepStrictEqual(
       parse(messagePart(number, ana, { ...envelope, type: "text", text: { body: "Oi 👋" } })),
@@ -46,57 +46,40 @@ describe("phone messaging", () => {
     )
   })
 
-  it("reads every type of message", () => {
-    const file = { id: "77", mime_type: "application/pdf", sha256: "made up" }
-    const kept = { media_id: "77" }
-    assert.deepStrictEqual(said({ type: "image", image: { ...file, caption: "Taj" } }), {
-      type: "image",
-      text: "Taj",
-      kind: "image",
-      file: kept
-    })
+  it("reads a file of every type", () => {
+    const media = { id: "77", mime_type: "application/pdf", sha256: "made up" }
+    const file = { media_id: "77" }
+    const image = said({ type: "image", image: { ...media, caption: "Taj" } })
+    assert.deepStrictEqual(image, { type: "image", text: "Taj", kind: "image", file })
     for (const type of ["video", "audio", "document", "sticker"] as const) {
-      assert.deepStrictEqual(said({ type, [type]: file }), { type, text: null, kind: type, file: kept })
+      assert.deepStrictEqual(said({ type, [type]: media }), { type, text: null, kind: type, file })
     }
-    assert.deepInclude(said({ type: "voice", voice: file }), { type: "audio", kind: "audio", file: kept })
-    assert.deepInclude(
-      said({
-        type: "location",
-        location: { latitude: 37.44, longitude: -122.16, name: "Philz", address: "101 Forest Ave" }
-      }),
-      { type: "location", text: "Philz\n101 Forest Ave\n37.44, -122.16" }
-    )
-    assert.deepInclude(
-      said({
-        type: "contacts",
-        contacts: [{ name: { formatted_name: "Kim Roe" }, phones: [{ phone: "+1 555 0100" }] }]
-      }),
-      { type: "contacts", text: "Kim Roe\n+1 555 0100" }
-    )
-    assert.deepInclude(
-      said({ type: "interactive", interactive: { type: "button_reply", button_reply: { id: "c", title: "Cancel" } } }),
-      { type: "interactive", text: "Cancel" }
-    )
-    assert.deepInclude(
-      said({ type: "interactive", interactive: { type: "list_reply", list_reply: { id: "l", title: "Late" } } }),
-      { type: "interactive", text: "Late" }
-    )
-    assert.deepInclude(said({ type: "button", button: { payload: "x", text: "Unsubscribe" } }), {
-      type: "interactive",
-      text: "Unsubscribe"
-    })
-    assert.deepInclude(said({ type: "reaction", reaction: { message_id: "wamid.X", emoji: "👍" } }), {
-      type: "reaction",
-      text: "👍"
-    })
-    assert.deepInclude(said({ type: "reaction", reaction: { message_id: "wamid.X" } }), {
-      type: "reaction",
-      text: null
-    })
-    assert.deepInclude(said({ type: "order", order: { text: "Two, please", product_items: [] } }), {
-      type: "unsupported",
-      text: "Two, please"
-    })
+    assert.deepInclude(said({ type: "voice", voice: media }), { type: "audio", kind: "audio", file })
+  })
+
+  const place = { latitude: 37.44, longitude: -122.16, name: "Philz", address: "101 Forest Ave" }
+  const card = { name: { formatted_name: "Kim Roe" }, phones: [{ phone: "+1 555 0100" }] }
+  const contents: ReadonlyArray<readonly [object, type: string, text: string | null]> = [
+    [{ type: "location", location: place }, "location", "Philz\n101 Forest Ave\n37.44, -122.16"],
+    [{ type: "contacts", contacts: [card] }, "contacts", "Kim Roe\n+1 555 0100"],
+    [
+      { type: "interactive", interactive: { type: "button_reply", button_reply: { id: "c", title: "Cancel" } } },
+      "interactive",
+      "Cancel"
+    ],
+    [
+      { type: "interactive", interactive: { type: "list_reply", list_reply: { id: "l", title: "Late" } } },
+      "interactive",
+      "Late"
+    ],
+    [{ type: "button", button: { payload: "x", text: "Unsubscribe" } }, "interactive", "Unsubscribe"],
+    [{ type: "reaction", reaction: { message_id: "wamid.X", emoji: "👍" } }, "reaction", "👍"],
+    [{ type: "reaction", reaction: { message_id: "wamid.X" } }, "reaction", null],
+    [{ type: "order", order: { text: "Two, please", product_items: [] } }, "unsupported", "Two, please"]
+  ]
+
+  it("reads every type of message without a file", () => {
+    for (const [message, type, text] of contents) assert.deepInclude<object>(said(message), { type, text })
   })
 
   it("reads a message of an unknown type", () => {
@@ -130,7 +113,9 @@ describe("phone messaging", () => {
       { event: "message_deleted", provider_message_id: "wamid.0", at: sent_at }
     )
   })
+})
 
+describe("the other parts of a phone messaging callback", () => {
   it("ignores parts that no person wrote", () => {
     const none = (value: object, field = "messages") => {
       const { change, ...part } = phonePart(number, value) as Extract<ReturnType<typeof phonePart>, { change: object }>
@@ -164,7 +149,7 @@ describe("phone messaging", () => {
     assert.deepStrictEqual(none({ errors: [{ code: 131051 }] }), ["account errors"])
   })
 
-  it("reads what the business does in the network's app as its own", () => {
+  it("reads messages from the network's app as messages of the business", () => {
     const echoed = (field: string, echo: object, value: object = {}) => {
       const part = phonePart(number, { message_echoes: [echo], ...value }) as Extract<
         ReturnType<typeof phonePart>,
@@ -198,7 +183,9 @@ describe("phone messaging", () => {
       assert.deepStrictEqual(echoed("smb_message_echoes", Object(echo)).notices, [])
     }
   })
+})
 
+describe("the statuses of phone messaging", () => {
   it("reads every status with its reference and the recipient's IDs", () => {
     const status = (name: string) =>
       parse(statusPart(number, {
@@ -236,7 +223,9 @@ describe("phone messaging", () => {
     })
     assert.deepInclude(eventOf(parse(part).notices), { reference: null })
   })
+})
 
+describe("a body of phone messaging", () => {
   it("reads messages and statuses of several numbers in one body", () => {
     const { notices } = parse(
       messagePart("1", ana, { ...envelope, type: "text" }),
@@ -267,11 +256,11 @@ describe("phone messaging", () => {
     for (const field of [undefined, null]) assert.lengthOf(parse({ ...part, change: { ...change, field } }).notices, 1)
   })
 
-  it("repairs text that no store can hold", () => {
+  it("repairs text that no store can contain", () => {
     assert.deepInclude(said({ type: "text", text: { body: "a\u0000b\ud800" } }), { text: "a\uFFFDb\uFFFD" })
   })
 
-  it("gives a message without a time the time of its arrival", () => {
+  it("uses the time of arrival for a message without a time", () => {
     for (const timestamp of [undefined, null, "soon", -1, "99999999999999999"]) {
       const event = eventOf(parse(messagePart(number, ana, { id: "wamid.1", timestamp, type: "text" })).notices)
       assert.deepInclude(event, { sent_at: received_at })

@@ -90,7 +90,7 @@ it.effect("an ignored part is counted once, however often its callback is retrie
     const layer = CallbackProcessor.layer.pipe(Layer.provide([
       CloudAccounts.layer({ apps, channels: [account("one", 1)] }),
       Layer.mock(MediaLoader, {}),
-      Layer.mock(Inbound, { receive: () => Effect.die("away") }),
+      Layer.mock(Inbound, { receive: () => Effect.die("unavailable") }),
       Layer.mock(Profiles, { lookUp: () => Effect.void })
     ]))
     const person = { wa_id: "4915112345678" }
@@ -123,7 +123,7 @@ it.effect("the account of a callback is looked up once, and a failed lookup does
         Effect.andThen(
           add(id),
           id === "none"
-            ? Effect.die("The store is away.")
+            ? Effect.die("The store is unavailable.")
             : Effect.succeed(Option.fromUndefinedOr(channels.find(({ phone_number_id }) => phone_number_id === id)))
         )
     })

@@ -60,20 +60,20 @@ describe("deliver", () => {
   it.effect("a request without a response from the network has an unknown outcome", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
-      const answers = [
+      const responses = [
         { response: "hang_up" },
         { response: "accept_and_hang_up" },
         { response: "error_page", status: 502 },
         { response: "error_page", status: 404 },
         { response: "error_page", status: 200 }
       ] as const
-      for (const answer of answers) {
-        yield* fake.scriptNext(always(answer))
-        assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "unknown", JSON.stringify(answer))
+      for (const response of responses) {
+        yield* fake.scriptNext(always(response))
+        assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "unknown", JSON.stringify(response))
       }
     }).pipe(Effect.provide(over(recorder))))
 
-  it.effect("a text of white space alone is rejected, as the networks reject it", () =>
+  it.effect("a text of white space only is rejected, as the networks reject it", () =>
     Effect.gen(function*() {
       for (const type of ["phone_messaging", "page_messaging"] as const) {
         for (const text of [" ", "\n\t\u3000"]) {

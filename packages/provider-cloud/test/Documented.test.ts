@@ -3,7 +3,7 @@ import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Posting } from "../src/fake/CallbackSender.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
-import { Acme, allMessages, note } from "./Acme.ts"
+import { Acme, allMessages, testAtAcme } from "./Acme.ts"
 import { documented } from "./Documented.ts"
 
 const idOf = (index: number) => `wamid.${String(index).padStart(3, "0")}`
@@ -19,7 +19,7 @@ const stored = Effect.map(
     ).toSorted()
 )
 
-const posted = (posting: Posting) =>
+const postAll = (posting: Posting) =>
   Effect.gen(function*() {
     const fake = yield* FakeGraph
     const { page_messaging: page, phone_messaging: phone, photo_social: photo } = yield* Acme
@@ -30,11 +30,11 @@ const posted = (posting: Posting) =>
     assert.deepStrictEqual(yield* stored, expected)
   })
 
-describe("every documented kind of callback becomes what it is", () => {
-  note(
+describe("every documented kind of callback has its expected result", () => {
+  testAtAcme(
     "once",
-    () => Effect.asVoid(Effect.andThen(posted({}), Effect.sync(() => assert.isAtLeast(documented.length, 150))))
+    () => Effect.asVoid(Effect.andThen(postAll({}), Effect.sync(() => assert.isAtLeast(documented.length, 150))))
   )
-  note("twice", () => posted({ times: 2 }))
-  note("all of a network in one body", () => posted({ batch: documented.length }))
+  testAtAcme("twice", () => postAll({ times: 2 }))
+  testAtAcme("all of a network in one body", () => postAll({ batch: documented.length }))
 })

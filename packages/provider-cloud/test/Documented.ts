@@ -49,7 +49,7 @@ const phoneMessages: Readonly<Record<string, readonly [message: object, becomes:
     },
     "contacts: contacts"
   ],
-  "own number, as asked": [
+  "own number, on request": [
     { type: "contacts", contacts: [{ origin: "contact_request", phones: [{ phone: "+49 421 2", wa_id: "494212" }] }] },
     "contacts: contacts"
   ],
@@ -90,7 +90,7 @@ const phoneMessages: Readonly<Record<string, readonly [message: object, becomes:
     { type: "interactive", interactive: { type: "nfm_reply", nfm_reply: { name: "flow", response_json: "[1]" } } },
     "interactive: flow provider_data"
   ],
-  "answer to a question for calls": [
+  "reply to a request for calls": [
     {
       type: "interactive",
       interactive: { type: "call_permission_reply", call_permission_reply: { response: "reject" } }
@@ -125,10 +125,10 @@ const phoneMessages: Readonly<Record<string, readonly [message: object, becomes:
   "type that is not documented": [{ type: "hologram", hologram: {} }, "unsupported: provider_data provider_type"]
 }
 
-const asked = { from: person, id: "wamid.none", timestamp: "1763640000" }
+const inbound = { from: person, id: "wamid.none", timestamp: "1763640000" }
 
 /** Makes a change of a number under any field. */
-const changed = (account: string, field: string, value: object): Part => {
+const changeOf = (account: string, field: string, value: object): Part => {
   const part = phonePart(account, value)
   return "change" in part ? { ...part, change: { ...part.change, field } } : part
 }
@@ -148,7 +148,7 @@ const otherForms: ReadonlyArray<
     standby: { message_echoes: [{ id, timestamp: "1763640000", message: { to: person, ...message } }] }
   })],
   ["to another app in standby", "standby", (message, id) => ({
-    standby: { contacts: [{ profile: { name: "Kim" }, wa_id: person }], messages: [{ ...asked, id, ...message }] }
+    standby: { contacts: [{ profile: { name: "Kim" }, wa_id: person }], messages: [{ ...inbound, id, ...message }] }
   })]
 ]
 
@@ -163,11 +163,11 @@ const phone = (name: string, message: object, becomes: string | null): Documente
     })
 })
 
-const value = (name: string, field: string, given: object): Documented => ({
+const change = (name: string, field: string, value: object): Documented => ({
   name: `phone: ${name}`,
   network: "phone",
   becomes: null,
-  part: (account) => changed(account, field, given)
+  part: (account) => changeOf(account, field, value)
 })
 
 const noMessages: ReadonlyArray<Documented> = [
@@ -179,14 +179,14 @@ const noMessages: ReadonlyArray<Documented> = [
   ),
   phone("system message of a new kind", { type: "system", system: { type: "user_joined_club", body: "Joined" } }, null),
   phone("group", { group_id: "1", type: "text", text: { body: "Hi all" } }, null),
-  value("history", "history", { messages: [{ ...asked, type: "text", text: { body: "Old" } }] }),
-  value("call", "calls", { calls: [{ id: "wacid.1", from: person, event: "connect", timestamp: "1763640000" }] }),
-  value("template was approved", "message_template_status_update", { event: "APPROVED", message_template_id: 1 }),
-  value("quality of the number", "phone_number_quality_update", { event: "FLAGGED", current_limit: "TIER_1K" }),
-  value("account was reviewed", "account_review_update", { decision: "APPROVED" }),
-  value("field of a new kind", "weather", { messages: [{ ...asked, type: "text", text: { body: "Rain" } }] }),
-  value("errors of the account", "messages", { errors: [{ code: 130429, title: "Rate limit hit" }] }),
-  value("payment", "messages", {
+  change("history", "history", { messages: [{ ...inbound, type: "text", text: { body: "Old" } }] }),
+  change("call", "calls", { calls: [{ id: "wacid.1", from: person, event: "connect", timestamp: "1763640000" }] }),
+  change("template was approved", "message_template_status_update", { event: "APPROVED", message_template_id: 1 }),
+  change("quality of the number", "phone_number_quality_update", { event: "FLAGGED", current_limit: "TIER_1K" }),
+  change("account was reviewed", "account_review_update", { decision: "APPROVED" }),
+  change("field of a new kind", "weather", { messages: [{ ...inbound, type: "text", text: { body: "Rain" } }] }),
+  change("errors of the account", "messages", { errors: [{ code: 130429, title: "Rate limit hit" }] }),
+  change("payment", "messages", {
     statuses: [{ id: "wamid.pay", type: "payment", status: "failed", timestamp: "1763640000", recipient_id: person }]
   })
 ]
@@ -238,9 +238,9 @@ const referral = { ref: "spring", source: "ADS", type: "OPEN_THREAD", ad_id: "1"
 
 const items: ReadonlyArray<Social> = [
   ["text", (mid) => ({ message: { mid, text: "Hi" } }), "text:"],
-  ["answer to a message", (mid) => ({ message: { mid, text: "Yes", reply_to: { mid: "m_0" } } }), "text: quoted"],
+  ["reply to a message", (mid) => ({ message: { mid, text: "Yes", reply_to: { mid: "m_0" } } }), "text: quoted"],
   [
-    "answer to a story",
+    "reply to a story",
     (mid) => ({ message: { mid, text: "Nice", reply_to: { story: { id: "1", url } } } }),
     "text: story"
   ],
@@ -256,16 +256,16 @@ const items: ReadonlyArray<Social> = [
   ...Object.entries(attachments).flatMap(([name, [attachment, becomes]]): ReadonlyArray<Social> => [
     [name, (mid) => ({ message: { mid, attachments: [attachment] } }), becomes],
     [
-      `${name}, as an answer`,
+      `${name}, as a reply`,
       (mid) => ({ message: { mid, reply_to: { mid: "m_0" }, attachments: [attachment] } }),
       [becomes.split(":")[0], [...becomes.split(" ").slice(1), "quoted"].toSorted().join(" ")].join(": ")
     ]
   ]),
   ["typing", () => ({ typing: true }), null],
   ["opt-in", () => ({ optin: { ref: "newsletter" } }), null],
-  ["referral alone", () => ({ referral }), null],
+  ["only a referral", () => ({ referral }), null],
   ["control was passed", () => ({ pass_thread_control: { new_owner_app_id: 1 } }), null],
-  ["control was asked for", () => ({ request_thread_control: { requested_owner_app_id: 1 } }), null],
+  ["control was requested", () => ({ request_thread_control: { requested_owner_app_id: 1 } }), null],
   ["control was taken", () => ({ take_thread_control: { previous_owner_app_id: 1 } }), null],
   ["account was linked", () => ({ account_linking: { status: "linked" } }), null],
   ["game was played", () => ({ game_play: { game_id: 1 } }), null],
@@ -294,9 +294,9 @@ const isOfMessage = (item: object): item is { readonly message: object } => "mes
 const otherItems = (network: "page" | "photo") => ([name, item, becomes]: Social): ReadonlyArray<Documented> => {
   const object = network === "page" ? "page" : "instagram"
   if (!isOfMessage(item("")) || becomes === null) return []
-  const made = (account: string, id: string) => {
-    const given = item(id)
-    const message = { ...(isOfMessage(given) ? given.message : {}), is_echo: true, app_id: 1 }
+  const part = (account: string, id: string) => {
+    const original = item(id)
+    const message = { ...(isOfMessage(original) ? original.message : {}), is_echo: true, app_id: 1 }
     const [sender, recipient] = [{ id: account }, { id: "24601" }]
     return socialPart(object, {
       account,
@@ -305,7 +305,7 @@ const otherItems = (network: "page" | "photo") => ([name, item, becomes]: Social
       item: { sender, recipient, message }
     })
   }
-  return [{ name: `${network}: ${name}, of the business`, network, becomes, part: made }]
+  return [{ name: `${network}: ${name}, of the business`, network, becomes, part }]
 }
 
 /** Every documented kind of callback. */
@@ -322,7 +322,7 @@ export const documented: ReadonlyArray<Documented> = [
       name: `phone: ${name} ${form}`,
       network: "phone",
       becomes,
-      part: (account, id) => changed(account, field, value(message, id))
+      part: (account, id) => changeOf(account, field, value(message, id))
     }))
   ),
   ...noMessages,

@@ -60,7 +60,7 @@ const start = (environment: Record<string, string>) =>
 const AcceptedMessages = Schema.Struct({ accepted: Schema.Array(Schema.Struct({ recipient: Schema.String })) })
 
 it.live(
-  "accepts messages, follows a script, and posts signed callbacks until they are answered",
+  "accepts messages, follows a script, and posts signed callbacks until they are accepted",
   () =>
     Effect.gen(function*() {
       const received = yield* Deferred.make<Callback>()

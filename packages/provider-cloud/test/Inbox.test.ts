@@ -36,7 +36,7 @@ const texts = Effect.map(
   (events) => events.map((event) => event.event === "message_received" ? event.text : event.event)
 )
 
-const waiting = Effect.map(CallbackStore.use(({ backlog }) => backlog), ({ count }) => count)
+const countWaiting = Effect.map(CallbackStore.use(({ backlog }) => backlog), ({ count }) => count)
 
 const runOnce = Effect.gen(function*() {
   const { receive } = yield* CallbackProcessor
@@ -50,24 +50,24 @@ const inbox = Layer.merge(CallbackInbox.layer, CallbackProcessor.layer).pipe(
   Layer.provide(Ids.layer)
 )
 
-layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
+layer(overInbox(recorder, inbox))("the callback inbox", (it) => {
   it.effect("responds to a callback once it is stored, and processes it afterward", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       yield* fake.enqueue(text("hello"))
       assert.deepStrictEqual(yield* fake.post(), [200])
-      assert.strictEqual(yield* waiting, 1)
+      assert.strictEqual(yield* countWaiting, 1)
       assert.deepStrictEqual(yield* texts, [])
       assert.strictEqual(yield* runOnce, 1)
       assert.deepStrictEqual(yield* texts, ["hello"])
-      assert.strictEqual(yield* waiting, 0)
+      assert.strictEqual(yield* countWaiting, 0)
     }))
 
   it.effect("does not store an unsigned body", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       assert.strictEqual(yield* fake.postRaw(new TextEncoder().encode("{}"), `sha256=${"0".repeat(64)}`), 401)
-      assert.strictEqual(yield* waiting, 0)
+      assert.strictEqual(yield* countWaiting, 0)
     }))
 
   it.effect("keeps and retries a callback that fails, without delaying others", () =>
@@ -80,43 +80,45 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       for (const attempt of [1, 2, 3, 4]) {
         assert.strictEqual(yield* runOnce, attempt === 1 ? 2 : 1)
         assert.strictEqual(yield* runOnce, 0)
-        assert.strictEqual(yield* waiting, 1)
+        assert.strictEqual(yield* countWaiting, 1)
         yield* TestClock.adjust(pauseAfter(attempt))
       }
       assert.deepStrictEqual(yield* texts, ["good"])
       yield* core.breakOn(() => false)
       assert.strictEqual(yield* runOnce, 1)
       assert.deepStrictEqual(yield* texts, ["bad"])
-      assert.strictEqual(yield* waiting, 0)
+      assert.strictEqual(yield* countWaiting, 0)
     }))
 
   it.effect("keeps the order of a person's messages over several bodies", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
-      const written = Array.from({ length: 14 }, (_, index) => `line ${index}`)
-      yield* fake.enqueue(...written.map((line) => text(line)))
-      assert.deepStrictEqual(yield* fake.post(), written.map(() => 200))
-      assert.strictEqual(yield* runOnce, written.length)
-      assert.deepStrictEqual(yield* texts, written)
+      const lines = Array.from({ length: 14 }, (_, index) => `line ${index}`)
+      yield* fake.enqueue(...lines.map((line) => text(line)))
+      assert.deepStrictEqual(yield* fake.post(), lines.map(() => 200))
+      assert.strictEqual(yield* runOnce, lines.length)
+      assert.deepStrictEqual(yield* texts, lines)
     }))
 
   it.effect("releases the callbacks in progress on shutdown", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox
-      const begun = yield* Deferred.make<void>()
+      const isRunning = yield* Deferred.make<void>()
       yield* fake.enqueue(text("stopped"))
       assert.deepStrictEqual(yield* fake.post(), [200])
       const running = yield* Effect.forkChild(
-        inbox.run(() => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never))
+        inbox.run(() => Effect.andThen(Deferred.succeed(isRunning, undefined), Effect.never))
       )
-      yield* Deferred.await(begun)
+      yield* Deferred.await(isRunning)
       yield* Fiber.interrupt(running)
-      assert.strictEqual(yield* waiting, 1)
+      assert.strictEqual(yield* countWaiting, 1)
       assert.strictEqual(yield* runOnce, 1)
       assert.deepStrictEqual(yield* texts, ["stopped"])
     }))
+})
 
+layer(overInbox(recorder, inbox))("the loop of the callback inbox", (it) => {
   it.effect("processes callbacks as they arrive", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
@@ -125,8 +127,8 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       yield* Effect.forkChild(inbox.run(receive))
       yield* fake.enqueue(...Array.from({ length: 50 }, (_, index) => text(`loop ${index}`)))
       yield* fake.post()
-      yield* Effect.andThen(TestClock.adjust("250 millis"), waiting).pipe(
-        Effect.repeat({ until: (left) => left === 0 })
+      yield* Effect.andThen(TestClock.adjust("250 millis"), countWaiting).pipe(
+        Effect.repeat({ until: (count) => count === 0 })
       )
       assert.lengthOf(yield* texts, 50)
     }))
@@ -142,13 +144,13 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
         inbox.run((callback) => Effect.andThen(Effect.replicateEffect(Effect.yieldNow, 10), receive(callback)))
       )
       // The clock stands still.
-      yield* Effect.andThen(Effect.yieldNow, waiting).pipe(
+      yield* Effect.andThen(Effect.yieldNow, countWaiting).pipe(
         Effect.repeat({
-          until: (left) => left === 0,
+          until: (count) => count === 0,
           times: 20_000
         })
       )
-      assert.strictEqual(yield* waiting, 0)
+      assert.strictEqual(yield* countWaiting, 0)
       assert.lengthOf(yield* texts, 100)
     }))
 
@@ -158,7 +160,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       ["of many", (index: number) => `49151123456${10 + index}`]
     ] as const
   ) {
-    it.effect(`files that do not come, ${name}, keep no text waiting, and are loaded once they come`, () =>
+    it.effect(`files that do not arrive, ${name}, delay no text, and are loaded once they arrive`, () =>
       Effect.gen(function*() {
         const fake = yield* FakeGraph
         const inbox = yield* CallbackInbox
@@ -172,15 +174,15 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
         yield* TestClock.adjust("1 second")
         yield* fake.enqueue(text("hello", "4915112345600"))
         yield* fake.post()
-        yield* Effect.andThen(TestClock.adjust("20 millis"), waiting).pipe(
-          Effect.repeat({ until: (left) => left === 20, times: 100 })
+        yield* Effect.andThen(TestClock.adjust("20 millis"), countWaiting).pipe(
+          Effect.repeat({ until: (count) => count === 20, times: 100 })
         )
         assert.deepStrictEqual(yield* texts, ["hello"])
         yield* fake.holdFiles(false)
         const turn = Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
         yield* Effect.all([turn, TestClock.adjust("20 millis")]).pipe(
-          Effect.andThen(waiting),
-          Effect.repeat({ until: (left) => left === 0 })
+          Effect.andThen(countWaiting),
+          Effect.repeat({ until: (count) => count === 0 })
         )
         assert.lengthOf(yield* texts, 20)
       }))
@@ -202,7 +204,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       assert.deepStrictEqual(yield* texts, ["message_status_reported"])
       yield* TestClock.adjust("10 minutes")
       assert.strictEqual(yield* runOnce, 1)
-      assert.strictEqual(yield* waiting, 0)
+      assert.strictEqual(yield* countWaiting, 0)
       const events = yield* Received.use(({ clear }) => clear)
       assert.deepStrictEqual(events.map((event) => "media" in event ? event.media?.bytes : event), [null])
     }))

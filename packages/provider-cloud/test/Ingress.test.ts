@@ -4,7 +4,7 @@ import { limits } from "@messaging-crm/core/Limits"
 import { body_bytes_max, path, unverified_bytes_max } from "@messaging-crm/provider-cloud/Ingress"
 import { DateTime, Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { type ClientRequest, request as ask } from "node:http"
+import { type ClientRequest, request as httpRequest } from "node:http"
 import { bodyOf, messagePart, socialPart, statusPart } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { app, over, Received, recorder } from "./Network.ts"
@@ -39,7 +39,7 @@ const texts = Effect.map(
   (events) => events.map((event) => event.event === "message_received" ? event.text : event.event)
 )
 
-layer(over(recorder))("Ingress", (it) => {
+layer(over(recorder))("the callback endpoint", (it) => {
   it.effect("the handshake returns the challenge only for the app's verify token", () =>
     Effect.gen(function*() {
       const ask = (query: Record<string, string>) => request({}, `?${new URLSearchParams(query)}`)
@@ -72,12 +72,12 @@ layer(over(recorder))("Ingress", (it) => {
       const { url } = yield* FakeGraph
       const status = yield* Effect.callback<number | undefined>((resume) => {
         const headers = { "content-length": body_bytes_max }
-        const asked = ask(`${url}${path}`, { method: "POST", headers }, ({ statusCode }) =>
+        const sent = httpRequest(`${url}${path}`, { method: "POST", headers }, ({ statusCode }) =>
           resume(Effect.succeed(statusCode)))
-        asked.on("error", () => {})
-        asked.flushHeaders()
+        sent.on("error", () => {})
+        sent.flushHeaders()
         return Effect.sync(() =>
-          asked.destroy()
+          sent.destroy()
         )
       })
       assert.strictEqual(status, 401)
@@ -112,9 +112,9 @@ layer(over(recorder))("Ingress", (it) => {
       const { url } = fake
       const headers = { "x-hub-signature-256": `sha256=${"0".repeat(64)}`, "content-length": body_bytes_max }
       const stalled = new Map<number, ClientRequest>()
-      // Each sends all of its body but the last byte, and then waits. One that gets no slot because of a callback is sent again.
+      // Each sends its body without the last byte, and then waits. One that gets no slot because of a callback is sent again.
       const stall = (number: number): void => {
-        const sent = ask(`${url}${path}`, { method: "POST", headers }, () => stall(number))
+        const sent = httpRequest(`${url}${path}`, { method: "POST", headers }, () => stall(number))
         sent.on("error", () => {})
         sent.write(new Uint8Array(body_bytes_max - 1))
         stalled.set(number, sent)
@@ -123,14 +123,14 @@ layer(over(recorder))("Ingress", (it) => {
       const statusUntil = (status: number) =>
         // Large bodies take turns of a second.
         Effect.repeat(Effect.andThen(TestClock.adjust("1 second"), fake.postRaw(bytes(`{}${" ".repeat(100)}`))), {
-          until: (answered) => answered === status
+          until: (received) => received === status
         })
       assert.strictEqual(yield* statusUntil(503), 503)
       for (const sent of stalled.values()) sent.destroy()
       assert.strictEqual(yield* statusUntil(200), 200)
-      // Who sends nothing takes nothing.
+      // A client that sends nothing occupies no bytes.
       const silent = Array.from({ length: 20 }, () => {
-        const sent = ask(`${url}${path}`, { method: "POST", headers })
+        const sent = httpRequest(`${url}${path}`, { method: "POST", headers })
         sent.on("error", () => {})
         sent.flushHeaders()
         return sent
@@ -138,7 +138,9 @@ layer(over(recorder))("Ingress", (it) => {
       assert.strictEqual(yield* fake.postRaw(bytes("{}")), 200)
       for (const sent of silent) sent.destroy()
     }))
+})
 
+layer(over(recorder))("the notices of a signed body", (it) => {
   it.effect("a thousand notices of several channels in one body are each accepted once, and in order for each person", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
@@ -148,7 +150,7 @@ layer(over(recorder))("Ingress", (it) => {
       assert.deepStrictEqual(yield* texts, parts.map((_, index) => String(index)))
     }))
 
-  it.effect("three channels call back at one address", () =>
+  it.effect("callbacks of three channels arrive at one address", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const item = { message: { mid: "m_1", text: "hi" } }

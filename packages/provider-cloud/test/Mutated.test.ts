@@ -1,5 +1,5 @@
 /**
- * Invalid bodies cause no defect, lose no other message, and create no message that nobody wrote.
+ * Invalid bodies cause no defect, lose no other message, and create no message that no person wrote.
  *
  * `MUTATED_ROUNDS=50 MUTATED_SEED=7` tries more. `npm run bench:ingress` posts such bodies to a whole service.
  */
@@ -10,7 +10,7 @@ import { Array, Config, DateTime, Effect, Option, Random, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { kinds, mutatedBody, noon } from "../testing/MutatedBodies.ts"
-import { Acme, allMessages, note } from "./Acme.ts"
+import { Acme, allMessages, testAtAcme } from "./Acme.ts"
 import { over, Received, recorder } from "./Network.ts"
 
 /** How many bodies are posted at once. */
@@ -50,16 +50,16 @@ const check = ({ intact, isOfKind, kind, text }: Body) => {
   const keys = keysOf(notices)
   for (const key of keysIn(intact)) assert.lengthOf(keys.filter((other) => other === key), 1, about)
   if (isOfKind && !kind.isMessage) assert.lengthOf(notices.filter(isMessage), 3, about)
-  const told = Option.getOrThrow(partsOf(encoder.encode(text))).map(({ account, body }) => {
+  const split = Option.getOrThrow(partsOf(encoder.encode(text))).map(({ account, body }) => {
     const notices = noticesOf(decoder.decode(body))
     for (const notice of notices) assert.deepStrictEqual(notice.account, account, about)
     return notices
   })
-  assert.deepStrictEqual(keysOf(told.flat()), keys, about)
+  assert.deepStrictEqual(keysOf(split.flat()), keys, about)
 }
 
 it.effect(
-  "each kind, broken in any place: every other message once, no message that nobody wrote",
+  "a body with an item of any kind that is broken in any place has every other message once, and no further message",
   () =>
     Effect.gen(function*() {
       const { rounds, seed } = yield* settings
@@ -81,26 +81,28 @@ const cut = Effect.fnUntraced(function*(text: string) {
 
 layer(over(recorder))("over HTTP", (it) => {
   it.effect(
-    "a body of each kind: no defect, nothing else in it lost, none accepted unsigned",
+    "a body of each kind causes no defect, loses no other message, and is rejected without a signature",
     () =>
       Effect.gen(function*() {
         yield* TestClock.setTime(noon.epochMilliseconds)
         const fake = yield* FakeGraph
         const core = yield* Received
         for (const some of Array.chunksOf(kinds, batch)) {
-          const made = yield* Effect.forEach(some, (kind, index) => mutatedBody(channel_id, index, kind))
+          const bodies = yield* Effect.forEach(some, (kind, index) => mutatedBody(channel_id, index, kind))
           const post = (signature?: string) =>
-            Effect.forEach(made, ({ text }) => fake.postRaw(encoder.encode(text), signature), { concurrency: batch })
+            Effect.forEach(bodies, ({ text }) => fake.postRaw(encoder.encode(text), signature), { concurrency: batch })
           assert.deepStrictEqual(new Set(yield* post(`sha256=${"0".repeat(64)}`)), new Set([401]))
           assert.deepStrictEqual(yield* core.events, [])
           assert.deepStrictEqual(new Set(yield* post()), new Set([200]))
-          const found = new Set((yield* core.clear).map(keyOf))
-          for (const { intact, text } of made) for (const key of keysIn(intact)) assert.isTrue(found.has(key), text)
+          const received = new Set((yield* core.clear).map(keyOf))
+          for (const { intact, text } of bodies) {
+            for (const key of keysIn(intact)) assert.isTrue(received.has(key), text)
+          }
         }
       }).pipe(Random.withSeed("mutated bodies"))
   )
 
-  it.effect("bodies that are cut off, or differ in one byte, are no defect", () =>
+  it.effect("a body that is cut off, or differs in one byte, causes no defect", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(noon.epochMilliseconds)
       const fake = yield* FakeGraph
@@ -111,22 +113,27 @@ layer(over(recorder))("over HTTP", (it) => {
     }).pipe(Random.withSeed("mutated bodies")))
 })
 
-note("a whole core stores the messages in the same body as a broken one, each once", () =>
-  Effect.gen(function*() {
-    const fake = yield* FakeGraph
-    const accounts = yield* Acme
-    const account = {
-      whatsapp_business_account: accounts.phone_messaging,
-      page: accounts.page_messaging,
-      instagram: accounts.photo_social
-    }
-    const intact = yield* Effect.forEach(kinds, (kind, index) =>
-      Effect.gen(function*() {
-        const { intact, text } = yield* mutatedBody(account[kind.object], index, kind)
-        assert.strictEqual(yield* fake.postRaw(encoder.encode(text)), 200, text)
-        return noticesOf(intact)
-      }))
-    const ids = intact.flat().flatMap(({ event }) => "provider_message_id" in event ? [event.provider_message_id] : [])
-    const stored = (yield* allMessages).map(({ provider_message_id }) => provider_message_id)
-    assert.deepStrictEqual(stored.filter((id) => id?.startsWith("good.")).toSorted(), ids.toSorted())
-  }).pipe(Random.withSeed("mutated bodies")))
+testAtAcme(
+  "a whole core stores the messages in the same body as a broken one, each once",
+  () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const accounts = yield* Acme
+      const account = {
+        whatsapp_business_account: accounts.phone_messaging,
+        page: accounts.page_messaging,
+        instagram: accounts.photo_social
+      }
+      const intact = yield* Effect.forEach(kinds, (kind, index) =>
+        Effect.gen(function*() {
+          const { intact, text } = yield* mutatedBody(account[kind.object], index, kind)
+          assert.strictEqual(yield* fake.postRaw(encoder.encode(text)), 200, text)
+          return noticesOf(intact)
+        }))
+      const ids = intact.flat().flatMap(({ event }) =>
+        "provider_message_id" in event ? [event.provider_message_id] : []
+      )
+      const stored = (yield* allMessages).map(({ provider_message_id }) => provider_message_id)
+      assert.deepStrictEqual(stored.filter((id) => id?.startsWith("good.")).toSorted(), ids.toSorted())
+    }).pipe(Random.withSeed("mutated bodies"))
+)

@@ -1,4 +1,4 @@
-/** The adapter, its ingress and the fake network on one free port, over any core. */
+/** The adapter, its ingress, and the fake network on one free port, over any core. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Downloads from "@messaging-crm/adapter-http/Downloads"
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
@@ -24,10 +24,10 @@ export const app: CloudApp = {
 
 const token = Redacted.make("the channel's token")
 
-/** Layer for accounts of every channel there is. */
+/** Layer for an account of every channel. */
 export const accounts = FakeAccounts.layer(app, token)
 
-/** Layer for the settings that lead to the server that listens. */
+/** Layer for the settings with the URL of the listening server. */
 const settings = Layer.unwrap(
   HttpServer.addressFormattedWith((url) =>
     Effect.succeed(CloudSettings.layer({ base_url: url, photo_social_base_url: url }))
@@ -38,7 +38,7 @@ const listen = NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0, 
 
 const fake = FakeGraph.layer({ token, app_secret: app.secret })
 
-/** Layer for an inbox that is always empty: a body is processed at once, and `store` dies where that does. */
+/** Layer for an inbox that is always empty: `store` processes a body immediately, and dies if the processing dies. */
 const noInbox = Layer.effect(
   CallbackInbox,
   CallbackProcessor.useSync(({ receive }) =>
@@ -58,17 +58,17 @@ const noInbox = Layer.effect(
 ).pipe(Layer.provide(CallbackProcessor.layer))
 
 /** Layer for downloads from the fake network. */
-const ofTheFake = Downloads.layer({ allowed: (address) => address === "127.0.0.1" })
+const fakeDownloads = Downloads.layer({ allowed: (address) => address === "127.0.0.1" })
 
 /** Layer for the provider over the fake network, and for an ingress that passes its events to a core. */
-export const over = <A, E>(core: Layer.Layer<Inbound | A, E, MessagingProvider>, downloads = ofTheFake) =>
+export const over = <A, E>(core: Layer.Layer<Inbound | A, E, MessagingProvider>, downloads = fakeDownloads) =>
   overInbox(core, noInbox, downloads)
 
-/** The same, over an inbox. */
+/** Layer for the same over an inbox. */
 export const overInbox = <A, E, B>(
   core: Layer.Layer<Inbound | A, E, MessagingProvider>,
   inbox: Layer.Layer<B, never, A | CloudAccounts | Inbound | MediaLoader>,
-  downloads = ofTheFake
+  downloads = fakeDownloads
 ) =>
   HttpRouter.serve(Layer.merge(Ingress.layer, fake), { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(inbox),
@@ -81,13 +81,13 @@ export const overInbox = <A, E, B>(
 /** The events that reached core. */
 export class Received extends Context.Service<Received, {
   readonly events: Effect.Effect<ReadonlyArray<ProviderEvent>>
-  /** Everything since the last time. */
+  /** The events since the last call. */
   readonly clear: Effect.Effect<ReadonlyArray<ProviderEvent>>
-  /** Makes core die on events that fit, until it is set otherwise. */
-  readonly breakOn: (fits: (event: ProviderEvent) => boolean) => Effect.Effect<void>
+  /** Makes core die on matching events, until the next call. */
+  readonly breakOn: (matches: (event: ProviderEvent) => boolean) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/test/Received") {}
 
-/** The event with its file in memory, as core would store it. */
+/** Returns the event with its file in memory, as core would store it. */
 const withFile = Effect.fnUntraced(function*(event: ProviderEvent) {
   if (event.event !== "message_received" || event.media === null || !Stream.isStream(event.media.bytes)) return event
   const bytes = yield* Stream.runCollect(event.media.bytes).pipe(
@@ -100,9 +100,9 @@ const withFile = Effect.fnUntraced(function*(event: ProviderEvent) {
 /** Layer for a core that only records the events it receives. */
 export const recorder = Layer.effectContext(Effect.gen(function*() {
   const events = yield* Ref.make<ReadonlyArray<ProviderEvent>>([])
-  const broken = yield* Ref.make<(event: ProviderEvent) => boolean>(() => false)
+  const isBroken = yield* Ref.make<(event: ProviderEvent) => boolean>(() => false)
   const receive = Effect.fnUntraced(function*(event: ProviderEvent) {
-    if ((yield* Ref.get(broken))(event)) return yield* Effect.die("broken")
+    if ((yield* Ref.get(isBroken))(event)) return yield* Effect.die("broken")
     const stored = yield* withFile(event)
     yield* Ref.update(events, (all) => [...all, stored])
   })
@@ -110,7 +110,7 @@ export const recorder = Layer.effectContext(Effect.gen(function*() {
     Context.add(Received, {
       events: Ref.get(events),
       clear: Ref.getAndSet(events, []),
-      breakOn: (fits) => Ref.set(broken, fits)
+      breakOn: (matches) => Ref.set(isBroken, matches)
     })
   )
 }))

@@ -10,12 +10,12 @@ import { TestClock } from "effect/testing"
 import { always, defaultBehavior } from "../src/fake/Behaviors.ts"
 import { messagePart, socialPart } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
-import { Acme, conversations, noon, note, seconds } from "./Acme.ts"
+import { Acme, conversations, noon, seconds, testAtAcme } from "./Acme.ts"
 
 const people = ["4915112345601", "4915112345602", "4915112345603"]
 
-/** Three people write to the number, and one to the page; every conversation is found by who wrote. */
-const written = Effect.gen(function*() {
+/** Posts messages of three people to the number, and of one to the page. Returns a function that finds a person's conversation. */
+const writeAll = Effect.gen(function*() {
   const fake = yield* FakeGraph
   const { page_messaging, phone_messaging } = yield* Acme
   const text = (id: string) => ({ id, timestamp: String(seconds), type: "text", text: { body: "Hi" } })
@@ -29,16 +29,18 @@ const written = Effect.gen(function*() {
     })
   )
   yield* fake.post({ batch: 10 })
-  const found = yield* conversations
-  return (who: string) =>
-    Effect.fromNullishOr(found.find(({ contact }) => contact.external_id === who || contact.external_id === `+${who}`))
+  const all = yield* conversations
+  return (person: string) =>
+    Effect.fromNullishOr(
+      all.find(({ contact }) => contact.external_id === person || contact.external_id === `+${person}`)
+    )
 })
 
-/** Queues an answer to a person, and returns how to read its state. */
-const reply = Effect.fnUntraced(function*(conversationOf: Effect.Success<typeof written>, who: string) {
-  const { id: conversation_id } = yield* conversationOf(who)
+/** Queues a reply to a person, and returns an effect that reads its state. */
+const reply = Effect.fnUntraced(function*(conversationOf: Effect.Success<typeof writeAll>, person: string) {
+  const { id: conversation_id } = yield* conversationOf(person)
   const { id } = yield* Sends.use(({ send }) =>
-    send(conversation_id, SendMessage.make({ type: "text", text: `To ${who}` }))
+    send(conversation_id, SendMessage.make({ type: "text", text: `To ${person}` }))
   )
   return Effect.map(
     Sends.use(({ get }) => get(id)),
@@ -51,7 +53,7 @@ const work = Effect.gen(function*() {
   while ((yield* worker.runOnce) > 0) continue
 })
 
-/** Lets seconds pass, one by one, and the worker work. */
+/** Advances the clock by seconds, one by one, and runs the worker after each. */
 const pass = (count: number) =>
   Effect.repeat(Effect.andThen(TestClock.adjust(Duration.seconds(1)), work), { times: count - 1 })
 
@@ -60,12 +62,12 @@ const accepted = Effect.map(FakeGraph.use((fake) => fake.accepted), (all) => all
 const channelOf = (type: ChannelType) => Effect.map(Acme, (acme) => ChannelId.make(acme[type]))
 
 describe("paused and throttled channels", () => {
-  note(
-    "a token that has expired pauses its channel alone, and nothing of it reaches the network until it is resumed",
+  testAtAcme(
+    "a token that has expired pauses only its channel, and no send of the channel reaches the network until it is resumed",
     () =>
       Effect.gen(function*() {
         const fake = yield* FakeGraph
-        const conversationOf = yield* written
+        const conversationOf = yield* writeAll
         const [first = "", second = "", third = ""] = people
         yield* fake.scriptNext(always({ response: "reject", code: 190, status: 401 }))
         const met = yield* reply(conversationOf, first)
@@ -88,12 +90,12 @@ describe("paused and throttled channels", () => {
       })
   )
 
-  note(
-    "a throttled number holds back for the time that the network demands, and the page goes on",
+  testAtAcme(
+    "a throttled number waits for the time that the network requires, and the page continues",
     () =>
       Effect.gen(function*() {
         const fake = yield* FakeGraph
-        const conversationOf = yield* written
+        const conversationOf = yield* writeAll
         const [first = "", second = "", third = ""] = people
         yield* fake.scriptNext(always({ response: "reject", code: 130429, status: 429, retry_after_seconds: 30 }))
         const met = yield* reply(conversationOf, first)
@@ -109,12 +111,12 @@ describe("paused and throttled channels", () => {
       })
   )
 
-  note(
-    "a throttled recipient waits 1, 4 and 16 seconds, and other recipients of the number go on",
+  testAtAcme(
+    "a throttled recipient waits 1, 4 and 16 seconds, and other recipients of the number continue",
     () =>
       Effect.gen(function*() {
         const fake = yield* FakeGraph
-        const conversationOf = yield* written
+        const conversationOf = yield* writeAll
         const [first = "", second = ""] = people
         const pairRate = { response: "reject", code: 131056 } as const
         yield* fake.script(first, {

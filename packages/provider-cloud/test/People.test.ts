@@ -1,174 +1,176 @@
 /** Tests of the person that a phone messaging callback is about: by number, by user ID, and after a change of either. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { messagePart, phonePart } from "../src/fake/CallbackBodies.ts"
 import { ana, envelope, eventOf, number, parse } from "./Callback.ts"
 
-describe("people on phone messaging", () => {
-  it("with a username can have no number, or the user ID in its place", () => {
-    const { user_id, wa_id: _, ...rest } = ana
-    for (const writer of [{ user_id, ...rest }, { ...ana, wa_id: user_id }]) {
-      const event = eventOf(parse(messagePart(number, writer, { ...envelope, type: "text" })).notices)
-      assert.deepInclude(event, {
-        from: { external_id: user_id, aliases: [], display_name: "Ana Lima", username: "ana.l" }
-      })
-    }
-  })
-
-  it("with a parent ID are found by it, and reached by a nearer ID", () => {
-    const parent = "DE.ENT.11815799212886844830"
-    const contact = { profile: { name: "Ana Lima" }, user_id: ana.user_id, parent_user_id: parent }
-    for (const ids of [{ from_parent_user_id: parent }, { from_user_id: ana.user_id, from_parent_user_id: parent }]) {
-      const part = phonePart(number, { contacts: [contact], messages: [{ ...ids, ...envelope, type: "text" }] })
-      assert.deepInclude(eventOf(parse(part).notices), {
-        from: { external_id: ana.user_id, aliases: [parent], display_name: "Ana Lima", username: null }
-      })
-    }
-    const alone = phonePart(number, { messages: [{ from_parent_user_id: parent, ...envelope, type: "text" }] })
-    assert.deepInclude(eventOf(parse(alone).notices), {
-      from: { external_id: parent, aliases: [], display_name: null, username: null }
+it("people on phone messaging with a username can have no number, or the user ID in its place", () => {
+  const { user_id, wa_id: _, ...rest } = ana
+  for (const writer of [{ user_id, ...rest }, { ...ana, wa_id: user_id }]) {
+    const event = eventOf(parse(messagePart(number, writer, { ...envelope, type: "text" })).notices)
+    assert.deepInclude(event, {
+      from: { external_id: user_id, aliases: [], display_name: "Ana Lima", username: "ana.l" }
     })
-  })
+  }
+})
 
-  it("get nothing from the contact of another person", () => {
-    const part = phonePart(number, {
-      contacts: [{ profile: { name: "Kim" }, wa_id: "4915100000000", user_id: "DE.1" }],
-      messages: [{ from: "4915112345678", ...envelope, type: "text", text: { body: "Hi" } }]
-    })
+it("people on phone messaging with a parent ID are found by it, and reached by a nearer ID", () => {
+  const parent = "DE.ENT.11815799212886844830"
+  const contact = { profile: { name: "Ana Lima" }, user_id: ana.user_id, parent_user_id: parent }
+  for (const ids of [{ from_parent_user_id: parent }, { from_user_id: ana.user_id, from_parent_user_id: parent }]) {
+    const part = phonePart(number, { contacts: [contact], messages: [{ ...ids, ...envelope, type: "text" }] })
     assert.deepInclude(eventOf(parse(part).notices), {
-      from: { external_id: "+4915112345678", aliases: [], display_name: null, username: null }
+      from: { external_id: ana.user_id, aliases: [parent], display_name: "Ana Lima", username: null }
     })
+  }
+  const alone = phonePart(number, { messages: [{ from_parent_user_id: parent, ...envelope, type: "text" }] })
+  assert.deepInclude(eventOf(parse(alone).notices), {
+    from: { external_id: parent, aliases: [], display_name: null, username: null }
   })
+})
 
-  it("with a number of Argentina, Brazil, or Mexico have both of its spellings", () => {
-    const pairs = [["5491123456789", "541123456789"], ["5511988887777", "551188887777"], [
-      "5215512345678",
-      "525512345678"
-    ]]
-    for (const [one = "", other = ""] of [...pairs, ...pairs.map((pair) => pair.toReversed())]) {
-      const event = eventOf(parse(messagePart(number, { wa_id: one }, { ...envelope, type: "text" })).notices)
-      assert.deepInclude(event, {
-        from: { external_id: `+${one}`, aliases: [`+${other}`], display_name: null, username: null }
-      })
-    }
+it("people on phone messaging get nothing from the contact of another person", () => {
+  const part = phonePart(number, {
+    contacts: [{ profile: { name: "Kim" }, wa_id: "4915100000000", user_id: "DE.1" }],
+    messages: [{ from: "4915112345678", ...envelope, type: "text", text: { body: "Hi" } }]
   })
+  assert.deepInclude(eventOf(parse(part).notices), {
+    from: { external_id: "+4915112345678", aliases: [], display_name: null, username: null }
+  })
+})
 
-  it("can get a new number and a new user ID", () => {
-    const number_change = { type: "user_changed_number", wa_id: "12195555358", body: "A new number" }
-    const change = (system: object) =>
-      eventOf(
-        parse(phonePart(number, { messages: [{ from: "4915112345678", ...envelope, type: "system", system }] })).notices
-      )
-    assert.deepStrictEqual<object>(change(number_change), {
+it("people on phone messaging with a number of Argentina, Brazil, or Mexico have both of its spellings", () => {
+  const pairs = [["5491123456789", "541123456789"], ["5511988887777", "551188887777"], [
+    "5215512345678",
+    "525512345678"
+  ]]
+  for (const [one = "", other = ""] of [...pairs, ...pairs.map((pair) => pair.toReversed())]) {
+    const event = eventOf(parse(messagePart(number, { wa_id: one }, { ...envelope, type: "text" })).notices)
+    assert.deepInclude(event, {
+      from: { external_id: `+${one}`, aliases: [`+${other}`], display_name: null, username: null }
+    })
+  }
+})
+
+it("people on phone messaging can get a new number and a new user ID", () => {
+  const number_change = { type: "user_changed_number", wa_id: "12195555358", body: "A new number" }
+  const change = (system: object) =>
+    eventOf(
+      parse(phonePart(number, { messages: [{ from: "4915112345678", ...envelope, type: "system", system }] })).notices
+    )
+  assert.deepStrictEqual<object>(change(number_change), {
+    event: "identity_changed",
+    former_external_id: "+4915112345678",
+    now: { external_id: "+12195555358", aliases: [], display_name: null, username: null }
+  })
+  assert.deepStrictEqual<object>(
+    change({ type: "user_changed_user_id", previous_user_id: "DE.1", user_id: "DE.2" }),
+    {
       event: "identity_changed",
-      former_external_id: "+4915112345678",
-      now: { external_id: "+12195555358", aliases: [], display_name: null, username: null }
-    })
-    assert.deepStrictEqual<object>(
-      change({ type: "user_changed_user_id", previous_user_id: "DE.1", user_id: "DE.2" }),
+      former_external_id: "DE.1",
+      now: { external_id: "DE.2", aliases: [], display_name: null, username: null }
+    }
+  )
+})
+
+/** Returns the event of a person whose first IDs are replaced by the second ones. */
+const changed = (former: ReadonlyArray<string>, now: ReadonlyArray<string>, names: object = {}): object => ({
+  event: "identity_changed",
+  former_external_id: former[0],
+  ...(former.length > 1 ? { former_aliases: former.slice(1) } : {}),
+  now: { external_id: now[0], aliases: now.slice(1), display_name: null, username: null, ...names }
+})
+
+it("people on phone messaging change their numbers and user IDs by each form of a system message", () => {
+  const system = (from: object, system: object) =>
+    eventOf(parse(phonePart(number, { messages: [{ ...from, ...envelope, type: "system", system }] })).notices)
+  const forms: ReadonlyArray<readonly [object, object, object]> = [
+    [{ from: "49151" }, { type: "user_changed_number", wa_id: "49152" }, changed(["+49151"], ["+49152"])],
+    [{ from: "49151" }, { type: "user_changed_number", new_wa_id: "49152" }, changed(["+49151"], ["+49152"])],
+    [{}, { type: "customer_changed_number", customer: "49151", wa_id: "49152" }, changed(["+49151"], ["+49152"])],
+    [
+      { from: "49151", from_user_id: "DE.1" },
+      { type: "user_changed_number", wa_id: "49152", user_id: "DE.2" },
+      changed(["+49151", "DE.1"], ["+49152", "DE.2"])
+    ],
+    [
+      { from: "49151" },
+      { type: "user_changed_user_id", wa_id: "49152", previous_user_id: "DE.1" },
+      changed(["+49151", "DE.1"], ["+49152"])
+    ],
+    [
+      { from: "49152", from_user_id: "DE.2" },
+      { type: "user_changed_user_id", wa_id: "49152", previous_user_id: "DE.1" },
+      changed(["DE.1"], ["+49152", "DE.2"])
+    ],
+    [{ from_user_id: "DE.1" }, { user_id: "DE.2" }, changed(["DE.1"], ["DE.2"])],
+    [
+      {},
       {
-        event: "identity_changed",
-        former_external_id: "DE.1",
-        now: { external_id: "DE.2", aliases: [], display_name: null, username: null }
-      }
-    )
-  })
-
-  it("change their numbers and user IDs in each of the networks' forms", () => {
-    const system = (from: object, system: object) =>
-      eventOf(parse(phonePart(number, { messages: [{ ...from, ...envelope, type: "system", system }] })).notices)
-    const update = (value: object) => {
-      const { change, ...part } = phonePart(number, value) as Extract<ReturnType<typeof phonePart>, { change: object }>
-      return parse({ ...part, change: { ...change, field: "user_id_update" } })
-    }
-    const changed = (former: ReadonlyArray<string>, now: ReadonlyArray<string>, names: object = {}): object => ({
-      event: "identity_changed",
-      former_external_id: former[0],
-      ...(former.length > 1 ? { former_aliases: former.slice(1) } : {}),
-      now: { external_id: now[0], aliases: now.slice(1), display_name: null, username: null, ...names }
-    })
-    const forms: ReadonlyArray<readonly [object, object, object]> = [
-      [{ from: "49151" }, { type: "user_changed_number", wa_id: "49152" }, changed(["+49151"], ["+49152"])],
-      [{ from: "49151" }, { type: "user_changed_number", new_wa_id: "49152" }, changed(["+49151"], ["+49152"])],
-      [{}, { type: "customer_changed_number", customer: "49151", wa_id: "49152" }, changed(["+49151"], ["+49152"])],
-      [
-        { from: "49151", from_user_id: "DE.1" },
-        { type: "user_changed_number", wa_id: "49152", user_id: "DE.2" },
-        changed(["+49151", "DE.1"], ["+49152", "DE.2"])
-      ],
-      [
-        { from: "49151" },
-        { type: "user_changed_user_id", wa_id: "49152", previous_user_id: "DE.1" },
-        changed(["+49151", "DE.1"], ["+49152"])
-      ],
-      [
-        { from: "49152", from_user_id: "DE.2" },
-        { type: "user_changed_user_id", wa_id: "49152", previous_user_id: "DE.1" },
-        changed(["DE.1"], ["+49152", "DE.2"])
-      ],
-      [{ from_user_id: "DE.1" }, { user_id: "DE.2" }, changed(["DE.1"], ["DE.2"])],
-      [
-        {},
-        {
-          previous_user_id: "DE.1",
-          user_id: "DE.2",
-          previous_parent_user_id: "DE.ENT.1",
-          parent_user_id: "DE.ENT.2"
-        },
-        changed(["DE.1", "DE.ENT.1"], ["DE.2", "DE.ENT.2"])
-      ],
-      [
-        { from: "551188887777" },
-        { type: "user_changed_number", wa_id: "5491123456789" },
-        changed(["+551188887777", "+5511988887777"], ["+5491123456789", "+541123456789"])
-      ]
-    ]
-    for (const [from, told, expected] of forms) assert.deepStrictEqual<object>(system(from, told), expected)
-
-    const contacts = [{ profile: { name: "Ana", username: "ana.l" }, wa_id: "49152" }]
-    const names = { display_name: "Ana", username: "ana.l" }
-    for (
-      const told of [
-        [{ user_id: { previous: "DE.1", current: "DE.2" } }],
-        { user_id: { previous: "DE.1", current: "DE.2" } },
-        [{ previous_user_id: "DE.1", user_id: "DE.2" }]
-      ]
-    ) {
-      assert.deepStrictEqual<object>(
-        eventOf(update({ contacts, user_id_update: told }).notices),
-        changed(["DE.1"], ["+49152", "DE.2"], names)
-      )
-      assert.deepStrictEqual<object>(eventOf(update({ user_id_update: told }).notices), changed(["DE.1"], ["DE.2"]))
-    }
-    const both = { previous: "DE.ENT.1", current: "DE.ENT.2" }
-    assert.deepStrictEqual<object>(
-      eventOf(
-        update({ user_id_update: [{ user_id: { previous: "DE.1", current: "DE.2" }, parent_user_id: both }] }).notices
-      ),
+        previous_user_id: "DE.1",
+        user_id: "DE.2",
+        previous_parent_user_id: "DE.ENT.1",
+        parent_user_id: "DE.ENT.2"
+      },
       changed(["DE.1", "DE.ENT.1"], ["DE.2", "DE.ENT.2"])
-    )
-    for (const told of [[], {}, [7], [{ user_id: { previous: "DE.1" } }], [{ user_id: "DE.1" }], "x"]) {
-      assert.deepStrictEqual(update({ user_id_update: told }).notices, [])
-    }
-  })
+    ],
+    [
+      { from: "551188887777" },
+      { type: "user_changed_number", wa_id: "5491123456789" },
+      changed(["+551188887777", "+5511988887777"], ["+5491123456789", "+541123456789"])
+    ]
+  ]
+  for (const [from, message, expected] of forms) assert.deepStrictEqual<object>(system(from, message), expected)
+})
 
-  it("are found if only the contacts name the sender", () => {
-    const from = (message: object, ...contacts: ReadonlyArray<object>) => {
-      const { notices } = parse(phonePart(number, { contacts, messages: [{ ...envelope, ...message, type: "text" }] }))
-      return notices.map(({ event }) =>
-        event.event === "message_received" ? [event.from.external_id, event.from.aliases, event.from.display_name] : []
-      )
-    }
-    const kim = { profile: { name: "Kim" }, wa_id: "49151", user_id: "DE.1" }
-    assert.deepStrictEqual(from({}, kim), [["+49151", ["DE.1"], "Kim"]])
-    assert.deepStrictEqual(from({ from_user_id: "DE.1" }, { ...kim, user_id: undefined }), [[
-      "+49151",
-      ["DE.1"],
-      "Kim"
-    ]])
-    assert.deepStrictEqual(from({ from: "49151" }, { ...kim, wa_id: undefined }), [["+49151", ["DE.1"], "Kim"]])
-    assert.deepStrictEqual(from({}, kim, { wa_id: "49152" }), [])
-    // Another spelling of the number is no other number.
-    const brazil = { profile: { name: "Kim" }, wa_id: "551188887777" }
-    assert.deepStrictEqual(from({ from: "5511988887777" }, brazil), [["+5511988887777", ["+551188887777"], "Kim"]])
-  })
+it("people on phone messaging change their user IDs by each form of an update", () => {
+  const update = (value: object) => {
+    const { change, ...part } = phonePart(number, value) as Extract<ReturnType<typeof phonePart>, { change: object }>
+    return parse({ ...part, change: { ...change, field: "user_id_update" } })
+  }
+  const contacts = [{ profile: { name: "Ana", username: "ana.l" }, wa_id: "49152" }]
+  const names = { display_name: "Ana", username: "ana.l" }
+  for (
+    const change of [
+      [{ user_id: { previous: "DE.1", current: "DE.2" } }],
+      { user_id: { previous: "DE.1", current: "DE.2" } },
+      [{ previous_user_id: "DE.1", user_id: "DE.2" }]
+    ]
+  ) {
+    assert.deepStrictEqual<object>(
+      eventOf(update({ contacts, user_id_update: change }).notices),
+      changed(["DE.1"], ["+49152", "DE.2"], names)
+    )
+    assert.deepStrictEqual<object>(eventOf(update({ user_id_update: change }).notices), changed(["DE.1"], ["DE.2"]))
+  }
+  const both = { previous: "DE.ENT.1", current: "DE.ENT.2" }
+  assert.deepStrictEqual<object>(
+    eventOf(
+      update({ user_id_update: [{ user_id: { previous: "DE.1", current: "DE.2" }, parent_user_id: both }] }).notices
+    ),
+    changed(["DE.1", "DE.ENT.1"], ["DE.2", "DE.ENT.2"])
+  )
+  for (const change of [[], {}, [7], [{ user_id: { previous: "DE.1" } }], [{ user_id: "DE.1" }], "x"]) {
+    assert.deepStrictEqual(update({ user_id_update: change }).notices, [])
+  }
+})
+
+it("people on phone messaging are found if only the contacts name the sender", () => {
+  const from = (message: object, ...contacts: ReadonlyArray<object>) => {
+    const { notices } = parse(phonePart(number, { contacts, messages: [{ ...envelope, ...message, type: "text" }] }))
+    return notices.map(({ event }) =>
+      event.event === "message_received" ? [event.from.external_id, event.from.aliases, event.from.display_name] : []
+    )
+  }
+  const kim = { profile: { name: "Kim" }, wa_id: "49151", user_id: "DE.1" }
+  assert.deepStrictEqual(from({}, kim), [["+49151", ["DE.1"], "Kim"]])
+  assert.deepStrictEqual(from({ from_user_id: "DE.1" }, { ...kim, user_id: undefined }), [[
+    "+49151",
+    ["DE.1"],
+    "Kim"
+  ]])
+  assert.deepStrictEqual(from({ from: "49151" }, { ...kim, wa_id: undefined }), [["+49151", ["DE.1"], "Kim"]])
+  assert.deepStrictEqual(from({}, kim, { wa_id: "49152" }), [])
+  // Another spelling of the number is no other number.
+  const brazil = { profile: { name: "Kim" }, wa_id: "551188887777" }
+  assert.deepStrictEqual(from({ from: "5511988887777" }, brazil), [["+5511988887777", ["+551188887777"], "Kim"]])
 })

@@ -1,4 +1,4 @@
-/** Addresses that a callback names, or that such an address leads to: none of this machine or of a private network is asked. */
+/** Addresses that a callback names, or that such an address leads to: none of this machine or of a private network gets a request. */
 import { assert, layer } from "@effect/vitest"
 import * as Downloads from "@messaging-crm/adapter-http/Downloads"
 import { DateTime, Effect } from "effect"
@@ -94,7 +94,7 @@ layer(over(recorder, Downloads.layer()))("an address that is not public", (it) =
     }))
 })
 
-layer(over(recorder))("an address that may be asked", (it) => {
+layer(over(recorder))("an allowed address", (it) => {
   it.effect("is not followed to another, and learns nothing of this service's traces", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(noon.epochMilliseconds)

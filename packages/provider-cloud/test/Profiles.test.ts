@@ -19,31 +19,31 @@ const number: CloudAccount = { type: "phone_messaging", ...of, phone_number_id: 
 
 const rejected = (code: number) => Response.json({ error: { code, message: "Rejected" } }, { status: 400 })
 
-/** Runs a test with the answers of the network, in order, the last one for all that follow. */
+/** Runs a test over a network that returns these responses in order, and then the last one for every other request. */
 const scene = <E>(
-  answers: ReadonlyArray<() => Response>,
+  responses: ReadonlyArray<() => Response>,
   test: (scene: {
-    readonly asked: ReadonlyArray<string>
-    readonly told: ReadonlyArray<Profiles.Names>
+    readonly requests: ReadonlyArray<string>
+    readonly names: ReadonlyArray<Profiles.Names>
     readonly write: (account: CloudAccount, person_id?: string) => Effect.Effect<void>
   }) => Effect.Effect<void, E>
 ) => {
-  const asked: Array<string> = []
-  const told: Array<Profiles.Names> = []
+  const requests: Array<string> = []
+  const names: Array<Profiles.Names> = []
   const client = HttpClient.make((request, url) =>
     Effect.sync(() => {
-      asked.push(`${url.href} ${request.headers["authorization"]}`)
-      const answer = answers[asked.length - 1] ?? answers.at(-1)
-      return HttpClientResponse.fromWeb(request, answer?.() ?? rejected(100))
+      requests.push(`${url.href} ${request.headers["authorization"]}`)
+      const respond = responses[requests.length - 1] ?? responses.at(-1)
+      return HttpClientResponse.fromWeb(request, respond?.() ?? rejected(100))
     })
   )
   const settle = Effect.replicateEffect(Effect.yieldNow, 50)
   return Profiles.Profiles.use(({ lookUp }) =>
     test({
-      asked,
-      told,
+      requests,
+      names,
       write: (account, person_id = "24601") =>
-        Effect.andThen(lookUp(account, person_id, (names) => Effect.sync(() => void told.push(names))), settle)
+        Effect.andThen(lookUp(account, person_id, (found) => Effect.sync(() => void names.push(found))), settle)
     })
   ).pipe(Effect.provide(Profiles.layer.pipe(
     Layer.provide(Layer.succeed(HttpClient.HttpClient, client)),
@@ -60,61 +60,61 @@ describe("profiles", () => {
     scene([
       () => Response.json({ first_name: "Ana", last_name: "Lima", id: "24601" }),
       () => Response.json({ name: "Ana L.", username: "ana.l" })
-    ], ({ asked, told, write }) =>
+    ], ({ requests, names, write }) =>
       Effect.gen(function*() {
         yield* write(page)
         yield* write(page)
         yield* write(photo)
         yield* write(number, "+49151")
-        assert.deepStrictEqual(asked, [
+        assert.deepStrictEqual(requests, [
           "https://graph.example/v1/24601?fields=name%2Cfirst_name%2Clast_name Bearer the channel's token",
           "https://photo.example/v1/24601?fields=name%2Cusername Bearer the channel's token"
         ])
-        assert.deepStrictEqual(told, [
+        assert.deepStrictEqual(names, [
           { display_name: "Ana Lima", username: null },
           { display_name: "Ana L.", username: "ana.l" }
         ])
         yield* TestClock.adjust("25 hours")
         yield* write(page)
-        assert.lengthOf(asked, 3)
+        assert.lengthOf(requests, 3)
       })))
 
   it.effect("are looked up again after a failure, and with the next message", () =>
     scene(
       [() => new Response("", { status: 503 })],
-      ({ asked, told, write }) =>
+      ({ requests, names, write }) =>
         Effect.gen(function*() {
           yield* write(page)
-          assert.lengthOf(asked, 1)
+          assert.lengthOf(requests, 1)
           yield* write(page)
-          assert.lengthOf(asked, 1)
+          assert.lengthOf(requests, 1)
           yield* TestClock.adjust("10 minutes")
-          assert.lengthOf(asked, 3)
+          assert.lengthOf(requests, 3)
           yield* write(page)
-          assert.lengthOf(asked, 4)
-          assert.deepStrictEqual(told, [])
+          assert.lengthOf(requests, 4)
+          assert.deepStrictEqual(names, [])
         })
     ))
 
   it.effect("change nothing if they are hidden or empty", () =>
     scene(
       [() => rejected(230), () => Response.json({ name: 7, id: "1" })],
-      ({ asked, told, write }) =>
+      ({ requests, names, write }) =>
         Effect.gen(function*() {
           yield* write(page)
           yield* TestClock.adjust("1 hours")
           yield* write(page)
-          assert.lengthOf(asked, 1)
+          assert.lengthOf(requests, 1)
           yield* write(page, "24602")
-          assert.lengthOf(asked, 2)
-          assert.deepStrictEqual(told, [])
+          assert.lengthOf(requests, 2)
+          assert.deepStrictEqual(names, [])
         })
     ))
 
   it.effect("are bounded: further lookups wait, and beyond a limit they are dropped", () =>
-    scene([() => new Response("", { status: 503 })], ({ asked, write }) =>
+    scene([() => new Response("", { status: 503 })], ({ requests, write }) =>
       Effect.gen(function*() {
         for (let person = 0; person < 1010; person++) yield* write(page, String(person))
-        assert.lengthOf(asked, 1000)
+        assert.lengthOf(requests, 1000)
       })))
 })

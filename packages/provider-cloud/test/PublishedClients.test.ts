@@ -1,4 +1,4 @@
-/** The fake network answers clients of the Graph API that others publish as the real one does. */
+/** The fake network responds to published clients of the Graph API as the real network does. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"

@@ -127,16 +127,16 @@ describe("the request of a send", () => {
 
 describe("the response to a send", () => {
   it("the IDs in the response are aliases of the recipient, except the one that was used", () => {
-    const taken = (wa_id: string, user_id?: string) =>
+    const acceptedAs = (wa_id: string, user_id?: string) =>
       acceptedOf(
         { messages: [{ id: "wamid.1" }], contacts: [{ wa_id, ...(user_id === undefined ? {} : { user_id }) }] },
         "+5511988887777"
       )
-    assert.deepStrictEqual(taken("551188887777", "BR.13491208655302741918"), {
+    assert.deepStrictEqual(acceptedAs("551188887777", "BR.13491208655302741918"), {
       provider_message_id: "wamid.1",
       recipient_aliases: ["+551188887777", "BR.13491208655302741918"]
     })
-    assert.deepStrictEqual(taken("5511988887777").recipient_aliases, [])
+    assert.deepStrictEqual(acceptedAs("5511988887777").recipient_aliases, [])
   })
 
   it("numbers of Brazil and Mexico have a second spelling", () => {

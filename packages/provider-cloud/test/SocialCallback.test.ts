@@ -5,7 +5,7 @@ import { DateTime, Option } from "effect"
 import { socialPart } from "../src/fake/CallbackBodies.ts"
 import { app_id, arrival, eventOf, parse, reference, seconds, sent_at, social } from "./Callback.ts"
 
-describe("pages and photo accounts", () => {
+describe("the messages of pages and photo accounts", () => {
   it("reads a text", () => {
     assert.deepStrictEqual(social({ message: { mid: "m_1", text: "hi" } }), {
       notices: [{
@@ -82,7 +82,9 @@ describe("pages and photo accounts", () => {
       text: "😍"
     })
   })
+})
 
+describe("the echoes and receipts of pages and photo accounts", () => {
   it("a page's echo completes the send, and a receipt updates each message", () => {
     const echo = { mid: "m_1", text: "hello", is_echo: true, metadata: reference }
     const part = socialPart("page", { account: "24601", person: "1784", timestamp: 1, item: { message: echo } })
@@ -144,7 +146,9 @@ describe("pages and photo accounts", () => {
       assert.deepStrictEqual([own.notices, own.ignored], [[], [{ reason: "nothing", kind: "item:own" }]])
     }
   })
+})
 
+describe("the other items of pages and photo accounts", () => {
   it("ignores parts that no person wrote", () => {
     const none = (item: object) => {
       const { ignored, notices } = social(item, "page")

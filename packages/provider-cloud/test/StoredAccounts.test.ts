@@ -34,19 +34,19 @@ const store = Effect.fnUntraced(function*(channel: Channel, account_id: string, 
   yield* ChannelAccounts.use((accounts) => accounts.setToken(channel.id, token, names))
 })
 
-const told = <E>(found: Effect.Effect<Option.Option<{ readonly token: Redacted.Redacted }>, E, CloudAccounts>) =>
-  Effect.map(Effect.orDie(found), (account) => Option.isNone(account) ? null : Redacted.value(account.value.token))
+const tokenOf = <E>(account: Effect.Effect<Option.Option<{ readonly token: Redacted.Redacted }>, E, CloudAccounts>) =>
+  Effect.map(Effect.orDie(account), (found) => Option.isNone(found) ? null : Redacted.value(found.value.token))
 
-it.effect("an account of the setting counts until one is stored for its channel", () =>
+it.effect("an account of the setting is used until one is stored for its channel", () =>
   Effect.gen(function*() {
     const organization_id = yield* Fixtures.organization
     const channel = yield* Fixtures.channel(organization_id)
     const business_account_id = channel.phone_messaging_business_account_id ?? ""
     yield* Effect.gen(function*() {
-      const find = told(CloudAccounts.use((accounts) => accounts.find(channel)))
-      const ofBusiness = told(CloudAccounts.use((accounts) => accounts.findByBusinessAccount(business_account_id)))
+      const find = tokenOf(CloudAccounts.use((accounts) => accounts.find(channel)))
+      const ofBusiness = tokenOf(CloudAccounts.use((accounts) => accounts.findByBusinessAccount(business_account_id)))
       const locate = (app_id: string, id: string, type: ChannelType = "phone_messaging") =>
-        told(CloudAccounts.use((accounts) => accounts.locate(app_id, { type, id })))
+        tokenOf(CloudAccounts.use((accounts) => accounts.locate(app_id, { type, id })))
       assert.deepStrictEqual([yield* find, yield* ofBusiness], ["of the setting", "of the setting"])
       assert.strictEqual(yield* locate("app", "1"), "of the setting")
       yield* store(channel, "2")

@@ -18,11 +18,11 @@ const channel: Channel = {
   connected_at: DateTime.makeUnsafe(0)
 }
 
-let last = 0
+let last_number = 0
 
 const delivery = (recipient: string): OutboundMessage => ({
   channel,
-  reference: SendId.make(`01990000-0000-7000-8000-${String(++last).padStart(12, "0")}`),
+  reference: SendId.make(`01990000-0000-7000-8000-${String(++last_number).padStart(12, "0")}`),
   recipient,
   content: { type: "text", text: "Hello" }
 })
@@ -37,12 +37,12 @@ const kindOf = (event: ProviderEvent): string => {
 /** The chunks of a PNG by their names, each with the right checksum. */
 const chunksOf = (png: Buffer) => {
   const chunks = new Map<string, Buffer>()
-  for (let at = 8; at < png.length;) {
-    const length = png.readUInt32BE(at)
-    const body = png.subarray(at + 4, at + 8 + length)
-    assert.strictEqual(crc32(body), png.readUInt32BE(at + 8 + length))
+  for (let offset = 8; offset < png.length;) {
+    const length = png.readUInt32BE(offset)
+    const body = png.subarray(offset + 4, offset + 8 + length)
+    assert.strictEqual(crc32(body), png.readUInt32BE(offset + 8 + length))
     chunks.set(body.toString("latin1", 0, 4), body.subarray(4))
-    at += length + 12
+    offset += length + 12
   }
   return chunks
 }
@@ -53,7 +53,7 @@ it("the picture is one of 64 by 64 pixels", () => {
   const chunks = chunksOf(png)
   assert.deepStrictEqual(Array.from(chunks.keys()), ["IHDR", "PLTE", "IDAT", "IEND"])
   assert.deepStrictEqual(Array.from(chunks.get("IHDR") ?? []), [0, 0, 0, 64, 0, 0, 0, 64, 2, 3, 0, 0, 0])
-  // Two bits to the pixel, and a byte before each line.
+  // Two bits per pixel, and a byte before each line.
   assert.strictEqual(inflateSync(chunks.get("IDAT") ?? Buffer.of()).length, 64 * (64 / 4 + 1))
 })
 
@@ -76,7 +76,7 @@ it.effect("0004 is busy twice and then accepts the message, 0009 throttles once"
     }
   }).pipe(Effect.provide(layer)))
 
-it.effect("reports with the reference, some of it twice, each within 200 ms", () =>
+it.effect("reports every message with its reference, some of them twice, within 200 ms", () =>
   Effect.gen(function*() {
     const sent = yield* Effect.forEach(Array.from({ length: 50 }), () => {
       const to = delivery("+49151125678")
@@ -140,8 +140,8 @@ it.effect("prefers the script of the next calls, then of a message, then of a nu
     yield* mock.script({ recipient }, rejects("recipient_opted_out"))
     yield* mock.script({ reference: second.reference }, rejects("template_invalid"))
     yield* mock.script({ next_calls: 2 }, rejects("channel_blocked"))
-    const elsewhere = delivery("+4915112345679")
-    const calls = [elsewhere, second, first, second, third, elsewhere]
+    const other = delivery("+4915112345679")
+    const calls = [other, second, first, second, third, other]
     assert.deepStrictEqual(yield* Effect.forEach(calls, outcome), [
       "channel_blocked",
       "channel_blocked",
@@ -151,14 +151,20 @@ it.effect("prefers the script of the next calls, then of a message, then of a nu
       "accepted"
     ])
     assert.lengthOf(yield* mock.acceptedOf({ recipient }), 0)
-    assert.lengthOf(yield* mock.acceptedOf({ recipient: elsewhere.recipient }), 1)
+    assert.lengthOf(yield* mock.acceptedOf({ recipient: other.recipient }), 1)
   }).pipe(Effect.provide(layer)))
 
 it.effect("does not deduplicate: delivering a reference twice sends two messages", () =>
   Effect.gen(function*() {
     const to = delivery("+4915112345678")
-    const names = yield* Effect.forEach([to, to], (twice) => MessagingProvider.use(({ deliver }) => deliver(twice)))
-    assert.strictEqual(new Set(names.map(({ provider_message_id }) => provider_message_id)).size, 2)
+    const outcomes = yield* Effect.forEach([to, to], (message) =>
+      MessagingProvider.use(({ deliver }) => deliver(message)))
+    assert.strictEqual(
+      new Set(outcomes.map(({ provider_message_id }) =>
+        provider_message_id
+      )).size,
+      2
+    )
     assert.strictEqual(yield* acceptedOf(to), 2)
   }).pipe(Effect.provide(layer)))
 
@@ -171,11 +177,11 @@ it.effect("emits the same callbacks for the same seed, and others for another", 
       const events = yield* Effect.flatMap(MockProvider, ({ callbacks }) => Queue.clear(callbacks))
       return events.map(kindOf).join()
     })
-    const under = (seed: string) => callbacks.pipe(Random.withSeed(seed), Effect.provide(layer))
+    const kindsWith = (seed: string) => callbacks.pipe(Random.withSeed(seed), Effect.provide(layer))
     const seeds = Array.from({ length: 20 }, (_, index) => `seed ${index}`)
-    const once = yield* Effect.forEach(seeds, under)
-    assert.deepStrictEqual(yield* Effect.forEach(seeds, under), once)
-    assert.isAbove(new Set(once).size, 1)
+    const kinds = yield* Effect.forEach(seeds, kindsWith)
+    assert.deepStrictEqual(yield* Effect.forEach(seeds, kindsWith), kinds)
+    assert.isAbove(new Set(kinds).size, 1)
   }))
 
 it.effect("queues an emitted event, and keeps it until it is consumed", () =>
