@@ -22,7 +22,7 @@ const areOnly = (statuses: Statuses, ...allowed: ReadonlyArray<string>): boolean
 export const ingressViolations = (
   { drain_ms, memory_mib: { peak, rest }, messages, mutated, response, statuses }: Ingress
 ): ReadonlyArray<string> => {
-  const isKept = {
+  const checks = {
     "the 99th percentile of the response times is too high": response.p99_ms < ingress.p99_ms,
     "the callbacks are processed too late": drain_ms < ingress.drain_ms,
     "a signed post received another response than 200": areOnly(statuses, "200"),
@@ -31,7 +31,7 @@ export const ingressViolations = (
     "a body without a valid signature was not rejected": areOnly(mutated.unsigned, "401"),
     "the memory grew too much": peak - rest < ingress.memory_mib
   }
-  return Object.entries(isKept).filter(([, kept]) => !kept).map(([violation]) => violation)
+  return Object.entries(checks).filter(([, isWithin]) => !isWithin).map(([violation]) => violation)
 }
 
 export const attacks = { p99_ms: 500, memory_mib: 100, cold_memory_mib: 150 } as const
@@ -52,7 +52,7 @@ export const isAttackWithin = (
 
 const updates_per_upsert_max = 25
 
-/** The contacts of a group of people, and how many of the people have any. */
+/** The number of contacts of a group of people, and the number of people with any. */
 export interface People {
   readonly contacts: number
   readonly people: number
@@ -61,7 +61,7 @@ export interface People {
 /** Returns whether upserts are fast enough, and each person of every group has one contact. */
 export const areUpsertsWithin = (
   updates_per_upsert: number,
-  groups: ReadonlyArray<readonly [found: People, expected: number]>
+  groups: ReadonlyArray<readonly [actual: People, expected: number]>
 ): boolean =>
   updates_per_upsert < updates_per_upsert_max &&
   groups.every(([{ contacts, people }, expected]) => contacts === expected && people === expected)

@@ -48,7 +48,7 @@ const startSubject = Effect.fnUntraced(function*(kind: Attacks.Kind) {
   const { child } = yield* Processes.serve(cluster.environment, cluster.server)
   const other = yield* Processes.organization(cluster.environment)
   const link = kind === "mock" ? yield* Preparation.linkOf(cluster) : "/"
-  if (kind !== "cold") yield* Preparation.warm(cluster.server)
+  if (kind !== "cold") yield* Preparation.warmUp(cluster.server)
   return { cluster, pid: child.pid ?? 0, other_key: other.key, link } satisfies Subject
 })
 
@@ -64,7 +64,7 @@ const measureDuringAttack = Effect.fnUntraced(function*(subject: Subject, name: 
   const lastLine = Service.lastLine(child)
   // A burst of more connections than the system queues makes clients connect again after a second, once.
   yield* Effect.sleep("2 seconds")
-  if (name === "hostile endpoints") yield* Effect.forkScoped(Preparation.provoke(cluster, line))
+  if (name === "hostile endpoints") yield* Effect.forkScoped(Preparation.raiseEvents(cluster, line))
   const measured = yield* measureOther(subject)
   if (child.exitCode !== null) return yield* Effect.die(new Error("The attacker ended during its attack."))
   const effects = yield* Schema.decodeUnknownEffect(Effects)(lastLine())

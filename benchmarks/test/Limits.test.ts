@@ -29,7 +29,7 @@ it("callbacks violate a limit when they are slow, late, lost, or accepted withou
   }
 })
 
-it("an attack is within its limits if it is one, the others' requests stay fast, and memory and sockets are released", () => {
+it("an attack is within its limits if it reached its target, others' requests stay fast, and memory and sockets are released", () => {
   const within = { p99_ms: 499, failed: 0, grown_mib: 99, reached: true, released: true }
   const cases = [
     [{}, true, true],

@@ -12,7 +12,7 @@ const Messages = Schema.fromJsonString(Schema.Struct({
 const Conversations = Schema.fromJsonString(Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) }))
 
 /** Makes the event of a message that a person sends to the attacker's organization now. */
-const message = (channel_id: string) =>
+const messageNow = (channel_id: string) =>
   Effect.map(DateTime.now, (sent_at) => ({
     ...Service.messageReceived(channel_id, globalThis.crypto.randomUUID(), "+4915112345678"),
     sent_at
@@ -30,7 +30,7 @@ const largest_file = {
 export const linkOf = Effect.fnUntraced(function*({ acme, environment, server }: Service.Cluster) {
   const { channel_id, key } = acme
   const callBack = yield* Processes.callbackSender(environment)
-  yield* callBack(server, [{ ...yield* message(channel_id), type: "video", media: largest_file }])
+  yield* callBack(server, [{ ...yield* messageNow(channel_id), type: "video", media: largest_file }])
   const conversations = yield* Processes.request(server, "GET", "/conversations", { key })
   const { data: [conversation] } = yield* Schema.decodeUnknownEffect(Conversations)(conversations.text)
   const messages = yield* Processes.request(server, "GET", `/conversations/${conversation?.id}/messages`, { key })
@@ -39,20 +39,20 @@ export const linkOf = Effect.fnUntraced(function*({ acme, environment, server }:
 })
 
 /** Subscribes hostile endpoints, and raises events for them until it is interrupted. */
-export const provoke = Effect.fnUntraced(function*({ acme, environment, server }: Service.Cluster, url: string) {
+export const raiseEvents = Effect.fnUntraced(function*({ acme, environment, server }: Service.Cluster, url: string) {
   const { channel_id, key } = acme
   const callBack = yield* Processes.callbackSender(environment)
   for (let number = 0; number < endpoints; number++) {
     yield* Service.subscribe(server, key, `${url}/${number}`)
   }
   yield* Effect.repeat(
-    Effect.flatMap(message(channel_id), (event) => callBack(server, [event])),
+    Effect.flatMap(messageNow(channel_id), (event) => callBack(server, [event])),
     Schedule.spaced("500 millis")
   )
 })
 
 /** Requests the pages that a server prepares at their first request, so that its memory at rest includes them. */
-export const warm = ({ url }: Processes.Server) =>
+export const warmUp = ({ url }: Processes.Server) =>
   Effect.forEach(
     ["/docs", "/v1/openapi.json"],
     (path) =>

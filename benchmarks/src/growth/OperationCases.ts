@@ -70,7 +70,7 @@ const recently = DateTime.makeUnsafe("2026-11-20T11:00:00Z")
 const tag = (number: number) => ({ tag_id: TagId.make(Crowd.id("tag", 10 + number)) })
 export const member = (number: number) => MemberId.make(Crowd.id("member", number))
 
-export const cases: Readonly<Record<string, Case>> = {
+const listCases: Readonly<Record<string, Case>> = {
   "read a contact": (dataset, run) => ContactStore.use((store) => store.find(Crowd.large, contactOf(dataset, run))),
   "list contacts": contacts({}),
   "list contacts, page 200": ({ page_200 }) =>
@@ -111,7 +111,10 @@ export const cases: Readonly<Record<string, Case>> = {
     ),
   "list messages": () => MessageStore.use((store) => store.list(Crowd.large, thread, page_1)),
   "list messages, page 200": ({ page_200 }) =>
-    page_200.messages && MessageStore.use((store) => store.list(Crowd.large, thread, page_200.messages ?? page_1)),
+    page_200.messages && MessageStore.use((store) => store.list(Crowd.large, thread, page_200.messages ?? page_1))
+}
+
+const filterCases: Readonly<Record<string, Case>> = {
   "filter: a phone": known("phone"),
   "filter: an email": known("email_key"),
   "filter: an external id": known("external_id"),
@@ -130,7 +133,10 @@ export const cases: Readonly<Record<string, Case>> = {
   "filters: an owner of 1/5, a stage of 1/9,000": contacts({ owner_user_id: member(0), lifecycle_stage: "evangelist" }),
   "filters: a tag of 1/20, a channel of 1/12": contacts({ ...tag(1), channel: "photo_social" }),
   "filters: a tag of the oldest, a channel of 1/12": contacts({ ...tag(3), channel: "photo_social" }),
-  "filters: a text of 1/100, a tag of 1/20": contacts({ search_terms: ["berba"], ...tag(1) }),
+  "filters: a text of 1/100, a tag of 1/20": contacts({ search_terms: ["berba"], ...tag(1) })
+}
+
+const searchCases: Readonly<Record<string, Case>> = {
   "text without a match": text("nobody has this"),
   "number without a match": text("4915112345678"),
   "text of everybody": text("49"),
@@ -145,8 +151,10 @@ export const cases: Readonly<Record<string, Case>> = {
   "text of two characters, common": text("an"),
   "text of two characters, of 1/10,000": text("qx"),
   "text of two characters, without a match": text("q9"),
-  "a part of a number": text("+49 151 1", "491511"),
-  // Writes come last: they make contacts the most recent ones.
+  "a part of a number": text("+49 151 1", "491511")
+}
+
+const writeCases: Readonly<Record<string, Case>> = {
   "update a contact's city": (dataset, run) =>
     Contacts.use((contacts) => contacts.update(contactOf(dataset, run), UpdateContact.make({ city: `City ${run}` }))),
   "update a contact's name": (dataset, run) =>
@@ -171,3 +179,6 @@ export const cases: Readonly<Record<string, Case>> = {
       )
     )
 }
+
+/** Every case. Writes come last, because they make contacts the most recent ones. */
+export const cases: Readonly<Record<string, Case>> = { ...listCases, ...filterCases, ...searchCases, ...writeCases }
