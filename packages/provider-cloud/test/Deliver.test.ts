@@ -46,95 +46,93 @@ const at = (base_url: string) =>
     Layer.provide([accounts, FetchHttpClient.layer, CloudSettings.layer({ base_url })])
   )
 
-describe("deliver", () => {
-  it.effect("a request that never left was not sent: refused connection, unknown host name, untrusted certificate", () =>
-    Effect.gen(function*() {
-      const { url } = yield* FakeGraph
-      const places = ["http://127.0.0.1:40009", "http://nowhere.invalid", url.replace("http:", "https:"), "no address"]
-      for (const place of places) {
-        const outcome = yield* Effect.provide(outcomeOfCall(delivery("+4915112345678")), at(place))
-        assert.strictEqual(outcome, "ProviderBusy provider_unavailable", place)
+it.effect("a request that never left was not sent: refused connection, unknown host name, untrusted certificate", () =>
+  Effect.gen(function*() {
+    const { url } = yield* FakeGraph
+    const places = ["http://127.0.0.1:40009", "http://nowhere.invalid", url.replace("http:", "https:"), "no address"]
+    for (const place of places) {
+      const outcome = yield* Effect.provide(outcomeOfCall(delivery("+4915112345678")), at(place))
+      assert.strictEqual(outcome, "ProviderBusy provider_unavailable", place)
+    }
+  }).pipe(Effect.provide(over(recorder))))
+
+it.effect("a request without a response from the network has an unknown outcome", () =>
+  Effect.gen(function*() {
+    const fake = yield* FakeGraph
+    const responses = [
+      { response: "hang_up" },
+      { response: "accept_and_hang_up" },
+      { response: "error_page", status: 502 },
+      { response: "error_page", status: 404 },
+      { response: "error_page", status: 200 }
+    ] as const
+    for (const response of responses) {
+      yield* fake.scriptNext(always(response))
+      assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "unknown", JSON.stringify(response))
+    }
+  }).pipe(Effect.provide(over(recorder))))
+
+it.effect("a text of white space only is rejected, as the networks reject it", () =>
+  Effect.gen(function*() {
+    for (const type of ["phone_messaging", "page_messaging"] as const) {
+      for (const text of [" ", "\n\t\u3000"]) {
+        const message = { ...delivery("+4915112345678", type), content: { type: "text", text } as const }
+        assert.strictEqual(yield* outcomeOfCall(message), "ProviderRejected provider_rejected")
       }
-    }).pipe(Effect.provide(over(recorder))))
+    }
+  }).pipe(Effect.provide(over(recorder))))
 
-  it.effect("a request without a response from the network has an unknown outcome", () =>
-    Effect.gen(function*() {
-      const fake = yield* FakeGraph
-      const responses = [
-        { response: "hang_up" },
-        { response: "accept_and_hang_up" },
-        { response: "error_page", status: 502 },
-        { response: "error_page", status: 404 },
-        { response: "error_page", status: 200 }
-      ] as const
-      for (const response of responses) {
-        yield* fake.scriptNext(always(response))
-        assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "unknown", JSON.stringify(response))
-      }
-    }).pipe(Effect.provide(over(recorder))))
-
-  it.effect("a text of white space only is rejected, as the networks reject it", () =>
-    Effect.gen(function*() {
-      for (const type of ["phone_messaging", "page_messaging"] as const) {
-        for (const text of [" ", "\n\t\u3000"]) {
-          const message = { ...delivery("+4915112345678", type), content: { type: "text", text } as const }
-          assert.strictEqual(yield* outcomeOfCall(message), "ProviderRejected provider_rejected")
-        }
-      }
-    }).pipe(Effect.provide(over(recorder))))
-
-  it.effect("a response that takes too long is an unknown outcome", () =>
-    Effect.gen(function*() {
-      const silent = Layer.succeed(FetchHttpClient.Fetch, () => new Promise<Response>(() => {}))
-      const waiting = yield* Effect.forkChild(
-        outcomeOfCall(delivery("+4915112345678")).pipe(
-          Effect.provide(Layer.provide(Cloud.layer, [accounts, FetchHttpClient.layer])),
-          Effect.provide(silent)
-        )
+it.effect("a response that takes too long is an unknown outcome", () =>
+  Effect.gen(function*() {
+    const silent = Layer.succeed(FetchHttpClient.Fetch, () => new Promise<Response>(() => {}))
+    const waiting = yield* Effect.forkChild(
+      outcomeOfCall(delivery("+4915112345678")).pipe(
+        Effect.provide(Layer.provide(Cloud.layer, [accounts, FetchHttpClient.layer])),
+        Effect.provide(silent)
       )
-      yield* TestClock.adjust("15 seconds")
-      assert.strictEqual(yield* Fiber.join(waiting), "unknown")
-    }))
+    )
+    yield* TestClock.adjust("15 seconds")
+    assert.strictEqual(yield* Fiber.join(waiting), "unknown")
+  }))
 
-  it.effect("each kind of rejection has the outcome of the table", () =>
-    Effect.gen(function*() {
-      const fake = yield* FakeGraph
-      const reject = (code: number, more: object = {}) => fake.scriptNext(always({ response: "reject", code, ...more }))
-      yield* reject(190, { status: 401 })
-      assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderRejected provider_auth")
-      yield* reject(131047)
-      assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderRejected reply_window_closed")
-      yield* reject(131000, { status: 500 })
-      assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderBusy provider_unavailable")
-      yield* reject(80007, { status: 400, retry_after_seconds: 9 })
-      const throttled = yield* MessagingProvider.use(({ deliver }) => Effect.flip(deliver(delivery("+4915112345678"))))
-      assert.deepInclude(throttled, { _tag: "ProviderBusy", reason: "rate_limited", retry_after_seconds: 9 })
-      assert.deepStrictEqual(yield* fake.accepted, [])
-    }).pipe(Effect.provide(over(recorder))))
+it.effect("each kind of rejection has the outcome of the table", () =>
+  Effect.gen(function*() {
+    const fake = yield* FakeGraph
+    const reject = (code: number, more: object = {}) => fake.scriptNext(always({ response: "reject", code, ...more }))
+    yield* reject(190, { status: 401 })
+    assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderRejected provider_auth")
+    yield* reject(131047)
+    assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderRejected reply_window_closed")
+    yield* reject(131000, { status: 500 })
+    assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderBusy provider_unavailable")
+    yield* reject(80007, { status: 400, retry_after_seconds: 9 })
+    const throttled = yield* MessagingProvider.use(({ deliver }) => Effect.flip(deliver(delivery("+4915112345678"))))
+    assert.deepInclude(throttled, { _tag: "ProviderBusy", reason: "rate_limited", retry_after_seconds: 9 })
+    assert.deepStrictEqual(yield* fake.accepted, [])
+  }).pipe(Effect.provide(over(recorder))))
 
-  it.effect("each channel type on its own path, with its own reference", () =>
-    Effect.gen(function*() {
-      const fake = yield* FakeGraph
-      const messages = (["phone_messaging", "page_messaging", "photo_social"] as const).map((type) =>
-        delivery(type === "phone_messaging" ? "+4915112345678" : "24601", type)
-      )
-      for (const message of messages) assert.strictEqual(yield* outcomeOfCall(message), "accepted")
-      assert.deepStrictEqual(
-        (yield* fake.accepted).map(({ recipient, reference }) => ({ recipient, reference })),
-        [
-          { recipient: "4915112345678", reference: messages[0]?.reference ?? "" },
-          { recipient: "24601", reference: messages[1]?.reference ?? "" },
-          { recipient: "24601", reference: null }
-        ]
-      )
-    }).pipe(Effect.provide(over(recorder))))
+it.effect("each channel type has its own path and its own reference", () =>
+  Effect.gen(function*() {
+    const fake = yield* FakeGraph
+    const messages = (["phone_messaging", "page_messaging", "photo_social"] as const).map((type) =>
+      delivery(type === "phone_messaging" ? "+4915112345678" : "24601", type)
+    )
+    for (const message of messages) assert.strictEqual(yield* outcomeOfCall(message), "accepted")
+    assert.deepStrictEqual(
+      (yield* fake.accepted).map(({ recipient, reference }) => ({ recipient, reference })),
+      [
+        { recipient: "4915112345678", reference: messages[0]?.reference ?? "" },
+        { recipient: "24601", reference: messages[1]?.reference ?? "" },
+        { recipient: "24601", reference: null }
+      ]
+    )
+  }).pipe(Effect.provide(over(recorder))))
 
-  it.effect("the IDs in the response become aliases of the recipient", () =>
-    Effect.gen(function*() {
-      const accepted = yield* MessagingProvider.use(({ deliver }) => deliver(delivery("+5511988887777")))
-      assert.deepStrictEqual(accepted.recipient_aliases, ["+551188887777", "XX.551188887777"])
-    }).pipe(Effect.provide(over(recorder))))
-})
+it.effect("the IDs in the response become aliases of the recipient", () =>
+  Effect.gen(function*() {
+    const accepted = yield* MessagingProvider.use(({ deliver }) => deliver(delivery("+5511988887777")))
+    assert.deepStrictEqual(accepted.recipient_aliases, ["+551188887777", "XX.551188887777"])
+  }).pipe(Effect.provide(over(recorder))))
 
 describe("templates", () => {
   it.effect("a page that does not arrive fails the call in time", () =>
@@ -149,7 +147,7 @@ describe("templates", () => {
       assert.strictEqual((yield* Fiber.join(waiting))._tag, "ProviderUnavailable")
     }).pipe(Effect.provide(over(recorder))))
 
-  it.effect("every kind of component and enum is passed through, known or not", () =>
+  it.effect("every kind of component and enum is passed through, unknown ones too", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       yield* fake.setTemplates("acme", [{
@@ -206,7 +204,7 @@ describe("accounts from JSON", () => {
     }]
   }
 
-  it.effect("are found by channel, by business account and by the IDs of a callback, for the app that signed it", () =>
+  it.effect("are found by channel, by business account, and by the IDs of a callback, for the app that signed it", () =>
     Effect.gen(function*() {
       const found = yield* CloudAccounts
       const name = { type: "phone_messaging", id: "106" } as const
@@ -226,7 +224,7 @@ describe("accounts from JSON", () => {
       )
     ))
 
-  it.effect("a channel whose token no key decrypts is held, and none of its sends fails for good", () =>
+  it.effect("a channel whose token no key decrypts is paused, and none of its sends fails permanently", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderHeld provider_auth")
     }).pipe(

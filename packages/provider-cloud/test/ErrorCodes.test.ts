@@ -142,58 +142,56 @@ describe("an error code of the networks", () => {
   })
 })
 
-describe("the meaning of error codes", () => {
-  it("no code is listed twice, so that no row is hidden by another", () => {
-    const codes = errorCodes.map(({ code }) => JSON.stringify(code))
-    assert.strictEqual(new Set(codes).size, codes.length)
-    const single = errorCodes.flatMap(({ code }) => typeof code === "number" ? code : [])
-    assert.isEmpty(single.filter((code) => code >= 200 && code <= 299))
-  })
+it("no code is listed twice, so that no row hides another", () => {
+  const codes = errorCodes.map(({ code }) => JSON.stringify(code))
+  assert.strictEqual(new Set(codes).size, codes.length)
+  const single = errorCodes.flatMap(({ code }) => typeof code === "number" ? code : [])
+  assert.isEmpty(single.filter((code) => code >= 200 && code <= 299))
+})
 
-  it("the outcome of an unlisted code depends on the status and on `is_transient`", () => {
-    assert.strictEqual(wordOf({ code: 987654 }), "reject provider_rejected")
-    assert.strictEqual(wordOf({ code: 987654, status: 503 }), "retry provider_unavailable")
-    assert.strictEqual(wordOf({ code: 987654, status: 429 }), "channel rate_limited")
-    assert.strictEqual(wordOf({ code: 987654, is_transient: true }), "retry provider_unavailable")
-    assert.strictEqual(wordOf({ code: 100, is_transient: true }), "retry provider_unavailable")
-  })
+it("the outcome of an unlisted code depends on the status and on `is_transient`", () => {
+  assert.strictEqual(wordOf({ code: 987654 }), "reject provider_rejected")
+  assert.strictEqual(wordOf({ code: 987654, status: 503 }), "retry provider_unavailable")
+  assert.strictEqual(wordOf({ code: 987654, status: 429 }), "channel rate_limited")
+  assert.strictEqual(wordOf({ code: 987654, is_transient: true }), "retry provider_unavailable")
+  assert.strictEqual(wordOf({ code: 100, is_transient: true }), "retry provider_unavailable")
+})
 
-  it("a broken token or a blocked account pauses the channel; an error about one person or country does not", () => {
-    const isPause = (fields: Partial<GraphError>) => {
-      const meaning = outcomeOf(errorOf(fields))
-      return meaning._tag === "ProviderRejected" && meaning.pauses_channel === true
-    }
-    for (const code of [0, 3, 10, 33, 190, 200, 230, 299, 368, 131005, 131031, 131037, 131042, 131045, 133010]) {
-      assert.isTrue(isPause({ code }), `${code}`)
-    }
-    for (const code of [100, 551, 130497, 131026, 131047, 131048, 131063]) {
-      assert.isFalse(isPause({ code }), `${code}`)
-    }
-    for (
-      const [code, error_subcode] of [[10, 2018065], [10, 2018108], [10, 1], [200, 1545041], [230, 1], [
-        368,
-        1346003
-      ]] as const
-    ) {
-      assert.isFalse(isPause({ code, error_subcode }), `${code} ${error_subcode}`)
-    }
-    // A subcode of the token's code is about the token.
-    assert.isTrue(isPause({ code: 190, error_subcode: 463 }))
-  })
+it("a broken token or a blocked account pauses the channel; an error about one person or country does not", () => {
+  const isPause = (fields: Partial<GraphError>) => {
+    const meaning = outcomeOf(errorOf(fields))
+    return meaning._tag === "ProviderRejected" && meaning.pauses_channel === true
+  }
+  for (const code of [0, 3, 10, 33, 190, 200, 230, 299, 368, 131005, 131031, 131037, 131042, 131045, 133010]) {
+    assert.isTrue(isPause({ code }), `${code}`)
+  }
+  for (const code of [100, 551, 130497, 131026, 131047, 131048, 131063]) {
+    assert.isFalse(isPause({ code }), `${code}`)
+  }
+  for (
+    const [code, error_subcode] of [[10, 2018065], [10, 2018108], [10, 1], [200, 1545041], [230, 1], [
+      368,
+      1346003
+    ]] as const
+  ) {
+    assert.isFalse(isPause({ code, error_subcode }), `${code} ${error_subcode}`)
+  }
+  // A subcode of the token's code is about the token.
+  assert.isTrue(isPause({ code: 190, error_subcode: 463 }))
+})
 
-  it("calls of the app, the account or the number slow the channel, the pair rate its recipient alone", () => {
-    const slowed = (fields: Partial<GraphError>) => {
-      const meaning = outcomeOf(errorOf(fields))
-      return meaning._tag === "ProviderBusy" ? meaning.throttles : "rejected"
-    }
-    for (const code of [4, 613, 80007, 80008, 130429, 131048, 131064]) assert.strictEqual(slowed({ code }), "channel")
-    assert.strictEqual(slowed({ code: 987654, status: 429 }), "channel")
-    assert.strictEqual(slowed({ code: 131056 }), "recipient")
-    for (const code of [1, 2, 1200, 131000, 131016, 131053, 131057, 133004]) assert.isUndefined(slowed({ code }))
-  })
+it("a limit of the app, the account, or the number throttles the channel; a pair rate limit throttles only the recipient", () => {
+  const slowed = (fields: Partial<GraphError>) => {
+    const meaning = outcomeOf(errorOf(fields))
+    return meaning._tag === "ProviderBusy" ? meaning.throttles : "rejected"
+  }
+  for (const code of [4, 613, 80007, 80008, 130429, 131048, 131064]) assert.strictEqual(slowed({ code }), "channel")
+  assert.strictEqual(slowed({ code: 987654, status: 429 }), "channel")
+  assert.strictEqual(slowed({ code: 131056 }), "recipient")
+  for (const code of [1, 2, 1200, 131000, 131016, 131053, 131057, 133004]) assert.isUndefined(slowed({ code }))
+})
 
-  it("the network's Retry-After is passed on", () => {
-    const meaning = outcomeOf(errorOf({ code: 130429, retry_after_seconds: 7 }))
-    assert.deepInclude(meaning, { retry_after_seconds: 7 })
-  })
+it("the network's Retry-After is passed on", () => {
+  const meaning = outcomeOf(errorOf({ code: 130429, retry_after_seconds: 7 }))
+  assert.deepInclude(meaning, { retry_after_seconds: 7 })
 })

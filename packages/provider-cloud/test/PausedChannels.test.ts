@@ -1,5 +1,5 @@
 /** Tests of the effect that rejections and throttles of the network have on other messages, over a whole core in memory. */
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import type { ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
@@ -61,78 +61,76 @@ const accepted = Effect.map(FakeGraph.use((fake) => fake.accepted), (all) => all
 
 const channelOf = (type: ChannelType) => Effect.map(Acme, (acme) => ChannelId.make(acme[type]))
 
-describe("paused and throttled channels", () => {
-  testAtAcme(
-    "a token that has expired pauses only its channel, and no send of the channel reaches the network until it is resumed",
-    () =>
-      Effect.gen(function*() {
-        const fake = yield* FakeGraph
-        const conversationOf = yield* writeAll
-        const [first = "", second = "", third = ""] = people
-        yield* fake.scriptNext(always({ response: "reject", code: 190, status: 401 }))
-        const met = yield* reply(conversationOf, first)
-        yield* work
-        assert.strictEqual(yield* met, "provider_auth")
-        const waiting = [yield* reply(conversationOf, second), yield* reply(conversationOf, third)]
-        const elsewhere = yield* reply(conversationOf, "24601")
-        yield* pass(60)
-        assert.deepStrictEqual(yield* Effect.all(waiting), ["queued", "queued"])
-        assert.strictEqual(yield* elsewhere, "sent")
-        assert.deepStrictEqual(yield* accepted, ["24601"])
-        const id = yield* channelOf("phone_messaging")
-        const [hold, ...others] = yield* ChannelHolds.use(({ list }) => list)
-        assert.deepInclude(hold, { channel_id: id, reason: "provider_auth" })
-        assert.deepStrictEqual(others, [])
-        yield* ChannelHolds.use(({ resume }) => resume(id))
-        yield* pass(30)
-        assert.deepStrictEqual(yield* Effect.all(waiting), ["sent", "sent"])
-        assert.sameMembers(yield* accepted, ["24601", second, third])
-      })
-  )
+testAtAcme(
+  "a token that has expired pauses only its channel, and no send of the channel reaches the network until it is resumed",
+  () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const conversationOf = yield* writeAll
+      const [first = "", second = "", third = ""] = people
+      yield* fake.scriptNext(always({ response: "reject", code: 190, status: 401 }))
+      const met = yield* reply(conversationOf, first)
+      yield* work
+      assert.strictEqual(yield* met, "provider_auth")
+      const waiting = [yield* reply(conversationOf, second), yield* reply(conversationOf, third)]
+      const elsewhere = yield* reply(conversationOf, "24601")
+      yield* pass(60)
+      assert.deepStrictEqual(yield* Effect.all(waiting), ["queued", "queued"])
+      assert.strictEqual(yield* elsewhere, "sent")
+      assert.deepStrictEqual(yield* accepted, ["24601"])
+      const id = yield* channelOf("phone_messaging")
+      const [hold, ...others] = yield* ChannelHolds.use(({ list }) => list)
+      assert.deepInclude(hold, { channel_id: id, reason: "provider_auth" })
+      assert.deepStrictEqual(others, [])
+      yield* ChannelHolds.use(({ resume }) => resume(id))
+      yield* pass(30)
+      assert.deepStrictEqual(yield* Effect.all(waiting), ["sent", "sent"])
+      assert.sameMembers(yield* accepted, ["24601", second, third])
+    })
+)
 
-  testAtAcme(
-    "a throttled number waits for the time that the network requires, and the page continues",
-    () =>
-      Effect.gen(function*() {
-        const fake = yield* FakeGraph
-        const conversationOf = yield* writeAll
-        const [first = "", second = "", third = ""] = people
-        yield* fake.scriptNext(always({ response: "reject", code: 130429, status: 429, retry_after_seconds: 30 }))
-        const met = yield* reply(conversationOf, first)
-        yield* work
-        const waiting = [yield* reply(conversationOf, second), yield* reply(conversationOf, third)]
-        const elsewhere = yield* reply(conversationOf, "24601")
-        yield* pass(29)
-        assert.strictEqual(yield* elsewhere, "sent")
-        assert.deepStrictEqual(yield* accepted, ["24601"])
-        assert.deepStrictEqual(yield* Effect.all([met, ...waiting]), ["queued", "queued", "queued"])
-        yield* pass(6)
-        assert.deepStrictEqual(yield* Effect.all([met, ...waiting]), ["sent", "sent", "sent"])
-      })
-  )
+testAtAcme(
+  "a throttled number waits for the time that the network requires, and the page continues",
+  () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const conversationOf = yield* writeAll
+      const [first = "", second = "", third = ""] = people
+      yield* fake.scriptNext(always({ response: "reject", code: 130429, status: 429, retry_after_seconds: 30 }))
+      const met = yield* reply(conversationOf, first)
+      yield* work
+      const waiting = [yield* reply(conversationOf, second), yield* reply(conversationOf, third)]
+      const elsewhere = yield* reply(conversationOf, "24601")
+      yield* pass(29)
+      assert.strictEqual(yield* elsewhere, "sent")
+      assert.deepStrictEqual(yield* accepted, ["24601"])
+      assert.deepStrictEqual(yield* Effect.all([met, ...waiting]), ["queued", "queued", "queued"])
+      yield* pass(6)
+      assert.deepStrictEqual(yield* Effect.all([met, ...waiting]), ["sent", "sent", "sent"])
+    })
+)
 
-  testAtAcme(
-    "a throttled recipient waits 1, 4 and 16 seconds, and other recipients of the number continue",
-    () =>
-      Effect.gen(function*() {
-        const fake = yield* FakeGraph
-        const conversationOf = yield* writeAll
-        const [first = "", second = ""] = people
-        const pairRate = { response: "reject", code: 131056 } as const
-        yield* fake.script(first, {
-          ...defaultBehavior,
-          responses: [pairRate, pairRate, pairRate, { response: "accept" }]
-        })
-        const met = yield* reply(conversationOf, first)
-        yield* work
-        const elsewhere = yield* reply(conversationOf, second)
-        yield* work
-        assert.strictEqual(yield* elsewhere, "sent")
-        yield* pass(20)
-        assert.strictEqual(yield* met, "queued")
-        yield* pass(1)
-        assert.strictEqual(yield* met, "sent")
-        assert.deepStrictEqual(yield* accepted, [second, first])
+testAtAcme(
+  "a throttled recipient waits 1, 4 and 16 seconds, and other recipients of the number continue",
+  () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const conversationOf = yield* writeAll
+      const [first = "", second = ""] = people
+      const pairRate = { response: "reject", code: 131056 } as const
+      yield* fake.script(first, {
+        ...defaultBehavior,
+        responses: [pairRate, pairRate, pairRate, { response: "accept" }]
       })
-  )
-})
+      const met = yield* reply(conversationOf, first)
+      yield* work
+      const elsewhere = yield* reply(conversationOf, second)
+      yield* work
+      assert.strictEqual(yield* elsewhere, "sent")
+      yield* pass(20)
+      assert.strictEqual(yield* met, "queued")
+      yield* pass(1)
+      assert.strictEqual(yield* met, "sent")
+      assert.deepStrictEqual(yield* accepted, [second, first])
+    })
+)

@@ -51,7 +51,7 @@ const template: OutboundMessage = {
 }
 
 describe("the request of a send", () => {
-  it("a text to a number, with the send id as its reference", () => {
+  it("has a text and a number, and the send ID as its reference", () => {
     assert.deepStrictEqual<object>(phoneMessage(text("phone_messaging", "+5511988887777")), {
       messaging_product: "whatsapp",
       recipient_type: "individual",
@@ -62,7 +62,7 @@ describe("the request of a send", () => {
     })
   })
 
-  it("a provider's user id goes in `recipient`, never in `to`", () => {
+  it("has a provider's user ID in `recipient`, never in `to`", () => {
     for (const id of ["BR.13491208655302741918", "US.ENT.13491208655302741918"]) {
       const body = phoneMessage(text("phone_messaging", id))
       assert.deepInclude(body, { recipient: id })
@@ -70,7 +70,7 @@ describe("the request of a send", () => {
     }
   })
 
-  it("a template by name and language, with named values, and parts without values left out", () => {
+  it("has a template by name and language, with named values, and without parts that have no values", () => {
     const body: object = phoneMessage(template)
     assert.deepInclude(body, {
       type: "template",
@@ -92,7 +92,7 @@ describe("the request of a send", () => {
     })
   })
 
-  it("files, amounts, times, and payloads as core has them", () => {
+  it("has files, amounts, times, and payloads in the form of core", () => {
     const parameters = [
       { type: "image", image: { link: "https://shop.example/1.png" } },
       { type: "video", video: { link: "https://shop.example/1.mp4" } },
@@ -112,7 +112,7 @@ describe("the request of a send", () => {
     assert.deepNestedInclude(body, { "template.components": components })
   })
 
-  it("a page's message bears the reference as metadata, a photo account's none", () => {
+  it("has the reference as metadata for a page, and no reference for a photo account", () => {
     assert.deepStrictEqual(pageMessage(text("page_messaging", "24601")), {
       recipient: { id: "24601" },
       messaging_type: "RESPONSE",
@@ -125,27 +125,25 @@ describe("the request of a send", () => {
   })
 })
 
-describe("the response to a send", () => {
-  it("the IDs in the response are aliases of the recipient, except the one that was used", () => {
-    const acceptedAs = (wa_id: string, user_id?: string) =>
-      acceptedOf(
-        { messages: [{ id: "wamid.1" }], contacts: [{ wa_id, ...(user_id === undefined ? {} : { user_id }) }] },
-        "+5511988887777"
-      )
-    assert.deepStrictEqual(acceptedAs("551188887777", "BR.13491208655302741918"), {
-      provider_message_id: "wamid.1",
-      recipient_aliases: ["+551188887777", "BR.13491208655302741918"]
-    })
-    assert.deepStrictEqual(acceptedAs("5511988887777").recipient_aliases, [])
+it("the IDs in the response to a send are aliases of the recipient, except the one that was used", () => {
+  const acceptedAs = (wa_id: string, user_id?: string) =>
+    acceptedOf(
+      { messages: [{ id: "wamid.1" }], contacts: [{ wa_id, ...(user_id === undefined ? {} : { user_id }) }] },
+      "+5511988887777"
+    )
+  assert.deepStrictEqual(acceptedAs("551188887777", "BR.13491208655302741918"), {
+    provider_message_id: "wamid.1",
+    recipient_aliases: ["+551188887777", "BR.13491208655302741918"]
   })
+  assert.deepStrictEqual(acceptedAs("5511988887777").recipient_aliases, [])
+})
 
-  it("numbers of Brazil and Mexico have a second spelling", () => {
-    assert.deepStrictEqual(otherSpellings("+5511988887777"), ["+551188887777"])
-    assert.deepStrictEqual(otherSpellings("+551188887777"), ["+5511988887777"])
-    assert.deepStrictEqual(otherSpellings("+5215512345678"), ["+525512345678"])
-    assert.deepStrictEqual(otherSpellings("+525512345678"), ["+5215512345678"])
-    for (const other of ["+551133334444", "+4915112345678", "BR.13491208655302741918"]) {
-      assert.deepStrictEqual(otherSpellings(other), [])
-    }
-  })
+it("numbers of Brazil and Mexico have a second spelling", () => {
+  assert.deepStrictEqual(otherSpellings("+5511988887777"), ["+551188887777"])
+  assert.deepStrictEqual(otherSpellings("+551188887777"), ["+5511988887777"])
+  assert.deepStrictEqual(otherSpellings("+5215512345678"), ["+525512345678"])
+  assert.deepStrictEqual(otherSpellings("+525512345678"), ["+5215512345678"])
+  for (const other of ["+551133334444", "+4915112345678", "BR.13491208655302741918"]) {
+    assert.deepStrictEqual(otherSpellings(other), [])
+  }
 })
