@@ -45,8 +45,8 @@ const callback = (body: Uint8Array, received_at: DateTime.Utc) => ({
 
 it.effect("files of one account that do not arrive do not delay those of another", () =>
   Effect.gen(function*() {
-    const begun = yield* Ref.make(0)
-    const slow = Stream.unwrap(Effect.as(Ref.update(begun, (count) => count + 1), Stream.never))
+    const started = yield* Ref.make(0)
+    const slow = Stream.unwrap(Effect.as(Ref.update(started, (count) => count + 1), Stream.never))
     const loader = Layer.succeed(MediaLoader, {
       load: (of) =>
         of.type === "phone_messaging" && of.phone_number_id === "slow" ? slow : Stream.make(new Uint8Array([1]))
@@ -73,13 +73,13 @@ it.effect("files of one account that do not arrive do not delay those of another
         Array.from({ length: 20 }, (_, number) => image("slow", number)),
         (body) => Effect.forkChild(receive(callback(body, now)))
       )
-      while ((yield* Ref.get(begun)) < 4) yield* Effect.yieldNow
+      while ((yield* Ref.get(started)) < 4) yield* Effect.yieldNow
       yield* Effect.forEach(
         [0, 1, 2, 3, 4, 5],
         (number) => receive(callback(image("fast", number), now)),
         { concurrency: "unbounded" }
       )
-      assert.strictEqual(yield* Ref.get(begun), 4)
+      assert.strictEqual(yield* Ref.get(started), 4)
       yield* Fiber.interruptAll(fibers)
     }).pipe(Effect.provide(layer))
     yield* TestClock.adjust("1 second")
@@ -191,8 +191,8 @@ for (
   ] as const
 ) {
   it.effect(`a message that was ${kind} hours ago is not stored without its file while others of its channel load`, () => {
-    const begun = Ref.makeUnsafe(0)
-    const slow: FileStream = Stream.unwrap(Effect.as(Ref.update(begun, (count) => count + 1), Stream.never))
+    const started = Ref.makeUnsafe(0)
+    const slow: FileStream = Stream.unwrap(Effect.as(Ref.update(started, (count) => count + 1), Stream.never))
     const good: FileStream = Stream.make(new Uint8Array([1]))
     return withFiles(
       { "file-0": slow, "file-1": slow, "file-2": slow, "file-3": slow, "file-4": good },
@@ -203,7 +203,7 @@ for (
             [0, 1, 2, 3],
             (number) => Effect.forkChild(receive(number, sent_at, received_at))
           )
-          while ((yield* Ref.get(begun)) < 4) yield* Effect.yieldNow
+          while ((yield* Ref.get(started)) < 4) yield* Effect.yieldNow
           const fifth = yield* Effect.forkChild(Effect.exit(receive(4, sent_at, received_at)))
           yield* TestClock.adjust("1 second")
           assert.isTrue(Exit.isFailure(yield* Fiber.join(fifth)))
