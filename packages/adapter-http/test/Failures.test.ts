@@ -190,6 +190,30 @@ it("responds with 507 and `Retry-After` if the organization's storage is used up
   })
 })
 
+it("completes an upsert that begins before the organization's storage is used up, and replays it", async () => {
+  await serving({ tuning: Layer.succeed(StorageBudget, 20_000) }, async (service) => {
+    const { key } = await service.organization()
+    const upsert = (request: string) =>
+      service.request("POST", "/v1/contacts/upsert", {
+        key,
+        json: {
+          match: "primary_email",
+          // Updates of one contact run one after the other, so the first ones use the storage up.
+          contacts: Array.from({ length: 60 }, (_, index) => ({
+            primary_email: `${request}@shop.example`,
+            first_name: `Kim ${index}`
+          }))
+        },
+        ...idempotency(`storage-${request}`)
+      })
+    const [first, second, again] = [await upsert("first"), await upsert("second"), await upsert("first")]
+    assert.deepStrictEqual([first.status, second.status, again.status], [200, 507, 200])
+    assert.strictEqual(again.text, first.text)
+    const contacts = await service.request("GET", "/v1/contacts", { key })
+    assert.deepStrictEqual(contacts.body.data.map(({ first_name }: { first_name: string }) => first_name), ["Kim 59"])
+  })
+})
+
 it("delivers events if the organization's storage is used up, and stores no endpoint responses", async () => {
   await serving({ tuning: Layer.succeed(StorageBudget, 12_000) }, async (service) => {
     const { channel, key } = await service.organization()

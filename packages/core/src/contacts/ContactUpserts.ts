@@ -182,10 +182,10 @@ const recorded = (result: Upserted): Effect.Effect<EncodedResponse> =>
   Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(result)) })
 
 /** Why the rest of a request is not processed. A retry continues it. */
-type Interrupted = IdempotencyConflict | RequestProcessing | StorageExhausted
+type Interrupted = IdempotencyConflict | RequestProcessing
 
 const isInterrupted = (error: Interrupted | UpsertRejection): error is Interrupted =>
-  error._tag === "IdempotencyConflict" || error._tag === "RequestProcessing" || error._tag === "StorageExhausted"
+  error._tag === "IdempotencyConflict" || error._tag === "RequestProcessing"
 
 /** Makes the function that upserts one contact. */
 const makeUpsertOne = Effect.gen(function*() {
@@ -248,7 +248,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
   readonly upsert: <Out = ReadonlyArray<UpsertResult>>(
     input: UpsertContacts,
     respond?: Respond<ReadonlyArray<UpsertResult>, Out>
-  ) => Effect.Effect<Out, Interrupted, CurrentActor>
+  ) => Effect.Effect<Out, Interrupted | StorageExhausted, CurrentActor>
 }>()("@messaging-crm/core/ContactUpserts") {
   static readonly layer = Layer.effect(
     ContactUpserts,
@@ -262,7 +262,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         function*({ index, wanted }: Item, request: Recording | null) {
           if (request === null) return yield* Effect.map(upsertOne(wanted, null), upsertedOf)
           const part = yield* partOf(request, String(index))
-          const upserted = upsertedOf(yield* idempotency.once(part, (record) => upsertOne(wanted, record)))
+          const upserted = upsertedOf(yield* idempotency.oncePart(part, (record) => upsertOne(wanted, record)))
           if (upserted.outcome !== "unchanged") return upserted
           // Nothing was committed, so a record of an earlier or concurrent run could not be detected.
           const earlier = yield* idempotency.replay(part)

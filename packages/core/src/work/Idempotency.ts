@@ -202,11 +202,16 @@ export class Idempotency extends Context.Service<Idempotency, {
     request: KeyedRequest,
     work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
   ) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing | StorageExhausted, R | CurrentActor>
+  /** Runs a part of a request that has begun, like `once`. It requires no storage, so that the request is completed. */
+  readonly oncePart: <E, R>(
+    part: KeyedRequest,
+    work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
+  ) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R | CurrentActor>
   /**
    * Commits a record without a response, for `work` of `once` that consists of several commits: from then on no other
    * request with the key takes effect, and a retry continues this one.
    *
-   * A retry has its record, and only requires storage for the rest. If a concurrent call has a record under the key, this
+   * A retry has its record, and requires no storage for the rest. If a concurrent call has a record under the key, this
    * one ends as an operation whose key was used, and `once` replays that record.
    */
   readonly begin: (request: Recording) => Effect.Effect<void, RequestProcessing | StorageExhausted, CurrentActor>
@@ -238,6 +243,8 @@ export class Idempotency extends Context.Service<Idempotency, {
             response.status >= 400 ? reject(use, response) : Effect.succeed(firstOutcome(use.request, response))
         )
 
+      const runOrRecover = <E, R>(use: KeyUse<E, R>) => Effect.catchCause(run(use), (cause) => recover(use, cause))
+
       const once = traced("Idempotency.once")(function*<E, R>(
         request: KeyedRequest,
         work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
@@ -247,14 +254,22 @@ export class Idempotency extends Context.Service<Idempotency, {
         return yield* Effect.matchEffect(storage.require(organization_id), {
           // Without storage for another record, a retry still gets its response.
           onFailure: (exhausted) => replayOrFail(use, () => exhausted),
-          onSuccess: () => Effect.catchCause(run(use), (cause) => recover(use, cause))
+          onSuccess: () => runOrRecover(use)
         })
       }, Effect.uninterruptible)
 
+      const oncePart = traced("Idempotency.oncePart")(function*<E, R>(
+        request: KeyedRequest,
+        work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
+      ) {
+        const { organization_id } = yield* CurrentActor
+        return yield* runOrRecover({ organization_id, request, work })
+      }, Effect.uninterruptible)
+
       const begin = traced("Idempotency.begin")(function*(request: Recording) {
+        if (request.is_retry) return
         const { organization_id } = yield* CurrentActor
         yield* storage.require(organization_id)
-        if (request.is_retry) return
         yield* commitRecord(organization_id, request, null).pipe(
           // Another request holds the key, and has not ended.
           Effect.catch((error) => error._tag === "Conflict" ? Effect.fail(new RequestProcessing()) : Effect.die(error))
@@ -287,6 +302,7 @@ export class Idempotency extends Context.Service<Idempotency, {
 
       return Idempotency.of({
         once,
+        oncePart,
         begin,
         replay: replayResponse,
         record,
