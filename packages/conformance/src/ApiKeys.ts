@@ -38,7 +38,7 @@ const authenticate = (digest: string, limit = 3) =>
   ApiKeyStore.use((store) => store.authenticate(digest, limit, Fixtures.noon))
 const isAuthenticated = (digest: string) => Effect.map(authenticate(digest), Option.isSome)
 
-const authentication = (it: It, { runs }: Options) => {
+const lists = (it: It, { runs }: Options) => {
   it.effect.prop(
     "lists keys as they were inserted, newest first",
     { name: hardText({ min: 1, max: 200 }) },
@@ -52,7 +52,9 @@ const authentication = (it: It, { runs }: Options) => {
       }),
     { arbitrary: { runs } }
   )
+}
 
+const authentication = (it: It) => {
   it.effect("authenticates a known key of a current owner or admin, and returns for whom it acts", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -102,7 +104,7 @@ const authentication = (it: It, { runs }: Options) => {
     }))
 }
 
-const uses = (it: It) => {
+const reads = (it: It) => {
   it.effect("keeps when a key was last used, once for each window, and leaves its version", () =>
     Effect.gen(function*() {
       const store = yield* ApiKeyStore
@@ -134,7 +136,9 @@ const uses = (it: It) => {
       assert.deepStrictEqual(keys, expected.map((key) => ({ ...key, version: 1 })))
       assert.deepStrictEqual(yield* store.heldBy(yield* Fixtures.organization, ada.id), [])
     }))
+}
 
+const concurrentRequests = (it: It) => {
   it.effect("gives each of many concurrent requests a count of its own, up to one beyond the limit", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -179,7 +183,9 @@ const uses = (it: It) => {
         assert.deepStrictEqual(counts.toSorted(), [1, 2, 3])
       }
     }))
+}
 
+const separation = (it: It) => {
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* ApiKeyStore
@@ -195,6 +201,9 @@ const uses = (it: It) => {
 }
 
 export const suite = (it: It, options: Options) => {
-  authentication(it, options)
-  uses(it)
+  lists(it, options)
+  authentication(it)
+  reads(it)
+  concurrentRequests(it)
+  separation(it)
 }

@@ -66,6 +66,16 @@ const bodies = (it: It, { runs }: Options) => {
     { arbitrary: { runs } }
   )
 
+  it.effect("keeps a body of 4 MB", () =>
+    Effect.gen(function*() {
+      yield* start
+      const body = new Uint8Array(4 * 1024 * 1024).map((_, index) => index % 251)
+      yield* insert(body)
+      assert.deepStrictEqual((yield* claim()).map((claimed) => claimed.body), [body])
+    }))
+}
+
+const batches = (it: It, { runs }: Options) => {
   it.effect.prop(
     "keeps those that come at once, and removes those that are finished at once",
     { bodies: Arbitrary.array(Arbitrary.schema(Schema.Uint8Array), { maxLength: 40 }) },
@@ -85,14 +95,6 @@ const bodies = (it: It, { runs }: Options) => {
       }),
     { arbitrary: { runs } }
   )
-
-  it.effect("keeps a body of 4 MB", () =>
-    Effect.gen(function*() {
-      yield* start
-      const body = new Uint8Array(4 * 1024 * 1024).map((_, index) => index % 251)
-      yield* insert(body)
-      assert.deepStrictEqual((yield* claim()).map((claimed) => claimed.body), [body])
-    }))
 
   it.effect("stores several together, however large they are", () =>
     Effect.gen(function*() {
@@ -220,6 +222,7 @@ const claims = (it: It) => {
 
 export const suite = (it: It, options: Options) => {
   bodies(it, options)
+  batches(it, options)
   turns(it)
   claims(it)
 }

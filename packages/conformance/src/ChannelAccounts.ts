@@ -33,7 +33,7 @@ const newAccount = Effect.fnUntraced(function*(
   return account
 })
 
-export const suite = (it: It, { runs }: Options) => {
+const rows = (it: It, { runs }: Options) => {
   it.effect.prop("returns an account as it was last written", {
     app_id: hardText({ min: 1, max: 200 }),
     page_id: hardText({ min: 1, max: 200 }),
@@ -73,7 +73,9 @@ export const suite = (it: It, { runs }: Options) => {
       const page = yield* newAccount(theirs, { account_id }, "page_messaging")
       assert.strictEqual(yield* Fixtures.outcome(theirs, ChannelAccountRows.insert(page)), "committed")
     }))
+}
 
+const businessAccounts = (it: It) => {
   it.effect("finds the account of a business account whose token was set last", () =>
     Effect.gen(function*() {
       const store = yield* ChannelAccountStore
@@ -89,7 +91,9 @@ export const suite = (it: It, { runs }: Options) => {
         Option.some({ organization_id: ours, account: younger })
       )
     }))
+}
 
+const sealedTokens = (it: It) => {
   it.effect("finds the tokens that another key sealed, a page at a time, and replaces them", () =>
     Effect.gen(function*() {
       const store = yield* ChannelAccountStore
@@ -116,4 +120,10 @@ export const suite = (it: It, { runs }: Options) => {
       assert.strictEqual(resealed.sealed_token, `${prefix}again`)
       assert.deepStrictEqual(yield* store.find(ours, young.channel_id), Option.some({ ...young, version: 1 }))
     }))
+}
+
+export const suite = (it: It, options: Options) => {
+  rows(it, options)
+  businessAccounts(it)
+  sealedTokens(it)
 }

@@ -7,18 +7,19 @@ import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
-export const suite = (it: It, { runs }: Options) => {
-  const newChannel = (fields: Partial<Channel>) =>
-    Effect.map(Fixtures.uuid, (id): Channel => ({
-      id: ChannelId.make(id),
-      type: "photo_social",
-      name: "Photos",
-      address: id,
-      phone_messaging_business_account_id: null,
-      connected_at: Fixtures.noon,
-      ...fields
-    }))
+/** A channel that is not stored yet. */
+const newChannel = (fields: Partial<Channel>) =>
+  Effect.map(Fixtures.uuid, (id): Channel => ({
+    id: ChannelId.make(id),
+    type: "photo_social",
+    name: "Photos",
+    address: id,
+    phone_messaging_business_account_id: null,
+    connected_at: Fixtures.noon,
+    ...fields
+  }))
 
+const inserts = (it: It, { runs }: Options) => {
   it.effect.prop("returns a channel as it was inserted", {
     name: hardText({ min: 1, max: 200 }),
     address: hardText({ min: 1, max: 200 })
@@ -48,7 +49,9 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.list(ours), [first, third])
       assert.deepStrictEqual(yield* store.locate(second.id), Option.none())
     }))
+}
 
+const reads = (it: It) => {
   it.effect("lists the oldest first, then by id", () =>
     Effect.gen(function*() {
       const store = yield* ChannelStore
@@ -69,4 +72,9 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.find(theirs, mine.id), Option.none())
       assert.deepStrictEqual(yield* store.list(theirs), [yours])
     }))
+}
+
+export const suite = (it: It, options: Options) => {
+  inserts(it, options)
+  reads(it)
 }

@@ -87,7 +87,9 @@ const contactsCreated = (it: Scene.It, { runs }: Options) => {
       const other = CreateContact.make({ ...kim, custom_values: { [visits.id]: "4" } })
       assert.deepStrictEqual(outcomes(yield* add([kim, again, other])), ["created", "unchanged", "created"])
     }))
+}
 
+const contactsRejected = (it: Scene.It) => {
   it.effect("rejects what cannot be created, and creates the rest", () =>
     Effect.gen(function*() {
       const { add, contacts, vip, visits } = yield* begin
@@ -180,6 +182,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, options: 
 
   it.layer(crm, { timeout: "5 minutes" })("an import of contacts", (it) => {
     contactsCreated(it, options)
+    contactsRejected(it)
     rowsRead(it)
   })
 }

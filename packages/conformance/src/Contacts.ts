@@ -20,7 +20,7 @@ const fields = Arbitrary.all({
   last_activity_preview: optionalHardText({ min: 1, max: 140 })
 })
 
-const inserts = (it: It, { runs }: Options) => {
+const rows = (it: It, { runs }: Options) => {
   it.effect.prop("returns a contact as it was inserted", {
     fields,
     values: Arbitrary.array(hardText({ min: 1, max: 50 }), { maxLength: 3 })
@@ -36,6 +36,23 @@ const inserts = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.list(ours, Fixtures.everyone, { after: null, size: 2 }), [contact])
     }), { arbitrary: { runs } })
 
+  it.effect("returns a contact's identities by id, and its tags by name key", () =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const ours = yield* Fixtures.organization
+      const tags = yield* Effect.forEach(["b", "a"], (name) => Fixtures.tag(ours, name))
+      const byName = tags.toReversed()
+      const contact = yield* Fixtures.contact(ours, { tags: byName })
+      const first = yield* Fixtures.identity(ours, contact.id, { display_name: "Kim" })
+      const second = yield* Fixtures.identity(ours, contact.id, { channel_type: "photo_social", username: "kim" })
+      const expected: Contact = { ...contact, identities: [first, second] }
+      assert.deepStrictEqual(yield* store.find(ours, contact.id), Option.some(expected))
+      assert.deepStrictEqual(yield* store.load(ours, contact.id), Option.some({ ...expected, version: 3 }))
+      assert.deepStrictEqual(yield* store.list(ours, Fixtures.everyone, { after: null, size: 9 }), [expected])
+    }))
+}
+
+const inserts = (it: It, { runs }: Options) => {
   it.effect.prop("inserts those of many that are new, with their tags, and leaves the others as they are", {
     all: Arbitrary.array(fields, { minLength: 1, maxLength: 6 }),
     values: Arbitrary.array(hardText({ min: 1, max: 50 }), { maxLength: 3 })
@@ -86,21 +103,6 @@ const inserts = (it: It, { runs }: Options) => {
       const inserted = (yield* Effect.all(calls, { concurrency: "unbounded" })).flat()
       assert.deepStrictEqual(inserted.toSorted(), contacts.map(({ id }) => id).toSorted())
       assert.lengthOf(yield* store.list(ours, Fixtures.everyone, { after: null, size: 99 }), 40)
-    }))
-
-  it.effect("returns a contact's identities by id, and its tags by name key", () =>
-    Effect.gen(function*() {
-      const store = yield* ContactStore
-      const ours = yield* Fixtures.organization
-      const tags = yield* Effect.forEach(["b", "a"], (name) => Fixtures.tag(ours, name))
-      const byName = tags.toReversed()
-      const contact = yield* Fixtures.contact(ours, { tags: byName })
-      const first = yield* Fixtures.identity(ours, contact.id, { display_name: "Kim" })
-      const second = yield* Fixtures.identity(ours, contact.id, { channel_type: "photo_social", username: "kim" })
-      const expected: Contact = { ...contact, identities: [first, second] }
-      assert.deepStrictEqual(yield* store.find(ours, contact.id), Option.some(expected))
-      assert.deepStrictEqual(yield* store.load(ours, contact.id), Option.some({ ...expected, version: 3 }))
-      assert.deepStrictEqual(yield* store.list(ours, Fixtures.everyone, { after: null, size: 9 }), [expected])
     }))
 }
 
@@ -272,6 +274,7 @@ const separation = (it: It) => {
 }
 
 export const suite = (it: It, options: Options) => {
+  rows(it, options)
   inserts(it, options)
   lists(it, options)
   updates(it, options)

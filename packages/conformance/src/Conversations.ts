@@ -115,6 +115,19 @@ const inserts = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.list(ours, everyConversation, { after: null, size: 9 }), [expected])
     }), { arbitrary: { runs } })
 
+  it.effect("lets one of many concurrent conversations of a channel and an identity through", () =>
+    Effect.gen(function*() {
+      const store = yield* ConversationStore
+      const ours = yield* Fixtures.organization
+      const on = { ...yield* Fixtures.thread(ours), channel: yield* Fixtures.channel(ours) }
+      const open = Effect.flatMap(another(on), (row) => Fixtures.outcome(ours, ConversationRows.insert(row)))
+      const outcomes = yield* Effect.all(Array.from({ length: 12 }, () => open), { concurrency: "unbounded" })
+      assert.deepStrictEqual(outcomes.toSorted(), Fixtures.oneCommitted(11))
+      assert.lengthOf(yield* store.list(ours, everyConversation, { after: null, size: 9 }), 2)
+    }))
+}
+
+const currentNames = (it: It, { runs }: Options) => {
   it.effect.prop(
     "returns a conversation with the contact's names and address as they are now",
     { names },
@@ -140,17 +153,6 @@ const inserts = (it: It, { runs }: Options) => {
       }),
     { arbitrary: { runs } }
   )
-
-  it.effect("lets one of many concurrent conversations of a channel and an identity through", () =>
-    Effect.gen(function*() {
-      const store = yield* ConversationStore
-      const ours = yield* Fixtures.organization
-      const on = { ...yield* Fixtures.thread(ours), channel: yield* Fixtures.channel(ours) }
-      const open = Effect.flatMap(another(on), (row) => Fixtures.outcome(ours, ConversationRows.insert(row)))
-      const outcomes = yield* Effect.all(Array.from({ length: 12 }, () => open), { concurrency: "unbounded" })
-      assert.deepStrictEqual(outcomes.toSorted(), Fixtures.oneCommitted(11))
-      assert.lengthOf(yield* store.list(ours, everyConversation, { after: null, size: 9 }), 2)
-    }))
 }
 
 const lists = (it: It) => {
@@ -195,7 +197,7 @@ const lists = (it: It) => {
     }))
 }
 
-const reads = (it: It) => {
+const updates = (it: It) => {
   it.effect("returns a conversation as it was last updated", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -210,7 +212,9 @@ const reads = (it: It) => {
       yield* Fixtures.write(ours, ConversationRows.update(now, reopened))
       assert.deepStrictEqual(yield* find(ours, conversation_id), { ...now, ...reopened, version: 3 })
     }))
+}
 
+const threads = (it: It) => {
   it.effect("finds the threads of network IDs on a channel, in the order of the IDs", () =>
     Effect.gen(function*() {
       const store = yield* ConversationStore
@@ -244,7 +248,9 @@ const reads = (it: It) => {
       assert.deepStrictEqual(yield* shown(yield* Fixtures.channel(ours, "photo_social")), [])
       assert.deepStrictEqual(yield* shown(channel, theirs), [])
     }))
+}
 
+const separation = (it: It) => {
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* ConversationStore
@@ -261,6 +267,9 @@ const reads = (it: It) => {
 
 export const suite = (it: It, options: Options) => {
   inserts(it, options)
+  currentNames(it, options)
   lists(it)
-  reads(it)
+  updates(it)
+  threads(it)
+  separation(it)
 }

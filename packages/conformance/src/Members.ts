@@ -9,17 +9,18 @@ import { after, type It, type Options } from "./Fixtures.ts"
 
 const insert = (member: Member) => MemberRows.insert(toColumns(member))
 
-export const suite = (it: It, { runs }: Options) => {
-  const newMember = (email: string, fields: Partial<Member> = {}) =>
-    Effect.map(Fixtures.uuid, (id): Member => ({
-      id: MemberId.make(id),
-      name: "Ada",
-      email,
-      role: "admin",
-      created_at: Fixtures.noon,
-      ...fields
-    }))
+/** A member that is not stored yet. */
+const newMember = (email: string, fields: Partial<Member> = {}) =>
+  Effect.map(Fixtures.uuid, (id): Member => ({
+    id: MemberId.make(id),
+    name: "Ada",
+    email,
+    role: "admin",
+    created_at: Fixtures.noon,
+    ...fields
+  }))
 
+const inserts = (it: It, { runs }: Options) => {
   it.effect.prop("returns a member as it was inserted", {
     name: hardText({ min: 1, max: 100 }),
     email: hardText({ min: 3, max: 100 })
@@ -55,7 +56,9 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(outcomes.toSorted(), Fixtures.oneCommitted(7))
       assert.lengthOf(yield* store.list(ours), 2)
     }))
+}
 
+const departures = (it: It) => {
   it.effect("lists the current members, oldest first, then by id, and finds those who left too", () =>
     Effect.gen(function*() {
       const store = yield* MemberStore
@@ -85,7 +88,9 @@ export const suite = (it: It, { runs }: Options) => {
       yield* Fixtures.write(ours, MemberRows.update({ id: second.id, version: 1 }, { role: "owner" }))
       assert.deepStrictEqual(yield* store.list(ours), [owner, { ...second, role: "owner" }])
     }))
+}
 
+const separation = (it: It) => {
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* MemberStore
@@ -101,4 +106,10 @@ export const suite = (it: It, { runs }: Options) => {
       assert.strictEqual(yield* Fixtures.outcome(theirs, MemberRows.update(row, { left_at: after(1) })), "Conflict")
       assert.deepStrictEqual(yield* store.list(ours), [one.owner, mine])
     }))
+}
+
+export const suite = (it: It, options: Options) => {
+  inserts(it, options)
+  departures(it)
+  separation(it)
 }

@@ -146,7 +146,7 @@ const concurrentInserts = (it: It) => {
     }))
 }
 
-const reads = (it: It, { runs }: Options) => {
+const lists = (it: It, { runs }: Options) => {
   it.effect.prop("lists by created_at descending, then id descending, and walks without gap or repeat", {
     millis: Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))), {
       maxLength: 7
@@ -169,7 +169,9 @@ const reads = (it: It, { runs }: Options) => {
       )
       assert.deepStrictEqual(walked.map(key), messages.map(key).toSorted().toReversed())
     }), { arbitrary: { runs } })
+}
 
+const updates = (it: It) => {
   it.effect("changes the times, status, text and file of a message", () =>
     Effect.gen(function*() {
       const store = yield* MessageStore
@@ -256,7 +258,9 @@ const earlyUpdates = (it: It, { runs }: Options) => {
       const other = Option.getOrThrow(yield* store.findByProviderId(ours, channel.id, "q"))
       assert.lengthOf(other.early_updates, 1)
     }), { arbitrary: { runs } })
+}
 
+const purges = (it: It) => {
   it.effect("deletes pending updates that are old enough, up to the limit, and no message", () =>
     Effect.gen(function*() {
       const store = yield* MessageStore
@@ -318,7 +322,9 @@ const separation = (it: It) => {
 export const suite = (it: It, options: Options) => {
   rows(it, options)
   concurrentInserts(it)
-  reads(it, options)
+  lists(it, options)
+  updates(it)
   earlyUpdates(it, options)
+  purges(it)
   separation(it)
 }

@@ -8,7 +8,7 @@ import { DateTime, Effect, Exit, Option } from "effect"
 import { hardText, moment } from "./Arbitraries.ts"
 import { auditRecord, type It, noon, type Options, uuid } from "./Fixtures.ts"
 
-export const suite = (it: It, { runs }: Options) => {
+const reads = (it: It, { runs }: Options) => {
   it.effect.prop("returns an organization and its owner as they were inserted, and none for another id", {
     name: hardText({ min: 1, max: 200 }),
     created_at: moment
@@ -45,7 +45,9 @@ export const suite = (it: It, { runs }: Options) => {
       const first = [one, two].toSorted((a, b) => String(a?.id) < String(b?.id) ? -1 : 1)
       assert.deepStrictEqual<ReadonlyArray<unknown>>(listed, [...first, middle, late])
     }))
+}
 
+const takenIds = (it: It) => {
   it.effect("stores no second owner, name or audit record for an organization whose id is taken", () =>
     Effect.gen(function*() {
       const store = yield* OrganizationStore
@@ -69,4 +71,9 @@ export const suite = (it: It, { runs }: Options) => {
       const records = yield* AuditStore.use((audit) => audit.list(organization.id, every, 9))
       assert.deepStrictEqual(records, [record])
     }))
+}
+
+export const suite = (it: It, options: Options) => {
+  reads(it, options)
+  takenIds(it)
 }

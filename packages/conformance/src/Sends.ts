@@ -63,7 +63,9 @@ const rows = (it: It, { runs }: Options) => {
         Option.some({ ...sent, ...begun, ...accepted, version: 3 })
       )
     }))
+}
 
+const loads = (it: It) => {
   it.effect("loads a send with its channel, the channel's hold, its person and its member's name", () =>
     Effect.gen(function*() {
       const store = yield* SendStore
@@ -175,5 +177,6 @@ const lists = (it: It) => {
 
 export const suite = (it: It, options: Options) => {
   rows(it, options)
+  loads(it)
   lists(it)
 }

@@ -29,6 +29,7 @@ import * as SecretCanary from "./SecretCanary.ts"
 import * as Sends from "./Sends.ts"
 import * as StorageUse from "./StorageUse.ts"
 import * as Tags from "./Tags.ts"
+import * as WebhookDeliveries from "./WebhookDeliveries.ts"
 import * as WebhookReplays from "./WebhookReplays.ts"
 import * as Webhooks from "./Webhooks.ts"
 import * as WorkQueue from "./WorkQueue.ts"
@@ -60,8 +61,9 @@ const ports: { readonly [Port in StoragePorts as NameOf<Port["key"]>]: (it: It, 
   SendStore: Sends.suite,
   StorageUseStore: StorageUse.suite,
   TagStore: Tags.suite,
+  WebhookDeliveryStore: WebhookDeliveries.suite,
   WebhookReplayStore: WebhookReplays.suite,
-  ...Webhooks.suites,
+  WebhookStore: Webhooks.suite,
   WorkQueue: WorkQueue.suite
 }
 

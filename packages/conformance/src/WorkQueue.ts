@@ -56,7 +56,9 @@ const claims = (it: It) => {
       const [again] = yield* claim({ at: after(5) })
       assert.deepStrictEqual([claimed?.trace, again?.trace], [trace, trace])
     }))
+}
 
+const backlog = (it: It) => {
   it.effect("counts its items of each kind", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
@@ -170,7 +172,7 @@ const fifoLanes = (it: It, { runs }: Options) => {
     }))
 }
 
-const throttledLanes = (it: It) => {
+const cappedLanes = (it: It) => {
   it.effect("claims of a lane without order as many as its cap allows, the longest due first", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
@@ -207,7 +209,9 @@ const throttledLanes = (it: It) => {
       yield* throttle(ours, { kind, lane, until: null, cap: 8 })
       assert.lengthOf(yield* claim({ at: after(50) }), 4)
     }))
+}
 
+const emptyLanes = (it: It) => {
   it.effect("throttles a lane before its first item, and while it has none, until the next throttle", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
@@ -268,9 +272,11 @@ const concurrency = (it: It) => {
 
 export const suite = (it: It, options: Options) => {
   claims(it)
+  backlog(it)
   uniqueness(it)
   fifoLanes(it, options)
-  throttledLanes(it)
+  cappedLanes(it)
+  emptyLanes(it)
   concurrency(it)
   fairness(it)
   settlements(it)

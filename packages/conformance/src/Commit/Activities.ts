@@ -38,7 +38,7 @@ const versions = (it: It) => {
     }))
 }
 
-const sequences = (it: It, { runs }: Options) => {
+const orders = (it: It, { runs }: Options) => {
   it.effect.prop(
     "ends in the same conversation and contact in any order of activities",
     { activities },
@@ -91,7 +91,9 @@ const sequences = (it: It, { runs }: Options) => {
       assert.strictEqual((yield* conversationOf(ours, on)).last_activity_preview, "edited")
       assert.strictEqual((yield* contactOf(ours, on)).last_activity_preview, "edited")
     }))
+}
 
+const concurrency = (it: It) => {
   it.effect("applies any number of concurrent activities of one thread, and an update", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -114,7 +116,7 @@ const sequences = (it: It, { runs }: Options) => {
     }))
 }
 
-const combinations = (it: It) => {
+const updates = (it: It) => {
   it.effect("applies an update and an activity of one row", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -162,7 +164,9 @@ const combinations = (it: It) => {
       )
       assert.isNull((yield* conversationOf(ours, on)).last_inbound_at)
     }))
+}
 
+const inserts = (it: It) => {
   it.effect("applies an insert and an activity of one row", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -205,6 +209,8 @@ const combinations = (it: It) => {
 
 export const touches = (it: It, options: Options) => {
   versions(it)
-  sequences(it, options)
-  combinations(it)
+  orders(it, options)
+  concurrency(it)
+  updates(it)
+  inserts(it)
 }

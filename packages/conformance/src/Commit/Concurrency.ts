@@ -15,41 +15,41 @@ import * as Fixtures from "../Fixtures.ts"
 import { type It, outcome } from "../Fixtures.ts"
 import { activity, claimed, contactOf, conversationOf } from "./Fixtures.ts"
 
+/** Commits of an organization by their expected outcome, at least three of each, and the rows that prove the outcome. */
+const mixture = Effect.fnUntraced(function*(ours: OrganizationId) {
+  const contacts = yield* Effect.replicateEffect(Fixtures.contact(ours), 12)
+  const rename = (from: number, version: number) =>
+    contacts.slice(from, from + 3).map(({ id }) => ContactRows.update({ id, version }, { city: "new" }))
+  const settle = (one: ClaimedWork) => Changes.settle({ claimed: one, outcome: "finish" })
+  const [taken, again] = [yield* Fixtures.newTag("taken"), yield* Fixtures.newTag("again")]
+  yield* Fixtures.write(ours, TagRows.insert(taken), { response: Fixtures.idempotencyRecord })
+  const lost = yield* claimed(ours)
+  yield* Fixtures.finish(lost)
+  const held = yield* Effect.replicateEffect(claimed(ours), 4)
+  const commits: Record<
+    Exclude<Effect.Success<ReturnType<typeof outcome>>, "Unconfirmed">,
+    ReadonlyArray<Changes.Changes>
+  > = {
+    committed: [...rename(0, 1), ...held.map(settle), {
+      response: { ...Fixtures.idempotencyRecord, key: "another-key" }
+    }],
+    Conflict: [...rename(3, 7), TagRows.insert({ ...again, name_key: taken.name_key })],
+    KeyUsed: rename(6, 1).map((update) => Changes.all(update, { response: Fixtures.idempotencyRecord })),
+    LeaseLost: rename(9, 1).map((update) => Changes.all(update, settle(lost)))
+  }
+  const shown = Effect.gen(function*() {
+    const cities = yield* Effect.forEach(contacts, ({ id }) => contactOf(ours, { contact_id: id }))
+    return {
+      cities: cities.map(({ city }) => city),
+      tags: yield* Fixtures.tagNames(ours),
+      held: yield* Effect.forEach(held, Fixtures.finish)
+    }
+  })
+  return { ours, commits, shown }
+})
+
 /** Tests of concurrent commits, which a store may apply in one step. */
 export const concurrentCommits = (it: It) => {
-  /** Commits of an organization by their expected outcome, at least three of each, and the rows that prove the outcome. */
-  const mixture = Effect.fnUntraced(function*(ours: OrganizationId) {
-    const contacts = yield* Effect.replicateEffect(Fixtures.contact(ours), 12)
-    const rename = (from: number, version: number) =>
-      contacts.slice(from, from + 3).map(({ id }) => ContactRows.update({ id, version }, { city: "new" }))
-    const settle = (one: ClaimedWork) => Changes.settle({ claimed: one, outcome: "finish" })
-    const [taken, again] = [yield* Fixtures.newTag("taken"), yield* Fixtures.newTag("again")]
-    yield* Fixtures.write(ours, TagRows.insert(taken), { response: Fixtures.idempotencyRecord })
-    const lost = yield* claimed(ours)
-    yield* Fixtures.finish(lost)
-    const held = yield* Effect.replicateEffect(claimed(ours), 4)
-    const commits: Record<
-      Exclude<Effect.Success<ReturnType<typeof outcome>>, "Unconfirmed">,
-      ReadonlyArray<Changes.Changes>
-    > = {
-      committed: [...rename(0, 1), ...held.map(settle), {
-        response: { ...Fixtures.idempotencyRecord, key: "another-key" }
-      }],
-      Conflict: [...rename(3, 7), TagRows.insert({ ...again, name_key: taken.name_key })],
-      KeyUsed: rename(6, 1).map((update) => Changes.all(update, { response: Fixtures.idempotencyRecord })),
-      LeaseLost: rename(9, 1).map((update) => Changes.all(update, settle(lost)))
-    }
-    const shown = Effect.gen(function*() {
-      const cities = yield* Effect.forEach(contacts, ({ id }) => contactOf(ours, { contact_id: id }))
-      return {
-        cities: cities.map(({ city }) => city),
-        tags: yield* Fixtures.tagNames(ours),
-        held: yield* Effect.forEach(held, Fixtures.finish)
-      }
-    })
-    return { ours, commits, shown }
-  })
-
   it.effect("applies or rejects each of many commits at once as if it were alone", () =>
     Effect.gen(function*() {
       const mixtures = [

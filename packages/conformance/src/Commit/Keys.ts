@@ -158,7 +158,9 @@ const identityNames = (it: It) => {
       assert.deepStrictEqual(new Set(outcomes), new Set(["committed"]))
       assert.lengthOf(yield* owners("d"), 1)
     }))
+}
 
+const freedKeys = (it: It) => {
   it.effect("removes rows, whose keys are free again", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -185,4 +187,5 @@ const identityNames = (it: It) => {
 export const keys = (it: It) => {
   takenKeys(it)
   identityNames(it)
+  freedKeys(it)
 }

@@ -174,7 +174,9 @@ const conflicts = (it: It) => {
       const member = yield* MemberStore.use((store) => store.find(ours, id))
       assert.strictEqual(Option.getOrThrow(member).version, 2)
     }))
+}
 
+const concurrency = (it: It) => {
   it.effect("lets no two commits through of which each expects what the other writes", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -241,5 +243,6 @@ const restrictions = (it: It) => {
 export const versions = (it: It, options: Options) => {
   updates(it, options)
   conflicts(it)
+  concurrency(it)
   restrictions(it)
 }

@@ -100,7 +100,9 @@ const settled = (it: It) => {
       assert.isFalse(yield* Fixtures.finish(finished))
       assert.isFalse(yield* Fixtures.finish(ended))
     }))
+}
 
+const rejectedSettlements = (it: It) => {
   it.effect("applies nothing if the settled claim has lost its lease, unless the settlement allows that", () =>
     Effect.gen(function*() {
       const queue = yield* WorkQueue
@@ -143,6 +145,7 @@ const settled = (it: It) => {
 export const works = (it: It) => {
   enqueued(it)
   settled(it)
+  rejectedSettlements(it)
 }
 
 export const records = (it: It, { runs }: Options) => {

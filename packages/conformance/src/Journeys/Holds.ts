@@ -44,7 +44,7 @@ const pass = Effect.fnUntraced(function*(seconds: number, step = 5) {
   }
 })
 
-const pausing = (it: It) => {
+const newTokens = (it: It) => {
   it.effect("is not paused by an attempt that began before its new token", () =>
     Effect.gen(function*() {
       const { as, channel, provider, start, stateOf } = yield* scene
@@ -69,7 +69,9 @@ const pausing = (it: It) => {
       yield* work
       assert.lengthOf(yield* ChannelHolds.use(({ list }) => list).pipe(as), 1)
     }))
+}
 
+const pausing = (it: It) => {
   it.effect("is paused: the send that met it fails, the others wait, and are sent once it is resumed", () =>
     Effect.gen(function*() {
       const { as, channel, provider, start, startWith, stateOf } = yield* scene
@@ -221,6 +223,7 @@ const throttled = (it: It) => {
 
 export const suite = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("a channel that its network rejects", (it) => {
+    newTokens(it)
     pausing(it)
     waiting(it)
   })

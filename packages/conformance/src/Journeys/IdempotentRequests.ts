@@ -94,7 +94,9 @@ const records = (it: Scene.It) => {
       }
       assert.lengthOf(yield* tags, 1)
     }))
+}
 
+const unchangedRows = (it: Scene.It) => {
   it.effect("that changes nothing is recorded without its response, and its retry returns the resource", () =>
     Effect.gen(function*() {
       const { as, contact, found, get, rename } = yield* begin
@@ -213,7 +215,9 @@ const rejections = (it: Scene.It) => {
       assert.deepStrictEqual([second.status, second.replayed], [409, true])
       assert.lengthOf(yield* tags, 1)
     }))
+}
 
+const failures = (it: Scene.It) => {
   it.effect("whose failure is not a response runs again", () =>
     Effect.gen(function*() {
       const { as, found, tags } = yield* begin
@@ -347,8 +351,10 @@ const responses = (it: Scene.It) => {
 export const suite = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a request with an idempotency key", (it) => {
     records(it)
+    unchangedRows(it)
     conflicts(it)
     rejections(it)
+    failures(it)
     repetitions(it)
     responses(it)
   })

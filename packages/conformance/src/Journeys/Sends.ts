@@ -138,7 +138,9 @@ const lostResponses = (it: It) => {
       assert.deepStrictEqual(yield* get(id), send)
       assert.strictEqual(yield* attemptsOf(id), 1)
     }))
+}
 
+const lateProofs = (it: It) => {
   it.effect("that failed because its response was lost is sent once a report proves it, however late and often", () =>
     Effect.gen(function*() {
       const { get, id, messages, organization_id, reported, send } = yield* expired
@@ -166,7 +168,9 @@ const lostResponses = (it: It) => {
       assert.deepStrictEqual(yield* get(id), proven)
       assert.strictEqual(yield* attemptsOf(id), 1)
     }))
+}
 
+const reusedProviderIds = (it: It) => {
   it.effect("whose message id the provider has given to another message is sent all the same", () =>
     Effect.gen(function*() {
       const { get, messageOf, provider, reported, start, written } = yield* begin
@@ -188,7 +192,7 @@ const lostResponses = (it: It) => {
     }))
 }
 
-const interruptions = (it: It) => {
+const interruptedAttempts = (it: It) => {
   it.effect("whose worker died in mid-attempt counts as one whose response was lost", () =>
     Effect.gen(function*() {
       const scene = yield* interrupted
@@ -211,7 +215,9 @@ const interruptions = (it: It) => {
       }
       yield* provenByCallback(scene)
     }))
+}
 
+const readReports = (it: It) => {
   it.effect("is read by a report of a time between the beginning of its attempt and the response", () =>
     Effect.gen(function*() {
       const { channel, messageOf, number, provider, start } = yield* begin
@@ -236,7 +242,9 @@ const interruptions = (it: It) => {
       )
       assert.strictEqual((yield* messageOf(send.id)).status, "read")
     }))
+}
 
+const callbacksDuringAttempts = (it: It) => {
   it.effect("is completed by a callback that arrives before the response", () =>
     Effect.gen(function*() {
       const { get, messageOf, provider, reported, start } = yield* begin
@@ -289,7 +297,11 @@ export const suite = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("a send", (it) => {
     retries(it)
     lostResponses(it)
-    interruptions(it)
+    lateProofs(it)
+    reusedProviderIds(it)
+    interruptedAttempts(it)
+    readReports(it)
+    callbacksDuringAttempts(it)
   })
 
   it.layer(crm(storage, "client_ref"), { timeout: "5 minutes" })(

@@ -18,7 +18,7 @@ const pass = Effect.fnUntraced(function*(time: Duration.Duration, step: Duration
   }
 })
 
-const retries = (it: Scene.It) => {
+const scheduledRetries = (it: Scene.It) => {
   it.effect("that is down for three days gets its events afterwards, at the times of the schedule", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
@@ -55,7 +55,9 @@ const retries = (it: Scene.It) => {
       assert.strictEqual(delivery?.attempt_count, 10)
       assert.strictEqual(yield* status, "active")
     }))
+}
 
+const manualRetries = (it: Scene.It) => {
   it.effect("that is down for longer than the schedule gets no more attempts, and a retry on request", () =>
     Effect.gen(function*() {
       const { as, close, subscribe } = yield* begin
@@ -87,7 +89,9 @@ const retries = (it: Scene.It) => {
       assert.strictEqual(new Set(all.map(({ body }) => body)).size, 1)
       assert.strictEqual(new Set(all.map(({ headers }) => headers["webhook-id"])).size, 1)
     }))
+}
 
+const requestedDelays = (it: Scene.It) => {
   it.effect("gets the time that it requests, up to an hour or twice the usual", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
@@ -157,7 +161,9 @@ const disabling = (it: Scene.It) => {
       assert.strictEqual(yield* status, "disabled")
       assert.deepStrictEqual((yield* deliveries).map(({ status }) => status), ["failed", "failed"])
     }))
+}
 
+const pauses = (it: Scene.It) => {
   it.effect("that keeps failing is given pauses and tried by one attempt at a time, until it succeeds", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
@@ -237,8 +243,11 @@ const defects = (it: Scene.It) => {
 
 export const suite = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a webhook", (it) => {
-    retries(it)
+    scheduledRetries(it)
+    manualRetries(it)
+    requestedDelays(it)
     disabling(it)
+    pauses(it)
     defects(it)
   })
 }

@@ -66,7 +66,7 @@ const events = (it: Scene.It) => {
     }))
 }
 
-const failures = (it: Scene.It) => {
+const retries = (it: Scene.It) => {
   it.effect("continues with the event that failed, after a pause, while live events are posted", () =>
     Effect.gen(function*() {
       const { again, respond, close, deliveries, ids, replay } = yield* past(3)
@@ -106,7 +106,9 @@ const failures = (it: Scene.It) => {
       }
       assert.deepStrictEqual((yield* again).slice(6), ids.toSorted())
     }))
+}
 
+const webhookFailures = (it: Scene.It) => {
   it.effect("pauses the webhook, so that live events wait too", () =>
     Effect.gen(function*() {
       const { close, deliveries, respond, replay } = yield* past(2)
@@ -202,7 +204,8 @@ const limits = (it: Scene.It) => {
 export const suite = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a replay", (it) => {
     events(it)
-    failures(it)
+    retries(it)
+    webhookFailures(it)
     limits(it)
   })
 }

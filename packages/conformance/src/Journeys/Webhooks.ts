@@ -16,7 +16,7 @@ import { begin, responded } from "./WebhookScene.ts"
 
 const { work } = Scene
 
-const posts = (it: Scene.It) => {
+const signedEvents = (it: Scene.It) => {
   it.effect("gets exactly what its deliveries say, signed at each attempt", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
@@ -49,7 +49,9 @@ const posts = (it: Scene.It) => {
       assert.strictEqual(delivery.response_status, 204)
       assert.isNull(delivery.next_attempt_at)
     }))
+}
 
+const testEvents = (it: Scene.It) => {
   it.effect("that is tested gets one signed event, whatever it subscribes to, and no other webhook gets it", () =>
     Effect.gen(function*() {
       const { as, subscribe } = yield* begin
@@ -120,7 +122,7 @@ const rotations = (it: Scene.It) => {
     }))
 }
 
-const attempts = (it: Scene.It) => {
+const committedEvents = (it: Scene.It) => {
   it.effect("gets nothing of a change that was not committed", () =>
     Effect.gen(function*() {
       const { close, organization_id, start, subscribe } = yield* begin
@@ -136,7 +138,9 @@ const attempts = (it: Scene.It) => {
       yield* work
       assert.lengthOf(yield* posted, 1)
     }))
+}
 
+const concurrentAttempts = (it: Scene.It) => {
   it.effect("gets at most eight concurrent attempts, and does not delay another webhook", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
@@ -179,7 +183,9 @@ const attempts = (it: Scene.It) => {
       yield* respond(() => responded(200))
       assert.deepStrictEqual([yield* run, yield* run, yield* run], [1, 8, 1])
     }))
+}
 
+const bounds = (it: Scene.It) => {
   it.effect("is one of 100 active ones at most, and a disabled one makes room", () =>
     Effect.gen(function*() {
       const { as, organization_id, subscribe } = yield* begin
@@ -220,8 +226,11 @@ const attempts = (it: Scene.It) => {
 
 export const suite = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a webhook", (it) => {
-    posts(it)
+    signedEvents(it)
+    testEvents(it)
     rotations(it)
-    attempts(it)
+    committedEvents(it)
+    concurrentAttempts(it)
+    bounds(it)
   })
 }

@@ -5,7 +5,7 @@ import * as Fixtures from "../Fixtures.ts"
 import { after, type It } from "../Fixtures.ts"
 import { claim, enqueue, newWork, refs, start, throttle } from "./Scene.ts"
 
-export const fairness = (it: It) => {
+const caps = (it: It) => {
   it.effect("claims of an organization at most the given maximum, and returns the cap of each lane", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
@@ -38,7 +38,9 @@ export const fairness = (it: It) => {
       assert.deepStrictEqual(second.filter((item) => item.lane === lane).map(({ lane_cap }) => lane_cap), [3])
       assert.lengthOf(second, 1 + 6 + 6)
     }))
+}
 
+const organizations = (it: It) => {
   it.effect("serves the organization first of which the caller holds the fewest, however many lanes others have", () =>
     Effect.gen(function*() {
       const { ours, queue } = yield* start
@@ -65,7 +67,9 @@ export const fairness = (it: It) => {
       assert.deepStrictEqual(yield* claimWith(new Map([[ours, 9], [third, 1]])), [0, 4, 2])
       assert.deepStrictEqual(yield* claimWith(new Map([[ours, 2], [theirs, 49]])), [4, 0, 2])
     }))
+}
 
+const lanes = (it: It) => {
   it.effect("serves the lane that has waited longest, and none twice while another waits", () =>
     Effect.gen(function*() {
       const { ours } = yield* start
@@ -95,4 +99,10 @@ export const fairness = (it: It) => {
       assert.lengthOf(first, 2)
       assert.deepStrictEqual(refs([...first, ...second]).toSorted(), works.map(({ ref }) => ref).toSorted())
     }))
+}
+
+export const fairness = (it: It) => {
+  caps(it)
+  organizations(it)
+  lanes(it)
 }

@@ -5,7 +5,7 @@ import * as Fixtures from "../Fixtures.ts"
 import { after, type It } from "../Fixtures.ts"
 import { claim, enqueue, newWork, refs, start } from "./Scene.ts"
 
-export const settlements = (it: It) => {
+const leases = (it: It) => {
   it.effect("settles only an item whose claim still has its lease", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
@@ -32,6 +32,20 @@ export const settlements = (it: It) => {
       assert.deepStrictEqual(yield* claim({ at: after(999_999) }), [])
     }))
 
+  it.effect("releases the items whose lease has ended, and no others", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const work = yield* newWork(lane)
+      yield* enqueue(ours, work, Fixtures.noon)
+      assert.lengthOf(yield* claim(), 1)
+      yield* queue.sweep(after(59_999))
+      assert.deepStrictEqual(yield* claim({ at: after(59_999) }), [])
+      yield* queue.sweep(after(60_000))
+      assert.deepStrictEqual(refs(yield* claim({ at: after(60_000) })), [work.ref])
+    }))
+}
+
+const releases = (it: It) => {
   it.effect("counts a released claim as if it had never been made", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
@@ -52,19 +66,9 @@ export const settlements = (it: It) => {
       yield* Effect.forEach(claimed, Fixtures.release)
       assert.deepStrictEqual(refs(yield* claim({ at: after(2000) })), refs(claimed))
     }))
+}
 
-  it.effect("releases the items whose lease has ended, and no others", () =>
-    Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
-      const work = yield* newWork(lane)
-      yield* enqueue(ours, work, Fixtures.noon)
-      assert.lengthOf(yield* claim(), 1)
-      yield* queue.sweep(after(59_999))
-      assert.deepStrictEqual(yield* claim({ at: after(59_999) }), [])
-      yield* queue.sweep(after(60_000))
-      assert.deepStrictEqual(refs(yield* claim({ at: after(60_000) })), [work.ref])
-    }))
-
+const defects = (it: It) => {
   it.effect("counts the defects of an item, and postpones it after each", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
@@ -83,4 +87,10 @@ export const settlements = (it: It) => {
       assert.isTrue(yield* Fixtures.postpone(claimed, after(50)))
       assert.deepStrictEqual((yield* claim({ at: after(50) })).map(({ defects }) => defects), [3])
     }))
+}
+
+export const settlements = (it: It) => {
+  leases(it)
+  releases(it)
+  defects(it)
 }
