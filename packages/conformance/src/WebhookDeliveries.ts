@@ -22,7 +22,7 @@ const attempt: Attempt = {
   failure_code: "http_status"
 }
 
-export const suite = (it: It, { runs }: Options) => {
+const rows = (it: It, { runs }: Options) => {
   it.effect.prop("returns a delivery as it was last updated", {
     response_body: optionalHardText({ min: 0, max: 40 }),
     next: Arbitrary.schema(Schema.Boolean)
@@ -49,6 +49,19 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.load(ours, unknown), Option.none())
     }), { arbitrary: { runs } })
 
+  it.effect("lists the most recent, newest first, then by id descending", () =>
+    Effect.gen(function*() {
+      const store = yield* WebhookDeliveryStore
+      const ours = yield* Fixtures.organization
+      const to = yield* Fixtures.webhook(ours)
+      const rows = yield* Effect.forEach([0, 2, 1, 2, 0], (millis) => Fixtures.raised(ours, to, millis))
+      const sorted = Fixtures.newestFirst(rows, ({ created_at }) => created_at)
+      assert.deepStrictEqual(yield* store.list(ours, to.id, 9), sorted)
+      assert.deepStrictEqual(yield* store.list(ours, to.id, 3), sorted.slice(0, 3))
+    }))
+}
+
+const claims = (it: It) => {
   it.effect("claims deliveries with what their attempts need", () =>
     Effect.gen(function*() {
       const store = yield* WebhookDeliveryStore
@@ -69,15 +82,9 @@ export const suite = (it: It, { runs }: Options) => {
       }
       assert.isFalse((yield* claim).some((item) => item.claimed.lane === to.id))
     }))
+}
 
-  it.effect("lists the most recent, newest first, then by id descending", () =>
-    Effect.gen(function*() {
-      const store = yield* WebhookDeliveryStore
-      const ours = yield* Fixtures.organization
-      const to = yield* Fixtures.webhook(ours)
-      const rows = yield* Effect.forEach([0, 2, 1, 2, 0], (millis) => Fixtures.raised(ours, to, millis))
-      const sorted = Fixtures.newestFirst(rows, ({ created_at }) => created_at)
-      assert.deepStrictEqual(yield* store.list(ours, to.id, 9), sorted)
-      assert.deepStrictEqual(yield* store.list(ours, to.id, 3), sorted.slice(0, 3))
-    }))
+export const suite = (it: It, options: Options) => {
+  rows(it, options)
+  claims(it)
 }

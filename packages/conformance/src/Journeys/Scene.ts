@@ -3,7 +3,7 @@ import { assert, type Vitest } from "@effect/vitest"
 import { type Actor, CurrentActor } from "@messaging-crm/core/Actor"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
-import { type ChannelId, Ids, type SendId } from "@messaging-crm/core/Ids"
+import { type ChannelId, type ConversationId, Ids, type SendId } from "@messaging-crm/core/Ids"
 import {
   Inbound,
   type MessageStatusReported,
@@ -52,7 +52,9 @@ const sendsTo = ({ channel_id, phone }: Person, actor: Actor) => {
     if (message_id === null) return assert.fail("The send has no message.")
     return yield* Messages.use((messages) => messages.get(conversation_id, message_id)).pipe(as, Effect.orDie)
   })
-  return { as, get, messageOf, start }
+  const messagesIn = (conversation_id: ConversationId) =>
+    Effect.map(Messages.use((messages) => messages.list(conversation_id, null)), ({ data }) => data).pipe(as)
+  return { as, get, messageOf, messagesIn, start }
 }
 
 /** Returns functions that report the provider's events about a person. */
@@ -81,7 +83,7 @@ const reportsOf = ({ channel_id, phone }: Person) => {
       })))
   const written = (provider_message_id: string, text: string) =>
     received(provider_message_id, { type: "text", text, media: null })
-  return { received, reported, written }
+  return { receive, received, reported, written }
 }
 
 /** An organization with a channel, an owner, and a provider that accepts everything. */

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import { type Event, EventType } from "@messaging-crm/core/Events"
-import { MessageId } from "@messaging-crm/core/Ids"
+import { type ConversationId, MessageId } from "@messaging-crm/core/Ids"
 import { Messages } from "@messaging-crm/core/Messages"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
@@ -51,103 +51,124 @@ const asking = Effect.gen(function*() {
     const found = (yield* requestsTo(full)).findLast(({ body }) => JSON.parse(body).type === type)
     return found === undefined ? assert.fail(`There is no ${type}.`) : dataOf(found)
   })
-  return { ...scene, bare: requestsTo(bare), full, last }
+  return { ...scene, bare: requestsTo(bare), last }
 })
+
+/** Returns the resources of a conversation as callers read them, and the contact's ID. */
+const resourcesOf = Effect.fnUntraced(
+  function*({ as }: Pick<Effect.Success<typeof asking>, "as">, conversation_id: ConversationId) {
+    const conversation = as(Conversations.use((all) => all.get(conversation_id)))
+    const { contact: { id: contact_id } } = yield* conversation
+    return {
+      contact_id,
+      contact: Effect.map(as(Contacts.use((all) => all.get(contact_id))), json),
+      conversation: Effect.map(conversation, json),
+      message: (id: string) => Effect.map(as(Messages.use((all) => all.get(conversation_id, MessageId.make(id)))), json)
+    }
+  }
+)
+
+const currentResources = (it: Scene.It) => {
+  it.effect("is what callers read after the change, only for webhooks that request it", () =>
+    Effect.gen(function*() {
+      const scene = yield* asking
+      const { as, bare, last, organization_id, received, reported, start } = scene
+      const media = { kind: "image", mime_type: "image/png", filename: "a.png", transcript: null } as const
+      yield* received("m.1", { type: "image", text: "Look", media: { ...media, bytes: Uint8Array.of(1, 2) } })
+      const opened = yield* last("conversation.opened")
+      const { conversation_id } = opened
+      const { contact, contact_id, conversation, message } = yield* resourcesOf(scene, conversation_id)
+      assert.deepStrictEqual(still(opened.conversation), still(yield* conversation))
+      assert.deepStrictEqual(still((yield* last("contact.created")).contact), still(yield* contact))
+      const inbound = yield* last("message.received")
+      const { media: file, ...rest } = yield* message(inbound.message_id)
+      const { url, ...unlinked } = file
+      assert.isString(url)
+      assert.deepStrictEqual(inbound.message, { ...rest, media: unlinked })
+
+      const { id } = yield* start()
+      const sent = yield* last("message.sent")
+      assert.deepStrictEqual(sent.message, yield* message(sent.message_id))
+      yield* reported(id, { status: "read", at: yield* DateTime.now })
+      const read = yield* last("message.updated")
+      assert.strictEqual(read.message.delivered_at, read.message.read_at)
+      assert.deepStrictEqual(read.message, yield* message(read.message_id))
+
+      yield* as(Contacts.use((all) => all.update(contact_id, UpdateContact.make({ first_name: "Kimberley" }))))
+      assert.deepStrictEqual((yield* last("contact.updated")).contact, yield* contact)
+      const { id: assigned_user_id } = yield* Fixtures.member(organization_id)
+      const assign = AssignConversation.make({ assigned_user_id })
+      yield* as(Conversations.use((all) => all.assign(conversation_id, assign)))
+      assert.deepStrictEqual((yield* last("conversation.assigned")).conversation, yield* conversation)
+      assert.deepStrictEqual((yield* last("contact.updated")).contact, yield* contact)
+      yield* as(Conversations.use((all) => all.close(conversation_id, CloseConversation.make({ category: "x" }))))
+      assert.deepStrictEqual((yield* last("conversation.closed")).conversation, yield* conversation)
+      yield* as(Conversations.use((all) => all.reopen(conversation_id)))
+      const reopened = yield* last("conversation.opened")
+      assert.deepStrictEqual(reopened.conversation, yield* conversation)
+      assert.strictEqual(reopened.conversation.contact.display_name, "Kimberley")
+      for (const request of yield* bare) {
+        for (const name of ["contact", "conversation", "message"]) assert.notProperty(dataOf(request), name)
+      }
+    }).pipe(Effect.orDie))
+}
+
+const erasedResources = (it: Scene.It) => {
+  it.effect("is not stored in the response of an endpoint that repeats it while the person's data is erased", () =>
+    Effect.gen(function*() {
+      const { as, subscribeWith, written } = yield* begin
+      const contacts = yield* Contacts
+      const data = yield* PersonalData
+      const eraseAll = Effect.gen(function*() {
+        const { data: all } = yield* contacts.list({ cursor: null, page_size: 9 })
+        yield* Effect.forEach(all, ({ id }) => data.erase(id))
+      }).pipe(Effect.orDie, as)
+      const erased = yield* subscribeWith({ event_types: ["message.received"], include_resource: true })
+      for (const status of [200, 500]) {
+        yield* erased.respond(({ body }) => Effect.as(eraseAll, { ...ok, status, body }))
+        yield* written(`m.${status}`, "my secret")
+        yield* work
+      }
+      const responses = (yield* erased.deliveries).map(({ response_body, status }) => [status, response_body])
+      assert.include(JSON.stringify(yield* erased.posted), "my secret")
+      assert.notInclude(JSON.stringify(responses), "secret")
+    }).pipe(Effect.orDie))
+}
+
+const repeatedPosts = (it: Scene.It) => {
+  it.effect("is posted unchanged by retries and replays, while the webhook requests it", () =>
+    Effect.gen(function*() {
+      const { as, close, subscribe, subscribeWith } = yield* begin
+      const since = yield* DateTime.now
+      const late = yield* subscribe("conversation.closed")
+      yield* close()
+      yield* TestClock.adjust("1 seconds")
+      const webhook = yield* subscribeWith({ event_types: ["conversation.closed"], include_resource: true })
+      const conversation_id = yield* close()
+      yield* work
+      yield* TestClock.adjust("1 seconds")
+      yield* as(Conversations.use((all) => all.reopen(conversation_id)))
+      const update = (id: typeof webhook.id, include_resource: boolean) =>
+        as(Webhooks.use((webhooks) => webhooks.update(id, UpdateWebhook.make({ include_resource }))))
+      const replayed = Effect.fnUntraced(function*({ id, posted }: typeof webhook) {
+        const before = (yield* posted).length
+        yield* as(WebhookReplays.use((replays) => replays.start(id, ReplayWebhook.make({ since }))))
+        yield* work
+        return (yield* posted).slice(before).map((request) => dataOf(request).conversation?.status)
+      })
+      assert.deepStrictEqual(yield* replayed(webhook), [undefined, "closed"])
+      assert.deepStrictEqual(yield* replayed(late), [undefined, undefined])
+      assert.isTrue((yield* update(late.id, true)).include_resource)
+      assert.deepStrictEqual(yield* replayed(late), [undefined, "closed"])
+      assert.isFalse((yield* update(webhook.id, false)).include_resource)
+      assert.deepStrictEqual(yield* replayed(webhook), [undefined, undefined])
+    }).pipe(Effect.orDie))
+}
 
 export const suite = (storage: Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("the resource of an event", (it) => {
-    it.effect("is what callers read after the change, only for webhooks that request it", () =>
-      Effect.gen(function*() {
-        const { as, bare, last, organization_id, received, reported, start } = yield* asking
-        const media = { kind: "image", mime_type: "image/png", filename: "a.png", transcript: null } as const
-        yield* received("m.1", { type: "image", text: "Look", media: { ...media, bytes: Uint8Array.of(1, 2) } })
-        const opened = yield* last("conversation.opened")
-        const { conversation_id } = opened
-        const conversation = Effect.map(as(Conversations.use((all) => all.get(conversation_id))), json)
-        const { contact: { id: contact_id } } = yield* as(Conversations.use((all) => all.get(conversation_id)))
-        const contact = Effect.map(as(Contacts.use((all) => all.get(contact_id))), json)
-        const message = (id: string) =>
-          Effect.map(as(Messages.use((all) => all.get(conversation_id, MessageId.make(id)))), json)
-        assert.deepStrictEqual(still(opened.conversation), still(yield* conversation))
-        assert.deepStrictEqual(still((yield* last("contact.created")).contact), still(yield* contact))
-        const inbound = yield* last("message.received")
-        const { media: file, ...rest } = yield* message(inbound.message_id)
-        const { url, ...unlinked } = file
-        assert.isString(url)
-        assert.deepStrictEqual(inbound.message, { ...rest, media: unlinked })
-
-        const { id } = yield* start()
-        const sent = yield* last("message.sent")
-        assert.deepStrictEqual(sent.message, yield* message(sent.message_id))
-        yield* reported(id, { status: "read", at: yield* DateTime.now })
-        const read = yield* last("message.updated")
-        assert.strictEqual(read.message.delivered_at, read.message.read_at)
-        assert.deepStrictEqual(read.message, yield* message(read.message_id))
-
-        yield* as(Contacts.use((all) => all.update(contact_id, UpdateContact.make({ first_name: "Kimberley" }))))
-        assert.deepStrictEqual((yield* last("contact.updated")).contact, yield* contact)
-        const { id: assigned_user_id } = yield* Fixtures.member(organization_id)
-        const assign = AssignConversation.make({ assigned_user_id })
-        yield* as(Conversations.use((all) => all.assign(conversation_id, assign)))
-        assert.deepStrictEqual((yield* last("conversation.assigned")).conversation, yield* conversation)
-        assert.deepStrictEqual((yield* last("contact.updated")).contact, yield* contact)
-        yield* as(Conversations.use((all) => all.close(conversation_id, CloseConversation.make({ category: "x" }))))
-        assert.deepStrictEqual((yield* last("conversation.closed")).conversation, yield* conversation)
-        yield* as(Conversations.use((all) => all.reopen(conversation_id)))
-        const reopened = yield* last("conversation.opened")
-        assert.deepStrictEqual(reopened.conversation, yield* conversation)
-        assert.strictEqual(reopened.conversation.contact.display_name, "Kimberley")
-        for (const request of yield* bare) {
-          for (const name of ["contact", "conversation", "message"]) assert.notProperty(dataOf(request), name)
-        }
-      }).pipe(Effect.orDie))
-
-    it.effect("is not stored in the response of an endpoint that repeats it while the person's data is erased", () =>
-      Effect.gen(function*() {
-        const { as, subscribeWith, written } = yield* begin
-        const contacts = yield* Contacts
-        const data = yield* PersonalData
-        const eraseAll = Effect.gen(function*() {
-          const { data: all } = yield* contacts.list({ cursor: null, page_size: 9 })
-          yield* Effect.forEach(all, ({ id }) => data.erase(id))
-        }).pipe(Effect.orDie, as)
-        const erased = yield* subscribeWith({ event_types: ["message.received"], include_resource: true })
-        for (const status of [200, 500]) {
-          yield* erased.respond(({ body }) => Effect.as(eraseAll, { ...ok, status, body }))
-          yield* written(`m.${status}`, "my secret")
-          yield* work
-        }
-        const responses = (yield* erased.deliveries).map(({ response_body, status }) => [status, response_body])
-        assert.include(JSON.stringify(yield* erased.posted), "my secret")
-        assert.notInclude(JSON.stringify(responses), "secret")
-      }).pipe(Effect.orDie))
-
-    it.effect("is posted unchanged by retries and replays, while the webhook requests it", () =>
-      Effect.gen(function*() {
-        const { as, close, subscribe, subscribeWith } = yield* begin
-        const since = yield* DateTime.now
-        const late = yield* subscribe("conversation.closed")
-        yield* close()
-        yield* TestClock.adjust("1 seconds")
-        const webhook = yield* subscribeWith({ event_types: ["conversation.closed"], include_resource: true })
-        const conversation_id = yield* close()
-        yield* work
-        yield* TestClock.adjust("1 seconds")
-        yield* as(Conversations.use((all) => all.reopen(conversation_id)))
-        const update = (id: typeof webhook.id, include_resource: boolean) =>
-          as(Webhooks.use((webhooks) => webhooks.update(id, UpdateWebhook.make({ include_resource }))))
-        const replayed = Effect.fnUntraced(function*({ id, posted }: typeof webhook) {
-          const before = (yield* posted).length
-          yield* as(WebhookReplays.use((replays) => replays.start(id, ReplayWebhook.make({ since }))))
-          yield* work
-          return (yield* posted).slice(before).map((request) => dataOf(request).conversation?.status)
-        })
-        assert.deepStrictEqual(yield* replayed(webhook), [undefined, "closed"])
-        assert.deepStrictEqual(yield* replayed(late), [undefined, undefined])
-        assert.isTrue((yield* update(late.id, true)).include_resource)
-        assert.deepStrictEqual(yield* replayed(late), [undefined, "closed"])
-        assert.isFalse((yield* update(webhook.id, false)).include_resource)
-        assert.deepStrictEqual(yield* replayed(webhook), [undefined, undefined])
-      }).pipe(Effect.orDie))
+    currentResources(it)
+    erasedResources(it)
+    repeatedPosts(it)
   })
 }
