@@ -1,87 +1,13 @@
 /** Tests of the guarantees of an upsert of contacts with any storage: one contact for each person, and each outcome once. */
 import { assert, it } from "@effect/vitest"
-import { CurrentActor } from "@messaging-crm/core/Actor"
-import { Commit } from "@messaging-crm/core/Commit"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
-import { AddNote, Contacts, ContactStore, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
-import { ContactUpserts, UpsertContacts, type UpsertResult } from "@messaging-crm/core/ContactUpserts"
-import * as Crm from "@messaging-crm/core/Crm"
-import { type EncodedResponse, Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
-import { PersonalData } from "@messaging-crm/core/PersonalData"
-import { Effect, Exit, Layer, Result, Schema } from "effect"
+import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import type * as Crm from "@messaging-crm/core/Crm"
+import { Effect, type Layer } from "effect"
+import { interruptions, keys } from "./ContactUpserts/Interruptions.ts"
+import { begin, controlled } from "./ContactUpserts/Scene.ts"
 import * as Fixtures from "./Fixtures.ts"
 import * as Scene from "./Journeys/Scene.ts"
-
-const decode = Schema.decodeUnknownSync(UpsertContacts)
-
-/** The outcome of each contact, an error by its tag. */
-const outcomes = (results: ReadonlyArray<UpsertResult>) =>
-  results.map(Result.match({ onSuccess: ({ outcome }) => outcome, onFailure: ({ _tag }) => _tag }))
-
-const begin = Effect.gen(function*() {
-  const organization_id = yield* Fixtures.organization
-  const { id: member_id } = yield* Fixtures.member(organization_id)
-  const as = Effect.provideService(CurrentActor, { organization_id, member_id })
-  const upsert = (match: UpsertContacts["match"], contacts: ReadonlyArray<unknown>, rest: object = {}) =>
-    as(Effect.map(ContactUpserts.use((all) => all.upsert(decode({ match, contacts, ...rest }))), outcomes))
-  const everyone = as(
-    Effect.map(Contacts.use((all) => all.list({ cursor: null, page_size: 100 })), ({ data }) => data)
-  )
-  const create = (fields: object) =>
-    as(Contacts.use((all) => all.create(Schema.decodeUnknownSync(CreateContact)(fields))))
-  /** Sends a request under a key, as the API does. */
-  const request = (key: string, contacts: ReadonlyArray<unknown>, fingerprint = "f".repeat(64)) =>
-    as(Idempotency.use((idempotency) =>
-      idempotency.once(
-        { key: IdempotencyKey.make(key), fingerprint, request_id: "r" },
-        (record) =>
-          ContactUpserts.use((all) =>
-            all.upsert(decode({ match: "primary_email", contacts }), {
-              encode: (results): Effect.Effect<EncodedResponse> =>
-                Effect.succeed({ status: 200, body: new TextEncoder().encode(outcomes(results).join()) }),
-              record
-            })
-          )
-      )
-    )).pipe(Effect.map(({ body, replayed }) => ({ outcomes: new TextDecoder().decode(body), replayed })))
-  return { as, create, everyone, organization_id, request, upsert }
-})
-
-interface CommitControl {
-  /** How many further commits take effect. Those after them fail with a defect and change nothing, as if the process were killed. */
-  commitsLeft: number
-  /** An effect that runs once, before the next lookup of a contact. */
-  beforeLookup: Effect.Effect<unknown>
-}
-
-/** A storage, and the object with which a test controls its commits and lookups. */
-const controlled = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
-  const control: CommitControl = { commitsLeft: Infinity, beforeLookup: Effect.void }
-  const layer = Layer.effect(
-    Commit,
-    Commit.useSync(({ commit }) => ({
-      commit: (organization_id, changes) =>
-        Effect.suspend(() =>
-          control.commitsLeft-- > 0 ? commit(organization_id, changes) : Effect.die(new Error("Killed."))
-        )
-    }))
-  ).pipe(
-    Layer.merge(Layer.effect(
-      ContactStore,
-      ContactStore.useSync((store) => ({
-        ...store,
-        match: (...value) =>
-          Effect.suspend(() => {
-            const { beforeLookup } = control
-            control.beforeLookup = Effect.void
-            return Effect.andThen(beforeLookup, store.match(...value))
-          })
-      }))
-    )),
-    Layer.provideMerge(storage)
-  )
-  return { control, layer }
-}
 
 const results = (it: Scene.It) => {
   it.effect("creates, updates, and leaves contacts as they are, in the given order", () =>
@@ -230,111 +156,6 @@ const concurrency = (it: Scene.It) => {
         (yield* everyone).map(({ primary_phone }) => primary_phone).toSorted(),
         people.map(({ primary_phone }) => primary_phone)
       )
-    }))
-}
-
-const interruptions = (it: Scene.It, control: CommitControl) => {
-  it.effect("repeats what was done and finishes the rest, after it was killed in the middle", () =>
-    Effect.gen(function*() {
-      const { as, everyone, request } = yield* begin
-      const contacts = Array.from({ length: 10 }, (_, index) => ({ primary_email: `p${index}@acme.example` }))
-      control.commitsLeft = 5
-      const killed = yield* Effect.exit(request("upsert-1", contacts))
-      control.commitsLeft = Infinity
-      assert.isTrue(killed._tag === "Failure")
-      const before = yield* everyone
-      assert.isAbove(before.length, 0)
-      assert.isBelow(before.length, 10)
-      // A concurrent change stays.
-      const [first] = before
-      if (first === undefined) return assert.fail("No contact was created.")
-      yield* as(Contacts.use((all) => all.addNote(first.id, AddNote.make({ text: "called" }))))
-      const done = { outcomes: Array(10).fill("created").join(), replayed: true }
-      assert.deepStrictEqual(yield* request("upsert-1", contacts), done)
-      assert.deepStrictEqual(yield* request("upsert-1", contacts), done)
-      assert.lengthOf(yield* everyone, 10)
-      const other = yield* Effect.flip(request("upsert-1", contacts, "e".repeat(64)))
-      assert.strictEqual(other._tag, "IdempotencyConflict")
-      assert.deepStrictEqual(
-        yield* request("upsert-2", contacts),
-        { outcomes: Array(10).fill("unchanged").join(), replayed: false }
-      )
-    }))
-
-  it.effect("keeps the outcome of a contact that its retry created meanwhile, and did not finish", () =>
-    Effect.gen(function*() {
-      const { request } = yield* begin
-      const contacts = [{ primary_email: "a@acme.example" }]
-      const otherProcess = Layer.fresh(Crm.layer)
-      const services = yield* Layer.build(otherProcess)
-      const killed: Array<boolean> = []
-      const retry = Effect.gen(function*() {
-        // The commits of its start, which finds the used key, and of its contact, but not the one of its response.
-        control.commitsLeft = 2
-        killed.push(Exit.isFailure(yield* Effect.exit(request("upsert-7", contacts))))
-        control.commitsLeft = Infinity
-      })
-      control.beforeLookup = Effect.provideContext(retry, services)
-      assert.strictEqual((yield* request("upsert-7", contacts)).outcomes, "created")
-      assert.deepStrictEqual(killed, [true])
-      assert.strictEqual((yield* request("upsert-7", contacts)).outcomes, "created")
-    }))
-}
-
-const keys = (it: Scene.It, control: CommitControl) => {
-  it.effect("lets another request with its key write nothing, though it was killed", () =>
-    Effect.gen(function*() {
-      const { everyone, request } = yield* begin
-      const contacts = [{ primary_email: "a@acme.example" }, { primary_email: "b@acme.example" }]
-      control.commitsLeft = 1
-      yield* Effect.exit(request("upsert-3", contacts))
-      control.commitsLeft = Infinity
-      const other = [{ primary_email: "c@acme.example" }]
-      const rejected = yield* Effect.flip(request("upsert-3", other, "e".repeat(64)))
-      assert.strictEqual(rejected._tag, "IdempotencyConflict")
-      assert.deepStrictEqual(yield* everyone, [])
-      assert.strictEqual((yield* request("upsert-3", contacts)).outcomes, "created,created")
-    }))
-
-  it.effect("lets no other operation use its key once it has begun, and ends", () =>
-    Effect.gen(function*() {
-      const { as, everyone, request } = yield* begin
-      const contacts = [{ primary_email: "a@acme.example" }, { primary_email: "b@acme.example" }]
-      control.commitsLeft = 1
-      yield* Effect.exit(request("upsert-4", contacts))
-      control.commitsLeft = Infinity
-      const other = { key: IdempotencyKey.make("upsert-4"), fingerprint: "e".repeat(64), request_id: "r" }
-      const rejected = yield* Effect.flip(as(Idempotency.use((idempotency) =>
-        idempotency.once(other, (record) =>
-          Contacts.use((all) =>
-            all.create(CreateContact.make({ first_name: "Kim" }), {
-              encode: (): Effect.Effect<EncodedResponse> =>
-                Effect.succeed({ status: 201, body: new Uint8Array() }),
-              record
-            })
-          ))
-      )))
-      assert.strictEqual(rejected._tag, "IdempotencyConflict")
-      assert.deepStrictEqual(yield* everyone, [])
-      assert.strictEqual((yield* request("upsert-4", contacts)).outcomes, "created,created")
-    }))
-
-  it.effect("leaves no record of an erased person, whether it has ended or not", () =>
-    Effect.gen(function*() {
-      const { as, everyone, request } = yield* begin
-      for (const [key, commits] of [["upsert-5", 2], ["upsert-6", Infinity]] as const) {
-        const emails = [`a-${key}@acme.example`, `b-${key}@acme.example`]
-        control.commitsLeft = commits
-        yield* Effect.exit(request(key, emails.map((primary_email) => ({ primary_email }))))
-        control.commitsLeft = Infinity
-        // The contacts of a request are upserted concurrently. Of the one that was killed, either was the first.
-        const kim = (yield* everyone).find(({ primary_email }) => emails.includes(primary_email ?? ""))
-        if (kim === undefined) return assert.fail("No contact was upserted.")
-        yield* as(PersonalData.use((all) => all.erase(kim.id)))
-        // The key is unused again.
-        const other = yield* request(key, [{ primary_email: `${key}@shop.example` }], "e".repeat(64))
-        assert.deepStrictEqual(other, { outcomes: "created", replayed: false })
-      }
     }))
 }
 

@@ -1,13 +1,10 @@
 /** Tests of the guarantees of `MessageStore`. */
 import { assert } from "@effect/vitest"
-import * as Changes from "@messaging-crm/core/Changes"
-import { ChannelId, ConversationId, MediaId, type OrganizationId } from "@messaging-crm/core/Ids"
+import { ChannelId, ConversationId, MediaId } from "@messaging-crm/core/Ids"
 import {
-  insert,
   type Message,
   MessageRows,
   MessageStore,
-  type MessageUpdate,
   ProviderMessageRows,
   storeEarlyUpdate
 } from "@messaging-crm/core/Messages"
@@ -16,27 +13,8 @@ import { Arbitrary, Effect, Option, Schema } from "effect"
 import { hardText, moment, optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
-
-type Thread = Effect.Success<ReturnType<typeof Fixtures.thread>>
-
-/** Inserts a message that has no status updates. */
-const inserted = ({ channel, contact_id }: Thread, message: Message) =>
-  insert(channel.id, contact_id, Option.none(), message, null)
-
-/** Stores an update whose message is not stored yet, as an inbound event does. */
-const keepEarly = Effect.fnUntraced(function*(
-  organization_id: OrganizationId,
-  channel_id: ChannelId,
-  provider_message_id: string,
-  update: MessageUpdate,
-  now = after(9)
-) {
-  const found = yield* MessageStore.use((store) =>
-    store.findByProviderId(organization_id, channel_id, provider_message_id)
-  )
-  const changes = storeEarlyUpdate({ channel_id, provider_message_id }, found, update, now)
-  if (!Changes.isNone(changes)) yield* Fixtures.write(organization_id, changes)
-})
+import { earlyUpdates } from "./Messages/EarlyUpdates.ts"
+import { inserted, keepEarly } from "./Messages/Scene.ts"
 
 const rows = (it: It, { runs }: Options) => {
   it.effect.prop("returns a message as it was inserted", {
@@ -210,83 +188,6 @@ const updates = (it: It) => {
     }))
 }
 
-const earlyUpdates = (it: It, { runs }: Options) => {
-  it.effect.prop("keeps early updates, one of each status, until their message arrives", {
-    text: optionalHardText({ min: 1, max: 100 })
-  }, ({ text }) =>
-    Effect.gen(function*() {
-      const store = yield* MessageStore
-      const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      const { channel, contact_id, conversation_id } = on
-      const updates: ReadonlyArray<MessageUpdate> = [
-        { status: "delivered", at: after(2) },
-        { status: "read", at: after(3) },
-        { status: "edited", text, at: after(6) },
-        { status: "deleted", at: after(7) }
-      ]
-      const withoutEffect: ReadonlyArray<MessageUpdate> = [
-        { status: "delivered", at: after(4) },
-        { status: "edited", text: null, at: after(5) }
-      ]
-      yield* Effect.forEach([...updates, ...withoutEffect, ...updates], (update) =>
-        keepEarly(ours, channel.id, "p", update))
-      yield* keepEarly(ours, channel.id, "q", { status: "failed", at: after(1) })
-      const early = yield* store.findByProviderId(ours, channel.id, "p")
-      assert.deepStrictEqual(
-        early,
-        Option.some({
-          channel_id: channel.id,
-          provider_message_id: "p",
-          early_updates: updates,
-          version: updates.length,
-          message: Option.none()
-        })
-      )
-      const message = yield* Fixtures.message(conversation_id, { provider_message_id: "p" })
-      yield* Fixtures.write(ours, insert(channel.id, contact_id, early, message, null))
-      assert.deepStrictEqual(
-        yield* store.findByProviderId(ours, channel.id, "p"),
-        Option.some({
-          channel_id: channel.id,
-          provider_message_id: "p",
-          early_updates: [],
-          version: updates.length + 1,
-          message: Option.some({ ...message, version: 1, contact_id })
-        })
-      )
-      const other = Option.getOrThrow(yield* store.findByProviderId(ours, channel.id, "q"))
-      assert.lengthOf(other.early_updates, 1)
-    }), { arbitrary: { runs } })
-}
-
-const purges = (it: It) => {
-  it.effect("deletes pending updates that are old enough, up to the limit, and no message", () =>
-    Effect.gen(function*() {
-      const store = yield* MessageStore
-      const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      const { channel, conversation_id } = on
-      while ((yield* store.purgeEarlyUpdates(after(10), 1000)) > 0) continue
-      const read = { status: "read", at: after(3) } as const
-      for (const millis of [1, 2, 3, 10]) yield* keepEarly(ours, channel.id, `${millis}`, read, after(millis))
-      const arrived = yield* Fixtures.message(conversation_id, { provider_message_id: "4", created_at: after(-9) })
-      yield* keepEarly(ours, channel.id, "4", read, after(4))
-      const early = yield* store.findByProviderId(ours, channel.id, "4")
-      yield* Fixtures.write(ours, insert(channel.id, on.contact_id, early, arrived, null))
-      const older = yield* Fixtures.message(conversation_id, { provider_message_id: "5", created_at: after(-9) })
-      yield* Fixtures.write(ours, inserted(on, older))
-      assert.strictEqual(yield* store.purgeEarlyUpdates(after(10), 2), 2)
-      assert.strictEqual(yield* store.purgeEarlyUpdates(after(10), 2), 1)
-      assert.strictEqual(yield* store.purgeEarlyUpdates(after(10), 2), 0)
-      const left = yield* Effect.forEach(
-        ["1", "2", "3", "4", "5", "10"],
-        (id) => Effect.map(store.findByProviderId(ours, channel.id, id), Option.isSome)
-      )
-      assert.deepStrictEqual(left, [false, false, false, true, true, true])
-    }))
-}
-
 const separation = (it: It) => {
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
@@ -325,6 +226,5 @@ export const suite = (it: It, options: Options) => {
   lists(it, options)
   updates(it)
   earlyUpdates(it, options)
-  purges(it)
   separation(it)
 }

@@ -20,6 +20,10 @@ export class ScriptedProvider extends Context.Service<ScriptedProvider, {
   readonly respond: (how: (message: OutboundMessage) => Outcome) => Effect.Effect<void>
 }>()("@messaging-crm/conformance/ScriptedProvider") {}
 
+/** Accepts a message, under an ID that contains its reference. */
+export const accept = ({ reference }: OutboundMessage): Outcome =>
+  Effect.succeed({ provider_message_id: `p.${reference}` })
+
 /** The only template of every account: a greeting with one placeholder. */
 export const greeting = (account: string): Template => ({
   id: "greeting",
@@ -44,8 +48,6 @@ export const layer = (dedup: MessagingProvider["Service"]["dedup"]) => Layer.mer
 const provider = (dedup: MessagingProvider["Service"]["dedup"]) =>
   Layer.effectContext(Effect.gen(function*() {
     const received = yield* Ref.make<ReadonlyArray<OutboundMessage>>([])
-    const accept = ({ reference }: OutboundMessage): Outcome =>
-      Effect.succeed({ provider_message_id: `p.${reference}` })
     const respond = yield* Ref.make(accept)
     return Context.make(MessagingProvider, {
       dedup,

@@ -8,7 +8,7 @@ import { Phone } from "@messaging-crm/core/Phones"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { DateTime, Duration, Effect, Latch, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { greetingWith, type Outcome, ScriptedProvider } from "../Provider.ts"
+import { accept, greetingWith, ScriptedProvider } from "../Provider.ts"
 import { begin, crm, type It, type Storage, work } from "./Scene.ts"
 
 /** A channel, and sends to other numbers on it. */
@@ -31,8 +31,6 @@ const attemptsOn = Effect.fnUntraced(function*(channel_id: ChannelId) {
   const all = yield* ScriptedProvider.use((provider) => provider.received)
   return all.filter(({ channel }) => channel.id === channel_id).length
 })
-
-const accept = (reference: SendId): Outcome => Effect.succeed({ provider_message_id: `p.${reference}` })
 
 const rejected = new ProviderRejected({ reason: "provider_auth", pauses_channel: true })
 
@@ -76,7 +74,7 @@ const pausing = (it: It) => {
     Effect.gen(function*() {
       const { as, channel, provider, start, startWith, stateOf } = yield* scene
       const other = yield* scene
-      yield* provider.respond((message) => message.channel.id === channel.id ? rejected : accept(message.reference))
+      yield* provider.respond((message) => message.channel.id === channel.id ? rejected : accept(message))
       const met = yield* start()
       yield* work
       const waiting = [yield* start("b"), yield* startWith("01"), yield* startWith("02")]
@@ -88,7 +86,7 @@ const pausing = (it: It) => {
       assert.strictEqual(yield* other.stateOf(elsewhere.id), "sent")
       const [hold] = yield* ChannelHolds.use(({ list }) => list).pipe(as)
       assert.deepInclude(hold, { channel_id: channel.id, reason: "provider_auth", until: null })
-      yield* provider.respond(({ reference }) => accept(reference))
+      yield* provider.respond(accept)
       assert.isTrue(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
       assert.isFalse(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
       yield* pass(120, 30)
@@ -169,12 +167,12 @@ const throttled = (it: It) => {
       const { channel, provider, startWith, stateOf } = yield* scene
       const other = yield* scene
       const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 30, throttles: "channel" })
-      yield* provider.respond((message) => message.channel.id === channel.id ? busy : accept(message.reference))
+      yield* provider.respond((message) => message.channel.id === channel.id ? busy : accept(message))
       const met = yield* startWith("01")
       yield* work
       const waiting = yield* Effect.forEach(["02", "03", "04"], startWith)
       const elsewhere = yield* other.start()
-      yield* provider.respond(({ reference }) => accept(reference))
+      yield* provider.respond(accept)
       yield* pass(29)
       assert.strictEqual(yield* attemptsOn(channel.id), 1)
       assert.strictEqual(yield* other.stateOf(elsewhere.id), "sent")
@@ -190,7 +188,7 @@ const throttled = (it: It) => {
       const { channel, provider, start, startWith, stateOf } = yield* scene
       const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: null, throttles: "recipient" })
       const { id } = yield* start()
-      yield* provider.respond(({ reference }) => reference === id ? busy : accept(reference))
+      yield* provider.respond((message) => message.reference === id ? busy : accept(message))
       yield* work
       const elsewhere = yield* startWith("02")
       yield* work
@@ -212,7 +210,7 @@ const throttled = (it: It) => {
       const met = yield* startWith("01")
       yield* work
       const waiting = yield* startWith("02")
-      yield* provider.respond(({ reference }) => accept(reference))
+      yield* provider.respond(accept)
       yield* pass(299, 60)
       assert.strictEqual(yield* stateOf(met.id), "rate_limited")
       assert.strictEqual(yield* stateOf(waiting.id), "queued")

@@ -1,77 +1,28 @@
 /** A request with an idempotency key: it takes effect once, and every retry gets the same response. */
 import { assert, it } from "@effect/vitest"
-import { CurrentActor } from "@messaging-crm/core/Actor"
-import { Commit, Conflict, Unconfirmed } from "@messaging-crm/core/Commit"
-import { AddNote, type Contact, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import { Commit } from "@messaging-crm/core/Commit"
+import { type Contact, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
-import { ConflictBackoff } from "@messaging-crm/core/Decide"
-import {
-  type EncodedResponse,
-  Idempotency,
-  IdempotencyKey,
-  IdempotencyStore,
-  type KeyedRequest,
-  type Respond
-} from "@messaging-crm/core/Idempotency"
-import type { ContactId } from "@messaging-crm/core/Ids"
+import { Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
 import { StorageBudget } from "@messaging-crm/core/StorageUse"
-import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
-import { Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Result } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Option, Result } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
+import { conflicts, repetitions } from "./IdempotentRequests/Concurrency.ts"
+import {
+  begin,
+  createTag,
+  type Encoded,
+  encoded,
+  key,
+  keyless,
+  rejected,
+  request,
+  text
+} from "./IdempotentRequests/Scene.ts"
 import * as Scene from "./Scene.ts"
-
-const key = IdempotencyKey.make("a-key-of-ours")
-
-const encoder = new TextEncoder()
-const text = (body: Uint8Array | null) => new TextDecoder().decode(body ?? undefined)
-
-const encoded = (status: number, value: unknown) => ({ status, body: encoder.encode(JSON.stringify(value)) })
-
-const encode = (value: unknown) => Effect.succeed(encoded(201, value))
-
-type Encoded = Respond<unknown, EncodedResponse>
-
-/** A request without an idempotency key. */
-const keyless: Encoded = { encode, record: null }
-
-/** An operation as a request runs it: it returns the response. */
-type Responding<E, R> = (respond: Encoded) => Effect.Effect<EncodedResponse, E, R>
-
-/** Runs an operation as a request with an idempotency key does. */
-const request = <E, R>(operation: Responding<E, R>, fields: Partial<KeyedRequest> = {}) =>
-  Idempotency.use((idempotency) =>
-    idempotency.once(
-      { key, fingerprint: "f".repeat(64), request_id: "r-1", ...fields },
-      (record) => operation({ encode, record })
-    )
-  )
-
-/** Responds with an error of an operation, so that it is recorded. */
-const rejected =
-  (status: number) =>
-  <E extends { readonly _tag: string }, R>(operation: Responding<E, R>): Responding<never, R> =>
-  (respond) => Effect.catch(operation(respond), ({ _tag }) => Effect.succeed(encoded(status, { code: _tag })))
-
-const createTag = (name = "vip") => (respond: Encoded) =>
-  Tags.use((tags) => tags.create(CreateTag.make({ name, color: "red" }), respond))
-
-/** An organization with a contact, and the calls of the tests. */
-const begin = Effect.gen(function*() {
-  const organization_id = yield* Fixtures.organization
-  const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
-  const contact = yield* Fixtures.contact(organization_id, { first_name: "Kim" })
-  const get = (id: ContactId = contact.id) => Effect.orDie(as(Contacts.use((contacts) => contacts.get(id))))
-  const rename = (first_name: string) => (respond: Encoded) =>
-    Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({ first_name }), respond))
-  const addNote = (id: ContactId = contact.id) => (respond: Encoded) =>
-    Contacts.use((contacts) => contacts.addNote(id, AddNote.make({ text: "Called" }), respond))
-  const tags = TagStore.use((store) => store.list(organization_id))
-  const found = IdempotencyStore.use((store) => store.find(organization_id, key))
-  return { addNote, as, contact, found, get, organization_id, rename, tags }
-})
 
 const records = (it: Scene.It) => {
   it.effect("commits its record with the effect, and a retry returns the recorded response", () =>
@@ -139,49 +90,6 @@ const unchangedRows = (it: Scene.It) => {
     }))
 }
 
-const conflicts = (it: Scene.It) => {
-  it.effect("that others' changes prevent is rejected, leaves its key free, and runs when it is repeated", () =>
-    Effect.gen(function*() {
-      const { as, found, get, rename } = yield* begin
-      const port = yield* Commit
-      let isContended = true
-      const contended = Layer.succeed(Commit, {
-        commit: (organization_id, changes) =>
-          Effect.suspend(() => isContended ? Effect.fail(new Conflict()) : port.commit(organization_id, changes))
-      })
-      const crm = yield* Layer.build(
-        Layer.fresh(Crm.layer).pipe(
-          Layer.provide(contended),
-          Layer.provide(Layer.succeed(ConflictBackoff, Duration.zero))
-        )
-      )
-      const attempt = Effect.provideContext(as(request(rename("Ada"))), crm)
-      assert.strictEqual((yield* Effect.flip(attempt))._tag, "ConcurrentChanges")
-      assert.deepStrictEqual(yield* found, Option.none())
-      isContended = false
-      assert.isFalse((yield* attempt).replayed)
-      assert.strictEqual((yield* get()).first_name, "Ada")
-    }).pipe(Effect.scoped))
-
-  it.effect("whose commit was not confirmed once and then prevented by others is still processing", () =>
-    Effect.gen(function*() {
-      const { as, found, rename } = yield* begin
-      let commits = 0
-      const silent = Layer.succeed(Commit, {
-        commit: () => Effect.suspend(() => Effect.fail(commits++ === 0 ? new Unconfirmed() : new Conflict()))
-      })
-      const crm = yield* Layer.build(
-        Layer.fresh(Crm.layer).pipe(
-          Layer.provide(silent),
-          Layer.provide(Layer.succeed(ConflictBackoff, Duration.zero))
-        )
-      )
-      const failure = yield* Effect.flip(Effect.provideContext(as(request(rename("Ada"))), crm))
-      assert.strictEqual(failure._tag, "RequestProcessing")
-      assert.deepStrictEqual(yield* found, Option.none())
-    }).pipe(Effect.scoped))
-}
-
 const rejections = (it: Scene.It) => {
   it.effect("that is rejected is rejected again, even if it could succeed by then", () =>
     Effect.gen(function*() {
@@ -247,31 +155,7 @@ const failures = (it: Scene.It) => {
     }))
 }
 
-const repetitions = (it: Scene.It) => {
-  it.effect("that arrives ten times concurrently runs once, and all get the same bytes", () =>
-    Effect.gen(function*() {
-      const { addNote, as, get } = yield* begin
-      const outcomes = yield* as(Effect.all(
-        Array.from({ length: 10 }, (_, index) => request(addNote(), { request_id: `r-${index}` })),
-        { concurrency: "unbounded" }
-      ))
-      assert.lengthOf(outcomes.filter(({ replayed }) => !replayed), 1)
-      assert.strictEqual(new Set(outcomes.map(({ body }) => text(body))).size, 1)
-      assert.strictEqual(new Set(outcomes.map(({ request_id }) => request_id)).size, 1)
-      assert.strictEqual((yield* get()).notes, "Called")
-    }))
-
-  it.effect("conflicts with another request under its key, which changes nothing", () =>
-    Effect.gen(function*() {
-      const { as, tags } = yield* begin
-      yield* as(request(createTag()))
-      for (const other of [createTag("new"), rejected(409)(createTag("VIP"))]) {
-        const conflict = yield* as(Effect.flip(request(other, { fingerprint: "e".repeat(64) })))
-        assert.strictEqual(conflict._tag, "IdempotencyConflict")
-      }
-      assert.lengthOf(yield* tags, 1)
-    }))
-
+const storageLimit = (it: Scene.It) => {
   it.effect("is rejected when the organization's storage is used up, until it expires; replays and other organizations continue", () =>
     Effect.gen(function*() {
       const [ours, theirs] = [yield* begin, yield* begin]
@@ -356,6 +240,7 @@ export const suite = (storage: Scene.Storage) => {
     rejections(it)
     failures(it)
     repetitions(it)
+    storageLimit(it)
     responses(it)
   })
 }

@@ -92,7 +92,7 @@ export const begin = Effect.gen(function*() {
   const channel = yield* Fixtures.channel(organization_id)
   const { id: member_id } = yield* Fixtures.member(organization_id)
   const provider = yield* ScriptedProvider
-  yield* provider.respond(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
+  yield* provider.respond(Provider.accept)
   const number = String(parseInt((yield* Fixtures.uuid).slice(-10), 16)).padStart(9, "0").slice(0, 9)
   const person = { channel_id: channel.id, phone: Phone.make(`+4915${number}`) }
   return {

@@ -113,10 +113,8 @@ type Sending = Pick<ReturnType<typeof reportsOn>, "reported"> & { readonly text:
 /** Sends texts, and claims their work: the first is sent, one is queued, and the response to one is lost. */
 const prepareSends = Effect.fnUntraced(function*({ reported, text }: Sending) {
   yield* Provider.ScriptedProvider.use(({ respond }) =>
-    respond(({ content, reference }) =>
-      content.text === "lost"
-        ? Effect.fail(new ProviderOutcomeUnknown())
-        : Effect.succeed({ provider_message_id: `p.${reference}` })
+    respond((message) =>
+      message.content.text === "lost" ? Effect.fail(new ProviderOutcomeUnknown()) : Provider.accept(message)
     )
   )
   const lost = yield* text("lost")

@@ -1,0 +1,66 @@
+/** How the journeys of idempotent requests begin, and how they run an operation as a request does. */
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { AddNote, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import {
+  type EncodedResponse,
+  Idempotency,
+  IdempotencyKey,
+  IdempotencyStore,
+  type KeyedRequest,
+  type Respond
+} from "@messaging-crm/core/Idempotency"
+import type { ContactId } from "@messaging-crm/core/Ids"
+import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
+import { Effect } from "effect"
+import * as Fixtures from "../../Fixtures.ts"
+
+export const key = IdempotencyKey.make("a-key-of-ours")
+
+const encoder = new TextEncoder()
+
+export const text = (body: Uint8Array | null) => new TextDecoder().decode(body ?? undefined)
+
+export const encoded = (status: number, value: unknown) => ({ status, body: encoder.encode(JSON.stringify(value)) })
+
+const encode = (value: unknown) => Effect.succeed(encoded(201, value))
+
+export type Encoded = Respond<unknown, EncodedResponse>
+
+/** A request without an idempotency key. */
+export const keyless: Encoded = { encode, record: null }
+
+/** An operation as a request runs it: it returns the response. */
+type Responding<E, R> = (respond: Encoded) => Effect.Effect<EncodedResponse, E, R>
+
+/** Runs an operation as a request with an idempotency key does. */
+export const request = <E, R>(operation: Responding<E, R>, fields: Partial<KeyedRequest> = {}) =>
+  Idempotency.use((idempotency) =>
+    idempotency.once(
+      { key, fingerprint: "f".repeat(64), request_id: "r-1", ...fields },
+      (record) => operation({ encode, record })
+    )
+  )
+
+/** Responds with an error of an operation, so that it is recorded. */
+export const rejected =
+  (status: number) =>
+  <E extends { readonly _tag: string }, R>(operation: Responding<E, R>): Responding<never, R> =>
+  (respond) => Effect.catch(operation(respond), ({ _tag }) => Effect.succeed(encoded(status, { code: _tag })))
+
+export const createTag = (name = "vip") => (respond: Encoded) =>
+  Tags.use((tags) => tags.create(CreateTag.make({ name, color: "red" }), respond))
+
+/** An organization with a contact, and the calls of the tests. */
+export const begin = Effect.gen(function*() {
+  const organization_id = yield* Fixtures.organization
+  const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
+  const contact = yield* Fixtures.contact(organization_id, { first_name: "Kim" })
+  const get = (id: ContactId = contact.id) => Effect.orDie(as(Contacts.use((contacts) => contacts.get(id))))
+  const rename = (first_name: string) => (respond: Encoded) =>
+    Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({ first_name }), respond))
+  const addNote = (id: ContactId = contact.id) => (respond: Encoded) =>
+    Contacts.use((contacts) => contacts.addNote(id, AddNote.make({ text: "Called" }), respond))
+  const tags = TagStore.use((store) => store.list(organization_id))
+  const found = IdempotencyStore.use((store) => store.find(organization_id, key))
+  return { addNote, as, contact, found, get, organization_id, rename, tags }
+})
