@@ -1,4 +1,4 @@
-/** Generators that the suites share. Authors of other adapters may use them too. */
+/** Generators that the suites share. Authors of other adapters can use them too. */
 import { Text } from "@messaging-crm/core/Text"
 import { Arbitrary, DateTime, Schema } from "effect"
 
@@ -53,13 +53,16 @@ export const hardText = (options: { readonly min: number; readonly max: number }
 export const optionalHardText = (options: { readonly min: number; readonly max: number }) =>
   Arbitrary.array(hardText(options), { minLength: 0, maxLength: 1 }).pipe(Arbitrary.map(([value]) => value ?? null))
 
+/** A whole number from `min` to `max`. */
+export const integer = ({ max, min }: { readonly min: number; readonly max: number }) =>
+  Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: min, maximum: max })))
+
 /** A moment between 2000 and 2100, to the millisecond. */
-export const moment = Arbitrary.schema(
-  Schema.Int.check(Schema.isBetween({ minimum: 946_684_800_000, maximum: 4_102_444_800_000 }))
-).pipe(Arbitrary.map((millis) => DateTime.makeUnsafe(millis)))
+export const moment = integer({ min: 946_684_800_000, max: 4_102_444_800_000 }).pipe(
+  Arbitrary.map((millis) => DateTime.makeUnsafe(millis))
+)
 
 /** Any bytes, including those that are not valid UTF-8. */
-export const bytes = Arbitrary.array(
-  Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }))),
-  { maxLength: 64 }
-).pipe(Arbitrary.map((values) => Uint8Array.from(values)))
+export const bytes = Arbitrary.array(integer({ min: 0, max: 255 }), { maxLength: 64 }).pipe(
+  Arbitrary.map((values) => Uint8Array.from(values))
+)

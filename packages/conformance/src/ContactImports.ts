@@ -7,9 +7,9 @@ import { ContactStore, CreateContact } from "@messaging-crm/core/Contacts"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { MemberId } from "@messaging-crm/core/Ids"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
-import { Arbitrary, Effect, type Layer, Result, Schema } from "effect"
+import { Arbitrary, Effect, type Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { hardText } from "./Arbitraries.ts"
+import { hardText, integer } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import type { Options } from "./Fixtures.ts"
 import * as Scene from "./Journeys/Scene.ts"
@@ -56,7 +56,7 @@ const written = Arbitrary.array(
 const contactsCreated = (it: Scene.It, { runs }: Options) => {
   it.effect.prop("creates each contact once, in any portions and any number of repetitions", {
     written,
-    size: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 })))
+    size: integer({ min: 1, max: 3 })
   }, ({ size, written }) =>
     Effect.gen(function*() {
       const { add, contacts } = yield* begin

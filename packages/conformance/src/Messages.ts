@@ -10,7 +10,7 @@ import {
 } from "@messaging-crm/core/Messages"
 import type { Position } from "@messaging-crm/core/Page"
 import { Arbitrary, Effect, Option, Schema } from "effect"
-import { hardText, moment, optionalHardText } from "./Arbitraries.ts"
+import { hardText, integer, moment, optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 import { earlyUpdates } from "./Messages/EarlyUpdates.ts"
@@ -126,7 +126,7 @@ const concurrentInserts = (it: It) => {
 
 const lists = (it: It, { runs }: Options) => {
   it.effect.prop("lists by created_at descending, then id descending, and walks without gap or repeat", {
-    millis: Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))), {
+    millis: Arbitrary.array(integer({ min: 0, max: 3 }), {
       maxLength: 7
     })
   }, ({ millis }) =>

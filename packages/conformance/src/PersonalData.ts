@@ -10,6 +10,7 @@ import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { SendRows } from "@messaging-crm/core/Sends"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
+import type { WebhookColumns } from "@messaging-crm/core/Webhooks"
 import { Deferred, Effect, Fiber, Option } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It } from "./Fixtures.ts"
@@ -69,6 +70,45 @@ const reads = (it: It) => {
     }))
 }
 
+const keyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`key-${contact_id}`)
+
+/** The key of an upsert that has a record without a response. */
+const begunKeyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`begun-${contact_id}`)
+
+/** Stores copies of a thread's contact: the records of two requests, an event, and the response to its delivery. Returns the delivery's ID. */
+const storeCopies = Effect.fnUntraced(function*(ours: OrganizationId, webhook: WebhookColumns, thread: Thread) {
+  const { contact_id } = thread
+  const body = new TextEncoder().encode(JSON.stringify({ id: contact_id }))
+  const event = yield* Fixtures.event({
+    body: JSON.stringify({ data: { conversation_id: thread.conversation_id } }),
+    resource: { name: "contact", value: thread, contact_id, message_id: null }
+  })
+  const response = { ...Fixtures.idempotencyRecord, key: keyOf(thread), fingerprint: contact_id.padEnd(64), body }
+  yield* Fixtures.write(ours, { response }, Changes.raise(event))
+  yield* Fixtures.write(ours, { response: { ...response, key: begunKeyOf(thread), status: null, body: null } })
+  const id = Changes.deliveryIdOf(event.id, webhook.id)
+  yield* Fixtures.write(ours, WebhookDeliveryRows.update({ id, version: 1 }, { response_body: contact_id }))
+  return id
+})
+
+/** Returns which records of the threads exist, and the contacts that responses and events contain. */
+const storedCopies = Effect.fnUntraced(
+  function*(ours: OrganizationId, webhook: WebhookColumns, threads: ReadonlyArray<Thread>) {
+    const records = yield* Effect.forEach(
+      threads.flatMap((thread) => [keyOf(thread), begunKeyOf(thread)]),
+      (key) => IdempotencyStore.use((records) => records.find(ours, key))
+    )
+    const bodies = (yield* Fixtures.deliveriesOf(ours, webhook)).map(({ response_body }) => response_body)
+    const events = yield* Fixtures.storedEvents(ours, "message.sent")
+    return [
+      records.map(Option.isSome),
+      bodies.filter((body) => body !== null).toSorted(),
+      events.flatMap(({ full_body }) => full_body === null ? [] : JSON.parse(full_body).data.contact.contact_id)
+        .toSorted()
+    ]
+  }
+)
+
 const copies = (it: It) => {
   it.effect("deletes the records of requests whose response contains a contact's id, and the resources of and responses to its events", () =>
     Effect.gen(function*() {
@@ -76,41 +116,11 @@ const copies = (it: It) => {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
       const webhook = yield* Fixtures.webhook(ours, { include_resource: true })
-      const keyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`key-${contact_id}`)
-      const begunOf = ({ contact_id }: Thread) => IdempotencyKey.make(`begun-${contact_id}`)
-      const deliveries = new Map<string, WebhookDeliveryId>()
-      for (const thread of [on, other]) {
-        const body = new TextEncoder().encode(JSON.stringify({ id: thread.contact_id }))
-        const fingerprint = thread.contact_id.padEnd(64)
-        const event = yield* Fixtures.event({
-          body: JSON.stringify({ data: { conversation_id: thread.conversation_id } }),
-          resource: { name: "contact", value: thread, contact_id: thread.contact_id, message_id: null }
-        })
-        const response = { ...Fixtures.idempotencyRecord, key: keyOf(thread), fingerprint, body }
-        yield* Fixtures.write(ours, { response }, Changes.raise(event))
-        // As of an upsert, whose key has a record without a response.
-        yield* Fixtures.write(ours, { response: { ...response, key: begunOf(thread), status: null, body: null } })
-        const id = Changes.deliveryIdOf(event.id, webhook.id)
-        deliveries.set(thread.contact_id, id)
-        yield* Fixtures.write(
-          ours,
-          WebhookDeliveryRows.update({ id, version: 1 }, { response_body: thread.contact_id })
-        )
-      }
-      const left = Effect.gen(function*() {
-        const records = yield* Effect.forEach(
-          [keyOf(on), begunOf(on), keyOf(other), begunOf(other)],
-          (key) => IdempotencyStore.use((records) => records.find(ours, key))
-        )
-        const bodies = (yield* Fixtures.deliveriesOf(ours, webhook)).map(({ response_body }) => response_body)
-        const events = yield* Fixtures.storedEvents(ours, "message.sent")
-        return [
-          records.map(Option.isSome),
-          bodies.filter((body) => body !== null).toSorted(),
-          events.flatMap(({ full_body }) => full_body === null ? [] : JSON.parse(full_body).data.contact.contact_id)
-            .toSorted()
-        ]
-      })
+      const [delivery, otherDelivery] = [
+        yield* storeCopies(ours, webhook, on),
+        yield* storeCopies(ours, webhook, other)
+      ]
+      const left = storedCopies(ours, webhook, [on, other])
       yield* store.eraseCopies(theirs, on.contact_id)
       const all = [on.contact_id, other.contact_id].toSorted()
       assert.deepStrictEqual(yield* left, [[true, true, true, true], all, all])
@@ -119,11 +129,9 @@ const copies = (it: It) => {
         assert.deepStrictEqual(yield* left, [[false, false, true, true], [other.contact_id], [other.contact_id]])
       }
       // An attempt that began before has the version of the delivery as it was.
-      const updated = ({ contact_id }: Thread) => {
-        const id = deliveries.get(contact_id) ?? assert.fail("The thread has a delivery.")
-        return Fixtures.outcome(ours, WebhookDeliveryRows.update({ id, version: 2 }, { attempt_count: 1 }))
-      }
-      assert.deepStrictEqual([yield* updated(on), yield* updated(other)], ["Conflict", "committed"])
+      const attempted = (id: WebhookDeliveryId) =>
+        Fixtures.outcome(ours, WebhookDeliveryRows.update({ id, version: 2 }, { attempt_count: 1 }))
+      assert.deepStrictEqual([yield* attempted(delivery), yield* attempted(otherDelivery)], ["Conflict", "committed"])
     }))
 }
 

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Text } from "@messaging-crm/core/Text"
 import { AllowedAddresses, type WebhookRequest, WebhookTransport } from "@messaging-crm/core/WebhookTransport"
 import { Arbitrary, type Duration, Effect, Layer, Ref, Result, Schema, type Scope } from "effect"
-import { bytes, hardText } from "./Arbitraries.ts"
+import { bytes, hardText, integer } from "./Arbitraries.ts"
 
 /** How a receiver responds to every request. */
 export type Manner =
@@ -122,7 +122,7 @@ const bodies = ({ allowingLoopback, briefly, receive }: Adapter) => {
 
   it.live.prop("keeps only the beginning of a body, as text that can be stored", {
     part: bytes,
-    times: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 200 }))
+    times: integer({ min: 0, max: 200 })
   }, ({ part, times }) =>
     Effect.gen(function*() {
       const whole = Uint8Array.from(Array.from({ length: times }, () => [...part]).flat())

@@ -3,7 +3,8 @@ import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import * as Traces from "@messaging-crm/core/Traces"
 import { WorkKind } from "@messaging-crm/core/WorkQueue"
-import { Arbitrary, Effect, Schema } from "effect"
+import { Arbitrary, Effect } from "effect"
+import { integer } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 import { fairness } from "./WorkQueue/Fairness.ts"
@@ -126,7 +127,7 @@ const uniqueness = (it: It) => {
 
 const fifoLanes = (it: It, { runs }: Options) => {
   it.effect.prop("claims a fifo lane's items one by one, in the order of their insertion", {
-    dues: Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))), {
+    dues: Arbitrary.array(integer({ min: 0, max: 5 }), {
       minLength: 1,
       maxLength: 6
     })

@@ -4,18 +4,18 @@ import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/Contact
 import { ContactRows, insert as insertContact } from "@messaging-crm/core/Contacts"
 import { ConversationRows, open } from "@messaging-crm/core/Conversations"
 import { IdentityId } from "@messaging-crm/core/Ids"
-import { Arbitrary, Effect, Schema } from "effect"
-import { hardText } from "../Arbitraries.ts"
+import { Arbitrary, Effect } from "effect"
+import { hardText, integer } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { after, type It, type Options, outcome } from "../Fixtures.ts"
 import { activity, contactOf, conversationOf } from "./Fixtures.ts"
 
 const activities = Arbitrary.array(
   Arbitrary.all({
-    at: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 }))),
-    inbound: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: -5, maximum: 20 }))),
+    at: integer({ min: 0, max: 20 }),
+    inbound: integer({ min: -5, max: 20 }),
     preview: hardText({ min: 1, max: 20 }),
-    place: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 999 })))
+    place: integer({ min: 0, max: 999 })
   }),
   { minLength: 1, maxLength: 6 }
 )

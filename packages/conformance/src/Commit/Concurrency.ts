@@ -94,28 +94,34 @@ export const concurrentCommits = (it: It) => {
     }))
 }
 
+/** Rows of an organization, and what a reader sees of them. */
+const rowsOf = Effect.fnUntraced(function*(ours: OrganizationId) {
+  const on = yield* Fixtures.thread(ours)
+  const tag = yield* Fixtures.tag(ours, "a")
+  const file = yield* Fixtures.file(ours)
+  yield* Fixtures.write(ours, { response: Fixtures.idempotencyRecord })
+  const webhook = yield* Fixtures.webhook(ours)
+  const event = yield* Fixtures.event()
+  yield* Fixtures.write(ours, Changes.raise(event))
+  const state = Effect.gen(function*() {
+    return [
+      yield* contactOf(ours, on),
+      yield* conversationOf(ours, on),
+      yield* Fixtures.tagNames(ours),
+      yield* Fixtures.deliveriesOf(ours, webhook),
+      yield* WebhookStore.use((store) => store.find(ours, webhook.id)),
+      Option.isSome(yield* MediaStore.use((store) => store.find(ours, file.id)))
+    ]
+  })
+  return { event, file, on, state, tag, webhook }
+})
+
 /** Tests that a commit reaches the rows of its organization only. */
 export const isolation = (it: It) => {
   it.effect("reads and writes nothing of another organization", () =>
     Effect.gen(function*() {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const on = yield* Fixtures.thread(ours)
-      const tag = yield* Fixtures.tag(ours, "a")
-      const file = yield* Fixtures.file(ours)
-      yield* Fixtures.write(ours, { response: Fixtures.idempotencyRecord })
-      const webhook = yield* Fixtures.webhook(ours)
-      const event = yield* Fixtures.event()
-      yield* Fixtures.write(ours, Changes.raise(event))
-      const state = Effect.gen(function*() {
-        return [
-          yield* contactOf(ours, on),
-          yield* conversationOf(ours, on),
-          yield* Fixtures.tagNames(ours),
-          yield* Fixtures.deliveriesOf(ours, webhook),
-          yield* WebhookStore.use((store) => store.find(ours, webhook.id)),
-          Option.isSome(yield* MediaStore.use((store) => store.find(ours, file.id)))
-        ]
-      })
+      const { event, file, on, state, tag, webhook } = yield* rowsOf(ours)
       const before = yield* state
       const conversation = { id: on.conversation_id, version: 1 }
       const delivery = { id: Changes.deliveryIdOf(event.id, webhook.id), version: 1 }

@@ -2,7 +2,12 @@
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ContactId, MessageId } from "@messaging-crm/core/Ids"
-import { DeliveryState, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
+import {
+  type Attempt,
+  DeliveryState,
+  WebhookDeliveryRows,
+  WebhookDeliveryStore
+} from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { Effect, Option } from "effect"
 import { hardText } from "../Arbitraries.ts"
@@ -83,6 +88,14 @@ const resources = (it: It) => {
     }))
 }
 
+const gone410: Attempt = {
+  at: after(5),
+  duration_ms: 12,
+  response_status: 410,
+  response_body: "gone",
+  failure_code: "http_status"
+}
+
 const deliveries = (it: It) => {
   it.effect("keeps each event of a commit, with deliveries to its subscribers alone", () =>
     Effect.gen(function*() {
@@ -100,8 +113,7 @@ const deliveries = (it: It) => {
 
   it.effect("abandons pending deliveries of one webhook, the newest first, except one that the same commit updates", () =>
     Effect.gen(function*() {
-      const ours = yield* Fixtures.organization
-      const theirs = yield* Fixtures.organization
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [gone, other] = [yield* Fixtures.webhook(ours), yield* Fixtures.webhook(ours)]
       const events = yield* Effect.forEach([0, 1, 2, 3], (millis) => Fixtures.event({ created_at: after(millis) }))
       yield* Fixtures.write(ours, ...events.map(Changes.raise))
@@ -113,13 +125,7 @@ const deliveries = (it: It) => {
       const abandon = (limit: number): Changes.Changes => ({ abandon: [{ webhook_id: gone.id, limit }] })
       yield* Fixtures.write(theirs, abandon(9))
       assert.deepStrictEqual(yield* Fixtures.deliveriesOf(ours, gone), before)
-      const attempted = DeliveryState.attempt(newest, {
-        at: after(5),
-        duration_ms: 12,
-        response_status: 410,
-        response_body: "gone",
-        failure_code: "http_status"
-      }, null)
+      const attempted = DeliveryState.attempt(newest, gone410, null)
       yield* Fixtures.write(
         ours,
         WebhookRows.update({ id: gone.id, version: 1 }, { status: "disabled", disabled_at: after(5) }),

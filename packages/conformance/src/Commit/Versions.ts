@@ -3,6 +3,7 @@ import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ContactRows, ContactStore } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { MemberRows, MemberStore } from "@messaging-crm/core/Members"
 import { MessageRows, ProviderMessageRows } from "@messaging-crm/core/Messages"
 import { OrganizationRows } from "@messaging-crm/core/Organizations"
@@ -14,43 +15,50 @@ import * as Fixtures from "../Fixtures.ts"
 import { after, type It, type Options, outcome } from "../Fixtures.ts"
 import { activity, claim, contactOf, conversationOf, findRecord } from "./Fixtures.ts"
 
+/** A commit with changes of every kind, at a version of its conversation, and what a reader sees of them. */
+const everyKind = Effect.fnUntraced(function*(ours: OrganizationId) {
+  const on = yield* Fixtures.thread(ours)
+  const webhook = yield* Fixtures.webhook(ours)
+  const [row, tag] = [yield* Fixtures.send(on), yield* Fixtures.newTag("vip")]
+  const { identity_id } = on
+  const alias = `alias ${yield* Fixtures.uuid}`
+  const changesAt = (version: number) =>
+    Effect.map(Fixtures.event(), (event) => [
+      ContactRows.update({ id: on.contact_id, version: 1 }, { company: "Brick" }),
+      ConversationRows.update({ id: on.conversation_id, version }, { status: "closed", closed_at: after(1) }),
+      SendRows.insert(row),
+      TagRows.insert(tag),
+      Changes.aliases({ channel_type: "phone_messaging", name: alias, identity_id }),
+      activity(on),
+      Changes.raise(event),
+      Changes.enqueue({ kind: "send", lane: on.conversation_id, ref: row.id, due_at: Fixtures.noon }),
+      { response: Fixtures.idempotencyRecord }
+    ])
+  const seen = Effect.gen(function*() {
+    return {
+      contact: yield* contactOf(ours, on),
+      conversation: yield* conversationOf(ours, on),
+      sends: Option.toArray(yield* SendStore.use((store) => store.find(ours, row.id))),
+      tags: yield* Fixtures.tagNames(ours),
+      named: yield* ContactStore.use((store) => store.identify(ours, "phone_messaging", [alias])),
+      deliveries: yield* Fixtures.deliveriesOf(ours, webhook),
+      work: (yield* claim(ours)).map(({ kind }) => kind).toSorted(),
+      records: Option.toArray(yield* findRecord(ours))
+    }
+  })
+  return { changesAt, seen }
+})
+
 export const wholeOrNothing = (it: It) => {
   it.effect("applies every part, or nothing of it when one version has moved", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      const webhook = yield* Fixtures.webhook(ours)
-      const [row, tag] = [yield* Fixtures.send(on), yield* Fixtures.newTag("vip")]
-      const file = yield* Fixtures.uuid
-      const { identity_id } = on
-      const changesAt = (version: number, event: Changes.RaisedEvent) => [
-        ContactRows.update({ id: on.contact_id, version: 1 }, { company: "Brick" }),
-        ConversationRows.update({ id: on.conversation_id, version }, { status: "closed", closed_at: after(1) }),
-        SendRows.insert(row),
-        TagRows.insert(tag),
-        Changes.aliases({ channel_type: "phone_messaging", name: `alias ${file}`, identity_id }),
-        activity(on),
-        Changes.raise(event),
-        Changes.enqueue({ kind: "send", lane: on.conversation_id, ref: row.id, due_at: Fixtures.noon }),
-        { response: Fixtures.idempotencyRecord }
-      ]
-      const seen = Effect.gen(function*() {
-        return {
-          contact: yield* contactOf(ours, on),
-          conversation: yield* conversationOf(ours, on),
-          sends: Option.toArray(yield* SendStore.use((store) => store.find(ours, row.id))),
-          tags: yield* Fixtures.tagNames(ours),
-          named: yield* ContactStore.use((store) => store.identify(ours, "phone_messaging", [`alias ${file}`])),
-          deliveries: yield* Fixtures.deliveriesOf(ours, webhook),
-          work: (yield* claim(ours)).map(({ kind }) => kind).toSorted(),
-          records: Option.toArray(yield* findRecord(ours))
-        }
-      })
+      const { changesAt, seen } = yield* everyKind(ours)
       const before = yield* seen
-      assert.strictEqual(yield* outcome(ours, ...changesAt(9, yield* Fixtures.event())), "Conflict")
+      assert.strictEqual(yield* outcome(ours, ...yield* changesAt(9)), "Conflict")
       assert.deepStrictEqual(yield* seen, before)
 
-      assert.strictEqual(yield* outcome(ours, ...changesAt(1, yield* Fixtures.event())), "committed")
+      assert.strictEqual(yield* outcome(ours, ...yield* changesAt(1)), "committed")
       const applied = yield* seen
       assert.deepInclude(applied.contact, {
         company: "Brick",

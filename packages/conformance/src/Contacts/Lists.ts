@@ -1,20 +1,29 @@
 /** Tests of lists of contacts: their order and their filters. */
 import { assert } from "@effect/vitest"
-import type { ChannelType } from "@messaging-crm/core/Channels"
 import { type Contact, type ContactCriteria, ContactStore, searchText } from "@messaging-crm/core/Contacts"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type { Position } from "@messaging-crm/core/Page"
 import { foldCase } from "@messaging-crm/core/Text"
-import { Arbitrary, Effect, Schema } from "effect"
-import { hardText } from "../Arbitraries.ts"
+import { Arbitrary, Effect } from "effect"
+import { hardText, integer } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { after, type It, type Options } from "../Fixtures.ts"
 
+/** Lists the IDs of the contacts that pass the filters. */
+const idsOf = (organization_id: OrganizationId, filters: Partial<ContactCriteria>) =>
+  Effect.map(
+    ContactStore.use((store) =>
+      store.list(organization_id, { ...Fixtures.everyone, ...filters }, { after: null, size: 9 })
+    ),
+    (found) => found.map(({ id }) => id)
+  )
+
 const order = (it: It, { runs }: Options) => {
   it.effect.prop("lists by updated_at descending, then id descending, and walks without gap or repeat", {
-    millis: Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))), {
+    millis: Arbitrary.array(integer({ min: 0, max: 3 }), {
       maxLength: 7
     }),
-    size: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4 })))
+    size: integer({ min: 1, max: 4 })
   }, ({ millis, size }) =>
     Effect.gen(function*() {
       const store = yield* ContactStore
@@ -34,67 +43,65 @@ const order = (it: It, { runs }: Options) => {
     term: hardText({ min: 1, max: 2 })
   }, ({ names, term }) =>
     Effect.gen(function*() {
-      const store = yield* ContactStore
       const ours = yield* Fixtures.organization
       const contacts = yield* Effect.forEach(names, (first_name) => Fixtures.contact(ours, { first_name }))
-      const search_terms = [foldCase(term), "no contact has this"] as const
-      const found = store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
+      const found = yield* idsOf(ours, { search_terms: [foldCase(term), "no contact has this"] })
       const expected = contacts.filter((contact) => searchText(contact).includes(foldCase(term)))
-      assert.deepStrictEqual((yield* found).map(({ id }) => id).toSorted(), expected.map(({ id }) => id).toSorted())
+      assert.deepStrictEqual(found.toSorted(), expected.map(({ id }) => id).toSorted())
     }), { arbitrary: { runs } })
 }
+
+/** A contact that passes every filter, and seven that fail one each. Returns the filters and the contact's ID. */
+const filtered = Effect.fnUntraced(function*(organization_id: OrganizationId) {
+  const { id: owner_user_id } = yield* Fixtures.member(organization_id)
+  const tag = yield* Fixtures.tag(organization_id, "vip")
+  const phone = yield* Fixtures.newPhone
+  const all = {
+    first_name: "Ada",
+    owner_user_id,
+    lifecycle_stage: "lead",
+    tags: [tag],
+    primary_phone: phone,
+    primary_email: "Kim@Acme.example",
+    updated_at: after(5)
+  } as const
+  const { id } = yield* Fixtures.contact(organization_id, all)
+  for (
+    const lacking of [
+      { first_name: "Eve" },
+      { owner_user_id: null },
+      { lifecycle_stage: "customer" },
+      { tags: [] },
+      { primary_phone: null },
+      { primary_email: "Kim@Acme.exampl" },
+      { updated_at: after(4) }
+    ] as const
+  ) {
+    yield* Fixtures.contact(organization_id, { ...all, ...lacking })
+  }
+  const match = {
+    search_terms: ["ada"],
+    owner_user_id,
+    lifecycle_stage: "lead",
+    tag_id: tag.id,
+    phone,
+    email_key: "kim@acme.example",
+    updated_since: after(5)
+  } as const
+  return { id, match }
+})
 
 const filters = (it: It) => {
   it.effect("lists what passes every filter at once", () =>
     Effect.gen(function*() {
-      const store = yield* ContactStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const { id: owner_user_id } = yield* Fixtures.member(ours)
-      const tag = yield* Fixtures.tag(ours, "vip")
-      const phone = yield* Fixtures.newPhone
-      const all = {
-        first_name: "Ada",
-        owner_user_id,
-        lifecycle_stage: "lead",
-        tags: [tag],
-        primary_phone: phone,
-        primary_email: "Kim@Acme.example",
-        updated_at: after(5)
-      } as const
-      const whole = yield* Fixtures.contact(ours, all)
-      const match = {
-        search_terms: ["ada"],
-        owner_user_id,
-        lifecycle_stage: "lead",
-        tag_id: tag.id,
-        phone,
-        email_key: "kim@acme.example",
-        updated_since: after(5)
-      } as const
-      for (
-        const lacking of [
-          { first_name: "Eve" },
-          { owner_user_id: null },
-          { lifecycle_stage: "customer" },
-          { tags: [] },
-          { primary_phone: null },
-          { primary_email: "Kim@Acme.exampl" },
-          { updated_at: after(4) }
-        ] as const
-      ) {
-        yield* Fixtures.contact(ours, { ...all, ...lacking })
-      }
-      const listed = (organization_id: typeof ours, filters: Partial<ContactCriteria>) =>
-        Effect.map(
-          store.list(organization_id, { ...Fixtures.everyone, ...filters }, { after: null, size: 9 }),
-          (found) => found.map(({ id }) => id)
-        )
-      assert.deepStrictEqual(yield* listed(ours, match), [whole.id])
+      const { id, match } = yield* filtered(ours)
+      assert.deepStrictEqual(yield* idsOf(ours, match), [id])
       for (const filter of Object.keys(match)) {
         // The type of `Object.keys` loses whose keys they are.
         const alone = { [filter]: match[filter as keyof typeof match] }
-        assert.lengthOf(yield* listed(ours, alone), 7, filter)
-        assert.lengthOf(yield* listed(theirs, alone), 0, filter)
+        assert.lengthOf(yield* idsOf(ours, alone), 7, filter)
+        assert.lengthOf(yield* idsOf(theirs, alone), 0, filter)
       }
     }))
 }
@@ -102,40 +109,28 @@ const filters = (it: It) => {
 const identities = (it: It) => {
   it.effect("lists who has an identity on a type of channel; a phone is one of phone messaging", () =>
     Effect.gen(function*() {
-      const store = yield* ContactStore
       const ours = yield* Fixtures.organization
       const primary_phone = yield* Fixtures.newPhone
       const [ada, kim] = [yield* Fixtures.contact(ours, { primary_phone }), yield* Fixtures.contact(ours)]
       yield* Fixtures.identity(ours, kim.id, { channel_type: "photo_social" })
-      const listed = (channel: ChannelType) =>
-        Effect.map(
-          store.list(ours, { ...Fixtures.everyone, channel }, { after: null, size: 9 }),
-          (found) => found.map(({ id }) => id)
-        )
-      assert.deepStrictEqual(yield* listed("photo_social"), [kim.id])
-      assert.deepStrictEqual(yield* listed("page_messaging"), [])
-      assert.deepStrictEqual(yield* listed("phone_messaging"), [ada.id])
+      assert.deepStrictEqual(yield* idsOf(ours, { channel: "photo_social" }), [kim.id])
+      assert.deepStrictEqual(yield* idsOf(ours, { channel: "page_messaging" }), [])
+      assert.deepStrictEqual(yield* idsOf(ours, { channel: "phone_messaging" }), [ada.id])
     }))
 
   it.effect("lists who has an external id or an alias of an identity, on a type of channel if one is given", () =>
     Effect.gen(function*() {
-      const store = yield* ContactStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [kim, eve] = [yield* Fixtures.contact(ours), yield* Fixtures.contact(ours, { first_name: "Eve" })]
       yield* Fixtures.identity(ours, kim.id, { external_id: "one" }, ["other"])
       yield* Fixtures.identity(ours, eve.id, { channel_type: "photo_social", external_id: "one" })
-      const listed = (match: Partial<ContactCriteria>, organization_id = ours) =>
-        Effect.map(
-          store.list(organization_id, { ...Fixtures.everyone, ...match }, { after: null, size: 9 }),
-          (found) => found.map(({ id }) => id).toSorted()
-        )
-      assert.deepStrictEqual(yield* listed({ external_id: "one" }), [kim.id, eve.id].toSorted())
-      assert.deepStrictEqual(yield* listed({ external_id: "one", channel: "photo_social" }), [eve.id])
-      assert.deepStrictEqual(yield* listed({ external_id: "one", channel: "page_messaging" }), [])
-      assert.deepStrictEqual(yield* listed({ external_id: "other" }), [kim.id])
-      assert.deepStrictEqual(yield* listed({ external_id: "one", search_terms: ["eve"] }), [eve.id])
-      assert.deepStrictEqual(yield* listed({ external_id: "ONE" }), [])
-      assert.deepStrictEqual(yield* listed({ external_id: "one" }, theirs), [])
+      assert.sameMembers(yield* idsOf(ours, { external_id: "one" }), [kim.id, eve.id])
+      assert.deepStrictEqual(yield* idsOf(ours, { external_id: "one", channel: "photo_social" }), [eve.id])
+      assert.deepStrictEqual(yield* idsOf(ours, { external_id: "one", channel: "page_messaging" }), [])
+      assert.deepStrictEqual(yield* idsOf(ours, { external_id: "other" }), [kim.id])
+      assert.deepStrictEqual(yield* idsOf(ours, { external_id: "one", search_terms: ["eve"] }), [eve.id])
+      assert.deepStrictEqual(yield* idsOf(ours, { external_id: "ONE" }), [])
+      assert.deepStrictEqual(yield* idsOf(theirs, { external_id: "one" }), [])
     }))
 }
 

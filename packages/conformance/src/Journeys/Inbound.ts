@@ -3,13 +3,14 @@ import { assert, it } from "@effect/vitest"
 import { Conversations } from "@messaging-crm/core/Conversations"
 import { Media } from "@messaging-crm/core/Media"
 import { Messages } from "@messaging-crm/core/Messages"
-import { Arbitrary, DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
+import { Arbitrary, DateTime, Duration, Effect, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { integer } from "../Arbitraries.ts"
 import { businessMessages } from "./Inbound/BusinessMessages.ts"
 import { people } from "./Inbound/People.ts"
 import { begin, crm, type It, type Storage, work } from "./Scene.ts"
 
-const place = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
+const place = integer({ min: 0, max: 1_000_000 })
 
 /** Lets a second pass, and returns a function from milliseconds to a moment in it: the service reads a time in the future as now. */
 const recently = Effect.gen(function*() {

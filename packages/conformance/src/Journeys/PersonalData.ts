@@ -1,14 +1,13 @@
 /** Journeys of a person's data: exported completely, and erased until nothing about the person is left. */
 import { assert, it } from "@effect/vitest"
 import { type AuditFilters, AuditStore } from "@messaging-crm/core/Audit"
-import { type Contact, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import {
   type EncodedResponse,
   Idempotency,
   type IdempotencyKey,
-  IdempotencyStore,
-  type Respond
+  IdempotencyStore
 } from "@messaging-crm/core/Idempotency"
 import { ContactId } from "@messaging-crm/core/Ids"
 import { MediaStore } from "@messaging-crm/core/Media"
@@ -43,49 +42,50 @@ const decoder = new TextDecoder()
 const every: AuditFilters = { resource_id: null, key_id: null, member_id: null, before: null }
 const key = "canary-key-1234" as IdempotencyKey
 
+/** A message with a file, as the provider reports it. */
+const receivedFile = {
+  type: "document",
+  text: null,
+  media: {
+    kind: "document",
+    mime_type: "application/pdf",
+    filename: canaries.file,
+    transcript: canaries.transcript,
+    bytes: encoder.encode(canaries.bytes)
+  },
+  details: { flow: { name: null, response: { answer: canaries.details } } }
+} as const
+
+/** Updates a contact by a request with an idempotency key, whose record then contains the contact. */
+const updateWithKey = (id: ContactId) => {
+  const { email: primary_email, family: last_name, name: first_name, notes } = canaries
+  const update = UpdateContact.make({ first_name, last_name, primary_email, notes })
+  return Idempotency.use((idempotency) =>
+    idempotency.once(
+      { key, fingerprint: "f".repeat(64), request_id: "request" },
+      (record) =>
+        Contacts.use((all) =>
+          all.update(id, update, {
+            encode: (contact): Effect.Effect<EncodedResponse> =>
+              Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(contact)) }),
+            record
+          })
+        )
+    )
+  ).pipe(Effect.orDie)
+}
+
 /** A person with data in every place that can contain personal data, and another who must stay as they are. */
 export const person = Effect.gen(function*() {
   const scene = yield* begin
   const { as, channel, number, organization_id, received, start, written } = scene
   yield* written(`m.1.${number}`, canaries.text)
-  yield* received(`m.2.${number}`, {
-    type: "document",
-    text: null,
-    media: {
-      kind: "document",
-      mime_type: "application/pdf",
-      filename: canaries.file,
-      transcript: canaries.transcript,
-      bytes: encoder.encode(canaries.bytes)
-    },
-    details: { flow: { name: null, response: { answer: canaries.details } } }
-  })
+  yield* received(`m.2.${number}`, receivedFile)
   const { id: sent } = yield* start(canaries.template)
   yield* work
   const { conversation_id } = yield* scene.get(sent)
   const { contact } = yield* as(Conversations.use((all) => all.get(conversation_id)))
-  const update = (respond: Respond<Contact, EncodedResponse>) =>
-    Contacts.use((all) =>
-      all.update(
-        ContactId.make(contact.id),
-        UpdateContact.make({
-          first_name: canaries.name,
-          last_name: canaries.family,
-          primary_email: canaries.email,
-          notes: canaries.notes
-        }),
-        respond
-      )
-    )
-  yield* as(
-    Idempotency.use((idempotency) =>
-      idempotency.once({ key, fingerprint: "f".repeat(64), request_id: "request" }, (record) =>
-        update({
-          encode: (contact) => Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(contact)) }),
-          record
-        }))
-    )
-  ).pipe(Effect.orDie)
+  yield* as(updateWithKey(ContactId.make(contact.id)))
   const { id: queued } = yield* start(canaries.queued)
   yield* as(
     Conversations.use((all) => all.close(conversation_id, CloseConversation.make({ category: canaries.category })))

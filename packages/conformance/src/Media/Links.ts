@@ -4,8 +4,9 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { MediaId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { Media, type OpenedFile, PublicUrl } from "@messaging-crm/core/Media"
-import { Arbitrary, Duration, Effect, Schema, Stream } from "effect"
+import { Duration, Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { integer } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { It, Options } from "../Fixtures.ts"
 import { operations, receive, voice } from "./Scene.ts"
@@ -66,7 +67,7 @@ const validLinks = (it: It) => {
 
 const invalidLinks = (it: It, { runs }: Options) => {
   it.effect.prop("open nothing once a character of them is another", {
-    place: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 128 })))
+    place: integer({ min: 0, max: 128 })
   }, ({ place }) =>
     Effect.gen(function*() {
       const token = yield* receiveAndLink(yield* Fixtures.organization)

@@ -10,8 +10,9 @@ import {
   MediaStore,
   slice_bytes
 } from "@messaging-crm/core/Media"
-import { Arbitrary, DateTime, Effect, Exit, Fiber, Option, Schema, Stream } from "effect"
+import { DateTime, Effect, Exit, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { integer } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { It, Options } from "../Fixtures.ts"
 import { bytesFrom, exists, operations, receive, unpublished, voice } from "./Scene.ts"
@@ -34,8 +35,8 @@ const flow = (count: number, size: number) => {
 
 const storedStreams = (it: It, { runs }: Options) => {
   it.effect.prop("are stored byte for byte, whatever the size of their chunks", {
-    count: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 * slice_bytes }))),
-    size: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 50_000, maximum: 2 * slice_bytes })))
+    count: integer({ min: 0, max: 3 * slice_bytes }),
+    size: integer({ min: 50_000, max: 2 * slice_bytes })
   }, ({ count, size }) =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization

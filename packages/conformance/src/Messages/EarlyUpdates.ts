@@ -7,6 +7,21 @@ import * as Fixtures from "../Fixtures.ts"
 import { after, type It, type Options } from "../Fixtures.ts"
 import { inserted, keepEarly } from "./Scene.ts"
 
+/** Returns an update of each status, and two that change nothing after them. */
+const reports = (text: string | null) => {
+  const updates: ReadonlyArray<MessageUpdate> = [
+    { status: "delivered", at: after(2) },
+    { status: "read", at: after(3) },
+    { status: "edited", text, at: after(6) },
+    { status: "deleted", at: after(7) }
+  ]
+  const withoutEffect: ReadonlyArray<MessageUpdate> = [
+    { status: "delivered", at: after(4) },
+    { status: "edited", text: null, at: after(5) }
+  ]
+  return { updates, withoutEffect }
+}
+
 const keptUpdates = (it: It, { runs }: Options) => {
   it.effect.prop("keeps early updates, one of each status, until their message arrives", {
     text: optionalHardText({ min: 1, max: 100 })
@@ -14,18 +29,9 @@ const keptUpdates = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      const { channel, contact_id, conversation_id } = on
-      const updates: ReadonlyArray<MessageUpdate> = [
-        { status: "delivered", at: after(2) },
-        { status: "read", at: after(3) },
-        { status: "edited", text, at: after(6) },
-        { status: "deleted", at: after(7) }
-      ]
-      const withoutEffect: ReadonlyArray<MessageUpdate> = [
-        { status: "delivered", at: after(4) },
-        { status: "edited", text: null, at: after(5) }
-      ]
+      const { channel, contact_id, conversation_id } = yield* Fixtures.thread(ours)
+      const key = { channel_id: channel.id, provider_message_id: "p" }
+      const { updates, withoutEffect } = reports(text)
       yield* Effect.forEach([...updates, ...withoutEffect, ...updates], (update) =>
         keepEarly(ours, channel.id, "p", update))
       yield* keepEarly(ours, channel.id, "q", { status: "failed", at: after(1) })
@@ -33,8 +39,7 @@ const keptUpdates = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(
         early,
         Option.some({
-          channel_id: channel.id,
-          provider_message_id: "p",
+          ...key,
           early_updates: updates,
           version: updates.length,
           message: Option.none()
@@ -45,8 +50,7 @@ const keptUpdates = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(
         yield* store.findByProviderId(ours, channel.id, "p"),
         Option.some({
-          channel_id: channel.id,
-          provider_message_id: "p",
+          ...key,
           early_updates: [],
           version: updates.length + 1,
           message: Option.some({ ...message, version: 1, contact_id })

@@ -8,14 +8,14 @@ import type { WritableContact } from "@messaging-crm/core/Contacts"
 import { EventType } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
 import { TagColor } from "@messaging-crm/core/Tags"
-import { Arbitrary, Schema } from "effect"
-import { hardText } from "../Arbitraries.ts"
+import { Arbitrary } from "effect"
+import { hardText, integer } from "../Arbitraries.ts"
 
 const { all, array, Constant } = Arbitrary
 
 /** One of the cases. It shrinks towards the first. */
 const oneOf = <A>(cases: readonly [Arbitrary.Arbitrary<A>, ...ReadonlyArray<Arbitrary.Arbitrary<A>>]) =>
-  Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: cases.length - 1 }))).pipe(
+  integer({ min: 0, max: cases.length - 1 }).pipe(
     Arbitrary.flatMap((index) => cases[index] ?? cases[0])
   )
 

@@ -95,6 +95,11 @@ const names = (it: It) => {
     }))
 }
 
+type Ids = ReadonlyArray<string>
+
+/** Returns a person without names. */
+const unnamed = (external_id: string, aliases: Ids) => ({ external_id, aliases, display_name: null, username: null })
+
 const changes = (it: It) => {
   it.effect("keeps one person through changes of number and user ID, and sends to the new address", () =>
     Effect.gen(function*() {
@@ -108,18 +113,15 @@ const changes = (it: It) => {
         Conversations.use((all) => all.get(conversation_id)),
         ({ contact }) => contact.external_id
       ).pipe(as)
-      const says = (external_id: string, aliases: ReadonlyArray<string>) =>
-        Effect.flatMap(
-          Fixtures.uuid,
-          (id) => receivedFrom(channel, id, { external_id, aliases, display_name: null, username: null })
-        )
-      const change = (former: ReadonlyArray<string>, [external_id = "", ...aliases]: ReadonlyArray<string>) =>
+      const says = (external_id: string, aliases: Ids) =>
+        Effect.flatMap(Fixtures.uuid, (id) => receivedFrom(channel, id, unnamed(external_id, aliases)))
+      const change = ([former = "", ...former_aliases]: Ids, [external_id = "", ...aliases]: Ids) =>
         receive({
           event: "identity_changed",
           channel_id: channel.id,
-          former_external_id: former[0] ?? "",
-          former_aliases: former.slice(1),
-          now: { external_id, aliases, display_name: null, username: null }
+          former_external_id: former,
+          former_aliases,
+          now: unnamed(external_id, aliases)
         })
       yield* says(number, [b1])
       // The user id alone changes: the number stays the address.
