@@ -53,7 +53,7 @@ const bodies = (it: It, { runs }: Options) => {
     }))
 
   it.effect.prop(
-    "keeps any bytes",
+    "returns any bytes unchanged",
     { body: Arbitrary.schema(Schema.Uint8Array) },
     ({ body }) =>
       Effect.gen(function*() {
@@ -66,7 +66,7 @@ const bodies = (it: It, { runs }: Options) => {
     { arbitrary: { runs } }
   )
 
-  it.effect("keeps a body of 4 MB", () =>
+  it.effect("returns a body of 4 MB unchanged", () =>
     Effect.gen(function*() {
       yield* start
       const body = new Uint8Array(4 * 1024 * 1024).map((_, index) => index % 251)
@@ -77,7 +77,7 @@ const bodies = (it: It, { runs }: Options) => {
 
 const batches = (it: It, { runs }: Options) => {
   it.effect.prop(
-    "keeps those that come at once, and removes those that are finished at once",
+    "stores concurrent callbacks, and removes those that are finished concurrently",
     { bodies: Arbitrary.array(Arbitrary.schema(Schema.Uint8Array), { maxLength: 40 }) },
     ({ bodies }) =>
       Effect.gen(function*() {
@@ -96,7 +96,7 @@ const batches = (it: It, { runs }: Options) => {
     { arbitrary: { runs } }
   )
 
-  it.effect("stores several together, however large they are", () =>
+  it.effect("stores several in one insert, however large they are", () =>
     Effect.gen(function*() {
       const store = yield* start
       const bodies = ["one", "two", "x".repeat(100_000)]
@@ -148,7 +148,7 @@ const turns = (it: It) => {
       assert.deepStrictEqual(idsOf(yield* claim(after(100))), flood.slice(4))
     }))
 
-  it.effect("serves each of some organizations within as many claimed bodies, rounded up to whole claims", () =>
+  it.effect("claims a body of each organization among the first, as many as there are organizations, rounded up to whole claims", () =>
     Effect.gen(function*() {
       const store = yield* start
       const channels = yield* Effect.replicateEffect(Effect.flatMap(Fixtures.organization, Fixtures.channel), 10)

@@ -20,7 +20,7 @@ const newPause = Effect.fnUntraced(function*(organization_id: OrganizationId, fi
   return hold
 })
 
-export const suite = (it: It) => {
+const rows = (it: It) => {
   it.effect("returns a hold as it was last written, until it is removed", () =>
     Effect.gen(function*() {
       const store = yield* ChannelHoldStore
@@ -49,7 +49,9 @@ export const suite = (it: It) => {
       yield* Fixtures.write(ours, ChannelHoldRows.insert(hold))
       assert.strictEqual(yield* Fixtures.outcome(ours, ChannelHoldRows.insert(hold)), "Conflict")
     }))
+}
 
+const lists = (it: It) => {
   it.effect("lists the earliest first, then by channel, and keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* ChannelHoldStore
@@ -75,4 +77,9 @@ export const suite = (it: It) => {
       }
       assert.strictEqual(yield* count("channel_blocked"), before + 2)
     }))
+}
+
+export const suite = (it: It) => {
+  rows(it)
+  lists(it)
 }

@@ -7,18 +7,18 @@ import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
-export const suite = (it: It, { runs }: Options) => {
-  const newField = (fields: Partial<ContactField>) =>
-    Effect.map(Fixtures.uuid, (id): ContactField => ({
-      id: ContactFieldId.make(id),
-      key: `f_${id.replaceAll("-", "_")}`,
-      name: "Plan",
-      type: "text",
-      options: null,
-      created_at: Fixtures.noon,
-      ...fields
-    }))
+const newField = (fields: Partial<ContactField>) =>
+  Effect.map(Fixtures.uuid, (id): ContactField => ({
+    id: ContactFieldId.make(id),
+    key: `f_${id.replaceAll("-", "_")}`,
+    name: "Plan",
+    type: "text",
+    options: null,
+    created_at: Fixtures.noon,
+    ...fields
+  }))
 
+const reads = (it: It, { runs }: Options) => {
   it.effect.prop("returns fields as they were inserted, oldest first, then by id", {
     name: hardText({ min: 1, max: 200 }),
     options: Arbitrary.array(hardText({ min: 1, max: 20 }), { minLength: 1, maxLength: 5 })
@@ -46,7 +46,9 @@ export const suite = (it: It, { runs }: Options) => {
       const found = yield* Effect.forEach([ours, empty, theirs, ours, empty], store.list, { concurrency: "unbounded" })
       assert.deepStrictEqual(found, [[mine], [], [yours], [mine], []])
     }))
+}
 
+const takenKeys = (it: It) => {
   it.effect("rejects a key that the organization has, and writes nothing", () =>
     Effect.gen(function*() {
       const store = yield* ContactFieldStore
@@ -62,4 +64,9 @@ export const suite = (it: It, { runs }: Options) => {
       assert.strictEqual(yield* Fixtures.outcome(theirs, ContactFieldRows.insert(second)), "committed")
       assert.deepStrictEqual(yield* store.list(theirs), [second])
     }))
+}
+
+export const suite = (it: It, options: Options) => {
+  reads(it, options)
+  takenKeys(it)
 }

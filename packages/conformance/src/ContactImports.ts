@@ -154,7 +154,9 @@ const rowsRead = (it: Scene.It) => {
       assert.deepStrictEqual(outcomes(results), ["created", ...rejected, "created", "unchanged"])
       assert.lengthOf(yield* contacts, 2)
     }))
+}
 
+const rowsIdentified = (it: Scene.It) => {
   it.effect("identifies rows by the key alone, and leaves an existing contact with that key unchanged", () =>
     Effect.gen(function*() {
       const { contacts, importTable } = yield* begin
@@ -184,5 +186,6 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, options: 
     contactsCreated(it, options)
     contactsRejected(it)
     rowsRead(it)
+    rowsIdentified(it)
   })
 }

@@ -32,7 +32,7 @@ const results = (it: Scene.It) => {
     }))
 }
 
-const matches = (it: Scene.It) => {
+const phones = (it: Scene.It) => {
   it.effect("finds a contact by a phone in any spelling", () =>
     Effect.gen(function*() {
       const { create, everyone, upsert } = yield* begin
@@ -45,7 +45,9 @@ const matches = (it: Scene.It) => {
       )
       assert.lengthOf(yield* everyone, 1)
     }))
+}
 
+const identities = (it: Scene.It) => {
   it.effect("finds a contact by an identity, and gives it to a new one", () =>
     Effect.gen(function*() {
       const { everyone, organization_id, upsert } = yield* begin
@@ -164,7 +166,8 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
 
   it.layer(Scene.crm(layer), { timeout: "5 minutes" })("an upsert of contacts", (it) => {
     results(it)
-    matches(it)
+    phones(it)
+    identities(it)
     rejections(it)
     concurrency(it)
     interruptions(it, control)

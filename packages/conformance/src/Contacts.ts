@@ -85,13 +85,15 @@ const inserts = (it: It, { runs }: Options) => {
       }
     }), { arbitrary: { runs } })
 
-  it.effect("inserts nothing of nothing", () =>
+  it.effect("inserts nothing for an empty list", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       assert.deepStrictEqual(yield* ContactStore.use((store) => store.insertNew(ours, [], [])), [])
     }))
+}
 
-  it.effect("lets exactly one of concurrent calls insert a contact, in any order of the identities", () =>
+const concurrency = (it: It) => {
+  it.effect("accepts exactly one of the concurrent inserts of a contact, in any order of the identities", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
@@ -276,6 +278,7 @@ const separation = (it: It) => {
 export const suite = (it: It, options: Options) => {
   rows(it, options)
   inserts(it, options)
+  concurrency(it)
   lists(it, options)
   updates(it, options)
   matches(it)

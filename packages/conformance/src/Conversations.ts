@@ -115,7 +115,7 @@ const inserts = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.list(ours, everyConversation, { after: null, size: 9 }), [expected])
     }), { arbitrary: { runs } })
 
-  it.effect("lets one of many concurrent conversations of a channel and an identity through", () =>
+  it.effect("accepts one of many concurrent conversations of a channel and an identity", () =>
     Effect.gen(function*() {
       const store = yield* ConversationStore
       const ours = yield* Fixtures.organization

@@ -30,7 +30,7 @@ const positionOf = ({ created_at, id }: ListedEvent): Position => ({ at: created
 /** The position before every event of the tests. */
 const beginning: Position = { at: after(-1), id: Fixtures.nil }
 
-export const suite = (it: It) => {
+const purges = (it: It) => {
   it.effect("deletes events that are old enough, with their deliveries, up to the limit", () =>
     Effect.gen(function*() {
       const store = yield* Fixtures.withoutEvents(after(0))
@@ -44,7 +44,9 @@ export const suite = (it: It) => {
       const left = yield* WebhookDeliveryStore.use((deliveries) => deliveries.list(ours, to.id, 9))
       assert.deepStrictEqual(left, [young])
     }))
+}
 
+const lists = (it: It) => {
   it.effect("lists events of some types since a time, newest first, then by id descending, a page at a time", () =>
     Effect.gen(function*() {
       const store = yield* EventStore
@@ -87,4 +89,9 @@ export const suite = (it: It) => {
         }
       }
     }))
+}
+
+export const suite = (it: It) => {
+  purges(it)
+  lists(it)
 }

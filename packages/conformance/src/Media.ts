@@ -42,7 +42,7 @@ const reads = (it: It, { runs }: Options) => {
 }
 
 const commits = (it: It) => {
-  it.effect("removes one file and no other, and one that is not there too", () =>
+  it.effect("removes one file and no other, and accepts the removal of an absent file", () =>
     Effect.gen(function*() {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [file, other] = [yield* Fixtures.file(ours), yield* Fixtures.file(ours)]
@@ -55,7 +55,7 @@ const commits = (it: It) => {
       assert.isTrue(yield* exists(theirs, file.id))
     }))
 
-  it.effect("neither keeps nor removes anything with a commit that fails", () =>
+  it.effect("neither stores nor removes a file with a commit that fails", () =>
     Effect.gen(function*() {
       const store = yield* MediaStore
       const ours = yield* Fixtures.organization

@@ -46,7 +46,7 @@ const inserts = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.list(ours), [owner, first])
     }), { arbitrary: { runs } })
 
-  it.effect("lets one of many concurrent members with one address in", () =>
+  it.effect("accepts one of many concurrent members with one address", () =>
     Effect.gen(function*() {
       const store = yield* MemberStore
       const ours = yield* Fixtures.organization

@@ -69,7 +69,7 @@ const rows = (it: It, { runs }: Options) => {
     }), { arbitrary: { runs } })
 }
 
-const concurrentInserts = (it: It) => {
+const takenIds = (it: It) => {
   it.effect("rejects a provider id that the channel has, and writes nothing", () =>
     Effect.gen(function*() {
       const store = yield* MessageStore
@@ -93,8 +93,10 @@ const concurrentInserts = (it: It) => {
       const ids = (yield* store.list(ours, conversation_id, { after: null, size: 9 })).map(({ id }) => id)
       assert.deepStrictEqual(ids.toSorted(), [first, ...unnamed].map(({ id }) => id).toSorted())
     }))
+}
 
-  it.effect("lets one of many concurrent inserts of a provider message through", () =>
+const concurrency = (it: It) => {
+  it.effect("accepts one of many concurrent inserts of a provider message", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)
@@ -222,7 +224,8 @@ const separation = (it: It) => {
 
 export const suite = (it: It, options: Options) => {
   rows(it, options)
-  concurrentInserts(it)
+  takenIds(it)
+  concurrency(it)
   lists(it, options)
   updates(it)
   earlyUpdates(it, options)

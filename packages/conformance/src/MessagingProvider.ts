@@ -106,7 +106,7 @@ const deduplication = <R>(
     }))
 
   if (dedup === "client_ref") {
-    test("makes one message of any number of calls with one reference", () =>
+    test("sends one message for any number of calls with one reference", () =>
       Effect.gen(function*() {
         const delivery = yield* newDelivery(account.id, recipients.accepted)
         const calls = Array.from({ length: 5 }, () => deliver(delivery))

@@ -160,7 +160,7 @@ const callbacks = (it: It) => {
     }))
 }
 
-const commitsFromCallbacks = (it: It) => {
+const laterCommits = (it: It) => {
   it.effect("lets no commit take effect that comes from a deleted callback", () =>
     Effect.gen(function*() {
       const store = yield* PersonalDataStore
@@ -184,7 +184,9 @@ const commitsFromCallbacks = (it: It) => {
       yield* CallbackStore.use((callbacks) => callbacks.finish(kept))
       assert.strictEqual(yield* commitFrom(kept), "LeaseLost")
     }))
+}
 
+const concurrentCommits = (it: It) => {
   it.effect("deletes a callback only after the commits that come from it", () =>
     Effect.gen(function*() {
       const store = yield* PersonalDataStore
@@ -221,5 +223,6 @@ export const suite = (it: It) => {
   reads(it)
   copies(it)
   callbacks(it)
-  commitsFromCallbacks(it)
+  laterCommits(it)
+  concurrentCommits(it)
 }

@@ -10,7 +10,7 @@ import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, noon, type Options } from "./Fixtures.ts"
 
-const rows = (it: It, { runs }: Options) => {
+const inserts = (it: It, { runs }: Options) => {
   it.effect.prop("returns a send as it was inserted, with what is to be sent", {
     text: hardText({ min: 1, max: 4096 })
   }, ({ text }) =>
@@ -32,7 +32,9 @@ const rows = (it: It, { runs }: Options) => {
       yield* Fixtures.write(ours, SendRows.insert(row))
       assert.deepStrictEqual(yield* store.find(ours, row.id), Option.some({ ...row, version: 1 }))
     }), { arbitrary: { runs } })
+}
 
+const updates = (it: It) => {
   it.effect("returns a send as it was last updated", () =>
     Effect.gen(function*() {
       const store = yield* SendStore
@@ -160,7 +162,9 @@ const lists = (it: It) => {
       const [newest] = yield* store.list(ours, { ...everySend, conversation_id }, { after: null, size: 1 })
       assert.deepStrictEqual(newest, toSend(first))
     }))
+}
 
+const separation = (it: It) => {
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* SendStore
@@ -176,7 +180,9 @@ const lists = (it: It) => {
 }
 
 export const suite = (it: It, options: Options) => {
-  rows(it, options)
+  inserts(it, options)
+  updates(it)
   loads(it)
   lists(it)
+  separation(it)
 }

@@ -70,7 +70,7 @@ const adapterOf = ({ layer, receive }: Options) => {
 type Adapter = ReturnType<typeof adapterOf>
 
 const requests = ({ allowingLoopback, receive }: Adapter) => {
-  it.live.prop("the endpoint gets the body byte for byte, and every header", {
+  it.live.prop("the endpoint receives the body byte for byte, and every header", {
     text: hardText({ min: 0, max: 200 }),
     value: Arbitrary.schema(Schema.String.check(Schema.isPattern(/^[!-~]{1,20}$/)))
   }, ({ text, value }) =>
@@ -99,7 +99,7 @@ const responses = ({ allowingLoopback, receive }: Adapter) => {
   }
 
   for (const status of [301, 302, 303, 307, 308]) {
-    it.live(`${status} is a response, and not followed`, () =>
+    it.live(`${status} is a response, and its redirect is not followed`, () =>
       Effect.gen(function*() {
         const other = yield* receive(responding(200))
         const { url } = yield* receive(responding(status, { location: other.url }))
@@ -140,7 +140,7 @@ const bodies = ({ allowingLoopback, briefly, receive }: Adapter) => {
 }
 
 const failures = ({ allowing, briefly, receive }: Adapter) => {
-  it.live("no status in time is a timeout", () =>
+  it.live("a response without a status before the deadline is a timeout", () =>
     Effect.gen(function*() {
       const receiver = yield* receive("unresponsive")
       const failure = Result.getOrThrow(Result.flip(yield* post(request(receiver.url))))
@@ -156,7 +156,7 @@ const failures = ({ allowing, briefly, receive }: Adapter) => {
 }
 
 const blockedAddresses = ({ allowing, receive }: Adapter) => {
-  it.live("an address that is not public gets nothing unless it is allowed, written out or behind a name", () =>
+  it.live("an address that is not public gets no request unless it is allowed, as an IP address or behind a name", () =>
     Effect.gen(function*() {
       const receiver = yield* receive(responding(200))
       const named = receiver.url.replace(loopback, "hooks.example")
@@ -171,7 +171,7 @@ const blockedAddresses = ({ allowing, receive }: Adapter) => {
       assert.strictEqual(yield* receiver.connections, 0)
     }).pipe(Effect.scoped))
 
-  it.live("an address that is not allowed gets nothing, however the name resolved a moment ago", () =>
+  it.live("an address that is not allowed gets no request, even if the name resolved to an allowed address before", () =>
     Effect.gen(function*() {
       const receiver = yield* receive(responding(200))
       const url = receiver.url.replace(loopback, "hooks.example")

@@ -81,7 +81,9 @@ const orders = (it: It, { runs }: Options) => {
       }),
     { arbitrary: { runs } }
   )
+}
 
+const sameTime = (it: It) => {
   it.effect("replaces the preview of an activity at the very time of the last", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -210,6 +212,7 @@ const inserts = (it: It) => {
 export const touches = (it: It, options: Options) => {
   versions(it)
   orders(it, options)
+  sameTime(it)
   concurrency(it)
   updates(it)
   inserts(it)

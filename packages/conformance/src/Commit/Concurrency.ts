@@ -50,7 +50,7 @@ const mixture = Effect.fnUntraced(function*(ours: OrganizationId) {
 
 /** Tests of concurrent commits, which a store may apply in one step. */
 export const concurrentCommits = (it: It) => {
-  it.effect("applies or rejects each of many commits at once as if it were alone", () =>
+  it.effect("applies or rejects each of many concurrent commits as if it were alone", () =>
     Effect.gen(function*() {
       const mixtures = [
         yield* Effect.flatMap(Fixtures.organization, mixture),
@@ -72,7 +72,7 @@ export const concurrentCommits = (it: It) => {
       }
     }))
 
-  it.effect("is not kept from committing by another one that is a defect", () =>
+  it.effect("takes effect if a concurrent commit fails with a defect", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const contacts = yield* Effect.replicateEffect(Fixtures.contact(ours), 5)

@@ -49,7 +49,7 @@ const keysInUse = Effect.fnUntraced(function*(ours: OrganizationId) {
   return { channel, conversation_id, field, member, name, named, on, tag }
 })
 
-const takenKeys = (it: It) => {
+const insertedKeys = (it: It) => {
   it.effect("rejects a key that another row has", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -83,7 +83,9 @@ const takenKeys = (it: It) => {
       assert.deepStrictEqual(yield* Fixtures.tagNames(ours), ["a"])
       assert.strictEqual((yield* conversationOf(ours, { conversation_id })).version, 1)
     }))
+}
 
+const updatedKeys = (it: It) => {
   it.effect("rejects an update that gives a row another one's key", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -185,7 +187,8 @@ const freedKeys = (it: It) => {
 }
 
 export const keys = (it: It) => {
-  takenKeys(it)
+  insertedKeys(it)
+  updatedKeys(it)
   identityNames(it)
   freedKeys(it)
 }

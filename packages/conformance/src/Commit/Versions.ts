@@ -137,7 +137,7 @@ const updates = (it: It, { runs }: Options) => {
 }
 
 const conflicts = (it: It) => {
-  it.effect("rejects a row that is at another version, vanished or never was", () =>
+  it.effect("rejects a change of a row that is at another version, was deleted, or never existed", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)
@@ -166,7 +166,7 @@ const conflicts = (it: It) => {
       assert.strictEqual((yield* contactOf(ours, on)).version, 1)
     }))
 
-  it.effect("holds to rows that are expected and not written", () =>
+  it.effect("requires the versions of rows that it expects without writing them", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)
@@ -185,7 +185,7 @@ const conflicts = (it: It) => {
 }
 
 const concurrency = (it: It) => {
-  it.effect("lets no two commits through of which each expects what the other writes", () =>
+  it.effect("rejects at least one of two commits of which each expects what the other writes", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       for (let round = 0; round < 10; round++) {
@@ -199,7 +199,7 @@ const concurrency = (it: It) => {
       }
     }))
 
-  it.effect("lets one of ten concurrent commits on one version through, whatever else they write", () =>
+  it.effect("accepts one of ten concurrent commits on one version, whatever else they write", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)

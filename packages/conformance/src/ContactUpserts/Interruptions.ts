@@ -14,7 +14,7 @@ const otherFingerprint = "e".repeat(64)
 const two = [{ primary_email: "a@acme.example" }, { primary_email: "b@acme.example" }]
 
 export const interruptions = (it: Scene.It, control: CommitControl) => {
-  it.effect("repeats what was done and finishes the rest, after it was killed in the middle", () =>
+  it.effect("returns the recorded outcomes and processes the rest after it was killed", () =>
     Effect.gen(function*() {
       const { as, everyone, request } = yield* begin
       const contacts = Array.from({ length: 10 }, (_, index) => ({ primary_email: `p${index}@acme.example` }))
@@ -57,7 +57,7 @@ export const interruptions = (it: Scene.It, control: CommitControl) => {
 }
 
 export const keys = (it: Scene.It, control: CommitControl) => {
-  it.effect("lets another request with its key write nothing, though it was killed", () =>
+  it.effect("rejects another request with its key, even after it was killed", () =>
     Effect.gen(function*() {
       const { everyone, request } = yield* begin
       yield* killedAfter(control, 1, request("upsert-3", two))
@@ -68,7 +68,7 @@ export const keys = (it: Scene.It, control: CommitControl) => {
       assert.strictEqual((yield* request("upsert-3", two)).outcomes, "created,created")
     }))
 
-  it.effect("lets no other operation use its key once it has begun, and ends", () =>
+  it.effect("rejects another operation with its key once it has begun, and completes", () =>
     Effect.gen(function*() {
       const { as, everyone, request } = yield* begin
       yield* killedAfter(control, 1, request("upsert-4", two))

@@ -70,7 +70,7 @@ const newTokens = (it: It) => {
 }
 
 const pausing = (it: It) => {
-  it.effect("is paused: the send that met it fails, the others wait, and are sent once it is resumed", () =>
+  it.effect("is paused: the rejected send fails, and the others wait until it is resumed", () =>
     Effect.gen(function*() {
       const { as, channel, provider, start, startWith, stateOf } = yield* scene
       const other = yield* scene
@@ -119,7 +119,7 @@ const pausing = (it: It) => {
 }
 
 const waiting = (it: It) => {
-  it.effect("counts as paused once, however many sends met it at once", () =>
+  it.effect("counts as paused once, even if many sends are rejected concurrently", () =>
     Effect.gen(function*() {
       const { as, channel, provider, startWith, stateOf } = yield* scene
       const together = yield* Latch.make()
@@ -161,7 +161,7 @@ const waiting = (it: It) => {
     }))
 }
 
-const throttled = (it: It) => {
+const throttledTargets = (it: It) => {
   it.effect("channel delays its sends for the time that the network requests, and others continue", () =>
     Effect.gen(function*() {
       const { channel, provider, startWith, stateOf } = yield* scene
@@ -201,7 +201,9 @@ const throttled = (it: It) => {
       }
       assert.strictEqual(yield* stateOf(id), "rate_limited")
     }))
+}
 
+const timeLimits = (it: It) => {
   it.effect("send keeps to its two minutes, and one that waited before its first attempt does not count them", () =>
     Effect.gen(function*() {
       const { provider, startWith, stateOf } = yield* scene
@@ -217,6 +219,11 @@ const throttled = (it: It) => {
       yield* pass(5, 1)
       assert.strictEqual(yield* stateOf(waiting.id), "sent")
     }))
+}
+
+const throttled = (it: It) => {
+  throttledTargets(it)
+  timeLimits(it)
 }
 
 export const suite = (storage: Storage) => {

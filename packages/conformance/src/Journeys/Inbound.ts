@@ -36,7 +36,7 @@ const messages = (it: It) => {
     }))
 
   it.effect.prop(
-    "gives each message once when a batch is delivered five times, in any order and at once",
+    "stores each message once if a batch is delivered five times, concurrently and in any order",
     { places: Arbitrary.array(place, { minLength: 50, maxLength: 50 }) },
     ({ places }) =>
       Effect.gen(function*() {
@@ -70,7 +70,7 @@ const messages = (it: It) => {
 }
 
 const contents = (it: It) => {
-  it.effect("brings the file of a message along, and takes it back with the message", () =>
+  it.effect("stores the file of a message, and deletes it with the message", () =>
     Effect.gen(function*() {
       const { channel, messagesIn, receive, received, start } = yield* begin
       const deleted = (provider_message_id: string) =>

@@ -9,8 +9,8 @@ import { attempts } from "./Sends/Attempts.ts"
 import { unknownOutcomes } from "./Sends/LostResponses.ts"
 import { attemptsOf, busy } from "./Sends/Scene.ts"
 
-const retries = (it: It) => {
-  it.effect("reaches the provider after those before it in its conversation", () =>
+const order = (it: It) => {
+  it.effect("reaches the provider after the earlier sends of its conversation", () =>
     Effect.gen(function*() {
       const { start } = yield* begin
       const sends = yield* Effect.forEach(["a", "b", "c", "d"], start)
@@ -19,7 +19,9 @@ const retries = (it: It) => {
       const ids = sends.map(({ id }) => id)
       assert.deepStrictEqual(order.filter((reference) => ids.includes(reference)), ids)
     }))
+}
 
+const retries = (it: It) => {
   it.effect("is retried after 1, 5, 15, 30 and 60 seconds when nothing was sent, and delays the next send", () =>
     Effect.gen(function*() {
       const { get, provider, start } = yield* begin
@@ -100,6 +102,7 @@ const deduplicatedSends = (it: It) => {
 
 export const suite = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("a send", (it) => {
+    order(it)
     retries(it)
     unknownOutcomes(it)
     attempts(it)

@@ -19,7 +19,7 @@ const pass = Effect.fnUntraced(function*(time: Duration.Duration, step: Duration
 })
 
 const scheduledRetries = (it: Scene.It) => {
-  it.effect("that is down for three days gets its events afterwards, at the times of the schedule", () =>
+  it.effect("whose endpoint is down for three days gets its events afterwards, at the times of the schedule", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
       const { respond, deliveries, status } = yield* subscribe("conversation.closed")
@@ -58,7 +58,7 @@ const scheduledRetries = (it: Scene.It) => {
 }
 
 const manualRetries = (it: Scene.It) => {
-  it.effect("that is down for longer than the schedule gets no more attempts, and a retry on request", () =>
+  it.effect("whose endpoint is down for longer than the schedule gets no more attempts, and a retry on request", () =>
     Effect.gen(function*() {
       const { as, close, subscribe } = yield* begin
       const { respond, deliveries, id, posted } = yield* subscribe("conversation.closed")
@@ -92,7 +92,7 @@ const manualRetries = (it: Scene.It) => {
 }
 
 const requestedDelays = (it: Scene.It) => {
-  it.effect("gets the time that it requests, up to an hour or twice the usual", () =>
+  it.effect("is retried after the time that its endpoint requests, up to an hour or twice the usual delay", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
       const { respond, posted } = yield* subscribe("conversation.closed")
@@ -121,7 +121,7 @@ const requestedDelays = (it: Scene.It) => {
 }
 
 const disabling = (it: Scene.It) => {
-  it.effect("that is gone is disabled at once, with all that was still to be posted", () =>
+  it.effect("whose endpoint is gone is disabled at once, with its pending deliveries", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
       const { respond, deliveries, posted, status } = yield* subscribe("conversation.closed")
@@ -164,7 +164,7 @@ const disabling = (it: Scene.It) => {
 }
 
 const pauses = (it: Scene.It) => {
-  it.effect("that keeps failing is given pauses and tried by one attempt at a time, until it succeeds", () =>
+  it.effect("that keeps failing is paused, and gets one attempt at a time until one succeeds", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
       const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
@@ -181,7 +181,7 @@ const pauses = (it: Scene.It) => {
       assert.lengthOf((yield* deliveries).filter(({ status }) => status === "succeeded"), 12)
     }))
 
-  it.effect("that keeps failing stays paused, and is tried by one attempt at a time, when no delivery is left", () =>
+  it.effect("that keeps failing stays paused when no delivery is left, and then gets one attempt at a time", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
       const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
@@ -205,7 +205,7 @@ const pauses = (it: Scene.It) => {
 }
 
 const defects = (it: Scene.It) => {
-  it.effect("gets an event again, with the same id and bytes, after a worker died in the middle", () =>
+  it.effect("gets an event again, with the same ID and bytes, after a worker died during an attempt", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
       const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
@@ -222,7 +222,7 @@ const defects = (it: Scene.It) => {
       assert.strictEqual((yield* deliveries)[0]?.status, "succeeded")
     }))
 
-  it.effect("whose attempts die five times has a failed delivery", () =>
+  it.effect("whose attempts fail with five defects has a failed delivery", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
       const { respond, deliveries, posted } = yield* subscribe("conversation.closed")

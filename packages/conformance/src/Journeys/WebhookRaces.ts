@@ -112,7 +112,7 @@ const disabled = (it: Scene.It) => {
 }
 
 const active = (it: Scene.It) => {
-  it.effect("is not taken for disabled by a claim that began before a manual retry", () =>
+  it.effect("is not treated as disabled by a claim that began before a manual retry", () =>
     Effect.gen(function*() {
       const webhook = yield* subscribe(1)
       yield* Scene.work
@@ -125,7 +125,7 @@ const active = (it: Scene.It) => {
       assert.strictEqual(yield* webhook.posted, 2)
     }))
 
-  it.effect("is not disabled by an endpoint that it left: pending deliveries go to its new URL", () =>
+  it.effect("is not disabled by the response of its former endpoint, and pending deliveries go to its new URL", () =>
     Effect.gen(function*() {
       const webhook = yield* subscribe(12)
       const { as, id, posted, respond, states } = webhook
@@ -143,7 +143,7 @@ const active = (it: Scene.It) => {
 }
 
 const concurrentChanges = (it: Scene.It) => {
-  it.effect("gets nothing of what is raised while it is disabled, nor afterwards", () =>
+  it.effect("gets no event that is raised while it is disabled or afterwards", () =>
     Effect.gen(function*() {
       const { disable, posted, raise, states } = yield* subscribe(0)
       const raising = Array.from({ length: 10 }, () => raise(1))

@@ -17,7 +17,7 @@ import { begin, responded } from "./WebhookScene.ts"
 const { work } = Scene
 
 const signedEvents = (it: Scene.It) => {
-  it.effect("gets exactly what its deliveries say, signed at each attempt", () =>
+  it.effect("gets exactly the event of its delivery, signed at each attempt", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
       const { respond, deliveries, posted, secret } = yield* subscribe("conversation.closed")
@@ -123,7 +123,7 @@ const rotations = (it: Scene.It) => {
 }
 
 const committedEvents = (it: Scene.It) => {
-  it.effect("gets nothing of a change that was not committed", () =>
+  it.effect("gets no event of a change that was not committed", () =>
     Effect.gen(function*() {
       const { close, organization_id, start, subscribe } = yield* begin
       const { deliveries, posted } = yield* subscribe("conversation.closed")
@@ -186,7 +186,7 @@ const concurrentAttempts = (it: Scene.It) => {
 }
 
 const bounds = (it: Scene.It) => {
-  it.effect("is one of 100 active ones at most, and a disabled one makes room", () =>
+  it.effect("is one of at most 100 active ones, and a disabled one does not count", () =>
     Effect.gen(function*() {
       const { as, organization_id, subscribe } = yield* begin
       const first = yield* subscribe("conversation.closed")
@@ -208,7 +208,7 @@ const bounds = (it: Scene.It) => {
       assert.lengthOf(yield* active, limits.webhooks_active_max)
     }))
 
-  it.effect("has its history for 30 days", () =>
+  it.effect("keeps its deliveries for 30 days", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* begin
       const { deliveries } = yield* subscribe("conversation.closed")

@@ -34,7 +34,7 @@ const contentOf = ({ file, read }: OpenedFile) =>
   Effect.map(Stream.runCollect(read(0, file.byte_size)), (slices) => Array.from(Buffer.concat(slices)))
 
 const validLinks = (it: It) => {
-  it.effect("begin where the service is reached, open the file for an hour, and no two are the same", () =>
+  it.effect("start with the public URL, open the file for an hour, and are all different", () =>
     Effect.gen(function*() {
       const media = yield* Media
       const organization_id = yield* Fixtures.organization
@@ -66,7 +66,7 @@ const validLinks = (it: It) => {
 }
 
 const invalidLinks = (it: It, { runs }: Options) => {
-  it.effect.prop("open nothing once a character of them is another", {
+  it.effect.prop("are invalid if one character is changed", {
     place: integer({ min: 0, max: 128 })
   }, ({ place }) =>
     Effect.gen(function*() {
@@ -95,7 +95,7 @@ const invalidLinks = (it: It, { runs }: Options) => {
 }
 
 const describedFiles = (it: It) => {
-  it.effect("are not made to a file that is too large or was not handed over: it is only described", () =>
+  it.effect("are not created for a file that is too large or was not provided: it is only described", () =>
     Effect.gen(function*() {
       const media = yield* Media
       const organization_id = yield* Fixtures.organization

@@ -47,7 +47,7 @@ const storedStreams = (it: It, { runs }: Options) => {
       assert.strictEqual(stored.byteLength, count)
     }).pipe(Effect.provide(operations(1))), { arbitrary: { runs: Math.min(runs, 10) } })
 
-  it.effect("larger than the limit are read no further, and nothing of them stays", () =>
+  it.effect("larger than the limit are read only up to it, and leave nothing", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const { stream, taken } = flow(3 * limits.media_bytes_max, 1_000_000)
@@ -66,7 +66,7 @@ const storedStreams = (it: It, { runs }: Options) => {
 }
 
 const abandonedStreams = (it: It) => {
-  it.effect("that end in the middle leave nothing: the message is stored without them, or waits", () =>
+  it.effect("that end early leave nothing: the message is stored without them, or is retried", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const half = flow(2 * slice_bytes, slice_bytes).stream

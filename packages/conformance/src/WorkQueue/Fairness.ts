@@ -41,7 +41,7 @@ const caps = (it: It) => {
 }
 
 const organizations = (it: It) => {
-  it.effect("serves the organization first of which the caller holds the fewest, however many lanes others have", () =>
+  it.effect("serves the organization with the fewest leased items first, however many lanes others have", () =>
     Effect.gen(function*() {
       const { ours, queue } = yield* start
       const [theirs, third] = [yield* Fixtures.organization, yield* Fixtures.organization]

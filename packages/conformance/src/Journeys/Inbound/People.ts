@@ -74,7 +74,7 @@ const networkIds = (it: It) => {
 }
 
 const names = (it: It) => {
-  it.effect("is found by the names that a person has on the network, each time they change", () =>
+  it.effect("lets a search find a person by their current names on the network", () =>
     Effect.gen(function*() {
       const { as, channel, number, receive, written } = yield* begin
       const names = (display_name: string, username: string) =>

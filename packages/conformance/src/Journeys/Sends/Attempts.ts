@@ -30,7 +30,7 @@ const provenByCallback = Effect.fnUntraced(function*({ get, id, reported }: Effe
 })
 
 const interruptedAttempts = (it: It) => {
-  it.effect("whose worker died in mid-attempt counts as one whose response was lost", () =>
+  it.effect("whose worker died during an attempt counts as one whose response was lost", () =>
     Effect.gen(function*() {
       const scene = yield* interrupted
       yield* TestClock.adjust("60 seconds")
@@ -38,7 +38,7 @@ const interruptedAttempts = (it: It) => {
       yield* provenByCallback(scene)
     }))
 
-  it.effect("has an unknown outcome after its worker died in mid-attempt, and only a newer version supports its content", () =>
+  it.effect("has an unknown outcome after its worker died during an attempt, even if only a newer version supports its content", () =>
     Effect.gen(function*() {
       const scene = yield* interrupted
       const { id, organization_id } = scene

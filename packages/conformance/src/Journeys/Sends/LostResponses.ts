@@ -85,7 +85,7 @@ const lateProofs = (it: It) => {
 }
 
 const reusedProviderIds = (it: It) => {
-  it.effect("whose message id the provider has given to another message is sent all the same", () =>
+  it.effect("is sent even if the provider gave its message ID to another message", () =>
     Effect.gen(function*() {
       const { get, messageOf, provider, reported, start, written } = yield* begin
       yield* written("taken", "Hello")
