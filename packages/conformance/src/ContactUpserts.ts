@@ -37,12 +37,8 @@ const phones = (it: Scene.It) => {
     Effect.gen(function*() {
       const { create, everyone, upsert } = yield* begin
       yield* create({ primary_phone: "+49 151 12345678" })
-      assert.deepStrictEqual(
-        yield* upsert("primary_phone", [{ primary_phone: "0049 (151) 123-45678", city: "Ulm" }]),
-        [
-          "updated"
-        ]
-      )
+      const again = [{ primary_phone: "0049 (151) 123-45678", city: "Ulm" }]
+      assert.deepStrictEqual(yield* upsert("primary_phone", again), ["updated"])
       assert.lengthOf(yield* everyone, 1)
     }))
 }
@@ -52,10 +48,8 @@ const identities = (it: Scene.It) => {
     Effect.gen(function*() {
       const { everyone, organization_id, upsert } = yield* begin
       const kim = yield* Fixtures.contact(organization_id, { first_name: "Kim" })
-      yield* Fixtures.identity(organization_id, kim.id, { channel_type: "photo_social", external_id: "one" }, [
-        "alias"
-      ])
-      const rest = { channel_type: "photo_social" }
+      const rest = { channel_type: "photo_social" } as const
+      yield* Fixtures.identity(organization_id, kim.id, { ...rest, external_id: "one" }, ["alias"])
       const contacts = [
         { external_id: "one", city: "Ulm" },
         { external_id: "alias", city: "Bonn" },
@@ -63,23 +57,16 @@ const identities = (it: Scene.It) => {
         { external_id: "three" },
         { external_id: "two", first_name: "Noor" }
       ]
-      assert.deepStrictEqual(yield* upsert("external_id", contacts, rest), [
-        "updated",
-        "updated",
-        "created",
-        "ContactUnnamed",
-        "unchanged"
-      ])
+      const expected = ["updated", "updated", "created", "ContactUnnamed", "unchanged"]
+      assert.deepStrictEqual(yield* upsert("external_id", contacts, rest), expected)
       const noor = (yield* everyone).find(({ first_name }) => first_name === "Noor")
       assert.deepStrictEqual(
         noor?.identities.map(({ channel_type, external_id }) => [channel_type, external_id]),
         [["photo_social", "two"]]
       )
       const number = [{ external_id: "0049 151 12345678", first_name: "Ada" }, { external_id: "+4915112345678" }]
-      assert.deepStrictEqual(yield* upsert("external_id", number, { channel_type: "phone_messaging" }), [
-        "created",
-        "unchanged"
-      ])
+      const byNumber = upsert("external_id", number, { channel_type: "phone_messaging" })
+      assert.deepStrictEqual(yield* byNumber, ["created", "unchanged"])
     }))
 
   it.effect("finds a person by a network's ID with spaces at its ends, and by the former number of a Mexican phone", () =>
@@ -149,10 +136,7 @@ const concurrency = (it: Scene.It) => {
           }))
         ))
       const all = (yield* Effect.all(requests, { concurrency: "unbounded" })).flat()
-      assert.strictEqual(
-        all.filter((outcome) => outcome === "created").length,
-        20
-      )
+      assert.lengthOf(all.filter((outcome) => outcome === "created"), 20)
       assert.deepStrictEqual(all.filter((outcome) => !["created", "unchanged", "updated"].includes(outcome)), [])
       assert.deepStrictEqual(
         (yield* everyone).map(({ primary_phone }) => primary_phone).toSorted(),

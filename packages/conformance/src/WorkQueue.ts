@@ -69,22 +69,11 @@ const backlog = (it: It) => {
       yield* enqueue(ours, { ...yield* newWork(yield* Fixtures.uuid), kind: "webhook_delivery" }, after(-20))
       const byKind = Effect.map(queue.backlog(Fixtures.noon), (rows) => new Map(rows.map((row) => [row.kind, row])))
       const before = yield* byKind
-      assert.deepStrictEqual(before.get("send"), {
-        kind: "send",
-        due: 2,
-        later: 1,
-        leased: 0,
-        oldest_due_at: after(-10)
-      })
+      const sends = { kind: "send", due: 2, later: 1, leased: 0, oldest_due_at: after(-10) } as const
+      assert.deepStrictEqual(before.get("send"), sends)
       yield* claim()
       const meanwhile = yield* byKind
-      assert.deepStrictEqual(meanwhile.get("send"), {
-        kind: "send",
-        due: 1,
-        later: 1,
-        leased: 1,
-        oldest_due_at: after(-5)
-      })
+      assert.deepStrictEqual(meanwhile.get("send"), { ...sends, due: 1, leased: 1, oldest_due_at: after(-5) })
       assert.deepStrictEqual(meanwhile.get("webhook_delivery"), {
         kind: "webhook_delivery",
         due: 0,

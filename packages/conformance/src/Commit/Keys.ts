@@ -54,23 +54,17 @@ const insertedKeys = (it: It) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const { channel, conversation_id, field, member, name, named, on, tag } = yield* keysInUse(ours)
-      const [first, second, third, fourth] = [
-        yield* Fixtures.uuid,
-        yield* Fixtures.uuid,
-        yield* Fixtures.uuid,
-        yield* Fixtures.uuid
-      ]
       const conversation = open(on.channel, on, undefined, yield* Fixtures.context)
       const contact = yield* Fixtures.unsavedContact
       const taken: Readonly<Record<string, Changes.Changes>> = {
         "a tag's id": TagRows.insert({ ...tag, name: "b", name_key: "b" }),
-        "a tag's name": TagRows.insert({ ...tag, id: TagId.make(first) }),
+        "a tag's name": TagRows.insert({ ...tag, id: TagId.make(yield* Fixtures.uuid) }),
         "a member's id": MemberRows.insert({ ...member, email_key: "other" }),
-        "a member's address": MemberRows.insert({ ...member, id: MemberId.make(second) }),
+        "a member's address": MemberRows.insert({ ...member, id: MemberId.make(yield* Fixtures.uuid) }),
         "a channel's id": ChannelRows.insert({ ...channel, address: "other" }),
-        "a channel's address": ChannelRows.insert({ ...channel, id: ChannelId.make(third) }),
+        "a channel's address": ChannelRows.insert({ ...channel, id: ChannelId.make(yield* Fixtures.uuid) }),
         "a contact field's id": ContactFieldRows.insert({ ...field, key: "other" }),
-        "a contact field's key": ContactFieldRows.insert({ ...field, id: ContactFieldId.make(fourth) }),
+        "a contact field's key": ContactFieldRows.insert({ ...field, id: ContactFieldId.make(yield* Fixtures.uuid) }),
         "a name of an identity": IdentityNetworkIdRows.insert(name),
         "a channel and identity": conversation.changes,
         "a provider's message id": ProviderMessageRows.insert(named),

@@ -76,12 +76,8 @@ const settled = (it: It) => {
   it.effect("settles the work that it comes from", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const [held, finished, postponed, ended] = [
-        yield* claimed(ours),
-        yield* claimed(ours),
-        yield* claimed(ours),
-        yield* claimed(ours)
-      ]
+      const [held, finished] = [yield* claimed(ours), yield* claimed(ours)]
+      const [postponed, ended] = [yield* claimed(ours), yield* claimed(ours)]
       for (
         const settlement of [
           { claimed: held, outcome: "hold" },

@@ -6,7 +6,7 @@ import { DateTime, Duration, Effect, Ref } from "effect"
 import { TestClock } from "effect/testing"
 import type { Outcome } from "../Endpoints.ts"
 import * as Scene from "./Scene.ts"
-import { begin, refused, responded } from "./WebhookScene.ts"
+import { refused, responded, subscribed } from "./WebhookScene.ts"
 
 const { work, workAgain } = Scene
 
@@ -21,8 +21,7 @@ const pass = Effect.fnUntraced(function*(time: Duration.Duration, step: Duration
 const scheduledRetries = (it: Scene.It) => {
   it.effect("whose endpoint is down for three days gets its events afterwards, at the times of the schedule", () =>
     Effect.gen(function*() {
-      const { close, subscribe } = yield* begin
-      const { respond, deliveries, status } = yield* subscribe("conversation.closed")
+      const { close, deliveries, respond, status } = yield* subscribed
       const times = yield* Ref.make<ReadonlyArray<DateTime.Utc>>([])
       const down = (outcome: Outcome) =>
         Effect.andThen(Effect.flatMap(DateTime.now, (now) => Ref.update(times, (all) => [...all, now])), outcome)
@@ -60,8 +59,7 @@ const scheduledRetries = (it: Scene.It) => {
 const manualRetries = (it: Scene.It) => {
   it.effect("whose endpoint is down for longer than the schedule gets no more attempts, and a retry on request", () =>
     Effect.gen(function*() {
-      const { as, close, subscribe } = yield* begin
-      const { respond, deliveries, id, posted } = yield* subscribe("conversation.closed")
+      const { as, close, deliveries, id, posted, respond } = yield* subscribed
       yield* respond(() => responded(503))
       yield* close()
       yield* work
@@ -94,8 +92,7 @@ const manualRetries = (it: Scene.It) => {
 const requestedDelays = (it: Scene.It) => {
   it.effect("is retried after the time that its endpoint requests, up to an hour or twice the usual delay", () =>
     Effect.gen(function*() {
-      const { close, subscribe } = yield* begin
-      const { respond, posted } = yield* subscribe("conversation.closed")
+      const { close, posted, respond } = yield* subscribed
       const now = yield* DateTime.now
       const until = DateTime.startOf(DateTime.add(now, { seconds: 100 }), "second")
       const date = DateTime.toDateUtc(until).toUTCString()
@@ -123,8 +120,7 @@ const requestedDelays = (it: Scene.It) => {
 const disabling = (it: Scene.It) => {
   it.effect("whose endpoint is gone is disabled at once, with its pending deliveries", () =>
     Effect.gen(function*() {
-      const { close, subscribe } = yield* begin
-      const { respond, deliveries, posted, status } = yield* subscribe("conversation.closed")
+      const { close, deliveries, posted, respond, status } = yield* subscribed
       yield* respond(() => responded(503))
       yield* close()
       yield* work
@@ -147,8 +143,7 @@ const disabling = (it: Scene.It) => {
 
   it.effect("that fails for five days, ten times or more, is disabled", () =>
     Effect.gen(function*() {
-      const { close, subscribe } = yield* begin
-      const { respond, deliveries, status } = yield* subscribe("conversation.closed")
+      const { close, deliveries, respond, status } = yield* subscribed
       yield* respond(() => refused)
       yield* close()
       yield* work
@@ -166,8 +161,7 @@ const disabling = (it: Scene.It) => {
 const pauses = (it: Scene.It) => {
   it.effect("that keeps failing is paused, and gets one attempt at a time until one succeeds", () =>
     Effect.gen(function*() {
-      const { close, subscribe } = yield* begin
-      const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
+      const { close, deliveries, posted, respond } = yield* subscribed
       yield* respond(() => refused)
       for (let count = 0; count < 12; count++) yield* close()
       yield* work
@@ -183,8 +177,7 @@ const pauses = (it: Scene.It) => {
 
   it.effect("that keeps failing stays paused when no delivery is left, and then gets one attempt at a time", () =>
     Effect.gen(function*() {
-      const { close, subscribe } = yield* begin
-      const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
+      const { close, deliveries, posted, respond } = yield* subscribed
       yield* respond(() => refused)
       yield* close()
       while ((yield* deliveries)[0]?.status !== "failed") yield* pass(Duration.hours(1), Duration.hours(1))
@@ -207,8 +200,7 @@ const pauses = (it: Scene.It) => {
 const defects = (it: Scene.It) => {
   it.effect("gets an event again, with the same ID and bytes, after a worker died during an attempt", () =>
     Effect.gen(function*() {
-      const { close, subscribe } = yield* begin
-      const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
+      const { close, deliveries, posted, respond } = yield* subscribed
       yield* respond(() => Effect.die("killed"))
       yield* close()
       yield* work
@@ -224,8 +216,7 @@ const defects = (it: Scene.It) => {
 
   it.effect("whose attempts fail with five defects has a failed delivery", () =>
     Effect.gen(function*() {
-      const { close, subscribe } = yield* begin
-      const { respond, deliveries, posted } = yield* subscribe("conversation.closed")
+      const { close, deliveries, posted, respond } = yield* subscribed
       yield* respond(() => Effect.die("bug"))
       yield* close()
       yield* work

@@ -10,7 +10,7 @@ import { TestClock } from "effect/testing"
 import { type Outcome, ScriptedEndpoints } from "../Endpoints.ts"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./Scene.ts"
-import { begin, refused, responded } from "./WebhookScene.ts"
+import { refused, responded, subscribed } from "./WebhookScene.ts"
 
 /** Returns the changes that raise `count` events, as closing conversations does. */
 const raised = Effect.fnUntraced(function*(count: number) {
@@ -25,8 +25,7 @@ const raised = Effect.fnUntraced(function*(count: number) {
 
 /** A new webhook with `count` deliveries that are due. */
 const subscribe = Effect.fnUntraced(function*(count: number) {
-  const { as, organization_id, subscribe } = yield* begin
-  const { id, posted, respond } = yield* subscribe("conversation.closed")
+  const { as, id, organization_id, posted, respond } = yield* subscribed
   const raise = (count: number) =>
     Effect.flatMap(raised(count), (changes) => Fixtures.write(organization_id, ...changes))
   if (count > 0) yield* raise(count)

@@ -5,26 +5,25 @@ import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as Scene from "./Scene.ts"
-import { begin, refused, responded } from "./WebhookScene.ts"
+import { refused, responded, subscribed } from "./WebhookScene.ts"
 
 const { work } = Scene
 
 /** A scene with a webhook, and `count` events in the past that it was subscribed to. */
 const past = Effect.fnUntraced(function*(count: number) {
-  const scene = yield* begin
-  const webhook = yield* scene.subscribe("conversation.closed")
+  const scene = yield* subscribed
   const since = yield* DateTime.now
   for (let raised = 0; raised < count; raised++) {
     yield* scene.close()
     yield* TestClock.adjust("1 seconds")
   }
   yield* work
-  const ids = (yield* webhook.events).map(({ id }) => id)
+  const ids = (yield* scene.events).map(({ id }) => id)
   const replay = (from: DateTime.Utc = since) =>
-    scene.as(WebhookReplays.use((replays) => replays.start(webhook.id, ReplayWebhook.make({ since: from }))))
+    scene.as(WebhookReplays.use((replays) => replays.start(scene.id, ReplayWebhook.make({ since: from }))))
   /** The events that were posted again. */
-  const again = Effect.map(webhook.events, (all) => all.slice(ids.length).map(({ id }) => id))
-  return { ...scene, ...webhook, again, ids, replay, since }
+  const again = Effect.map(scene.events, (all) => all.slice(ids.length).map(({ id }) => id))
+  return { ...scene, again, ids, replay, since }
 })
 
 const events = (it: Scene.It) => {

@@ -9,13 +9,13 @@ import { ok, type Outcome, ScriptedEndpoints } from "../Endpoints.ts"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./Scene.ts"
 
-export const Posted = Schema.fromJsonString(Schema.Struct({
+const Posted = Schema.fromJsonString(Schema.Struct({
   id: Schema.String,
   type: Schema.String,
   timestamp: Schema.String,
   data: Schema.Record(Schema.String, Schema.String)
 }))
-export const decode = Schema.decodeEffect(Posted)
+const decode = Schema.decodeEffect(Posted)
 
 export const responded = (status: number, retry_after: string | null = null): Outcome =>
   Effect.succeed({ ...ok, status, retry_after })
@@ -56,4 +56,10 @@ export const begin = Effect.gen(function*() {
   })
   const subscribe = (...event_types: ReadonlyArray<Events.EventType>) => subscribeWith({ event_types })
   return { ...scene, close, subscribe, subscribeWith }
+})
+
+/** A scene with a webhook that receives the events of closed conversations. */
+export const subscribed = Effect.gen(function*() {
+  const scene = yield* begin
+  return { ...scene, ...yield* scene.subscribe("conversation.closed") }
 })

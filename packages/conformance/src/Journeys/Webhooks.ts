@@ -12,15 +12,14 @@ import { DateTime, Deferred, Duration, Effect, Fiber, Redacted, Result } from "e
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./Scene.ts"
-import { begin, responded } from "./WebhookScene.ts"
+import { begin, responded, subscribed } from "./WebhookScene.ts"
 
 const { work } = Scene
 
 const signedEvents = (it: Scene.It) => {
   it.effect("gets exactly the event of its delivery, signed at each attempt", () =>
     Effect.gen(function*() {
-      const { close, subscribe } = yield* begin
-      const { respond, deliveries, posted, secret } = yield* subscribe("conversation.closed")
+      const { close, deliveries, posted, respond, secret } = yield* subscribed
       yield* respond(() => responded(500))
       const created_at = yield* DateTime.now
       const conversation_id = yield* close()
@@ -85,8 +84,7 @@ const testEvents = (it: Scene.It) => {
 const rotations = (it: Scene.It) => {
   it.effect("that rotates its secret gets a signature of each for 24 hours, and of five at most", () =>
     Effect.gen(function*() {
-      const { as, close, subscribe } = yield* begin
-      const { id, posted, secret } = yield* subscribe("conversation.closed")
+      const { as, close, id, posted, secret } = yield* subscribed
       const rotate = as(Webhooks.use((webhooks) => webhooks.rotateSecret(id)))
       /** Raises an event, and asserts that exactly these secrets signed it, in this order. */
       const signed = Effect.fnUntraced(function*(...secrets: ReadonlyArray<Redacted.Redacted>) {
@@ -125,8 +123,7 @@ const rotations = (it: Scene.It) => {
 const committedEvents = (it: Scene.It) => {
   it.effect("gets no event of a change that was not committed", () =>
     Effect.gen(function*() {
-      const { close, organization_id, start, subscribe } = yield* begin
-      const { deliveries, posted } = yield* subscribe("conversation.closed")
+      const { close, deliveries, organization_id, posted, start } = yield* subscribed
       const { conversation_id } = yield* start()
       const event = Events.make("conversation.closed", { conversation_id }, yield* Fixtures.context)
       const stale = ConversationRows.update({ id: conversation_id, version: 9 }, { status: "closed" })
@@ -163,8 +160,7 @@ const concurrentAttempts = (it: Scene.It) => {
 
   it.effect("gets one attempt at a time while its responses take 14 s, and eight after a fast one", () =>
     Effect.gen(function*() {
-      const { close, subscribe } = yield* begin
-      const { respond, posted } = yield* subscribe("conversation.closed")
+      const { close, posted, respond } = yield* subscribed
       yield* respond(() => Effect.delay(responded(200), "14 seconds"))
       for (let count = 0; count < 20; count++) yield* close()
       /** Runs a worker once, and returns how many attempts it made. */
@@ -210,8 +206,7 @@ const bounds = (it: Scene.It) => {
 
   it.effect("keeps its deliveries for 30 days", () =>
     Effect.gen(function*() {
-      const { close, subscribe } = yield* begin
-      const { deliveries } = yield* subscribe("conversation.closed")
+      const { close, deliveries } = yield* subscribed
       const purge = WebhookDeliveries.use((all) => all.purge)
       yield* close()
       yield* work
