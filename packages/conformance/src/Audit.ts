@@ -79,7 +79,7 @@ const writes = (it: It) => {
       assert.deepStrictEqual(yield* listed(ours), [audit])
     }))
 
-  it.effect("stores each record of many commits at once", () =>
+  it.effect("stores each record of many concurrent commits", () =>
     Effect.gen(function*() {
       const [even, odd] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const records = yield* Effect.forEach(

@@ -14,20 +14,22 @@ const claim = Effect.fnUntraced(function*(at: DateTime.Utc = Fixtures.noon, limi
   return yield* CallbackStore.use((store) => store.claim({ limit, now: at, lease_until, token }))
 })
 
-const made = Effect.fnUntraced(function*(body: Uint8Array, received_at: DateTime.Utc = Fixtures.noon) {
+const newCallback = Effect.fnUntraced(function*(body: Uint8Array, received_at: DateTime.Utc = Fixtures.noon) {
   const id = yield* Ids.use(({ uuid }) => uuid)
   const channel_id = ChannelId.make(yield* Fixtures.uuid)
   return { id, source: "app \u{1f600}", channel_id, body, received_at }
 })
 
-const insert = Effect.fnUntraced(function*(...given: Parameters<typeof made>) {
-  const callback = yield* made(...given)
+/** Stores a callback from two people. */
+const insert = Effect.fnUntraced(function*(...given: Parameters<typeof newCallback>) {
+  const callback = yield* newCallback(...given)
   yield* CallbackStore.use((store) => store.insert([{ ...callback, people: ["4915112345678", "\"Kim\" \u{1f600}"] }]))
   return callback
 })
 
 const idsOf = (claimed: ReadonlyArray<ClaimedCallback>) => claimed.map(({ id }) => id)
 
+/** Empties the inbox, and returns its store. */
 const start = Effect.gen(function*() {
   const store = yield* CallbackStore
   for (;;) {
@@ -37,7 +39,7 @@ const start = Effect.gen(function*() {
   }
 })
 
-const none: CallbackBacklog = { count: 0, oldest_received_at: null }
+const emptyBacklog: CallbackBacklog = { count: 0, oldest_received_at: null }
 
 const bodies = (it: It, { runs }: Options) => {
   it.effect("claims a body once it is due, unchanged, with the claim's token and number", () =>
@@ -101,7 +103,7 @@ const batches = (it: It, { runs }: Options) => {
       const store = yield* start
       const bodies = ["one", "two", "x".repeat(100_000)]
       const [first, ...more] = yield* Effect.forEach(bodies, (body) =>
-        Effect.map(made(bytes(body)), (callback) => ({ ...callback, channel_id: null, people: [] })))
+        Effect.map(newCallback(bytes(body)), (callback) => ({ ...callback, channel_id: null, people: [] })))
       if (first === undefined) {
         return assert.fail("No callback was made.")
       }
@@ -131,7 +133,7 @@ const turns = (it: It) => {
     Effect.gen(function*() {
       const store = yield* start
       const storeFor = Effect.fnUntraced(function*(channel_id: ChannelId, millis: number) {
-        const callback = { ...yield* made(bytes("{}"), after(millis)), channel_id, people: [] }
+        const callback = { ...yield* newCallback(bytes("{}"), after(millis)), channel_id, people: [] }
         yield* store.insert([callback])
         return callback.id
       })
@@ -154,7 +156,7 @@ const turns = (it: It) => {
       const channels = yield* Effect.replicateEffect(Effect.flatMap(Fixtures.organization, Fixtures.channel), 10)
       for (const turn of [0, 1]) {
         for (const [index, { id: channel_id }] of channels.entries()) {
-          const callback = { ...yield* made(bytes("{}"), after(2 * index + turn)), channel_id, people: [] }
+          const callback = { ...yield* newCallback(bytes("{}"), after(2 * index + turn)), channel_id, people: [] }
           yield* store.insert([callback])
         }
       }
@@ -206,13 +208,13 @@ const claims = (it: It) => {
       yield* store.finish(id)
       yield* store.finish(id)
       assert.deepStrictEqual(yield* claim(after(600_000)), [])
-      assert.deepStrictEqual(yield* store.backlog, none)
+      assert.deepStrictEqual(yield* store.backlog, emptyBacklog)
     }))
 
   it.effect("reports the waiting callbacks, claimed or not, and since when they wait", () =>
     Effect.gen(function*() {
       const store = yield* start
-      assert.deepStrictEqual(yield* store.backlog, none)
+      assert.deepStrictEqual(yield* store.backlog, emptyBacklog)
       yield* insert(bytes("{}"), after(2))
       yield* insert(bytes("{}"), after(1))
       yield* claim(after(1))

@@ -108,7 +108,7 @@ const rejections = (it: Scene.It) => {
       assert.lengthOf(yield* everyone, 3)
     }))
 
-  it.effect("creates another contact where all earlier ones have other values by now", () =>
+  it.effect("creates another contact if all earlier ones have other values by now", () =>
     Effect.gen(function*() {
       const { as, everyone, upsert } = yield* begin
       const first = [{ primary_phone: "+4915112345678" }]
@@ -123,7 +123,7 @@ const rejections = (it: Scene.It) => {
 }
 
 const concurrency = (it: Scene.It) => {
-  it.effect("gives one contact to each of the people whom 50 concurrent requests name", () =>
+  it.effect("creates one contact for each person in 50 concurrent requests", () =>
     Effect.gen(function*() {
       const { everyone, upsert } = yield* begin
       const people = Array.from({ length: 20 }, (_, index) => ({ primary_phone: `+4915100000${100 + index}` }))

@@ -238,7 +238,7 @@ const identities = (it: It, { runs }: Options) => {
 }
 
 const separation = (it: It) => {
-  it.effect("finds each of many at once for its own organization", () =>
+  it.effect("finds each of many concurrently for its own organization", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]

@@ -50,7 +50,7 @@ const active = (organization_id: OrganizationId, millis: ReadonlyArray<number>) 
   )
 
 /** Lists the conversations that pass the filters, in pages of two. */
-const walk = (organization_id: OrganizationId, filters: Partial<ConversationFilters> = {}) =>
+const listAll = (organization_id: OrganizationId, filters: Partial<ConversationFilters> = {}) =>
   ConversationStore.use((store) =>
     Fixtures.readAllPages(
       2,
@@ -156,12 +156,12 @@ const currentNames = (it: It, { runs }: Options) => {
 }
 
 const lists = (it: It) => {
-  it.effect("lists the latest activity first, and walks without gap or repeat", () =>
+  it.effect("lists the latest activity first, in pages without gaps or duplicates", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const threads = yield* active(ours, [1, 3, 2, 3, 0])
       const expected = Fixtures.newestFirst(threads, ({ last_activity_at }) => last_activity_at)
-      assert.deepStrictEqual(yield* walk(ours), expected)
+      assert.deepStrictEqual(yield* listAll(ours), expected)
     }))
 
   it.effect("lists what passes every filter", () =>
@@ -171,7 +171,7 @@ const lists = (it: It) => {
       const [first, second] = yield* active(ours, [1, 3, 2, 3, 0])
       if (first === undefined || second === undefined) return assert.fail("Fewer than two conversations were made.")
       const listed = (filters: Partial<ConversationFilters>) =>
-        Effect.map(walk(ours, filters), (rows) => rows.map(({ id }) => id))
+        Effect.map(listAll(ours, filters), (rows) => rows.map(({ id }) => id))
       const all = yield* listed({})
       const closed = { status: "closed", closed_at: after(9) } as const
       yield* Fixtures.write(

@@ -58,12 +58,12 @@ const lists = (it: It) => {
             (since === null || created_at.epochMilliseconds >= since.epochMilliseconds)
           )
           for (const size of [1, 2, 9]) {
-            const walked = yield* Fixtures.readAllPages(
+            const listed = yield* Fixtures.readAllPages(
               size,
               (after: Position | null) => store.list(ours, { types, since }, { after, size }),
               positionOf
             )
-            assert.deepStrictEqual(walked, expected.map(Fixtures.listed))
+            assert.deepStrictEqual(listed, expected.map(Fixtures.listed))
           }
         }
       }
@@ -79,12 +79,12 @@ const lists = (it: It) => {
             types.some((one) => one === type) && created_at.epochMilliseconds < until.epochMilliseconds
           )
           for (const size of [1, 2, 9]) {
-            const walked = yield* Fixtures.readAllPages(
+            const listed = yield* Fixtures.readAllPages(
               size,
               (after: Position | null) => store.next(ours, { types, until }, { after: after ?? beginning, size }),
               positionOf
             )
-            assert.deepStrictEqual(walked, expected.map((event) => Fixtures.stored(event)))
+            assert.deepStrictEqual(listed, expected.map((event) => Fixtures.stored(event)))
           }
         }
       }

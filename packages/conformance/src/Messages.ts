@@ -127,7 +127,7 @@ const concurrency = (it: It) => {
 }
 
 const lists = (it: It, { runs }: Options) => {
-  it.effect.prop("lists by created_at descending, then id descending, and walks without gap or repeat", {
+  it.effect.prop("lists by created_at descending, then id descending, in pages without gaps or duplicates", {
     millis: Arbitrary.array(integer({ min: 0, max: 3 }), {
       maxLength: 7
     })
@@ -142,12 +142,12 @@ const lists = (it: It, { runs }: Options) => {
           (message) => Fixtures.write(ours, inserted(on, message))
         ))
       const key = (message: Message) => `${message.created_at.epochMilliseconds} ${message.id}`
-      const walked = yield* Fixtures.readAllPages(
+      const listed = yield* Fixtures.readAllPages(
         2,
         (after: Position | null) => store.list(ours, on.conversation_id, { after, size: 2 }),
         ({ created_at, id }) => ({ at: created_at, id })
       )
-      assert.deepStrictEqual(walked.map(key), messages.map(key).toSorted().toReversed())
+      assert.deepStrictEqual(listed.map(key), messages.map(key).toSorted().toReversed())
     }), { arbitrary: { runs } })
 }
 

@@ -111,18 +111,18 @@ const loads = (it: It) => {
 }
 
 /** Returns the ids of all sends that pass the filters, from pages of two. */
-const walk = Effect.fnUntraced(function*(organization_id: OrganizationId, filters: Partial<SendFilters> = {}) {
+const idsOf = Effect.fnUntraced(function*(organization_id: OrganizationId, filters: Partial<SendFilters> = {}) {
   const store = yield* SendStore
-  const walked = yield* Fixtures.readAllPages(
+  const found = yield* Fixtures.readAllPages(
     2,
     (after: Position | null) => store.list(organization_id, { ...everySend, ...filters }, { after, size: 2 }),
     ({ created_at, id }) => ({ at: created_at, id })
   )
-  return walked.map(({ id }) => id)
+  return found.map(({ id }) => id)
 })
 
 const lists = (it: It) => {
-  it.effect("lists what passes every filter, newest first, and walks without gap or repeat", () =>
+  it.effect("lists what passes every filter, newest first, in pages without gaps or duplicates", () =>
     Effect.gen(function*() {
       const store = yield* SendStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
@@ -146,19 +146,19 @@ const lists = (it: It) => {
       )
       const all = Fixtures.newestFirst(made, ({ created_at }) => created_at).map(({ id }) => id)
       const { conversation_id } = first
-      assert.deepStrictEqual(yield* walk(ours), all)
-      assert.deepStrictEqual(yield* walk(ours, { status: "failed" }), [second.id])
-      assert.deepStrictEqual(yield* walk(ours, { status: "sending" }), [third.id])
-      assert.deepStrictEqual(yield* walk(ours, { status: "sent" }), [])
+      assert.deepStrictEqual(yield* idsOf(ours), all)
+      assert.deepStrictEqual(yield* idsOf(ours, { status: "failed" }), [second.id])
+      assert.deepStrictEqual(yield* idsOf(ours, { status: "sending" }), [third.id])
+      assert.deepStrictEqual(yield* idsOf(ours, { status: "sent" }), [])
       assert.deepStrictEqual(
-        yield* walk(ours, { status: "queued" }),
+        yield* idsOf(ours, { status: "queued" }),
         all.filter((id) => id !== second.id && id !== third.id)
       )
-      assert.deepStrictEqual(yield* walk(ours, { conversation_id }), [first.id])
-      assert.deepStrictEqual(yield* walk(ours, { conversation_id, status: "failed" }), [])
-      assert.deepStrictEqual(yield* walk(ours, { created_since: after(2) }), all.slice(0, 3))
-      assert.deepStrictEqual(yield* walk(ours, { created_since: after(4) }), [])
-      assert.deepStrictEqual(yield* walk(theirs), [])
+      assert.deepStrictEqual(yield* idsOf(ours, { conversation_id }), [first.id])
+      assert.deepStrictEqual(yield* idsOf(ours, { conversation_id, status: "failed" }), [])
+      assert.deepStrictEqual(yield* idsOf(ours, { created_since: after(2) }), all.slice(0, 3))
+      assert.deepStrictEqual(yield* idsOf(ours, { created_since: after(4) }), [])
+      assert.deepStrictEqual(yield* idsOf(theirs), [])
       const [newest] = yield* store.list(ours, { ...everySend, conversation_id }, { after: null, size: 1 })
       assert.deepStrictEqual(newest, toSend(first))
     }))

@@ -111,7 +111,7 @@ const responses = ({ allowingLoopback, receive }: Adapter) => {
 
 const bodies = ({ allowingLoopback, briefly, receive }: Adapter) => {
   for (const manner of ["endless", "dripping"] as const) {
-    it.live(`a body that is ${manner} is left unread, and its status counts`, () =>
+    it.live(`a body that is ${manner} is not read to its end, and its status is the response`, () =>
       Effect.gen(function*() {
         const { url } = yield* receive(manner)
         const { body, status } = Result.getOrThrow(yield* post(request(url)))

@@ -19,7 +19,7 @@ const idsOf = (organization_id: OrganizationId, filters: Partial<ContactCriteria
   )
 
 const order = (it: It, { runs }: Options) => {
-  it.effect.prop("lists by updated_at descending, then id descending, and walks without gap or repeat", {
+  it.effect.prop("lists by updated_at descending, then id descending, in pages without gaps or duplicates", {
     millis: Arbitrary.array(integer({ min: 0, max: 3 }), {
       maxLength: 7
     }),
@@ -30,12 +30,12 @@ const order = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       const contacts = yield* Effect.forEach(millis, (value) => Fixtures.contact(ours, { updated_at: after(value) }))
       const key = (contact: Contact) => `${contact.updated_at.epochMilliseconds} ${contact.id}`
-      const walked = yield* Fixtures.readAllPages(
+      const listed = yield* Fixtures.readAllPages(
         size,
         (after: Position | null) => store.list(ours, Fixtures.everyone, { after, size }),
         ({ id, updated_at }) => ({ at: updated_at, id })
       )
-      assert.deepStrictEqual(walked.map(key), contacts.map(key).toSorted().toReversed())
+      assert.deepStrictEqual(listed.map(key), contacts.map(key).toSorted().toReversed())
     }), { arbitrary: { runs } })
 
   it.effect.prop("lists what contains a term, character by character, and nothing else", {

@@ -47,11 +47,11 @@ export const outcome = (organization_id: OrganizationId, ...changes: ReadonlyArr
     onSuccess: () => "committed" as const
   })
 
-/** Settles a claimed item, and returns whether the claim still held it. */
+/** Settles a claimed item, and returns whether the claim still had its lease. */
 export const settle = (settlement: Changes.Settlement) =>
   Effect.map(outcome(settlement.claimed.organization_id, Changes.settle(settlement)), (tag) => tag === "committed")
 
-/** Each settles a claimed item, and returns whether the claim still held it. */
+/** Each settles a claimed item, and returns whether the claim still had its lease. */
 export const finish = (claimed: ClaimedWork) => settle({ claimed, outcome: "finish" })
 export const postpone = (claimed: ClaimedWork, due_at: DateTime.Utc) => settle({ claimed, outcome: "postpone", due_at })
 export const release = (claimed: ClaimedWork) => settle({ claimed, outcome: "release" })

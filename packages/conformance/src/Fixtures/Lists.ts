@@ -8,14 +8,14 @@ export const readAllPages = Effect.fnUntraced(function*<Item, Position, E, R>(
   read: (after: Position | null) => Effect.Effect<ReadonlyArray<Item>, E, R>,
   positionOf: (item: Item) => Position
 ) {
-  const walked: Array<Item> = []
+  const all: Array<Item> = []
   let position: Position | null = null
   for (;;) {
     const page: ReadonlyArray<Item> = yield* read(position)
     assert.isAtMost(page.length, size)
     const last = page.at(-1)
-    if (last === undefined) return walked
-    walked.push(...page)
+    if (last === undefined) return all
+    all.push(...page)
     position = positionOf(last)
   }
 })

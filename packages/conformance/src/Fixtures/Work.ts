@@ -1,4 +1,4 @@
-/** Work, and the queue that holds it for all organizations. */
+/** Work, and the queue that contains it for all organizations. */
 import { type Work, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect } from "effect"
 import { finish, noon, uuid } from "./Base.ts"

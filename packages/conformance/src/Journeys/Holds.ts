@@ -34,7 +34,7 @@ const attemptsOn = Effect.fnUntraced(function*(channel_id: ChannelId) {
 
 const rejected = new ProviderRejected({ reason: "provider_auth", pauses_channel: true })
 
-/** Lets time pass, and the worker work, every few seconds. */
+/** Lets time pass in steps, and runs the worker after each. */
 const pass = Effect.fnUntraced(function*(seconds: number, step = 5) {
   for (let passed = 0; passed < seconds; passed += step) {
     yield* TestClock.adjust(Duration.seconds(Math.min(step, seconds - passed)))
@@ -204,7 +204,7 @@ const throttledTargets = (it: It) => {
 }
 
 const timeLimits = (it: It) => {
-  it.effect("send keeps to its two minutes, and one that waited before its first attempt does not count them", () =>
+  it.effect("send fails two minutes after its first attempt, and one without an attempt is sent later", () =>
     Effect.gen(function*() {
       const { provider, startWith, stateOf } = yield* scene
       const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 300, throttles: "channel" })

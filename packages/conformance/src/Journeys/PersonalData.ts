@@ -208,7 +208,7 @@ const repeatedErasures = (it: It) => {
       assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(text))
     }))
 
-  it.effect("is erased by the next run, where one was interrupted after any of its steps", () =>
+  it.effect("is erased by the next run if one was interrupted after any of its steps", () =>
     Effect.gen(function*() {
       for (const steps of [1, 2, 3]) {
         const { as, contact_id, number, organization_id } = yield* person

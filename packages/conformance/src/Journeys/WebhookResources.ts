@@ -1,4 +1,4 @@
-/** Events with the message, conversation or contact in `data`, for webhooks that ask for it. */
+/** Events with the message, conversation or contact in `data`, for webhooks that request it. */
 import { assert, it } from "@effect/vitest"
 import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
@@ -34,8 +34,8 @@ const still = (resource: object) => Object.fromEntries(Object.entries(resource).
 
 const dataOf = ({ body }: WebhookRequest) => JSON.parse(body).data
 
-/** A scene whose every event is posted to a webhook that asks for resources, and to one that does not. */
-const asking = Effect.gen(function*() {
+/** A scene whose every event is posted to a webhook that requests resources, and to one that does not. */
+const requesting = Effect.gen(function*() {
   const scene = yield* begin
   const types = [EventType.literals.slice(0, 5), EventType.literals.slice(5)]
   const full = yield* Effect.forEach(
@@ -56,7 +56,7 @@ const asking = Effect.gen(function*() {
 
 /** Returns the resources of a conversation as callers read them, and the contact's ID. */
 const resourcesOf = Effect.fnUntraced(
-  function*({ as }: Pick<Effect.Success<typeof asking>, "as">, conversation_id: ConversationId) {
+  function*({ as }: Pick<Effect.Success<typeof requesting>, "as">, conversation_id: ConversationId) {
     const conversation = as(Conversations.use((all) => all.get(conversation_id)))
     const { contact: { id: contact_id } } = yield* conversation
     return {
@@ -71,7 +71,7 @@ const resourcesOf = Effect.fnUntraced(
 const currentResources = (it: Scene.It) => {
   it.effect("is what callers read after the change, only for webhooks that request it", () =>
     Effect.gen(function*() {
-      const scene = yield* asking
+      const scene = yield* requesting
       const { as, bare, last, organization_id, received, reported, start } = scene
       const media = { kind: "image", mime_type: "image/png", filename: "a.png", transcript: null } as const
       yield* received("m.1", { type: "image", text: "Look", media: { ...media, bytes: Uint8Array.of(1, 2) } })

@@ -163,7 +163,7 @@ export const assign = (
 }
 
 const setOwner = (at: Moment, organization: Organization, contact: Contact, owner_user_id: string) => {
-  // The owner before is not looked at.
+  // The former owner is irrelevant.
   raise(organization, "contact.updated", { contact_id: contact.id, changed_fields: ["owner_user_id"] })
   contact.plain = { ...contact.plain, owner_user_id }
   contact.updated_at = at.now

@@ -1,4 +1,4 @@
-/** The persons whom a provider reports, by their IDs and names on a network. */
+/** The people whom a provider reports, by their IDs and names on a network. */
 import { assert } from "@effect/vitest"
 import { Contacts } from "@messaging-crm/core/Contacts"
 import { Conversations } from "@messaging-crm/core/Conversations"
@@ -124,13 +124,13 @@ const changes = (it: It) => {
           now: unnamed(external_id, aliases)
         })
       yield* says(number, [b1])
-      // The user id alone changes: the number stays the address.
+      // Only the user ID changes: the number stays the address.
       yield* change([b1], [b2])
       assert.strictEqual(yield* address, number)
-      // Only the former user id is named, and the number is another one now.
+      // The report names only the former user ID, and the number is a new one.
       yield* change([b2], [second, b3])
       assert.strictEqual(yield* address, second)
-      // The number changes, and one of several former names is known.
+      // The number changes, and one of several former network IDs is known.
       yield* change(["+4900000000", second], [third])
       assert.strictEqual(yield* address, third)
       yield* says(third, [b3])

@@ -11,7 +11,7 @@ import { accept } from "../../Provider.ts"
 import { begin, type It, work, workAgain } from "../Scene.ts"
 import { attemptsOf, busy } from "./Scene.ts"
 
-/** A send whose worker died in mid-attempt. */
+/** A send whose worker died during an attempt. */
 const interrupted = Effect.gen(function*() {
   const scene = yield* begin
   yield* scene.provider.respond(() => Effect.die("killed"))

@@ -1,4 +1,4 @@
-/** How the journeys of sends count attempts. */
+/** What the journeys of sends share. */
 import type { SendId } from "@messaging-crm/core/Ids"
 import { ProviderBusy } from "@messaging-crm/core/MessagingProvider"
 import { Effect } from "effect"
