@@ -6,18 +6,8 @@ import type { TagColor } from "@messaging-crm/core/Tags"
 import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
 import { DateTime } from "effect"
 import { raise } from "./Events.ts"
-import {
-  type Contact,
-  fullName,
-  type Moment,
-  newestFirst,
-  ok,
-  type Organization,
-  type Outcome,
-  rejected,
-  showContact,
-  type Tag
-} from "./State.ts"
+import { fullName, newestFirst, ok, type Outcome, rejected, showContact } from "./Results.ts"
+import type { Contact, Moment, Organization, Tag } from "./State.ts"
 
 export const createTag = (at: Moment, organization: Organization, name: string, color: TagColor): Outcome => {
   if (organization.tags.some((tag) => foldCase(tag.name) === foldCase(name))) return rejected("TagNameTaken")

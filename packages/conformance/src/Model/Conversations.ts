@@ -2,18 +2,8 @@
 import type { Channel } from "@messaging-crm/core/Channels"
 import { edit, newContact } from "./Contacts.ts"
 import { raise } from "./Events.ts"
-import {
-  type Contact,
-  type Conversation,
-  type Identity,
-  type Moment,
-  newestFirst,
-  ok,
-  type Organization,
-  type Outcome,
-  rejected,
-  showConversation
-} from "./State.ts"
+import { newestFirst, ok, type Outcome, rejected, showConversation } from "./Results.ts"
+import type { Contact, Conversation, Identity, Moment, Organization } from "./State.ts"
 
 /** The contact with this external ID on channels of this type. */
 const findIdentity = (organization: Organization, { type }: Channel, external_id: string) => {

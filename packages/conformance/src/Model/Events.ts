@@ -2,18 +2,8 @@
 import type { EventType } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
 import { DateTime } from "effect"
-import {
-  type Contact,
-  type Event,
-  type Moment,
-  ok,
-  type Organization,
-  type Outcome,
-  type Post,
-  rejected,
-  showWebhook,
-  type Webhook
-} from "./State.ts"
+import { ok, type Outcome, rejected, showWebhook } from "./Results.ts"
+import type { Contact, Event, Moment, Organization, Post, Webhook } from "./State.ts"
 
 /** Raises an event, which is kept, with a delivery for each active webhook that subscribes to it. */
 export const raise = (organization: Organization, type: EventType, data: Event["data"]) => {

@@ -3,19 +3,8 @@ import type { Channel } from "@messaging-crm/core/Channels"
 import { DateTime } from "effect"
 import { conversationWith, open } from "./Conversations.ts"
 import { raise } from "./Events.ts"
-import {
-  type Conversation,
-  type Message,
-  type Moment,
-  newestFirst,
-  ok,
-  type Organization,
-  type Outcome,
-  rejected,
-  type Report,
-  type Revision,
-  showMessage
-} from "./State.ts"
+import { newestFirst, ok, type Outcome, rejected, showMessage } from "./Results.ts"
+import type { Conversation, Message, Moment, Organization, Report, Revision } from "./State.ts"
 
 export const messagesOf = (organization: Organization, conversation: Conversation) =>
   newestFirst(

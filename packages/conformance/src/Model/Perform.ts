@@ -1,7 +1,4 @@
-/**
- * Each command runs an operation on the service and the same on the model.
- * The results must be equal.
- */
+/** Runs each command on the service and on the model, whose results must be equal. */
 import { assert } from "@effect/vitest"
 import { CloseConversation, Conversations as ConversationOperations } from "@messaging-crm/core/Conversations"
 import { ChannelId, ConversationId, MessageId } from "@messaging-crm/core/Ids"
@@ -10,6 +7,8 @@ import { Worker } from "@messaging-crm/core/Worker"
 import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { ScriptedProvider } from "../Provider.ts"
+import { agree, agreeOnCatalogs, agreeOnEvents, agreeOnLists, agreeOnPages } from "./Agreement.ts"
+import { choose, chooseContact, chooseConversation, chooseMember, unknownId } from "./Choices.ts"
 import type { CommandHandlers } from "./CommandHandlers.ts"
 import type { Command } from "./Commands.ts"
 import * as Conversations from "./Conversations.ts"
@@ -19,22 +18,9 @@ import { contacts } from "./PerformContacts.ts"
 import { inbound } from "./PerformInbound.ts"
 import { sends } from "./PerformSends.ts"
 import { webhooks } from "./PerformWebhooks.ts"
-import {
-  agree,
-  agreeOnCatalogs,
-  agreeOnEvents,
-  agreeOnLists,
-  agreeOnPages,
-  choose,
-  chooseContact,
-  chooseConversation,
-  chooseMember,
-  type Requirements,
-  type Scene,
-  unknownId
-} from "./Scene.ts"
+import { ok, rejected, showConversation, showMessage } from "./Results.ts"
+import type { Requirements, Scene } from "./Scene.ts"
 import * as Sends from "./Sends.ts"
-import { ok, rejected, showConversation, showMessage } from "./State.ts"
 
 /** Lets time pass and the worker do what is due. Then the model does the same, in the order of the provider's calls. */
 const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { readonly after_millis: number }) {

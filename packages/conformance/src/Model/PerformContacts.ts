@@ -11,22 +11,14 @@ import { TagId } from "@messaging-crm/core/Ids"
 import { PersonalData as PersonalDataOperations } from "@messaging-crm/core/PersonalData"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Effect, Result } from "effect"
+import { agree, agreeOnLists, agreeOnPages, rejection } from "./Agreement.ts"
+import { choose, chooseContact, chooseMember, secondsAgo } from "./Choices.ts"
 import type { CommandHandlers } from "./CommandHandlers.ts"
 import type { ContactInput } from "./Commands.ts"
 import * as Contacts from "./Contacts.ts"
 import * as PersonalData from "./PersonalData.ts"
-import {
-  agree,
-  agreeOnLists,
-  agreeOnPages,
-  choose,
-  chooseContact,
-  chooseMember,
-  rejection,
-  type Scene,
-  secondsAgo
-} from "./Scene.ts"
-import { ok, rejected, showContact } from "./State.ts"
+import { ok, rejected, showContact } from "./Results.ts"
+import type { Scene } from "./Scene.ts"
 
 /** Returns the input of the service's operation, and the same input for the model. */
 const chooseFields = (scene: Scene, { custom_values, owner, plain = {}, tags }: ContactInput) => {

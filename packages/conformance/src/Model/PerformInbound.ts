@@ -2,12 +2,14 @@
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { DateTime, Effect } from "effect"
+import { agree, agreeOnLists } from "./Agreement.ts"
+import { choose, notTheirs, unknownId } from "./Choices.ts"
 import type { CommandHandlers } from "./CommandHandlers.ts"
 import * as Conversations from "./Conversations.ts"
 import * as Messages from "./Messages.ts"
-import { agree, agreeOnLists, choose, notTheirs, unknownId } from "./Scene.ts"
+import { ok, rejected } from "./Results.ts"
 import * as Sends from "./Sends.ts"
-import { type Moment, ok, rejected } from "./State.ts"
+import type { Moment } from "./State.ts"
 
 /** A time in the future counts as now. */
 const known = ({ now }: Moment, at: DateTime.Utc) => DateTime.min(at, now)

@@ -3,10 +3,11 @@ import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import { Phone } from "@messaging-crm/core/Phones"
 import { SendMessage, Sends as SendOperations, StartConversation } from "@messaging-crm/core/Sends"
 import { Effect } from "effect"
+import { agree, agreeOnLists, agreeOnPages } from "./Agreement.ts"
+import { choose, chooseConversation, secondsAgo } from "./Choices.ts"
 import type { CommandHandlers } from "./CommandHandlers.ts"
-import { agree, agreeOnLists, agreeOnPages, choose, chooseConversation, secondsAgo } from "./Scene.ts"
+import { ok, rejected, showSend } from "./Results.ts"
 import * as Sends from "./Sends.ts"
-import { ok, rejected, showSend } from "./State.ts"
 
 const choiceOf = (template: string, value: string) => ({
   id: template === "unknown" ? template : "greeting",

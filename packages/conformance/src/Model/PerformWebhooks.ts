@@ -4,9 +4,10 @@ import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { CreateWebhook, UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect } from "effect"
+import { agree, agreeOnEvents } from "./Agreement.ts"
+import { choose } from "./Choices.ts"
 import type { CommandHandlers } from "./CommandHandlers.ts"
 import * as Events from "./Events.ts"
-import { agree, agreeOnEvents, choose } from "./Scene.ts"
 
 type Administers =
   | "createWebhook"

@@ -2,7 +2,8 @@
 import { edit, nothingKnown } from "./Contacts.ts"
 import { eraseResources } from "./Events.ts"
 import type { Name } from "./Names.ts"
-import { type Contact, type Moment, ok, type Organization, type Outcome, rejected } from "./State.ts"
+import { ok, type Outcome, rejected } from "./Results.ts"
+import type { Contact, Moment, Organization } from "./State.ts"
 
 const erased = "[erased]"
 

@@ -4,20 +4,8 @@ import { DateTime } from "effect"
 import { open } from "./Conversations.ts"
 import { raise } from "./Events.ts"
 import { record } from "./Messages.ts"
-import {
-  type Conversation,
-  type Message,
-  type Moment,
-  newestFirst,
-  ok,
-  type Organization,
-  type Outcome,
-  rejected,
-  type Report,
-  type Send,
-  showMessage,
-  showSend
-} from "./State.ts"
+import { newestFirst, ok, type Outcome, rejected, showMessage, showSend } from "./Results.ts"
+import type { Conversation, Message, Moment, Organization, Report, Send } from "./State.ts"
 
 /** Returns the error of sending this template on the channel, if any. */
 const objection = (channel: Channel, template: string): Outcome | null => {

@@ -1,0 +1,40 @@
+/** Chooses the rows to which a command applies. */
+import { ContactId, ConversationId, MemberId } from "@messaging-crm/core/Ids"
+import { DateTime } from "effect"
+import type { Choice } from "./Commands.ts"
+import { Name } from "./Names.ts"
+import type { Scene } from "./Scene.ts"
+import type { Organization } from "./State.ts"
+
+export const unknownId = "00000000-0000-7000-8000-000000000000"
+
+/** Returns the ID of the chosen row, and the row itself when it is ours. */
+export const choose = <A extends { readonly id: Name | string }>(
+  { names, ours, theirs }: Scene,
+  { index, whose }: Choice,
+  of: (organization: Organization) => ReadonlyArray<A>
+) => {
+  const all = whose === "unknown" ? [] : of(whose === "ours" ? ours : theirs)
+  const row = all[index % all.length]
+  const id = row === undefined ? unknownId : row.id instanceof Name ? names.idOf(row.id) : row.id
+  return { id, row: whose === "ours" ? row : undefined }
+}
+
+/** Chooses a row of ours instead of theirs, because a provider reports to the organization that owns the row. */
+export const notTheirs = ({ index, whose }: Choice): Choice => ({ index, whose: whose === "theirs" ? "ours" : whose })
+
+export const secondsAgo = ({ at }: Scene, seconds: number | null) =>
+  seconds === null ? null : DateTime.subtract(at.now, { seconds })
+
+export const chooseMember = (scene: Scene, choice: Choice | null) =>
+  choice === null ? null : MemberId.make(choose(scene, choice, ({ members }) => members).id)
+
+export const chooseContact = (scene: Scene, choice: Choice) => {
+  const { id, row } = choose(scene, choice, ({ contacts }) => contacts)
+  return { id: ContactId.make(id), contact: row }
+}
+
+export const chooseConversation = (scene: Scene, choice: Choice) => {
+  const { id, row } = choose(scene, choice, ({ conversations }) => conversations)
+  return { id: ConversationId.make(id), conversation: row }
+}
