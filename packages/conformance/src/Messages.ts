@@ -128,9 +128,7 @@ const concurrency = (it: It) => {
 
 const lists = (it: It, { runs }: Options) => {
   it.effect.prop("lists by created_at descending, then id descending, in pages without gaps or duplicates", {
-    millis: Arbitrary.array(integer({ min: 0, max: 3 }), {
-      maxLength: 7
-    })
+    millis: Arbitrary.array(integer({ min: 0, max: 3 }), { maxLength: 7 })
   }, ({ millis }) =>
     Effect.gen(function*() {
       const store = yield* MessageStore

@@ -20,9 +20,7 @@ const idsOf = (organization_id: OrganizationId, filters: Partial<ContactCriteria
 
 const order = (it: It, { runs }: Options) => {
   it.effect.prop("lists by updated_at descending, then id descending, in pages without gaps or duplicates", {
-    millis: Arbitrary.array(integer({ min: 0, max: 3 }), {
-      maxLength: 7
-    }),
+    millis: Arbitrary.array(integer({ min: 0, max: 3 }), { maxLength: 7 }),
     size: integer({ min: 1, max: 4 })
   }, ({ millis, size }) =>
     Effect.gen(function*() {
