@@ -27,7 +27,6 @@ const activity = new Set([
   "last_activity_at",
   "last_activity_preview",
   "last_conversation_id",
-  "reply_window_expires_at",
   "updated_at"
 ])
 const still = (resource: object) => Object.fromEntries(Object.entries(resource).filter(([name]) => !activity.has(name)))
@@ -113,6 +112,27 @@ const currentResources = (it: Scene.It) => {
     }).pipe(Effect.orDie))
 }
 
+const replyWindows = (it: Scene.It) => {
+  it.effect("has the reply window of the contact's message that opens or reopens the conversation", () =>
+    Effect.gen(function*() {
+      const scene = yield* requesting
+      const { as, last, written } = scene
+      for (const id of ["m.1", "m.2"]) {
+        yield* TestClock.adjust("1 hours")
+        yield* written(id, "Hello")
+        const { conversation: opened, conversation_id } = yield* last("conversation.opened")
+        const { conversation } = yield* resourcesOf(scene, conversation_id)
+        const { reply_window_expires_at } = yield* conversation
+        const expected = DateTime.add(yield* DateTime.now, { hours: 24 })
+        assert.deepStrictEqual(
+          [opened.reply_window_expires_at, reply_window_expires_at],
+          Array<string>(2).fill(DateTime.formatIso(expected))
+        )
+        yield* as(Conversations.use((all) => all.close(conversation_id, CloseConversation.make({}))))
+      }
+    }).pipe(Effect.orDie))
+}
+
 const erasedResources = (it: Scene.It) => {
   it.effect("is not stored in the response of an endpoint that repeats it while the person's data is erased", () =>
     Effect.gen(function*() {
@@ -168,6 +188,7 @@ const repeatedPosts = (it: Scene.It) => {
 export const suite = (storage: Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("the resource of an event", (it) => {
     currentResources(it)
+    replyWindows(it)
     erasedResources(it)
     repeatedPosts(it)
   })
