@@ -60,6 +60,7 @@ describe("routes", () => {
         "/v1/contacts//",
         "/v1/contacts/%",
         "/v1/contacts/%ff",
+        "/v1/contacts/%75psert",
         // Names have one spelling, so that each request is logged under its route.
         "/v1/%63ontacts",
         "/%761/tags",

@@ -2,7 +2,6 @@
 import { openApi } from "@messaging-crm/adapter-http"
 import addFormats from "ajv-formats"
 import { Ajv2020 } from "ajv/dist/2020.js"
-import { Option } from "effect"
 
 export interface Header {
   readonly required: boolean
@@ -77,14 +76,12 @@ export const flawOf = (schema: unknown, value: unknown): string | null => {
   return validate(value) ? null : ajv.errorsText(validate.errors)
 }
 
-const decode = Option.liftThrowable(decodeURIComponent)
-
 const matches = (template: string, path: string): boolean => {
   const names = template.split("/")
   const parts = path.split("/")
   return names.length === parts.length && names.every((name, index) => {
     const part = parts[index] ?? ""
-    return name.startsWith("{") ? part !== "" && Option.isSome(decode(part)) : name === part
+    return name.startsWith("{") ? part !== "" && !part.includes("%") : name === part
   })
 }
 

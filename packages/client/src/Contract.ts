@@ -123,7 +123,7 @@ export interface Contact {
     | null
   /** Values of the fields that the organization has defined, by contact field ID. */
   readonly custom_values: Readonly<Record<string, string>>
-  /** The contact's network accounts, by channel type. */
+  /** The contact's network accounts, ordered by ID. */
   readonly identities: ReadonlyArray<Identity>
   readonly tags: ReadonlyArray<Tag>
   readonly last_activity_at: string | null

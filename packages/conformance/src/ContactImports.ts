@@ -89,6 +89,23 @@ const contactsCreated = (it: Scene.It, { runs }: Options) => {
     }))
 }
 
+const keyedRows = (it: Scene.It) => {
+  it.effect("identifies the rows of a key column by canonical values, emails regardless of case", () =>
+    Effect.gen(function*() {
+      const { importTable } = yield* begin
+      const emails = ["kim@shop.example", "KIM@Shop.Example", "lee@shop.example"].map((email) => [email])
+      assert.deepStrictEqual(
+        outcomes(yield* importTable(["primary_email"], emails, "primary_email")),
+        ["created", "unchanged", "created"]
+      )
+      const phones = [["+49 151 12345678"], ["0049 151 12345678"]]
+      assert.deepStrictEqual(
+        outcomes(yield* importTable(["primary_phone"], phones, "primary_phone")),
+        ["created", "unchanged"]
+      )
+    }))
+}
+
 const contactsRejected = (it: Scene.It) => {
   it.effect("rejects what cannot be created, and creates the rest", () =>
     Effect.gen(function*() {
@@ -184,6 +201,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, options: 
 
   it.layer(crm, { timeout: "5 minutes" })("an import of contacts", (it) => {
     contactsCreated(it, options)
+    keyedRows(it)
     contactsRejected(it)
     rowsRead(it)
     rowsIdentified(it)

@@ -109,13 +109,31 @@ describe("a request that reaches no route", () => {
         const { error } = JSON.parse(response.body)
         assert.strictEqual(error.code, code)
         assert.isNotEmpty(error.message)
-        const params = ["Authorization", "Content-Type", "Expect", "Host", "idempotency-key", "Transfer-Encoding"]
-        assert.include([null, ...params], error.param)
+        const params = ["Authorization", "Content-Length", "Content-Type", "Expect", "Host", "idempotency-key"]
+        assert.include([null, ...params, "Transfer-Encoding"], error.param)
         assert.match(error.request_id, uuid)
         assert.strictEqual(response.headers.get("x-request-id"), error.request_id)
         assert.strictEqual(response.headers.get("content-type"), "application/json")
         assert.strictEqual(response.headers.get("cache-control"), "no-store")
         assert.strictEqual(response.headers.get("connection"), "close")
+      }).pipe(Effect.provide(served)))
+  }
+
+  for (
+    const [param, ...headers] of [
+      ["Content-Length", "Content-Length: 2", "Content-Length: 2"],
+      ["Content-Length", "Content-Length: two"],
+      ["Content-Length", "Transfer-Encoding: chunked", "Content-Length: 2"],
+      ["Transfer-Encoding", "Transfer-Encoding: gzip"],
+      ["Transfer-Encoding", "Transfer-Encoding: identity"],
+      ["Transfer-Encoding", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"]
+    ] as const
+  ) {
+    it.live(`gets the name of the header that is wrong: ${headers.join(", ")}`, () =>
+      Effect.gen(function*() {
+        const response = yield* send(request("POST /hello HTTP/1.1", host, ...headers))
+        assert.strictEqual(response.status, 400)
+        assert.strictEqual(JSON.parse(response.body).error.param, param)
       }).pipe(Effect.provide(served)))
   }
 

@@ -14,7 +14,7 @@ interface Branch {
   /** The routes that end here, one for each method. */
   readonly routes: Array<Route>
   readonly names: Map<string, Branch>
-  /** The branch for a parameter, which any name matches. */
+  /** The branch for a parameter, which every name without percent-encoding matches. */
   any: Branch | null
 }
 
@@ -58,7 +58,7 @@ const find = (from: Branch, names: ReadonlyArray<string>, place: number): Readon
   if (name === undefined) return from.routes
   const named = from.names.get(name)
   const found = named === undefined ? [] : find(named, names, place + 1)
-  if (found.length > 0 || from.any === null || name === "") return found
+  if (found.length > 0 || from.any === null || name === "" || name.includes("%")) return found
   return find(from.any, names, place + 1)
 }
 

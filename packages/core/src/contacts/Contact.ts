@@ -89,7 +89,7 @@ export const Contact = Schema.Struct({
   custom_values: Schema.Record(Schema.String, Schema.String).annotate({
     description: "Values of the fields that the organization has defined, by contact field ID."
   }),
-  identities: Schema.Array(Identity).annotate({ description: "The contact's network accounts, by channel type." }),
+  identities: Schema.Array(Identity).annotate({ description: "The contact's network accounts, ordered by ID." }),
   tags: Schema.Array(Tag),
   last_activity_at: Schema.NullOr(Timestamp),
   last_activity_preview: OptionalText.annotate({ description: "The beginning of the last message." }),

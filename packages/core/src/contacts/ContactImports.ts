@@ -21,6 +21,7 @@ import {
   type ContactUnnamed,
   type CreateContact,
   type CustomValueInvalid,
+  emailKey,
   type ReferenceUnknown
 } from "./Contacts.ts"
 import {
@@ -86,12 +87,12 @@ const byEverything = (input: CreateContact): Described => {
   return { input, identity: Object.fromEntries(all.filter(([, value]) => value !== null)) }
 }
 
-/** Identifies a contact by its value in the key column. */
+/** Identifies a contact by its value in the key column, an email regardless of case. */
 const byKey = (input: CreateContact, key: Column): Result.Result<Described, KeyMissing> => {
   const value = valueOf(input, key)
   return value === null
     ? Result.fail(new KeyMissing({ column: key.name }))
-    : Result.succeed({ input, identity: { [key.param]: value } })
+    : Result.succeed({ input, identity: { [key.param]: key.param === "primary_email" ? emailKey(value) : value } })
 }
 
 const idOf = (organization_id: OrganizationId, { identity }: Described): ContactId =>

@@ -56,6 +56,11 @@ export const overloaded: Rejection = {
   param: null
 }
 
+const noLength = invalid(
+  "The Content-Length is repeated, not a number, or sent with a Transfer-Encoding. Send the body's length in bytes once.",
+  "Content-Length"
+)
+
 const rejections: Readonly<Record<string, Rejection>> = {
   ERR_HTTP_REQUEST_TIMEOUT: {
     status: 408,
@@ -69,7 +74,10 @@ const rejections: Readonly<Record<string, Rejection>> = {
     message:
       "The request line and headers exceed 16,384 bytes, or the request has more than 100 headers. Shorten the query, or send fewer headers.",
     param: null
-  }
+  },
+  HPE_INVALID_CONTENT_LENGTH: noLength,
+  HPE_INVALID_TRANSFER_ENCODING: noCoding,
+  HPE_UNEXPECTED_CONTENT_LENGTH: noLength
 }
 
 /** Returns the rejection for an error of the parser or of its timer. */
