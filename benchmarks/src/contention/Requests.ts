@@ -15,7 +15,7 @@ const Resource = Schema.fromJsonString(Schema.Struct({
 }))
 
 /** Returns the resource of a response. */
-export const resourceOf = ({ text }: Processes.Answer) =>
+export const resourceOf = ({ text }: Processes.Response) =>
   Effect.map(Schema.decodeUnknownEffect(Resource)(text), ({ data }) => data)
 
 /** Returns a function that picks the servers in turn. */

@@ -65,12 +65,12 @@ const answerDropper = Effect.fnUntraced(function*({ loseAnswer }: Proxy.Proxy, d
 const run = Effect.fnUntraced(function*(cluster: Writes.Cluster) {
   const dropped_answers = yield* Ref.make(0)
   const kills = yield* Ref.make(0)
-  const isOver = Effect.map(
+  const isStopping = Effect.map(
     Effect.all([Ref.get(kills), Ref.get(dropped_answers)]),
     ([killed, dropped]) => killed >= kills_wanted && dropped >= dropped_answers_wanted
   )
   const writers = yield* Writes.make(cluster, clients)
-  const writing = yield* Effect.forkChild(writers.writeUntil(isOver))
+  const writing = yield* Effect.forkChild(writers.writeUntil(isStopping))
   const proxy = yield* Proxy.make(Redacted.make(cluster.database_url))
   const through: Writes.Cluster = {
     ...cluster,

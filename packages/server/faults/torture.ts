@@ -65,14 +65,14 @@ const torture = Effect.gen(function*() {
   )
 }).pipe(Effect.scoped, Effect.timeout(`${minutes * 60 + 240} seconds`))
 
-const describeCall = ({ answer, client, ended_at, index, operation, request, started_at }: Call): string =>
+const describeCall = ({ response, client, ended_at, index, operation, request, started_at }: Call): string =>
   [
     `  #${index} client ${client} ${started_at}–${ended_at ?? "?"} ms ${operation}`,
     `    ${request.method} ${request.path} ${JSON.stringify(request.body)} ${request.idempotency_key ?? ""}`,
     `    ${
-      answer === null
-        ? "no answer"
-        : `${answer.status}${answer.is_replay ? " replay" : ""} ${answer.text.slice(0, 400)}`
+      response === null
+        ? "no response"
+        : `${response.status}${response.is_replay ? " replay" : ""} ${response.text.slice(0, 400)}`
     }`
   ].join("\n")
 
@@ -113,7 +113,7 @@ const report = (history: History): boolean => {
     minutes,
     faults: faults.length,
     operations: count(calls.map(({ operation }) => operation)),
-    answers: count(calls.map(({ answer }) => answer === null ? "none" : String(answer.status))),
+    responses: count(calls.map(({ response }) => response === null ? "none" : String(response.status))),
     calls: calls.length,
     accepted: accepted.length,
     inbound: inbound.length,

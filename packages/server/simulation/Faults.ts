@@ -1,7 +1,7 @@
-/** The faults of a run. Its seed selects some kinds of faults, and how often they occur. */
-import type { Seeded } from "./Seeded.ts"
+/** The faults of a run. The seed selects some kinds of faults, and their probabilities. */
+import type { SeededRandom } from "./SeededRandom.ts"
 
-/** The probability of each fault, at each occasion. */
+/** The probability of each fault each time that it can occur. */
 export interface Faults {
   /** A statement takes up to two seconds. */
   readonly slow_statement: number
@@ -11,7 +11,7 @@ export interface Faults {
   readonly lost_result: number
   /** A process is killed, at each of its statements. */
   readonly kill: number
-  /** A process stops in an orderly way, at each of its statements. */
+  /** A process stops gracefully, at each of its statements. */
   readonly stop: number
   /** The provider responds late, often after the attempt's timeout. */
   readonly slow_provider: number
@@ -39,7 +39,7 @@ export interface Faults {
   readonly lost_connection: number
 }
 
-const severest: Faults = {
+const maximum: Faults = {
   slow_statement: 0.03,
   failed_statement: 0.02,
   lost_result: 0.03,
@@ -61,14 +61,14 @@ const severest: Faults = {
   lost_connection: 0.2
 }
 
-/** Without faults: while a run is prepared, and after it has healed. */
+/** No faults, for the start of a run and for its recovery. */
 export const none: Faults = scaled(() => 0)
 
 function scaled(factor: () => number): Faults {
   // The keys are those of the faults.
-  const entries = Object.entries(severest).map(([name, probability]) => [name, probability * factor()])
+  const entries = Object.entries(maximum).map(([name, probability]) => [name, probability * factor()])
   return Object.fromEntries(entries) as unknown as Faults
 }
 
-/** About half of the kinds, each somewhere between rare and severe. */
-export const choose = (random: Seeded): Faults => scaled(() => random.chance(0.5) ? random.next() : 0)
+/** Selects about half of the kinds, each with a probability between zero and its maximum. */
+export const choose = (random: SeededRandom): Faults => scaled(() => random.chance(0.5) ? random.next() : 0)

@@ -1,16 +1,16 @@
-/** Runs of the whole service under simulated faults. `npm run simulate` runs more seeds. */
+/** Runs the whole service under simulated faults. `npm run simulate` runs more seeds. */
 import { assert, it } from "@effect/vitest"
 import { simulate } from "./Simulation.ts"
 
 // `.ci/run` runs 1,000 seeds after the tests.
-it("keeps every promise under the faults of 15 seeds", () => {
+it("every invariant holds under the faults of 15 seeds", () => {
   for (let seed = 0; seed < 15; seed++) {
     const { failure, trace } = simulate(seed)
     assert.isNull(failure, `${trace.last(60).join("\n")}\nRepeat it with: npm run simulate -- 1 ${seed}`)
   }
 })
 
-it("repeats a seed exactly, and reads nothing of the platform", () => {
+it("a seed repeats its run exactly, without the clock and the randomness of the platform", () => {
   const [{ now }, { random }, { getRandomValues, randomUUID }] = [Date, Math, globalThis.crypto]
   const read: Array<string> = []
   const watch = <A>(name: string, value: A): A => {

@@ -1,4 +1,4 @@
-/** The storage of a run: one world in memory for all processes, which each of them reaches through faults of its own. */
+/** The storage of a run: one world in memory that all processes share. Each process reaches it through its own faults. */
 import { stores } from "@messaging-crm/adapter-memory"
 import { World, type WorldState } from "@messaging-crm/adapter-memory/World"
 import type { Changes } from "@messaging-crm/core/Changes"
@@ -9,8 +9,8 @@ import { lanes } from "@messaging-crm/core/WorkQueue"
 import { Context, Effect, Exit, Layer } from "effect"
 import { layer as memoryCommit } from "../../adapter-memory/src/work/Commit.ts"
 import type { Faults } from "./Faults.ts"
-import type { Host } from "./Hosts.ts"
-import type { Seeded } from "./Seeded.ts"
+import type { Host } from "./Processes.ts"
+import type { SeededRandom } from "./SeededRandom.ts"
 import type { Timeline } from "./Timeline.ts"
 import type { Trace } from "./Trace.ts"
 
@@ -22,8 +22,9 @@ export interface Committed {
   readonly after: WorldState
 }
 
+/** The time, randomness, faults, and trace of a run. */
 export interface Scene {
-  readonly random: Seeded
+  readonly random: SeededRandom
   readonly timeline: Timeline
   readonly trace: Trace
   readonly faults: () => Faults
@@ -31,20 +32,27 @@ export interface Scene {
   readonly onCommit: (committed: Committed) => void
 }
 
-/** The world of a run, behind no faults. */
-export interface Truth {
+/** The world of a run without faults, and the counts that limit and explain faults. */
+export interface SharedStore {
   readonly rows: () => WorldState
   readonly world: World["Service"]
-  /** How many faults of statements there were so far. */
+  /** The number of statement faults so far. */
   faults: number
-  /** How many processes have ended so far. */
+  /** The number of ended processes so far. */
   ends: number
 }
 
-/** To start a process takes as long as all else in a run, so only so many end. */
+/** The access of one process to the shared store. */
+export interface StoreAccess {
+  readonly scene: Scene
+  readonly shared: SharedStore
+  readonly host: Host
+}
+
+/** The start of a process is the slowest part of a run, so only a few processes end. */
 const ends_max = 4
 
-export const makeTruth = (): Truth => {
+export const makeSharedStore = (): SharedStore => {
   const world = Context.get(Effect.runSync(Effect.scoped(Layer.build(World.layer))), World)
   return { world, rows: () => Effect.runSync(world.read((rows) => rows)), faults: 0, ends: 0 }
 }
@@ -64,81 +72,85 @@ const describe = (changes: Changes): string =>
     ...changes.response === undefined ? [] : ["response"]
   ].join(" ")
 
-/** Layer for the storage ports of one process. */
-export const layer = (
-  { faults, onCommit, random, timeline, trace }: Scene,
-  truth: Truth,
-  host: Host
-): Layer.Layer<Crm.StoragePorts> => {
-  const hits = (name: keyof Faults) => random.chance(faults()[name])
+const occurs = ({ scene: { faults, random } }: StoreAccess, name: keyof Faults) => random.chance(faults()[name])
 
-  const mayDie = Effect.suspend(() => {
-    if (host.isAlive && truth.ends < ends_max && hits("kill")) {
-      truth.ends++
-      host.kill()
-    }
-    if (host.isAlive && truth.ends < ends_max && hits("stop")) {
-      truth.ends++
-      host.stop()
+/** Kills or stops the process sometimes. The statement of a dead process never returns. */
+const maybeEnd = (access: StoreAccess) =>
+  Effect.suspend(() => {
+    const { host, shared } = access
+    for (const end of ["kill", "stop"] as const) {
+      if (!host.isAlive || shared.ends >= ends_max || !occurs(access, end)) continue
+      shared.ends++
+      host[end]()
     }
     return host.isAlive ? Effect.void : Effect.never
   })
 
-  const mayFail = (name: "failed_statement" | "lost_result", what: string) =>
-    Effect.suspend(() => {
-      if (!hits(name)) return Effect.void
-      truth.faults++
-      trace.add(host.name, `${name} of ${what}`)
-      return Effect.die(new Error(`Simulated ${name}`))
-    })
-
-  const arrive = Effect.suspend(() => {
-    const slow = hits("slow_statement") ? timeline.wait(random.between(1, 2000)) : Effect.yieldNow
-    return Effect.andThen(slow, mayDie)
-  })
-
-  const world = World.of({
-    read: (query) =>
-      Effect.andThen(Effect.andThen(arrive, mayFail("failed_statement", "a read")), truth.world.read(query)),
-    modify: (change) =>
-      Effect.andThen(Effect.andThen(arrive, mayFail("failed_statement", "a change")), truth.world.modify(change)).pipe(
-        Effect.tap(() => Effect.andThen(mayFail("lost_result", "a change"), mayDie))
-      )
-  })
-
-  const commit = Layer.effect(
-    Commit,
-    Effect.map(Commit, ({ commit }) =>
-      Commit.of({
-        commit: Effect.fnUntraced(function*(organization_id, changes) {
-          yield* arrive
-          yield* mayFail("failed_statement", "a commit")
-          const before = truth.rows()
-          const exit = yield* Effect.exit(commit(organization_id, changes))
-          trace.add(host.name, Exit.isSuccess(exit) ? describe(changes) : `rejected ${describe(changes)}`)
-          if (Exit.isFailure(exit)) return yield* exit
-          onCommit({ organization_id, changes, before, after: truth.rows() })
-          if (hits("lost_result")) {
-            truth.faults++
-            trace.add(host.name, "lost_result of a commit")
-            return yield* changes.response === undefined
-              ? Effect.die(new Error("Simulated lost_result"))
-              : new Unconfirmed()
-          }
-          yield* mayDie
-          return exit.value
-        })
-      }))
-  ).pipe(
-    // Fresh, because the stores have the same layer over the world with faults.
-    Layer.provide(Layer.fresh(memoryCommit)),
-    Layer.provide(Layer.succeed(World, truth.world))
-  )
-
-  return commit.pipe(Layer.provideMerge(stores), Layer.provide(Layer.succeed(World, world)))
+const recordFault = ({ host, scene, shared }: StoreAccess, fault: string) => {
+  shared.faults++
+  scene.trace.add(host.name, fault)
 }
 
-/** Returns when stored work is due next: a time, now for work that could be claimed, or null for none. */
+const maybeFail = (access: StoreAccess, name: "failed_statement" | "lost_result", statement: string) =>
+  Effect.suspend(() => {
+    if (!occurs(access, name)) return Effect.void
+    recordFault(access, `${name} of ${statement}`)
+    return Effect.die(new Error(`Simulated ${name}`))
+  })
+
+/** Delays a statement until it reaches the store. */
+const delay = (access: StoreAccess) =>
+  Effect.suspend(() => {
+    const { random, timeline } = access.scene
+    const slow = occurs(access, "slow_statement") ? timeline.wait(random.between(1, 2000)) : Effect.yieldNow
+    return Effect.andThen(slow, maybeEnd(access))
+  })
+
+/** The shared world through the faults of one process. */
+const faultyWorld = (access: StoreAccess): World["Service"] => {
+  const { world } = access.shared
+  const arrive = (statement: string) => Effect.andThen(delay(access), maybeFail(access, "failed_statement", statement))
+  return World.of({
+    read: (query) => Effect.andThen(arrive("a read"), world.read(query)),
+    modify: (change) =>
+      Effect.andThen(arrive("a change"), world.modify(change)).pipe(
+        Effect.tap(() => Effect.andThen(maybeFail(access, "lost_result", "a change"), maybeEnd(access)))
+      )
+  })
+}
+
+/** Commits through the faults of one process, and reports each commit that took effect. */
+const faultyCommit = (access: StoreAccess, commit: Commit["Service"]["commit"]): Commit["Service"]["commit"] =>
+  Effect.fnUntraced(function*(organization_id, changes) {
+    const { host, scene, shared } = access
+    yield* delay(access)
+    yield* maybeFail(access, "failed_statement", "a commit")
+    const before = shared.rows()
+    const exit = yield* Effect.exit(commit(organization_id, changes))
+    scene.trace.add(host.name, Exit.isSuccess(exit) ? describe(changes) : `rejected ${describe(changes)}`)
+    if (Exit.isFailure(exit)) return yield* exit
+    scene.onCommit({ organization_id, changes, before, after: shared.rows() })
+    if (occurs(access, "lost_result")) {
+      recordFault(access, "lost_result of a commit")
+      return yield* changes.response === undefined
+        ? Effect.die(new Error("Simulated lost_result"))
+        : new Unconfirmed()
+    }
+    yield* maybeEnd(access)
+    return exit.value
+  })
+
+/** Layer for the storage ports of one process. */
+export const layer = (access: StoreAccess): Layer.Layer<Crm.StoragePorts> =>
+  Layer.effect(Commit, Effect.map(Commit, ({ commit }) => Commit.of({ commit: faultyCommit(access, commit) }))).pipe(
+    // Fresh, because the stores have the same layer over the world with faults.
+    Layer.provide(Layer.fresh(memoryCommit)),
+    Layer.provide(Layer.succeed(World, access.shared.world)),
+    Layer.provideMerge(stores),
+    Layer.provide(Layer.succeed(World, faultyWorld(access)))
+  )
+
+/** Returns when the next stored work is due: `now` if it can be claimed, and null if there is no work. */
 export const nextDue = ({ callbacks, queue }: WorldState, now: number): number | null => {
   let next: number | null = null
   const earlier = (at: number) => {

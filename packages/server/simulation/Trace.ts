@@ -1,10 +1,10 @@
-/** The steps of a run, in order: for a person to read, and to compare two runs of a seed. */
+/** The steps of a run in order: for debugging, and to compare two runs of a seed. */
 
 export interface Trace {
   readonly add: (who: string, what: string) => void
-  /** The last lines. */
+  /** Returns the last lines. */
   readonly last: (count: number) => ReadonlyArray<string>
-  /** A hash of all lines. */
+  /** Returns a hash of all lines. */
   readonly hash: () => string
 }
 
@@ -13,7 +13,7 @@ const time = (millis: number): string => {
   return `day ${days} ${new Date(millis % 86_400_000).toISOString().slice(11, 23)}`
 }
 
-/** Makes a trace whose times begin at `epoch`. */
+/** Makes a trace whose times are relative to `epoch`. */
 export const make = (epoch: number, now: () => number): Trace => {
   const lines: Array<string> = []
   let hash = 0x811c9dc5

@@ -21,7 +21,7 @@ import { request, type RequestListener } from "node:http"
 import { freePort } from "../src/dev/FreePort.ts"
 import * as Listener from "../src/Listener.ts"
 import * as Providers from "../src/Providers.ts"
-import { answering } from "../testing/Answering.ts"
+import { startHttpServer } from "../testing/TestHttpServer.ts"
 import { channel, delivery, outcome } from "./Outbound.ts"
 
 const listen = Listener.layer({ host: "127.0.0.1", port: 0 })
@@ -109,7 +109,7 @@ describe("a provider over HTTP", () => {
           [(request) => request.socket.destroy(), "unknown"]
         ] satisfies ReadonlyArray<readonly [RequestListener, string]>
       ) {
-        const url = yield* answering(listener)
+        const url = yield* startHttpServer(listener)
         assert.strictEqual(yield* Effect.provide(outcome(delivery(1, "+49151")), RemoteMock.layer(url)), expected)
       }
     }).pipe(Effect.scoped))
@@ -120,7 +120,7 @@ it.live("the network repeats a signed callback until it gets a 200", () =>
     const rejections = yield* Ref.make(0)
     const received = yield* Ref.make<ReadonlyArray<{ readonly body: string; readonly signature: string }>>([])
     const run = Effect.runForkWith(yield* Effect.context())
-    const url = yield* answering((request, response) => {
+    const url = yield* startHttpServer((request, response) => {
       const chunks: Array<Buffer> = []
       request.on("data", (chunk: Buffer) => chunks.push(chunk))
       request.on("end", () =>

@@ -5,8 +5,8 @@ import { spawn } from "node:child_process"
 import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import config from "../../../vitest.config.ts"
-import { answering } from "../testing/Answering.ts"
 import { folder } from "../testing/Folder.ts"
+import { startHttpServer } from "../testing/TestHttpServer.ts"
 
 const text = (file: string) => readFileSync(file, "utf8")
 const json = (file: string) => JSON.parse(text(file))
@@ -65,7 +65,7 @@ describe("the image's health check", () => {
   it.live("reads the readiness of serve, and the metrics of a worker", () =>
     Effect.gen(function*() {
       const asked: Array<string | undefined> = []
-      const url = yield* answering(({ url }, response) => {
+      const url = yield* startHttpServer(({ url }, response) => {
         asked.push(url)
         response.end()
       })

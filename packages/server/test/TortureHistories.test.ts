@@ -1,7 +1,6 @@
 /** Histories made by hand, each with the rule that it breaks, or with none. */
 import { assert, describe, it } from "@effect/vitest"
 import { check } from "../testing/torture/Checker.ts"
-import type { History } from "../testing/torture/History.ts"
 import {
   close,
   closed,
@@ -26,11 +25,12 @@ import {
   tags,
   update,
   webhook
-} from "../testing/torture/MadeHistories.ts"
+} from "../testing/torture/HandwrittenHistories.ts"
+import type { History } from "../testing/torture/History.ts"
 
-/** The rules of single objects, requests, and answers. What is stored besides is left out of these histories. */
+/** The rules of single objects, requests, and responses. What is stored besides is left out of these histories. */
 const isAbout =
-  /^(Calls on|Every retry|A request|Different|A replay|No request|A 503|A key|A revoked|What an answer|A list|A message|An accepted|Sends of|Each request)/
+  /^(Calls on|Every retry|A request|Different|A replay|No request|A 503|A key|A revoked|What a response|A list|A message|An accepted|Sends of|Each request)/
 
 const rulesOf = (one: History): ReadonlyArray<string> =>
   Array.from(new Set(check(one).map(({ rule }) => rule).filter((rule) => isAbout.test(rule))))
@@ -41,13 +41,13 @@ const changed = sent(["1"], { text: "other" })
 const swapped = sent(["1"])
 
 const sound: Readonly<Record<string, History>> = {
-  "an update without an answer that is seen later": history([
+  "an update without a response that is seen later": history([
     create({ from: 0, to: 1 }),
     update("Bonn", { from: 2, to: null }),
     get(null, { from: 3, to: 4 }),
     get("Bonn", { from: 5, to: 6 })
   ], { contacts: [contact({ city: "Bonn" })] }),
-  "an update that is repeated until it is answered": history([
+  "an update that is repeated until it gets a response": history([
     create({ from: 0, to: 1 }),
     update("Bonn", { from: 2, to: null, key: "a" }),
     update("Bonn", { from: 3, to: 8, key: "a", replays: 1 }),
@@ -65,7 +65,7 @@ const sound: Readonly<Record<string, History>> = {
     reopen({ from: 4, to: 5 }),
     close(open(later), { from: 6, to: 7, replays: 1 })
   ], { conversations: [open(later)] }),
-  "a close that changed nothing, of which only a repetition was answered": history([
+  "a close that changed nothing, of which only a repetition got a response": history([
     see(closed(), { from: 0, to: 1 }),
     close(closed(), { from: 2, to: null }),
     reopen({ from: 4, to: 5 }),
@@ -137,7 +137,7 @@ const broken: Readonly<Record<string, readonly [RegExp, History]>> = {
       get(null, { from: 2, to: 3, status: 404, error: { code: "not_found" } })
     ], { contacts: [contact()] })
   ],
-  "a contact that vanishes": [/^What an answer has shown/, history([create({ from: 0, to: 1 })], {})],
+  "a contact that vanishes": [/^What a response has shown/, history([create({ from: 0, to: 1 })], {})],
   "a read that is older than the one before": [
     /^Calls on a contact/,
     history([
@@ -202,7 +202,7 @@ const broken: Readonly<Record<string, readonly [RegExp, History]>> = {
       create({ from: 2, to: 3, replays: 0, data: contact({ city: "Bonn" }) })
     ], { contacts: [contact()] })
   ],
-  "two answers that are not replays": [
+  "two responses that are not replays": [
     /^A request takes effect once/,
     history([
       create({ from: 0, to: 1 }),
@@ -271,7 +271,7 @@ const broken: Readonly<Record<string, readonly [RegExp, History]>> = {
     )
   ],
   "a send that is found no more": [
-    /^What an answer has shown is found/,
+    /^What a response has shown is found/,
     history(
       [
         say("1", { from: 0, to: 1 }),

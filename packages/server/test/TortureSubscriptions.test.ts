@@ -1,7 +1,6 @@
 /** Histories of one webhook made by hand: which events it must have got, and which ones again. */
 import { assert, describe, it } from "@effect/vitest"
 import { check } from "../testing/torture/Checker.ts"
-import type { History } from "../testing/torture/History.ts"
 import {
   disable,
   event,
@@ -13,7 +12,8 @@ import {
   sent,
   subscribe,
   webhook
-} from "../testing/torture/MadeHistories.ts"
+} from "../testing/torture/HandwrittenHistories.ts"
+import type { History } from "../testing/torture/History.ts"
 
 type Calls = Parameters<typeof history>[0]
 

@@ -10,7 +10,7 @@ import { program } from "./Programs.ts"
 import * as Writes from "./Writes.ts"
 
 export interface Failover {
-  /** From the call that promotes the standby to the answer of the first write that was sent after it. */
+  /** From the call that promotes the standby to the response of the first write that was sent after it. */
   readonly first_write_ms: number
   /** From the same call until every server is ready again. */
   readonly ready_ms: number
@@ -31,13 +31,13 @@ const untilAll = (servers: ReadonlyArray<Processes.Server>, status: 200 | 503) =
       until: (found) => found === status
     }), { concurrency: "unbounded", discard: true })
 
-/** Waits for answered writes that match. */
-const untilAnswered = (
+/** Waits until a number of completed writes match. */
+const untilCompleted = (
   { outcome }: Pick<Effect.Success<ReturnType<typeof Writes.make>>, "outcome">,
   count: number,
-  matches: (request: Writes.AnsweredRequest) => boolean
+  matches: (request: Writes.CompletedRequest) => boolean
 ) =>
-  Effect.repeat(Effect.map(outcome, ({ answered }) => answered.filter(matches)), {
+  Effect.repeat(Effect.map(outcome, ({ completed }) => completed.filter(matches)), {
     schedule: Schedule.spaced("10 millis"),
     until: (found) => found.length >= count
   })
@@ -65,15 +65,15 @@ export const drill = Effect.fnUntraced(function*(options: {
   })
   yield* Processes.start(program("worker"), [], environment)
 
-  const isOver = yield* Ref.make(false)
+  const isStopping = yield* Ref.make(false)
   const writers = yield* Writes.make(cluster, options.clients)
-  const writing = yield* Effect.forkChild(writers.writeUntil(Ref.get(isOver)))
+  const writing = yield* Effect.forkChild(writers.writeUntil(Ref.get(isStopping)))
 
   const failover = Effect.fnUntraced(function*(number: number) {
     if (number > 0) yield* pair.rebuild
     const begun_at = yield* Clock.currentTimeMillis
     const writes = yield* Random.nextIntBetween(20, 100)
-    yield* untilAnswered(writers, writes, ({ sent_at }) => sent_at > begun_at)
+    yield* untilCompleted(writers, writes, ({ sent_at }) => sent_at > begun_at)
     yield* pair.kill
     yield* untilAll(servers, 503)
     const promoted_at = yield* Clock.currentTimeMillis
@@ -81,15 +81,15 @@ export const drill = Effect.fnUntraced(function*(options: {
       Effect.andThen(untilAll(servers, 200), Clock.currentTimeMillis)
     )
     yield* pair.promote
-    const [first] = yield* untilAnswered(writers, 1, ({ sent_at }) => sent_at > promoted_at)
+    const [first] = yield* untilCompleted(writers, 1, ({ sent_at }) => sent_at > promoted_at)
     const done: Failover = {
-      first_write_ms: (first?.answered_at ?? Number.POSITIVE_INFINITY) - promoted_at,
+      first_write_ms: (first?.completed_at ?? Number.POSITIVE_INFINITY) - promoted_at,
       ready_ms: (yield* Fiber.join(ready)) - promoted_at
     }
     options.onFailover?.(done)
     return done
   })
   const failovers = yield* Effect.forEach(Array.from({ length: options.failovers }, (_, number) => number), failover)
-  const finished = yield* Writes.finish(cluster, writers, writing, isOver)
+  const finished = yield* Writes.finish(cluster, writers, writing, isStopping)
   return { failovers, ...finished }
 })

@@ -116,19 +116,19 @@ export const drill = Effect.fnUntraced(function*(cluster: Writes.Cluster, disk: 
   const [server] = cluster.servers
   if (server === undefined) return yield* Effect.die(new Error("The cluster has no server."))
   yield* Processes.serve(cluster.environment, server, program("server"))
-  const isOver = yield* Ref.make(false)
+  const isStopping = yield* Ref.make(false)
   const writers = yield* Writes.make(cluster, options.clients)
-  const writing = yield* Effect.forkChild(writers.writeUntil(Ref.get(isOver)))
-  const untilAnswered = (more: number) =>
+  const writing = yield* Effect.forkChild(writers.writeUntil(Ref.get(isStopping)))
+  const untilCompleted = (more: number) =>
     Effect.gen(function*() {
-      const { length } = (yield* writers.outcome).answered
+      const { length } = (yield* writers.outcome).completed
       yield* Effect.repeat(writers.outcome, {
         schedule: Schedule.spaced("20 millis"),
-        until: ({ answered }) => answered.length >= length + more
+        until: ({ completed }) => completed.length >= length + more
       })
     })
 
-  yield* untilAnswered(40)
+  yield* untilCompleted(40)
   yield* disk.fill
   yield* untilReadyIs(server, 503)
   const headers = { authorization: `Bearer ${cluster.acme.key}` }
@@ -141,8 +141,8 @@ export const drill = Effect.fnUntraced(function*(cluster: Writes.Cluster, disk: 
   const [live, ready] = [yield* statusOf(`${server.url}/health/live`), yield* statusOf(`${server.url}/health/ready`)]
   yield* disk.free
   yield* untilReadyIs(server, 200)
-  yield* untilAnswered(40)
-  const finished = yield* Writes.finish(cluster, writers, writing, isOver)
+  yield* untilCompleted(40)
+  const finished = yield* Writes.finish(cluster, writers, writing, isStopping)
   return { reads: count(reads), live, ready, ...finished }
 })
 

@@ -99,7 +99,7 @@ const isUp = (url: string) =>
     if (!response.ok) throw new Error(String(response.status))
   })
 
-/** Waits until a URL answers, for a minute at most. */
+/** Waits until a URL responses, for a minute at most. */
 export const untilUp = (url: string) =>
   isUp(url).pipe(Effect.retry({ schedule: Schedule.spaced("30 millis"), times: 2000 }), Effect.orDie)
 
@@ -254,7 +254,7 @@ const AcceptedMessages = Schema.fromJsonString(Schema.Struct({
 export const accepted = (accepted_url: string) =>
   Effect.promise(async () => (await fetch(accepted_url)).text()).pipe(
     Effect.flatMap((text) => decode(AcceptedMessages)(text)),
-    Effect.map((answer) => answer.accepted)
+    Effect.map((response) => response.accepted)
   )
 
 const encodeCallback = Schema.encodeEffect(Schema.fromJsonString(Protocol.Callback))
@@ -275,7 +275,7 @@ export const callbackSender = Effect.fnUntraced(function*(environment: Environme
   })
 })
 
-export interface Answer {
+export interface Response {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -288,7 +288,7 @@ export const request = (
   path: string,
   options: { readonly key: string; readonly json?: unknown; readonly idempotency_key?: string }
 ) =>
-  Effect.tryPromise(async (signal): Promise<Answer> => {
+  Effect.tryPromise(async (signal): Promise<Response> => {
     const headers = new Headers({ authorization: `Bearer ${options.key}` })
     if (options.idempotency_key !== undefined) headers.set("idempotency-key", options.idempotency_key)
     if (options.json !== undefined) headers.set("content-type", "application/json")

@@ -2,8 +2,8 @@
 import { Clock, Effect, Schema } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Webhook } from "standardwebhooks"
-import { answering } from "./Answering.ts"
 import * as Processes from "./Processes.ts"
+import { startHttpServer } from "./TestHttpServer.ts"
 
 /** An event that a subscriber has received with a valid signature. `at` is the time of receipt in Unix milliseconds. */
 export interface ReceivedEvent {
@@ -77,7 +77,7 @@ export const subscriber = Effect.fnUntraced(function*(
   const forged: Array<string> = []
   // Set before the first event arrives: events are raised only after the webhook is created.
   let secret = ""
-  const url = yield* answering((request, response) =>
+  const url = yield* startHttpServer((request, response) =>
     textOf(request, (body) => {
       if (!isVerified(secret, body, request)) {
         forged.push(body)

@@ -10,7 +10,7 @@ export type Condition =
   /** Everything is dropped in both directions. */
   | { readonly kind: "silent" }
   /** Requests arrive, and every response is dropped. */
-  | { readonly kind: "answers_lost" }
+  | { readonly kind: "responses_lost" }
   /** Everything arrives later. */
   | { readonly kind: "delayed"; readonly millis: number }
 
@@ -59,7 +59,7 @@ class Connection {
       const direction = new Direction(to)
       const drops = (): boolean => {
         const { kind } = this.condition
-        const isDropped = kind === "silent" || (kind === "answers_lost" && from === server)
+        const isDropped = kind === "silent" || (kind === "responses_lost" && from === server)
         this.has_lost ||= isDropped
         return isDropped
       }

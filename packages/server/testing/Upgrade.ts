@@ -73,13 +73,13 @@ const running = Effect.fnUntraced(function*({ start }: Place, main: string) {
 
 const Page = Schema.fromJsonString(Schema.Struct({ next_cursor: Schema.NullOr(Schema.String) }))
 
-/** Reads all pages of the contacts, each from a random server, again and again. Counts pages, and answers other than 200. */
+/** Reads all pages of the contacts, each from a random server, again and again. Counts pages, and responses other than 200. */
 const read = Effect.fnUntraced(function*({ acme, servers }: Writes.Cluster, pages: Map<number, number>) {
   let cursor: string | null = null
   while (true) {
     const path: string = `/contacts?page_size=20${cursor === null ? "" : `&cursor=${cursor}`}`
     const server = yield* pick(servers)
-    const { status, text }: Processes.Answer = yield* Processes.request(server, "GET", path, { key: acme.key }).pipe(
+    const { status, text }: Processes.Response = yield* Processes.request(server, "GET", path, { key: acme.key }).pipe(
       // A server that is being replaced takes no connections; a proxy would use another one.
       Effect.retry({ schedule: Schedule.spaced("50 millis") })
     )
@@ -141,11 +141,11 @@ export const drill = Effect.fnUntraced(function*(options: {
   })
 
   const failed: Array<string> = []
-  const isOver = yield* Ref.make(false)
+  const isStopping = yield* Ref.make(false)
   const writers = yield* Writes.make(cluster, options.clients, ({ status, text }) => {
-    if (status >= 500) failed.push(`a write was answered with ${status}: ${text}`)
+    if (status >= 500) failed.push(`a write returned ${status}: ${text}`)
   })
-  const writing = yield* Effect.forkChild(writers.writeUntil(Ref.get(isOver)))
+  const writing = yield* Effect.forkChild(writers.writeUntil(Ref.get(isStopping)))
   const pages = new Map<number, number>()
   const reading = yield* Effect.forkChild(read(cluster, pages))
 
@@ -163,7 +163,7 @@ export const drill = Effect.fnUntraced(function*(options: {
     options.onMix?.(all.map(({ name }, index) => `${name} ${mix[index]}`).join(", "))
     yield* Effect.sleep(`${options.mix_seconds} seconds`)
   }
-  const { violations, ...counts } = yield* Writes.finish(cluster, writers, writing, isOver)
+  const { violations, ...counts } = yield* Writes.finish(cluster, writers, writing, isStopping)
   if (reading.pollUnsafe() !== undefined) failed.push("the reads ended early")
   reading.interruptUnsafe()
   const events = yield* Effect.provide(
@@ -172,7 +172,7 @@ export const drill = Effect.fnUntraced(function*(options: {
   )
   const rejected = Array.from(
     pages,
-    ([status, count]) => status === 200 ? null : `${count} pages were answered with ${status}`
+    ([status, count]) => status === 200 ? null : `${count} pages returned ${status}`
   )
     .filter((violation) => violation !== null)
   return {

@@ -18,12 +18,12 @@ interface PlannedRequest {
   readonly json: unknown
 }
 
-export interface AnsweredRequest extends PlannedRequest {
+export interface CompletedRequest extends PlannedRequest {
   readonly id: string
   readonly text: string
-  /** When the request that succeeded was sent, and answered, in milliseconds. */
+  /** When the successful attempt was sent and when its response arrived, in milliseconds. */
   readonly sent_at: number
-  readonly answered_at: number
+  readonly completed_at: number
 }
 
 const Created = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ id: Schema.String }) }))
@@ -31,13 +31,13 @@ const Created = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ id: 
 const isFinal = (status: number): boolean => status === 201 || status === 202
 
 /** Returns whether the request can be repeated with the same key. */
-const isTransient = ({ status, text }: Processes.Answer): boolean =>
+const isTransient = ({ status, text }: Processes.Response): boolean =>
   status >= 500 || status === 429 || text.includes("request_processing")
 
 /** The responses that the clients received. */
 export interface Outcome {
-  readonly answered: ReadonlyArray<AnsweredRequest>
-  /** The keys for which two answers differed. */
+  readonly completed: ReadonlyArray<CompletedRequest>
+  /** The keys of requests with two different responses. */
   readonly differences: ReadonlyArray<string>
 }
 
@@ -57,22 +57,22 @@ export interface Stored {
 export type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
 
 /** Repeats a request, each time to a random server, until it succeeds. */
-const requestUntilAnswered = (
+const requestUntilSuccess = (
   { acme, servers }: Cluster,
   { json, key, path }: PlannedRequest,
-  onTransient: (answer: Processes.Answer) => void
+  onTransient: (response: Processes.Response) => void
 ) =>
   Effect.gen(function*() {
     const server = yield* pick(servers)
     const options = { key: acme.key, json, idempotency_key: key }
     const sent_at = yield* Clock.currentTimeMillis
-    const answer = yield* Processes.request(server, "POST", path, options).pipe(Effect.timeout("8 seconds"))
-    if (isFinal(answer.status)) return { ...answer, sent_at }
-    if (isTransient(answer)) {
-      onTransient(answer)
-      return yield* Effect.fail(answer)
+    const response = yield* Processes.request(server, "POST", path, options).pipe(Effect.timeout("8 seconds"))
+    if (isFinal(response.status)) return { ...response, sent_at }
+    if (isTransient(response)) {
+      onTransient(response)
+      return yield* Effect.fail(response)
     }
-    return yield* Effect.die(new Error(`${path} was answered with ${answer.status}: ${answer.text}`))
+    return yield* Effect.die(new Error(`${path} returned ${response.status}: ${response.text}`))
   }).pipe(Effect.retry({ schedule: Schedule.jittered(Schedule.spaced("60 millis")) }))
 
 const planRequest = (cluster: Cluster, client: number, number: number): PlannedRequest => {
@@ -88,46 +88,46 @@ const planRequest = (cluster: Cluster, client: number, number: number): PlannedR
   }
 }
 
-/** Makes a number of clients of a cluster. They report each answer after which they repeat a request. */
+/** Makes a number of clients of a cluster. They report each response after which they repeat a request. */
 export const make = Effect.fnUntraced(function*(
   cluster: Cluster,
   clients: number,
-  onTransient: (answer: Processes.Answer) => void = () => {}
+  onTransient: (response: Processes.Response) => void = () => {}
 ) {
-  const answered = yield* Ref.make<ReadonlyArray<AnsweredRequest>>([])
+  const completed = yield* Ref.make<ReadonlyArray<CompletedRequest>>([])
   const differences = yield* Ref.make<ReadonlyArray<string>>([])
 
-  const compare = (planned: AnsweredRequest) =>
+  const compare = (planned: CompletedRequest) =>
     Effect.flatMap(
-      requestUntilAnswered(cluster, planned, onTransient),
+      requestUntilSuccess(cluster, planned, onTransient),
       ({ text }) => text === planned.text ? Effect.void : Ref.update(differences, (keys) => [...keys, planned.key])
     )
 
-  const client = Effect.fnUntraced(function*(name: number, isOver: Effect.Effect<boolean>) {
-    for (let number = 0; !(yield* isOver); number++) {
+  const client = Effect.fnUntraced(function*(name: number, isStopping: Effect.Effect<boolean>) {
+    for (let number = 0; !(yield* isStopping); number++) {
       const planned = planRequest(cluster, name, number)
-      const { sent_at, text } = yield* requestUntilAnswered(cluster, planned, onTransient)
-      const answered_at = yield* Clock.currentTimeMillis
+      const { sent_at, text } = yield* requestUntilSuccess(cluster, planned, onTransient)
+      const completed_at = yield* Clock.currentTimeMillis
       const { data } = yield* Effect.orDie(Schema.decodeUnknownEffect(Created)(text))
-      const request = { ...planned, id: data.id, text, sent_at, answered_at }
-      yield* Ref.update(answered, (requests) => [...requests, request])
+      const request = { ...planned, id: data.id, text, sent_at, completed_at }
+      yield* Ref.update(completed, (requests) => [...requests, request])
       if (number % 4 < 2) yield* compare(request)
     }
   })
 
   const names = Array.from({ length: clients }, (_, index) => index)
   return {
-    /** Sends requests until a condition holds, and then awaits their answers. */
-    writeUntil: (isOver: Effect.Effect<boolean>) =>
-      Effect.forEach(names, (name) => client(name, isOver), { concurrency: "unbounded", discard: true }),
-    /** Repeats each answered request, and compares the answers. */
+    /** Sends requests until a condition holds, and then awaits their responses. */
+    writeUntil: (isStopping: Effect.Effect<boolean>) =>
+      Effect.forEach(names, (name) => client(name, isStopping), { concurrency: "unbounded", discard: true }),
+    /** Repeats each completed request, and compares the responses. */
     repeatAll: Effect.flatMap(
-      Ref.get(answered),
+      Ref.get(completed),
       (requests) => Effect.forEach(requests, compare, { concurrency: 8, discard: true })
     ),
     outcome: Effect.map(
-      Effect.all([Ref.get(answered), Ref.get(differences)]),
-      ([answered, differences]): Outcome => ({ answered, differences })
+      Effect.all([Ref.get(completed), Ref.get(differences)]),
+      ([completed, differences]): Outcome => ({ completed, differences })
     )
   }
 })
@@ -170,22 +170,22 @@ export const loadStored = Effect.fnUntraced(function*({ accepted_url }: Cluster)
 
 const sorted = (values: ReadonlyArray<string>): string => values.toSorted().join(" ")
 
-/** Returns every way in which what is stored and sent differs from what the clients were answered. */
+/** Returns every difference between the stored and sent messages and the responses that the clients received. */
 export const violationsOf = (
-  { answered, differences }: Outcome,
+  { completed, differences }: Outcome,
   { accepted, contacts, messages, queued, sends, unread }: Stored
 ): ReadonlyArray<string> => {
-  const wanted = (path: PlannedRequest["path"]) => answered.filter((request) => request.path === path)
+  const wanted = (path: PlannedRequest["path"]) => completed.filter((request) => request.path === path)
   const sent = sends.filter(({ status }) => status === "sent")
   return [
     differences.length === 0 ? null : `replays that differ: ${differences.join(", ")}`,
     contacts.every(({ count }) => count === 1) ? null : "a contact was created twice",
     sorted(contacts.map(({ key }) => key)) === sorted(wanted("/contacts").map(({ key }) => key))
       ? null
-      : "the contacts are not those that were answered",
+      : "the contacts are not those of the responses",
     sorted(sends.map(({ id }) => id)) === sorted(wanted("/conversations").map(({ id }) => id))
       ? null
-      : "the sends are not those that were answered",
+      : "the sends are not those of the responses",
     new Set(accepted).size === accepted.length ? null : "a send reached the provider twice",
     sorted(accepted) === sorted(sent.map(({ id }) => id))
       ? null
@@ -210,9 +210,9 @@ export const finish = Effect.fnUntraced(function*<E>(
   cluster: Cluster,
   writers: Effect.Success<ReturnType<typeof make>>,
   writing: Fiber.Fiber<void, E>,
-  isOver: Ref.Ref<boolean>
+  isStopping: Ref.Ref<boolean>
 ) {
-  yield* Ref.set(isOver, true)
+  yield* Ref.set(isStopping, true)
   yield* Fiber.join(writing)
   yield* writers.repeatAll
   const outcome = yield* writers.outcome

@@ -9,9 +9,9 @@ import { ChannelId } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { spawn } from "node:child_process"
-import { answering } from "../../testing/Answering.ts"
 import * as Processes from "../../testing/Processes.ts"
 import { environment as programEnvironment } from "../../testing/Programs.ts"
+import { startHttpServer } from "../../testing/TestHttpServer.ts"
 import {
   answers,
   bodiesOf,
@@ -59,7 +59,7 @@ const serve = Effect.fnUntraced(function*(
 const outside = Effect.gen(function*() {
   let respond: Respond = (response) => response.writeHead(500).end(word)
   const asked = new Set<string>()
-  const url = yield* answering((request, response) => {
+  const url = yield* startHttpServer((request, response) => {
     asked.add(request.url ?? "")
     request.resume().on("end", () => respond(response))
   })
@@ -68,7 +68,7 @@ const outside = Effect.gen(function*() {
 
 /** A collector of OpenTelemetry that keeps what it gets. */
 const collector = (records: Records) =>
-  answering((request, response) => {
+  startHttpServer((request, response) => {
     const chunks: Array<Buffer> = []
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
     request.on("end", () => {

@@ -42,7 +42,7 @@ const dev = Effect.fnUntraced(function*(
 
 const Data = Schema.fromJsonString(Schema.Struct({ data: Schema.Record(Schema.String, Schema.Unknown) }))
 
-const until = <E>(get: Effect.Effect<Processes.Answer, E>, field: string, value: string) =>
+const until = <E>(get: Effect.Effect<Processes.Response, E>, field: string, value: string) =>
   get.pipe(
     Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Data)(text)),
     Effect.flatMap(({ data }) => data[field] === value ? Effect.succeed(data) : Effect.fail(data)),

@@ -11,9 +11,9 @@ import { getPriority } from "node:os"
 import { join } from "node:path"
 import { start } from "../../src/dev/EmbeddedPostgres.ts"
 import { freePort } from "../../src/dev/FreePort.ts"
-import { answering } from "../../testing/Answering.ts"
 import { folder } from "../../testing/Folder.ts"
 import * as Processes from "../../testing/Processes.ts"
+import { startHttpServer } from "../../testing/TestHttpServer.ts"
 
 const Data = Schema.fromJsonString(Schema.Struct({ data: Schema.Record(Schema.String, Schema.Unknown) }))
 
@@ -127,7 +127,7 @@ const slowProvider = Effect.gen(function*() {
   const templates = yield* Schema.encodeEffect(Schema.fromJsonString(Protocol.TemplatesResponse))({
     templates: templatesOf("acme")
   })
-  const url = yield* answering((request, response) => {
+  const url = yield* startHttpServer((request, response) => {
     if (request.url?.startsWith("/templates/")) return void response.end(templates)
     run(Effect.gen(function*() {
       yield* Deferred.succeed(called, undefined)

@@ -11,8 +11,8 @@ import type { IncomingMessage } from "node:http"
 import { callbacks_ignored } from "../../../provider-cloud/src/IgnoredParts.ts"
 import { manifest } from "../../src/Manifest.ts"
 import * as Telemetry from "../../src/Telemetry.ts"
-import { answering } from "../../testing/Answering.ts"
 import * as Processes from "../../testing/Processes.ts"
+import { startHttpServer } from "../../testing/TestHttpServer.ts"
 
 /** Values of callers that must not reach logs and spans. */
 const canaries = {
@@ -51,7 +51,7 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
 /** A collector, and everything that it received. */
 const collector = Effect.gen(function*() {
   const received: Array<{ readonly path: string; readonly key: string | undefined; readonly text: string }> = []
-  const url = yield* answering((request, response) => {
+  const url = yield* startHttpServer((request, response) => {
     textOf(request).then((text) => {
       const { authorization } = request.headers
       received.push({ path: request.url ?? "", key: authorization, text })

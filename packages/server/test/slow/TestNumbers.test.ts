@@ -4,7 +4,7 @@ import { Effect, Schedule, Schema } from "effect"
 import * as Processes from "../../testing/Processes.ts"
 import { program } from "../../testing/Programs.ts"
 
-const dataOf = <A, I>(data: Schema.Codec<A, I>, { text }: Processes.Answer) =>
+const dataOf = <A, I>(data: Schema.Codec<A, I>, { text }: Processes.Response) =>
   Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ data })))(text).pipe(
     Effect.mapBoth({ onFailure: () => new Error(text), onSuccess: (answer) => answer.data })
   )

@@ -4,7 +4,7 @@ import { check } from "../../testing/torture/Checker.ts"
 import { defects } from "../../testing/torture/Defects.ts"
 import * as EventRules from "../../testing/torture/EventRules.ts"
 import { gather } from "../../testing/torture/Evidence.ts"
-import { judge, type Specification, type Step } from "../../testing/torture/Linearizability.ts"
+import { search, type Specification, type Step } from "../../testing/torture/Linearizability.ts"
 import * as MemoryRun from "../../testing/torture/MemoryRun.ts"
 import { shrink } from "../../testing/torture/Shrink.ts"
 
@@ -13,7 +13,7 @@ interface RegisterAction {
   readonly read?: number | null
 }
 
-/** A register, which holds 0 at first. A read without a value was not answered. */
+/** A register, which holds 0 at first. A read without a value has no response. */
 const register: Specification<number, RegisterAction> = {
   initial: 0,
   next: (state, { read = null, write }) =>
@@ -37,9 +37,9 @@ const linearizable: Readonly<Record<string, ReadonlyArray<Step<RegisterAction>>>
   "no call": [],
   "a read after a write": [write(1, 0, 1), read(1, 2, 3)],
   "reads on both sides of a concurrent write": [write(1, 0, 9), read(0, 1, 2), read(1, 3, 4)],
-  "a write that is seen before its answer": [write(1, 0, 9), read(1, 1, 2), read(1, 3, 4)],
-  "a write without an answer that took effect late": [write(1, 0, null), read(0, 1, 2), read(1, 3, 4)],
-  "a write without an answer that took no effect": [write(1, 0, null), read(0, 1, 2), read(0, 3, 4)],
+  "a write that is seen before its response": [write(1, 0, 9), read(1, 1, 2), read(1, 3, 4)],
+  "a write without a response that took effect late": [write(1, 0, null), read(0, 1, 2), read(1, 3, 4)],
+  "a write without a response that took no effect": [write(1, 0, null), read(0, 1, 2), read(0, 3, 4)],
   "concurrent writes in the opposite order of their starts": [write(1, 0, 5), write(2, 1, 5), read(1, 6, 7)],
   "calls that touch at one moment": [write(1, 0, 2), read(0, 2, 3)]
 }
@@ -55,7 +55,7 @@ const contradictory: Readonly<Record<string, ReadonlyArray<Step<RegisterAction>>
     read(2, 3, 4),
     read(1, 5, 6)
   ],
-  "a write without an answer that takes effect twice": [
+  "a write without a response that takes effect twice": [
     write(1, 0, null),
     write(2, 1, 2),
     read(1, 3, 4),
@@ -66,16 +66,16 @@ const contradictory: Readonly<Record<string, ReadonlyArray<Step<RegisterAction>>
 
 describe("the search for an order", () => {
   for (const [name, steps] of Object.entries(linearizable)) {
-    it(`finds one for ${name}`, () => assert.strictEqual(judge(register, steps), "linearizable"))
+    it(`finds one for ${name}`, () => assert.strictEqual(search(register, steps), "linearizable"))
   }
 
   for (const [name, steps] of Object.entries(contradictory)) {
-    it(`finds none for ${name}`, () => assert.strictEqual(judge(register, steps), "not linearizable"))
+    it(`finds none for ${name}`, () => assert.strictEqual(search(register, steps), "not linearizable"))
   }
 
   it("ends when its budget is used up", () => {
     const writes = Array.from({ length: 20 }, (_, value) => write(value, 0, 100))
-    assert.strictEqual(judge(register, [...writes, read(99, 0, 100)], 1000), "undecided")
+    assert.strictEqual(search(register, [...writes, read(99, 0, 100)], 1000), "undecided")
   })
 
   it("shrinks a contradiction to its two reads", () => {
@@ -84,7 +84,7 @@ describe("the search for an order", () => {
     const after = Array.from({ length: 50 }, (_, at) => read(3, 1010 + at * 10, 1015 + at * 10))
     const least = shrink(
       [...before, ...contradiction, ...after],
-      (steps, budget) => judge(register, steps, budget)
+      (steps, budget) => search(register, steps, budget)
     )
     assert.deepStrictEqual(least.map(({ started_at }) => started_at), [1002, 1004])
   })

@@ -3,8 +3,8 @@ import { assert, it } from "@effect/vitest"
 import { Event } from "@messaging-crm/core/Events"
 import { Effect, Queue, Schedule, Schema } from "effect"
 import { createInterface } from "node:readline"
-import { answering } from "../../testing/Answering.ts"
 import * as Processes from "../../testing/Processes.ts"
+import { startHttpServer } from "../../testing/TestHttpServer.ts"
 
 const Ready = Schema.fromJsonString(Schema.Struct({
   base_url: Schema.String,
@@ -47,7 +47,7 @@ it.live(
 
       const types = ["--event-type", "message.received", "--event-type", "message.sent"]
       const forwarded: Array<{ readonly type: string; readonly signature: unknown }> = []
-      const receiver = yield* answering((request, response) => {
+      const receiver = yield* startHttpServer((request, response) => {
         let text = ""
         request.setEncoding("utf8").on("data", (chunk: string) => text += chunk).on("end", () => {
           forwarded.push({ type: JSON.parse(text).type, signature: request.headers["webhook-signature"] })

@@ -15,14 +15,14 @@ const boundsOf = (request: Request): Bounds => {
   const given = call.operation === "contacts.upsert" ? listOf(call.request.body, "contacts").length : 1
   const most = canChangeNothing(request) ? attempts.length : given
   if (first === undefined) return { least: 0, most: attempts.length === 0 ? 0 : most }
-  if (!isSuccess(first.answer)) return { least: 0, most: 0 }
+  if (!isSuccess(first.response)) return { least: 0, most: 0 }
   if (call.operation !== "contacts.upsert") return { least: 1, most }
-  const written = listOf(first.answer.body, "data", "results")
+  const written = listOf(first.response.body, "data", "results")
     .filter(({ outcome }) => outcome === "created" || outcome === "updated")
   return { least: written.length, most: written.length }
 }
 
-const aboutRequest = (request: Request, byRequest: ReadonlyMap<string | null, ReadonlyArray<Resource>>) => {
+const checkRequest = (request: Request, byRequest: ReadonlyMap<string | null, ReadonlyArray<Resource>>) => {
   const { attempts, call, outcomes } = request
   if (call.request.method === "COMMAND" || !rulesOf(call.operation).isAudited) return []
   const records = attempts.flatMap(({ request: { request_id } }) => byRequest.get(request_id) ?? [])
@@ -57,7 +57,7 @@ export const check = ({ history, requests }: Evidence): ReadonlyArray<Violation>
     return request_id !== null && !made.has(request_id)
   })
   return [
-    ...requests.flatMap((request) => aboutRequest(request, byRequest)),
+    ...requests.flatMap((request) => checkRequest(request, byRequest)),
     ...unfounded.map((record) => ({
       rule: "There is no record of the audit without a write (contract §19.1).",
       detail: JSON.stringify(record),

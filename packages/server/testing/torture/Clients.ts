@@ -1,104 +1,73 @@
-/** The clients of a run: they make random requests, and repeat each until its outcome is known, as real clients do. */
+/** The clients of a run: they make random requests, and repeat each one until its outcome is known. */
 import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
 import { ChannelId, MemberId } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Random, Redacted, Ref } from "effect"
 import { pick } from "../Pick.ts"
 import * as Processes from "../Processes.ts"
 import type { Cluster } from "./Cluster.ts"
-import type { Answer, InboundMessage } from "./History.ts"
+import type { InboundMessage, RecordedResponse } from "./History.ts"
 import type { Operators } from "./Operators.ts"
+import * as RandomRequests from "./RandomRequests.ts"
 import type { Caller, Key, PlannedRequest, Recorder } from "./Recorder.ts"
-import * as Wishes from "./Wishes.ts"
+import { addSeen, type SeenResources } from "./SeenResources.ts"
 
-/** Returns whether the outcome is not known yet, so that the same request is repeated. */
-const isOpen = (answer: Answer | null): boolean =>
-  answer === null || answer.status >= 500 || answer.status === 429 || answer.status === 401
-  || (answer.status === 409 && answer.retry_after_seconds !== null)
+/** Returns whether the outcome of a request is still unknown, so that its client must repeat it. */
+const isOutcomeUnknown = (response: RecordedResponse | null): boolean =>
+  response === null || response.status >= 500 || response.status === 429 || response.status === 401
+  || (response.status === 409 && response.retry_after_seconds !== null)
 
 const isRepeatable = ({ idempotency_key, method }: PlannedRequest): boolean =>
   method === "GET" || idempotency_key !== undefined
-
-const dataOf = (answer: Answer): ReadonlyArray<Readonly<Record<string, unknown>>> => {
-  const { body } = answer
-  if (typeof body !== "object" || body === null || !("data" in body)) return []
-  return [body.data].flat() as ReadonlyArray<Readonly<Record<string, unknown>>> // the API's resources are objects
-}
-
-const remember = <A>(values: Array<A>, value: A, isSame: (one: A) => boolean = (one) => one === value): void => {
-  if (!values.some(isSame)) values.push(value)
-}
-
-/** Learns the IDs in an answer. */
-const learn = (known: Wishes.Known, { operation }: PlannedRequest, answer: Answer): void => {
-  if (answer.status >= 300) return
-  for (const row of dataOf(answer)) {
-    const id = String(row["id"])
-    const [resource] = operation.split(".")
-    if (resource === "contacts" && operation !== "contacts.upsert") remember(known.contacts, id)
-    if (resource === "conversations") remember(known.conversations, id)
-    if (resource === "tags") remember(known.tags, id)
-    if (resource === "sends") {
-      remember(known.sends, id)
-      remember(known.conversations, String(row["conversation_id"]))
-    }
-    if (resource === "messages") {
-      remember(known.messages, { id, conversation_id: String(row["conversation_id"]) }, (one) => one.id === id)
-    }
-    if (resource === "webhook_deliveries") {
-      remember(known.deliveries, { id, webhook_id: String(row["webhook_id"]) }, (one) => one.id === id)
-    }
-    if (resource === "webhooks" && operation !== "webhooks.test") {
-      const at = known.webhooks.indexOf(id)
-      if (row["status"] === "active") remember(known.webhooks, id)
-      else if (at >= 0) known.webhooks.splice(at, 1)
-    }
-  }
-}
 
 /** The parts of a run that all clients share. */
 export interface World {
   readonly cluster: Cluster
   readonly recorder: Recorder
   readonly operators: Operators
-  readonly known: ReadonlyArray<Wishes.Known>
-  /** The keys of each organization that are not about to be revoked. */
+  /** The seen resources of each organization. */
+  readonly seen: ReadonlyArray<SeenResources>
+  /** The API keys that clients of each organization use. */
   readonly keys: ReadonlyArray<Array<Key>>
-  /** Whether clients begin nothing new. */
-  readonly is_over: Ref.Ref<boolean>
+  /** Whether clients make no further requests. */
+  readonly is_stopping: Ref.Ref<boolean>
 }
 
-/** Repeats a request, each time with a random key and to the next server, as one may be down, until its outcome is known. */
-const fulfill = Effect.fnUntraced(function*({ cluster, keys, recorder }: World, caller: Caller, wish: PlannedRequest) {
-  const servers = yield* Random.shuffle(cluster.servers)
-  while (true) {
-    for (const server of servers) {
-      const key = yield* pick(keys[caller.organization] ?? [])
-      const answer = yield* recorder.request(caller, server, key, wish)
-      if (!isOpen(answer) || !isRepeatable(wish)) return answer
-      yield* Effect.sleep(yield* Random.nextIntBetween(20, 150))
+/** Repeats a request until its outcome is known, each time with a random key and to the next server, because a server can be down. */
+const requestUntilOutcome = Effect.fnUntraced(
+  function*({ cluster, keys, recorder }: World, caller: Caller, planned: PlannedRequest) {
+    const servers = yield* Random.shuffle(cluster.servers)
+    while (true) {
+      for (const server of servers) {
+        const key = yield* pick(keys[caller.organization] ?? [])
+        const response = yield* recorder.request(caller, server, key, planned)
+        if (!isOutcomeUnknown(response) || !isRepeatable(planned)) return response
+        yield* Effect.sleep(yield* Random.nextIntBetween(20, 150))
+      }
     }
   }
-})
+)
 
-/** Makes one request after another until the run is over. */
+/** Makes one request after another until the run stops. */
 const client = Effect.fnUntraced(function*(world: World, caller: Caller) {
-  const known = world.known[caller.organization]
-  if (known === undefined) return
+  const seen = world.seen[caller.organization]
+  if (seen === undefined) return
   let number = 0
   const unique = (prefix: string) => `${prefix} ${caller.client}-${number++}`
-  while (!(yield* Ref.get(world.is_over))) {
-    const wish = yield* Wishes.next(known, unique)
-    const answer = yield* fulfill(world, caller, wish)
-    if (answer !== null) learn(known, wish, answer)
-    // Some requests are repeated although they were answered: the answer must be the same.
-    if (wish.idempotency_key !== undefined && (yield* Random.next) < 0.15) yield* fulfill(world, caller, wish)
+  while (!(yield* Ref.get(world.is_stopping))) {
+    const planned = yield* RandomRequests.next(seen, unique)
+    const response = yield* requestUntilOutcome(world, caller, planned)
+    if (response !== null) addSeen(seen, planned, response)
+    // Some requests are repeated after their response, so that the checker can compare both responses.
+    if (planned.idempotency_key !== undefined && (yield* Random.next) < 0.15) {
+      yield* requestUntilOutcome(world, caller, planned)
+    }
     yield* Effect.sleep(yield* Random.nextIntBetween(0, 60))
   }
 })
 
-/** An operator creates keys, lets clients use them, and revokes them. */
-const operator = Effect.fnUntraced(function*({ is_over, keys, known, operators, recorder }: World, caller: Caller) {
-  const organization = known[caller.organization]
+/** Creates API keys, lets clients use them, and revokes them, as an operator does. */
+const operator = Effect.fnUntraced(function*({ is_stopping, keys, operators, recorder, seen }: World, caller: Caller) {
+  const organization = seen[caller.organization]
   const own = keys[caller.organization]
   if (organization === undefined || own === undefined) return
   const input = {
@@ -111,7 +80,7 @@ const operator = Effect.fnUntraced(function*({ is_over, keys, known, operators, 
   const create = run(ApiKeys.use((keys) => keys.create(CreateApiKey.make(input)))).pipe(
     Effect.map(({ api_key, key }) => ({ id: api_key.id, secret: Redacted.value(key) }))
   )
-  while (!(yield* Ref.get(is_over))) {
+  while (!(yield* Ref.get(is_stopping))) {
     const created = yield* recorder.command(caller, "api_keys.create", input, create)
     yield* Effect.sleep(yield* Random.nextIntBetween(300, 1500))
     if (created === null) continue
@@ -119,19 +88,19 @@ const operator = Effect.fnUntraced(function*({ is_over, keys, known, operators, 
     yield* Effect.sleep(yield* Random.nextIntBetween(500, 2000))
     const { id } = created
     yield* recorder.command(caller, "api_keys.revoke", { id }, run(ApiKeys.use((keys) => keys.revoke(id))))
-    // Clients use it a little longer: each of these requests must be rejected.
+    // Clients use the key a little longer. The service must reject each of these requests.
     yield* Effect.sleep("200 millis")
     own.splice(own.findIndex((key) => key.id === id), 1)
   }
 })
 
-/** A person writes: the network repeats a message until it is acknowledged, and some of them once more. */
-const person = Effect.fnUntraced(function*(world: World, organization: number, inbound: Array<InboundMessage>) {
-  const { cluster, is_over, known, recorder } = world
+/** Sends inbound messages. The network repeats a callback until the service acknowledges it, and sometimes once more. */
+const sendInbound = Effect.fnUntraced(function*(world: World, organization: number, inbound: Array<InboundMessage>) {
+  const { cluster, is_stopping, recorder, seen } = world
   const callBack = yield* Processes.callbackSender(cluster.environment)
-  const channel_id = known[organization]?.channel_id ?? ""
-  while (!(yield* Ref.get(is_over))) {
-    const from = yield* pick(Wishes.phones)
+  const channel_id = seen[organization]?.channel_id ?? ""
+  while (!(yield* Ref.get(is_stopping))) {
+    const from = yield* pick(RandomRequests.phones)
     const index = inbound.length
     const message: InboundMessage = {
       organization,
@@ -168,10 +137,10 @@ const person = Effect.fnUntraced(function*(world: World, organization: number, i
   }
 })
 
-/** Runs everything that makes requests, until the run is over and each outcome is known. */
+/** Runs the clients, operators, and contacts, until the run stops and each outcome is known. */
 export const run = Effect.fnUntraced(
   function*(world: World, clients: number, seed: number, inbound: Array<InboundMessage>) {
-    const organizations = world.known.map((_, organization) => organization)
+    const organizations = world.seen.map((_, organization) => organization)
     const seeded = <A, E, R>(name: string, effect: Effect.Effect<A, E, R>) => Random.withSeed(effect, `${seed} ${name}`)
     yield* Effect.all([
       ...Array.from(
@@ -181,7 +150,7 @@ export const run = Effect.fnUntraced(
       ),
       ...organizations.flatMap((organization) => [
         seeded(`operator ${organization}`, operator(world, { client: clients + organization, organization })),
-        seeded(`person ${organization}`, person(world, organization, inbound))
+        seeded(`person ${organization}`, sendInbound(world, organization, inbound))
       ])
     ], { concurrency: "unbounded", discard: true })
   }

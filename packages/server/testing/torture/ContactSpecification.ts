@@ -3,7 +3,7 @@
  *
  * Writes set the writable fields, so these are followed exactly. The others change without a call. The model of the
  * conformance suite is not used here: it changes a whole organization in place and chooses times and outcomes itself,
- * while a search needs small values and takes both from the answers.
+ * while a search needs small values and takes both from the responses.
  */
 import { AddNote, CreateContact, type TagChanges, UpdateContact, WritableContact } from "@messaging-crm/core/Contacts"
 import { limits } from "@messaging-crm/core/Limits"
@@ -21,7 +21,7 @@ interface Known {
   readonly tag_ids: ReadonlyArray<string>
 }
 
-/** `unknown` until the first answer about a contact that no call created. */
+/** `unknown` until the first response about a contact that no call created. */
 export type ContactState = "absent" | "unknown" | Known
 
 const plainFields = Object.keys(WritableContact.fields).filter((name) => name !== "custom_values" && name !== "tag_ids")
@@ -114,7 +114,7 @@ const create = ({ body, outcome }: Action): ReadonlyArray<ContactState> => {
   return outcome === null || outcome.resource === null ? [made] : see(made, outcome.resource)
 }
 
-const answer = (state: ContactState, next: Known | null, outcome: Outcome): ReadonlyArray<ContactState> => {
+const explain = (state: ContactState, next: Known | null, outcome: Outcome): ReadonlyArray<ContactState> => {
   if (outcome.status === 404) return state === "absent" || state === "unknown" ? [state] : []
   if (outcome.status >= 400) return next === null ? [state] : []
   if (next === null) return []
@@ -126,14 +126,14 @@ const next = (state: ContactState, action: Action): ReadonlyArray<ContactState> 
   if (name === "contacts.create") return state === "absent" ? create(action) : []
   if (name === "read" || (name === "contacts.update" && Object.keys(body ?? {}).length === 0)) {
     if (outcome === null) return [state]
-    return outcome.resource === null ? answer(state, null, outcome) : see(state, outcome.resource)
+    return outcome.resource === null ? explain(state, null, outcome) : see(state, outcome.resource)
   }
   if (state === "absent" || state === "unknown") {
     if (outcome === null || outcome.status === 404 || outcome.resource === null) return [state]
     return see(state, outcome.resource)
   }
   const after = written(state, action)
-  return outcome === null ? [after ?? state] : answer(state, after, outcome)
+  return outcome === null ? [after ?? state] : explain(state, after, outcome)
 }
 
 /** The specification of a contact that a call creates, or of one that exists or will. */

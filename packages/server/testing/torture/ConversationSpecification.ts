@@ -1,7 +1,7 @@
 /**
  * The sequential specification of one conversation (contract §10).
  *
- * A message of the contact opens a closed conversation without a call. It is an action without an answer, which may take
+ * A message of the contact opens a closed conversation without a call. It is an action without a response, which may take
  * effect at any time after the network reported it. Its time is unknown until the conversation is seen.
  */
 import { CloseConversation } from "@messaging-crm/core/Conversations"
@@ -11,7 +11,7 @@ import type { Specification } from "./Linearizability.ts"
 import { type Action, effectOf, forget, type Outcome } from "./Outcomes.ts"
 import { fieldOf, textOf } from "./Requests.ts"
 
-/** A time that no answer has shown yet. */
+/** A time that no response has shown yet. */
 const unseen = "unseen"
 
 interface Known {
@@ -72,7 +72,7 @@ const written = (state: Known, { body, name }: Action): Known => {
   }
 }
 
-const answer = (state: ConversationState, next: ConversationState, { resource, status }: Outcome) => {
+const explain = (state: ConversationState, next: ConversationState, { resource, status }: Outcome) => {
   if (status === 404) return state === "unknown" ? [state] : []
   return resource === null ? [next] : see(next, resource)
 }
@@ -82,7 +82,7 @@ export const conversation: Specification<ConversationState, Action> = {
   initial: "unknown",
   next: (state, action) => {
     const after = state === "unknown" ? state : written(state, action)
-    return action.outcome === null ? [after] : answer(state, after, action.outcome)
+    return action.outcome === null ? [after] : explain(state, after, action.outcome)
   },
   keyOf: (state) => JSON.stringify(state),
   effectOf,

@@ -26,12 +26,12 @@ export interface Defect {
   readonly transport?: Layer.Layer<WebhookTransport, never, WebhookTransport>
   /** The options of a run that detects it. */
   readonly options?: { readonly webhooks: number; readonly calls: number }
-  /** Seen by requests alone. */
-  readonly instead?: Layer.Layer<never, never, Crm.Services>
+  /** The operations of HTTP requests. The worker keeps its own. */
+  readonly operations?: Layer.Layer<never, never, Crm.Services>
 }
 
 /** Returns whether it is the turn of a defect that occurs each time that `every` comes round. */
-const turns = (every: number) => {
+const everyNth = (every: number) => {
   let count = 0
   return () => ++count % every === 0
 }
@@ -65,11 +65,11 @@ const lostUpdate: Storage = Layer.effect(
 const duplicatedSend = Layer.effect(
   MessagingProvider,
   Effect.map(MessagingProvider, (provider) => {
-    const isTurn = turns(5)
+    const occurs = everyNth(5)
     return MessagingProvider.of({
       ...provider,
       deliver: (message) =>
-        isTurn() ? Effect.andThen(provider.deliver(message), provider.deliver(message)) : provider.deliver(message)
+        occurs() ? Effect.andThen(provider.deliver(message), provider.deliver(message)) : provider.deliver(message)
     })
   })
 ).pipe(Layer.provideMerge(Mock.layer))
@@ -79,12 +79,12 @@ const staleRead = Layer.effect(
   Contacts,
   Effect.map(Contacts, (contacts) => {
     const cache = new Map<string, Contact>()
-    const isTurn = turns(3)
+    const occurs = everyNth(3)
     return Contacts.of({
       ...contacts,
       get: (id) => {
         const known = cache.get(id)
-        return known !== undefined && isTurn()
+        return known !== undefined && occurs()
           ? Effect.succeed(known)
           : Effect.tap(contacts.get(id), (contact) => Effect.sync(() => cache.set(id, contact)))
       }
@@ -93,27 +93,27 @@ const staleRead = Layer.effect(
 )
 
 const droppedEvent = committing(() => {
-  const isTurn = turns(7)
-  return ({ raise = [], ...changes }) => ({ ...changes, raise: raise.length > 0 && isTurn() ? [] : raise })
+  const occurs = everyNth(7)
+  return ({ raise = [], ...changes }) => ({ ...changes, raise: raise.length > 0 && occurs() ? [] : raise })
 })
 
 /** A transport that reports a request as sent before it sends it, and loses some. */
 const lostDelivery = Layer.effect(
   WebhookTransport,
   Effect.map(WebhookTransport, ({ post }) => {
-    const isTurn = turns(9)
+    const occurs = everyNth(9)
     return WebhookTransport.of({
-      post: (request) => isTurn() ? Effect.succeed({ status: 200, body: "", retry_after: null }) : post(request)
+      post: (request) => occurs() ? Effect.succeed({ status: 200, body: "", retry_after: null }) : post(request)
     })
   })
 )
 
 /** An event that matches the webhooks of another type. */
 const missingDelivery = committing(() => {
-  const isTurn = turns(5)
+  const occurs = everyNth(5)
   return ({ raise = [], ...changes }) => ({
     ...changes,
-    raise: raise.map((event) => isTurn() ? { ...event, type: "conversation.opened" } : event)
+    raise: raise.map((event) => occurs() ? { ...event, type: "conversation.opened" } : event)
   })
 })
 
@@ -137,13 +137,13 @@ const withoutUnique = (...names: ReadonlyArray<string>) => ({ insert = [], ...ch
 const duplicateConversation: Storage = Layer.effect(
   ConversationStore,
   Effect.map(ConversationStore, (store) => {
-    const isTurn = turns(4)
+    const occurs = everyNth(4)
     return ConversationStore.of({
       ...store,
       findThreads: (...asked) =>
         Effect.map(
           store.findThreads(...asked),
-          (threads) => isTurn() ? threads.map((thread) => ({ ...thread, conversation: null })) : threads
+          (threads) => occurs() ? threads.map((thread) => ({ ...thread, conversation: null })) : threads
         )
     })
   })
@@ -158,10 +158,10 @@ const secondContact: Storage = Layer.mergeAll(
   Layer.effect(
     ConversationStore,
     Effect.map(ConversationStore, (store) => {
-      const isTurn = turns(4)
+      const occurs = everyNth(4)
       return ConversationStore.of({
         ...store,
-        findThreads: (...asked) => isTurn() ? Effect.succeed([]) : store.findThreads(...asked)
+        findThreads: (...asked) => occurs() ? Effect.succeed([]) : store.findThreads(...asked)
       })
     })
   )
@@ -181,10 +181,10 @@ const updating =
 
 /** A late report that counts although a message was read. */
 const statusBack = committing(() => {
-  const isTurn = turns(2)
+  const occurs = everyNth(2)
   return updating(
     "messages",
-    (set) => "status" in set && isTurn() ? { ...set, status: "sent", delivered_at: null, read_at: null } : set
+    (set) => "status" in set && occurs() ? { ...set, status: "sent", delivered_at: null, read_at: null } : set
   )
 })
 
@@ -212,8 +212,8 @@ const differentReplay: Storage = Layer.effect(
 ).pipe(Layer.provideMerge(stores))
 
 const missingRecord = committing(() => {
-  const isTurn = turns(9)
-  return ({ audit, ...changes }) => audit === undefined || isTurn() ? changes : { ...changes, audit }
+  const occurs = everyNth(9)
+  return ({ audit, ...changes }) => audit === undefined || occurs() ? changes : { ...changes, audit }
 })
 
 const exceededLimit: Storage = Layer.effect(
@@ -223,12 +223,12 @@ const exceededLimit: Storage = Layer.effect(
 
 /** A queue in which the sends of one conversation overtake each other. */
 const outOfOrder = committing(() => {
-  const isTurn = turns(2)
+  const occurs = everyNth(2)
   return ({ enqueue = [], ...changes }) => ({
     ...changes,
     enqueue: enqueue.map((work) =>
       work.kind === "send"
-        ? { ...work, lane: work.ref, due_at: DateTime.add(work.due_at, { milliseconds: isTurn() ? 0 : 500 }) }
+        ? { ...work, lane: work.ref, due_at: DateTime.add(work.due_at, { milliseconds: occurs() ? 0 : 500 }) }
         : work
     )
   })
@@ -238,7 +238,7 @@ const outOfOrder = committing(() => {
 export const defects: Readonly<Record<string, Defect & { readonly breaks: string }>> = {
   "a lost update": { storage: lostUpdate, breaks: "Calls on a con" },
   "a duplicated send": { provider: duplicatedSend, breaks: "No send reaches the network twice" },
-  "a stale read": { instead: staleRead, breaks: "Calls on a contact" },
+  "a stale read": { operations: staleRead, breaks: "Calls on a contact" },
   "a dropped event": { storage: droppedEvent, breaks: "Each change raises one event" },
   "a lost webhook delivery": { transport: lostDelivery, breaks: "A webhook gets each event" },
   "an event without its deliveries": { storage: missingDelivery, breaks: "A webhook gets each event" },

@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import { createHmac } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { answering } from "../Answering.ts"
 import * as TcpProxy from "../TcpProxy.ts"
+import { startHttpServer } from "../TestHttpServer.ts"
 import type { ReceivedDelivery } from "./History.ts"
 
 interface Received extends Omit<ReceivedDelivery, "is_signed"> {
@@ -13,7 +13,7 @@ interface Received extends Omit<ReceivedDelivery, "is_signed"> {
 
 const header = ({ headers }: IncomingMessage, name: string): string => String(headers[name] ?? "")
 
-/** Most requests succeed. A few get an error, or no answer at all. */
+/** Most requests succeed. A few get an error, or no response at all. */
 const statusOf = (number: number): number => number % 23 === 22 ? 500 : 204
 
 const isSignedWith = ({ event_id, signatures, text, timestamp }: Received) => (secret: string): boolean => {
@@ -49,7 +49,7 @@ export const make = Effect.fnUntraced(function*(organizations: number, now: () =
     Array.from({ length: organizations }),
     (_, organization) =>
       Effect.gen(function*() {
-        const url = yield* answering((request, response) => receive(organization, request, response))
+        const url = yield* startHttpServer((request, response) => receive(organization, request, response))
         return yield* TcpProxy.make(Number(new URL(url).port))
       })
   )

@@ -17,26 +17,26 @@ const violation = (rule: string, detail: string, calls: ReadonlyArray<number> = 
 })
 
 /** An event that must have been raised: how often, and by which call. */
-interface Wanted {
+interface ExpectedEvent {
   readonly key: string
   readonly least: number
   readonly most: number
   readonly calls: ReadonlyArray<number>
 }
 
-const once = (key: string, calls: ReadonlyArray<number> = []): Wanted => ({ key, least: 1, most: 1, calls })
+const once = (key: string, calls: ReadonlyArray<number> = []): ExpectedEvent => ({ key, least: 1, most: 1, calls })
 
 const callsOf = ({ outcomes }: Request): ReadonlyArray<number> => outcomes.slice(0, 1).map(({ index }) => index)
 
-const ofContacts = (evidence: Evidence, organization: number): ReadonlyArray<Wanted> =>
+const ofContacts = (evidence: Evidence, organization: number): ReadonlyArray<ExpectedEvent> =>
   evidence.requests.flatMap((request) => {
     const { call: { operation, organization: own }, outcomes: [first] } = request
     const isCreated = own === organization && operation === "contacts.create" && first !== undefined &&
-      isSuccess(first.answer)
+      isSuccess(first.response)
     return isCreated ? once(`contact.created ${createdId(evidence, request)}`, callsOf(request)) : []
   })
 
-const ofMessages = ({ messages, sends }: FinalState): ReadonlyArray<Wanted> => [
+const ofMessages = ({ messages, sends }: FinalState): ReadonlyArray<ExpectedEvent> => [
   ...Object.values(messages).flat().flatMap(({ deleted_at, direction, id, status }) =>
     [
       once(`message.${direction === "inbound" ? "received" : "sent"} ${id}`),
@@ -51,8 +51,8 @@ const ofMessages = ({ messages, sends }: FinalState): ReadonlyArray<Wanted> => [
 ]
 
 /** Each time at which a conversation was seen closed is a change of its own. */
-const ofConversations = ({ requests, sightings }: Evidence, organization: number): ReadonlyArray<Wanted> => {
-  const own = sightings.conversations.filter((sighting) => sighting.organization === organization)
+const ofConversations = ({ requests, observations }: Evidence, organization: number): ReadonlyArray<ExpectedEvent> => {
+  const own = observations.conversations.filter((observation) => observation.organization === organization)
   return Array.from(Map.groupBy(own, ({ resource }) => String(resource["id"])), ([id, same]) => {
     const closes = requests.filter(({ attempts, call: { operation, request: { path } } }) =>
       operation === "conversations.close" && attempts.length > 0 && path.toLowerCase().includes(id)
@@ -62,7 +62,7 @@ const ofConversations = ({ requests, sightings }: Evidence, organization: number
   })
 }
 
-const ofWebhooks = ({ webhooks }: FinalState): ReadonlyArray<Wanted> =>
+const ofWebhooks = ({ webhooks }: FinalState): ReadonlyArray<ExpectedEvent> =>
   webhooks.flatMap(({ id, status }) => status === "disabled" ? once(`webhook.disabled ${id}`) : [])
 
 const raisedKey = (event: Resource): string => {
@@ -84,7 +84,7 @@ const raisedKey = (event: Resource): string => {
 }
 
 /** Each change that was seen raised its event, and no event was raised twice. */
-const aboutRaising = (evidence: Evidence): ReadonlyArray<Violation> =>
+const checkRaising = (evidence: Evidence): ReadonlyArray<Violation> =>
   evidence.history.organizations.flatMap(({ final }, organization) => {
     const raised = Map.groupBy(final.events, raisedKey)
     const wanted = [
@@ -103,7 +103,7 @@ const aboutRaising = (evidence: Evidence): ReadonlyArray<Violation> =>
   })
 
 /** Checks that the facts in an event about a message still hold at the end. */
-const aboutReports = ({ history: { organizations } }: Evidence): ReadonlyArray<Violation> =>
+const checkMessageEvents = ({ history: { organizations } }: Evidence): ReadonlyArray<Violation> =>
   organizations.flatMap(({ final }) => {
     const messages = new Map(Object.values(final.messages).flat().map((message) => [message["id"], message]))
     return final.events.filter(({ type }) => type === "message.updated").flatMap((event) => {
@@ -123,7 +123,7 @@ const aboutReports = ({ history: { organizations } }: Evidence): ReadonlyArray<V
   })
 
 /** Each delivery of an event has the bytes of the event. */
-const aboutBytes = ({ history: { organizations, received } }: Evidence): ReadonlyArray<Violation> => {
+const checkBytes = ({ history: { organizations, received } }: Evidence): ReadonlyArray<Violation> => {
   const stored = new Map(organizations.flatMap(({ final }) => final.events.map((event) => [event["id"], event])))
   const rule = "Every delivery of an event has its ID and the same bytes (contract §13.2)."
   return Array.from(Map.groupBy(received, ({ event_id }) => event_id), ([event_id, same]) => {
@@ -146,7 +146,7 @@ const aboutBytes = ({ history: { organizations, received } }: Evidence): Readonl
 /** Returns the earliest time of the driver at which the event can have been raised: the start of the request behind it. */
 const causesOf = (evidence: Evidence): ReadonlyMap<unknown, number> => {
   const messages = new Map(
-    evidence.sightings.sends.flatMap(({ resource: { id, message_id } }) =>
+    evidence.observations.sends.flatMap(({ resource: { id, message_id } }) =>
       typeof message_id === "string" ? [[id, message_id] as const] : []
     )
   )
@@ -167,7 +167,7 @@ const deliveryRule = "A webhook gets each event of its types at least once (cont
  * Each stored delivery arrived, also of a webhook that was updated since. One may fail if its webhook was disabled, or after
  * the last attempt of the schedule: the end of a run makes attempts due at once.
  */
-const aboutStoredDeliveries = ({ history: { organizations, received } }: Evidence): ReadonlyArray<Violation> => {
+const checkStoredDeliveries = ({ history: { organizations, received } }: Evidence): ReadonlyArray<Violation> => {
   const arrived = new Set(
     received.filter(({ status }) => status >= 200 && status < 300).map(({ endpoint, event_id }) =>
       `${endpoint} ${event_id}`
@@ -198,7 +198,7 @@ const clock_error_max = 10_000
  */
 const raisedAfter = ({ requests }: Evidence) => {
   const known = requests.filter(({ call: { operation } }) => operation.startsWith("sends.")).flatMap((request) => {
-    const created_at = textOf(request.outcomes[0]?.answer.body, "data", "created_at")
+    const created_at = textOf(request.outcomes[0]?.response.body, "data", "created_at")
     const span = spanOf(request)
     return created_at === null || span === null ? [] : { created_at: Date.parse(created_at), at: span.started_at }
   }).toSorted((a, b) => a.created_at - b.created_at)
@@ -210,7 +210,7 @@ const raisedAfter = ({ requests }: Evidence) => {
 }
 
 /** A delivery is stored for each event that a webhook subscribed to when it was raised. */
-const aboutMissingDeliveries = (evidence: Evidence): ReadonlyArray<Violation> => {
+const checkMissingDeliveries = (evidence: Evidence): ReadonlyArray<Violation> => {
   const { organizations, received } = evidence.history
   const causes = causesOf(evidence)
   const raisedBy = raisedAfter(evidence)
@@ -237,9 +237,9 @@ const aboutMissingDeliveries = (evidence: Evidence): ReadonlyArray<Violation> =>
 }
 
 export const check = (evidence: Evidence): ReadonlyArray<Violation> => [
-  ...aboutRaising(evidence),
-  ...aboutReports(evidence),
-  ...aboutBytes(evidence),
-  ...aboutStoredDeliveries(evidence),
-  ...aboutMissingDeliveries(evidence)
+  ...checkRaising(evidence),
+  ...checkMessageEvents(evidence),
+  ...checkBytes(evidence),
+  ...checkStoredDeliveries(evidence),
+  ...checkMissingDeliveries(evidence)
 ]

@@ -1,10 +1,18 @@
 /** The evidence of a history, arranged for the checks: its requests, and when each object was seen. */
 import type { Operation } from "@messaging-crm/core/Operations"
 import type { Call, FinalState, History, Resource } from "./History.ts"
-import { type AnsweredCall, isAnswered, isSuccess, type Request, requestsOf, resourcesIn, textOf } from "./Requests.ts"
+import {
+  type CompletedCall,
+  isCompleted,
+  isSuccess,
+  type Request,
+  requestsOf,
+  resourcesIn,
+  textOf
+} from "./Requests.ts"
 
-/** An object in an answer, or in the final state. */
-export interface Sighting {
+/** An object in a response, or in the final state. */
+export interface Observation {
   readonly organization: number
   readonly resource: Resource
   /** The position of the call; null for the final state. */
@@ -18,8 +26,8 @@ export type Kind = "contacts" | "conversations" | "messages" | "sends" | "webhoo
 export interface Evidence {
   readonly history: History
   readonly requests: ReadonlyArray<Request>
-  /** By kind, every object as an answer showed it at the time of the answer. Replays show older states, and are left out. */
-  readonly sightings: Readonly<Record<Kind, ReadonlyArray<Sighting>>>
+  /** By kind, every object as a response showed it at the time of the response. Replays show older states, and are left out. */
+  readonly observations: Readonly<Record<Kind, ReadonlyArray<Observation>>>
   /** A time after every call and every message of a person. */
   readonly end: number
   /** The objects that the request of an attempt changed, by the attempt's `request_id`. */
@@ -67,8 +75,8 @@ const finalOf = (final: FinalState): Readonly<Record<Kind, ReadonlyArray<Resourc
   webhooks: final.webhooks
 })
 
-const isSighting = (call: Call): call is AnsweredCall =>
-  isAnswered(call) && isSuccess(call.answer) && !call.answer.is_replay
+const isObservation = (call: Call): call is CompletedCall =>
+  isCompleted(call) && isSuccess(call.response) && !call.response.is_replay
 
 export const gather = (history: History): Evidence => {
   const times = [
@@ -76,26 +84,26 @@ export const gather = (history: History): Evidence => {
     ...history.inbound.map(({ acknowledged_at, started_at }) => acknowledged_at ?? started_at)
   ]
   const end = times.reduce((latest, time) => Math.max(latest, time), 0) + 1
-  const sightings: Record<Kind, Array<Sighting>> = {
+  const observations: Record<Kind, Array<Observation>> = {
     contacts: [],
     conversations: [],
     messages: [],
     sends: [],
     webhooks: []
   }
-  for (const call of history.calls.filter(isSighting)) {
+  for (const call of history.calls.filter(isObservation)) {
     const kind = kindOf(call.operation)
     if (kind === null) continue
     const { ended_at, index, organization, started_at } = call
-    for (const resource of resourcesIn(call.answer.body)) {
-      sightings[kind].push({ organization, resource, call: index, started_at, ended_at })
+    for (const resource of resourcesIn(call.response.body)) {
+      observations[kind].push({ organization, resource, call: index, started_at, ended_at })
     }
   }
   const recorded = new Map<string, Array<string>>()
   for (const [organization, { final }] of history.organizations.entries()) {
     for (const [kind, resources] of Object.entries(finalOf(final))) {
       // The keys are those of `finalOf`.
-      const seen = sightings[kind as Kind]
+      const seen = observations[kind as Kind]
       for (const resource of resources) {
         seen.push({ organization, resource, call: null, started_at: end, ended_at: end + 1 })
       }
@@ -107,11 +115,11 @@ export const gather = (history: History): Evidence => {
       recorded.set(request_id, [...recorded.get(request_id) ?? [], resource_id])
     }
   }
-  return { history, requests: requestsOf(history), sightings, end, recorded }
+  return { history, requests: requestsOf(history), observations, end, recorded }
 }
 
-/** Returns the object that a creation made: from its answer, or else from the audit. */
+/** Returns the object that a creation made: from its response, or else from the audit. */
 export const createdId = ({ recorded }: Evidence, { attempts, outcomes: [first] }: Request): string | null =>
   first === undefined
     ? attempts.flatMap(({ request }) => recorded.get(request.request_id) ?? [])[0] ?? null
-    : textOf(first.answer.body, "data", "id")
+    : textOf(first.response.body, "data", "id")

@@ -31,8 +31,8 @@ export interface Targets {
   readonly before: Programs | null
 }
 
-/** Longer than the lease of 5 s. */
-const beyond_lease = 6500
+/** A stop that lasts longer than the lease of 5 s. */
+const long_stop_millis = 6500
 
 // ------------------------------------------------------------ database
 
@@ -66,7 +66,7 @@ const database: Readonly<Record<string, (targets: Targets) => Effect.Effect<Plan
 
 // ------------------------------------------------------------- network
 
-const cuts: ReadonlyArray<Condition> = [{ kind: "rejected" }, { kind: "silent" }, { kind: "answers_lost" }]
+const cuts: ReadonlyArray<Condition> = [{ kind: "rejected" }, { kind: "silent" }, { kind: "responses_lost" }]
 
 const delay = Effect.map(Random.nextIntBetween(50, 1500), (millis): Condition => ({ kind: "delayed", millis }))
 
@@ -137,7 +137,7 @@ const processes: Readonly<Record<string, (targets: Targets) => Effect.Effect<Pla
         begin: member.signal("SIGSTOP"),
         end: member.signal("SIGCONT")
       }
-      return (yield* Random.next) < 0.3 ? { ...stop, millis: beyond_lease } : stop
+      return (yield* Random.next) < 0.3 ? { ...stop, millis: long_stop_millis } : stop
     }),
   clock_ahead: clock("clock_ahead", 1),
   clock_behind: clock("clock_behind", -1),
@@ -159,7 +159,7 @@ export const make = (targets: Targets, now: () => number) => {
   const isPossible = (kind: string): boolean =>
     (kind !== "older_version" || targets.before !== null) && (kind !== "disk_full" || targets.cluster.has_disk)
 
-  const carryOut = Effect.fnUntraced(function*({ after = Effect.void, begin, end, kind, millis, target }: Plan) {
+  const runFault = Effect.fnUntraced(function*({ after = Effect.void, begin, end, kind, millis, target }: Plan) {
     const from = now()
     const hold = millis ?? (yield* Random.nextIntBetween(500, 4000))
     yield* Effect.uninterruptible(Effect.gen(function*() {
@@ -178,7 +178,7 @@ export const make = (targets: Targets, now: () => number) => {
         // Each kind once in a round, so that a short run has every kind.
         for (const kind of yield* Random.shuffle(kinds)) {
           const plan = plans[kind]
-          if (plan !== undefined) yield* Effect.flatMap(plan(targets), carryOut)
+          if (plan !== undefined) yield* Effect.flatMap(plan(targets), runFault)
           yield* Effect.sleep(yield* Random.nextIntBetween(100, pause_max))
         }
       }

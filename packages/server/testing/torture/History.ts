@@ -1,6 +1,6 @@
 /**
  * The history of a torture run: the calls of its clients, what the network and the endpoints received, the faults, and
- * what was stored at the end. The driver writes it; the checker judges it. It is plain JSON.
+ * what was stored at the end. The driver writes it; the checker searches it. It is plain JSON.
  *
  * Every time is in milliseconds of the driver's monotonic clock since the start of the run.
  */
@@ -15,8 +15,8 @@ export type Resource = Readonly<Record<string, unknown>>
 /**
  * One HTTP request, or one command of an operator.
  *
- * A client that gets no final answer repeats the request, which is another call with the same `idempotency_key`. A call
- * without an answer can take effect at any later time, and one with a 5xx may have taken effect.
+ * A client that gets no final response repeats the request, which is another call with the same `idempotency_key`. A call
+ * without a response can take effect at any later time, and one with a 5xx may have taken effect.
  */
 export interface Call {
   /** A client makes one call at a time. */
@@ -39,12 +39,12 @@ export interface Call {
     readonly key_id: string | null
   }
   readonly started_at: number
-  /** Null where no answer arrived before the client gave up or the connection ended. */
+  /** Null where no response arrived before the client gave up or the connection ended. */
   readonly ended_at: number | null
-  readonly answer: Answer | null
+  readonly response: RecordedResponse | null
 }
 
-export interface Answer {
+export interface RecordedResponse {
   readonly status: number
   /** The parsed JSON. */
   readonly body: unknown
@@ -67,7 +67,7 @@ export interface AcceptedMessage {
   readonly text: string | null
 }
 
-/** A message of a person that the network reported until a callback was answered with 2xx, some of them twice. */
+/** A message of a person that the network reported until a callback returned 2xx, sometimes once more. */
 export interface InboundMessage {
   readonly organization: OrganizationIndex
   readonly channel_id: string

@@ -2,63 +2,63 @@
 import type { Evidence } from "./Evidence.ts"
 import type { Violation } from "./History.ts"
 import {
-  type AnsweredCall,
+  attemptResultOf,
   canChangeNothing,
   codeOf,
-  fateOf,
-  isAnswered,
+  type CompletedCall,
+  isCompleted,
   isSameRequest,
   type Request
 } from "./Requests.ts"
 
-const indexes = (calls: ReadonlyArray<AnsweredCall>): ReadonlyArray<number> => calls.map(({ index }) => index)
+const indexes = (calls: ReadonlyArray<CompletedCall>): ReadonlyArray<number> => calls.map(({ index }) => index)
 
-const aboutAnswers = (request: Request): ReadonlyArray<Violation> => {
+const checkResponses = (request: Request): ReadonlyArray<Violation> => {
   const { attempts, call: { operation, request: { idempotency_key } }, outcomes } = request
   if (idempotency_key === null) return []
   const [first] = outcomes
-  const different = outcomes.filter(({ answer }) => answer.text !== first?.answer.text)
-  const originals = outcomes.filter(({ answer }) => !answer.is_replay)
+  const different = outcomes.filter(({ response }) => response.text !== first?.response.text)
+  const originals = outcomes.filter(({ response }) => !response.is_replay)
   const known = new Set(attempts.map(({ request }) => request.request_id))
-  const foreign = outcomes.filter(({ answer: { original_request_id } }) =>
+  const foreign = outcomes.filter(({ response: { original_request_id } }) =>
     original_request_id !== null && !known.has(original_request_id)
   )
   return [
     different.length === 0 || canChangeNothing(request) ? [] : {
       rule: "Every retry of a request gets the same bytes (contract §5.5).",
-      detail: `${operation} with the key ${idempotency_key} was answered with ${first?.answer.text} and with ${
-        different[0]?.answer.text
+      detail: `${operation} with the key ${idempotency_key} returned ${first?.response.text} and with ${
+        different[0]?.response.text
       }`,
       calls: indexes([...outcomes.slice(0, 1), ...different.slice(0, 1)])
     },
     originals.length <= 1 ? [] : {
-      rule: "A request takes effect once; every other answer is marked as a replay (contract §5.5).",
-      detail: `${operation} with the key ${idempotency_key} has ${originals.length} answers that are not replays`,
+      rule: "A request takes effect once; every other response is marked as a replay (contract §5.5).",
+      detail: `${operation} with the key ${idempotency_key} has ${originals.length} responses that are not replays`,
       calls: indexes(originals)
     },
     foreign.length === 0 ? [] : {
       rule: "A replay names the first request under its key (contract §5.5).",
-      detail: `${operation} with the key ${idempotency_key} names ${foreign[0]?.answer.original_request_id}`,
+      detail: `${operation} with the key ${idempotency_key} names ${foreign[0]?.response.original_request_id}`,
       calls: indexes(foreign)
     }
   ].flat()
 }
 
 /** Of different requests under one key, one takes effect, and the others are a conflict with it. */
-const aboutConflicts = ({ history: { calls } }: Evidence): ReadonlyArray<Violation> => {
+const checkConflicts = ({ history: { calls } }: Evidence): ReadonlyArray<Violation> => {
   const byKey = Map.groupBy(
     calls.filter(({ request }) => request.idempotency_key !== null),
     ({ organization, request }) => `${organization} ${request.idempotency_key}`
   )
   return Array.from(byKey.values(), (same): ReadonlyArray<Violation> => {
-    const answered = same.filter(isAnswered)
-    const first = answered.find((call) => fateOf(call) === "outcome")
+    const completed = same.filter(isCompleted)
+    const first = completed.find((call) => attemptResultOf(call) === "outcome")
     const rivals = first === undefined
       ? []
-      : answered.filter((call) => fateOf(call) === "outcome" && !isSameRequest(call, first))
-    const baseless = answered.filter((call) =>
-      codeOf(call.answer) === "idempotency_conflict" &&
-      !same.some((other) => fateOf(other) !== "no effect" && !isSameRequest(call, other))
+      : completed.filter((call) => attemptResultOf(call) === "outcome" && !isSameRequest(call, first))
+    const baseless = completed.filter((call) =>
+      codeOf(call.response) === "idempotency_conflict" &&
+      !same.some((other) => attemptResultOf(other) !== "no effect" && !isSameRequest(call, other))
     )
     return [
       first === undefined || rivals.length === 0 ? [] : {
@@ -76,6 +76,6 @@ const aboutConflicts = ({ history: { calls } }: Evidence): ReadonlyArray<Violati
 }
 
 export const check = (evidence: Evidence): ReadonlyArray<Violation> => [
-  ...evidence.requests.flatMap(aboutAnswers),
-  ...aboutConflicts(evidence)
+  ...evidence.requests.flatMap(checkResponses),
+  ...checkConflicts(evidence)
 ]

@@ -1,7 +1,7 @@
 /** The rules of contract §8.2, §10.1, and §15 for people: one identity, one conversation per channel, and no message lost. */
 import type { Evidence } from "./Evidence.ts"
 import type { Violation } from "./History.ts"
-import { isAnswered, listOf, textOf } from "./Requests.ts"
+import { isCompleted, listOf, textOf } from "./Requests.ts"
 
 /** Returns the values that belong to more than one owner. */
 const shared = (
@@ -17,7 +17,7 @@ const shared = (
     }]
   }).flat()
 
-const aboutPeople = ({ sightings: { contacts, conversations, sends } }: Evidence): ReadonlyArray<Violation> => [
+const checkPeople = ({ observations: { contacts, conversations, sends } }: Evidence): ReadonlyArray<Violation> => [
   ...shared(
     "An identity has one contact (contract §8.2).",
     contacts.flatMap(({ call, organization, resource }) =>
@@ -47,7 +47,7 @@ const aboutPeople = ({ sightings: { contacts, conversations, sends } }: Evidence
 ]
 
 /** A callback that was acknowledged is stored once, however often it came (contract §15.1). */
-const aboutInbound = ({ history: { inbound, organizations } }: Evidence): ReadonlyArray<Violation> =>
+const checkInbound = ({ history: { inbound, organizations } }: Evidence): ReadonlyArray<Violation> =>
   organizations.flatMap(({ final }, organization) => {
     const channels = new Map(final.conversations.map((one) => [one["id"], textOf(one, "channel", "id")]))
     const stored = Map.groupBy(
@@ -58,8 +58,8 @@ const aboutInbound = ({ history: { inbound, organizations } }: Evidence): Readon
     const own = Map.groupBy(inbound.filter((message) => message.organization === organization), keyOf)
     return Array.from(own, ([key, same]): ReadonlyArray<Violation> => {
       const count = stored.get(key)?.length ?? 0
-      const isOwed = same.some(({ acknowledged_at }) => acknowledged_at !== null)
-      return count <= 1 && (count === 1 || !isOwed) ? [] : [{
+      const isRequired = same.some(({ acknowledged_at }) => acknowledged_at !== null)
+      return count <= 1 && (count === 1 || !isRequired) ? [] : [{
         rule: "An inbound message that was acknowledged is stored once (contract §15.1).",
         detail: `${key} is stored ${count} times`,
         calls: []
@@ -67,8 +67,8 @@ const aboutInbound = ({ history: { inbound, organizations } }: Evidence): Readon
     }).flat()
   })
 
-/** Every object that an answer showed exists at the end: the API deletes none (contract §7.2). */
-const aboutLoss = ({ history: { organizations }, sightings }: Evidence): ReadonlyArray<Violation> =>
+/** Every object that a response showed exists at the end: the API deletes none (contract §7.2). */
+const checkLostObjects = ({ history: { organizations }, observations }: Evidence): ReadonlyArray<Violation> =>
   organizations.flatMap(({ final }, organization) =>
     ([["contacts", final.contacts], ["conversations", final.conversations], ["sends", final.sends], [
       "webhooks",
@@ -76,35 +76,35 @@ const aboutLoss = ({ history: { organizations }, sightings }: Evidence): Readonl
     ]] as const)
       .flatMap(([kind, resources]) => {
         const left = new Set(resources.map(({ id }) => id))
-        const own = sightings[kind].filter((sighting) => sighting.organization === organization)
+        const own = observations[kind].filter((observation) => observation.organization === organization)
         const lost = own.filter(({ resource }) => !left.has(resource["id"]))
         return Array.from(new Map(lost.map((one) => [one.resource["id"], one])).values(), ({ call, resource }) => ({
-          rule: "What an answer has shown is not lost (contract §7.2).",
+          rule: "What a response has shown is not lost (contract §7.2).",
           detail: `${kind}: ${resource["id"]} is not stored`,
           calls: call === null ? [] : [call]
         }))
       })
   )
 
-/** A message or send that an answer has shown is found from then on. */
-const aboutReads = ({ history: { calls }, sightings }: Evidence): ReadonlyArray<Violation> => {
+/** A message or send that a response has shown is found from then on. */
+const checkReads = ({ history: { calls }, observations }: Evidence): ReadonlyArray<Violation> => {
   const shown = new Map<string, number>()
-  for (const { ended_at, resource } of [...sightings.messages, ...sightings.sends]) {
+  for (const { ended_at, resource } of [...observations.messages, ...observations.sends]) {
     const id = String(resource["id"])
     shown.set(id, Math.min(ended_at, shown.get(id) ?? Infinity))
   }
-  return calls.filter(isAnswered).flatMap(({ answer, index, operation, request: { path }, started_at }) => {
+  return calls.filter(isCompleted).flatMap(({ response, index, operation, request: { path }, started_at }) => {
     const isRead = operation === "messages.get" || operation === "sends.get"
     const since = shown.get(path.split("/").at(-1) ?? "") ?? Infinity
-    return isRead && answer.status === 404 && since < started_at
-      ? [{ rule: "What an answer has shown is found (contract §7.2).", detail: path, calls: [index] }]
+    return isRead && response.status === 404 && since < started_at
+      ? [{ rule: "What a response has shown is found (contract §7.2).", detail: path, calls: [index] }]
       : []
   })
 }
 
 export const check = (evidence: Evidence): ReadonlyArray<Violation> => [
-  ...aboutPeople(evidence),
-  ...aboutInbound(evidence),
-  ...aboutLoss(evidence),
-  ...aboutReads(evidence)
+  ...checkPeople(evidence),
+  ...checkInbound(evidence),
+  ...checkLostObjects(evidence),
+  ...checkReads(evidence)
 ]

@@ -10,33 +10,33 @@ export interface Step<Action> {
   /** The call and, if there was a response, the response. */
   readonly action: Action
   readonly started_at: number
-  /** Null without an answer: the call takes effect at any time after its start, or never. */
+  /** Null without a response: the call takes effect at any time after its start, or never. */
   readonly ended_at: number | null
-  /** Whether the answer is not considered: the call took effect in its time, with any answer, or not at all. */
+  /** Whether the response is not considered: the call took effect in its time, with any response, or not at all. */
   readonly is_forgotten?: boolean
 }
 
 /** The sequential specification of one object. */
 export interface Specification<State, Action> {
   readonly initial: State
-  /** Every state that an action may leave behind. None if the action cannot have its answer in the state. */
+  /** Every state that an action may leave behind. None if the action cannot have its response in the state. */
   readonly next: (state: State, action: Action) => ReadonlyArray<State>
   /** Equal for equal states. */
   readonly keyOf: (state: State) => string
-  /** Equal for actions that have equal effects. It saves the search from trying equal unanswered calls in every order. */
+  /** Equal for actions that have equal effects. It saves the search from trying equal pending calls in every order. */
   readonly effectOf: (action: Action) => string
-  /** Returns the action as if it had no answer. */
+  /** Returns the action as if it had no response. */
   readonly forget: (action: Action) => Action
 }
 
 /** `undecided` if the search would take more than its budget of steps. */
-export type Verdict = "linearizable" | "not linearizable" | "undecided"
+export type SearchResult = "linearizable" | "not linearizable" | "undecided"
 
 interface Entry<State> {
   readonly at: number
   /** The position of the step. */
   readonly step: number
-  /** The entry of the return; undefined for a return, and null for a call without an answer. */
+  /** The entry of the return; undefined for a return, and null for a call without a response. */
   returns: Entry<State> | null | undefined
   previous: Entry<State> | null
   next: Entry<State> | null
@@ -98,7 +98,7 @@ class Search<State, Action> {
     this.#unexplained = steps.filter(({ ended_at }) => ended_at !== null).length
   }
 
-  readonly run = (budget: number): Verdict => {
+  readonly run = (budget: number): SearchResult => {
     let entry = this.#head.next
     for (let tried = 0; this.#unexplained > 0; tried++) {
       if (tried > budget) return "undecided"
@@ -114,7 +114,7 @@ class Search<State, Action> {
     return "linearizable"
   }
 
-  /** Returns the states after a call. A call without an answer is worth taking only if it changes something. */
+  /** Returns the states after a call. A call without a response is worth taking only if it changes something. */
   readonly #nextOf = (entry: Entry<State>): Array<State> => {
     const { forget, keyOf, next } = this.#specification
     const step = this.#steps[entry.step]
@@ -126,7 +126,7 @@ class Search<State, Action> {
     return states.filter((state) => keyOf(state) !== before)
   }
 
-  /** Returns whether an earlier unanswered call that was not taken has the same effect: then that one is taken first. */
+  /** Returns whether an earlier pending call that was not taken has the same effect: then that one is taken first. */
   readonly #hasEarlierTwin = (entry: Entry<State>, { action, ended_at }: Step<Action>): boolean => {
     if (ended_at !== null) return false
     const { effectOf } = this.#specification
@@ -184,9 +184,9 @@ class Search<State, Action> {
   }
 }
 
-/** Returns whether the calls have an order that explains their answers. */
-export const judge = <State, Action>(
+/** Returns whether the calls have an order that explains their responses. */
+export const search = <State, Action>(
   specification: Specification<State, Action>,
   steps: ReadonlyArray<Step<Action>>,
   budget = 3_000_000
-): Verdict => new Search(specification, steps.toSorted((a, b) => a.started_at - b.started_at)).run(budget)
+): SearchResult => new Search(specification, steps.toSorted((a, b) => a.started_at - b.started_at)).run(budget)

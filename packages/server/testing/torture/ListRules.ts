@@ -1,7 +1,7 @@
 /** The rules of contract §6 for lists: their order, their filters, and that a list that ends shows every object. */
-import type { Evidence, Kind, Sighting } from "./Evidence.ts"
+import type { Evidence, Kind, Observation } from "./Evidence.ts"
 import type { Resource, Violation } from "./History.ts"
-import { type AnsweredCall, fieldOf, isAnswered, isSuccess, listOf, resourcesIn, textOf } from "./Requests.ts"
+import { type CompletedCall, fieldOf, isCompleted, isSuccess, listOf, resourcesIn, textOf } from "./Requests.ts"
 
 interface List {
   readonly kind: Kind | "events"
@@ -22,7 +22,7 @@ const lists: Readonly<Record<string, List>> = {
 const webhooks_max = 100
 
 interface Page extends List {
-  readonly call: AnsweredCall
+  readonly call: CompletedCall
   readonly rows: ReadonlyArray<Resource>
   /** The path before the query. */
   readonly path: string
@@ -30,12 +30,12 @@ interface Page extends List {
 }
 
 const pagesOf = ({ history: { calls } }: Evidence): ReadonlyArray<Page> =>
-  calls.filter(isAnswered).flatMap((call) => {
+  calls.filter(isCompleted).flatMap((call) => {
     const list = lists[call.operation]
     const [path = "", query = ""] = call.request.path.split("?")
-    return list === undefined || !isSuccess(call.answer)
+    return list === undefined || !isSuccess(call.response)
       ? []
-      : { ...list, call, path, rows: resourcesIn(call.answer.body), parameters: new URLSearchParams(query) }
+      : { ...list, call, path, rows: resourcesIn(call.response.body), parameters: new URLSearchParams(query) }
   })
 
 const positionOf = (row: Resource, by: string): string => `${textOf(row, by)} ${textOf(row, "id")}`
@@ -66,21 +66,21 @@ const isFiltered = ({ parameters, rows }: Page): boolean =>
     return passes === undefined || rows.every((row) => passes(row, wanted))
   })
 
-/** Returns the objects that an earlier answer showed, and that a list to its end does not. */
-const missingIn = ({ call, kind, parameters, path, rows }: Page, sightings: ReadonlyArray<Sighting>) => {
+/** Returns the objects that an earlier response showed, and that a list to its end does not. */
+const missingIn = ({ call, kind, parameters, path, rows }: Page, observations: ReadonlyArray<Observation>) => {
   const isWhole = Array.from(parameters.keys()).every((name) => name === "page_size") &&
-    fieldOf(call.answer.body, "next_cursor") === null && rows.length < webhooks_max
+    fieldOf(call.response.body, "next_cursor") === null && rows.length < webhooks_max
   if (!isWhole) return []
   const shown = new Set(rows.map(({ id }) => id))
-  return sightings.filter(({ ended_at, organization, resource }) =>
+  return observations.filter(({ ended_at, organization, resource }) =>
     organization === call.organization && ended_at < call.started_at && !shown.has(resource["id"]) &&
     (kind !== "messages" || path.includes(String(resource["conversation_id"])))
   )
 }
 
-const aboutPage = (page: Page, { sightings }: Evidence): ReadonlyArray<Violation> => {
+const checkPage = (page: Page, { observations }: Evidence): ReadonlyArray<Violation> => {
   const { call: { index, operation, request: { path } }, kind } = page
-  const [missing] = kind === "events" ? [] : missingIn(page, sightings[kind])
+  const [missing] = kind === "events" ? [] : missingIn(page, observations[kind])
   const detail = `${operation} ${path}`
   return [
     isOrdered(page)
@@ -98,4 +98,4 @@ const aboutPage = (page: Page, { sightings }: Evidence): ReadonlyArray<Violation
 }
 
 export const check = (evidence: Evidence): ReadonlyArray<Violation> =>
-  pagesOf(evidence).flatMap((page) => aboutPage(page, evidence))
+  pagesOf(evidence).flatMap((page) => checkPage(page, evidence))

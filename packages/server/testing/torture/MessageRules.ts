@@ -37,13 +37,13 @@ const violation = (rule: string, detail: string, calls: ReadonlyArray<number> = 
 })
 
 /** Each message that the network accepted is stored once, for the person who got it, with the text that was asked for. */
-const aboutAccepted = ({ history: { accepted, organizations }, requests }: Evidence): ReadonlyArray<Violation> => {
+const checkAccepted = ({ history: { accepted, organizations }, requests }: Evidence): ReadonlyArray<Violation> => {
   const stored = Map.groupBy(
     organizations.flatMap(({ final }) => storedIn(final)),
     ({ message }) => String(message["provider_message_id"])
   )
   const asked = new Map(requests.flatMap(({ call, outcomes: [first] }) => {
-    const id = textOf(first?.answer.body, "data", "id")
+    const id = textOf(first?.response.body, "data", "id")
     return id === null || !call.operation.startsWith("sends.") ? [] : [[id, call] as const]
   }))
   return accepted.flatMap(({ provider_message_id, recipient, reference, text }) => {
@@ -67,7 +67,7 @@ const aboutAccepted = ({ history: { accepted, organizations }, requests }: Evide
 }
 
 /** Each message of a person is stored as the network reported it. */
-const aboutInbound = ({ history: { inbound, organizations } }: Evidence): ReadonlyArray<Violation> => {
+const checkInbound = ({ history: { inbound, organizations } }: Evidence): ReadonlyArray<Violation> => {
   const reported = new Map(inbound.map((message) => [`${message.channel_id} ${message.provider_message_id}`, message]))
   return organizations.flatMap(({ final }) => storedIn(final)).flatMap((one) => {
     const { channel, message, person } = one
@@ -81,8 +81,8 @@ const aboutInbound = ({ history: { inbound, organizations } }: Evidence): Readon
   })
 }
 
-/** Each message that a send, an event, or an answer names is stored. */
-const aboutNames = ({ history: { organizations }, sightings }: Evidence): ReadonlyArray<Violation> =>
+/** Each message that a send, an event, or a response names is stored. */
+const checkReferences = ({ history: { organizations }, observations }: Evidence): ReadonlyArray<Violation> =>
   organizations.flatMap(({ final }, organization) => {
     const stored = new Set(storedIn(final).map(({ message }) => `${message["conversation_id"]} ${message["id"]}`))
     const named = [
@@ -90,7 +90,7 @@ const aboutNames = ({ history: { organizations }, sightings }: Evidence): Readon
       ...final.events.flatMap((event) =>
         fieldOf(event, "data", "message_id") === undefined ? [] : listOf({ only: [event["data"]] }, "only")
       ),
-      ...sightings.messages.filter((one) => one.organization === organization).map(({ resource }) => ({
+      ...observations.messages.filter((one) => one.organization === organization).map(({ resource }) => ({
         conversation_id: resource["conversation_id"],
         message_id: resource["id"]
       }))
@@ -101,7 +101,7 @@ const aboutNames = ({ history: { organizations }, sightings }: Evidence): Readon
   })
 
 export const check = (evidence: Evidence): ReadonlyArray<Violation> => [
-  ...aboutAccepted(evidence),
-  ...aboutInbound(evidence),
-  ...aboutNames(evidence)
+  ...checkAccepted(evidence),
+  ...checkInbound(evidence),
+  ...checkReferences(evidence)
 ]

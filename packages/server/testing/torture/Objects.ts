@@ -4,31 +4,31 @@ import { Option } from "effect"
 import { contact, type ContactState } from "./ContactSpecification.ts"
 import { conversation, ownerBy } from "./ConversationSpecification.ts"
 import { createdId, type Evidence, type Kind } from "./Evidence.ts"
-import { judge, type Specification, type Verdict } from "./Linearizability.ts"
+import { search, type SearchResult, type Specification } from "./Linearizability.ts"
 import { type Action, outcomeOf, seen } from "./Outcomes.ts"
 import { type RepeatableStep, withRepeats } from "./Repeats.ts"
-import { canChangeNothing, isAnswered, listOf, type Request, spanOf, textOf } from "./Requests.ts"
+import { canChangeNothing, isCompleted, listOf, type Request, spanOf, textOf } from "./Requests.ts"
 import { webhook } from "./WebhookSpecification.ts"
 
 type ObjectKind = Exclude<Kind, "messages" | "sends">
 
 /** One object and the actions on it. */
-export interface SearchedObject {
+export interface ObjectHistory {
   readonly kind: ObjectKind
   readonly id: string
   readonly steps: Array<RepeatableStep>
-  readonly judge: (steps: ReadonlyArray<RepeatableStep>, budget?: number) => Verdict
+  readonly search: (steps: ReadonlyArray<RepeatableStep>, budget?: number) => SearchResult
 }
 
-const judging = <State>(specification: Specification<State, Action>) => {
+const searching = <State>(specification: Specification<State, Action>) => {
   const repeatable = withRepeats(specification)
-  return (steps: ReadonlyArray<RepeatableStep>, budget?: number) => judge(repeatable, steps, budget)
+  return (steps: ReadonlyArray<RepeatableStep>, budget?: number) => search(repeatable, steps, budget)
 }
 
-const judges = {
-  contacts: (isCreated: boolean) => judging<ContactState>(contact(isCreated ? "absent" : "unknown")),
-  conversations: () => judging(conversation),
-  webhooks: (isCreated: boolean) => judging(webhook(isCreated ? "absent" : "unknown"))
+const searches = {
+  contacts: (isCreated: boolean) => searching<ContactState>(contact(isCreated ? "absent" : "unknown")),
+  conversations: () => searching(conversation),
+  webhooks: (isCreated: boolean) => searching(webhook(isCreated ? "absent" : "unknown"))
 }
 
 const idIn = (path: string): string | null => /^\/?\w+\/([\w-]+)/.exec(path)?.[1]?.toLowerCase() ?? null
@@ -48,20 +48,20 @@ const stepsOf = (request: Request): ReadonlyArray<RepeatableStep> => {
         call: first?.index ?? call.index,
         name: call.operation,
         body: call.request.body,
-        outcome: first === undefined ? null : outcomeOf(first.answer)
+        outcome: first === undefined ? null : outcomeOf(first.response)
       }
     }
   })
   if (first === undefined || !canChangeNothing(request)) return [step("effect")]
-  const isSame = outcomes.every(({ answer }) => answer.text === first.answer.text)
-  if (isSame && !outcomes.every(({ answer }) => answer.is_replay)) return [step("effect")]
-  const repeats = outcomes.map(({ answer, ended_at, index, started_at }): RepeatableStep => ({
+  const isSame = outcomes.every(({ response }) => response.text === first.response.text)
+  if (isSame && !outcomes.every(({ response }) => response.is_replay)) return [step("effect")]
+  const repeats = outcomes.map(({ response, ended_at, index, started_at }): RepeatableStep => ({
     started_at,
     ended_at,
     action: {
       kind: "repeat",
       request: call.index,
-      action: { call: index, name: "read", body: null, outcome: outcomeOf(answer) }
+      action: { call: index, name: "read", body: null, outcome: outcomeOf(response) }
     }
   }))
   return [step(isSame ? "effect or nothing" : "nothing"), ...repeats]
@@ -75,7 +75,7 @@ const plain = (
 
 class Objects {
   readonly #evidence: Evidence
-  readonly #found = new Map<string, SearchedObject>()
+  readonly #found = new Map<string, ObjectHistory>()
   readonly #created = new Set<string>()
   /** The conversation of a channel and an external ID, and the contact of a conversation. */
   readonly #conversations = new Map<string, string>()
@@ -84,7 +84,7 @@ class Objects {
   constructor(evidence: Evidence) {
     this.#evidence = evidence
     for (const request of evidence.requests) this.#findCreated(request)
-    for (const { resource } of evidence.sightings.conversations) {
+    for (const { resource } of evidence.observations.conversations) {
       const id = textOf(resource, "id") ?? ""
       const [channel, person] = [textOf(resource, "channel", "id"), textOf(resource, "contact", "external_id")]
       this.#conversations.set(`${channel} ${person}`, id)
@@ -92,7 +92,7 @@ class Objects {
     }
   }
 
-  readonly all = (): ReadonlyArray<SearchedObject> => {
+  readonly all = (): ReadonlyArray<ObjectHistory> => {
     for (const request of this.#evidence.requests) this.#write(request)
     this.#read()
     this.#receive()
@@ -105,14 +105,14 @@ class Objects {
       this.#created.add(createdId(this.#evidence, request) ?? "")
     }
     if (operation !== "contacts.upsert" || first === undefined) return
-    for (const { contact_id, outcome } of listOf(first.answer.body, "data", "results")) {
+    for (const { contact_id, outcome } of listOf(first.response.body, "data", "results")) {
       if (outcome === "created") this.#created.add(String(contact_id))
     }
   }
 
   readonly #add = (kind: ObjectKind, id: string | null | undefined, ...steps: ReadonlyArray<RepeatableStep>) => {
     if (!id) return
-    const known = this.#found.get(id) ?? { kind, id, steps: [], judge: judges[kind](this.#created.has(id)) }
+    const known = this.#found.get(id) ?? { kind, id, steps: [], search: searches[kind](this.#created.has(id)) }
     known.steps.push(...steps)
     this.#found.set(id, known)
   }
@@ -123,7 +123,7 @@ class Objects {
     switch (operation) {
       case "contacts.create":
       case "webhooks.create":
-        if (first !== undefined && first.answer.status >= 400) return
+        if (first !== undefined && first.response.status >= 400) return
         return this.#add(
           operation === "contacts.create" ? "contacts" : "webhooks",
           createdId(this.#evidence, request),
@@ -154,15 +154,17 @@ class Objects {
   readonly #isEmpty = ({ call: { operation, request: { body } } }: Request): boolean =>
     operation === "contacts.update" && Object.keys(body ?? {}).length === 0
 
-  /** An update without a field changes nothing, so each of its answers is a read. */
+  /** An update without a field changes nothing, so each of its responses is a read. */
   readonly #reads = ({ outcomes }: Request): ReadonlyArray<RepeatableStep> =>
-    outcomes.map((call) => plain({ call: call.index, name: "read", body: null, outcome: outcomeOf(call.answer) }, call))
+    outcomes.map((call) =>
+      plain({ call: call.index, name: "read", body: null, outcome: outcomeOf(call.response) }, call)
+    )
 
   /** A request that has an effect on another object than the one that it returns. */
   readonly #effect = (request: Request, name: Action["name"], body: unknown): ReadonlyArray<RepeatableStep> => {
     const span = spanOf(request)
     const [first] = request.outcomes
-    if (span === null || (first !== undefined && first.answer.status >= 400)) return []
+    if (span === null || (first !== undefined && first.response.status >= 400)) return []
     const outcome = first === undefined ? null : { status: 200, resource: null, param: null }
     return [plain({ call: request.call.index, name, body, outcome }, span)]
   }
@@ -184,16 +186,16 @@ class Objects {
   readonly #start = (request: Request) => {
     const { call: { request: { body } }, outcomes: [first] } = request
     const known = this.#conversations.get(`${textOf(body, "channel_id")} ${phoneOf(textOf(body, "phone"))}`)
-    const id = first === undefined ? known : textOf(first.answer.body, "data", "conversation_id")
+    const id = first === undefined ? known : textOf(first.response.body, "data", "conversation_id")
     this.#add("conversations", id, ...this.#effect(request, "open", null))
   }
 
   readonly #upsert = (request: Request) => {
     const { call: { index, request: { body } }, outcomes: [first] } = request
-    // Each contact is committed on its own, so an attempt that was not answered can have written some of them.
+    // Each contact is committed on its own, so an attempt without a response can have written some of them.
     const whole = spanOf(request)
     const span = whole && { ...whole, started_at: request.attempts[0]?.started_at ?? whole.started_at }
-    const results = first === undefined ? [] : listOf(first.answer.body, "data", "results")
+    const results = first === undefined ? [] : listOf(first.response.body, "data", "results")
     if (span === null) return
     for (const [position, given] of listOf(body, "contacts").entries()) {
       const { external_id: _external_id, ...fields } = given
@@ -222,34 +224,34 @@ class Objects {
         ? listOf(resource, "identities").some(({ external_id }) => external_id === wanted)
         : textOf(resource, match)?.toLowerCase() === wanted?.toLowerCase()
     return new Set(
-      this.#evidence.sightings.contacts.filter(({ resource }) => has(resource)).map(({ resource }) =>
+      this.#evidence.observations.contacts.filter(({ resource }) => has(resource)).map(({ resource }) =>
         String(resource["id"])
       )
     )
   }
 
   readonly #read = () => {
-    const { history: { calls }, sightings } = this.#evidence
+    const { history: { calls }, observations } = this.#evidence
     const writes = new Set(this.#evidence.requests.flatMap(({ outcomes }) => outcomes.map(({ index }) => index)))
     for (const kind of ["contacts", "conversations", "webhooks"] as const) {
-      for (const { call, resource, ...span } of sightings[kind]) {
+      for (const { call, resource, ...span } of observations[kind]) {
         if (call !== null && writes.has(call)) continue
         const id = textOf(resource, "id")
         this.#add(kind, id, plain({ call, name: "read", body: null, outcome: seen(resource) }, span))
       }
     }
-    for (const call of calls.filter(isAnswered)) {
+    for (const call of calls.filter(isCompleted)) {
       const [kind, action] = call.operation.split(".")
-      if (action !== "get" || call.answer.status !== 404) continue
+      if (action !== "get" || call.response.status !== 404) continue
       if (kind !== "contacts" && kind !== "conversations" && kind !== "webhooks") continue
-      const outcome = outcomeOf(call.answer)
+      const outcome = outcomeOf(call.response)
       this.#add(kind, idIn(call.request.path), plain({ call: call.index, name: "read", body: null, outcome }, call))
     }
   }
 
   /** A message of a person opens the conversation at some time after the network reported it. */
   readonly #receive = () => {
-    const { history: { inbound }, sightings } = this.#evidence
+    const { history: { inbound }, observations } = this.#evidence
     const open = { call: null, name: "open", body: null, outcome: null } as const
     const reported = new Set<unknown>()
     for (const { channel_id, from, provider_message_id, started_at } of inbound) {
@@ -258,8 +260,8 @@ class Objects {
       const id = this.#conversations.get(`${channel_id} ${from}`)
       this.#add("conversations", id, plain(open, { started_at, ended_at: null }))
     }
-    // The network answers some messages on its own.
-    for (const { call, resource } of sightings.messages) {
+    // The network responses some messages on its own.
+    for (const { call, resource } of observations.messages) {
       const { conversation_id, direction, provider_message_id } = resource
       if (call !== null || direction !== "inbound" || reported.has(provider_message_id)) continue
       this.#add("conversations", String(conversation_id), plain(open, { started_at: 0, ended_at: null }))
@@ -272,4 +274,4 @@ const phoneOf = (written: string | null): string | null =>
   written === null ? null : Option.getOrElse(canonical(written), () => written)
 
 /** Returns every object with the actions on it. */
-export const objectsOf = (evidence: Evidence): ReadonlyArray<SearchedObject> => new Objects(evidence).all()
+export const objectsOf = (evidence: Evidence): ReadonlyArray<ObjectHistory> => new Objects(evidence).all()

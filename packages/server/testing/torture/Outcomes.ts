@@ -1,6 +1,6 @@
-/** The answers of calls as the specifications of single objects compare them. */
+/** The responses of calls as the specifications of single objects compare them. */
 import type { Operation } from "@messaging-crm/core/Operations"
-import type { Answer, Resource } from "./History.ts"
+import type { RecordedResponse, Resource } from "./History.ts"
 import { codeOf, fieldOf, isSuccess, textOf } from "./Requests.ts"
 
 /** The result of a call about one object: the object, or a rejection. */
@@ -18,17 +18,17 @@ export interface Action {
   /** The operation, or for an effect of something else its name. */
   readonly name: Operation | "open" | "own" | "read" | "upsert"
   readonly body: unknown
-  /** Null without an answer. */
+  /** Null without a response. */
   readonly outcome: Outcome | null
 }
 
-export const outcomeOf = (answer: Answer): Outcome => {
-  const data = fieldOf(answer.body, "data")
+export const outcomeOf = (response: RecordedResponse): Outcome => {
+  const data = fieldOf(response.body, "data")
   return {
-    status: answer.status,
+    status: response.status,
     // What is not an object has no fields, so that no specification accepts it.
-    resource: isSuccess(answer) ? (typeof data === "object" && data !== null ? data as Resource : {}) : null,
-    param: codeOf(answer) === null ? null : textOf(answer.body, "error", "param")
+    resource: isSuccess(response) ? (typeof data === "object" && data !== null ? data as Resource : {}) : null,
+    param: codeOf(response) === null ? null : textOf(response.body, "error", "param")
   }
 }
 

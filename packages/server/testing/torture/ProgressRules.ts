@@ -2,10 +2,10 @@
  * Rules for values that never go back: the status of a send and of a message, and times of the latest change.
  *
  * These are judged in the order of time alone, and are no part of the specifications of single objects. A write loads its
- * object before it commits, and a message that is stored meanwhile does not conflict with it, so the answer of the write may
- * show an earlier activity than an answer whose call took effect before it.
+ * object before it commits, and a message that is stored meanwhile does not conflict with it, so the response of the write may
+ * show an earlier activity than a response whose call took effect before it.
  */
-import type { Evidence, Kind, Sighting } from "./Evidence.ts"
+import type { Evidence, Kind, Observation } from "./Evidence.ts"
 import type { Resource, Violation } from "./History.ts"
 import { textOf } from "./Requests.ts"
 
@@ -16,31 +16,31 @@ const sendRanks: Readonly<Record<string, number>> = { queued: 0, sending: 0, unk
 export const messageRanks: Readonly<Record<string, number>> = { sent: 0, failed: 1, delivered: 2, read: 3 }
 
 /** A final state that only a certain one may follow. */
-const isEndedForGood = ({ failure_reason, status }: Resource): boolean =>
+const isFinal = ({ failure_reason, status }: Resource): boolean =>
   status === "failed" && failure_reason !== "outcome_unknown"
 
-/** Returns the first two sightings of one object of which the later one shows an earlier state. */
-const goneBack = (
-  sightings: ReadonlyArray<Sighting>,
-  isBefore: (later: Resource, earlier: Resource) => boolean
-): readonly [Sighting, Sighting] | null => {
-  const ended = sightings.toSorted((a, b) => a.ended_at - b.ended_at)
-  for (const later of sightings.toSorted((a, b) => a.started_at - b.started_at)) {
+/** Returns the first two observations of one object of which the later one shows an earlier state. */
+const findRegression = (
+  observations: ReadonlyArray<Observation>,
+  isRegression: (later: Resource, earlier: Resource) => boolean
+): readonly [Observation, Observation] | null => {
+  const ended = observations.toSorted((a, b) => a.ended_at - b.ended_at)
+  for (const later of observations.toSorted((a, b) => a.started_at - b.started_at)) {
     for (const earlier of ended) {
       if (earlier.ended_at >= later.started_at) break
-      if (isBefore(later.resource, earlier.resource)) return [earlier, later]
+      if (isRegression(later.resource, earlier.resource)) return [earlier, later]
     }
   }
   return null
 }
 
-const aboutProgress = (
-  sightings: ReadonlyArray<Sighting>,
+const checkProgress = (
+  observations: ReadonlyArray<Observation>,
   rule: string,
-  isBefore: (later: Resource, earlier: Resource) => boolean
+  isRegression: (later: Resource, earlier: Resource) => boolean
 ): ReadonlyArray<Violation> =>
-  Array.from(Map.groupBy(sightings, ({ resource }) => textOf(resource, "id")).values(), (same) => {
-    const pair = goneBack(same, isBefore)
+  Array.from(Map.groupBy(observations, ({ resource }) => textOf(resource, "id")).values(), (same) => {
+    const pair = findRegression(same, isRegression)
     if (pair === null) return []
     const [earlier, later] = pair
     return {
@@ -52,32 +52,35 @@ const aboutProgress = (
 
 const rank = (ranks: Readonly<Record<string, number>>, status: unknown): number => ranks[String(status)] ?? -1
 
-const isSendBefore = (later: Resource, earlier: Resource): boolean =>
+const isSendRegression = (later: Resource, earlier: Resource): boolean =>
   rank(sendRanks, later["status"]) < rank(sendRanks, earlier["status"]) ||
-  (isEndedForGood(earlier) && later["status"] !== "failed") ||
+  (isFinal(earlier) && later["status"] !== "failed") ||
   (earlier["status"] === "sent" && later["message_id"] !== earlier["message_id"])
 
-const isMessageBefore = (later: Resource, earlier: Resource): boolean =>
+const isMessageRegression = (later: Resource, earlier: Resource): boolean =>
   rank(messageRanks, later["status"]) < rank(messageRanks, earlier["status"]) ||
   (earlier["deleted_at"] !== null && later["deleted_at"] === null) ||
   ["delivered_at", "read_at", "failed_at"].some((time) => earlier[time] !== null && later[time] === null)
 
-const isTimeBefore = (...times: ReadonlyArray<string>) => (later: Resource, earlier: Resource): boolean =>
+const isTimeRegression = (...times: ReadonlyArray<string>) => (later: Resource, earlier: Resource): boolean =>
   times.some((time) => (textOf(later, time) ?? "") < (textOf(earlier, time) ?? ""))
 
 const rules: Readonly<
   Record<Exclude<Kind, "webhooks">, readonly [string, (later: Resource, earlier: Resource) => boolean]>
 > = {
-  contacts: ["The times of a contact do not go back (contract §8.10).", isTimeBefore("updated_at", "last_activity_at")],
+  contacts: [
+    "The times of a contact do not go back (contract §8.10).",
+    isTimeRegression("updated_at", "last_activity_at")
+  ],
   conversations: [
     "The activity of a conversation does not go back (contract §10.1).",
-    isTimeBefore("last_activity_at")
+    isTimeRegression("last_activity_at")
   ],
-  messages: ["The status of a message does not go back (contract §11.4).", isMessageBefore],
-  sends: ["The status of a send does not go back (contract §12.4).", isSendBefore]
+  messages: ["The status of a message does not go back (contract §11.4).", isMessageRegression],
+  sends: ["The status of a send does not go back (contract §12.4).", isSendRegression]
 }
 
-export const check = ({ sightings }: Evidence): ReadonlyArray<Violation> =>
+export const check = ({ observations }: Evidence): ReadonlyArray<Violation> =>
   (["contacts", "conversations", "messages", "sends"] as const).flatMap((kind) =>
-    aboutProgress(sightings[kind], ...rules[kind])
+    checkProgress(observations[kind], ...rules[kind])
   )

@@ -2,7 +2,7 @@
 import type { KeyedOperation, Operation } from "@messaging-crm/core/Operations"
 import { Effect, Exit } from "effect"
 import type * as Processes from "../Processes.ts"
-import type { Answer, Call, OrganizationIndex } from "./History.ts"
+import type { Call, OrganizationIndex, RecordedResponse } from "./History.ts"
 
 /** A request that a client repeats until the outcome is known. */
 export interface PlannedRequest {
@@ -25,8 +25,8 @@ export interface Caller {
   readonly organization: OrganizationIndex
 }
 
-/** A client waits this long for an answer, and then repeats the request: shorter than most faults. */
-const answer_time_max = 3000
+/** A client waits this long for a response, and then repeats the request: shorter than most faults. */
+const response_millis_max = 3000
 
 const parse = (text: string): unknown => {
   try {
@@ -36,7 +36,7 @@ const parse = (text: string): unknown => {
   }
 }
 
-const rateOf = (headers: Headers): Answer["rate"] => {
+const rateOf = (headers: Headers): RecordedResponse["rate"] => {
   const [remaining, reset] = [headers.get("x-ratelimit-remaining"), headers.get("x-ratelimit-reset")]
   return remaining === null || reset === null
     ? null
@@ -44,7 +44,7 @@ const rateOf = (headers: Headers): Answer["rate"] => {
 }
 
 /** Reads a response. */
-export const answerOf = async (response: Response): Promise<Answer> => {
+export const readResponse = async (response: Response): Promise<RecordedResponse> => {
   const text = await response.text()
   const retry = response.headers.get("retry-after")
   return {
@@ -58,19 +58,19 @@ export const answerOf = async (response: Response): Promise<Answer> => {
   }
 }
 
-const fetchAnswer = async (
+const fetchResponse = async (
   { url }: Processes.Server,
   secret: string,
   { method, path, body, idempotency_key }: PlannedRequest,
   request_id: string
-): Promise<Answer | null> => {
+): Promise<RecordedResponse | null> => {
   const headers = new Headers({ authorization: `Bearer ${secret}`, "x-request-id": request_id })
   if (idempotency_key !== undefined) headers.set("idempotency-key", idempotency_key)
   if (body !== undefined) headers.set("content-type", "application/json")
-  const signal = AbortSignal.timeout(answer_time_max)
+  const signal = AbortSignal.timeout(response_millis_max)
   const init = { method, headers, signal, redirect: "manual" } as const
   try {
-    return await answerOf(
+    return await readResponse(
       await fetch(
         `${url}/v1${path}`,
         body === undefined ? init : {
@@ -101,36 +101,36 @@ export const make = () => {
       request,
       started_at: now(),
       ended_at: null,
-      answer: null
+      response: null
     }
     calls.push(call)
     return call
   }
-  const end = (call: Call, answer: Answer | null): void => {
-    if (answer !== null) calls[call.index] = { ...call, ended_at: now(), answer }
+  const end = (call: Call, response: RecordedResponse | null): void => {
+    if (response !== null) calls[call.index] = { ...call, ended_at: now(), response }
   }
   const nextId = (): string => `r-${calls.length}`
 
   return {
     calls: calls as ReadonlyArray<Call>,
     now,
-    /** Sends one request to a server. Returns null where no answer arrives. */
-    request: (caller: Caller, server: Processes.Server, key: Key, wish: PlannedRequest) =>
+    /** Sends one request to a server. Returns null where no response arrives. */
+    request: (caller: Caller, server: Processes.Server, key: Key, planned: PlannedRequest) =>
       Effect.promise(async () => {
         const request_id = nextId()
-        const call = begin(caller, wish.operation, {
-          method: wish.method,
-          path: wish.path,
-          body: wish.body ?? null,
-          idempotency_key: wish.idempotency_key ?? null,
+        const call = begin(caller, planned.operation, {
+          method: planned.method,
+          path: planned.path,
+          body: planned.body ?? null,
+          idempotency_key: planned.idempotency_key ?? null,
           request_id,
           key_id: key.id
         })
-        const answer = await fetchAnswer(server, key.secret, wish, request_id)
-        end(call, answer)
-        return answer
+        const response = await fetchResponse(server, key.secret, planned, request_id)
+        end(call, response)
+        return response
       }),
-    /** Runs an operator's command, which gets no answer if it fails. */
+    /** Runs an operator's command, which gets no response if it fails. */
     command: <A>(caller: Caller, operation: Operation, input: unknown, run: Effect.Effect<A>) =>
       Effect.gen(function*() {
         const request = { method: "COMMAND", path: "", body: input, idempotency_key: null, key_id: null } as const

@@ -8,8 +8,8 @@ import type { Action } from "./Outcomes.ts"
 interface RepeatableAction {
   readonly action: Action
   /**
-   * `effect` of a request. `effect or nothing` if only repetitions were answered, so that the answer is either the
-   * recorded one or a read. `nothing` if answers differ. `repeat` for the read that a repetition is if its request
+   * `effect` of a request. `effect or nothing` if only repetitions got a response, so that the response is either the
+   * recorded one or a read. `nothing` if responses differ. `repeat` for the read that a repetition is if its request
    * changed nothing.
    */
   readonly kind: "effect" | "effect or nothing" | "nothing" | "repeat"
@@ -35,7 +35,7 @@ export const withRepeats = <State>(
   const effect = (state: Repeated<State>, { action, request }: RepeatableAction) =>
     next(state.inner, action).map((inner) => ({ inner, changed: marked(state, request, true) }))
 
-  /** The request finds what it asks for, and its answer is judged where its repetitions are. */
+  /** The request finds what it asks for, and its response is judged where its repetitions are. */
   const nothing = (state: Repeated<State>, { action, request }: RepeatableAction) =>
     next(state.inner, forget(action))
       .filter((inner) => keyOf(inner) === keyOf(state.inner))

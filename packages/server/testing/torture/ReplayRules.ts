@@ -19,8 +19,8 @@ const replaysOf = ({ requests }: Evidence): ReadonlyArray<Replay> => {
   const accepted = requests.flatMap((request) => {
     const { call: { operation, organization }, outcomes: [first] } = request
     const span = spanOf(request)
-    if (operation !== "webhooks.replay" || first === undefined || span === null || !isSuccess(first.answer)) return []
-    const field = (name: string) => textOf(first.answer.body, "data", name) ?? ""
+    if (operation !== "webhooks.replay" || first === undefined || span === null || !isSuccess(first.response)) return []
+    const field = (name: string) => textOf(first.response.body, "data", name) ?? ""
     return {
       request,
       organization,
@@ -45,13 +45,13 @@ const replaysOf = ({ requests }: Evidence): ReadonlyArray<Replay> => {
  * Each replay posts the events that were stored when it was requested. Those that an endpoint had received by then were
  * stored for sure. A webhook that is disabled ends its replay.
  */
-const aboutReplay = ({ history }: Evidence, isSubscribed: IsSubscribed, replay: Replay): ReadonlyArray<Violation> => {
+const checkReplay = ({ history }: Evidence, isSubscribed: IsSubscribed, replay: Replay): ReadonlyArray<Violation> => {
   const { created_at, organization, request: { outcomes }, since, started_at, until, webhook_id } = replay
   const { organizations, received } = history
   const final = organizations[organization]?.final
   const webhook = final?.webhooks.find(({ id }) => id === webhook_id)
   if (final === undefined || webhook === undefined) return []
-  const isWanted = isSubscribed(webhook_id, started_at, until)
+  const isExpected = isSubscribed(webhook_id, started_at, until)
   const endpoint = new URL(String(webhook["url"])).pathname
   const idsOf = (isMeant: (one: (typeof received)[number]) => boolean) =>
     new Set(received.filter(isMeant).map(({ event_id }) => event_id))
@@ -60,7 +60,7 @@ const aboutReplay = ({ history }: Evidence, isSubscribed: IsSubscribed, replay: 
     to === endpoint && at >= started_at && at < until && status >= 200 && status < 300
   )
   const missing = final.events.filter(({ id, timestamp, type }) =>
-    isWanted(type) && stored.has(String(id)) && !posted.has(String(id)) &&
+    isExpected(type) && stored.has(String(id)) && !posted.has(String(id)) &&
     String(timestamp) >= since && String(timestamp) < created_at
   )
   return missing.slice(0, 1).map((event) => ({
@@ -72,5 +72,5 @@ const aboutReplay = ({ history }: Evidence, isSubscribed: IsSubscribed, replay: 
 
 export const check = (evidence: Evidence): ReadonlyArray<Violation> => {
   const isSubscribed = subscriptions(evidence)
-  return replaysOf(evidence).flatMap((replay) => aboutReplay(evidence, isSubscribed, replay))
+  return replaysOf(evidence).flatMap((replay) => checkReplay(evidence, isSubscribed, replay))
 }

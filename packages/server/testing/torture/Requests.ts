@@ -3,33 +3,33 @@
  * takes effect once.
  */
 import { rulesOf } from "@messaging-crm/core/Operations"
-import type { Answer, Call, History, Resource } from "./History.ts"
+import type { Call, History, RecordedResponse, Resource } from "./History.ts"
 
-/** A call with its answer. */
-export interface AnsweredCall extends Call {
+/** A call with its response. */
+export interface CompletedCall extends Call {
   readonly ended_at: number
-  readonly answer: Answer
+  readonly response: RecordedResponse
 }
 
 export interface Request {
-  /** Of several attempts, one of them: they are equal but for their times and answers. */
+  /** Of several attempts, one of them: they are equal but for their times and responses. */
   readonly call: Call
   /** The attempts that may have taken effect, in the order of their start. */
   readonly attempts: ReadonlyArray<Call>
-  /** The attempts that were answered with the outcome, in the order of their answers. */
-  readonly outcomes: ReadonlyArray<AnsweredCall>
+  /** The attempts whose response is the outcome, in the order of their responses. */
+  readonly outcomes: ReadonlyArray<CompletedCall>
 }
 
 /** The fate of an attempt. */
-type Fate =
-  /** It was answered with the outcome of its request: a success, or a rejection that is recorded (contract §5.4). */
+type AttemptResult =
+  /** Its response is the outcome of its request: a success, or a rejection that is recorded (contract §5.4). */
   | "outcome"
   /** It was rejected before it could have an effect. */
   | "no effect"
   /** It may have taken effect, or may still. */
   | "unresolved"
 
-export const isAnswered = (call: Call): call is AnsweredCall => call.answer !== null && call.ended_at !== null
+export const isCompleted = (call: Call): call is CompletedCall => call.response !== null && call.ended_at !== null
 
 const isObject = (value: unknown): value is Resource => typeof value === "object" && value !== null
 
@@ -53,14 +53,14 @@ export const resourcesIn = (body: unknown): ReadonlyArray<Resource> => {
   return Array.isArray(data) ? data.filter(isObject) : isObject(data) ? [data] : []
 }
 
-export const codeOf = ({ body }: Answer): string | null => textOf(body, "error", "code")
+export const codeOf = ({ body }: RecordedResponse): string | null => textOf(body, "error", "code")
 
-export const isSuccess = ({ status }: Pick<Answer, "status">): boolean => status >= 200 && status < 300
+export const isSuccess = ({ status }: Pick<RecordedResponse, "status">): boolean => status >= 200 && status < 300
 
-export const fateOf = ({ answer }: Call): Fate => {
-  if (answer === null) return "unresolved"
-  const [code, { retry_after_seconds, status }] = [codeOf(answer), answer]
-  if (isSuccess(answer)) return "outcome"
+export const attemptResultOf = ({ response }: Call): AttemptResult => {
+  if (response === null) return "unresolved"
+  const [code, { retry_after_seconds, status }] = [codeOf(response), response]
+  if (isSuccess(response)) return "outcome"
   if (status === 404) return "outcome"
   if (status === 409 && code === "conflict") return retry_after_seconds === null ? "outcome" : "no effect"
   if (status === 409 && code === "request_processing") return "unresolved"
@@ -92,8 +92,10 @@ export const requestsOf = ({ calls }: Pick<History, "calls">): ReadonlyArray<Req
     if (call === undefined) return []
     return {
       call,
-      attempts: attempts.filter((one) => fateOf(one) !== "no effect").toSorted((a, b) => a.started_at - b.started_at),
-      outcomes: attempts.filter(isAnswered).filter((one) => fateOf(one) === "outcome")
+      attempts: attempts.filter((one) => attemptResultOf(one) !== "no effect").toSorted((a, b) =>
+        a.started_at - b.started_at
+      ),
+      outcomes: attempts.filter(isCompleted).filter((one) => attemptResultOf(one) === "outcome")
         .toSorted((a, b) => a.ended_at - b.ended_at)
     }
   })
@@ -116,13 +118,13 @@ export const canChangeNothing = (
 }
 
 /**
- * Returns when a request took effect: after the start of the attempt that the answers name, and before the first answer
+ * Returns when a request took effect: after the start of the attempt that the responses name, and before the first response
  * with the outcome. Null if no attempt can have taken effect.
  */
 export const spanOf = (
   { attempts, outcomes: [first] }: Request
 ): { readonly started_at: number; readonly ended_at: number | null } | null => {
-  const origin = first?.answer.original_request_id ?? first?.request.request_id
+  const origin = first?.response.original_request_id ?? first?.request.request_id
   const attempt = attempts.find(({ request }) => request.request_id === origin) ?? attempts[0]
   return attempt === undefined ? null : { started_at: attempt.started_at, ended_at: first?.ended_at ?? null }
 }

@@ -9,7 +9,7 @@ import * as Final from "./Final.ts"
 import type { History, InboundMessage } from "./History.ts"
 import * as Operators from "./Operators.ts"
 import * as Recorder from "./Recorder.ts"
-import * as Wishes from "./Wishes.ts"
+import { makeSeenResources } from "./SeenResources.ts"
 
 export interface Options extends Cluster.Options {
   readonly seed: number
@@ -38,13 +38,13 @@ const accepted = ({ accepted_url }: Cluster.Cluster) =>
     Effect.orDie
   )
 
-/** The part of an answer that shows a signing secret. */
+/** The part of a response that shows a signing secret. */
 interface WithSecret {
   readonly data?: { readonly url?: string; readonly signing_secret?: string }
 }
 
 /**
- * Returns the secrets of an endpoint; null where one may be missing, because a creation was never answered, or a rotation,
+ * Returns the secrets of an endpoint; null where one may be missing, because a creation got no response, or a rotation,
  * whose webhook could be any.
  */
 const secretsIn = ({ calls }: Recorder.Recorder) => {
@@ -52,13 +52,16 @@ const secretsIn = ({ calls }: Recorder.Recorder) => {
     calls.filter(({ operation }) => operation === "webhooks.create" || operation === "webhooks.rotate_secret"),
     ({ index, organization, request }) => `${organization} ${request.idempotency_key ?? index}`
   )
-  const answers = Array.from(requests.values(), (attempts) => ({
+  const responses = Array.from(requests.values(), (attempts) => ({
     request: attempts[0]?.request,
-    // A repetition of an answered request may be without an answer of its own.
-    answer: attempts.find(({ answer }) => answer !== null && answer.status < 500 && answer.status !== 401)?.answer
+    // A repetition of a completed request can lack a response of its own.
+    response: attempts.find(({ response }) => response !== null && response.status < 500 && response.status !== 401)
+      ?.response
   }))
-  const shown = answers.flatMap(({ answer }) => (answer?.body as WithSecret | undefined)?.data ?? []) // the API's body
-  const open = answers.filter(({ answer }) => answer === undefined).map(({ request }) => JSON.stringify(request?.body))
+  const shown = responses.flatMap(({ response }) => (response?.body as WithSecret | undefined)?.data ?? []) // the API's body
+  const open = responses.filter(({ response }) => response === undefined).map(({ request }) =>
+    JSON.stringify(request?.body)
+  )
   return (endpoint: string): ReadonlyArray<string> | null =>
     open.some((body) => body === "null" || body?.includes(`${endpoint}"`) === true)
       ? null
@@ -79,15 +82,15 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   const operators = yield* Operators.make(cluster)
   const endpoints = yield* Endpoints.make(cluster.organizations.length, recorder.now)
   let number = 0
-  const known = cluster.organizations.map((organization, index) =>
-    Wishes.known(organization, cluster.template_id, () => endpoints.urlOf(index, `/endpoint-${number++}`))
+  const seen = cluster.organizations.map((organization, index) =>
+    makeSeenResources(organization, cluster.template_id, () => endpoints.urlOf(index, `/endpoint-${number++}`))
   )
   const keys = cluster.organizations.map(({ key, key_id }) => [{ id: key_id, secret: key }])
-  const is_over = yield* Ref.make(false)
+  const is_stopping = yield* Ref.make(false)
   const inbound: Array<InboundMessage> = []
   const nemesis = Faults.make({ cluster, endpoints: endpoints.proxies, before: options.before }, recorder.now)
 
-  const world = { cluster, recorder, operators, known, keys, is_over }
+  const world = { cluster, recorder, operators, seen, keys, is_stopping }
   onPhase("faults")
   const working = yield* Effect.forkChild(Clients.run(world, clients, seed, inbound))
   const faulting = yield* Effect.forkChild(nemesis.run(seed))
@@ -98,7 +101,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   onPhase("recovery")
   yield* Fiber.interrupt(faulting)
   yield* endpoints.calm
-  yield* Ref.set(is_over, true)
+  yield* Ref.set(is_stopping, true)
   yield* Effect.forEach(cluster.servers, ({ url }) => Processes.untilUp(`${url}/health/ready`), { discard: true })
   // A request without an outcome until then stays open in the history.
   yield* Effect.timeoutOption(Fiber.join(working), "30 seconds")

@@ -11,13 +11,13 @@ interface Accepted {
 }
 
 /** Sends of one conversation reach the network in the order of their acceptance, but a send does not wait for an uncertain one. */
-const aboutOrder = ({ history, requests }: Evidence): ReadonlyArray<Violation> => {
+const checkOrder = ({ history, requests }: Evidence): ReadonlyArray<Violation> => {
   const uncertain = new Set(history.organizations.flatMap(({ final }) => final.uncertain_sends))
   const positions = new Map(history.accepted.map(({ reference }, position) => [reference, position]))
   const accepted = requests.flatMap((request): ReadonlyArray<Accepted> => {
     const [first] = request.outcomes
-    const id = textOf(first?.answer.body, "data", "id")
-    const conversation_id = textOf(first?.answer.body, "data", "conversation_id")
+    const id = textOf(first?.response.body, "data", "id")
+    const conversation_id = textOf(first?.response.body, "data", "conversation_id")
     const position = positions.get(id ?? "")
     if (!request.call.operation.startsWith("sends.") || id === null || conversation_id === null) return []
     return position === undefined ? [] : [{ request, id, conversation_id, position }]
@@ -27,9 +27,9 @@ const aboutOrder = ({ history, requests }: Evidence): ReadonlyArray<Violation> =
     for (const [index, earlier] of sent.entries()) {
       const overtaken = sent.slice(index + 1).find((later) => {
         if (uncertain.has(later.id)) return false
-        const [answered] = later.request.outcomes
+        const [response] = later.request.outcomes
         const [attempt] = earlier.request.attempts
-        return answered !== undefined && attempt !== undefined && answered.ended_at < attempt.started_at
+        return response !== undefined && attempt !== undefined && response.ended_at < attempt.started_at
       })
       if (overtaken === undefined) continue
       return [{
@@ -44,14 +44,14 @@ const aboutOrder = ({ history, requests }: Evidence): ReadonlyArray<Violation> =
   }).flat()
 }
 
-/** Every send of an answer exists at the end, and reached the network once if it is sent, and else not at all. */
-const aboutAcceptance = ({ history, requests }: Evidence): ReadonlyArray<Violation> => {
+/** Every send of a response exists at the end, and reached the network once if it is sent, and else not at all. */
+const checkAcceptance = ({ history, requests }: Evidence): ReadonlyArray<Violation> => {
   const times = Map.groupBy(history.accepted, ({ reference }) => reference)
   const sends = new Map(history.organizations.flatMap(({ final }) => final.sends.map((send) => [send["id"], send])))
   const acknowledged = new Map(requests.flatMap(({ call, outcomes: [first] }) => {
-    const id = textOf(first?.answer.body, "data", "id")
+    const id = textOf(first?.response.body, "data", "id")
     const isSend = call.operation === "sends.send" || call.operation === "sends.start"
-    return isSend && first !== undefined && isSuccess(first.answer) && id !== null ? [[id, first.index] as const] : []
+    return isSend && first !== undefined && isSuccess(first.response) && id !== null ? [[id, first.index] as const] : []
   }))
   const isPending = ({ status }: Resource) => status === "queued" || status === "sending" || status === "unknown"
   const violation = (rule: string, id: string, detail: string): Violation => {
@@ -86,6 +86,6 @@ const aboutAcceptance = ({ history, requests }: Evidence): ReadonlyArray<Violati
 }
 
 export const check = (evidence: Evidence): ReadonlyArray<Violation> => [
-  ...aboutOrder(evidence),
-  ...aboutAcceptance(evidence)
+  ...checkOrder(evidence),
+  ...checkAcceptance(evidence)
 ]

@@ -1,12 +1,12 @@
 /**
  * Reduces calls that no order explains to the fewest that contradict each other.
  *
- * A call is not simply left out: another answer may show its effect. It is forgotten, so that it may have taken effect in
+ * A call is not simply left out: another response may show its effect. It is forgotten, so that it may have taken effect in
  * its time or not. That allows more orders, so what is left is still a contradiction.
  */
-import type { Step, Verdict } from "./Linearizability.ts"
+import type { SearchResult, Step } from "./Linearizability.ts"
 
-type Judge<Action> = (steps: ReadonlyArray<Step<Action>>, budget?: number) => Verdict
+type Search<Action> = (steps: ReadonlyArray<Step<Action>>, budget?: number) => SearchResult
 
 /** A longer search than this for one of many smaller contradictions is not worth it. */
 const budget = 50_000
@@ -21,14 +21,14 @@ const until = <Action>(steps: ReadonlyArray<Step<Action>>, time: number): Readon
 const isConsidered = <Action>({ ended_at, is_forgotten = false }: Step<Action>): boolean =>
   ended_at !== null && !is_forgotten
 
-/** Returns the answered calls that contradict each other. */
+/** Returns the completed calls that contradict each other. */
 export const shrink = <Action>(
   steps: ReadonlyArray<Step<Action>>,
-  judge: Judge<Action>
+  search: Search<Action>
 ): ReadonlyArray<Step<Action>> => {
-  const isContradiction = (some: ReadonlyArray<Step<Action>>) => judge(some, budget) === "not linearizable"
+  const isContradiction = (some: ReadonlyArray<Step<Action>>) => search(some, budget) === "not linearizable"
 
-  /** The shortest beginning that is a contradiction: one more answer makes no contradiction vanish. */
+  /** The shortest beginning that is a contradiction: one more response makes no contradiction vanish. */
   const shortest = () => {
     const times = steps.flatMap(({ ended_at }) => ended_at ?? []).toSorted((a, b) => a - b)
     let [low, high] = [0, times.length - 1]

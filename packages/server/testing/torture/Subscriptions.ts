@@ -13,12 +13,12 @@ interface Write {
 }
 
 const webhookOf = ({ call: { operation, request: { path } }, outcomes: [first] }: Request): string =>
-  (operation === "webhooks.create" ? textOf(first?.answer.body, "data", "id") : path.split("/")[2]) ?? ""
+  (operation === "webhooks.create" ? textOf(first?.response.body, "data", "id") : path.split("/")[2]) ?? ""
 
 const writeOf = (request: Request): Write | null => {
   const { call: { operation, request: { body } }, outcomes: [first] } = request
   const span = spanOf(request)
-  if (span === null || (first !== undefined && !isSuccess(first.answer))) return null
+  if (span === null || (first !== undefined && !isSuccess(first.response))) return null
   const [started_at, ended_at] = [span.started_at, span.ended_at ?? Infinity]
   if (operation === "webhooks.disable") return { started_at, ended_at, types: null }
   const types = fieldOf(body, "event_types")
@@ -48,7 +48,7 @@ export const subscriptions = ({ history: { organizations }, requests }: Evidence
       // An update of a disabled webhook succeeds, and leaves it disabled.
       (write.types === null || !all.some(({ ended_at, started_at }) => started_at > write.ended_at && ended_at < from))
     )
-    // A webhook whose creation was not answered had other types, until an update.
+    // A webhook whose creation got no response had other types, until an update.
     const isKnown = possible.some(({ ended_at }) => ended_at < from)
     return (type) => isKnown && possible.every(({ types }) => types?.includes(type) === true)
   }

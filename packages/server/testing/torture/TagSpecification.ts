@@ -11,7 +11,7 @@ import type { Specification } from "./Linearizability.ts"
 import { textOf } from "./Requests.ts"
 
 interface Tag {
-  /** Null of a tag that was created without an answer, until it is seen. */
+  /** Null of a tag that was created without a response, until it is seen. */
   readonly id: string | null
   readonly name: string
   readonly color: string
@@ -28,11 +28,11 @@ export type TagAction =
     readonly call: number
     readonly do: "create"
     readonly body: unknown
-    /** Null without an answer. */
+    /** Null without a response. */
     readonly outcome: { readonly status: number; readonly tag: Resource | null; readonly param: string | null } | null
   }
   | { readonly call: number | null; readonly do: "list"; readonly tags: ReadonlyArray<Resource> }
-  /** A list whose answer says nothing. */
+  /** A list whose response says nothing. */
   | { readonly call: number | null; readonly do: "forgotten" }
 
 const toTag = (resource: Resource): Tag => ({

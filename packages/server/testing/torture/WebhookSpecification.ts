@@ -11,7 +11,7 @@ interface Known {
   readonly status: string | null
 }
 
-/** `unknown` until the first answer about a webhook that no call created. */
+/** `unknown` until the first response about a webhook that no call created. */
 type WebhookState = "absent" | "unknown" | Known
 
 const typesOf = (value: unknown): ReadonlyArray<unknown> => {
@@ -56,7 +56,7 @@ const written = (state: Known, { body, name }: Action): Known | null => {
   }
 }
 
-const answer = (
+const explain = (
   state: WebhookState,
   next: Known | null,
   { resource, status }: Outcome,
@@ -81,7 +81,7 @@ const next = (state: WebhookState, action: Action): ReadonlyArray<WebhookState> 
     return state === "absent" ? [] : see(state, outcome.resource)
   }
   const after = written(state, action)
-  return outcome === null ? [after ?? state] : answer(state, after, outcome, name)
+  return outcome === null ? [after ?? state] : explain(state, after, outcome, name)
 }
 
 /** The specification of a webhook that a call creates, or of one that exists or will. */

@@ -1,65 +1,38 @@
-/** Random requests of a client over a few rows that all clients of an organization share. */
+/** Random requests of a client for a few objects that all clients of an organization share. */
 import { EventType } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
 import { DateTime, Effect, Random } from "effect"
 import * as Processes from "../Processes.ts"
-import type { Organization } from "./Cluster.ts"
 import type { Resource } from "./History.ts"
 import type { PlannedRequest } from "./Recorder.ts"
+import type { SeenResources } from "./SeenResources.ts"
 
-/** The objects that the clients of an organization have seen in responses. */
-export interface Known extends Organization {
-  readonly template_id: string
-  /** Makes the URL of an endpoint that no other webhook has. */
-  readonly newUrl: () => string
-  readonly contacts: Array<string>
-  readonly conversations: Array<string>
-  readonly messages: Array<{ readonly id: string; readonly conversation_id: string }>
-  readonly sends: Array<string>
-  readonly tags: Array<string>
-  readonly webhooks: Array<string>
-  readonly deliveries: Array<{ readonly id: string; readonly webhook_id: string }>
-}
-
-export const known = (organization: Organization, template_id: string, newUrl: () => string): Known => ({
-  ...organization,
-  template_id,
-  newUrl,
-  contacts: [],
-  conversations: [],
-  messages: [],
-  sends: [],
-  tags: [],
-  webhooks: [],
-  deliveries: []
-})
-
-/** The numbers that all clients write to: three ordinary ones, and one for each way in which a network can behave. */
+/** The phones that all clients use: three ordinary numbers, and one for each behavior of the mock network. */
 export const phones = ["1234567", "1234568", "1234569", "1234567", "1234568"]
   .concat(["0000002", "0000003", "0000004", "0000005", "0000006", "0000007"])
   .map((number) => `+49151${number}`)
 
-/** The rows that all clients change. */
-const hot_max = 6
+/** The number of objects of a kind that all clients change. */
+const shared_max = 6
 
 const pick = <A>(values: ReadonlyArray<A>) =>
   Effect.map(Random.nextIntBetween(0, Math.max(0, values.length - 1)), (index) => values[index])
 
-const pickHot = (ids: ReadonlyArray<string>) =>
-  Effect.map(pick(ids.slice(0, hot_max)), (id) => id ?? "019aa0c2-5b00-7000-8000-00000000000b")
+const pickShared = (ids: ReadonlyArray<string>) =>
+  Effect.map(pick(ids.slice(0, shared_max)), (id) => id ?? "019aa0c2-5b00-7000-8000-00000000000b")
 
 const chance = (probability: number) => Effect.map(Random.next, (value) => value < probability)
 
 const tag_names = ["vip", "VIP", "Straße", "STRASSE", "late", "new", "old"]
 
-/** A value that nobody else writes. */
+/** Returns a text that no other request contains. */
 type Unique = (prefix: string) => string
 
-type Make = (known: Known, unique: Unique) => Effect.Effect<PlannedRequest>
+type Generate = (seen: SeenResources, unique: Unique) => Effect.Effect<PlannedRequest>
 
 /** A request that is safe to repeat. */
-const write = (wish: Omit<PlannedRequest, "idempotency_key">, unique: Unique): PlannedRequest => ({
-  ...wish,
+const write = (request: Omit<PlannedRequest, "idempotency_key">, unique: Unique): PlannedRequest => ({
+  ...request,
   idempotency_key: unique("idempotency")
 })
 
@@ -69,9 +42,9 @@ const get = (operation: PlannedRequest["operation"], path: string): PlannedReque
   path
 })
 
-const contactFields = Effect.fnUntraced(function*({ member_id, tags }: Known, unique: Unique) {
+const contactFields = Effect.fnUntraced(function*({ member_id, tags }: SeenResources, unique: Unique) {
   const owner = { owner_user_id: (yield* chance(0.5)) ? member_id : null }
-  const tag = yield* pick(tags.slice(0, hot_max))
+  const tag = yield* pick(tags.slice(0, shared_max))
   const tagged = { tag_ids: tag === undefined ? [] : [tag] }
   const choices: ReadonlyArray<Resource> = [
     { first_name: unique("first") },
@@ -84,21 +57,21 @@ const contactFields = Effect.fnUntraced(function*({ member_id, tags }: Known, un
   return (yield* pick(choices)) ?? {}
 })
 
-const contacts: Readonly<Record<string, Make>> = {
+const contacts: Readonly<Record<string, Generate>> = {
   "contacts.create": Effect.fnUntraced(function*(_, unique) {
     const body = { first_name: unique("created"), primary_phone: (yield* pick(phones)) ?? null }
     return write({ operation: "contacts.create", method: "POST", path: "/contacts", body }, unique)
   }),
-  "contacts.update": Effect.fnUntraced(function*(known, unique) {
-    const path = `/contacts/${yield* pickHot(known.contacts)}`
-    const body = yield* contactFields(known, unique)
+  "contacts.update": Effect.fnUntraced(function*(seen, unique) {
+    const path = `/contacts/${yield* pickShared(seen.contacts)}`
+    const body = yield* contactFields(seen, unique)
     return write({ operation: "contacts.update", method: "PATCH", path, body }, unique)
   }),
-  "contacts.add_note": Effect.fnUntraced(function*(known, unique) {
-    const path = `/contacts/${yield* pickHot(known.contacts)}/notes`
-    const wish = { operation: "contacts.add_note", method: "POST", path, body: { text: unique("note") } } as const
+  "contacts.add_note": Effect.fnUntraced(function*(seen, unique) {
+    const path = `/contacts/${yield* pickShared(seen.contacts)}/notes`
+    const request = { operation: "contacts.add_note", method: "POST", path, body: { text: unique("note") } } as const
     // The key is optional.
-    return (yield* chance(0.2)) ? wish : write(wish, unique)
+    return (yield* chance(0.2)) ? request : write(request, unique)
   }),
   "contacts.upsert": Effect.fnUntraced(function*(_, unique) {
     const emails = ["kim@acme.example", "KIM@acme.example", "alex@acme.example"]
@@ -109,7 +82,7 @@ const contacts: Readonly<Record<string, Make>> = {
     const body = { match: "primary_email", contacts: rows }
     return write({ operation: "contacts.upsert", method: "POST", path: "/contacts/upsert", body }, unique)
   }),
-  "contacts.get": (known) => Effect.map(pickHot(known.contacts), (id) => get("contacts.get", `/contacts/${id}`)),
+  "contacts.get": (seen) => Effect.map(pickShared(seen.contacts), (id) => get("contacts.get", `/contacts/${id}`)),
   "contacts.list": () =>
     Effect.map(
       pick(["", "?query=created", "?lifecycle_stage=lead", "?channel=phone_messaging&page_size=20", "?page_size=3"]),
@@ -118,11 +91,11 @@ const contacts: Readonly<Record<string, Make>> = {
   "contact_fields.list": () => Effect.succeed(get("contact_fields.list", "/contact-fields"))
 }
 
-const catalog: Readonly<Record<string, Make>> = {
+const catalog: Readonly<Record<string, Generate>> = {
   "tags.create": Effect.fnUntraced(function*(_, unique) {
     const name = (yield* chance(0.7)) ? yield* pick(tag_names) : unique("tag")
-    const wish = { operation: "tags.create", method: "POST", path: "/tags", body: { name, color: "blue" } } as const
-    return (yield* chance(0.2)) ? wish : write(wish, unique)
+    const request = { operation: "tags.create", method: "POST", path: "/tags", body: { name, color: "blue" } } as const
+    return (yield* chance(0.2)) ? request : write(request, unique)
   }),
   "tags.list": () => Effect.succeed(get("tags.list", "/tags")),
   "members.list": () => Effect.succeed(get("members.list", "/members")),
@@ -132,22 +105,22 @@ const catalog: Readonly<Record<string, Make>> = {
 
 const onConversation =
   (operation: PlannedRequest["operation"], method: "PATCH" | "POST", suffix: string) =>
-  (bodyOf: (known: Known) => Effect.Effect<Resource | undefined>): Make =>
-    Effect.fnUntraced(function*(known, unique) {
-      const path = `/conversations/${yield* pickHot(known.conversations)}${suffix}`
-      const body = yield* bodyOf(known)
+  (bodyOf: (seen: SeenResources) => Effect.Effect<Resource | undefined>): Generate =>
+    Effect.fnUntraced(function*(seen, unique) {
+      const path = `/conversations/${yield* pickShared(seen.conversations)}${suffix}`
+      const body = yield* bodyOf(seen)
       return write(body === undefined ? { operation, method, path } : { operation, method, path, body }, unique)
     })
 
-const conversations: Readonly<Record<string, Make>> = {
+const conversations: Readonly<Record<string, Generate>> = {
   "sends.start": Effect.fnUntraced(function*({ channel_id, template_id }, unique) {
     const phone = (yield* pick(phones)) ?? ""
     const body = Processes.greeting(channel_id, phone, unique("started"), template_id)
     return write({ operation: "sends.start", method: "POST", path: "/conversations", body }, unique)
   }),
-  "sends.send": Effect.fnUntraced(function*(known, unique) {
-    const path = `/conversations/${yield* pickHot(known.conversations)}/messages`
-    const { template } = Processes.greeting(known.channel_id, "", unique("template"), known.template_id)
+  "sends.send": Effect.fnUntraced(function*(seen, unique) {
+    const path = `/conversations/${yield* pickShared(seen.conversations)}/messages`
+    const { template } = Processes.greeting(seen.channel_id, "", unique("template"), seen.template_id)
     const text = { type: "text", text: unique("text 👋") }
     const body = (yield* chance(0.3)) ? { type: "template", template } : text
     return write({ operation: "sends.send", method: "POST", path, body }, unique)
@@ -165,14 +138,14 @@ const conversations: Readonly<Record<string, Make>> = {
   ),
   "conversations.reopen": onConversation("conversations.reopen", "POST", "/reopen")(() => Effect.succeed(undefined)),
   "conversations.get": ({ conversations }) =>
-    Effect.map(pickHot(conversations), (id) => get("conversations.get", `/conversations/${id}`)),
+    Effect.map(pickShared(conversations), (id) => get("conversations.get", `/conversations/${id}`)),
   "conversations.list": () =>
     Effect.map(
       pick(["", "?status=open", "?status=closed", "?unassigned=true"]),
       (query = "") => get("conversations.list", `/conversations${query}`)
     ),
   "messages.list": ({ conversations }) =>
-    Effect.map(pickHot(conversations), (id) => get("messages.list", `/conversations/${id}/messages`)),
+    Effect.map(pickShared(conversations), (id) => get("messages.list", `/conversations/${id}/messages`)),
   "messages.get": ({ messages }) =>
     Effect.map(pick(messages), (message) =>
       message === undefined
@@ -187,16 +160,16 @@ const conversations: Readonly<Record<string, Make>> = {
     Effect.map(pick(["", "?status=sent", "?status=queued"]), (query = "") => get("sends.list", `/sends${query}`))
 }
 
-/** The active webhooks of an organization: each event makes a delivery for each. */
+/** The maximum number of active webhooks of an organization, because each event has a delivery for each webhook. */
 const webhooks_max = 3
 
 const onWebhook =
   (operation: PlannedRequest["operation"], method: "DELETE" | "PATCH" | "POST", suffix: string) =>
-  (bodyOf: (known: Known) => Effect.Effect<Resource | undefined>): Make =>
-    Effect.fnUntraced(function*(known, unique) {
-      const id = yield* pick(known.webhooks)
+  (bodyOf: (seen: SeenResources) => Effect.Effect<Resource | undefined>): Generate =>
+    Effect.fnUntraced(function*(seen, unique) {
+      const id = yield* pick(seen.webhooks)
       if (id === undefined) return get("webhooks.list", "/webhooks")
-      const body = yield* bodyOf(known)
+      const body = yield* bodyOf(seen)
       const path = `/webhooks/${id}${suffix}`
       return write(body === undefined ? { operation, method, path } : { operation, method, path, body }, unique)
     })
@@ -208,12 +181,12 @@ const someTypes = Effect.map(
 
 const disable = onWebhook("webhooks.disable", "DELETE", "")(() => Effect.succeed(undefined))
 
-const webhooks: Readonly<Record<string, Make>> = {
-  "webhooks.create": Effect.fnUntraced(function*(known, unique) {
-    if (known.webhooks.length >= webhooks_max) {
-      return (yield* chance(0.2)) ? yield* disable(known, unique) : get("webhooks.list", "/webhooks?status=active")
+const webhooks: Readonly<Record<string, Generate>> = {
+  "webhooks.create": Effect.fnUntraced(function*(seen, unique) {
+    if (seen.webhooks.length >= webhooks_max) {
+      return (yield* chance(0.2)) ? yield* disable(seen, unique) : get("webhooks.list", "/webhooks?status=active")
     }
-    const body = { url: known.newUrl(), event_types: yield* someTypes }
+    const body = { url: seen.newUrl(), event_types: yield* someTypes }
     return write({ operation: "webhooks.create", method: "POST", path: "/webhooks", body }, unique)
   }),
   "webhooks.update": onWebhook("webhooks.update", "PATCH", "")(() =>
@@ -223,11 +196,11 @@ const webhooks: Readonly<Record<string, Make>> = {
     Effect.succeed(undefined)
   ),
   "webhooks.test": onWebhook("webhooks.test", "POST", "/test")(() => Effect.succeed(undefined)),
-  "webhooks.replay": Effect.fnUntraced(function*(known, unique) {
+  "webhooks.replay": Effect.fnUntraced(function*(seen, unique) {
     const now = yield* DateTime.now
     const seconds = yield* Random.nextIntBetween(1, 30)
     const since = DateTime.formatIso(DateTime.subtract(now, { seconds }))
-    return yield* onWebhook("webhooks.replay", "POST", "/replay")(() => Effect.succeed({ since }))(known, unique)
+    return yield* onWebhook("webhooks.replay", "POST", "/replay")(() => Effect.succeed({ since }))(seen, unique)
   }),
   "webhooks.get": ({ webhooks }) =>
     Effect.map(
@@ -250,7 +223,7 @@ const webhooks: Readonly<Record<string, Make>> = {
     Effect.map(pick(["", "?type=contact.created"]), (query = "") => get("events.list", `/events${query}`))
 }
 
-/** The operations by how often they are wished for. */
+/** The relative frequency of an operation; 2 for the others. */
 const weights: Readonly<Record<string, number>> = {
   "contacts.update": 10,
   "contacts.add_note": 8,
@@ -267,10 +240,16 @@ const weights: Readonly<Record<string, number>> = {
   "tags.create": 3
 }
 
-const makers: Readonly<Record<string, Make>> = { ...contacts, ...catalog, ...conversations, ...webhooks }
+const generators: Readonly<Record<string, Generate>> = { ...contacts, ...catalog, ...conversations, ...webhooks }
 
-const wheel = Object.entries(makers).flatMap(([name, make]) => Array.from({ length: weights[name] ?? 2 }, () => make))
+/** Each generator as often as its weight. */
+const weighted = Object.entries(generators).flatMap(([name, generate]) =>
+  Array.from({ length: weights[name] ?? 2 }, () => generate)
+)
 
-/** Returns the next wish of a client. */
-export const next = (known: Known, unique: Unique): Effect.Effect<PlannedRequest> =>
-  Effect.flatMap(pick(wheel), (make) => make === undefined ? Effect.die("There is no operation.") : make(known, unique))
+/** Returns the next request of a client. */
+export const next = (seen: SeenResources, unique: Unique): Effect.Effect<PlannedRequest> =>
+  Effect.flatMap(
+    pick(weighted),
+    (generate) => generate === undefined ? Effect.die("There is no operation.") : generate(seen, unique)
+  )

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { createServer, type RequestListener } from "node:http"
 
 /** Starts a server on 127.0.0.1 and returns its URL. It stops with the scope, and closes its connections. */
-export const answering = (listener: RequestListener) =>
+export const startHttpServer = (listener: RequestListener) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly url: string; readonly close: () => void }>((resume) => {
       const server = createServer(listener).listen(0, "127.0.0.1", () => {

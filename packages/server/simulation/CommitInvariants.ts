@@ -1,4 +1,4 @@
-/** The invariants of a run, checked at each commit: states move as the contract says, and nothing is lost. */
+/** The invariants of each commit: a status changes only as the contract allows, and each event has its deliveries. */
 import type { WorldState } from "@messaging-crm/adapter-memory/World"
 import type { Changes } from "@messaging-crm/core/Changes"
 import { deliveryIdOf } from "@messaging-crm/core/Changes"
@@ -12,24 +12,26 @@ import { Option } from "effect"
 import * as Table from "../../adapter-memory/src/world/Table.ts"
 import type { Committed } from "./Store.ts"
 
-/** An event as it was raised. */
-export interface Raised {
+/** An event of a commit. */
+export interface RaisedEvent {
   readonly id: EventId
   readonly type: string
   readonly body: string
   readonly at: number
   readonly data: Readonly<Record<string, string>>
-  /** The ids of its deliveries. */
+  /** The IDs of its deliveries. */
   readonly deliveries: ReadonlyArray<string>
 }
 
-export interface Ledger {
-  readonly record: (committed: Committed) => void
-  readonly events: ReadonlyArray<Raised>
+export interface CommitInvariants {
+  /** Checks a commit, and throws a `Violation` if an invariant does not hold. */
+  readonly check: (committed: Committed) => void
+  /** The events of all commits so far. */
+  readonly events: ReadonlyArray<RaisedEvent>
 }
 
-/** The statuses that may follow one of a send. A report can prove later that a send of unknown outcome was accepted. */
-const after_send: Readonly<Record<string, ReadonlyArray<string>>> = {
+/** The statuses that can follow each status of a send. A report can prove later that a send of unknown outcome was accepted. */
+const sendTransitions: Readonly<Record<string, ReadonlyArray<string>>> = {
   queued: ["queued", "sending", "sent", "failed", "unknown"],
   sending: ["queued", "sending", "sent", "failed", "unknown"],
   unknown: ["unknown", "sent", "failed"],
@@ -37,7 +39,7 @@ const after_send: Readonly<Record<string, ReadonlyArray<string>>> = {
   failed: ["failed"]
 }
 
-const after_message: Readonly<Record<string, ReadonlyArray<string>>> = {
+const messageTransitions: Readonly<Record<string, ReadonlyArray<string>>> = {
   received: ["received"],
   sent: ["sent", "delivered", "read", "failed"],
   delivered: ["delivered", "read"],
@@ -46,19 +48,19 @@ const after_message: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 /** An attempt that is in progress while its webhook is disabled is recorded, after its delivery has failed. */
-const after_delivery: Readonly<Record<string, ReadonlyArray<string>>> = {
+const deliveryTransitions: Readonly<Record<string, ReadonlyArray<string>>> = {
   pending: ["pending", "succeeded", "failed"],
   succeeded: ["succeeded", "pending"],
   failed: ["failed", "pending", "succeeded"]
 }
 
-/** A claim about the run that does not hold. */
+/** An invariant that does not hold. */
 export class Violation extends Error {
   override readonly name = "Violation"
 }
 
-export const require = (holds: boolean, claim: string): void => {
-  if (!holds) throw new Violation(claim)
+export const require = (holds: boolean, violation: string): void => {
+  if (!holds) throw new Violation(violation)
 }
 
 /** Returns the rows of a table that a commit wrote, before and after it. */
@@ -78,9 +80,9 @@ const written = <Columns extends { readonly id: string }>(
   }))
 }
 
-const requireOrder = (
-  what: string,
-  order: Readonly<Record<string, ReadonlyArray<string>>>,
+const requireTransitions = (
+  kind: string,
+  transitions: Readonly<Record<string, ReadonlyArray<string>>>,
   rows: ReadonlyArray<{
     readonly was: { readonly id: string; readonly status: string } | null
     readonly is: { readonly status: string } | null
@@ -89,8 +91,8 @@ const requireOrder = (
   for (const { is, was } of rows) {
     if (was === null || is === null) continue
     require(
-      order[was.status]?.includes(is.status) === true,
-      `${what} ${was.id} goes from ${was.status} to ${is.status}`
+      transitions[was.status]?.includes(is.status) === true,
+      `${kind} ${was.id} goes from ${was.status} to ${is.status}`
     )
   }
 }
@@ -111,7 +113,7 @@ const requireOneOpen = (
 
 const requireStates = (committed: Committed) => {
   const sends = written<SendColumns>(committed, SendRows)
-  requireOrder("send", after_send, sends.filter(({ was }) => was === null || !isOutcomeUnknown(was)))
+  requireTransitions("send", sendTransitions, sends.filter(({ was }) => was === null || !isOutcomeUnknown(was)))
   for (const { is, was } of sends) {
     require(was === null || !isOutcomeUnknown(was) || is?.status === "sent", `send ${was?.id} leaves outcome_unknown`)
     require(
@@ -119,8 +121,8 @@ const requireStates = (committed: Committed) => {
       `send ${is?.id} and its message disagree`
     )
   }
-  requireOrder("message", after_message, written<MessageColumns>(committed, MessageRows))
-  requireOrder("delivery", after_delivery, written<WebhookDelivery>(committed, WebhookDeliveryRows))
+  requireTransitions("message", messageTransitions, written<MessageColumns>(committed, MessageRows))
+  requireTransitions("delivery", deliveryTransitions, written<WebhookDelivery>(committed, WebhookDeliveryRows))
   for (const { is } of written<ConversationColumns>(committed, ConversationRows)) {
     if (is !== null) requireOneOpen(committed.after, committed.organization_id, is)
   }
@@ -134,11 +136,11 @@ const deliveriesOf = ({ after, before, organization_id }: Committed, event: NonN
     return isSubscribed ? [deliveryIdOf(event.id, id)] : []
   })
 
-export const make = (now: () => number): Ledger => {
-  const events: Array<Raised> = []
+export const make = (now: () => number): CommitInvariants => {
+  const events: Array<RaisedEvent> = []
   return {
     events,
-    record: (committed) => {
+    check: (committed) => {
       requireStates(committed)
       for (const event of committed.changes.raise ?? []) {
         const deliveries = deliveriesOf(committed, event)

@@ -1,4 +1,4 @@
-/** The invariants of a run that has healed and emptied every queue. */
+/** The invariants at the end of a run, after the faults have stopped and every queue is empty. */
 import type { WorldState } from "@messaging-crm/adapter-memory/World"
 import { event_age_max } from "@messaging-crm/core/Changes"
 import { ContactRows } from "@messaging-crm/core/Contacts"
@@ -10,18 +10,19 @@ import { delays, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveri
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { Duration, Option } from "effect"
 import * as Table from "../../adapter-memory/src/world/Table.ts"
-import type { Answered } from "./Clients.ts"
+import { type RaisedEvent, require } from "./CommitInvariants.ts"
 import type { Endpoints } from "./Endpoints.ts"
-import { type Ledger, require } from "./Ledger.ts"
 import type { Network } from "./Network.ts"
+import type { CompletedRequest } from "./Requests.ts"
 
+/** The end of a run. */
 export interface End {
   readonly now: number
   readonly organization_id: OrganizationId
   readonly rows: WorldState
-  readonly answered: ReadonlyArray<Answered>
+  readonly completed: ReadonlyArray<CompletedRequest>
   readonly endpoints: Endpoints
-  readonly ledger: Ledger
+  readonly events: ReadonlyArray<RaisedEvent>
   readonly network: Network
 }
 
@@ -45,30 +46,30 @@ const requireSendsOnce = ({ network, organization_id, rows }: End) => {
 
 const rank: Readonly<Record<string, number>> = { sent: 1, failed: 2, delivered: 3, read: 4 }
 
-/** Each message has the highest status that was reported of it, and each message of a person is stored once. */
+/** Each message has the highest status that the network reported, and each inbound message is stored once. */
 const requireMessages = ({ network, organization_id, rows }: End) => {
   const messages = Table.all(rows.tables, MessageRows, organization_id)
   const byId = new Map(messages.map((message) => [message.provider_message_id, message]))
-  require(byId.size === messages.length, "two messages have one id of the network")
+  require(byId.size === messages.length, "two messages have the same provider_message_id")
   for (const event of network.acknowledged) {
     if (event.event === "message_received") {
       const message = byId.get(event.provider_message_id)
-      require(message?.text === event.text, `message ${event.provider_message_id} of a person is lost`)
+      require(message?.text === event.text, `inbound message ${event.provider_message_id} is lost`)
     }
     if (event.event === "message_status_reported") {
       const message = byId.get(event.provider_message_id)
       // Without a reference, a report cannot prove a send of unknown outcome.
       if (message === undefined && event.reference === null) continue
       require(message !== undefined, `message ${event.provider_message_id} was reported, and does not exist`)
-      const [is = 0, reported = 0] = [rank[message?.status ?? ""], rank[event.status]]
-      require(is >= reported, `message ${event.provider_message_id} is ${message?.status} after ${event.status}`)
+      const [current = 0, reported = 0] = [rank[message?.status ?? ""], rank[event.status]]
+      require(current >= reported, `message ${event.provider_message_id} is ${message?.status} after ${event.status}`)
     }
   }
 }
 
 /** Each event was delivered to each of its webhooks, or its delivery ended as failed. */
-const requireDeliveries = ({ endpoints, ledger, now, organization_id, rows }: End) => {
-  for (const { at, body, deliveries, id, type } of ledger.events) {
+const requireDeliveries = ({ endpoints, events, now, organization_id, rows }: End) => {
+  for (const { at, body, deliveries, id, type } of events) {
     for (const delivery_id of deliveries) {
       const delivery = Option.getOrUndefined(Table.get(rows.tables, WebhookDeliveryRows, organization_id, delivery_id))
       const isOld = now - at > Duration.toMillis(event_age_max)
@@ -90,23 +91,23 @@ const requireDeliveries = ({ endpoints, ledger, now, organization_id, rows }: En
   }
 }
 
-/** Returns how many events of a type name a value in a field. */
-const countOf = ({ events }: Ledger, type: string, field: string, value: string): number =>
+/** Returns the number of events of a type with a value in a field. */
+const countOf = (events: End["events"], type: string, field: string, value: string): number =>
   events.filter((event) => event.type === type && event.data[field] === value).length
 
 /** Each change raised its event once. */
-const requireEvents = ({ ledger, organization_id, rows }: End) => {
+const requireEvents = ({ events, organization_id, rows }: End) => {
   for (const { direction, id } of Table.all(rows.tables, MessageRows, organization_id)) {
     const type = direction === "inbound" ? "message.received" : "message.sent"
-    const count = countOf(ledger, type, "message_id", id)
+    const count = countOf(events, type, "message_id", id)
     require(count === 1, `message ${id} raised ${type} ${count} times`)
   }
   for (const { id } of Table.all(rows.tables, ContactRows, organization_id)) {
-    const count = countOf(ledger, "contact.created", "contact_id", id)
+    const count = countOf(events, "contact.created", "contact_id", id)
     require(count === 1, `contact ${id} raised contact.created ${count} times`)
   }
   for (const { id, status } of Table.all(rows.tables, SendRows, organization_id)) {
-    const count = countOf(ledger, "send.failed", "send_id", id)
+    const count = countOf(events, "send.failed", "send_id", id)
     require(
       status === "failed" ? count === 1 : count <= 1,
       `send ${id} is ${status} and raised send.failed ${count} times`
@@ -114,7 +115,7 @@ const requireEvents = ({ ledger, organization_id, rows }: End) => {
   }
   for (const { id, status } of Table.all(rows.tables, ConversationRows, organization_id)) {
     const [opened, closed] = ["conversation.opened", "conversation.closed"].map((type) =>
-      countOf(ledger, type, "conversation_id", id)
+      countOf(events, type, "conversation_id", id)
     )
     require(
       (opened ?? 0) - (closed ?? 0) === (status === "open" ? 1 : 0),
@@ -123,7 +124,7 @@ const requireEvents = ({ ledger, organization_id, rows }: End) => {
   }
 }
 
-/** The activity of a conversation is that of its newest message. */
+/** The last activity of a conversation is its newest message. */
 const requireActivity = ({ organization_id, rows }: End) => {
   const messages = Table.all(rows.tables, MessageRows, organization_id)
   for (const conversation of Table.all(rows.tables, ConversationRows, organization_id)) {
@@ -145,13 +146,13 @@ const requireActivity = ({ organization_id, rows }: End) => {
 }
 
 /** Checks that every object exists that a response reported as created. */
-const requireAnswered = ({ answered, organization_id, rows }: End) => {
+const requireCreated = ({ completed, organization_id, rows }: End) => {
   const has = {
     "/contacts": (id: string) => Table.has(rows.tables, ContactRows, organization_id, id),
     "/webhooks": (id: string) => Table.has(rows.tables, WebhookRows, organization_id, id),
     "/conversations": (id: string) => Table.has(rows.tables, SendRows, organization_id, id)
   }
-  for (const { request, response } of answered) {
+  for (const { request, response } of completed) {
     if (response.status >= 300) continue
     const entry = Object.entries(has).find(([path]) => path === request.path)
     if (entry === undefined) continue
@@ -161,14 +162,10 @@ const requireAnswered = ({ answered, organization_id, rows }: End) => {
 }
 
 export const check = (end: End): void => {
-  for (
-    const required of [
-      requireSendsOnce,
-      requireMessages,
-      requireDeliveries,
-      requireEvents,
-      requireActivity,
-      requireAnswered
-    ]
-  ) required(end)
+  requireSendsOnce(end)
+  requireMessages(end)
+  requireDeliveries(end)
+  requireEvents(end)
+  requireActivity(end)
+  requireCreated(end)
 }

@@ -1,6 +1,6 @@
 /** Parts of histories that tests make by hand: calls on a few objects, and what is stored at the end. */
 import { emptyContact } from "@messaging-crm/core/Contacts"
-import type { Answer, Call, Fault, FinalState, History, ReceivedDelivery, Resource } from "./History.ts"
+import type { Call, Fault, FinalState, History, ReceivedDelivery, RecordedResponse, Resource } from "./History.ts"
 
 export const ids = {
   contact: "019aa0c2-5b00-7000-8000-000000000001",
@@ -84,7 +84,7 @@ export const sent = (
 
 interface Attempt {
   readonly from: number
-  /** Null without an answer. */
+  /** Null without a response. */
   readonly to: number | null
   readonly status?: number
   readonly data?: unknown
@@ -122,7 +122,7 @@ const call = (
   } = attempt
   const found = Array.isArray(data) ? { data, next_cursor: null } : { data }
   const shown = error === undefined ? found : { error: { param: null, ...error } }
-  const answer: Answer = {
+  const response: RecordedResponse = {
     status,
     body: shown,
     text: JSON.stringify(shown),
@@ -146,7 +146,7 @@ const call = (
     },
     started_at: from,
     ended_at: to,
-    answer: to === null ? null : answer
+    response: to === null ? null : response
   }
 }
 

@@ -1,10 +1,10 @@
 /** Rules for single responses: no failure without a fault, and no object beyond a limit (contract §3.4, §17). */
 import { limits } from "@messaging-crm/core/Limits"
-import type { Evidence, Sighting } from "./Evidence.ts"
+import type { Evidence, Observation } from "./Evidence.ts"
 import type { FaultKind, History, Violation } from "./History.ts"
-import { type AnsweredCall, codeOf, isAnswered, listOf, textOf } from "./Requests.ts"
+import { codeOf, type CompletedCall, isCompleted, listOf, textOf } from "./Requests.ts"
 
-/** Faults with which a request can fail: those between a process and its database. Another one costs at most the answer. */
+/** Faults with which a request can fail: those between a process and its database. Another one costs at most the response. */
 const failing = new Set<FaultKind>([
   "postgres_restart",
   "failover",
@@ -17,22 +17,22 @@ const failing = new Set<FaultKind>([
 /** How long after such a fault requests may fail, until connections are replaced. */
 const recovery_millis = 2000
 
-const isDuringFault = ({ faults }: History, { ended_at, started_at }: AnsweredCall): boolean =>
+const isDuringFault = ({ faults }: History, { ended_at, started_at }: CompletedCall): boolean =>
   faults.some(({ from, kind, to }) => failing.has(kind) && from <= ended_at && to + recovery_millis >= started_at)
 
-const aboutFailures = ({ history }: Evidence): ReadonlyArray<Violation> =>
-  history.calls.filter(isAnswered).flatMap((call): ReadonlyArray<Violation> => {
-    const { answer, index, operation } = call
-    if (answer.status < 500) return []
-    const detail = `${operation} was answered with ${answer.status}: ${answer.text}`
-    const isHinted = answer.retry_after_seconds !== null
+const checkFailures = ({ history }: Evidence): ReadonlyArray<Violation> =>
+  history.calls.filter(isCompleted).flatMap((call): ReadonlyArray<Violation> => {
+    const { response, index, operation } = call
+    if (response.status < 500) return []
+    const detail = `${operation} returned ${response.status}: ${response.text}`
+    const isHinted = response.retry_after_seconds !== null
     return [
-      (answer.status !== 503 && answer.status !== 507) || isHinted ? [] : {
+      (response.status !== 503 && response.status !== 507) || isHinted ? [] : {
         rule: "A 503 says when to retry (contract §3.2).",
         detail,
         calls: [index]
       },
-      answer.status === 503 || isDuringFault(history, call) ? [] : {
+      response.status === 503 || isDuringFault(history, call) ? [] : {
         rule: "No request fails without a fault (contract §3.4).",
         detail,
         calls: [index]
@@ -41,16 +41,16 @@ const aboutFailures = ({ history }: Evidence): ReadonlyArray<Violation> =>
   })
 
 /** A key is valid until it is revoked, and never again. */
-const aboutKeys = ({ history: { calls } }: Evidence): ReadonlyArray<Violation> => {
+const checkKeys = ({ history: { calls } }: Evidence): ReadonlyArray<Violation> => {
   const revocations = Map.groupBy(
     calls.filter(({ operation }) => operation === "api_keys.revoke"),
     ({ request: { body } }) => textOf(body, "id")
   )
-  const uses = Map.groupBy(calls.filter(isAnswered), ({ request: { key_id } }) => key_id)
+  const uses = Map.groupBy(calls.filter(isCompleted), ({ request: { key_id } }) => key_id)
   return Array.from(uses, ([key_id, used]): ReadonlyArray<Violation> => {
     if (key_id === null) return []
     const revoked = revocations.get(key_id) ?? []
-    const isRejected = ({ answer: { status } }: AnsweredCall) => status === 401
+    const isRejected = ({ response: { status } }: CompletedCall) => status === 401
     const begun = Math.min(...revoked.map(({ started_at }) => started_at))
     const done = Math.min(
       ...revoked.map(({ ended_at }) => ended_at ?? Infinity),
@@ -58,16 +58,16 @@ const aboutKeys = ({ history: { calls } }: Evidence): ReadonlyArray<Violation> =
     )
     const early = used.find((call) => isRejected(call) && call.ended_at < begun)
     // Without the database, no key can be looked up.
-    const late = used.find((call) => !isRejected(call) && call.answer.status < 500 && call.started_at > done)
+    const late = used.find((call) => !isRejected(call) && call.response.status < 500 && call.started_at > done)
     return [
       early === undefined ? [] : {
         rule: "A key is valid until it is revoked (contract §4.2).",
-        detail: `${early.operation} got ${codeOf(early.answer)}`,
+        detail: `${early.operation} got ${codeOf(early.response)}`,
         calls: [early.index]
       },
       late === undefined ? [] : {
         rule: "A revoked key is rejected from the next request on (contract §4.2).",
-        detail: `${late.operation} got ${late.answer.status}`,
+        detail: `${late.operation} got ${late.response.status}`,
         calls: [...revoked.slice(0, 1).map(({ index }) => index), late.index]
       }
     ].flat()
@@ -78,32 +78,32 @@ const aboutKeys = ({ history: { calls } }: Evidence): ReadonlyArray<Violation> =
 const uncounted = new Set<FaultKind>(["postgres_restart", "failover", "disk_full", "read_only"])
 
 /** Each request uses one of those that its key has left. */
-const aboutRate = ({ history: { calls, faults } }: Evidence): ReadonlyArray<Violation> => {
+const checkRate = ({ history: { calls, faults } }: Evidence): ReadonlyArray<Violation> => {
   if (faults.some(({ kind }) => uncounted.has(kind))) return []
   const windows = Map.groupBy(
-    calls.filter(isAnswered).filter(({ answer }) => (answer.rate?.remaining ?? 0) > 0),
-    ({ answer, request }) => `${request.key_id} ${answer.rate?.reset_seconds}`
+    calls.filter(isCompleted).filter(({ response }) => (response.rate?.remaining ?? 0) > 0),
+    ({ response, request }) => `${request.key_id} ${response.rate?.reset_seconds}`
   )
   return Array.from(windows.values(), (same) => {
-    const byRest = Map.groupBy(same, ({ answer }) => answer.rate?.remaining)
-    const twice = Array.from(byRest.values()).find(({ length }) => length > 1)
+    const byRemaining = Map.groupBy(same, ({ response }) => response.rate?.remaining)
+    const twice = Array.from(byRemaining.values()).find(({ length }) => length > 1)
     return twice === undefined ? [] : {
       rule: "Each request counts (contract §4.4).",
-      detail: `${twice.length} requests left ${twice[0]?.answer.rate?.remaining}`,
+      detail: `${twice.length} requests left ${twice[0]?.response.rate?.remaining}`,
       calls: twice.map(({ index }) => index)
     }
   }).flat()
 }
 
-const isBeyond = ({ resource }: Sighting): boolean =>
+const exceedsLimit = ({ resource }: Observation): boolean =>
   listOf(resource, "tags").length > limits.tag_ids_max ||
   Array.from(textOf(resource, "notes") ?? "").length > limits.notes_chars_max
 
-const aboutLimits = ({ history: { calls, organizations }, sightings }: Evidence): ReadonlyArray<Violation> => {
-  const beyond = sightings.contacts.find(isBeyond)
-  const actives = calls.filter(isAnswered).filter(({ answer, operation }) =>
+const checkLimits = ({ history: { calls, organizations }, observations }: Evidence): ReadonlyArray<Violation> => {
+  const beyond = observations.contacts.find(exceedsLimit)
+  const actives = calls.filter(isCompleted).filter(({ response, operation }) =>
     operation === "webhooks.list" &&
-    listOf(answer.body, "data").filter(({ status }) => status === "active").length > limits.webhooks_active_max
+    listOf(response.body, "data").filter(({ status }) => status === "active").length > limits.webhooks_active_max
   )
   const rule = "No limit is exceeded (contract §17)."
   return [
@@ -122,7 +122,7 @@ const aboutLimits = ({ history: { calls, organizations }, sightings }: Evidence)
   ].flat()
 }
 
-const aboutRest = ({ history: { unfinished } }: Evidence): ReadonlyArray<Violation> =>
+const checkUnfinishedWork = ({ history: { unfinished } }: Evidence): ReadonlyArray<Violation> =>
   unfinished.length === 0 ? [] : [{
     rule: "All queued work ends once faults have ended (contract §12.4).",
     detail: unfinished.join(", "),
@@ -130,9 +130,9 @@ const aboutRest = ({ history: { unfinished } }: Evidence): ReadonlyArray<Violati
   }]
 
 export const check = (evidence: Evidence): ReadonlyArray<Violation> => [
-  ...aboutFailures(evidence),
-  ...aboutKeys(evidence),
-  ...aboutRate(evidence),
-  ...aboutLimits(evidence),
-  ...aboutRest(evidence)
+  ...checkFailures(evidence),
+  ...checkKeys(evidence),
+  ...checkRate(evidence),
+  ...checkLimits(evidence),
+  ...checkUnfinishedWork(evidence)
 ]
