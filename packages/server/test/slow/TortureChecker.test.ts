@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { check } from "../../testing/torture/Checker.ts"
 import { defects } from "../../testing/torture/Defects.ts"
-import * as EventRules from "../../testing/torture/EventRules.ts"
+import * as DeliveryRules from "../../testing/torture/DeliveryRules.ts"
 import { gather } from "../../testing/torture/Evidence.ts"
 import { search, type Specification, type Step } from "../../testing/torture/Linearizability.ts"
 import * as MemoryRun from "../../testing/torture/MemoryRun.ts"
@@ -115,9 +115,9 @@ describe("the checker", () => {
       assert.isTrue(webhooks.some(({ status }) => status === "disabled"))
       for (const { event_id } of webhooks) {
         const received = history.received.filter((delivery) => delivery.event_id !== event_id)
-        // Only the rules of events: the search for an order, which `check` adds, takes most of its time.
-        const violations = EventRules.check(gather({ ...history, received }))
-        assert.isNotEmpty(violations, `The loss of ${String(event_id)} was not found.`)
+        // Only the rules of deliveries, because the search for an order takes most of the time of `check`.
+        const violations = DeliveryRules.check(gather({ ...history, received }))
+        assert.isNotEmpty(violations, `The loss of ${String(event_id)} was not reported.`)
       }
     }))
 
@@ -131,7 +131,7 @@ describe("the checker", () => {
           const violations = check(yield* MemoryRun.record({ seed, defect, ...defect.options }))
           if (violations.some(({ rule }) => rule.startsWith(defect.breaks))) return
         }
-        assert.fail("It was not found.")
+        assert.fail("No seed has a violation of the rule.")
       }))
   }
 })

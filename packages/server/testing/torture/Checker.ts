@@ -1,5 +1,6 @@
 /** Judges a history: returns every guarantee of the contract that it breaks. */
 import * as AuditRules from "./AuditRules.ts"
+import * as DeliveryRules from "./DeliveryRules.ts"
 import * as EventRules from "./EventRules.ts"
 import { type Evidence, gather } from "./Evidence.ts"
 import type { Check, Violation } from "./History.ts"
@@ -62,6 +63,7 @@ const checkOrders = (evidence: Evidence): ReadonlyArray<Violation> => [
 const checks: ReadonlyArray<(evidence: Evidence) => ReadonlyArray<Violation>> = [
   ResponseRules.check,
   AuditRules.check,
+  DeliveryRules.check,
   EventRules.check,
   IdempotencyRules.check,
   IdentityRules.check,

@@ -90,5 +90,5 @@ export const conversation: Specification<ConversationState, Action> = {
 }
 
 /** Returns the member to whom an assignment gives the contact too; null if it does not. */
-export const ownerBy = (body: unknown): string | null =>
+export const contactOwnerOf = (body: unknown): string | null =>
   fieldOf(body, "sync_contact_owner") === false ? null : textOf(body, "assigned_user_id")

@@ -245,10 +245,10 @@ export const defects: Readonly<Record<string, Defect & { readonly breaks: string
   "a replay that omits an event": { storage: incompleteReplay, breaks: "A replay posts each stored event" },
   "a duplicate conversation": { storage: duplicateConversation, breaks: "There is one conversation" },
   "a second contact for one phone": { storage: secondContact, breaks: "An identity has one contact" },
-  "a status that goes back": { storage: statusBack, breaks: "What an event reported of a message does not go back" },
+  "a status that goes back": { storage: statusBack, breaks: "The status in a message event does not go back" },
   "a deleted message that comes back": {
     storage: deletedReturns,
-    breaks: "What an event reported of a message does not go back"
+    breaks: "The status in a message event does not go back"
   },
   "a replay that differs": { storage: differentReplay, breaks: "Every retry of a request gets the same bytes" },
   "a missing record of the audit": { storage: missingRecord, breaks: "Each write leaves one record" },

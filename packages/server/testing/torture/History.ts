@@ -163,5 +163,11 @@ export interface Violation {
   readonly calls: ReadonlyArray<number>
 }
 
+export const violation = (rule: string, detail: string, calls: ReadonlyArray<number> = []): Violation => ({
+  rule,
+  detail,
+  calls
+})
+
 /** The checker: a pure function, exported as `check` by `Checker.ts` of this folder. */
 export type Check = (history: History) => ReadonlyArray<Violation>

@@ -1,6 +1,6 @@
 /** The rules of contract §11, §12, and §15 for messages: each that was accepted, reported, or raised is stored once, as it was. */
 import type { Evidence } from "./Evidence.ts"
-import type { FinalState, Resource, Violation } from "./History.ts"
+import { type FinalState, type Resource, type Violation, violation } from "./History.ts"
 import { fieldOf, listOf, textOf } from "./Requests.ts"
 
 interface Stored {
@@ -29,12 +29,6 @@ const writtenBy = (body: unknown): ReadonlyArray<string> => {
     .flatMap((component) => listOf(component, "parameters"))
   return text === null ? parameters.flatMap((parameter) => textOf(parameter, "text") ?? []) : [text]
 }
-
-const violation = (rule: string, detail: string, calls: ReadonlyArray<number> = []): Violation => ({
-  rule,
-  detail,
-  calls
-})
 
 /** Each message that the network accepted is stored once, for the person who got it, with the text that was asked for. */
 const checkAccepted = ({ history: { accepted, organizations }, requests }: Evidence): ReadonlyArray<Violation> => {

@@ -33,7 +33,7 @@ export const outcomeOf = (response: RecordedResponse): Outcome => {
 }
 
 /** The result of a read of an object. */
-export const seen = (resource: Resource): Outcome => ({ status: 200, resource, param: null })
+export const successfulRead = (resource: Resource): Outcome => ({ status: 200, resource, param: null })
 
 /** Equal for actions with equal effects. */
 export const effectOf = ({ body, name }: Action): string => `${name} ${JSON.stringify(body)}`

@@ -3,6 +3,8 @@
  * takes effect once.
  */
 import { rulesOf } from "@messaging-crm/core/Operations"
+import { canonical } from "@messaging-crm/core/Phones"
+import { Option } from "effect"
 import type { Call, History, RecordedResponse, Resource } from "./History.ts"
 
 /** A call with its response. */
@@ -12,42 +14,46 @@ export interface CompletedCall extends Call {
 }
 
 export interface Request {
-  /** Of several attempts, one of them: they are equal but for their times and responses. */
+  /** One of the attempts, which differ in their times and responses only. */
   readonly call: Call
-  /** The attempts that may have taken effect, in the order of their start. */
+  /** The attempts that can have taken effect, in the order of their start. */
   readonly attempts: ReadonlyArray<Call>
   /** The attempts whose response is the outcome, in the order of their responses. */
   readonly outcomes: ReadonlyArray<CompletedCall>
 }
 
-/** The fate of an attempt. */
+/** The result of an attempt. */
 type AttemptResult =
   /** Its response is the outcome of its request: a success, or a rejection that is recorded (contract §5.4). */
   | "outcome"
   /** It was rejected before it could have an effect. */
   | "no effect"
-  /** It may have taken effect, or may still. */
+  /** It can have taken effect, or can still take effect. */
   | "unresolved"
 
 export const isCompleted = (call: Call): call is CompletedCall => call.response !== null && call.ended_at !== null
 
 const isObject = (value: unknown): value is Resource => typeof value === "object" && value !== null
 
-/** Returns a field of a JSON object; undefined of anything else. */
+/** Returns a field of a JSON object; undefined if the value has no such field. */
 export const fieldOf = (value: unknown, ...path: ReadonlyArray<string>): unknown =>
   path.reduce<unknown>((part, name) => isObject(part) ? part[name] : undefined, value)
 
 export const textOf = (value: unknown, ...path: ReadonlyArray<string>): string | null => {
-  const found = fieldOf(value, ...path)
-  return typeof found === "string" ? found : null
+  const field = fieldOf(value, ...path)
+  return typeof field === "string" ? field : null
 }
 
 export const listOf = (value: unknown, ...path: ReadonlyArray<string>): ReadonlyArray<Resource> => {
-  const found = fieldOf(value, ...path)
-  return Array.isArray(found) ? found.filter(isObject) : []
+  const field = fieldOf(value, ...path)
+  return Array.isArray(field) ? field.filter(isObject) : []
 }
 
-/** Returns the objects of a body: of a list those in it, else the only one. */
+/** Returns a phone as the service stores it; unchanged if it is not a valid phone. */
+export const phoneOf = (phone: string | null): string | null =>
+  phone === null ? null : Option.getOrElse(canonical(phone), () => phone)
+
+/** Returns the objects of a body: those of its list, or its only object. */
 export const resourcesIn = (body: unknown): ReadonlyArray<Resource> => {
   const data = fieldOf(body, "data")
   return Array.isArray(data) ? data.filter(isObject) : isObject(data) ? [data] : []
@@ -100,7 +106,7 @@ export const requestsOf = ({ calls }: Pick<History, "calls">): ReadonlyArray<Req
     }
   })
 
-/** The operations whose request can change nothing although it succeeds: a repetition then returns the object as it is. */
+/** Returns whether a successful request can change nothing. A repetition then returns the current object. */
 export const canChangeNothing = (
   { call: { operation, request: { body } } }: Pick<Request, "call">
 ): boolean => {
@@ -118,8 +124,8 @@ export const canChangeNothing = (
 }
 
 /**
- * Returns when a request took effect: after the start of the attempt that the responses name, and before the first response
- * with the outcome. Null if no attempt can have taken effect.
+ * Returns when a request took effect: after the start of the attempt that its responses name, and before its first outcome.
+ * Null if no attempt can have taken effect.
  */
 export const spanOf = (
   { attempts, outcomes: [first] }: Request
