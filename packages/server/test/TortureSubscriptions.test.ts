@@ -1,25 +1,15 @@
-/** Histories of one webhook made by hand: which events it must have got, and which ones again. */
+/** Handwritten histories of one webhook: the events that it must receive, and those that a replay must post again. */
 import { assert, describe, it } from "@effect/vitest"
 import { check } from "../testing/torture/Checker.ts"
-import {
-  disable,
-  event,
-  history,
-  posted,
-  replay,
-  resubscribe,
-  say,
-  sent,
-  subscribe,
-  webhook
-} from "../testing/torture/HandwrittenHistories.ts"
+import { disable, replay, resubscribe, say, subscribe } from "../testing/torture/HandwrittenCalls.ts"
+import { event, history, posted, sent, webhook } from "../testing/torture/HandwrittenHistories.ts"
 import type { History } from "../testing/torture/History.ts"
 
 type Calls = Parameters<typeof history>[0]
 
 const send = sent(["1"])
 
-/** A webhook, other calls, and a send of which the event has no delivery. */
+/** A history with a webhook, other calls, and a send whose event has no delivery. */
 const undelivered = (fields: Parameters<typeof webhook>[0], ...calls: Calls): History =>
   history(
     [subscribe(["message.sent"], { from: 0, to: 1 }), ...calls],
@@ -28,7 +18,7 @@ const undelivered = (fields: Parameters<typeof webhook>[0], ...calls: Calls): Hi
     send.accepted
   )
 
-/** A replay of an event, and the requests to the endpoint after it. */
+/** A history with the replay of an event, and the requests that the endpoint received. */
 const replayed = (received: History["received"], ...calls: Calls): History => ({
   ...history([
     subscribe(["message.sent"], { from: 0, to: 1 }),
@@ -38,15 +28,15 @@ const replayed = (received: History["received"], ...calls: Calls): History => ({
   received
 })
 
-const sound: Readonly<Record<string, History>> = {
-  "an event that may have been raised before the webhook was created": undelivered({}, say("1", { from: 0.5, to: 2 })),
-  "an event of a type that the webhook may not have had": undelivered(
+const accepted: Readonly<Record<string, History>> = {
+  "an event that can have been raised before the webhook was created": undelivered({}, say("1", { from: 0.5, to: 2 })),
+  "an event of a type that the webhook possibly did not have": undelivered(
     {},
     say("1", { from: 2, to: 3 }),
     resubscribe(["contact.created"], { from: 2, to: null }),
     resubscribe(["message.sent"], { from: 4, to: 5 })
   ),
-  "an event of a webhook that may have been disabled by then": undelivered(
+  "an event of a webhook that was possibly disabled at that time": undelivered(
     { status: "disabled" },
     say("1", { from: 2, to: 3 }),
     disable({ from: 2, to: 4 })
@@ -59,20 +49,20 @@ const sound: Readonly<Record<string, History>> = {
   ),
   "an event of a webhook that the service disabled": undelivered({ status: "disabled" }, say("1", { from: 2, to: 3 })),
   "a replay that posts an event again": replayed([posted("message.sent", 2), posted("message.sent", 5)]),
-  "a replay of a webhook that may have other types by then": replayed(
+  "a replay of a webhook that possibly has other types at that time": replayed(
     [posted("message.sent", 2)],
     resubscribe(["contact.created"], { from: 3, to: 4 }),
     resubscribe(["message.sent"], { from: 5, to: 6 })
   ),
-  "a replay that may have begun before the event was stored": replayed([posted("message.sent", 3)])
+  "a replay that possibly started before the event was stored": replayed([posted("message.sent", 3)])
 }
 
 const deliveryRule = /^A webhook gets each event/
 const replayRule = /^A replay posts each stored event/
 
-const broken: Readonly<Record<string, readonly [RegExp, History]>> = {
+const reported: Readonly<Record<string, readonly [RegExp, History]>> = {
   "an event without a delivery": [deliveryRule, undelivered({}, say("1", { from: 2, to: 3 }))],
-  "an event without a delivery to a webhook that was not disabled after all": [
+  "an event without a delivery to a webhook whose pending disabling took no effect": [
     deliveryRule,
     undelivered({}, disable({ from: 1, to: null }), say("1", { from: 2, to: 3 }))
   ],
@@ -100,16 +90,17 @@ const broken: Readonly<Record<string, readonly [RegExp, History]>> = {
   ]
 }
 
-/** Nothing is known about deliveries that are stored, and the state of the webhook is judged elsewhere. */
+/** These histories omit stored deliveries, and other rules check the state of the webhook. */
 const rulesOf = (one: History): ReadonlyArray<string> =>
   check(one).map(({ rule }) => rule).filter((rule) => deliveryRule.test(rule) || replayRule.test(rule))
 
-describe("a history of a webhook made by hand", () => {
-  for (const [name, one] of Object.entries(sound)) {
-    it(`sound: ${name}`, () => assert.deepStrictEqual(rulesOf(one), []))
+describe("the checker of a handwritten history of a webhook", () => {
+  for (const [name, one] of Object.entries(accepted)) {
+    it(`accepts ${name}`, () => assert.deepStrictEqual(rulesOf(one), []))
   }
 
-  for (const [name, [rule, one]] of Object.entries(broken)) {
-    it(`broken: ${name}`, () => assert.isTrue(rulesOf(one).some((found) => rule.test(found)), rulesOf(one).join(", ")))
+  for (const [name, [rule, one]] of Object.entries(reported)) {
+    it(`reports ${name}`, () =>
+      assert.isTrue(rulesOf(one).some((violated) => rule.test(violated)), rulesOf(one).join(", ")))
   }
 })

@@ -13,7 +13,7 @@ interface RegisterAction {
   readonly read?: number | null
 }
 
-/** A register, which holds 0 at first. A read without a value has no response. */
+/** A register with the initial value 0. A read without a value has no response. */
 const register: Specification<number, RegisterAction> = {
   initial: 0,
   next: (state, { read = null, write }) =>
@@ -37,17 +37,17 @@ const linearizable: Readonly<Record<string, ReadonlyArray<Step<RegisterAction>>>
   "no call": [],
   "a read after a write": [write(1, 0, 1), read(1, 2, 3)],
   "reads on both sides of a concurrent write": [write(1, 0, 9), read(0, 1, 2), read(1, 3, 4)],
-  "a write that is seen before its response": [write(1, 0, 9), read(1, 1, 2), read(1, 3, 4)],
+  "a write that a read sees before its response": [write(1, 0, 9), read(1, 1, 2), read(1, 3, 4)],
   "a write without a response that took effect late": [write(1, 0, null), read(0, 1, 2), read(1, 3, 4)],
   "a write without a response that took no effect": [write(1, 0, null), read(0, 1, 2), read(0, 3, 4)],
   "concurrent writes in the opposite order of their starts": [write(1, 0, 5), write(2, 1, 5), read(1, 6, 7)],
-  "calls that touch at one moment": [write(1, 0, 2), read(0, 2, 3)]
+  "a read that starts when a write ends": [write(1, 0, 2), read(0, 2, 3)]
 }
 
 const contradictory: Readonly<Record<string, ReadonlyArray<Step<RegisterAction>>>> = {
   "a stale read": [write(1, 0, 1), read(0, 2, 3)],
-  "a read of what nobody wrote": [write(1, 0, 1), read(2, 0, 3)],
-  "a write that is seen and then gone": [write(1, 0, 9), read(1, 1, 2), read(0, 3, 4)],
+  "a read of a value that no call wrote": [write(1, 0, 1), read(2, 0, 3)],
+  "a write that only the first of two reads sees": [write(1, 0, 9), read(1, 1, 2), read(0, 3, 4)],
   "two readers that see concurrent writes in different orders": [
     write(1, 0, 9),
     write(2, 0, 9),
@@ -73,7 +73,7 @@ describe("the search for an order", () => {
     it(`finds none for ${name}`, () => assert.strictEqual(search(register, steps), "not linearizable"))
   }
 
-  it("ends when its budget is used up", () => {
+  it("is undecided when it exceeds its budget", () => {
     const writes = Array.from({ length: 20 }, (_, value) => write(value, 0, 100))
     assert.strictEqual(search(register, [...writes, read(99, 0, 100)], 1000), "undecided")
   })
@@ -92,13 +92,13 @@ describe("the search for an order", () => {
 
 describe("the checker", () => {
   for (const seed of [1, 2, 3]) {
-    it.live(`finds nothing wrong with the service (${seed})`, () =>
+    it.live(`reports no violation of the service (seed ${seed})`, () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(check(yield* MemoryRun.record({ seed })), [])
       }))
   }
 
-  it.live("finds each delivery that never arrived", () =>
+  it.live("reports each delivery that did not arrive", () =>
     Effect.gen(function*() {
       const history = yield* MemoryRun.record({ seed: 1, webhooks: 4, calls: 100 })
       const isUpdated = (id: unknown) =>
@@ -121,11 +121,11 @@ describe("the checker", () => {
       }
     }))
 
-  /** Some defects need calls that meet. */
+  /** Some defects need concurrent calls on one object, which some seeds do not have. */
   const seeds = [1, 2, 3, 4, 5, 6, 7, 8]
 
   for (const [name, defect] of Object.entries(defects)) {
-    it.live(`finds ${name}`, () =>
+    it.live(`reports ${name}`, () =>
       Effect.gen(function*() {
         for (const seed of seeds) {
           const violations = check(yield* MemoryRun.record({ seed, defect, ...defect.options }))

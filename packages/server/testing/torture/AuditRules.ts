@@ -4,7 +4,7 @@ import type { Evidence } from "./Evidence.ts"
 import type { Resource, Violation } from "./History.ts"
 import { canChangeNothing, isSuccess, listOf, type Request, textOf } from "./Requests.ts"
 
-/** The least and the highest number of records of a request. */
+/** The minimum and the maximum number of records of a request. */
 interface Bounds {
   readonly least: number
   readonly most: number
@@ -28,21 +28,21 @@ const checkRequest = (request: Request, byRequest: ReadonlyMap<string | null, Re
   const records = attempts.flatMap(({ request: { request_id } }) => byRequest.get(request_id) ?? [])
   const { least, most } = boundsOf(request)
   const calls = outcomes.length === 0 ? [call.index] : outcomes.slice(0, 1).map(({ index }) => index)
-  const wrong = records.find(({ key_id, operation, request_id }) =>
+  const mismatch = records.find(({ key_id, operation, request_id }) =>
     operation !== call.operation ||
     !attempts.some(({ request }) => request.request_id === request_id && request.key_id === key_id)
   )
   return [
     records.length >= least && records.length <= most ? [] : {
-      rule: "Each write leaves one record of the audit, and a rejected request none (contract §19.1).",
+      rule: "Each write leaves one audit record, and a rejected request none (contract §19.1).",
       detail: `${call.operation} with ${attempts.length} attempts has ${records.length} records, not ${
         least === most ? least : `${least} to ${most}`
       }`,
       calls
     },
-    wrong === undefined ? [] : {
-      rule: "A record of the audit names the operation and the API key of its request (contract §19.1).",
-      detail: JSON.stringify(wrong),
+    mismatch === undefined ? [] : {
+      rule: "An audit record names the operation and the API key of its request (contract §19.1).",
+      detail: JSON.stringify(mismatch),
       calls
     }
   ].flat()
@@ -51,15 +51,15 @@ const checkRequest = (request: Request, byRequest: ReadonlyMap<string | null, Re
 export const check = ({ history, requests }: Evidence): ReadonlyArray<Violation> => {
   const records = history.organizations.flatMap(({ final }) => final.audit)
   const byRequest = Map.groupBy(records, (record) => textOf(record, "request_id"))
-  const made = new Set(requests.flatMap(({ attempts }) => attempts.map(({ request }) => request.request_id)))
+  const known = new Set(requests.flatMap(({ attempts }) => attempts.map(({ request }) => request.request_id)))
   const unfounded = records.filter((record) => {
     const request_id = textOf(record, "request_id")
-    return request_id !== null && !made.has(request_id)
+    return request_id !== null && !known.has(request_id)
   })
   return [
     ...requests.flatMap((request) => checkRequest(request, byRequest)),
     ...unfounded.map((record) => ({
-      rule: "There is no record of the audit without a write (contract §19.1).",
+      rule: "There is no audit record without a write (contract §19.1).",
       detail: JSON.stringify(record),
       calls: history.calls.filter(({ request }) => request.request_id === record["request_id"]).map(({ index }) =>
         index

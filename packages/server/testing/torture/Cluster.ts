@@ -1,6 +1,6 @@
 /**
- * The system under torture: PostgreSQL with a synchronous standby, the mock network, two servers with workers and one more
- * worker. Each process reaches the database and the network through proxies of its own, and is started again when it ends.
+ * The system under test: PostgreSQL with a synchronous standby, the mock network, two servers with workers, and one more
+ * worker. Each process reaches the database and the network through its own proxies, and is restarted when it ends.
  */
 import { ConfigProvider, Effect } from "effect"
 import type { ChildProcess } from "node:child_process"
@@ -8,7 +8,7 @@ import * as PostgresPair from "../PostgresPair.ts"
 import * as Processes from "../Processes.ts"
 import * as TcpProxy from "../TcpProxy.ts"
 
-/** The programs that a process runs: of this version, or of the version before. */
+/** The programs of a process: those of this version or of the previous one. */
 export interface Programs {
   readonly server: string
   readonly worker: string
@@ -18,24 +18,24 @@ export interface Options {
   /** An empty directory. */
   readonly directory: string
   readonly programs: Programs
-  /** The MiB of the disk of each database server; none unless this process may mount one. */
+  /** The size in MiB of the disk of each database server; null if this process cannot mount a disk. */
   readonly disk_mib: number | null
 }
 
-/** The settings that a fault changes, until the process starts again with others. */
+/** The settings of a process, which a fault can change until the next restart. */
 interface Setup {
   readonly programs: Programs
   readonly environment: Processes.Environment
 }
 
-/** A process of the service that faults hit. */
-export interface Member {
+/** A process of the service, which faults affect. */
+export interface ServiceProcess {
   readonly name: string
   readonly database: ReadonlyArray<TcpProxy.TcpProxy>
   readonly network: TcpProxy.TcpProxy
   /** Sends a signal to the process, if it runs. */
   readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
-  /** Kills the process, which then starts with these settings; by default those of the cluster. */
+  /** Kills the process, which then starts with these settings instead of those of the cluster. */
   readonly restart: (setup?: Partial<Setup>) => Effect.Effect<void>
 }
 
@@ -49,8 +49,8 @@ const settings: Processes.Environment = {
   LOG_LEVEL: "none"
 }
 
-/** Puts other ports in the place of those that a URL names, in their order. */
-const through = (url: string, proxies: ReadonlyArray<TcpProxy.TcpProxy>): string => {
+/** Replaces the ports of a URL by those of proxies, in their order. */
+const viaProxies = (url: string, proxies: ReadonlyArray<TcpProxy.TcpProxy>): string => {
   let index = 0
   return url.replaceAll(/(?<=127\.0\.0\.1:)\d+/g, (port) => String(proxies[index++]?.port ?? port))
 }
@@ -59,9 +59,9 @@ const portsOf = (url: string): ReadonlyArray<number> =>
   Array.from(url.matchAll(/127\.0\.0\.1:(\d+)/g), ([, port]) => Number(port))
 
 /** Starts a process and keeps it running until the scope closes. Its proxies stay the same. */
-const member = Effect.fnUntraced(function*(
+const keepRunning = Effect.fnUntraced(function*(
   { environment, network_url }: Effect.Success<ReturnType<typeof Processes.cluster>>,
-  usual: Setup,
+  defaults: Setup,
   server: Processes.Server | null,
   name: string
 ) {
@@ -69,8 +69,8 @@ const member = Effect.fnUntraced(function*(
   const database = yield* Effect.forEach(portsOf(database_url), TcpProxy.make)
   const [network_port = 0] = portsOf(network_url)
   const network = yield* TcpProxy.make(network_port)
-  const own = { DATABASE_URL: through(database_url, database), PROVIDER_URL: through(network_url, [network]) }
-  let setup = usual
+  const own = { DATABASE_URL: viaProxies(database_url, database), PROVIDER_URL: viaProxies(network_url, [network]) }
+  let setup = defaults
   let current: ChildProcess | null = null
   const runOnce = Effect.scoped(Effect.gen(function*() {
     const settings = { ...environment, ...own, ...setup.environment }
@@ -91,31 +91,31 @@ const member = Effect.fnUntraced(function*(
     restart: (next = {}) =>
       Effect.andThen(
         Effect.sync(() => {
-          setup = { ...usual, ...next }
+          setup = { ...defaults, ...next }
         }),
         signal("SIGKILL")
       )
-  } satisfies Member
+  } satisfies ServiceProcess
 })
 
-/** Starts the system. Everything ends with the scope. */
+/** Starts the system, which ends with the scope. */
 export const make = Effect.fnUntraced(function*({ directory, disk_mib, programs }: Options) {
   const pair = yield* PostgresPair.make(directory, disk_mib === null ? {} : { disk_mib })
   const cluster = yield* Processes.cluster({ servers: 2, environment: settings }).pipe(
     Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: pair.url })))
   )
   const globex = yield* Processes.organization(cluster.environment)
-  const usual: Setup = { programs, environment: {} }
-  const members = yield* Effect.forEach(
+  const defaults: Setup = { programs, environment: {} }
+  const processes = yield* Effect.forEach(
     [...cluster.servers, null],
-    (server, index) => member(cluster, usual, server, server === null ? "worker" : `server ${index + 1}`)
+    (server, index) => keepRunning(cluster, defaults, server, server === null ? "worker" : `server ${index + 1}`)
   )
   yield* Effect.forEach(cluster.servers, ({ url }) => Processes.untilUp(`${url}/health/ready`), {
     concurrency: "unbounded",
     discard: true
   })
   const organizations: ReadonlyArray<Organization> = [cluster.acme, globex]
-  return { ...cluster, pair, members, organizations, has_disk: disk_mib !== null }
+  return { ...cluster, pair, processes, organizations, has_disk: disk_mib !== null }
 })
 
 export type Cluster = Effect.Success<ReturnType<typeof make>>

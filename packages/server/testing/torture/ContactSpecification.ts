@@ -1,9 +1,9 @@
 /**
  * The sequential specification of one contact (contract §8).
  *
- * Writes set the writable fields, so these are followed exactly. The others change without a call. The model of the
- * conformance suite is not used here: it changes a whole organization in place and chooses times and outcomes itself,
- * while a search needs small values and takes both from the responses.
+ * It contains the writable fields, because other fields change without a call. It does not use the model of the
+ * conformance suite, which changes a whole organization in place and determines times and outcomes: a search needs small
+ * values, and reads times and outcomes from the responses.
  */
 import { AddNote, CreateContact, type TagChanges, UpdateContact, WritableContact } from "@messaging-crm/core/Contacts"
 import { limits } from "@messaging-crm/core/Limits"
@@ -48,7 +48,7 @@ const read = (resource: Resource): Known => ({
 
 const keys = new WeakMap<object, string>()
 
-/** A state has many fields and is compared often. */
+/** Cached, because a state has many fields and is compared often. */
 const keyOf = (state: ContactState): string => {
   if (typeof state === "string") return state
   const known = keys.get(state) ?? JSON.stringify(state)
@@ -56,11 +56,11 @@ const keyOf = (state: ContactState): string => {
   return known
 }
 
-/** The contact was seen: its fields are those of the state. */
-const see = (state: ContactState, resource: Resource): ReadonlyArray<ContactState> => {
-  const found = read(resource)
-  if (state === "unknown") return [found]
-  return state === "absent" || keyOf(found) !== keyOf(state) ? [] : [state]
+/** Returns the state if a response can show the contact in it. */
+const observe = (state: ContactState, resource: Resource): ReadonlyArray<ContactState> => {
+  const shown = read(resource)
+  if (state === "unknown") return [shown]
+  return state === "absent" || keyOf(shown) !== keyOf(state) ? [] : [state]
 }
 
 const decoders = {
@@ -92,8 +92,8 @@ const addNote = (state: Known, text: string): Known => {
 const isTooLong = ({ plain: { notes } }: Known): boolean =>
   typeof notes === "string" && Array.from(notes).length > limits.notes_chars_max
 
-/** Returns what a write makes of a contact; null if the contract rejects it in this state. */
-const written = (state: Known, { body, name }: Action): Known | null => {
+/** Returns the contact after a write; null if the contract rejects the write in this state. */
+const afterWrite = (state: Known, { body, name }: Action): Known | null => {
   switch (name) {
     case "contacts.add_note": {
       const next = Option.map(decoders.note(body), ({ text }) => addNote(state, text))
@@ -111,14 +111,14 @@ const written = (state: Known, { body, name }: Action): Known | null => {
 const create = ({ body, outcome }: Action): ReadonlyArray<ContactState> => {
   const made = Option.getOrNull(Option.map(decoders.create(body), (given) => set(nothing, given)))
   if (made === null) return []
-  return outcome === null || outcome.resource === null ? [made] : see(made, outcome.resource)
+  return outcome === null || outcome.resource === null ? [made] : observe(made, outcome.resource)
 }
 
 const explain = (state: ContactState, next: Known | null, outcome: Outcome): ReadonlyArray<ContactState> => {
   if (outcome.status === 404) return state === "absent" || state === "unknown" ? [state] : []
   if (outcome.status >= 400) return next === null ? [state] : []
   if (next === null) return []
-  return outcome.resource === null ? [next] : see(next, outcome.resource)
+  return outcome.resource === null ? [next] : observe(next, outcome.resource)
 }
 
 const next = (state: ContactState, action: Action): ReadonlyArray<ContactState> => {
@@ -126,17 +126,17 @@ const next = (state: ContactState, action: Action): ReadonlyArray<ContactState> 
   if (name === "contacts.create") return state === "absent" ? create(action) : []
   if (name === "read" || (name === "contacts.update" && Object.keys(body ?? {}).length === 0)) {
     if (outcome === null) return [state]
-    return outcome.resource === null ? explain(state, null, outcome) : see(state, outcome.resource)
+    return outcome.resource === null ? explain(state, null, outcome) : observe(state, outcome.resource)
   }
   if (state === "absent" || state === "unknown") {
     if (outcome === null || outcome.status === 404 || outcome.resource === null) return [state]
-    return see(state, outcome.resource)
+    return observe(state, outcome.resource)
   }
-  const after = written(state, action)
+  const after = afterWrite(state, action)
   return outcome === null ? [after ?? state] : explain(state, after, outcome)
 }
 
-/** The specification of a contact that a call creates, or of one that exists or will. */
+/** The specification of a contact: `absent` if a call creates it, and `unknown` if it exists from some time on. */
 export const contact = (initial: "absent" | "unknown"): Specification<ContactState, Action> => ({
   initial,
   next,

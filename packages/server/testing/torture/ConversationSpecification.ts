@@ -1,8 +1,8 @@
 /**
  * The sequential specification of one conversation (contract §10).
  *
- * A message of the contact opens a closed conversation without a call. It is an action without a response, which may take
- * effect at any time after the network reported it. Its time is unknown until the conversation is seen.
+ * A message of the contact opens a closed conversation without a call. It is an action without a response, which can
+ * take effect at any time after the network reported it. Its time is unknown until a response shows the conversation.
  */
 import { CloseConversation } from "@messaging-crm/core/Conversations"
 import { Option, Schema } from "effect"
@@ -32,18 +32,18 @@ const read = (resource: Resource): Known => ({
   closed_at: textOf(resource, "closed_at")
 })
 
-const isSameTime = (expected: string | null, found: string | null): boolean =>
-  expected === unseen ? found !== null : expected === found
+const isSameTime = (expected: string | null, shown: string | null): boolean =>
+  expected === unseen ? shown !== null : expected === shown
 
-const see = (state: ConversationState, resource: Resource): ReadonlyArray<ConversationState> => {
-  const found = read(resource)
-  if (state === "unknown") return [found]
-  const isSame = found.status === state.status &&
-    found.close_category === state.close_category &&
-    found.assigned_user_id === state.assigned_user_id &&
-    isSameTime(state.opened_at, found.opened_at) &&
-    isSameTime(state.closed_at, found.closed_at)
-  return isSame ? [found] : []
+const observe = (state: ConversationState, resource: Resource): ReadonlyArray<ConversationState> => {
+  const shown = read(resource)
+  if (state === "unknown") return [shown]
+  const isSame = shown.status === state.status &&
+    shown.close_category === state.close_category &&
+    shown.assigned_user_id === state.assigned_user_id &&
+    isSameTime(state.opened_at, shown.opened_at) &&
+    isSameTime(state.closed_at, shown.closed_at)
+  return isSame ? [shown] : []
 }
 
 const decodeClose = Schema.decodeUnknownOption(CloseConversation)
@@ -58,7 +58,7 @@ const closed = (state: Known, body: unknown): Known => {
   return state.status === "closed" ? state : { ...state, status: "closed", close_category, closed_at: unseen }
 }
 
-const written = (state: Known, { body, name }: Action): Known => {
+const afterWrite = (state: Known, { body, name }: Action): Known => {
   switch (name) {
     case "conversations.close":
       return closed(state, body)
@@ -74,14 +74,14 @@ const written = (state: Known, { body, name }: Action): Known => {
 
 const explain = (state: ConversationState, next: ConversationState, { resource, status }: Outcome) => {
   if (status === 404) return state === "unknown" ? [state] : []
-  return resource === null ? [next] : see(next, resource)
+  return resource === null ? [next] : observe(next, resource)
 }
 
-/** Specification of a conversation that exists or will. */
+/** The specification of a conversation that exists from some time on. */
 export const conversation: Specification<ConversationState, Action> = {
   initial: "unknown",
   next: (state, action) => {
-    const after = state === "unknown" ? state : written(state, action)
+    const after = state === "unknown" ? state : afterWrite(state, action)
     return action.outcome === null ? [after] : explain(state, after, action.outcome)
   },
   keyOf: (state) => JSON.stringify(state),
@@ -89,6 +89,6 @@ export const conversation: Specification<ConversationState, Action> = {
   forget
 }
 
-/** Returns the member to whom an assignment gives the contact too; null if it does not. */
+/** Returns the member who also becomes the owner of the contact; null if an assignment leaves the owner unchanged. */
 export const contactOwnerOf = (body: unknown): string | null =>
   fieldOf(body, "sync_contact_owner") === false ? null : textOf(body, "assigned_user_id")

@@ -1,6 +1,6 @@
 /**
- * Defective layers of the service, each with one class of defects of which the contract says that they do not occur: the
- * checker must find every one in what a run recorded.
+ * Defective layers of the service, each with a defect that breaks one rule of the contract: the checker must report it in
+ * the history of a run.
  */
 import { stores } from "@messaging-crm/adapter-memory"
 import type { World } from "@messaging-crm/adapter-memory/World"
@@ -24,13 +24,13 @@ export interface Defect {
   readonly storage?: Storage
   readonly provider?: typeof Mock.layer
   readonly transport?: Layer.Layer<WebhookTransport, never, WebhookTransport>
-  /** The options of a run that detects it. */
+  /** The options of a run in which the checker can report it. */
   readonly options?: { readonly webhooks: number; readonly calls: number }
   /** The operations of HTTP requests. The worker keeps its own. */
   readonly operations?: Layer.Layer<never, never, Crm.Services>
 }
 
-/** Returns whether it is the turn of a defect that occurs each time that `every` comes round. */
+/** Makes a function that returns whether a defect occurs: in one of `every` calls. */
 const everyNth = (every: number) => {
   let count = 0
   return () => ++count % every === 0
@@ -123,7 +123,10 @@ const incompleteReplay: Storage = Layer.effect(
   Effect.map(
     EventStore,
     (store) =>
-      EventStore.of({ ...store, next: (...asked) => Effect.map(store.next(...asked), (events) => events.slice(1)) })
+      EventStore.of({
+        ...store,
+        next: (...parameters) => Effect.map(store.next(...parameters), (events) => events.slice(1))
+      })
   )
 ).pipe(Layer.provideMerge(stores))
 
@@ -133,23 +136,23 @@ const withoutUnique = (...names: ReadonlyArray<string>) => ({ insert = [], ...ch
   insert: insert.map((one) => names.includes(one.table.name) ? { ...one, table: { ...one.table, unique: null } } : one)
 })
 
-/** A look-up that sometimes misses the conversation, over an index that is not unique. */
+/** A lookup that sometimes misses the conversation, over an index that is not unique. */
 const duplicateConversation: Storage = Layer.effect(
   ConversationStore,
   Effect.map(ConversationStore, (store) => {
     const occurs = everyNth(4)
     return ConversationStore.of({
       ...store,
-      findThreads: (...asked) =>
+      findThreads: (...parameters) =>
         Effect.map(
-          store.findThreads(...asked),
+          store.findThreads(...parameters),
           (threads) => occurs() ? threads.map((thread) => ({ ...thread, conversation: null })) : threads
         )
     })
   })
 ).pipe(Layer.provideMerge(committing(() => withoutUnique("conversations"))))
 
-/** A look-up that sometimes misses the person, over an index that is not unique. */
+/** A lookup that sometimes misses the contact, over an index that is not unique. */
 const secondContact: Storage = Layer.mergeAll(
   Layer.effect(
     ContactStore,
@@ -161,7 +164,7 @@ const secondContact: Storage = Layer.mergeAll(
       const occurs = everyNth(4)
       return ConversationStore.of({
         ...store,
-        findThreads: (...asked) => occurs() ? Effect.succeed([]) : store.findThreads(...asked)
+        findThreads: (...parameters) => occurs() ? Effect.succeed([]) : store.findThreads(...parameters)
       })
     })
   )
@@ -179,7 +182,7 @@ const updating =
     update: update.map((one) => one.table.name === name ? { ...one, set: alter(one.set) } : one)
   })
 
-/** A late report that counts although a message was read. */
+/** A late report that changes the status of a read message. */
 const statusBack = committing(() => {
   const occurs = everyNth(2)
   return updating(
@@ -188,7 +191,7 @@ const statusBack = committing(() => {
   )
 })
 
-/** An edit that brings a deleted message back. */
+/** An edit that restores a deleted message. */
 const deletedReturns = committing(() =>
   updating("messages", (set) => "edited_at" in set ? { ...set, text: "back", deleted_at: null } : set)
 )
@@ -199,9 +202,9 @@ const differentReplay: Storage = Layer.effect(
   Effect.map(IdempotencyStore, (store) =>
     IdempotencyStore.of({
       ...store,
-      find: (...asked) =>
+      find: (...parameters) =>
         Effect.map(
-          store.find(...asked),
+          store.find(...parameters),
           Option.map((record) =>
             record.body === null
               ? record
@@ -234,7 +237,7 @@ const outOfOrder = committing(() => {
   })
 })
 
-/** The defects by name, each with the beginning of the rule that it breaks. */
+/** The defects by name, each with the beginning of the violated rule. */
 export const defects: Readonly<Record<string, Defect & { readonly breaks: string }>> = {
   "a lost update": { storage: lostUpdate, breaks: "Calls on a con" },
   "a duplicated send": { provider: duplicatedSend, breaks: "No send reaches the network twice" },
@@ -251,7 +254,7 @@ export const defects: Readonly<Record<string, Defect & { readonly breaks: string
     breaks: "The status in a message event does not go back"
   },
   "a replay that differs": { storage: differentReplay, breaks: "Every retry of a request gets the same bytes" },
-  "a missing record of the audit": { storage: missingRecord, breaks: "Each write leaves one record" },
+  "a missing audit record": { storage: missingRecord, breaks: "Each write leaves one audit record" },
   "a limit that is exceeded": {
     storage: exceededLimit,
     options: { webhooks: 105, calls: 1 },

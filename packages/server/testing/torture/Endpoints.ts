@@ -1,4 +1,4 @@
-/** The endpoints of both organizations' webhooks, each behind a proxy. They check signatures when the run is over. */
+/** The webhook endpoints of each organization behind a proxy. They check signatures at the end of the run. */
 import { Effect } from "effect"
 import { createHmac } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -13,7 +13,7 @@ interface Received extends Omit<ReceivedDelivery, "is_signed"> {
 
 const header = ({ headers }: IncomingMessage, name: string): string => String(headers[name] ?? "")
 
-/** Most requests succeed. A few get an error, or no response at all. */
+/** Most requests succeed, and a few get an error. */
 const statusOf = (number: number): number => number % 23 === 22 ? 500 : 204
 
 const isSignedWith = ({ event_id, signatures, text, timestamp }: Received) => (secret: string): boolean => {
@@ -22,49 +22,55 @@ const isSignedWith = ({ event_id, signatures, text, timestamp }: Received) => (s
   return signatures.includes(`v1,${digest}`)
 }
 
+interface State {
+  readonly received: Array<Received>
+  readonly now: () => number
+  /** Whether some requests get an error. */
+  has_errors: boolean
+}
+
+/** Records a request to an endpoint, and responds. */
+const receive = (state: State, organization: number, request: IncomingMessage, response: ServerResponse): void => {
+  const chunks: Array<Buffer> = []
+  request.on("data", (chunk: Buffer) => chunks.push(chunk)).once("end", () => {
+    const status = state.has_errors ? statusOf(state.received.length) : 204
+    state.received.push({
+      organization,
+      endpoint: request.url ?? "",
+      event_id: header(request, "webhook-id"),
+      text: Buffer.concat(chunks).toString(),
+      at: state.now(),
+      status,
+      timestamp: header(request, "webhook-timestamp"),
+      signatures: header(request, "webhook-signature").split(" ")
+    })
+    response.writeHead(status).end()
+  })
+}
+
+const startProxy = Effect.fnUntraced(function*(state: State, organization: number) {
+  const url = yield* startHttpServer((request, response) => receive(state, organization, request, response))
+  return yield* TcpProxy.make(Number(new URL(url).port))
+})
+
 /** Starts the endpoints. `now` is the clock of the history. */
 export const make = Effect.fnUntraced(function*(organizations: number, now: () => number) {
-  const received: Array<Received> = []
-  let is_calm = false
-
-  const receive = (organization: number, request: IncomingMessage, response: ServerResponse): void => {
-    const chunks: Array<Buffer> = []
-    request.on("data", (chunk: Buffer) => chunks.push(chunk)).once("end", () => {
-      const status = is_calm ? 204 : statusOf(received.length)
-      received.push({
-        organization,
-        endpoint: request.url ?? "",
-        event_id: header(request, "webhook-id"),
-        text: Buffer.concat(chunks).toString(),
-        at: now(),
-        status,
-        timestamp: header(request, "webhook-timestamp"),
-        signatures: header(request, "webhook-signature").split(" ")
-      })
-      response.writeHead(status).end()
-    })
-  }
-
+  const state: State = { received: [], now, has_errors: true }
   const proxies = yield* Effect.forEach(
-    Array.from({ length: organizations }),
-    (_, organization) =>
-      Effect.gen(function*() {
-        const url = yield* startHttpServer((request, response) => receive(organization, request, response))
-        return yield* TcpProxy.make(Number(new URL(url).port))
-      })
+    Array.from({ length: organizations }).keys(),
+    (organization) => startProxy(state, organization)
   )
-
   return {
     proxies,
-    /** The URL of an endpoint, of which the path is unique. */
+    /** Returns the URL of an endpoint, whose path is unique. */
     urlOf: (organization: number, path: string) => `http://127.0.0.1:${proxies[organization]?.port}${path}`,
-    /** From now on every request succeeds. */
-    calm: Effect.sync(() => {
-      is_calm = true
+    /** Makes every further request succeed. */
+    stopErrors: Effect.sync(() => {
+      state.has_errors = false
     }),
-    /** The deliveries received so far, with the secrets of each endpoint; null for an endpoint whose secrets are not certain. */
+    /** Returns the deliveries so far. `secretsOf` returns the secrets of an endpoint; null if they are not certain. */
     received: (secretsOf: (endpoint: string) => ReadonlyArray<string> | null): ReadonlyArray<ReceivedDelivery> =>
-      received.map((one) => {
+      state.received.map((one) => {
         const { signatures: _, timestamp: __, ...delivery } = one
         const secrets = secretsOf(one.endpoint)
         return { ...delivery, is_signed: secrets === null ? null : secrets.some(isSignedWith(one)) }

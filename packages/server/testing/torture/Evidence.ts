@@ -1,4 +1,4 @@
-/** The evidence of a history, arranged for the checks: its requests, and when each object was seen. */
+/** The requests of a history, and every observation of each object, as the checks need them. */
 import type { Operation } from "@messaging-crm/core/Operations"
 import type { Call, FinalState, History, Resource } from "./History.ts"
 import {
@@ -26,12 +26,12 @@ export type Kind = "contacts" | "conversations" | "messages" | "sends" | "webhoo
 export interface Evidence {
   readonly history: History
   readonly requests: ReadonlyArray<Request>
-  /** By kind, every object as a response showed it at the time of the response. Replays show older states, and are left out. */
+  /** By kind, every object in a response. Replays are left out, because they can show older states. */
   readonly observations: Readonly<Record<Kind, ReadonlyArray<Observation>>>
-  /** A time after every call and every message of a person. */
+  /** A time after every call and every inbound message. */
   readonly end: number
-  /** The objects that the request of an attempt changed, by the attempt's `request_id`. */
-  readonly recorded: ReadonlyMap<string, ReadonlyArray<string>>
+  /** The IDs of the objects that an attempt changed, by its `request_id`. */
+  readonly changed: ReadonlyMap<string, ReadonlyArray<string>>
 }
 
 const kindOf = (operation: Operation): Kind | null => {
@@ -78,12 +78,15 @@ const finalOf = (final: FinalState): Readonly<Record<Kind, ReadonlyArray<Resourc
 const isObservation = (call: Call): call is CompletedCall =>
   isCompleted(call) && isSuccess(call.response) && !call.response.is_replay
 
-export const gather = (history: History): Evidence => {
+const endOf = ({ calls, inbound }: History): number => {
   const times = [
-    ...history.calls.map(({ ended_at, started_at }) => ended_at ?? started_at),
-    ...history.inbound.map(({ acknowledged_at, started_at }) => acknowledged_at ?? started_at)
+    ...calls.map(({ ended_at, started_at }) => ended_at ?? started_at),
+    ...inbound.map(({ acknowledged_at, started_at }) => acknowledged_at ?? started_at)
   ]
-  const end = times.reduce((latest, time) => Math.max(latest, time), 0) + 1
+  return times.reduce((latest, time) => Math.max(latest, time), 0) + 1
+}
+
+const observationsOf = ({ calls, organizations }: History, end: number): Evidence["observations"] => {
   const observations: Record<Kind, Array<Observation>> = {
     contacts: [],
     conversations: [],
@@ -91,7 +94,7 @@ export const gather = (history: History): Evidence => {
     sends: [],
     webhooks: []
   }
-  for (const call of history.calls.filter(isObservation)) {
+  for (const call of calls.filter(isObservation)) {
     const kind = kindOf(call.operation)
     if (kind === null) continue
     const { ended_at, index, organization, started_at } = call
@@ -99,27 +102,40 @@ export const gather = (history: History): Evidence => {
       observations[kind].push({ organization, resource, call: index, started_at, ended_at })
     }
   }
-  const recorded = new Map<string, Array<string>>()
-  for (const [organization, { final }] of history.organizations.entries()) {
+  for (const [organization, { final }] of organizations.entries()) {
     for (const [kind, resources] of Object.entries(finalOf(final))) {
+      const span = { call: null, started_at: end, ended_at: end + 1 }
       // The keys are those of `finalOf`.
-      const seen = observations[kind as Kind]
-      for (const resource of resources) {
-        seen.push({ organization, resource, call: null, started_at: end, ended_at: end + 1 })
-      }
-    }
-    for (const record of final.audit) {
-      const request_id = textOf(record, "request_id")
-      const resource_id = textOf(record, "resource_id")
-      if (request_id === null || resource_id === null) continue
-      recorded.set(request_id, [...recorded.get(request_id) ?? [], resource_id])
+      for (const resource of resources) observations[kind as Kind].push({ organization, resource, ...span })
     }
   }
-  return { history, requests: requestsOf(history), observations, end, recorded }
+  return observations
 }
 
-/** Returns the object that a creation made: from its response, or else from the audit. */
-export const createdId = ({ recorded }: Evidence, { attempts, outcomes: [first] }: Request): string | null =>
+const changesOf = ({ organizations }: History): Evidence["changed"] => {
+  const changed = new Map<string, Array<string>>()
+  for (const record of organizations.flatMap(({ final }) => final.audit)) {
+    const request_id = textOf(record, "request_id")
+    const resource_id = textOf(record, "resource_id")
+    if (request_id === null || resource_id === null) continue
+    changed.set(request_id, [...changed.get(request_id) ?? [], resource_id])
+  }
+  return changed
+}
+
+export const gather = (history: History): Evidence => {
+  const end = endOf(history)
+  return {
+    history,
+    end,
+    requests: requestsOf(history),
+    observations: observationsOf(history, end),
+    changed: changesOf(history)
+  }
+}
+
+/** Returns the ID of the object that a request created: from its response, or else from the audit. */
+export const createdId = ({ changed }: Evidence, { attempts, outcomes: [first] }: Request): string | null =>
   first === undefined
-    ? attempts.flatMap(({ request }) => recorded.get(request.request_id) ?? [])[0] ?? null
+    ? attempts.flatMap(({ request }) => changed.get(request.request_id) ?? [])[0] ?? null
     : textOf(first.response.body, "data", "id")

@@ -1,6 +1,6 @@
 /**
- * The nemesis: it makes faults, one after another in each of three groups, so that up to three happen at once. Faults of the
- * database exclude each other: PostgreSQL cannot start on a full disk, nor be promoted while it is read-only.
+ * The nemesis: it injects faults, one after another in each of three groups, so that up to three are active at once. Faults of
+ * the database exclude each other, because PostgreSQL cannot start on a full disk, nor be promoted while it is read-only.
  */
 import { Effect, Random } from "effect"
 import { rm } from "node:fs/promises"
@@ -9,25 +9,25 @@ import { writeUntilFull } from "../FullDisk.ts"
 import { pick } from "../Pick.ts"
 import { shiftedClock } from "../ShiftedClock.ts"
 import type { Condition, TcpProxy } from "../TcpProxy.ts"
-import type { Cluster, Member, Programs } from "./Cluster.ts"
+import type { Cluster, Programs, ServiceProcess } from "./Cluster.ts"
 import type { Fault, FaultKind } from "./History.ts"
 
-/** A fault to be made. */
-interface Plan {
+/** A fault that the nemesis has not injected yet. */
+interface PlannedFault {
   readonly kind: FaultKind
   readonly target: string
   readonly begin: Effect.Effect<void>
   readonly end: Effect.Effect<void>
-  /** The condition for the next fault of the group, once this one is over. */
+  /** Prepares the next fault of the group, after the end of this one. */
   readonly after?: Effect.Effect<void>
-  /** How long it lasts; by default between half a second and four seconds. */
+  /** The duration; by default between half a second and four seconds. */
   readonly millis?: number
 }
 
 export interface Targets {
   readonly cluster: Cluster
   readonly endpoints: ReadonlyArray<TcpProxy>
-  /** The programs of the version before; null if there is none. */
+  /** The programs of the previous version; null if there is none. */
   readonly before: Programs | null
 }
 
@@ -41,7 +41,7 @@ const readOnly = (value: "off" | "on") => [
   "SELECT pg_reload_conf()"
 ]
 
-const database: Readonly<Record<string, (targets: Targets) => Effect.Effect<Plan>>> = {
+const database: Readonly<Record<string, (targets: Targets) => Effect.Effect<PlannedFault>>> = {
   postgres_restart: ({ cluster: { pair } }) =>
     Effect.succeed({ kind: "postgres_restart", target: "primary", begin: pair.restart, end: Effect.void, millis: 0 }),
   failover: ({ cluster: { pair } }) =>
@@ -75,17 +75,20 @@ const impose = (
   name: string,
   proxies: ReadonlyArray<TcpProxy>,
   conditions: Effect.Effect<Condition>
-): Effect.Effect<Plan> =>
+): Effect.Effect<PlannedFault> =>
   Effect.map(conditions, (condition) => {
     const onAll = (condition: Condition) =>
       Effect.forEach(proxies, (proxy) => proxy.impose(condition), { discard: true })
     return { kind, target: `${name}: ${condition.kind}`, begin: onAll(condition), end: onAll({ kind: "open" }) }
   })
 
-const onMember =
-  (kind: FaultKind, proxiesOf: (member: Member) => ReadonlyArray<TcpProxy>, conditions: Effect.Effect<Condition>) =>
-  ({ cluster }: Targets) =>
-    Effect.flatMap(pick(cluster.members), (member) => impose(kind, member.name, proxiesOf(member), conditions))
+const onProcess = (
+  kind: FaultKind,
+  proxiesOf: (process: ServiceProcess) => ReadonlyArray<TcpProxy>,
+  conditions: Effect.Effect<Condition>
+) =>
+({ cluster }: Targets) =>
+  Effect.flatMap(pick(cluster.processes), (process) => impose(kind, process.name, proxiesOf(process), conditions))
 
 const onEndpoint = (kind: FaultKind, conditions: Effect.Effect<Condition>) => ({ endpoints }: Targets) =>
   Effect.gen(function*() {
@@ -93,11 +96,11 @@ const onEndpoint = (kind: FaultKind, conditions: Effect.Effect<Condition>) => ({
     return yield* impose(kind, `organization ${index}`, endpoints.slice(index, index + 1), conditions)
   })
 
-const network: Readonly<Record<string, (targets: Targets) => Effect.Effect<Plan>>> = {
-  database_cut: onMember("database_cut", ({ database }) => database, pick(cuts)),
-  database_delay: onMember("database_delay", ({ database }) => database, delay),
-  provider_cut: onMember("provider_cut", ({ network }) => [network], pick(cuts)),
-  provider_delay: onMember("provider_delay", ({ network }) => [network], delay),
+const network: Readonly<Record<string, (targets: Targets) => Effect.Effect<PlannedFault>>> = {
+  database_cut: onProcess("database_cut", ({ database }) => database, pick(cuts)),
+  database_delay: onProcess("database_delay", ({ database }) => database, delay),
+  provider_cut: onProcess("provider_cut", ({ network }) => [network], pick(cuts)),
+  provider_delay: onProcess("provider_delay", ({ network }) => [network], delay),
   endpoint_cut: onEndpoint("endpoint_cut", pick(cuts)),
   endpoint_delay: onEndpoint("endpoint_delay", delay)
 }
@@ -106,79 +109,82 @@ const network: Readonly<Record<string, (targets: Targets) => Effect.Effect<Plan>
 
 const clock = (kind: FaultKind, sign: 1 | -1) => ({ cluster }: Targets) =>
   Effect.gen(function*() {
-    const member = yield* pick(cluster.members)
+    const process = yield* pick(cluster.processes)
     const seconds = yield* pick([2, 30, 300, 7200, 90_000])
     const after = yield* Random.nextIntBetween(0, 2500)
     const environment = shiftedClock(sign * seconds * 1000, after)
     return {
       kind,
-      target: `${member.name}: ${seconds} s`,
-      begin: member.restart({ environment }),
-      end: member.restart(),
+      target: `${process.name}: ${seconds} s`,
+      begin: process.restart({ environment }),
+      end: process.restart(),
       millis: yield* Random.nextIntBetween(3000, 5000)
-    } satisfies Plan
+    } satisfies PlannedFault
   })
 
-const processes: Readonly<Record<string, (targets: Targets) => Effect.Effect<Plan>>> = {
+const processes: Readonly<Record<string, (targets: Targets) => Effect.Effect<PlannedFault>>> = {
   kill: ({ cluster }) =>
-    Effect.map(pick(cluster.members), (member) => ({
+    Effect.map(pick(cluster.processes), (process) => ({
       kind: "kill",
-      target: member.name,
-      begin: member.signal("SIGKILL"),
+      target: process.name,
+      begin: process.signal("SIGKILL"),
       end: Effect.void,
       millis: 1000
     })),
   stop: ({ cluster }) =>
     Effect.gen(function*() {
-      const member = yield* pick(cluster.members)
-      const stop: Plan = {
+      const process = yield* pick(cluster.processes)
+      const stop: PlannedFault = {
         kind: "stop",
-        target: member.name,
-        begin: member.signal("SIGSTOP"),
-        end: member.signal("SIGCONT")
+        target: process.name,
+        begin: process.signal("SIGSTOP"),
+        end: process.signal("SIGCONT")
       }
       return (yield* Random.next) < 0.3 ? { ...stop, millis: long_stop_millis } : stop
     }),
   clock_ahead: clock("clock_ahead", 1),
   clock_behind: clock("clock_behind", -1),
   older_version: ({ before, cluster }) =>
-    Effect.map(pick(cluster.members), (member) => ({
+    Effect.map(pick(cluster.processes), (process) => ({
       kind: "older_version",
-      target: member.name,
-      begin: before === null ? Effect.void : member.restart({ programs: before }),
-      end: member.restart(),
+      target: process.name,
+      begin: before === null ? Effect.void : process.restart({ programs: before }),
+      end: process.restart(),
       millis: 4000
     }))
 }
 
 // ------------------------------------------------------------- nemesis
 
-/** Makes a nemesis. It makes faults until it is interrupted, and ends each that it has begun. */
+/** Makes a nemesis, which injects faults until it is interrupted, and ends each fault that it has started. */
 export const make = (targets: Targets, now: () => number) => {
   const faults: Array<Fault> = []
   const isPossible = (kind: string): boolean =>
     (kind !== "older_version" || targets.before !== null) && (kind !== "disk_full" || targets.cluster.has_disk)
 
-  const runFault = Effect.fnUntraced(function*({ after = Effect.void, begin, end, kind, millis, target }: Plan) {
+  const inject = Effect.fnUntraced(function*({ after = Effect.void, begin, end, kind, millis, target }: PlannedFault) {
     const from = now()
-    const hold = millis ?? (yield* Random.nextIntBetween(500, 4000))
+    const duration = millis ?? (yield* Random.nextIntBetween(500, 4000))
     yield* Effect.uninterruptible(Effect.gen(function*() {
       yield* begin
-      yield* Effect.sleep(hold)
+      yield* Effect.sleep(duration)
       yield* end
       faults.push({ kind, target, from, to: now() })
       yield* after
     }))
   })
 
-  const group = (plans: Readonly<Record<string, (targets: Targets) => Effect.Effect<Plan>>>, pause_max: number) =>
+  const group = (
+    plans: Readonly<Record<string, (targets: Targets) => Effect.Effect<PlannedFault>>>,
+    pause_max: number
+  ) =>
     Effect.gen(function*() {
       const kinds = Object.keys(plans).filter(isPossible)
       while (true) {
-        // Each kind once in a round, so that a short run has every kind.
+        // Each round has every kind once, so that a short run has every kind.
         for (const kind of yield* Random.shuffle(kinds)) {
           const plan = plans[kind]
-          if (plan !== undefined) yield* Effect.flatMap(plan(targets), runFault)
+          if (plan !== undefined) yield* Effect.flatMap(plan(targets), inject)
           yield* Effect.sleep(yield* Random.nextIntBetween(100, pause_max))
         }
       }

@@ -1,4 +1,4 @@
-/** The end of a run: waits until nothing is left to do, and reads everything. */
+/** The end of a run: waits until no work is left, and reads all data. */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Audit } from "@messaging-crm/core/Audit"
 import { Effect, Redacted, Schedule, Schema } from "effect"
@@ -15,7 +15,7 @@ const Page = Schema.fromJsonString(Schema.Struct({
 
 const attempts_max = 50
 
-/** Reads a whole list. Nothing fails any more, but a server may still be about to close a connection. */
+/** Reads a complete list. It retries, because a server can still close a connection after the faults. */
 const list = Effect.fnUntraced(function*({ servers: [server] }: Cluster, { key }: Organization, path: string) {
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
   const rows: Array<Resource> = []
@@ -33,14 +33,14 @@ const list = Effect.fnUntraced(function*({ servers: [server] }: Cluster, { key }
   return rows
 })
 
-/** As JSON, which has texts for times. */
-const plain = (value: unknown): ReadonlyArray<Resource> => JSON.parse(JSON.stringify(value))
+/** Converts rows to JSON, in which times are texts. */
+const toJson = (value: unknown): ReadonlyArray<Resource> => JSON.parse(JSON.stringify(value))
 
 const audit_records_max = 1_000_000
 
 const noFilter = { resource_id: null, key_id: null, member_id: null, before: null }
 
-/** Reads everything of an organization. */
+/** Reads all data of an organization. */
 export const read = Effect.fnUntraced(function*(cluster: Cluster, operators: Operators, organization: Organization) {
   const all = (path: string) => list(cluster, organization, path)
   const run = operators(organization)
@@ -51,20 +51,20 @@ export const read = Effect.fnUntraced(function*(cluster: Cluster, operators: Ope
     ({ id }) => Effect.map(all(`/conversations/${String(id)}/messages`), (rows) => [String(id), rows] as const)
   )
   // The API lists the 100 most recent.
-  const webhooks = plain(
+  const webhooks = toJson(
     yield* sql`
       SELECT id, url, event_types, status, created_at, disabled_at FROM webhooks
       WHERE organization_id = ${organization.organization_id}::uuid ORDER BY created_at DESC, id DESC
     `
   )
-  const deliveries = plain(
+  const deliveries = toJson(
     yield* sql`
       SELECT id, webhook_id, event_id, event_type, status, attempt_count, response_status, failure_code, created_at
       FROM webhook_deliveries
       WHERE organization_id = ${organization.organization_id}::uuid ORDER BY created_at DESC, id DESC
     `
   )
-  const uncertain = plain(
+  const uncertain = toJson(
     yield* sql`SELECT id FROM sends WHERE organization_id = ${organization.organization_id}::uuid AND may_be_sent`
   )
   return {
@@ -79,11 +79,11 @@ export const read = Effect.fnUntraced(function*(cluster: Cluster, operators: Ope
     deliveries: Object.fromEntries(
       webhooks.map(({ id }) => [String(id), deliveries.filter(({ webhook_id }) => webhook_id === id)])
     ),
-    audit: plain(yield* run(Audit.use((audit) => audit.list(noFilter, audit_records_max))))
+    audit: toJson(yield* run(Audit.use((audit) => audit.list(noFilter, audit_records_max))))
   } satisfies FinalState
 })
 
-/** The work that is left, and a number that grows while something happens. */
+/** The remaining work, and the number of messages and events, which grows while the service makes progress. */
 const progress = SqlClient.SqlClient.use((sql) =>
   sql<{ readonly left: ReadonlyArray<string>; readonly rows: number }>`
     SELECT
@@ -92,8 +92,8 @@ const progress = SqlClient.SqlClient.use((sql) =>
   `
 ).pipe(Effect.map(([row]) => row ?? { left: ["unknown"], rows: -1 }))
 
-/** Makes waiting attempts due now: pauses between them take minutes. An unknown outcome keeps its time. */
-const hurry = SqlClient.SqlClient.use((sql) =>
+/** Makes attempts due now, because pauses between them last minutes. An unknown outcome keeps its time. */
+const makeAttemptsDue = SqlClient.SqlClient.use((sql) =>
   Effect.andThen(
     sql`
       UPDATE work SET due_at = now()
@@ -106,28 +106,28 @@ const hurry = SqlClient.SqlClient.use((sql) =>
   )
 )
 
-/** How often in a row the queue must be empty, as the network takes up to 200 ms to report. */
-const calm_checks = 4
+/** The number of consecutive checks with an empty queue, because the network reports after up to 200 ms. */
+const empty_checks = 4
 
 /**
- * Waits until the queue is empty and nothing happens any more, or nothing has happened for that many seconds. Returns what is
- * left. It waits as long as something happens, because the longer a run was, the more sends wait for the one before them.
+ * Waits until the queue stays empty, or until there was no progress for a number of seconds, and returns the remaining work.
+ * It has no other limit, because in a long run many sends wait for the send before them.
  */
-export const settle = Effect.fnUntraced(function*(seconds: number) {
-  let [calm, idle] = [0, 0]
+export const waitUntilIdle = Effect.fnUntraced(function*(seconds: number) {
+  let [empty, idle] = [0, 0]
   let before = yield* progress
-  while (calm < calm_checks && idle < seconds * 2) {
-    yield* hurry
+  while (empty < empty_checks && idle < seconds * 2) {
+    yield* makeAttemptsDue
     yield* Effect.sleep("500 millis")
     const now = yield* progress
     const isSame = now.rows === before.rows && now.left.length === before.left.length
     idle = isSame ? idle + 1 : 0
-    calm = isSame && now.left.length === 0 ? calm + 1 : 0
+    empty = isSame && now.left.length === 0 ? empty + 1 : 0
     before = now
   }
   return before.left
 })
 
-/** A connection to the database without proxies. */
-export const connected = ({ database_url }: Cluster) =>
+/** Layer for a database client without a proxy. */
+export const databaseLayer = ({ database_url }: Cluster) =>
   Client.layer({ url: Redacted.make(database_url), connections: 2 })

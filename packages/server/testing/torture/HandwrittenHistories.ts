@@ -1,6 +1,6 @@
-/** Parts of histories that tests make by hand: calls on a few objects, and what is stored at the end. */
+/** Handwritten histories of tests: a few objects, their final state, and calls from `HandwrittenCalls.ts`. */
 import { emptyContact } from "@messaging-crm/core/Contacts"
-import type { Call, Fault, FinalState, History, ReceivedDelivery, RecordedResponse, Resource } from "./History.ts"
+import type { Call, Fault, FinalState, History, ReceivedDelivery, Resource } from "./History.ts"
 
 export const ids = {
   contact: "019aa0c2-5b00-7000-8000-000000000001",
@@ -42,7 +42,7 @@ export const webhook = (fields: Resource = {}): Resource => ({
   ...fields
 })
 
-/** A sent text, and its message. */
+/** A sent text. */
 export const send = (id: string): Resource => ({
   id,
   conversation_id: ids.conversation,
@@ -64,7 +64,7 @@ const message = (id: string, fields: Resource = {}): Resource => ({
   ...fields
 })
 
-/** Sends that the network accepted, in this order, and what is stored of them. */
+/** Sends that the network accepted in this order, and their final state. */
 export const sent = (
   order: ReadonlyArray<string>,
   fields: Resource = {}
@@ -82,144 +82,9 @@ export const sent = (
   }
 })
 
-interface Attempt {
-  readonly from: number
-  /** Null without a response. */
-  readonly to: number | null
-  readonly status?: number
-  readonly data?: unknown
-  readonly error?: { readonly code: string; readonly param?: string }
-  readonly retry_after_seconds?: number
-  /** The position of the attempt that it replays. */
-  readonly replays?: number
-  readonly key?: string
-  readonly key_id?: string
-  /** The requests that the key has left. */
-  readonly remaining?: number
-}
-
-type Made = (index: number) => Call
-
-const call = (
-  operation: Call["operation"],
-  method: Call["request"]["method"],
-  path: string,
-  body: unknown,
-  attempt: Attempt
-): Made =>
-(index) => {
-  const {
-    data,
-    error,
-    from,
-    key = null,
-    key_id = "key",
-    remaining,
-    replays,
-    retry_after_seconds = null,
-    status = 200,
-    to
-  } = attempt
-  const found = Array.isArray(data) ? { data, next_cursor: null } : { data }
-  const shown = error === undefined ? found : { error: { param: null, ...error } }
-  const response: RecordedResponse = {
-    status,
-    body: shown,
-    text: JSON.stringify(shown),
-    is_replay: replays !== undefined,
-    original_request_id: replays === undefined ? null : `r-${replays}`,
-    retry_after_seconds,
-    rate: remaining === undefined ? null : { remaining, reset_seconds: 60 }
-  }
-  return {
-    client: index,
-    index,
-    organization: 0,
-    operation,
-    request: {
-      method,
-      path,
-      body,
-      idempotency_key: key,
-      request_id: `r-${index}`,
-      key_id: method === "COMMAND" ? null : key_id
-    },
-    started_at: from,
-    ended_at: to,
-    response: to === null ? null : response
-  }
-}
-
-export const create = (attempt: Attempt) =>
-  call("contacts.create", "POST", "/contacts", { first_name: "Kim" }, {
-    status: 201,
-    data: contact(),
-    key: "create-1",
-    ...attempt
-  })
-export const update = (city: string, attempt: Attempt) =>
-  call("contacts.update", "PATCH", `/contacts/${ids.contact}`, { city }, {
-    data: contact({ city }),
-    key: `city-${city}`,
-    ...attempt
-  })
-export const get = (city: string | null, attempt: Attempt) =>
-  call("contacts.get", "GET", `/contacts/${ids.contact}`, null, { data: contact({ city }), ...attempt })
-export const close = (data: Resource, attempt: Attempt) =>
-  call("conversations.close", "POST", `/conversations/${ids.conversation}/close`, null, {
-    data,
-    key: "close-1",
-    ...attempt
-  })
-export const reopen = (attempt: Attempt) =>
-  call("conversations.reopen", "POST", `/conversations/${ids.conversation}/reopen`, null, {
-    data: open(later),
-    key: "open-1",
-    ...attempt
-  })
-export const see = (data: Resource, attempt: Attempt) =>
-  call("conversations.get", "GET", `/conversations/${ids.conversation}`, null, { data, ...attempt })
-export const tag = (name: string, attempt: Attempt) =>
-  call("tags.create", "POST", "/tags", { name, color: "red" }, {
-    data: { id: `${ids.tag}${name}`, name, color: "red" },
-    key: `tag-${name}`,
-    ...attempt
-  })
-export const tags = (names: ReadonlyArray<string>, attempt: Attempt) =>
-  call("tags.list", "GET", "/tags", null, {
-    data: names.map((name) => ({ id: `${ids.tag}${name}`, name, color: "red" })),
-    ...attempt
-  })
-export const disable = (attempt: Attempt) =>
-  call("webhooks.disable", "DELETE", `/webhooks/${ids.webhook}`, null, {
-    data: webhook({ status: "disabled" }),
-    key: "disable-1",
-    ...attempt
-  })
-export const subscribe = (event_types: ReadonlyArray<string>, attempt: Attempt) =>
-  call("webhooks.create", "POST", "/webhooks", { url: "https://shop.example/a", event_types }, {
-    status: 201,
-    data: webhook({ event_types }),
-    key: "subscribe-1",
-    ...attempt
-  })
-export const resubscribe = (event_types: ReadonlyArray<string>, attempt: Attempt) =>
-  call("webhooks.update", "PATCH", `/webhooks/${ids.webhook}`, { event_types }, {
-    data: webhook({ event_types }),
-    key: `resubscribe-${attempt.from}`,
-    ...attempt
-  })
-/** A replay from noon to an hour later. */
-export const replay = (attempt: Attempt) =>
-  call("webhooks.replay", "POST", `/webhooks/${ids.webhook}/replay`, { since: noon }, {
-    status: 202,
-    data: { id: "replay", webhook_id: ids.webhook, since: noon, created_at: later },
-    key: `replay-${attempt.from}`,
-    ...attempt
-  })
 /** An event at noon. */
 export const event = (type: string): Resource => ({ id: `event-${type}`, type, timestamp: noon, data: {} })
-/** A request with an event that the endpoint received. */
+/** A request with an event that an endpoint received at a time. */
 export const posted = (type: string, at: number): ReceivedDelivery => ({
   organization: 0,
   endpoint: "/a",
@@ -229,23 +94,8 @@ export const posted = (type: string, at: number): ReceivedDelivery => ({
   status: 204,
   is_signed: true
 })
-export const listWebhooks = (data: ReadonlyArray<Resource>, attempt: Attempt) =>
-  call("webhooks.list", "GET", "/webhooks", null, { data, ...attempt })
-export const list = (ids: ReadonlyArray<string>, attempt: Attempt) =>
-  call("sends.list", "GET", "/sends", null, { data: ids.map((id) => send(id)), ...attempt })
-export const getSend = (id: string, attempt: Attempt) =>
-  call("sends.get", "GET", `/sends/${id}`, null, { data: send(id), ...attempt })
-export const say = (id: string, attempt: Attempt) =>
-  call("sends.send", "POST", `/conversations/${ids.conversation}/messages`, { type: "text", text: id }, {
-    status: 202,
-    data: { ...send(id), status: "queued", message_id: null },
-    key: `send-${id}`,
-    ...attempt
-  })
-export const revoke = (attempt: Attempt) =>
-  call("api_keys.revoke", "COMMAND", "", { id: "key" }, { data: null, ...attempt })
 
-const nothing: FinalState = {
+const emptyState: FinalState = {
   contacts: [],
   tags: [],
   conversations: [],
@@ -258,15 +108,18 @@ const nothing: FinalState = {
   audit: []
 }
 
+/** A call that gets its position from the history. */
+export type UnnumberedCall = (index: number) => Call
+
 export const history = (
-  made: ReadonlyArray<Made>,
+  calls: ReadonlyArray<UnnumberedCall>,
   final: Partial<FinalState>,
   faults: ReadonlyArray<Fault> = [],
   accepted: History["accepted"] = []
 ): History => ({
   seed: 0,
-  organizations: [{ id: "acme", final: { ...nothing, ...final } }],
-  calls: made.map((one, index) => one(index)),
+  organizations: [{ id: "acme", final: { ...emptyState, ...final } }],
+  calls: calls.map((call, index) => call(index)),
   accepted,
   inbound: [],
   received: [],

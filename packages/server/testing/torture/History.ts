@@ -1,6 +1,6 @@
 /**
- * The history of a torture run: the calls of its clients, what the network and the endpoints received, the faults, and
- * what was stored at the end. The driver writes it; the checker searches it. It is plain JSON.
+ * The history of a torture run: the calls of its clients, the requests to the network and the endpoints, the faults, and
+ * the final state. The driver writes it, and the checker compares it with the contract. It is plain JSON.
  *
  * Every time is in milliseconds of the driver's monotonic clock since the start of the run.
  */
@@ -15,8 +15,8 @@ export type Resource = Readonly<Record<string, unknown>>
 /**
  * One HTTP request, or one command of an operator.
  *
- * A client that gets no final response repeats the request, which is another call with the same `idempotency_key`. A call
- * without a response can take effect at any later time, and one with a 5xx may have taken effect.
+ * A client without a final response repeats the request, which is another call with the same `idempotency_key`. A call
+ * without a response can take effect at any later time, and one with a 5xx can have taken effect.
  */
 export interface Call {
   /** A client makes one call at a time. */
@@ -33,13 +33,13 @@ export interface Call {
     /** Null without a body. Of a command, its input. */
     readonly body: unknown
     readonly idempotency_key: string | null
-    /** The `X-Request-Id` of this call, which its record of the audit has. Another one for each repetition. */
+    /** The `X-Request-Id` of this call and of its audit record. Each repetition has another one. */
     readonly request_id: string
     /** The ID of the API key that authenticated it; null for a command. */
     readonly key_id: string | null
   }
   readonly started_at: number
-  /** Null where no response arrived before the client gave up or the connection ended. */
+  /** Null if no response arrived before the timeout or the end of the connection. */
   readonly ended_at: number | null
   readonly response: RecordedResponse | null
 }
@@ -48,7 +48,7 @@ export interface RecordedResponse {
   readonly status: number
   /** The parsed JSON. */
   readonly body: unknown
-  /** The exact text, which a replay must repeat. */
+  /** The exact text, which each replay must equal. */
   readonly text: string
   readonly is_replay: boolean
   /** The `X-Request-Id` of the first request under the key; null unless it is a replay. */
@@ -67,7 +67,7 @@ export interface AcceptedMessage {
   readonly text: string | null
 }
 
-/** A message of a person that the network reported until a callback returned 2xx, sometimes once more. */
+/** An inbound message that the network reported until a callback returned 2xx, sometimes once more. */
 export interface InboundMessage {
   readonly organization: OrganizationIndex
   readonly channel_id: string
@@ -117,7 +117,7 @@ export type FaultKind = (typeof faultKinds)[number]
 
 export interface Fault {
   readonly kind: FaultKind
-  /** The process or connection that it hit. */
+  /** The affected process or connection. */
   readonly target: string
   readonly from: number
   readonly to: number
@@ -131,13 +131,13 @@ export interface FinalState {
   /** By the ID of the conversation. */
   readonly messages: Readonly<Record<string, ReadonlyArray<Resource>>>
   readonly sends: ReadonlyArray<Resource>
-  /** The sends of which the response to an attempt was lost: they delayed no other. */
+  /** The sends that lost the response to an attempt. They delay no other send. */
   readonly uncertain_sends: ReadonlyArray<string>
   readonly events: ReadonlyArray<Resource>
   readonly webhooks: ReadonlyArray<Resource>
   /** All deliveries, by the ID of the webhook. */
   readonly deliveries: Readonly<Record<string, ReadonlyArray<Resource>>>
-  /** The records of the audit. */
+  /** The audit records. */
   readonly audit: ReadonlyArray<Resource>
 }
 
@@ -149,7 +149,7 @@ export interface History {
   readonly inbound: ReadonlyArray<InboundMessage>
   readonly received: ReadonlyArray<ReceivedDelivery>
   readonly faults: ReadonlyArray<Fault>
-  /** The items in the queue when the driver stopped waiting. Empty in a sound run. */
+  /** The remaining work at the end. Empty in a run without a violation. */
   readonly unfinished: ReadonlyArray<string>
 }
 
@@ -159,7 +159,7 @@ export interface Violation {
   readonly rule: string
   /** The observation that breaks the rule. */
   readonly detail: string
-  /** The shortest list of calls that shows it, by `index`. */
+  /** A small set of calls that shows it, by `index`. */
   readonly calls: ReadonlyArray<number>
 }
 

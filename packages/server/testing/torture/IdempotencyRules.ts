@@ -20,7 +20,7 @@ const checkResponses = (request: Request): ReadonlyArray<Violation> => {
   const different = outcomes.filter(({ response }) => response.text !== first?.response.text)
   const originals = outcomes.filter(({ response }) => !response.is_replay)
   const known = new Set(attempts.map(({ request }) => request.request_id))
-  const foreign = outcomes.filter(({ response: { original_request_id } }) =>
+  const unknown = outcomes.filter(({ response: { original_request_id } }) =>
     original_request_id !== null && !known.has(original_request_id)
   )
   return [
@@ -36,15 +36,15 @@ const checkResponses = (request: Request): ReadonlyArray<Violation> => {
       detail: `${operation} with the key ${idempotency_key} has ${originals.length} responses that are not replays`,
       calls: indexes(originals)
     },
-    foreign.length === 0 ? [] : {
+    unknown.length === 0 ? [] : {
       rule: "A replay names the first request under its key (contract §5.5).",
-      detail: `${operation} with the key ${idempotency_key} names ${foreign[0]?.response.original_request_id}`,
-      calls: indexes(foreign)
+      detail: `${operation} with the key ${idempotency_key} names ${unknown[0]?.response.original_request_id}`,
+      calls: indexes(unknown)
     }
   ].flat()
 }
 
-/** Of different requests under one key, one takes effect, and the others are a conflict with it. */
+/** Of different requests under one key, one takes effect, and the others conflict with it. */
 const checkConflicts = ({ history: { calls } }: Evidence): ReadonlyArray<Violation> => {
   const byKey = Map.groupBy(
     calls.filter(({ request }) => request.idempotency_key !== null),
@@ -53,23 +53,23 @@ const checkConflicts = ({ history: { calls } }: Evidence): ReadonlyArray<Violati
   return Array.from(byKey.values(), (same): ReadonlyArray<Violation> => {
     const completed = same.filter(isCompleted)
     const first = completed.find((call) => attemptResultOf(call) === "outcome")
-    const rivals = first === undefined
+    const conflicting = first === undefined
       ? []
       : completed.filter((call) => attemptResultOf(call) === "outcome" && !isSameRequest(call, first))
-    const baseless = completed.filter((call) =>
+    const unfounded = completed.filter((call) =>
       codeOf(call.response) === "idempotency_conflict" &&
       !same.some((other) => attemptResultOf(other) !== "no effect" && !isSameRequest(call, other))
     )
     return [
-      first === undefined || rivals.length === 0 ? [] : {
+      first === undefined || conflicting.length === 0 ? [] : {
         rule: "Different requests with one key do not both take effect (contract §5.6).",
         detail: `the key ${first.request.idempotency_key}`,
-        calls: indexes([first, ...rivals.slice(0, 1)])
+        calls: indexes([first, ...conflicting.slice(0, 1)])
       },
-      baseless.length === 0 ? [] : {
+      unfounded.length === 0 ? [] : {
         rule: "A request is an idempotency conflict only if another request has its key (contract §5.6).",
-        detail: `the key ${baseless[0]?.request.idempotency_key}`,
-        calls: indexes(baseless.slice(0, 1))
+        detail: `the key ${unfounded[0]?.request.idempotency_key}`,
+        calls: indexes(unfounded.slice(0, 1))
       }
     ].flat()
   }).flat()

@@ -3,8 +3,8 @@ import type { Evidence } from "./Evidence.ts"
 import type { Violation } from "./History.ts"
 import { isCompleted, listOf, textOf } from "./Requests.ts"
 
-/** Returns the values that belong to more than one owner. */
-const shared = (
+/** Each value has one owner. */
+const checkUnique = (
   rule: string,
   owned: ReadonlyArray<{ readonly value: string; readonly owner: string; readonly call: number | null }>
 ): ReadonlyArray<Violation> =>
@@ -18,7 +18,7 @@ const shared = (
   }).flat()
 
 const checkPeople = ({ observations: { contacts, conversations, sends } }: Evidence): ReadonlyArray<Violation> => [
-  ...shared(
+  ...checkUnique(
     "An identity has one contact (contract §8.2).",
     contacts.flatMap(({ call, organization, resource }) =>
       listOf(resource, "identities").map(({ channel_type, external_id }) => ({
@@ -28,7 +28,7 @@ const checkPeople = ({ observations: { contacts, conversations, sends } }: Evide
       }))
     )
   ),
-  ...shared(
+  ...checkUnique(
     "There is one conversation for a channel and an identity (contract §10.1).",
     conversations.map(({ call, resource }) => ({
       value: `${textOf(resource, "channel", "id")} ${textOf(resource, "contact", "external_id")}`,
@@ -36,7 +36,7 @@ const checkPeople = ({ observations: { contacts, conversations, sends } }: Evide
       call
     }))
   ),
-  ...shared(
+  ...checkUnique(
     "A send has one conversation (contract §12.1).",
     sends.map(({ call, resource }) => ({
       value: String(resource["id"]),
@@ -46,7 +46,7 @@ const checkPeople = ({ observations: { contacts, conversations, sends } }: Evide
   )
 ]
 
-/** A callback that was acknowledged is stored once, however often it came (contract §15.1). */
+/** The message of an acknowledged callback is stored once, even if the callback was repeated (contract §15.1). */
 const checkInbound = ({ history: { inbound, organizations } }: Evidence): ReadonlyArray<Violation> =>
   organizations.flatMap(({ final }, organization) => {
     const channels = new Map(final.conversations.map((one) => [one["id"], textOf(one, "channel", "id")]))
@@ -67,37 +67,34 @@ const checkInbound = ({ history: { inbound, organizations } }: Evidence): Readon
     }).flat()
   })
 
-/** Every object that a response showed exists at the end: the API deletes none (contract §7.2). */
+/** Every object of a response exists at the end, because the API deletes none (contract §7.2). */
 const checkLostObjects = ({ history: { organizations }, observations }: Evidence): ReadonlyArray<Violation> =>
   organizations.flatMap(({ final }, organization) =>
-    ([["contacts", final.contacts], ["conversations", final.conversations], ["sends", final.sends], [
-      "webhooks",
-      final.webhooks
-    ]] as const)
-      .flatMap(([kind, resources]) => {
-        const left = new Set(resources.map(({ id }) => id))
+    (["contacts", "conversations", "sends", "webhooks"] as const)
+      .flatMap((kind) => {
+        const stored = new Set(final[kind].map(({ id }) => id))
         const own = observations[kind].filter((observation) => observation.organization === organization)
-        const lost = own.filter(({ resource }) => !left.has(resource["id"]))
+        const lost = own.filter(({ resource }) => !stored.has(resource["id"]))
         return Array.from(new Map(lost.map((one) => [one.resource["id"], one])).values(), ({ call, resource }) => ({
-          rule: "What a response has shown is not lost (contract §7.2).",
+          rule: "Objects in responses are not lost (contract §7.2).",
           detail: `${kind}: ${resource["id"]} is not stored`,
           calls: call === null ? [] : [call]
         }))
       })
   )
 
-/** A message or send that a response has shown is found from then on. */
+/** Later reads find each message and send of a response. */
 const checkReads = ({ history: { calls }, observations }: Evidence): ReadonlyArray<Violation> => {
-  const shown = new Map<string, number>()
+  const firstShown = new Map<string, number>()
   for (const { ended_at, resource } of [...observations.messages, ...observations.sends]) {
     const id = String(resource["id"])
-    shown.set(id, Math.min(ended_at, shown.get(id) ?? Infinity))
+    firstShown.set(id, Math.min(ended_at, firstShown.get(id) ?? Infinity))
   }
   return calls.filter(isCompleted).flatMap(({ response, index, operation, request: { path }, started_at }) => {
     const isRead = operation === "messages.get" || operation === "sends.get"
-    const since = shown.get(path.split("/").at(-1) ?? "") ?? Infinity
+    const since = firstShown.get(path.split("/").at(-1) ?? "") ?? Infinity
     return isRead && response.status === 404 && since < started_at
-      ? [{ rule: "What a response has shown is found (contract §7.2).", detail: path, calls: [index] }]
+      ? [{ rule: "Objects in responses are found by later reads (contract §7.2).", detail: path, calls: [index] }]
       : []
   })
 }

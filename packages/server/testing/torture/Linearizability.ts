@@ -12,14 +12,14 @@ export interface Step<Action> {
   readonly started_at: number
   /** Null without a response: the call takes effect at any time after its start, or never. */
   readonly ended_at: number | null
-  /** Whether the response is not considered: the call took effect in its time, with any response, or not at all. */
+  /** Whether to ignore the response: the call took effect in its time, with any response, or not at all. */
   readonly is_forgotten?: boolean
 }
 
 /** The sequential specification of one object. */
 export interface Specification<State, Action> {
   readonly initial: State
-  /** Every state that an action may leave behind. None if the action cannot have its response in the state. */
+  /** Returns every state that an action can produce, and none if its response is impossible in the state. */
   readonly next: (state: State, action: Action) => ReadonlyArray<State>
   /** Equal for equal states. */
   readonly keyOf: (state: State) => string
@@ -29,7 +29,7 @@ export interface Specification<State, Action> {
   readonly forget: (action: Action) => Action
 }
 
-/** `undecided` if the search would take more than its budget of steps. */
+/** `undecided` if the search exceeds its budget of steps. */
 export type SearchResult = "linearizable" | "not linearizable" | "undecided"
 
 interface Entry<State> {
@@ -79,7 +79,7 @@ class Search<State, Action> {
   readonly #specification: Specification<State, Action>
   readonly #steps: ReadonlyArray<Step<Action>>
   readonly #head: Entry<State>
-  /** A bit for each call. Calls are in the order of their start, so few words in a row are neither full nor empty. */
+  /** A bit for each call. In the order of starts, only a short range of words is neither full nor empty. */
   readonly #taken: Uint16Array
   /** The position of the first word that is not full, and that after the last word that is not empty. */
   #low = 0
@@ -114,7 +114,7 @@ class Search<State, Action> {
     return "linearizable"
   }
 
-  /** Returns the states after a call. A call without a response is worth taking only if it changes something. */
+  /** Returns the states after a call, and for a call without a response only those that differ from the state before. */
   readonly #nextOf = (entry: Entry<State>): Array<State> => {
     const { forget, keyOf, next } = this.#specification
     const step = this.#steps[entry.step]

@@ -1,4 +1,4 @@
-/** The rules of contract §6 for lists: their order, their filters, and that a list that ends shows every object. */
+/** The rules of contract §6 for lists: their order, their filters, and that a complete list contains every object. */
 import type { Evidence, Kind, Observation } from "./Evidence.ts"
 import type { Resource, Violation } from "./History.ts"
 import { type CompletedCall, fieldOf, isCompleted, isSuccess, listOf, resourcesIn, textOf } from "./Requests.ts"
@@ -46,27 +46,27 @@ const isOrdered = ({ by, rows }: Page): boolean =>
     return before === undefined || positionOf(before, by) > positionOf(row, by)
   })
 
-/** How each filter reads a row. Filters that search texts are not judged. */
-const filtered: Readonly<Record<string, (row: Resource, wanted: string) => boolean>> = {
-  status: (row, wanted) => wanted === "all" || row["status"] === wanted,
-  type: (row, wanted) => row["type"] === wanted,
-  assigned_user_id: (row, wanted) => row["assigned_user_id"] === wanted,
+/** Returns whether a row passes a filter. Filters that search texts are not checked. */
+const filtered: Readonly<Record<string, (row: Resource, expected: string) => boolean>> = {
+  status: (row, expected) => expected === "all" || row["status"] === expected,
+  type: (row, expected) => row["type"] === expected,
+  assigned_user_id: (row, expected) => row["assigned_user_id"] === expected,
   unassigned: (row) => row["assigned_user_id"] === null,
-  contact_id: (row, wanted) => fieldOf(row, "contact", "id") === wanted,
-  channel_id: (row, wanted) => fieldOf(row, "channel", "id") === wanted,
-  conversation_id: (row, wanted) => row["conversation_id"] === wanted,
-  owner_user_id: (row, wanted) => row["owner_user_id"] === wanted,
-  lifecycle_stage: (row, wanted) => row["lifecycle_stage"] === wanted,
-  tag_id: (row, wanted) => listOf(row, "tags").some(({ id }) => id === wanted)
+  contact_id: (row, expected) => fieldOf(row, "contact", "id") === expected,
+  channel_id: (row, expected) => fieldOf(row, "channel", "id") === expected,
+  conversation_id: (row, expected) => row["conversation_id"] === expected,
+  owner_user_id: (row, expected) => row["owner_user_id"] === expected,
+  lifecycle_stage: (row, expected) => row["lifecycle_stage"] === expected,
+  tag_id: (row, expected) => listOf(row, "tags").some(({ id }) => id === expected)
 }
 
 const isFiltered = ({ parameters, rows }: Page): boolean =>
-  Array.from(parameters).every(([name, wanted]) => {
+  Array.from(parameters).every(([name, expected]) => {
     const passes = filtered[name]
-    return passes === undefined || rows.every((row) => passes(row, wanted))
+    return passes === undefined || rows.every((row) => passes(row, expected))
   })
 
-/** Returns the objects that an earlier response showed, and that a list to its end does not. */
+/** Returns the objects of earlier responses that a complete list does not contain. */
 const missingIn = ({ call, kind, parameters, path, rows }: Page, observations: ReadonlyArray<Observation>) => {
   const isWhole = Array.from(parameters.keys()).every((name) => name === "page_size") &&
     fieldOf(call.response.body, "next_cursor") === null && rows.length < webhooks_max
@@ -85,13 +85,13 @@ const checkPage = (page: Page, { observations }: Evidence): ReadonlyArray<Violat
   return [
     isOrdered(page)
       ? []
-      : { rule: "A list is ordered, and shows nothing twice (contract §6.1).", detail, calls: [index] },
+      : { rule: "A list is ordered, and contains nothing twice (contract §6.1).", detail, calls: [index] },
     isFiltered(page)
       ? []
-      : { rule: "A list shows only what passes its filters (contract §6).", detail, calls: [index] },
+      : { rule: "A list contains only rows that pass its filters (contract §6).", detail, calls: [index] },
     missing === undefined ? [] : {
-      rule: "A list to its end shows every object (contract §6.2).",
-      detail: `${detail} does not show ${missing.resource["id"]}`,
+      rule: "A complete list contains every object (contract §6.2).",
+      detail: `${detail} does not contain ${missing.resource["id"]}`,
       calls: [missing.call ?? index, index]
     }
   ].flat()

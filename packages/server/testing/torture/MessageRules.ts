@@ -1,28 +1,28 @@
-/** The rules of contract §11, §12, and §15 for messages: each that was accepted, reported, or raised is stored once, as it was. */
+/** The rules of contract §11, §12, and §15 for messages: each accepted, reported, or raised message is stored once, without changes. */
 import type { Evidence } from "./Evidence.ts"
 import { type FinalState, type Resource, type Violation, violation } from "./History.ts"
 import { fieldOf, listOf, textOf } from "./Requests.ts"
 
 interface Stored {
   readonly message: Resource
-  readonly person: string | null
+  readonly contact: string | null
   readonly channel: string | null
 }
 
-/** Returns every message with its person and channel. */
-const storedIn = ({ conversations, messages }: FinalState): ReadonlyArray<Stored> => {
+/** Returns every message with the external ID of its contact and with its channel. */
+const messagesIn = ({ conversations, messages }: FinalState): ReadonlyArray<Stored> => {
   const threads = new Map(conversations.map((thread) => [thread["id"], thread]))
   return Object.values(messages).flat().map((message) => {
     const thread = threads.get(message["conversation_id"])
-    return { message, person: textOf(thread, "contact", "external_id"), channel: textOf(thread, "channel", "id") }
+    return { message, contact: textOf(thread, "contact", "external_id"), channel: textOf(thread, "channel", "id") }
   })
 }
 
-/** Authors change some messages after they wrote them. */
+/** Returns whether the author has not changed the message. */
 const isUnchanged = ({ message }: Stored): boolean => message["edited_at"] === null && message["deleted_at"] === null
 
-/** Returns the texts that a request puts into its message. */
-const writtenBy = (body: unknown): ReadonlyArray<string> => {
+/** Returns the texts of a request, which its message must contain. */
+const textsIn = (body: unknown): ReadonlyArray<string> => {
   const text = textOf(body, "text")
   const parameters = listOf(body, "template", "components")
     .filter(({ type }) => type === "body")
@@ -30,28 +30,28 @@ const writtenBy = (body: unknown): ReadonlyArray<string> => {
   return text === null ? parameters.flatMap((parameter) => textOf(parameter, "text") ?? []) : [text]
 }
 
-/** Each message that the network accepted is stored once, for the person who got it, with the text that was asked for. */
+/** Each message that the network accepted is stored once, for its recipient, with the text of its request. */
 const checkAccepted = ({ history: { accepted, organizations }, requests }: Evidence): ReadonlyArray<Violation> => {
   const stored = Map.groupBy(
-    organizations.flatMap(({ final }) => storedIn(final)),
+    organizations.flatMap(({ final }) => messagesIn(final)),
     ({ message }) => String(message["provider_message_id"])
   )
-  const asked = new Map(requests.flatMap(({ call, outcomes: [first] }) => {
+  const requested = new Map(requests.flatMap(({ call, outcomes: [first] }) => {
     const id = textOf(first?.response.body, "data", "id")
     return id === null || !call.operation.startsWith("sends.") ? [] : [[id, call] as const]
   }))
   return accepted.flatMap(({ provider_message_id, recipient, reference, text }) => {
-    const found = stored.get(provider_message_id) ?? []
-    const [one] = found
-    const call = asked.get(reference)
-    const isRight = found.length === 1 && one !== undefined && one.person === recipient &&
+    const matches = stored.get(provider_message_id) ?? []
+    const [one] = matches
+    const call = requested.get(reference)
+    const isStored = matches.length === 1 && one !== undefined && one.contact === recipient &&
       (one.message["text"] === text || !isUnchanged(one))
     return [
-      isRight ? [] : violation(
+      isStored ? [] : violation(
         "An accepted message is stored once, as it was sent (contract §11.1).",
-        `${provider_message_id} to ${recipient} with ${JSON.stringify(text)}: ${JSON.stringify(found)}`
+        `${provider_message_id} to ${recipient} with ${JSON.stringify(text)}: ${JSON.stringify(matches)}`
       ),
-      call === undefined || writtenBy(call.request.body).every((part) => text?.includes(part)) ? [] : violation(
+      call === undefined || textsIn(call.request.body).every((part) => text?.includes(part)) ? [] : violation(
         "A message has the text of its request (contract §12.2).",
         `${reference} with ${JSON.stringify(text)}`,
         [call.index]
@@ -60,25 +60,26 @@ const checkAccepted = ({ history: { accepted, organizations }, requests }: Evide
   })
 }
 
-/** Each message of a person is stored as the network reported it. */
+/** Each inbound message is stored as the network reported it. */
 const checkInbound = ({ history: { inbound, organizations } }: Evidence): ReadonlyArray<Violation> => {
   const reported = new Map(inbound.map((message) => [`${message.channel_id} ${message.provider_message_id}`, message]))
-  return organizations.flatMap(({ final }) => storedIn(final)).flatMap((one) => {
-    const { channel, message, person } = one
-    const said = reported.get(`${channel} ${message["provider_message_id"]}`)
-    return said === undefined || (said.from === person && (said.text === message["text"] || !isUnchanged(one)))
+  return organizations.flatMap(({ final }) => messagesIn(final)).flatMap((one) => {
+    const { channel, contact, message } = one
+    const expected = reported.get(`${channel} ${message["provider_message_id"]}`)
+    return expected === undefined ||
+        (expected.from === contact && (expected.text === message["text"] || !isUnchanged(one)))
       ? []
       : violation(
         "An inbound message is stored as it was reported (contract §15.2).",
-        `${JSON.stringify(said)}: ${JSON.stringify(message)}`
+        `${JSON.stringify(expected)}: ${JSON.stringify(message)}`
       )
   })
 }
 
-/** Each message that a send, an event, or a response names is stored. */
+/** Each message to which a send, an event, or a response refers is stored. */
 const checkReferences = ({ history: { organizations }, observations }: Evidence): ReadonlyArray<Violation> =>
   organizations.flatMap(({ final }, organization) => {
-    const stored = new Set(storedIn(final).map(({ message }) => `${message["conversation_id"]} ${message["id"]}`))
+    const stored = new Set(messagesIn(final).map(({ message }) => `${message["conversation_id"]} ${message["id"]}`))
     const named = [
       ...final.sends.filter(({ status }) => status === "sent"),
       ...final.events.flatMap((event) =>

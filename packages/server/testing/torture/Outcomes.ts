@@ -11,11 +11,11 @@ export interface Outcome {
   readonly param: string | null
 }
 
-/** One call as one object sees it. */
+/** The action of one call on one object. */
 export interface Action {
-  /** The position of the call; null for what is read at the end, and for what no call asked for. */
+  /** The position of the call; null for a final read, and for an action without a call. */
   readonly call: number | null
-  /** The operation, or for an effect of something else its name. */
+  /** The operation, or the name of another effect. */
   readonly name: Operation | "open" | "own" | "read" | "upsert"
   readonly body: unknown
   /** Null without a response. */
@@ -26,7 +26,7 @@ export const outcomeOf = (response: RecordedResponse): Outcome => {
   const data = fieldOf(response.body, "data")
   return {
     status: response.status,
-    // What is not an object has no fields, so that no specification accepts it.
+    // Data that is not an object becomes one without fields, which no specification accepts.
     resource: isSuccess(response) ? (typeof data === "object" && data !== null ? data as Resource : {}) : null,
     param: codeOf(response) === null ? null : textOf(response.body, "error", "param")
   }

@@ -9,17 +9,17 @@ import type { Evidence, Kind, Observation } from "./Evidence.ts"
 import type { Resource, Violation } from "./History.ts"
 import { textOf } from "./Requests.ts"
 
-/** How far each status of a send is. A higher one follows a lower one; two that are equal change into each other. */
+/** The rank of each status of a send. A higher rank follows a lower one; statuses of equal rank change into each other. */
 const sendRanks: Readonly<Record<string, number>> = { queued: 0, sending: 0, unknown: 1, failed: 2, sent: 3 }
 
-/** How far each status of a message is (contract §11.4). */
+/** The rank of each status of a message (contract §11.4). */
 export const messageRanks: Readonly<Record<string, number>> = { sent: 0, failed: 1, delivered: 2, read: 3 }
 
-/** A final state that only a certain one may follow. */
+/** Returns whether a failed send never changes again. */
 const isFinal = ({ failure_reason, status }: Resource): boolean =>
   status === "failed" && failure_reason !== "outcome_unknown"
 
-/** Returns the first two observations of one object of which the later one shows an earlier state. */
+/** Returns the first two observations of one object of which the later one has an earlier state. */
 const findRegression = (
   observations: ReadonlyArray<Observation>,
   isRegression: (later: Resource, earlier: Resource) => boolean

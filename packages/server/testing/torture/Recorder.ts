@@ -1,4 +1,4 @@
-/** Makes calls and records each of them in a history. */
+/** Makes calls, and records each of them for the history. */
 import type { KeyedOperation, Operation } from "@messaging-crm/core/Operations"
 import { Effect, Exit } from "effect"
 import type * as Processes from "../Processes.ts"
@@ -13,7 +13,7 @@ export interface PlannedRequest {
   readonly idempotency_key?: string
 }
 
-/** A key of the API, and the ID by which it is listed. */
+/** An API key with its ID. */
 export interface Key {
   readonly id: string
   readonly secret: string
@@ -25,7 +25,7 @@ export interface Caller {
   readonly organization: OrganizationIndex
 }
 
-/** A client waits this long for a response, and then repeats the request: shorter than most faults. */
+/** The time after which a client repeats its request: shorter than most faults. */
 const response_millis_max = 3000
 
 const parse = (text: string): unknown => {
@@ -70,87 +70,75 @@ const fetchResponse = async (
   const signal = AbortSignal.timeout(response_millis_max)
   const init = { method, headers, signal, redirect: "manual" } as const
   try {
-    return await readResponse(
-      await fetch(
-        `${url}/v1${path}`,
-        body === undefined ? init : {
-          ...init,
-          body: JSON.stringify(body)
-        }
-      )
+    const response = await fetch(
+      `${url}/v1${path}`,
+      body === undefined ? init : { ...init, body: JSON.stringify(body) }
     )
+    return await readResponse(response)
   } catch {
     return null
   }
 }
 
-type Request = Call["request"]
-
-/** Makes a recorder, whose times begin now. */
-export const make = () => {
-  const begun = performance.now()
-  const now = (): number => Math.round((performance.now() - begun) * 1000) / 1000
-  const calls: Array<Call> = []
-
-  const begin = ({ client, organization }: Caller, operation: Operation, request: Request): Call => {
-    const call: Call = {
-      client,
-      index: calls.length,
-      organization,
-      operation,
-      request,
-      started_at: now(),
-      ended_at: null,
-      response: null
-    }
-    calls.push(call)
-    return call
-  }
-  const end = (call: Call, response: RecordedResponse | null): void => {
-    if (response !== null) calls[call.index] = { ...call, ended_at: now(), response }
-  }
-  const nextId = (): string => `r-${calls.length}`
-
+/** Returns the result of a command as a response. */
+const commandResponse = (value: unknown): RecordedResponse => {
+  const text = JSON.stringify(value ?? null)
   return {
-    calls: calls as ReadonlyArray<Call>,
-    now,
-    /** Sends one request to a server. Returns null where no response arrives. */
-    request: (caller: Caller, server: Processes.Server, key: Key, planned: PlannedRequest) =>
-      Effect.promise(async () => {
-        const request_id = nextId()
-        const call = begin(caller, planned.operation, {
-          method: planned.method,
-          path: planned.path,
-          body: planned.body ?? null,
-          idempotency_key: planned.idempotency_key ?? null,
-          request_id,
-          key_id: key.id
-        })
-        const response = await fetchResponse(server, key.secret, planned, request_id)
-        end(call, response)
-        return response
-      }),
-    /** Runs an operator's command, which gets no response if it fails. */
-    command: <A>(caller: Caller, operation: Operation, input: unknown, run: Effect.Effect<A>) =>
-      Effect.gen(function*() {
-        const request = { method: "COMMAND", path: "", body: input, idempotency_key: null, key_id: null } as const
-        const call = begin(caller, operation, { ...request, request_id: nextId() })
-        const outcome = yield* Effect.exit(run)
-        if (Exit.isFailure(outcome)) return null
-        const text = JSON.stringify(outcome.value ?? null)
-        const body = JSON.parse(text) as unknown
-        end(call, {
-          status: 200,
-          body,
-          text,
-          is_replay: false,
-          original_request_id: null,
-          retry_after_seconds: null,
-          rate: null
-        })
-        return outcome.value
-      })
+    status: 200,
+    body: JSON.parse(text) as unknown,
+    text,
+    is_replay: false,
+    original_request_id: null,
+    retry_after_seconds: null,
+    rate: null
   }
 }
 
-export type Recorder = ReturnType<typeof make>
+/** Records the calls of a run. Its times are relative to its creation. */
+export class Recorder {
+  readonly calls: Array<Call> = []
+  readonly #started_at = performance.now()
+
+  readonly now = (): number => Math.round((performance.now() - this.#started_at) * 1000) / 1000
+
+  /** Sends one request to a server. Returns null if no response arrives. */
+  readonly request = (caller: Caller, server: Processes.Server, key: Key, planned: PlannedRequest) =>
+    Effect.promise(async () => {
+      const { body = null, idempotency_key = null, method, operation, path } = planned
+      const request = { method, path, body, idempotency_key, key_id: key.id }
+      const call = this.#start(caller, operation, request)
+      const response = await fetchResponse(server, key.secret, planned, call.request.request_id)
+      if (response !== null) this.#end(call, response)
+      return response
+    })
+
+  /** Runs an operator's command, which has no response if it fails. */
+  readonly command = <A>(caller: Caller, operation: Operation, input: unknown, run: Effect.Effect<A>) =>
+    Effect.gen({ self: this }, function*() {
+      const request = { method: "COMMAND", path: "", body: input, idempotency_key: null, key_id: null } as const
+      const call = this.#start(caller, operation, request)
+      const outcome = yield* Effect.exit(run)
+      if (Exit.isFailure(outcome)) return null
+      this.#end(call, commandResponse(outcome.value))
+      return outcome.value
+    })
+
+  readonly #start = (caller: Caller, operation: Operation, request: Omit<Call["request"], "request_id">): Call => {
+    const index = this.calls.length
+    const call: Call = {
+      ...caller,
+      index,
+      operation,
+      request: { ...request, request_id: `r-${index}` },
+      started_at: this.now(),
+      ended_at: null,
+      response: null
+    }
+    this.calls.push(call)
+    return call
+  }
+
+  readonly #end = (call: Call, response: RecordedResponse): void => {
+    this.calls[call.index] = { ...call, ended_at: this.now(), response }
+  }
+}

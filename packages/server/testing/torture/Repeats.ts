@@ -8,9 +8,9 @@ import type { Action } from "./Outcomes.ts"
 interface RepeatableAction {
   readonly action: Action
   /**
-   * `effect` of a request. `effect or nothing` if only repetitions got a response, so that the response is either the
-   * recorded one or a read. `nothing` if responses differ. `repeat` for the read that a repetition is if its request
-   * changed nothing.
+   * `effect`: the request takes effect. `effect or nothing`: only repetitions got a response, which is either the recorded
+   * one or a read. `nothing`: the responses differ, so the request changed nothing. `repeat`: a repetition, which is a read
+   * if its request changed nothing.
    */
   readonly kind: "effect" | "effect or nothing" | "nothing" | "repeat"
   /** Equal for the attempts of one request; null for a request that was not repeated. */
@@ -29,17 +29,17 @@ interface Repeated<State> {
 export const withRepeats = <State>(
   { effectOf, forget, initial, keyOf, next }: Specification<State, Action>
 ): Specification<Repeated<State>, RepeatableAction> => {
-  const marked = (state: Repeated<State>, request: number | null, isChange: boolean) =>
+  const withChange = (state: Repeated<State>, request: number | null, isChange: boolean) =>
     request === null ? state.changed : new Map(state.changed).set(request, isChange)
 
   const effect = (state: Repeated<State>, { action, request }: RepeatableAction) =>
-    next(state.inner, action).map((inner) => ({ inner, changed: marked(state, request, true) }))
+    next(state.inner, action).map((inner) => ({ inner, changed: withChange(state, request, true) }))
 
-  /** The request finds what it asks for, and its response is judged where its repetitions are. */
+  /** The request changes nothing. Its `repeat` steps check the response. */
   const nothing = (state: Repeated<State>, { action, request }: RepeatableAction) =>
     next(state.inner, forget(action))
       .filter((inner) => keyOf(inner) === keyOf(state.inner))
-      .map((inner) => ({ inner, changed: marked(state, request, false) }))
+      .map((inner) => ({ inner, changed: withChange(state, request, false) }))
 
   const repeat = (state: Repeated<State>, { action, request }: RepeatableAction) => {
     const isChange = request === null ? undefined : state.changed.get(request)

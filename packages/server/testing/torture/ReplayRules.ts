@@ -11,7 +11,7 @@ interface Replay {
   readonly since: string
   readonly created_at: string
   readonly started_at: number
-  /** When its webhook got another replay, which is rejected until this one has ended. */
+  /** The time of the next replay of the webhook, which is rejected until this one has ended. */
   readonly until: number
 }
 
@@ -42,8 +42,8 @@ const replaysOf = ({ requests }: Evidence): ReadonlyArray<Replay> => {
 }
 
 /**
- * Each replay posts the events that were stored when it was requested. Those that an endpoint had received by then were
- * stored for sure. A webhook that is disabled ends its replay.
+ * Each replay posts the events that were stored at the time of its request, among them those that an endpoint had received.
+ * The replay ends if the webhook is disabled.
  */
 const checkReplay = ({ history }: Evidence, isSubscribed: IsSubscribed, replay: Replay): ReadonlyArray<Violation> => {
   const { created_at, organization, request: { outcomes }, since, started_at, until, webhook_id } = replay
@@ -53,8 +53,8 @@ const checkReplay = ({ history }: Evidence, isSubscribed: IsSubscribed, replay: 
   if (final === undefined || webhook === undefined) return []
   const isExpected = isSubscribed(webhook_id, started_at, until)
   const endpoint = new URL(String(webhook["url"])).pathname
-  const idsOf = (isMeant: (one: (typeof received)[number]) => boolean) =>
-    new Set(received.filter(isMeant).map(({ event_id }) => event_id))
+  const idsOf = (isIncluded: (one: (typeof received)[number]) => boolean) =>
+    new Set(received.filter(isIncluded).map(({ event_id }) => event_id))
   const stored = idsOf(({ at }) => at < started_at)
   const posted = idsOf(({ at, endpoint: to, status }) =>
     to === endpoint && at >= started_at && at < until && status >= 200 && status < 300

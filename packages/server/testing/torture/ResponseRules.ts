@@ -4,8 +4,8 @@ import type { Evidence, Observation } from "./Evidence.ts"
 import type { FaultKind, History, Violation } from "./History.ts"
 import { codeOf, type CompletedCall, isCompleted, listOf, textOf } from "./Requests.ts"
 
-/** Faults with which a request can fail: those between a process and its database. Another one costs at most the response. */
-const failing = new Set<FaultKind>([
+/** Faults that can make a request fail: those of the database and its connections. Others can only lose the response. */
+const failureFaults = new Set<FaultKind>([
   "postgres_restart",
   "failover",
   "database_cut",
@@ -14,21 +14,21 @@ const failing = new Set<FaultKind>([
   "read_only"
 ])
 
-/** How long after such a fault requests may fail, until connections are replaced. */
+/** The time after such a fault in which requests can still fail, until connections are replaced. */
 const recovery_millis = 2000
 
 const isDuringFault = ({ faults }: History, { ended_at, started_at }: CompletedCall): boolean =>
-  faults.some(({ from, kind, to }) => failing.has(kind) && from <= ended_at && to + recovery_millis >= started_at)
+  faults.some(({ from, kind, to }) => failureFaults.has(kind) && from <= ended_at && to + recovery_millis >= started_at)
 
 const checkFailures = ({ history }: Evidence): ReadonlyArray<Violation> =>
   history.calls.filter(isCompleted).flatMap((call): ReadonlyArray<Violation> => {
     const { response, index, operation } = call
     if (response.status < 500) return []
     const detail = `${operation} returned ${response.status}: ${response.text}`
-    const isHinted = response.retry_after_seconds !== null
+    const hasRetryAfter = response.retry_after_seconds !== null
     return [
-      (response.status !== 503 && response.status !== 507) || isHinted ? [] : {
-        rule: "A 503 says when to retry (contract §3.2).",
+      (response.status !== 503 && response.status !== 507) || hasRetryAfter ? [] : {
+        rule: "A 503 has Retry-After (contract §3.2).",
         detail,
         calls: [index]
       },
@@ -40,7 +40,7 @@ const checkFailures = ({ history }: Evidence): ReadonlyArray<Violation> =>
     ].flat()
   })
 
-/** A key is valid until it is revoked, and never again. */
+/** A key is valid until it is revoked, and invalid from then on. */
 const checkKeys = ({ history: { calls } }: Evidence): ReadonlyArray<Violation> => {
   const revocations = Map.groupBy(
     calls.filter(({ operation }) => operation === "api_keys.revoke"),
@@ -51,14 +51,14 @@ const checkKeys = ({ history: { calls } }: Evidence): ReadonlyArray<Violation> =
     if (key_id === null) return []
     const revoked = revocations.get(key_id) ?? []
     const isRejected = ({ response: { status } }: CompletedCall) => status === 401
-    const begun = Math.min(...revoked.map(({ started_at }) => started_at))
-    const done = Math.min(
+    const revoking_at = Math.min(...revoked.map(({ started_at }) => started_at))
+    const revoked_at = Math.min(
       ...revoked.map(({ ended_at }) => ended_at ?? Infinity),
       ...used.filter(isRejected).map(({ ended_at }) => ended_at)
     )
-    const early = used.find((call) => isRejected(call) && call.ended_at < begun)
+    const early = used.find((call) => isRejected(call) && call.ended_at < revoking_at)
     // Without the database, no key can be looked up.
-    const late = used.find((call) => !isRejected(call) && call.response.status < 500 && call.started_at > done)
+    const late = used.find((call) => !isRejected(call) && call.response.status < 500 && call.started_at > revoked_at)
     return [
       early === undefined ? [] : {
         rule: "A key is valid until it is revoked (contract §4.2).",
@@ -74,23 +74,23 @@ const checkKeys = ({ history: { calls } }: Evidence): ReadonlyArray<Violation> =
   }).flat()
 }
 
-/** Faults with which windows start over, or each process counts on its own (contract §4.4). */
-const uncounted = new Set<FaultKind>(["postgres_restart", "failover", "disk_full", "read_only"])
+/** Faults after which rate windows start over, or each process counts separately (contract §4.4). */
+const rateFaults = new Set<FaultKind>(["postgres_restart", "failover", "disk_full", "read_only"])
 
-/** Each request uses one of those that its key has left. */
+/** No two requests of a window have the same number of remaining requests. */
 const checkRate = ({ history: { calls, faults } }: Evidence): ReadonlyArray<Violation> => {
-  if (faults.some(({ kind }) => uncounted.has(kind))) return []
+  if (faults.some(({ kind }) => rateFaults.has(kind))) return []
   const windows = Map.groupBy(
     calls.filter(isCompleted).filter(({ response }) => (response.rate?.remaining ?? 0) > 0),
     ({ response, request }) => `${request.key_id} ${response.rate?.reset_seconds}`
   )
   return Array.from(windows.values(), (same) => {
     const byRemaining = Map.groupBy(same, ({ response }) => response.rate?.remaining)
-    const twice = Array.from(byRemaining.values()).find(({ length }) => length > 1)
-    return twice === undefined ? [] : {
+    const repeated = Array.from(byRemaining.values()).find(({ length }) => length > 1)
+    return repeated === undefined ? [] : {
       rule: "Each request counts (contract §4.4).",
-      detail: `${twice.length} requests left ${twice[0]?.response.rate?.remaining}`,
-      calls: twice.map(({ index }) => index)
+      detail: `${repeated.length} requests left ${repeated[0]?.response.rate?.remaining}`,
+      calls: repeated.map(({ index }) => index)
     }
   }).flat()
 }
@@ -100,19 +100,19 @@ const exceedsLimit = ({ resource }: Observation): boolean =>
   Array.from(textOf(resource, "notes") ?? "").length > limits.notes_chars_max
 
 const checkLimits = ({ history: { calls, organizations }, observations }: Evidence): ReadonlyArray<Violation> => {
-  const beyond = observations.contacts.find(exceedsLimit)
-  const actives = calls.filter(isCompleted).filter(({ response, operation }) =>
+  const exceeding = observations.contacts.find(exceedsLimit)
+  const webhookLists = calls.filter(isCompleted).filter(({ response, operation }) =>
     operation === "webhooks.list" &&
     listOf(response.body, "data").filter(({ status }) => status === "active").length > limits.webhooks_active_max
   )
   const rule = "No limit is exceeded (contract §17)."
   return [
-    beyond === undefined ? [] : {
+    exceeding === undefined ? [] : {
       rule,
-      detail: `the contact ${beyond.resource["id"]} has ${listOf(beyond.resource, "tags").length} tags`,
-      calls: beyond.call === null ? [] : [beyond.call]
+      detail: `the contact ${exceeding.resource["id"]} has ${listOf(exceeding.resource, "tags").length} tags`,
+      calls: exceeding.call === null ? [] : [exceeding.call]
     },
-    actives.slice(0, 1).map(({ index }) => ({ rule, detail: "active webhooks", calls: [index] })),
+    webhookLists.slice(0, 1).map(({ index }) => ({ rule, detail: "active webhooks", calls: [index] })),
     organizations.flatMap(({ final: { tags, webhooks } }) =>
       tags.length > limits.tags_max ||
         webhooks.filter(({ status }) => status === "active").length > limits.webhooks_active_max

@@ -1,4 +1,4 @@
-/** One run: the system, its clients, and the nemesis, and then the history of what happened. */
+/** One run: it starts the system, its clients, and the nemesis, and returns the history. */
 import { Effect, Fiber, Ref, Schema } from "effect"
 import * as Processes from "../Processes.ts"
 import * as Clients from "./Clients.ts"
@@ -8,17 +8,18 @@ import * as Faults from "./Faults.ts"
 import * as Final from "./Final.ts"
 import type { History, InboundMessage } from "./History.ts"
 import * as Operators from "./Operators.ts"
-import * as Recorder from "./Recorder.ts"
+import { Recorder } from "./Recorder.ts"
 import { makeSeenResources } from "./SeenResources.ts"
+import { signingSecrets } from "./SigningSecrets.ts"
 
 export interface Options extends Cluster.Options {
   readonly seed: number
-  /** How long faults are made. */
+  /** The duration of the faults. */
   readonly seconds: number
   readonly clients: number
-  /** Told when a phase of the run begins. */
+  /** Called when a phase of the run starts. */
   readonly onPhase: (phase: string) => void
-  /** The programs of the version before; null if there is none. */
+  /** The programs of the previous version; null if there is none. */
   readonly before: Cluster.Programs | null
 }
 
@@ -38,47 +39,21 @@ const accepted = ({ accepted_url }: Cluster.Cluster) =>
     Effect.orDie
   )
 
-/** The part of a response that shows a signing secret. */
-interface WithSecret {
-  readonly data?: { readonly url?: string; readonly signing_secret?: string }
-}
-
-/**
- * Returns the secrets of an endpoint; null where one may be missing, because a creation got no response, or a rotation,
- * whose webhook could be any.
- */
-const secretsIn = ({ calls }: Recorder.Recorder) => {
-  const requests = Map.groupBy(
-    calls.filter(({ operation }) => operation === "webhooks.create" || operation === "webhooks.rotate_secret"),
-    ({ index, organization, request }) => `${organization} ${request.idempotency_key ?? index}`
-  )
-  const responses = Array.from(requests.values(), (attempts) => ({
-    request: attempts[0]?.request,
-    // A repetition of a completed request can lack a response of its own.
-    response: attempts.find(({ response }) => response !== null && response.status < 500 && response.status !== 401)
-      ?.response
-  }))
-  const shown = responses.flatMap(({ response }) => (response?.body as WithSecret | undefined)?.data ?? []) // the API's body
-  const open = responses.filter(({ response }) => response === undefined).map(({ request }) =>
-    JSON.stringify(request?.body)
-  )
-  return (endpoint: string): ReadonlyArray<string> | null =>
-    open.some((body) => body === "null" || body?.includes(`${endpoint}"`) === true)
-      ? null
-      : shown.flatMap(({ signing_secret, url }) =>
-        url?.endsWith(endpoint) === true && signing_secret !== undefined ? [signing_secret] : []
-      )
-}
-
-/** How long the end of a run may be idle with work left: longer than leases and unknown outcomes. */
+/** The maximum time without progress at the end of a run: longer than leases and unknown outcomes. */
 const idle_seconds_max = 45
 
-/** Runs the system under torture, and returns its history. */
-export const run = Effect.fnUntraced(function*(options: Options) {
-  const { clients, onPhase, seconds, seed } = options
-  onPhase("starting")
+/** A run with its system, and with its calls and inbound messages so far. */
+interface Run {
+  readonly options: Options
+  readonly world: Clients.World
+  readonly endpoints: Endpoints.Endpoints
+  readonly inbound: Array<InboundMessage>
+}
+
+/** Starts the system. */
+const start = Effect.fnUntraced(function*(options: Options) {
   const cluster = yield* Cluster.make(options)
-  const recorder = Recorder.make()
+  const recorder = new Recorder()
   const operators = yield* Operators.make(cluster)
   const endpoints = yield* Endpoints.make(cluster.organizations.length, recorder.now)
   let number = 0
@@ -87,10 +62,15 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   )
   const keys = cluster.organizations.map(({ key, key_id }) => [{ id: key_id, secret: key }])
   const is_stopping = yield* Ref.make(false)
-  const inbound: Array<InboundMessage> = []
-  const nemesis = Faults.make({ cluster, endpoints: endpoints.proxies, before: options.before }, recorder.now)
+  const world: Clients.World = { cluster, recorder, operators, seen, keys, is_stopping }
+  const run: Run = { options, world, endpoints, inbound: [] }
+  return run
+})
 
-  const world = { cluster, recorder, operators, seen, keys, is_stopping }
+/** Runs the clients under faults, ends the faults, and waits until the clients have stopped. Returns the faults. */
+const runClients = Effect.fnUntraced(function*({ endpoints, inbound, options, world }: Run) {
+  const { before, clients, onPhase, seconds, seed } = options
+  const nemesis = Faults.make({ cluster: world.cluster, endpoints: endpoints.proxies, before }, world.recorder.now)
   onPhase("faults")
   const working = yield* Effect.forkChild(Clients.run(world, clients, seed, inbound))
   const faulting = yield* Effect.forkChild(nemesis.run(seed))
@@ -100,16 +80,22 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   )
   onPhase("recovery")
   yield* Fiber.interrupt(faulting)
-  yield* endpoints.calm
-  yield* Ref.set(is_stopping, true)
-  yield* Effect.forEach(cluster.servers, ({ url }) => Processes.untilUp(`${url}/health/ready`), { discard: true })
-  // A request without an outcome until then stays open in the history.
+  yield* endpoints.stopErrors
+  yield* Ref.set(world.is_stopping, true)
+  yield* Effect.forEach(world.cluster.servers, ({ url }) => Processes.untilUp(`${url}/health/ready`), { discard: true })
+  // A request that still has no outcome is pending in the history.
   yield* Effect.timeoutOption(Fiber.join(working), "30 seconds")
   yield* Fiber.interrupt(working)
-  return yield* Effect.gen(function*() {
-    onPhase("quiescence")
-    const unfinished = yield* Final.settle(idle_seconds_max)
-    onPhase("final reads")
+  return nemesis.faults
+})
+
+/** Waits until the queue is empty, and reads the history. */
+const readHistory = Effect.fnUntraced(
+  function*({ endpoints, inbound, options, world }: Run, faults: History["faults"]) {
+    const { cluster, operators, recorder: { calls } } = world
+    options.onPhase("quiescence")
+    const unfinished = yield* Final.waitUntilIdle(idle_seconds_max)
+    options.onPhase("final reads")
     const organizations = yield* Effect.forEach(
       cluster.organizations,
       (organization) =>
@@ -119,14 +105,22 @@ export const run = Effect.fnUntraced(function*(options: Options) {
         )
     )
     return {
-      seed,
+      seed: options.seed,
       organizations,
-      calls: recorder.calls,
+      calls,
       accepted: yield* accepted(cluster),
       inbound,
-      received: endpoints.received(secretsIn(recorder)),
-      faults: nemesis.faults,
+      received: endpoints.received(signingSecrets(calls)),
+      faults,
       unfinished
     } satisfies History
-  }).pipe(Effect.provide(Final.connected(cluster)), Effect.orDie)
+  }
+)
+
+/** Runs the system under faults, and returns its history. */
+export const run = Effect.fnUntraced(function*(options: Options) {
+  options.onPhase("starting")
+  const run = yield* start(options)
+  const faults = yield* runClients(run)
+  return yield* readHistory(run, faults).pipe(Effect.provide(Final.databaseLayer(run.world.cluster)), Effect.orDie)
 })

@@ -10,7 +10,7 @@ interface Accepted {
   readonly position: number
 }
 
-/** Sends of one conversation reach the network in the order of their acceptance, but a send does not wait for an uncertain one. */
+/** Sends of one conversation reach the network in the order of their acceptance, except after an uncertain send. */
 const checkOrder = ({ history, requests }: Evidence): ReadonlyArray<Violation> => {
   const uncertain = new Set(history.organizations.flatMap(({ final }) => final.uncertain_sends))
   const positions = new Map(history.accepted.map(({ reference }, position) => [reference, position]))
@@ -44,7 +44,7 @@ const checkOrder = ({ history, requests }: Evidence): ReadonlyArray<Violation> =
   }).flat()
 }
 
-/** Every send of a response exists at the end, and reached the network once if it is sent, and else not at all. */
+/** Every send of a response exists at the end. It reached the network once if it is `sent`, and otherwise never. */
 const checkAcceptance = ({ history, requests }: Evidence): ReadonlyArray<Violation> => {
   const times = Map.groupBy(history.accepted, ({ reference }) => reference)
   const sends = new Map(history.organizations.flatMap(({ final }) => final.sends.map((send) => [send["id"], send])))

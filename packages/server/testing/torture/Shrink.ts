@@ -1,14 +1,14 @@
 /**
- * Reduces calls that no order explains to the fewest that contradict each other.
+ * Reduces calls that no order explains to a small set of calls that contradict each other.
  *
- * A call is not simply left out: another response may show its effect. It is forgotten, so that it may have taken effect in
- * its time or not. That allows more orders, so what is left is still a contradiction.
+ * It cannot remove a call, because another response can show its effect. Instead, it ignores the response, so that the call
+ * took effect in its time or not at all. That allows more orders, so the remaining calls still contradict each other.
  */
 import type { SearchResult, Step } from "./Linearizability.ts"
 
 type Search<Action> = (steps: ReadonlyArray<Step<Action>>, budget?: number) => SearchResult
 
-/** A longer search than this for one of many smaller contradictions is not worth it. */
+/** The budget of each search, of which there are many. */
 const budget = 50_000
 
 /** Returns the steps as they were at a time: without later calls, and without the responses to calls in progress. */
@@ -28,8 +28,8 @@ export const shrink = <Action>(
 ): ReadonlyArray<Step<Action>> => {
   const isContradiction = (some: ReadonlyArray<Step<Action>>) => search(some, budget) === "not linearizable"
 
-  /** The shortest beginning that is a contradiction: one more response makes no contradiction vanish. */
-  const shortest = () => {
+  /** Returns the shortest prefix that is a contradiction. A further response never resolves one. */
+  const shortestPrefix = () => {
     const times = steps.flatMap(({ ended_at }) => ended_at ?? []).toSorted((a, b) => a - b)
     let [low, high] = [0, times.length - 1]
     while (low < high) {
@@ -41,7 +41,7 @@ export const shrink = <Action>(
     return isContradiction(least) ? least : steps
   }
 
-  let least = shortest()
+  let least = shortestPrefix()
   const considered = () => least.flatMap((step, position) => isConsidered(step) ? [position] : [])
   for (let size = Math.ceil(considered().length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
     const positions = considered()

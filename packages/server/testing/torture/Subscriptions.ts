@@ -1,14 +1,14 @@
-/** To which types a webhook was subscribed for sure, whatever the order of concurrent calls was. */
+/** The types to which a webhook was certainly subscribed, in every possible order of concurrent calls. */
 import type { Evidence } from "./Evidence.ts"
 import { fieldOf, isSuccess, type Request, spanOf, textOf } from "./Requests.ts"
 
-/** Returns whether the webhook was active and subscribed to the type during the whole time. */
+/** Returns whether the webhook was active and subscribed to the type for the whole time. */
 export type IsSubscribed = (webhook_id: string, from: number, until: number) => (type: unknown) => boolean
 
 interface Write {
   readonly started_at: number
   readonly ended_at: number
-  /** Null for the end of the webhook. */
+  /** Null if the write disables the webhook. */
   readonly types: ReadonlyArray<unknown> | null
 }
 
@@ -36,9 +36,9 @@ export const subscriptions = ({ history: { organizations }, requests }: Evidence
   for (const { id, status } of organizations.flatMap(({ final }) => final.webhooks)) {
     const known = writes.get(String(id)) ?? []
     const changes = known.filter(({ types }) => types !== null)
-    // A webhook is disabled for good, so each attempt to disable an active one had no effect.
+    // A disabled webhook is never active again, so no attempt to disable an active webhook took effect.
     if (status === "active") writes.set(String(id), changes)
-    // The service disables webhooks, too, and nobody is told when.
+    // The service can also disable a webhook, at a time that no response shows.
     else if (changes.length === known.length) writes.delete(String(id))
   }
   return (webhook_id, from, until) => {

@@ -11,7 +11,7 @@ import type { Specification } from "./Linearizability.ts"
 import { textOf } from "./Requests.ts"
 
 interface Tag {
-  /** Null of a tag that was created without a response, until it is seen. */
+  /** Null after a creation without a response, until a list shows the tag. */
   readonly id: string | null
   readonly name: string
   readonly color: string
@@ -32,7 +32,7 @@ export type TagAction =
     readonly outcome: { readonly status: number; readonly tag: Resource | null; readonly param: string | null } | null
   }
   | { readonly call: number | null; readonly do: "list"; readonly tags: ReadonlyArray<Resource> }
-  /** A list whose response says nothing. */
+  /** A list whose response is not considered. */
   | { readonly call: number | null; readonly do: "forgotten" }
 
 const toTag = (resource: Resource): Tag => ({
@@ -67,15 +67,15 @@ const empty: TagState = { tags: new Map(), key: "0 0" }
 const decode = Schema.decodeUnknownOption(CreateTag)
 
 const create = (state: TagState, { body, outcome }: Extract<TagAction, { readonly do: "create" }>) => {
-  const wanted = Option.getOrNull(decode(body))
-  if (wanted === null) return outcome === null || outcome.tag === null ? [state] : []
-  const name_key = foldCase(wanted.name)
+  const expected = Option.getOrNull(decode(body))
+  if (expected === null) return outcome === null || outcome.tag === null ? [state] : []
+  const name_key = foldCase(expected.name)
   const isTaken = state.tags.has(name_key)
   const isFull = state.tags.size >= limits.tags_max
-  if (outcome === null) return isTaken || isFull ? [state] : [add(state, name_key, { ...wanted, id: null })]
+  if (outcome === null) return isTaken || isFull ? [state] : [add(state, name_key, { ...expected, id: null })]
   if (outcome.tag === null) return (outcome.param === "name" ? isTaken : isFull) ? [state] : []
   const tag = toTag(outcome.tag)
-  const isAsked = tag.name === wanted.name && tag.color === wanted.color
+  const isAsked = tag.name === expected.name && tag.color === expected.color
   return isTaken || isFull || !isAsked ? [] : [add(state, name_key, tag)]
 }
 
@@ -85,19 +85,19 @@ const list = (state: TagState, tags: ReadonlyArray<Resource>): ReadonlyArray<Tag
   let next = state
   let last: string | null = null
   for (const resource of tags) {
-    const found = toTag(resource)
-    const name_key = foldCase(found.name)
+    const shown = toTag(resource)
+    const name_key = foldCase(shown.name)
     const known = state.tags.get(name_key)
-    if (known === undefined || known.name !== found.name || known.color !== found.color) return []
-    if (known.id !== null && known.id !== found.id) return []
+    if (known === undefined || known.name !== shown.name || known.color !== shown.color) return []
+    if (known.id !== null && known.id !== shown.id) return []
     if (last !== null && byCodePoint(last, name_key) >= 0) return []
-    if (known.id === null) next = add(next, name_key, found)
+    if (known.id === null) next = add(next, name_key, shown)
     last = name_key
   }
   return [next]
 }
 
-/** The specification of tags that began with some. */
+/** The specification of tags that start with some tags. */
 export const tags = (initial: ReadonlyArray<Resource>): Specification<TagState, TagAction> => ({
   initial: initial.map(toTag).reduce((state, tag) => add(state, foldCase(tag.name), tag), empty),
   next: (state, action) => {

@@ -33,13 +33,13 @@ const urlOf = (value: unknown): string | null => {
 
 const keyOf = (state: WebhookState): string => JSON.stringify(state)
 
-const see = (state: WebhookState, resource: Resource): ReadonlyArray<WebhookState> => {
-  const found = read(resource)
-  return state === "unknown" || keyOf(found) === keyOf(state) ? [found] : []
+const observe = (state: WebhookState, resource: Resource): ReadonlyArray<WebhookState> => {
+  const shown = read(resource)
+  return state === "unknown" || keyOf(shown) === keyOf(state) ? [shown] : []
 }
 
-/** Returns what a write makes of a webhook; null if the contract rejects it in this state. */
-const written = (state: Known, { body, name }: Action): Known | null => {
+/** Returns the webhook after a write; null if the contract rejects the write in this state. */
+const afterWrite = (state: Known, { body, name }: Action): Known | null => {
   switch (name) {
     case "webhooks.disable":
       return { ...state, status: "disabled" }
@@ -63,10 +63,10 @@ const explain = (
   name: Action["name"]
 ): ReadonlyArray<WebhookState> => {
   if (status === 404) return state === "absent" || state === "unknown" ? [state] : []
-  // Another replay may be in progress: nobody is told when it ends.
+  // Another replay can be in progress, whose end no response shows.
   if (status >= 400) return next === null || name === "webhooks.replay" ? [state] : []
   if (next === null) return []
-  return resource === null ? [next] : see(next, resource)
+  return resource === null ? [next] : observe(next, resource)
 }
 
 const next = (state: WebhookState, action: Action): ReadonlyArray<WebhookState> => {
@@ -74,17 +74,17 @@ const next = (state: WebhookState, action: Action): ReadonlyArray<WebhookState> 
   if (name === "webhooks.create") {
     const made: Known = { url: urlOf(body), event_types: typesOf(body), status: "active" }
     if (state !== "absent") return []
-    return outcome?.resource ? see(made, outcome.resource) : [made]
+    return outcome?.resource ? observe(made, outcome.resource) : [made]
   }
   if (state === "absent" || state === "unknown") {
     if (outcome === null || outcome.status >= 400 || outcome.resource === null) return [state]
-    return state === "absent" ? [] : see(state, outcome.resource)
+    return state === "absent" ? [] : observe(state, outcome.resource)
   }
-  const after = written(state, action)
+  const after = afterWrite(state, action)
   return outcome === null ? [after ?? state] : explain(state, after, outcome, name)
 }
 
-/** The specification of a webhook that a call creates, or of one that exists or will. */
+/** The specification of a webhook: `absent` if a call creates it, and `unknown` if it exists from some time on. */
 export const webhook = (initial: "absent" | "unknown"): Specification<WebhookState, Action> => ({
   initial,
   next,
