@@ -6,8 +6,9 @@ import { ConfigProvider, Effect } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { drill, environment, mounted } from "../testing/FullDisk.ts"
+import { drill, mounted } from "../testing/FullDisk.ts"
 import * as Processes from "../testing/Processes.ts"
+import * as Writes from "../testing/Writes.ts"
 
 // So that a drill that is stopped leaves no server and no mount behind.
 const stop = new AbortController()
@@ -17,7 +18,7 @@ const directory = await mkdtemp(join(tmpdir(), "messaging-crm-disk-"))
 const result = await Effect.runPromise(
   Effect.gen(function*() {
     const { disk, url } = yield* mounted(directory)
-    const cluster = yield* Processes.cluster({ servers: 1, environment }).pipe(
+    const cluster = yield* Processes.cluster({ servers: 1, environment: Writes.environment }).pipe(
       Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: url })))
     )
     return yield* drill(cluster, disk, { clients: 4, reads: 2000 })

@@ -15,6 +15,7 @@ import { fileURLToPath } from "node:url"
 import * as Proxy from "../../adapter-postgres/testing/Proxy.ts"
 import { start as startPostgres } from "../src/dev/EmbeddedPostgres.ts"
 import * as Processes from "../testing/Processes.ts"
+import * as StoredWrites from "../testing/StoredWrites.ts"
 import * as Writes from "../testing/Writes.ts"
 
 const kills_wanted = Number(process.argv[2] ?? 120)
@@ -94,17 +95,17 @@ const run = Effect.fnUntraced(function*(cluster: Writes.Cluster) {
 })
 
 /** Compares the answers with what is stored and sent. Prints the result and returns whether the test passed. */
-const verify = (outcome: Outcome, stored: Writes.Stored) => {
+const verify = (outcome: Outcome, stored: StoredWrites.Stored) => {
   const { dropped_answers, kills } = outcome
   // The network is never down, so a send that was not accepted is one whose answer was lost.
-  const isVisible = ({ failure_reason, status }: Writes.Stored["sends"][number]) =>
+  const isVisible = ({ failure_reason, status }: StoredWrites.Stored["sends"][number]) =>
     status === "sent" || failure_reason === "outcome_unknown"
   const violations = [
-    ...Writes.violationsOf(outcome, stored),
+    ...StoredWrites.violationsOf(outcome, stored),
     ...(stored.sends.every(isVisible) ? [] : ["a lost answer was neither settled nor ended as outcome_unknown"]),
     ...(dropped_answers >= dropped_answers_wanted ? [] : [`only ${dropped_answers} answers of commits were dropped`])
   ]
-  console.log(JSON.stringify({ provider, kills, dropped_answers, ...Writes.countsOf(stored), violations }))
+  console.log(JSON.stringify({ provider, kills, dropped_answers, ...StoredWrites.countsOf(stored), violations }))
   return violations.length === 0
 }
 
@@ -120,7 +121,7 @@ const test = Effect.gen(function*() {
     }
   })
   const outcome = yield* run(cluster)
-  const stored = yield* Writes.loadStored(cluster).pipe(
+  const stored = yield* StoredWrites.loadStored(cluster).pipe(
     Effect.provide(Client.layer({ url: Redacted.make(cluster.database_url) }))
   )
   return verify(outcome, stored)

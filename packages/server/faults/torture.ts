@@ -1,7 +1,7 @@
 /**
  * Tortures the service and judges the history: `npm run torture -- MINUTES SEED`. Two servers and a worker share PostgreSQL
  * with a standby, the mock network, and the endpoints of webhooks. Clients make random requests of the whole API while a
- * nemesis combines every kind of fault (`../testing/torture/Faults.ts`).
+ * nemesis combines every kind of fault (`../testing/torture/Nemesis.ts`).
  *
  * It ends by itself, kills only what it has started, and exits with 1 on a violation, whose calls it prints. Only root can
  * mount the disks that it fills; otherwise that fault is left out. `TORTURE_HISTORY` names a file for the whole history.
@@ -12,12 +12,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { bundle } from "../scripts/bundle.ts"
+import { checkOutPrevious } from "../testing/PreviousVersion.ts"
 import * as Processes from "../testing/Processes.ts"
 import { sources } from "../testing/Programs.ts"
 import { check } from "../testing/torture/Checker.ts"
 import { type Call, type Fault, faultKinds, type History, type Violation } from "../testing/torture/History.ts"
 import { run } from "../testing/torture/Run.ts"
-import { versionBefore } from "../testing/VersionBefore.ts"
 
 const minutes = Number(process.argv[2] ?? 1)
 const seed = Number(process.argv[3] ?? Math.floor(Math.random() * 1_000_000))
@@ -37,7 +37,7 @@ const before = () => {
   const old = join(folder, "before")
   mkdirSync(old)
   try {
-    return versionBefore(old).programs
+    return checkOutPrevious(old).programs
   } catch (error) {
     console.log(`There is no version before: ${error instanceof Error ? error.message : error}`)
     return null

@@ -9,8 +9,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { bundle } from "../scripts/bundle.ts"
 import { start as startPostgres } from "../src/dev/EmbeddedPostgres.ts"
+import { checkOutPrevious } from "../testing/PreviousVersion.ts"
 import { drill } from "../testing/Upgrade.ts"
-import { versionBefore } from "../testing/VersionBefore.ts"
 
 // So that a drill that is stopped leaves no server behind.
 const stop = new AbortController()
@@ -25,7 +25,7 @@ const run = Effect.gen(function*() {
     for (const folder of [data, old]) await mkdir(folder, { recursive: true, mode: 0o755 })
     await bundle(now)
   })
-  const { commit, programs } = versionBefore(old, ref)
+  const { commit, programs } = checkOutPrevious(old, ref)
   console.log(`The version before is ${commit}.`)
   const url = yield* startPostgres({ directory: data })
   return yield* drill({

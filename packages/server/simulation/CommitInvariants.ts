@@ -30,7 +30,7 @@ export interface CommitInvariants {
   readonly events: ReadonlyArray<RaisedEvent>
 }
 
-/** The statuses that can follow each status of a send. A report can prove later that a send of unknown outcome was accepted. */
+/** The statuses that can follow each status of a send. A late report can prove that a send of unknown outcome was accepted. */
 const sendTransitions: Readonly<Record<string, ReadonlyArray<string>>> = {
   queued: ["queued", "sending", "sent", "failed", "unknown"],
   sending: ["queued", "sending", "sent", "failed", "unknown"],

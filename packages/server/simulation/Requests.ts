@@ -74,7 +74,7 @@ export const send = Effect.fnUntraced(function*(client: ClientState, method: str
   }
 })
 
-/** Returns whether a response is stored under a key. The replay of a request that changed nothing shows the current resource. */
+/** Returns whether a response is stored under a key. The replay of a request without a change has no stored response. */
 const isRecorded = ({ organization: { organization_id }, shared }: ClientState, key: string): boolean =>
   Option.exists(Table.get(shared.rows().tables, IdempotencyRows, organization_id, key), ({ body }) => body !== null)
 

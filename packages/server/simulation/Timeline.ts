@@ -22,7 +22,7 @@ export interface Timeline {
   readonly now: () => number
   /** Returns the number of tasks that have run. */
   readonly steps: () => number
-  /** Sleeps; never counts as a pause between polls, so the clock advances. Clients, networks, and endpoints sleep with it. */
+  /** Sleeps, and moves the clock, because it is never a pause between polls. */
   readonly wait: (millis: number) => Effect.Effect<void>
   /** Runs tasks until the condition holds. */
   readonly runUntil: (isDone: () => boolean) => void
@@ -131,7 +131,10 @@ const schedulerOf = ({ ready }: State): Scheduler.Scheduler => {
   }
 }
 
-/** Makes a timeline. `nextDue` returns when stored work is due next, or null; while work is due now, the clock moves from poll to poll. */
+/**
+ * Makes a timeline. `nextDue` returns when the next stored work is due, or null if there is none. While work is due now, the
+ * clock moves from poll to poll.
+ */
 export const make = (random: SeededRandom, nextDue: State["nextDue"]): Timeline => {
   const state: State = { random, nextDue, ready: [], sleepers: new Set(), now: epoch, steps: 0 }
   return {

@@ -1,4 +1,4 @@
-/** The service as the image starts it. */
+/** The service as the container image starts it. */
 import { Schema } from "effect"
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL("../../..", import.meta.url))
 
 const Entrypoint = Schema.fromJsonString(Schema.TupleWithRest(Schema.Tuple([Schema.Literal("node")]), [Schema.String]))
 
-/** Bundles the service, and returns the program for `Processes.Program`: the image's words and environment. */
+/** Bundles the service, and returns the arguments and the environment of the image for `Processes.Program`. */
 export const bundled = () => {
   execFileSync("npm", ["run", "--silent", "bundle"], { cwd: root })
   const image = readFileSync(join(root, "Dockerfile"), "utf8")

@@ -21,7 +21,7 @@ export const createTemplate = Effect.fnUntraced(function*(server: string, name: 
   yield* migrate(urlOf(server, name))
 })
 
-const copyOf = Effect.fnUntraced(function*(template: string) {
+const createDatabase = Effect.fnUntraced(function*(template: string) {
   const server = yield* Config.String("TEST_DATABASE_URL")
   const name = `processes_${globalThis.crypto.randomUUID().replaceAll("-", "")}`
   yield* Effect.acquireRelease(
@@ -32,12 +32,12 @@ const copyOf = Effect.fnUntraced(function*(template: string) {
 })
 
 /** A new database on the test server, dropped when the scope closes. */
-export const empty = copyOf("template1")
+export const empty = createDatabase("template1")
 
-/** The same with the tables of the service. To copy them from the server's template takes a third of a migration's time. */
+/** A new database with the tables of the service. A copy of the server's template is faster than a migration. */
 export const migrated = Effect.gen(function*() {
   const template = yield* Config.option(Config.String("TEST_DATABASE_TEMPLATE"))
-  if (Option.isSome(template)) return yield* copyOf(template.value)
+  if (Option.isSome(template)) return yield* createDatabase(template.value)
   const url = yield* empty
   yield* migrate(url)
   return url

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-/** A new directory, removed with all that is in it when the scope closes. */
+/** A new directory, removed with its contents when the scope closes. */
 export const folder = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-test-"))),
   (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))

@@ -1,6 +1,6 @@
 /**
- * The full-disk drill: clients write to a server with workers and read from it while the disk of its database is full,
- * and go on when there is space again. No process is restarted.
+ * The full-disk drill: clients write to a server with workers and read from it while the disk of its database is full, and
+ * continue when the disk has space. It restarts no process.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Redacted, Ref, Schedule } from "effect"
@@ -12,6 +12,7 @@ import { promisify } from "node:util"
 import { start } from "../src/dev/EmbeddedPostgres.ts"
 import * as Processes from "./Processes.ts"
 import { program } from "./Programs.ts"
+import * as StoredWrites from "./StoredWrites.ts"
 import * as Writes from "./Writes.ts"
 
 /** A disk that can be filled and emptied. */
@@ -38,8 +39,8 @@ export const writeUntilFull = async (path: string): Promise<void> => {
 }
 
 /**
- * Starts PostgreSQL with its data on a file system of its own, of 256 MiB, and its log (WAL) outside of it, as production
- * should have it. Returns its URL and the disk. Only root can mount one.
+ * Starts PostgreSQL with its data on its own file system of 256 MiB and its log (WAL) on another one, as recommended for
+ * production. Returns its URL and the disk. Only root can mount a file system.
  */
 export const mounted = Effect.fnUntraced(function*(directory: string) {
   const [data, wal] = [join(directory, "data"), join(directory, "wal")]
@@ -61,11 +62,11 @@ export const mounted = Effect.fnUntraced(function*(directory: string) {
   return { url, disk }
 })
 
-/** A disk that seems full: each statement that writes fails as it would on a full one. For those who are not root. */
+/** Simulates a full disk without root privileges: each statement that writes fails as on a full disk. */
 export const rejecting = (database_url: string): Disk => {
   const inDatabase = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
     effect.pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 })), Effect.orDie)
-  /** Runs a statement for each table by itself, because a statement that locks them all would be in a deadlock with writers. */
+  /** Runs a statement for each table separately, because a statement that locks all tables would deadlock with writers. */
   const forEachTable = (statement: (table: string) => string) =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
@@ -101,16 +102,27 @@ const statusOf = (url: string, headers: Readonly<Record<string, string>> = {}) =
 const untilReadyIs = ({ url }: Processes.Server, status: number) =>
   Effect.repeat(statusOf(`${url}/health/ready`), {
     schedule: Schedule.spaced("50 millis"),
-    until: (found) => found === status
+    until: (current) => current === status
   })
 
 const count = (values: ReadonlyArray<number>) =>
   Object.fromEntries(Array.from(Map.groupBy(values, (value) => value), ([value, { length }]) => [value, length]))
 
-/** Runs the drill on a cluster's database, and returns what was read meanwhile and what was lost or doubled, if anything. */
+/** Reads from a server, and returns the statuses. */
+const readMany = ({ acme }: Writes.Cluster, { url }: Processes.Server, reads: number) => {
+  const headers = { authorization: `Bearer ${acme.key}` }
+  const paths = ["/contacts?page_size=5", "/conversations", "/tags", "/contacts?query=kill", "/members"]
+  return Effect.forEach(
+    Array.from({ length: reads }, (_, number) => `${url}/v1${paths[number % paths.length]}`),
+    (path) => statusOf(path, headers),
+    { concurrency: 4 }
+  )
+}
+
+/** Runs the drill on a cluster's database, and returns the statuses of the reads and the lost and duplicated writes. */
 export const drill = Effect.fnUntraced(function*(cluster: Writes.Cluster, disk: Disk, options: {
   readonly clients: number
-  /** How many reads are made while the disk is full. */
+  /** The number of reads while the disk is full. */
   readonly reads: number
 }) {
   const [server] = cluster.servers
@@ -119,37 +131,19 @@ export const drill = Effect.fnUntraced(function*(cluster: Writes.Cluster, disk: 
   const isStopping = yield* Ref.make(false)
   const writers = yield* Writes.make(cluster, options.clients)
   const writing = yield* Effect.forkChild(writers.writeUntil(Ref.get(isStopping)))
-  const untilCompleted = (more: number) =>
-    Effect.gen(function*() {
-      const { length } = (yield* writers.outcome).completed
-      yield* Effect.repeat(writers.outcome, {
-        schedule: Schedule.spaced("20 millis"),
-        until: ({ completed }) => completed.length >= length + more
-      })
-    })
+  const untilMoreCompleted = Effect.flatMap(
+    writers.outcome,
+    ({ completed }) => Writes.untilCompleted(writers, completed.length + 40, () => true)
+  )
 
-  yield* untilCompleted(40)
+  yield* untilMoreCompleted
   yield* disk.fill
   yield* untilReadyIs(server, 503)
-  const headers = { authorization: `Bearer ${cluster.acme.key}` }
-  const paths = ["/contacts?page_size=5", "/conversations", "/tags", "/contacts?query=kill", "/members"]
-  const reads = yield* Effect.forEach(
-    Array.from({ length: options.reads }, (_, number) => `${server.url}/v1${paths[number % paths.length]}`),
-    (url) => statusOf(url, headers),
-    { concurrency: 4 }
-  )
+  const reads = yield* readMany(cluster, server, options.reads)
   const [live, ready] = [yield* statusOf(`${server.url}/health/live`), yield* statusOf(`${server.url}/health/ready`)]
   yield* disk.free
   yield* untilReadyIs(server, 200)
-  yield* untilCompleted(40)
-  const finished = yield* Writes.finish(cluster, writers, writing, isStopping)
+  yield* untilMoreCompleted
+  const finished = yield* StoredWrites.finish(cluster, writers, writing, isStopping)
   return { reads: count(reads), live, ready, ...finished }
 })
-
-/** The settings of the drill's server, whose timeouts are short: its clients are faster than the rate. */
-export const environment = {
-  RATE_LIMIT_PER_MINUTE: "1000000",
-  DATABASE_POOL: "8",
-  UNKNOWN_OUTCOME_SECONDS: "10",
-  LOG_LEVEL: "none"
-}

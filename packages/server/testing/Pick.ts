@@ -1,6 +1,6 @@
-/** A random choice, which repeats with the seed of `Random`. */
+/** A random choice that the seed of `Random` determines. */
 import { Effect, Random } from "effect"
 
-/** Picks one of some values, of which there is at least one. */
+/** Picks one value of a non-empty array. */
 export const pick = <A>(values: ReadonlyArray<A>) =>
   Effect.map(Random.nextIntBetween(0, values.length - 1), (index) => values[index] as A) // the index is in range

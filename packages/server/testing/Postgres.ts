@@ -12,7 +12,7 @@ const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const startPostgres = async (programs: string) => {
   if (process.env["TEST_DATABASE_URL"] !== undefined) return async () => {}
   const template = "migrated"
-  // A signal ends Vitest without a teardown. It does not reach a detached process, whose standard input closes instead.
+  // A signal ends Vitest without a teardown. A detached process gets no signal, and stops when its standard input closes.
   const keeper = spawn(process.execPath, [pathOf("./PostgresKeeper.ts"), template, programs], {
     detached: true,
     stdio: ["pipe", "pipe", "inherit"]
@@ -36,7 +36,7 @@ const bundlePrograms = async (folder: string) => {
   return () => rmSync(folder, { recursive: true, force: true })
 }
 
-/** How long the tests take, and what to do about it. AGENTS.md has the same. */
+/** The message at the start of the tests. AGENTS.md contains the same numbers. */
 export const announcement =
   "Starting PostgreSQL. All tests take about 3 minutes on 2 processors; `npm test -- packages/core` runs a part of them.\n"
 

@@ -1,7 +1,6 @@
 /**
- * A program that runs PostgreSQL with a data directory of its own, creates a database with the tables of the service under
- * the name of its first argument, prints its URL, and stops it when standard input closes. Then it removes the folder that
- * its second argument names.
+ * A program that runs PostgreSQL in a temporary directory until standard input closes, and prints its URL. Its first argument
+ * is the name of a template database with the tables of the service, and its second one a folder that it removes at the end.
  */
 import { Effect } from "effect"
 import { rm } from "node:fs/promises"
@@ -23,5 +22,5 @@ const program = Effect.gen(function*() {
 })
 
 await Effect.runPromise(Effect.scoped(program))
-// A test run that was ended by a signal has not removed its programs.
+// After a signal, the test run has not removed its programs.
 if (programs !== undefined) await rm(programs, { recursive: true, force: true })

@@ -2,151 +2,22 @@
  * The service as several real processes on one database, with the mock provider
  * as another process. Everything listens on 127.0.0.1 and ends with the scope.
  */
-import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
-import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
-import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
 import * as Protocol from "@messaging-crm/provider-mock/http/Protocol"
-import { ConfigProvider, Context, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
-import { type ChildProcess, spawn } from "node:child_process"
-import * as Operations from "../src/cli/AdminOperations.ts"
+import { Effect, Layer, Option, Schema } from "effect"
 import { freePort } from "../src/dev/FreePort.ts"
 import { settings } from "../src/settings/Config.ts"
+import { type Environment, start, startMain, untilUp } from "./ChildProcesses.ts"
 import * as Databases from "./Databases.ts"
-import { environment as programEnvironment, program } from "./Programs.ts"
+import { organization } from "./Organizations.ts"
+import { program } from "./Programs.ts"
 
-/** The path of the command line. */
-export const main = program("main")
-
-export type Environment = Readonly<Record<string, string>>
-
-/** The words after `node` that start the command line, and its environment: in benchmarks those of the image. */
-export const Program = Context.Reference<{
-  readonly words: ReadonlyArray<string>
-  readonly environment: Environment
-}>("@messaging-crm/server/testing/Processes/Program", { defaultValue: () => ({ words: [main], environment: {} }) })
-
-const environmentOf = (environment: Environment) => ({
-  PATH: process.env["PATH"] ?? "",
-  LOG_LEVEL: "error",
-  ...programEnvironment,
-  ...environment
-})
-
-const exited = (child: ChildProcess) =>
-  Effect.callback<number>((resume) => {
-    if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.succeed(child.exitCode ?? -1))
-    child.once("exit", (code) => resume(Effect.succeed(code ?? -1)))
-  })
-
-/** Starts a process, which is killed when the scope closes. It logs to our stderr. */
-export const start = (file: string | ReadonlyArray<string>, args: ReadonlyArray<string>, environment: Environment) =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const child = spawn(process.execPath, [file, args].flat(), {
-        env: environmentOf(environment),
-        stdio: ["ignore", "pipe", "pipe"]
-      })
-      child.stderr.on("data", (chunk: Uint8Array) => void process.stderr.write(chunk))
-      return { child, exited: exited(child) }
-    }),
-    ({ child, exited }) => Effect.andThen(Effect.sync(() => child.kill("SIGKILL")), exited)
-  )
-
-/** Starts the command line, which is killed when the scope closes. */
-export const startMain = (args: ReadonlyArray<string>, environment: Environment) =>
-  Effect.flatMap(Program, ({ environment: own, words }) => start(words, args, { ...own, ...environment }))
-
-/** Runs a command to its end, with the given stdin, and returns its exit code and output. */
-export const run = Effect.fnUntraced(function*(
-  args: ReadonlyArray<string>,
-  environment: Environment,
-  stdin: string | Uint8Array = ""
-) {
-  const { environment: own, words } = yield* Program
-  return yield* Effect.callback<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>(
-    (resume) => {
-      const child = spawn(process.execPath, [...words, ...args], {
-        env: environmentOf({ ...own, ...environment })
-      })
-      const output = { stdout: "", stderr: "" }
-      for (const name of ["stdout", "stderr"] as const) {
-        child[name].setEncoding("utf8").on("data", (text: string) => {
-          output[name] += text
-        })
-      }
-      child.once("close", (code) => resume(Effect.succeed({ code, ...output })))
-      // A command that fails does not read to the end.
-      child.stdin.on("error", () => {}).end(stdin)
-    }
-  )
-})
-
-/** Runs a command to its end and returns the JSON that it printed. */
-export const command = Effect.fnUntraced(function*(args: ReadonlyArray<string>, environment: Environment) {
-  const { code, stderr, stdout } = yield* run([...args, "--json"], environment)
-  if (code !== 0) return yield* Effect.fail(new Error(`${args.join(" ")} ended with ${code}: ${stderr}`))
-  process.stderr.write(stderr)
-  return JSON.parse(stdout) as unknown
-})
-
-const isUp = (url: string) =>
-  Effect.tryPromise(async () => {
-    const response = await fetch(url)
-    await response.arrayBuffer()
-    if (!response.ok) throw new Error(String(response.status))
-  })
-
-/** Waits until a URL responses, for a minute at most. */
-export const untilUp = (url: string) =>
-  isUp(url).pipe(Effect.retry({ schedule: Schedule.spaced("30 millis"), times: 2000 }), Effect.orDie)
+export * from "./ChildProcesses.ts"
+export { organization } from "./Organizations.ts"
 
 /** A new database on the test server, dropped when the scope closes. */
 export const database = Databases.empty
-
-const decode = <A, I>(schema: Schema.Codec<A, I>) => (value: unknown) =>
-  Effect.orDie(Schema.decodeUnknownEffect(schema)(value))
-
-/** Runs operations on a database in this process, as the admin commands do. */
-const operate = <A, E, R>(environment: Environment, effect: Effect.Effect<A, E, R>) =>
-  effect.pipe(
-    Effect.provide(Operations.layer.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(environment))))),
-    Effect.orDie
-  )
-
-/** Creates an organization with an owner, a phone channel and a key. */
-export const organization = (environment: Environment) =>
-  operate(
-    environment,
-    Effect.gen(function*() {
-      const { organization: { id: organization_id }, owner } = yield* Organizations.use((organizations) =>
-        organizations.create(
-          CreateOrganization.make({ name: "Acme", owner_name: "Ada", owner_email: "ada@acme.example" })
-        )
-      )
-      const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
-      const channel = yield* as(Channels.use((channels) =>
-        channels.connect(ConnectChannel.make({
-          type: "phone_messaging",
-          name: "Support",
-          address: "+493012345678",
-          phone_messaging_business_account_id: "acme"
-        }))
-      ))
-      const { api_key, key } = yield* as(ApiKeys.use((keys) =>
-        keys.create(CreateApiKey.make({ name: "test", created_by: owner.id, expires: "90d", scopes: Scope.literals }))
-      ))
-      return {
-        organization_id,
-        member_id: owner.id,
-        channel_id: channel.id,
-        key_id: api_key.id,
-        key: Redacted.value(key)
-      }
-    })
-  )
 
 /** The address of a server. The port stays the same when the server is restarted. */
 export interface Server {
@@ -165,7 +36,7 @@ const startMock = Effect.fnUntraced(function*(port: number, servers: ReadonlyArr
 const app = { id: "1500000001", secret: "the app's secret", verify_token: "a word" }
 const token = "the-token-of-the-channel"
 
-/** The settings that lead to the fake Graph API, with an account for the channel there. */
+/** Returns the settings for the fake Graph API, with an account for a channel. */
 const cloudSettings = (network_url: string, channel_id: string): Environment => ({
   PROVIDER: "cloud",
   GRAPH_URL: network_url,
@@ -190,6 +61,9 @@ const startGraph = Effect.fnUntraced(function*(port: number, servers: ReadonlyAr
   yield* untilUp(`http://127.0.0.1:${port}/fake/accepted`)
 })
 
+/** Returns the address of a server on a free port. */
+const reserveServer = Effect.map(freePort, (port): Server => ({ port, url: `http://127.0.0.1:${port}` }))
+
 /** A migrated database, the network, an organization, and the addresses of servers that are not started yet. */
 export const cluster = Effect.fnUntraced(
   function*(options: {
@@ -208,10 +82,7 @@ export const cluster = Effect.fnUntraced(
       HOST: "127.0.0.1",
       ...options.environment
     }
-    const servers = yield* Effect.forEach(
-      Array.from({ length: options.servers }),
-      () => Effect.map(freePort, (port): Server => ({ port, url: `http://127.0.0.1:${port}` }))
-    )
+    const servers = yield* Effect.forEach(Array.from({ length: options.servers }), () => reserveServer)
     const acme = yield* organization(shared)
     const provider: Environment = isCloud
       ? cloudSettings(network_url, acme.channel_id)
@@ -253,7 +124,7 @@ const AcceptedMessages = Schema.fromJsonString(Schema.Struct({
 /** Returns the messages that the network has accepted, in order. */
 export const accepted = (accepted_url: string) =>
   Effect.promise(async () => (await fetch(accepted_url)).text()).pipe(
-    Effect.flatMap((text) => decode(AcceptedMessages)(text)),
+    Effect.flatMap((text) => Effect.orDie(Schema.decodeUnknownEffect(AcceptedMessages)(text))),
     Effect.map((response) => response.accepted)
   )
 

@@ -1,8 +1,8 @@
-/** Processes on a host whose clock is wrong. */
+/** Processes on a host with a wrong clock. */
 
 /**
- * Returns the environment of a Node process whose wall clock is that many milliseconds ahead, or behind if negative. With
- * `after_millis` the clock is right at first, and then jumps. Monotonic time is right, as on a real host.
+ * Returns the environment of a Node process whose wall clock is `millis` ahead, or behind if negative. With
+ * `after_millis`, the clock is right at first, and then jumps. Monotonic time stays right, as on a real host.
  */
 export const shiftedClock = (millis: number, after_millis = 0): Readonly<Record<string, string>> => {
   const program = `

@@ -1,4 +1,4 @@
-/** Subscribers of webhooks on 127.0.0.1, which check every signature with the public library of Standard Webhooks. */
+/** Webhook subscribers on 127.0.0.1, which check every signature with the public library of Standard Webhooks. */
 import { Clock, Effect, Schema } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Webhook } from "standardwebhooks"
@@ -37,20 +37,20 @@ export const unresponsive: Behavior = () => {}
 /** Responds with 200 and an endless body. */
 export const endless: Behavior = (response) => {
   const chunk = Buffer.alloc(16_384, "x")
-  const pour = (): void => {
+  const fill = (): void => {
     while (!response.destroyed && response.write(chunk)) { /* until the socket is full */ }
   }
-  response.writeHead(200).on("drain", pour)
-  pour()
+  response.writeHead(200).on("drain", fill)
+  fill()
 }
 
 const Created = Schema.fromJsonString(Schema.Struct({
   data: Schema.Struct({ id: Schema.String, signing_secret: Schema.String })
 }))
 
-const textOf = (request: IncomingMessage, take: (text: string) => void): void => {
+const textOf = (request: IncomingMessage, onText: (text: string) => void): void => {
   const chunks: Array<Buffer> = []
-  request.on("data", (chunk: Buffer) => chunks.push(chunk)).once("end", () => take(Buffer.concat(chunks).toString()))
+  request.on("data", (chunk: Buffer) => chunks.push(chunk)).once("end", () => onText(Buffer.concat(chunks).toString()))
 }
 
 const isVerified = (secret: string, body: string, request: IncomingMessage): boolean => {

@@ -1,4 +1,4 @@
-/** A proxy for any TCP connection on 127.0.0.1 that simulates failures of a network. */
+/** A TCP proxy on 127.0.0.1 that simulates network failures. */
 import { Effect } from "effect"
 import { connect, createServer, type Server, type Socket } from "node:net"
 
@@ -7,20 +7,20 @@ export type Condition =
   | { readonly kind: "open" }
   /** Open connections are closed, and each new one at once. */
   | { readonly kind: "rejected" }
-  /** Everything is dropped in both directions. */
+  /** The proxy drops all data in both directions. */
   | { readonly kind: "silent" }
-  /** Requests arrive, and every response is dropped. */
+  /** Requests arrive, and the proxy drops every response. */
   | { readonly kind: "responses_lost" }
-  /** Everything arrives later. */
+  /** All data arrives later. */
   | { readonly kind: "delayed"; readonly millis: number }
 
 export interface TcpProxy {
   readonly port: number
-  /** Changes the condition. Connections that have lost something are closed when the condition ends. */
-  readonly impose: (condition: Condition) => Effect.Effect<void>
+  /** Changes the condition. The end of a condition closes the connections that have lost data. */
+  readonly setCondition: (condition: Condition) => Effect.Effect<void>
 }
 
-/** One direction of a connection: what arrives later stays in order. */
+/** One direction of a connection. Delayed data stays in order. */
 class Direction {
   private readonly to: Socket
   private readonly waiting: Array<() => void> = []
@@ -75,7 +75,7 @@ class Connection {
     }
   }
 
-  impose(condition: Condition): void {
+  setCondition(condition: Condition): void {
     if (condition.kind === "rejected" || this.has_lost) this.close()
     this.condition = condition
   }
@@ -94,7 +94,7 @@ const portOf = (server: Server): number => {
 export const make = Effect.fnUntraced(function*(port: number) {
   const connections = new Set<Connection>()
   let condition: Condition = { kind: "open" }
-  const take = (client: Socket) => {
+  const accept = (client: Socket) => {
     if (condition.kind === "rejected") return void client.destroy()
     const upstream = connect({ host: "127.0.0.1", port, allowHalfOpen: true })
     const connection = new Connection(client, upstream, condition, () => connections.delete(connection))
@@ -102,7 +102,7 @@ export const make = Effect.fnUntraced(function*(port: number) {
   }
   const server = yield* Effect.acquireRelease(
     Effect.callback<Server>((resume) => {
-      const server = createServer({ allowHalfOpen: true }, take)
+      const server = createServer({ allowHalfOpen: true }, accept)
       server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
     }),
     (server) =>
@@ -113,10 +113,10 @@ export const make = Effect.fnUntraced(function*(port: number) {
   )
   return {
     port: portOf(server),
-    impose: (next) =>
+    setCondition: (next) =>
       Effect.sync(() => {
         condition = next
-        for (const connection of connections) connection.impose(next)
+        for (const connection of connections) connection.setCondition(next)
       })
   } satisfies TcpProxy
 })

@@ -1,14 +1,14 @@
-/** An HTTP server with a request listener of the test. */
+/** HTTP servers for tests. */
 import { Effect } from "effect"
 import { createServer, type RequestListener } from "node:http"
 
-/** Starts a server on 127.0.0.1 and returns its URL. It stops with the scope, and closes its connections. */
+/** Starts an HTTP server on 127.0.0.1, and returns its URL. It stops with the scope, and closes its connections. */
 export const startHttpServer = (listener: RequestListener) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly url: string; readonly close: () => void }>((resume) => {
       const server = createServer(listener).listen(0, "127.0.0.1", () => {
-        const at = server.address()
-        const port = typeof at === "object" && at !== null ? at.port : 0
+        const address = server.address()
+        const port = typeof address === "object" && address !== null ? address.port : 0
         const close = () => {
           server.close()
           server.closeAllConnections()

@@ -7,6 +7,7 @@ import { Effect, Exit, Redacted, Ref, Schedule, Schema, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { pick } from "./Pick.ts"
 import * as Processes from "./Processes.ts"
+import * as StoredWrites from "./StoredWrites.ts"
 import * as Subscribers from "./Subscribers.ts"
 import * as Writes from "./Writes.ts"
 
@@ -16,15 +17,23 @@ export interface Versions {
   readonly now: string
 }
 
-/** A process that is replaced: its index in the mix, and how it starts. */
-interface Place {
+export interface Options {
+  readonly versions: Versions
+  readonly provider: "cloud" | "mock"
+  readonly clients: number
+  readonly mix_seconds: number
+  readonly onMix?: (mix: string) => void
+}
+
+/** A process that the drill replaces. */
+interface Slot {
   readonly name: string
   readonly start: (main: string) => Effect.Effect<Started, never, Scope.Scope>
 }
 
 type Started = Effect.Success<ReturnType<typeof Processes.start>>
 
-const places = ({ environment, servers }: Writes.Cluster): ReadonlyArray<Place> => [
+const slotsOf = ({ environment, servers }: Writes.Cluster): ReadonlyArray<Slot> => [
   ...servers.map((server, index) => ({
     name: `server ${index + 1}`,
     start: (main: string) =>
@@ -43,15 +52,15 @@ const places = ({ environment, servers }: Writes.Cluster): ReadonlyArray<Place> 
   }))
 ]
 
-/** Returns the mixes of a number of places in an order in which one place differs from the mix before: a Gray code. */
+/** Returns every mix of versions in the order of a Gray code, so that each differs from the previous one in one slot. */
 const mixesOf = (count: number): ReadonlyArray<ReadonlyArray<keyof Versions>> =>
   Array.from({ length: 2 ** count }, (_, index) => {
     const code = index ^ (index >> 1)
-    return Array.from({ length: count }, (_, place) => (code >> place) & 1 ? "now" : "before")
+    return Array.from({ length: count }, (_, slot) => (code >> slot) & 1 ? "now" : "before")
   })
 
-/** Runs a process in a place. `replace` stops it as a deployment does, with SIGTERM, and starts another version. */
-const running = Effect.fnUntraced(function*({ start }: Place, main: string) {
+/** Runs a process in a slot. `replace` stops it with SIGTERM, as a deployment does, and starts another version. */
+const running = Effect.fnUntraced(function*({ start }: Slot, main: string) {
   const parent = yield* Effect.scope
   const begin = Effect.fnUntraced(function*(main: string) {
     const scope = yield* Scope.fork(parent)
@@ -73,14 +82,14 @@ const running = Effect.fnUntraced(function*({ start }: Place, main: string) {
 
 const Page = Schema.fromJsonString(Schema.Struct({ next_cursor: Schema.NullOr(Schema.String) }))
 
-/** Reads all pages of the contacts, each from a random server, again and again. Counts pages, and responses other than 200. */
+/** Reads all pages of the contacts repeatedly, each from a random server. Counts pages by their status. */
 const read = Effect.fnUntraced(function*({ acme, servers }: Writes.Cluster, pages: Map<number, number>) {
   let cursor: string | null = null
   while (true) {
     const path: string = `/contacts?page_size=20${cursor === null ? "" : `&cursor=${cursor}`}`
     const server = yield* pick(servers)
     const { status, text }: Processes.Response = yield* Processes.request(server, "GET", path, { key: acme.key }).pipe(
-      // A server that is being replaced takes no connections; a proxy would use another one.
+      // A server that is being replaced accepts no connections. A proxy would use another server.
       Effect.retry({ schedule: Schedule.spaced("50 millis") })
     )
     pages.set(status, (pages.get(status) ?? 0) + 1)
@@ -89,7 +98,7 @@ const read = Effect.fnUntraced(function*({ acme, servers }: Writes.Cluster, page
   }
 })
 
-/** Returns what is wrong with the deliveries, and how many arrived more than once. */
+/** Compares the stored deliveries with the received events, and returns counts and violations. */
 const compareEvents = Effect.fnUntraced(function*({ forged, received }: Subscribers.Subscriber) {
   const sql = yield* SqlClient.SqlClient
   const stored = yield* sql<{ readonly event_id: string; readonly body: string; readonly status: string }>`
@@ -105,25 +114,46 @@ const compareEvents = Effect.fnUntraced(function*({ forged, received }: Subscrib
     violations: [
       stored.length > 0 ? null : "no event has a delivery",
       lost.length === 0 ? null : `${lost.length} events never arrived`,
-      stored.every(({ body, event_id }) => (bodies.get(event_id) ?? body) === body) ? null : "an event has other bytes",
+      stored.every(({ body, event_id }) => (bodies.get(event_id) ?? body) === body)
+        ? null
+        : "an event has different bytes",
       stored.every(({ status }) => status === "succeeded") ? null : "a delivery did not succeed",
       forged.length === 0 ? null : `${forged.length} signatures were invalid`
     ].filter((violation) => violation !== null)
   }
 })
 
-/** Runs every mix for a time, and returns what was lost or duplicated, and which requests failed. */
-export const drill = Effect.fnUntraced(function*(options: {
-  readonly versions: Versions
-  readonly provider: "cloud" | "mock"
-  readonly clients: number
-  readonly mix_seconds: number
-  readonly onMix?: (mix: string) => void
-}) {
-  const { versions } = options
+/** A slot with its running process. */
+interface Running {
+  readonly name: string
+  readonly process: Effect.Success<ReturnType<typeof running>>
+}
+
+/** Runs every mix for a time, and at the end the first one again: a complete rollback. Returns failed exits. */
+const runMixes = Effect.fnUntraced(function*(all: ReadonlyArray<Running>, { mix_seconds, onMix, versions }: Options) {
+  const failed: Array<string> = []
+  const mixes = mixesOf(all.length)
+  const [first = []] = mixes
+  let current = first
+  for (const mix of [...mixes, first]) {
+    for (const [index, { name, process }] of all.entries()) {
+      const version = mix[index]
+      if (version === undefined || version === current[index]) continue
+      const code = yield* process.replace(versions[version])
+      if (code !== 0) failed.push(`${name} ended with ${code}`)
+    }
+    current = mix
+    onMix?.(all.map(({ name }, index) => `${name} ${mix[index]}`).join(", "))
+    yield* Effect.sleep(`${mix_seconds} seconds`)
+  }
+  return { mixes: mixes.length, failed }
+})
+
+/** Starts the cluster, its processes of the previous version, and a subscriber. */
+const start = Effect.fnUntraced(function*({ provider, versions }: Options) {
   const cluster = yield* Processes.cluster({
     servers: 2,
-    provider: options.provider,
+    provider,
     environment: {
       RATE_LIMIT_PER_MINUTE: "1000000",
       DATABASE_POOL: "6",
@@ -131,15 +161,24 @@ export const drill = Effect.fnUntraced(function*(options: {
       WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8"
     }
   })
-  const all = places(cluster)
-  const processes = yield* Effect.forEach(all, (place) => running(place, versions.before), { concurrency: 2 })
+  const all = yield* Effect.forEach(
+    slotsOf(cluster),
+    (slot): Effect.Effect<Running, never, Scope.Scope> =>
+      Effect.map(running(slot, versions.before), (process) => ({ name: slot.name, process })),
+    { concurrency: 2 }
+  )
   const [server] = cluster.servers
-  if (server === undefined) return yield* Effect.die("no server")
+  if (server === undefined) return yield* Effect.die(new Error("The cluster has no server."))
   const subscriber = yield* Subscribers.subscriber(server, cluster.acme.key, {
     event_types: ["contact.created", "conversation.opened", "message.sent", "message.updated"],
     behavior: Subscribers.prompt
   })
+  return { all, cluster, subscriber }
+})
 
+/** Runs the drill, and returns counts, the lost and duplicated writes, and the failed requests. */
+export const drill = Effect.fnUntraced(function*(options: Options) {
+  const { all, cluster, subscriber } = yield* start(options)
   const failed: Array<string> = []
   const isStopping = yield* Ref.make(false)
   const writers = yield* Writes.make(cluster, options.clients, ({ status, text }) => {
@@ -148,39 +187,21 @@ export const drill = Effect.fnUntraced(function*(options: {
   const writing = yield* Effect.forkChild(writers.writeUntil(Ref.get(isStopping)))
   const pages = new Map<number, number>()
   const reading = yield* Effect.forkChild(read(cluster, pages))
-
-  const mixes = mixesOf(all.length)
-  // At the end, the last process returns to the version before: a complete rollback.
-  const [first = []] = mixes
-  let current = first
-  for (const mix of [...mixes, first]) {
-    for (const [index, name] of mix.entries()) {
-      if (name === current[index]) continue
-      const code = yield* processes[index]?.replace(versions[name]) ?? Effect.succeed(0)
-      if (code !== 0) failed.push(`${all[index]?.name} ended with ${code}`)
-    }
-    current = mix
-    options.onMix?.(all.map(({ name }, index) => `${name} ${mix[index]}`).join(", "))
-    yield* Effect.sleep(`${options.mix_seconds} seconds`)
-  }
-  const { violations, ...counts } = yield* Writes.finish(cluster, writers, writing, isStopping)
+  const run = yield* runMixes(all, options)
+  const { violations, ...counts } = yield* StoredWrites.finish(cluster, writers, writing, isStopping)
   if (reading.pollUnsafe() !== undefined) failed.push("the reads ended early")
   reading.interruptUnsafe()
   const events = yield* Effect.provide(
     compareEvents(subscriber),
     Client.layer({ url: Redacted.make(cluster.database_url), connections: 1 })
   )
-  const rejected = Array.from(
-    pages,
-    ([status, count]) => status === 200 ? null : `${count} pages returned ${status}`
-  )
-    .filter((violation) => violation !== null)
+  for (const [status, count] of pages) if (status !== 200) failed.push(`${count} pages returned ${status}`)
   return {
-    mixes: mixes.length,
+    mixes: run.mixes,
     ...counts,
     pages: pages.get(200) ?? 0,
     events: events.events,
     repeated_events: events.repeated_events,
-    violations: [...violations, ...events.violations, ...rejected, ...failed]
+    violations: [...violations, ...events.violations, ...run.failed, ...failed]
   }
 })

@@ -1,14 +1,10 @@
 /**
- * Clients that write and retry until they succeed, and what must be stored and
- * sent when they are done: the bookkeeping of the tests that kill something.
+ * Clients that write and retry while a test injects faults, and the comparison of their responses with the stored rows.
  *
- * Each client creates contacts and starts conversations, each with an idempotency
- * key, and repeats a request until it succeeds. Then it sends the request again, to
- * another server, and compares the bytes.
+ * Each client creates contacts and starts conversations with idempotency keys, and repeats each request until it succeeds.
+ * Then it sends some of the requests again, to a random server, and compares the bytes.
  */
-import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Clock, Effect, Fiber, Redacted, Ref, Schedule, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { Clock, Effect, Ref, Schedule, Schema } from "effect"
 import { pick } from "./Pick.ts"
 import * as Processes from "./Processes.ts"
 
@@ -34,24 +30,19 @@ const isFinal = (status: number): boolean => status === 201 || status === 202
 const isTransient = ({ status, text }: Processes.Response): boolean =>
   status >= 500 || status === 429 || text.includes("request_processing")
 
+/** The settings of a server in a drill. Its rate limit is above the rate of the clients, and an unknown outcome ends soon. */
+export const environment = {
+  RATE_LIMIT_PER_MINUTE: "1000000",
+  DATABASE_POOL: "8",
+  UNKNOWN_OUTCOME_SECONDS: "10",
+  LOG_LEVEL: "none"
+}
+
 /** The responses that the clients received. */
 export interface Outcome {
   readonly completed: ReadonlyArray<CompletedRequest>
   /** The keys of requests with two different responses. */
   readonly differences: ReadonlyArray<string>
-}
-
-/** The stored rows and the messages that the network accepted, read when the queue is empty. */
-export interface Stored {
-  readonly contacts: ReadonlyArray<{ readonly key: string; readonly count: number }>
-  readonly sends: ReadonlyArray<
-    { readonly id: string; readonly status: string; readonly failure_reason: string | null }
-  >
-  readonly messages: number
-  /** Messages that the network reported as read and that are not. */
-  readonly unread: number
-  readonly queued: number
-  readonly accepted: ReadonlyArray<string>
 }
 
 export type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
@@ -88,42 +79,56 @@ const planRequest = (cluster: Cluster, client: number, number: number): PlannedR
   }
 }
 
-/** Makes a number of clients of a cluster. They report each response after which they repeat a request. */
+/** The clients of a cluster, with their responses so far. */
+interface Writers {
+  readonly cluster: Cluster
+  readonly onTransient: (response: Processes.Response) => void
+  readonly completed: Ref.Ref<ReadonlyArray<CompletedRequest>>
+  readonly differences: Ref.Ref<ReadonlyArray<string>>
+}
+
+/** Repeats a completed request, and compares its responses. */
+const repeat = ({ cluster, differences, onTransient }: Writers, request: CompletedRequest) =>
+  Effect.flatMap(
+    requestUntilSuccess(cluster, request, onTransient),
+    ({ text }) => text === request.text ? Effect.void : Ref.update(differences, (keys) => [...keys, request.key])
+  )
+
+/** Runs one client until a condition holds. */
+const runClient = Effect.fnUntraced(function*(writers: Writers, client: number, isStopping: Effect.Effect<boolean>) {
+  const { cluster, completed, onTransient } = writers
+  for (let number = 0; !(yield* isStopping); number++) {
+    const planned = planRequest(cluster, client, number)
+    const { sent_at, text } = yield* requestUntilSuccess(cluster, planned, onTransient)
+    const completed_at = yield* Clock.currentTimeMillis
+    const { data } = yield* Effect.orDie(Schema.decodeUnknownEffect(Created)(text))
+    const request = { ...planned, id: data.id, text, sent_at, completed_at }
+    yield* Ref.update(completed, (requests) => [...requests, request])
+    if (number % 4 < 2) yield* repeat(writers, request)
+  }
+})
+
+/** Makes clients of a cluster. `onTransient` gets each response after which a client repeats its request. */
 export const make = Effect.fnUntraced(function*(
   cluster: Cluster,
   clients: number,
-  onTransient: (response: Processes.Response) => void = () => {}
+  onTransient: Writers["onTransient"] = () => {}
 ) {
   const completed = yield* Ref.make<ReadonlyArray<CompletedRequest>>([])
   const differences = yield* Ref.make<ReadonlyArray<string>>([])
-
-  const compare = (planned: CompletedRequest) =>
-    Effect.flatMap(
-      requestUntilSuccess(cluster, planned, onTransient),
-      ({ text }) => text === planned.text ? Effect.void : Ref.update(differences, (keys) => [...keys, planned.key])
-    )
-
-  const client = Effect.fnUntraced(function*(name: number, isStopping: Effect.Effect<boolean>) {
-    for (let number = 0; !(yield* isStopping); number++) {
-      const planned = planRequest(cluster, name, number)
-      const { sent_at, text } = yield* requestUntilSuccess(cluster, planned, onTransient)
-      const completed_at = yield* Clock.currentTimeMillis
-      const { data } = yield* Effect.orDie(Schema.decodeUnknownEffect(Created)(text))
-      const request = { ...planned, id: data.id, text, sent_at, completed_at }
-      yield* Ref.update(completed, (requests) => [...requests, request])
-      if (number % 4 < 2) yield* compare(request)
-    }
-  })
-
-  const names = Array.from({ length: clients }, (_, index) => index)
+  const writers: Writers = { cluster, onTransient, completed, differences }
   return {
-    /** Sends requests until a condition holds, and then awaits their responses. */
+    /** Sends requests until a condition holds, and then waits for their responses. */
     writeUntil: (isStopping: Effect.Effect<boolean>) =>
-      Effect.forEach(names, (name) => client(name, isStopping), { concurrency: "unbounded", discard: true }),
+      Effect.forEach(
+        Array.from({ length: clients }).keys(),
+        (client) => runClient(writers, client, isStopping),
+        { concurrency: "unbounded", discard: true }
+      ),
     /** Repeats each completed request, and compares the responses. */
     repeatAll: Effect.flatMap(
       Ref.get(completed),
-      (requests) => Effect.forEach(requests, compare, { concurrency: 8, discard: true })
+      (requests) => Effect.forEach(requests, (request) => repeat(writers, request), { concurrency: 8, discard: true })
     ),
     outcome: Effect.map(
       Effect.all([Ref.get(completed), Ref.get(differences)]),
@@ -132,93 +137,15 @@ export const make = Effect.fnUntraced(function*(
   }
 })
 
-/** Waits until the queue is empty, for at most 200 seconds, and loads what is stored. */
-export const loadStored = Effect.fnUntraced(function*({ accepted_url }: Cluster) {
-  const sql = yield* SqlClient.SqlClient
-  const queued = sql<{ readonly count: number }>`
-    SELECT (
-      (SELECT count(*) FROM work)
-      + (SELECT count(*) FROM work_lanes WHERE emptied_at IS NULL)
-      + (SELECT count(*) FROM provider_callbacks)
-    )::integer AS count
-  `.pipe(Effect.map(([row]) => row?.count ?? -1))
-  yield* queued.pipe(
-    Effect.repeat({ schedule: Schedule.spaced("250 millis"), times: 800, until: (count) => count === 0 })
-  )
-  const counted = sql<{ readonly messages: number; readonly unread: number }>`
-    SELECT count(*)::integer AS messages, count(*) FILTER (WHERE read_at IS NULL)::integer AS unread
-    FROM messages
-  `.pipe(Effect.map(([row]) => row ?? { messages: -1, unread: -1 }))
-  // The network may still be reporting.
-  const { messages, unread } = yield* counted.pipe(
-    Effect.repeat({ schedule: Schedule.spaced("250 millis"), times: 120, until: ({ unread }) => unread === 0 })
-  )
-  return {
-    contacts: yield* sql<Stored["contacts"][number]>`
-      SELECT first_name AS key, count(*)::integer AS count
-      FROM contacts
-      WHERE source = 'kill-test'
-      GROUP BY first_name
-    `,
-    sends: yield* sql<Stored["sends"][number]>`SELECT id, status, failure_reason FROM sends`,
-    messages,
-    unread,
-    queued: yield* queued,
-    accepted: (yield* Processes.accepted(accepted_url)).map(({ reference }) => reference)
-  } satisfies Stored
-})
+export type Clients = Effect.Success<ReturnType<typeof make>>
 
-const sorted = (values: ReadonlyArray<string>): string => values.toSorted().join(" ")
-
-/** Returns every difference between the stored and sent messages and the responses that the clients received. */
-export const violationsOf = (
-  { completed, differences }: Outcome,
-  { accepted, contacts, messages, queued, sends, unread }: Stored
-): ReadonlyArray<string> => {
-  const wanted = (path: PlannedRequest["path"]) => completed.filter((request) => request.path === path)
-  const sent = sends.filter(({ status }) => status === "sent")
-  return [
-    differences.length === 0 ? null : `replays that differ: ${differences.join(", ")}`,
-    contacts.every(({ count }) => count === 1) ? null : "a contact was created twice",
-    sorted(contacts.map(({ key }) => key)) === sorted(wanted("/contacts").map(({ key }) => key))
-      ? null
-      : "the contacts are not those of the responses",
-    sorted(sends.map(({ id }) => id)) === sorted(wanted("/conversations").map(({ id }) => id))
-      ? null
-      : "the sends are not those of the responses",
-    new Set(accepted).size === accepted.length ? null : "a send reached the provider twice",
-    sorted(accepted) === sorted(sent.map(({ id }) => id))
-      ? null
-      : "the sends with status sent are not those that the provider accepted",
-    sent.length === messages ? null : "a send with status sent has no message, or two",
-    unread === 0 ? null : `${unread} messages were reported as read and are not`,
-    queued === 0 ? null : `${queued} rows are left in the queue`
-  ].filter((violation) => violation !== null)
-}
-
-/** Returns the numbers of a report. */
-export const countsOf = ({ accepted, contacts, sends }: Stored) => ({
-  contacts: contacts.length,
-  sends: sends.length,
-  sent: sends.filter(({ status }) => status === "sent").length,
-  accepted: accepted.length,
-  unsent: sends.filter(({ status }) => status !== "sent").map(({ failure_reason, status }) => failure_reason ?? status)
-})
-
-/** Ends the writing of clients, repeats each request, and returns what was lost or duplicated, if anything. */
-export const finish = Effect.fnUntraced(function*<E>(
-  cluster: Cluster,
-  writers: Effect.Success<ReturnType<typeof make>>,
-  writing: Fiber.Fiber<void, E>,
-  isStopping: Ref.Ref<boolean>
-) {
-  yield* Ref.set(isStopping, true)
-  yield* Fiber.join(writing)
-  yield* writers.repeatAll
-  const outcome = yield* writers.outcome
-  const stored = yield* Effect.provide(
-    loadStored(cluster),
-    Client.layer({ url: Redacted.make(cluster.database_url) })
-  )
-  return { ...countsOf(stored), violations: violationsOf(outcome, stored) }
-})
+/** Waits until there are a number of completed requests that match, and returns them. */
+export const untilCompleted = (
+  { outcome }: Pick<Clients, "outcome">,
+  count: number,
+  matches: (request: CompletedRequest) => boolean
+) =>
+  Effect.repeat(Effect.map(outcome, ({ completed }) => completed.filter(matches)), {
+    schedule: Schedule.spaced("10 millis"),
+    until: (requests) => requests.length >= count
+  })

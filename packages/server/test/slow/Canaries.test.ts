@@ -13,7 +13,6 @@ import * as Processes from "../../testing/Processes.ts"
 import { environment as programEnvironment } from "../../testing/Programs.ts"
 import { startHttpServer } from "../../testing/TestHttpServer.ts"
 import {
-  answers,
   bodiesOf,
   commands,
   conflicts,
@@ -25,6 +24,7 @@ import {
   phone,
   prepare,
   type Respond,
+  responses,
   word
 } from "./Canaries.ts"
 
@@ -55,7 +55,7 @@ const serve = Effect.fnUntraced(function*(
   yield* Processes.untilUp(`${url}/health/ready`)
 })
 
-/** A provider and an endpoint in one, whose next answers are set. */
+/** A provider and an endpoint in one, whose next responses are set. */
 const outside = Effect.gen(function*() {
   let respond: Respond = (response) => response.writeHead(500).end(word)
   const asked = new Set<string>()
@@ -63,7 +63,7 @@ const outside = Effect.gen(function*() {
     asked.add(request.url ?? "")
     request.resume().on("end", () => respond(response))
   })
-  return { url, asked, answerWith: (next: Respond) => void (respond = next) }
+  return { url, asked, respondWith: (next: Respond) => void (respond = next) }
 })
 
 /** A collector of OpenTelemetry that keeps what it gets. */
@@ -112,7 +112,7 @@ const begin = Effect.fnUntraced(function*(records: Records) {
     Processes.request(next(), method, path, {
       key,
       ...(method === "GET" ? {} : { json, idempotency_key: `${word}-${turn}` })
-    }).pipe(Effect.tap((answer) => Effect.sync(() => note(path, answer))))
+    }).pipe(Effect.tap((response) => Effect.sync(() => note(path, response))))
   /** A person writes, with a file. */
   const receive = Effect.fnUntraced(function*(text: string) {
     return yield* callBack(next(), [{
@@ -226,8 +226,8 @@ const failInDatabase = Effect.fnUntraced(function*(scene: Scene, made: Resources
 const failOutside = Effect.fnUntraced(
   function*({ elsewhere, receive, request }: Scene, { conversation_id }: Resources) {
     const sql = yield* SqlClient.SqlClient
-    for (const respond of Object.values(answers)) {
-      elsewhere.answerWith(respond)
+    for (const respond of Object.values(responses)) {
+      elsewhere.respondWith(respond)
       yield* request("POST", `/conversations/${conversation_id}/messages`, message)
       yield* receive(word)
       // What waits from before is due at once.
@@ -298,11 +298,11 @@ it.live(
       // As a word: an id in a log may contain its digits.
       const isTold = (code: string) => new RegExp(`\\b${code}\\b`, "u").test(told)
       const silent = Object.entries(faults).filter(([, code]) => !isTold(code)).map(([name]) => name)
-      // A conflict is no failure, and is answered instead.
+      // A conflict is no failure, and has a response instead.
       assert.deepStrictEqual(silent, [...conflicts, "connection_lost"])
       assert.includeMembers(Array.from(asked), ["/deliver", `/${word}`])
       const places = new Set(records.map(({ where }) => where))
       assert.includeMembers([...places], ["exported to /v1/traces", "500 of /contacts", "401 of /v1/tags", "metrics"])
-      assert.isAtLeast([faults, answers, mistakes].flatMap((kinds) => Object.keys(kinds)).length, 20)
+      assert.isAtLeast([faults, responses, mistakes].flatMap((kinds) => Object.keys(kinds)).length, 20)
     })
 )

@@ -56,7 +56,7 @@ export const conflicts = ["unique_violation", "serialization_failure", "deadlock
 export type Respond = (response: ServerResponse) => void
 
 /** Responses of a provider or an endpoint that repeat marked values. */
-export const answers: Readonly<Record<string, Respond>> = {
+export const responses: Readonly<Record<string, Respond>> = {
   "500": (response) => response.writeHead(500).end(`{"error":"${word} ${phone}"}`),
   "no JSON": (response) => response.writeHead(200).end(`${word} ${phone}`),
   "other JSON": (response) => response.writeHead(200).end(`{"provider_message_id":{"${word}":"${phone}"}}`),
@@ -64,7 +64,7 @@ export const answers: Readonly<Record<string, Respond>> = {
   "a redirect": (response) => response.writeHead(302, { location: `http://${word}.example/${phone}` }).end(),
   "no HTTP": (response) => void response.socket?.end(`${word} ${phone}\r\n\r\n`),
   "a reset connection": (response) => void response.socket?.destroy(),
-  "half an answer": (response) => {
+  "half a response": (response) => {
     response.writeHead(200, { "content-length": "100", "x-canary": word }).write(word)
     response.socket?.destroySoon()
   },

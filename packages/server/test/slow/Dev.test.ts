@@ -75,7 +75,7 @@ const journey = Effect.fnUntraced(function*(server: Processes.Server, ready: typ
 
 describe("dev", () => {
   it.live(
-    "answers from memory, polls a send until it is read, and exits with 0 on SIGTERM",
+    "responds from memory, polls a send until it is read, and exits with 0 on SIGTERM",
     () =>
       Effect.gen(function*() {
         const { ready, server, stop } = yield* dev(yield* folder, ["--storage", "memory"])

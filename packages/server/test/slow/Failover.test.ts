@@ -1,11 +1,11 @@
-/** One failover of the database under load; `npm run failover-test` does twenty and takes their times. */
+/** One failover of the database under load; `npm run failover-test` runs 20 and measures their times. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { drill } from "../../testing/Failover.ts"
 import { folder } from "../../testing/Folder.ts"
 
 it.live(
-  "the service goes on after a failover of its database, without a restart and without a loss",
+  "the service continues after a failover of its database, without a restart and without a loss",
   () =>
     Effect.gen(function*() {
       const directory = yield* folder

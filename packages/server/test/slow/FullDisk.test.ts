@@ -1,14 +1,15 @@
-/** A database that takes no writes; `npm run disk-test` fills a real file system, which only root can mount. */
+/** A database in which every write fails. `npm run disk-test` fills a real file system, which only root can mount. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { drill, environment, rejecting } from "../../testing/FullDisk.ts"
+import { drill, rejecting } from "../../testing/FullDisk.ts"
 import * as Processes from "../../testing/Processes.ts"
+import * as Writes from "../../testing/Writes.ts"
 
 it.live(
-  "with a full disk reads go on and it is not ready; with space again everything continues and nothing is lost",
+  "reads continue while the disk is full, and writes resume without a loss when it has space",
   () =>
     Effect.gen(function*() {
-      const cluster = yield* Processes.cluster({ servers: 1, environment })
+      const cluster = yield* Processes.cluster({ servers: 1, environment: Writes.environment })
       const { live, reads, ready, sent, violations } = yield* drill(cluster, rejecting(cluster.database_url), {
         clients: 3,
         reads: 100

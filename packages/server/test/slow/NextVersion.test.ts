@@ -41,7 +41,7 @@ interface Scene {
   readonly server: Processes.Server
   readonly key: string
   readonly sql: SqlClient.SqlClient
-  /** Sends a request, which must succeed, and returns its answer. */
+  /** Sends a request, which must succeed, and returns its response. */
   readonly call: (method: "GET" | "PATCH" | "POST", path: string, json?: unknown) => Effect.Effect<string>
 }
 

@@ -49,9 +49,9 @@ const service = Effect.gen(function*() {
     let cursor: string | null = ""
     while (cursor !== null) {
       const path = `/contacts?page_size=${size}&cursor=${encodeURIComponent(cursor)}`
-      const answer = yield* Processes.request(yield* serverOf(pages), "GET", path, { key: acme.key })
-      assert.strictEqual(answer.status, 200, answer.text)
-      const page: typeof Page.Type = yield* Schema.decodeUnknownEffect(Page)(answer.text)
+      const response = yield* Processes.request(yield* serverOf(pages), "GET", path, { key: acme.key })
+      assert.strictEqual(response.status, 200, response.text)
+      const page: typeof Page.Type = yield* Schema.decodeUnknownEffect(Page)(response.text)
       rows.push(...page.data)
       cursor = page.next_cursor
       pages++

@@ -40,9 +40,9 @@ it.live(
             }
             const json = Processes.greeting(channel_id, "+49 151 7654321", name)
             const options = { key, json, idempotency_key: `start-${name}` }
-            const answer = yield* Processes.request(server, "POST", "/conversations", options)
-            assert.strictEqual(answer.status, 202, answer.text)
-            return idOf(answer.text)
+            const response = yield* Processes.request(server, "POST", "/conversations", options)
+            assert.strictEqual(response.status, 202, response.text)
+            return idOf(response.text)
           }), { concurrency: "unbounded" }))
       const [first] = servers
       if (first === undefined) {
@@ -79,7 +79,7 @@ it.live(
     }).pipe(Effect.scoped)
 )
 
-it.live("one key on three processes gets exactly 120 answers a minute", () =>
+it.live("one key on three processes gets exactly 120 responses per minute", () =>
   Effect.gen(function*() {
     const { acme, environment, servers } = yield* Processes.cluster({
       servers: 3,
@@ -87,14 +87,14 @@ it.live("one key on three processes gets exactly 120 answers a minute", () =>
     })
     yield* Effect.forEach(servers, (server) => Processes.serve(environment, server), { concurrency: "unbounded" })
     const asked = servers.flatMap((server) => Array.from({ length: 500 }, () => server))
-    const answers = yield* Effect.forEach(asked, (server) =>
+    const responses = yield* Effect.forEach(asked, (server) =>
       Processes.request(server, "GET", "/tags", { key: acme.key }), {
       concurrency: 100
     })
-    const accepted = answers.filter(({ status }) =>
+    const accepted = responses.filter(({ status }) =>
       status === 200
     )
-    const rejected = answers.filter(({ status }) => status === 429)
+    const rejected = responses.filter(({ status }) => status === 429)
     assert.strictEqual(accepted.length, 120)
     assert.strictEqual(rejected.length, 1380)
     const remaining = accepted.map(({ headers }) => Number(headers.get("x-ratelimit-remaining"))).toSorted((a, b) =>
@@ -151,7 +151,7 @@ it.live("`serve` survives 1,000 clients that reset their connections in the midd
       `${request("POST /v1/tags HTTP/1.1", host, "Content-Length: 5")}hello`
     ]
     const beginnings = texts.flatMap((text) => Array.from(text, (_, index) => text.slice(0, index + 1)))
-    // The server has an answer to a whole request only, so each second client sends one.
+    // The server has a response to a whole request only, so each second client sends one.
     const sent = Array.from({ length: 500 }, (_, index) => [
       beginnings[index % beginnings.length] ?? "",
       texts[index % texts.length] ?? ""

@@ -7,8 +7,8 @@ const nowhere: Processes.Server = { port: 0, url: "" }
 
 const readiness = ({ url }: Processes.Server) =>
   Effect.promise(async () => {
-    const answer = await fetch(`${url}/health/ready`)
-    return { status: answer.status, body: await answer.json() }
+    const response = await fetch(`${url}/health/ready`)
+    return { status: response.status, body: await response.json() }
   })
 
 it.live(

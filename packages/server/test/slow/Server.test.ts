@@ -119,10 +119,10 @@ it.live("a start on the database of an unreleased version requires an empty one"
     assert.match(stderr, /^[^\n]+\n$/)
   }).pipe(Effect.scoped))
 
-/** A provider that holds its answer to a delivery until the test allows it. */
+/** A provider that delays its response to a delivery until the test allows it. */
 const slowProvider = Effect.gen(function*() {
   const called = yield* Deferred.make<void>()
-  const answer = yield* Deferred.make<void>()
+  const respond = yield* Deferred.make<void>()
   const run = Effect.runForkWith(yield* Effect.context())
   const templates = yield* Schema.encodeEffect(Schema.fromJsonString(Protocol.TemplatesResponse))({
     templates: templatesOf("acme")
@@ -131,11 +131,11 @@ const slowProvider = Effect.gen(function*() {
     if (request.url?.startsWith("/templates/")) return void response.end(templates)
     run(Effect.gen(function*() {
       yield* Deferred.succeed(called, undefined)
-      yield* Deferred.await(answer)
+      yield* Deferred.await(respond)
       response.end(JSON.stringify({ provider_message_id: "late" }))
     }))
   })
-  return { url, called: Deferred.await(called), answer: Deferred.succeed(answer, undefined) }
+  return { url, called: Deferred.await(called), respond: Deferred.succeed(respond, undefined) }
 })
 
 /** Returns the threads of a process with their names, as Linux shows them. */
@@ -180,7 +180,7 @@ it.live(
           Effect.retry({ schedule: Schedule.spaced("20 millis"), times: 6000 })
         )
       assert.isNull(first.child.exitCode)
-      yield* provider.answer
+      yield* provider.respond
       assert.strictEqual(yield* first.exited, 0)
       assert.match(logged, /"Stopping"[^]*"Stopped"/)
 

@@ -6,7 +6,7 @@ import { program } from "../../testing/Programs.ts"
 
 const dataOf = <A, I>(data: Schema.Codec<A, I>, { text }: Processes.Response) =>
   Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ data })))(text).pipe(
-    Effect.mapBoth({ onFailure: () => new Error(text), onSuccess: (answer) => answer.data })
+    Effect.mapBoth({ onFailure: () => new Error(text), onSuccess: (response) => response.data })
   )
 
 const Send = Schema.Struct({
@@ -76,13 +76,13 @@ const service = Effect.fnUntraced(function*(network: Network) {
   yield* Processes.serve(environment, server, program("server"))
   const { channel_id, key } = acme
   const get = <A, I>(path: string, data: Schema.Codec<A, I>) =>
-    Processes.request(server, "GET", path, { key }).pipe(Effect.flatMap((answer) => dataOf(data, answer)))
+    Processes.request(server, "GET", path, { key }).pipe(Effect.flatMap((response) => dataOf(data, response)))
   const start = (phone: string) =>
     Processes.request(server, "POST", "/conversations", {
       key,
       json: Processes.greeting(channel_id, phone, "Kim", template_id),
       idempotency_key: `start-${phone}`
-    }).pipe(Effect.flatMap((answer) => dataOf(Send, answer)))
+    }).pipe(Effect.flatMap((response) => dataOf(Send, response)))
 
   /** A number's send and messages, once they have come to what is expected of them, or after a minute. */
   const story = Effect.fnUntraced(function*(phone: string, expected: Outcome) {

@@ -1,4 +1,4 @@
-/** Judges a history: returns every guarantee of the contract that it breaks. */
+/** Compares a history with the contract, and returns every violation. */
 import * as AuditRules from "./AuditRules.ts"
 import * as DeliveryRules from "./DeliveryRules.ts"
 import * as EventRules from "./EventRules.ts"
@@ -17,7 +17,7 @@ import * as SendRules from "./SendRules.ts"
 import { shrink } from "./Shrink.ts"
 import { type TagHistory, tagsOf } from "./Tags.ts"
 
-/** How a kind of object is named in a violation. */
+/** The name of each kind of object in a violation. */
 const names = {
   contacts: "contact (contract §8)",
   conversations: "conversation (contract §10)",
@@ -54,7 +54,7 @@ const checkTags = ({ search, steps }: TagHistory): ReadonlyArray<Violation> => {
   ]
 }
 
-/** Whether single objects behave as if their calls came one after another. */
+/** The calls on each object are linearizable. */
 const checkOrders = (evidence: Evidence): ReadonlyArray<Violation> => [
   ...objectsOf(evidence).flatMap(checkObject),
   ...tagsOf(evidence).flatMap(checkTags)

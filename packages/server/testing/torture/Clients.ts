@@ -32,7 +32,7 @@ export interface World {
   readonly is_stopping: Ref.Ref<boolean>
 }
 
-/** Repeats a request until its outcome is known, each time with a random key and to the next server, because a server can be down. */
+/** Repeats a request until its outcome is known, each time with a random key, and to another server, which can be down. */
 const requestUntilOutcome = Effect.fnUntraced(
   function*({ cluster, keys, recorder }: World, caller: Caller, planned: PlannedRequest) {
     const servers = yield* Random.shuffle(cluster.servers)

@@ -36,7 +36,7 @@ const everyNth = (every: number) => {
   return () => ++count % every === 0
 }
 
-/** A storage that changes what is committed. */
+/** A storage that changes each commit. */
 const committing = (altered: () => (changes: Changes) => Changes): Storage =>
   Layer.effect(
     Commit,

@@ -1,7 +1,4 @@
-/**
- * The nemesis: it injects faults, one after another in each of three groups, so that up to three are active at once. Faults of
- * the database exclude each other, because PostgreSQL cannot start on a full disk, nor be promoted while it is read-only.
- */
+/** The faults that the nemesis can inject: those of the database, the network, and the processes. */
 import { Effect, Random } from "effect"
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
@@ -10,10 +7,10 @@ import { pick } from "../Pick.ts"
 import { shiftedClock } from "../ShiftedClock.ts"
 import type { Condition, TcpProxy } from "../TcpProxy.ts"
 import type { Cluster, Programs, ServiceProcess } from "./Cluster.ts"
-import type { Fault, FaultKind } from "./History.ts"
+import type { FaultKind } from "./History.ts"
 
 /** A fault that the nemesis has not injected yet. */
-interface PlannedFault {
+export interface PlannedFault {
   readonly kind: FaultKind
   readonly target: string
   readonly begin: Effect.Effect<void>
@@ -24,6 +21,7 @@ interface PlannedFault {
   readonly millis?: number
 }
 
+/** The parts of the system that faults affect. */
 export interface Targets {
   readonly cluster: Cluster
   readonly endpoints: ReadonlyArray<TcpProxy>
@@ -31,17 +29,18 @@ export interface Targets {
   readonly before: Programs | null
 }
 
+/** The faults of a group by kind. */
+export type FaultGroup = Readonly<Record<string, (targets: Targets) => Effect.Effect<PlannedFault>>>
+
 /** A stop that lasts longer than the lease of 5 s. */
 const long_stop_millis = 6500
-
-// ------------------------------------------------------------ database
 
 const readOnly = (value: "off" | "on") => [
   `ALTER SYSTEM SET default_transaction_read_only = ${value}`,
   "SELECT pg_reload_conf()"
 ]
 
-const database: Readonly<Record<string, (targets: Targets) => Effect.Effect<PlannedFault>>> = {
+export const database: FaultGroup = {
   postgres_restart: ({ cluster: { pair } }) =>
     Effect.succeed({ kind: "postgres_restart", target: "primary", begin: pair.restart, end: Effect.void, millis: 0 }),
   failover: ({ cluster: { pair } }) =>
@@ -64,13 +63,12 @@ const database: Readonly<Record<string, (targets: Targets) => Effect.Effect<Plan
   }
 }
 
-// ------------------------------------------------------------- network
-
 const cuts: ReadonlyArray<Condition> = [{ kind: "rejected" }, { kind: "silent" }, { kind: "responses_lost" }]
 
 const delay = Effect.map(Random.nextIntBetween(50, 1500), (millis): Condition => ({ kind: "delayed", millis }))
 
-const impose = (
+/** Plans a condition for proxies. */
+const planCondition = (
   kind: FaultKind,
   name: string,
   proxies: ReadonlyArray<TcpProxy>,
@@ -78,7 +76,7 @@ const impose = (
 ): Effect.Effect<PlannedFault> =>
   Effect.map(conditions, (condition) => {
     const onAll = (condition: Condition) =>
-      Effect.forEach(proxies, (proxy) => proxy.impose(condition), { discard: true })
+      Effect.forEach(proxies, (proxy) => proxy.setCondition(condition), { discard: true })
     return { kind, target: `${name}: ${condition.kind}`, begin: onAll(condition), end: onAll({ kind: "open" }) }
   })
 
@@ -88,15 +86,18 @@ const onProcess = (
   conditions: Effect.Effect<Condition>
 ) =>
 ({ cluster }: Targets) =>
-  Effect.flatMap(pick(cluster.processes), (process) => impose(kind, process.name, proxiesOf(process), conditions))
+  Effect.flatMap(
+    pick(cluster.processes),
+    (process) => planCondition(kind, process.name, proxiesOf(process), conditions)
+  )
 
 const onEndpoint = (kind: FaultKind, conditions: Effect.Effect<Condition>) => ({ endpoints }: Targets) =>
   Effect.gen(function*() {
     const index = yield* Random.nextIntBetween(0, endpoints.length - 1)
-    return yield* impose(kind, `organization ${index}`, endpoints.slice(index, index + 1), conditions)
+    return yield* planCondition(kind, `organization ${index}`, endpoints.slice(index, index + 1), conditions)
   })
 
-const network: Readonly<Record<string, (targets: Targets) => Effect.Effect<PlannedFault>>> = {
+export const network: FaultGroup = {
   database_cut: onProcess("database_cut", ({ database }) => database, pick(cuts)),
   database_delay: onProcess("database_delay", ({ database }) => database, delay),
   provider_cut: onProcess("provider_cut", ({ network }) => [network], pick(cuts)),
@@ -104,8 +105,6 @@ const network: Readonly<Record<string, (targets: Targets) => Effect.Effect<Plann
   endpoint_cut: onEndpoint("endpoint_cut", pick(cuts)),
   endpoint_delay: onEndpoint("endpoint_delay", delay)
 }
-
-// ----------------------------------------------------------- processes
 
 const clock = (kind: FaultKind, sign: 1 | -1) => ({ cluster }: Targets) =>
   Effect.gen(function*() {
@@ -122,7 +121,7 @@ const clock = (kind: FaultKind, sign: 1 | -1) => ({ cluster }: Targets) =>
     } satisfies PlannedFault
   })
 
-const processes: Readonly<Record<string, (targets: Targets) => Effect.Effect<PlannedFault>>> = {
+export const processes: FaultGroup = {
   kill: ({ cluster }) =>
     Effect.map(pick(cluster.processes), (process) => ({
       kind: "kill",
@@ -152,51 +151,4 @@ const processes: Readonly<Record<string, (targets: Targets) => Effect.Effect<Pla
       end: process.restart(),
       millis: 4000
     }))
-}
-
-// ------------------------------------------------------------- nemesis
-
-/** Makes a nemesis, which injects faults until it is interrupted, and ends each fault that it has started. */
-export const make = (targets: Targets, now: () => number) => {
-  const faults: Array<Fault> = []
-  const isPossible = (kind: string): boolean =>
-    (kind !== "older_version" || targets.before !== null) && (kind !== "disk_full" || targets.cluster.has_disk)
-
-  const inject = Effect.fnUntraced(function*({ after = Effect.void, begin, end, kind, millis, target }: PlannedFault) {
-    const from = now()
-    const duration = millis ?? (yield* Random.nextIntBetween(500, 4000))
-    yield* Effect.uninterruptible(Effect.gen(function*() {
-      yield* begin
-      yield* Effect.sleep(duration)
-      yield* end
-      faults.push({ kind, target, from, to: now() })
-      yield* after
-    }))
-  })
-
-  const group = (
-    plans: Readonly<Record<string, (targets: Targets) => Effect.Effect<PlannedFault>>>,
-    pause_max: number
-  ) =>
-    Effect.gen(function*() {
-      const kinds = Object.keys(plans).filter(isPossible)
-      while (true) {
-        // Each round has every kind once, so that a short run has every kind.
-        for (const kind of yield* Random.shuffle(kinds)) {
-          const plan = plans[kind]
-          if (plan !== undefined) yield* Effect.flatMap(plan(targets), inject)
-          yield* Effect.sleep(yield* Random.nextIntBetween(100, pause_max))
-        }
-      }
-    })
-
-  return {
-    faults: faults as ReadonlyArray<Fault>,
-    run: (seed: number) =>
-      Effect.forEach(
-        [[database, 8000], [network, 3000], [processes, 4000]] as const,
-        ([plans, pause_max], index) => Random.withSeed(group(plans, pause_max), `${seed} nemesis ${index}`),
-        { concurrency: "unbounded", discard: true }
-      )
-  }
 }

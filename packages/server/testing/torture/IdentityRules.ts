@@ -1,4 +1,4 @@
-/** The rules of contract §8.2, §10.1, and §15 for people: one identity, one conversation per channel, and no message lost. */
+/** The rules of contract §8.2, §10.1, and §15 for contacts: one contact per identity, one conversation per channel, and no lost message. */
 import type { Evidence } from "./Evidence.ts"
 import type { Violation } from "./History.ts"
 import { isCompleted, listOf, textOf } from "./Requests.ts"
@@ -17,7 +17,7 @@ const checkUnique = (
     }]
   }).flat()
 
-const checkPeople = ({ observations: { contacts, conversations, sends } }: Evidence): ReadonlyArray<Violation> => [
+const checkIdentities = ({ observations: { contacts, conversations, sends } }: Evidence): ReadonlyArray<Violation> => [
   ...checkUnique(
     "An identity has one contact (contract §8.2).",
     contacts.flatMap(({ call, organization, resource }) =>
@@ -100,7 +100,7 @@ const checkReads = ({ history: { calls }, observations }: Evidence): ReadonlyArr
 }
 
 export const check = (evidence: Evidence): ReadonlyArray<Violation> => [
-  ...checkPeople(evidence),
+  ...checkIdentities(evidence),
   ...checkInbound(evidence),
   ...checkLostObjects(evidence),
   ...checkReads(evidence)

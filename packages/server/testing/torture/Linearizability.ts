@@ -2,7 +2,7 @@
  * Decides whether concurrent calls have an order, allowed by their times, that a sequential specification explains.
  *
  * The search is Wing and Gong's, with Lowe's cache of the configurations that failed, as in Porcupine: calls and returns
- * are a linked list; the search takes a call that no return precedes, and goes back when no call can be taken.
+ * are a linked list. The search linearizes a call that no return precedes, and backtracks if there is no such call.
  */
 
 /** A call on one object. */
@@ -80,7 +80,7 @@ class Search<State, Action> {
   readonly #steps: ReadonlyArray<Step<Action>>
   readonly #head: Entry<State>
   /** A bit for each call. In the order of starts, only a short range of words is neither full nor empty. */
-  readonly #taken: Uint16Array
+  readonly #linearized: Uint16Array
   /** The position of the first word that is not full, and that after the last word that is not empty. */
   #low = 0
   #high = 0
@@ -93,7 +93,7 @@ class Search<State, Action> {
     this.#specification = specification
     this.#steps = steps
     this.#head = link(steps)
-    this.#taken = new Uint16Array(Math.ceil(steps.length / 16))
+    this.#linearized = new Uint16Array(Math.ceil(steps.length / 16))
     this.#state = specification.initial
     this.#unexplained = steps.filter(({ ended_at }) => ended_at !== null).length
   }
@@ -103,13 +103,13 @@ class Search<State, Action> {
     for (let tried = 0; this.#unexplained > 0; tried++) {
       if (tried > budget) return "undecided"
       if (entry !== null && entry.returns !== undefined) {
-        entry = this.#take(entry, this.#nextOf(entry)) ? this.#head.next : entry.next
+        entry = this.#linearize(entry, this.#nextOf(entry)) ? this.#head.next : entry.next
         continue
       }
       const last = this.#path.pop()
       if (last === undefined) return "not linearizable"
       this.#undo(last.entry, last.before)
-      entry = this.#take(last.entry, last.others) ? this.#head.next : last.entry.next
+      entry = this.#linearize(last.entry, last.others) ? this.#head.next : last.entry.next
     }
     return "linearizable"
   }
@@ -118,7 +118,7 @@ class Search<State, Action> {
   readonly #nextOf = (entry: Entry<State>): Array<State> => {
     const { forget, keyOf, next } = this.#specification
     const step = this.#steps[entry.step]
-    if (step === undefined || this.#hasEarlierTwin(entry, step)) return []
+    if (step === undefined || this.#hasEarlierEqual(entry, step)) return []
     const { action, ended_at, is_forgotten = false } = step
     const states = Array.from(next(this.#state, is_forgotten ? forget(action) : action))
     if (ended_at !== null) return is_forgotten ? [...states, this.#state] : states
@@ -126,8 +126,8 @@ class Search<State, Action> {
     return states.filter((state) => keyOf(state) !== before)
   }
 
-  /** Returns whether an earlier pending call that was not taken has the same effect: then that one is taken first. */
-  readonly #hasEarlierTwin = (entry: Entry<State>, { action, ended_at }: Step<Action>): boolean => {
+  /** Returns whether an earlier pending call that was not linearized has the same effect, so that the search must linearize that one first. */
+  readonly #hasEarlierEqual = (entry: Entry<State>, { action, ended_at }: Step<Action>): boolean => {
     if (ended_at !== null) return false
     const { effectOf } = this.#specification
     const effect = effectOf(action)
@@ -138,12 +138,12 @@ class Search<State, Action> {
     return false
   }
 
-  /** Takes a call with the first of its next states that has not failed before. */
-  readonly #take = (entry: Entry<State>, states: Array<State>): boolean => {
+  /** Linearizes a call with the first of its next states that has not failed before. */
+  readonly #linearize = (entry: Entry<State>, states: Array<State>): boolean => {
     this.#mark(entry, true)
-    const taken = this.#takenKey()
+    const linearized = this.#linearizedKey()
     for (let state = states.shift(); state !== undefined; state = states.shift()) {
-      const configuration = `${this.#specification.keyOf(state)}\n${taken}`
+      const configuration = `${this.#specification.keyOf(state)}\n${linearized}`
       if (this.#failed.has(configuration)) continue
       this.#failed.add(configuration)
       this.#path.push({ entry, before: this.#state, others: states })
@@ -159,19 +159,19 @@ class Search<State, Action> {
     return false
   }
 
-  readonly #mark = ({ step }: Entry<State>, isTaken: boolean) => {
+  readonly #mark = ({ step }: Entry<State>, isLinearized: boolean) => {
     const [word, bit] = [step >> 4, 1 << (step & 15)]
-    const before = this.#taken[word] ?? 0
-    this.#taken[word] = isTaken ? before | bit : before & ~bit
-    if (isTaken) this.#high = Math.max(this.#high, word + 1)
+    const before = this.#linearized[word] ?? 0
+    this.#linearized[word] = isLinearized ? before | bit : before & ~bit
+    if (isLinearized) this.#high = Math.max(this.#high, word + 1)
     else this.#low = Math.min(this.#low, word)
-    while (this.#taken[this.#low] === 0xffff) this.#low += 1
-    while (this.#high > this.#low && this.#taken[this.#high - 1] === 0) this.#high -= 1
+    while (this.#linearized[this.#low] === 0xffff) this.#low += 1
+    while (this.#high > this.#low && this.#linearized[this.#high - 1] === 0) this.#high -= 1
   }
 
-  /** Equal for equal sets of taken calls. */
-  readonly #takenKey = (): string =>
-    `${this.#low} ${String.fromCharCode(...this.#taken.subarray(this.#low, this.#high))}`
+  /** Equal for equal sets of linearized calls. */
+  readonly #linearizedKey = (): string =>
+    `${this.#low} ${String.fromCharCode(...this.#linearized.subarray(this.#low, this.#high))}`
 
   readonly #undo = (entry: Entry<State>, before: State) => {
     this.#state = before

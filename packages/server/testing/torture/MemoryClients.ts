@@ -1,4 +1,4 @@
-/** The clients and the contacts of a run in memory: they make random requests, send messages, and record both. */
+/** The clients and the contacts of a run in memory, which record their random requests and their messages. */
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { DateTime, Effect, Random } from "effect"
 import { pick } from "../Pick.ts"

@@ -1,4 +1,4 @@
-/** The operators of the organizations: their commands run in this process, with a connection to the database of their own. */
+/** The operators of the organizations, whose commands run in this process over their own database connection. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { ConfigProvider, type Context, Effect, Layer } from "effect"
@@ -7,7 +7,7 @@ import type { Cluster, Organization } from "./Cluster.ts"
 
 type Services = typeof AdminOperations.layer extends Layer.Layer<infer A, infer _E, infer _R> ? A : never
 
-/** Connects to the database, and returns how an organization's operator runs a command. A command that fails dies. */
+/** Connects to the database, and returns a function that runs commands of an organization's operator. Failures are defects. */
 export const make = Effect.fnUntraced(function*({ environment }: Cluster) {
   const settings = ConfigProvider.layer(ConfigProvider.fromUnknown({ ...environment, DATABASE_POOL: "2" }))
   const services: Context.Context<Services> = yield* Effect.orDie(

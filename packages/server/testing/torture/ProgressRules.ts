@@ -1,9 +1,9 @@
 /**
  * Rules for values that never go back: the status of a send and of a message, and times of the latest change.
  *
- * These are judged in the order of time alone, and are no part of the specifications of single objects. A write loads its
- * object before it commits, and a message that is stored meanwhile does not conflict with it, so the response of the write may
- * show an earlier activity than a response whose call took effect before it.
+ * The specifications of single objects omit these values, because they can contradict the order of the calls. A write loads
+ * its object before it commits, and a concurrent message does not conflict with the write. So the response of the write can
+ * show an earlier activity than the response of an earlier call.
  */
 import type { Evidence, Kind, Observation } from "./Evidence.ts"
 import type { Resource, Violation } from "./History.ts"

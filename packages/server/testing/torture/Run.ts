@@ -4,9 +4,9 @@ import * as Processes from "../Processes.ts"
 import * as Clients from "./Clients.ts"
 import * as Cluster from "./Cluster.ts"
 import * as Endpoints from "./Endpoints.ts"
-import * as Faults from "./Faults.ts"
 import * as Final from "./Final.ts"
 import type { History, InboundMessage } from "./History.ts"
+import * as Nemesis from "./Nemesis.ts"
 import * as Operators from "./Operators.ts"
 import { Recorder } from "./Recorder.ts"
 import { makeSeenResources } from "./SeenResources.ts"
@@ -70,7 +70,7 @@ const start = Effect.fnUntraced(function*(options: Options) {
 /** Runs the clients under faults, ends the faults, and waits until the clients have stopped. Returns the faults. */
 const runClients = Effect.fnUntraced(function*({ endpoints, inbound, options, world }: Run) {
   const { before, clients, onPhase, seconds, seed } = options
-  const nemesis = Faults.make({ cluster: world.cluster, endpoints: endpoints.proxies, before }, world.recorder.now)
+  const nemesis = Nemesis.make({ cluster: world.cluster, endpoints: endpoints.proxies, before }, world.recorder.now)
   onPhase("faults")
   const working = yield* Effect.forkChild(Clients.run(world, clients, seed, inbound))
   const faulting = yield* Effect.forkChild(nemesis.run(seed))

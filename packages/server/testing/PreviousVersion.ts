@@ -1,4 +1,4 @@
-/** The version before this one, from the repository's history. */
+/** The previous version, from the repository's history. */
 import { Schema } from "effect"
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
@@ -12,10 +12,10 @@ const tables = `${storage}/src/database/schema/tables`
 const git = (...args: ReadonlyArray<string>) =>
   execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
 
-/** The parts that a release must keep compatible, and those that can change before the first release: tables and cursors. */
+/** The stored formats that can change before the first release: tables and cursors. */
 const formats = [tables, "packages/core/src/kernel/Page.ts"]
 
-/** Returns the last tag before this commit; without one, the commit that was the last to change a format. */
+/** Returns the last tag before this commit, or, if there is no tag, the last commit that changed a format. */
 const defaultRef = (): string => {
   try {
     return git("describe", "--tags", "--abbrev=0", "HEAD^")
@@ -24,7 +24,7 @@ const defaultRef = (): string => {
   }
 }
 
-/** Fails unless migrations lead from that version to this one: each of its files of tables is here, unchanged. */
+/** Fails unless this version can migrate the tables of that version: each of its table files must exist unchanged. */
 const requireMigrations = (folder: string, ref: string): void => {
   for (const file of readdirSync(join(folder, tables))) {
     const now = join(root, tables, file)
@@ -36,8 +36,8 @@ const requireMigrations = (folder: string, ref: string): void => {
 
 const Lockfile = Schema.fromJsonString(Schema.Struct({ packages: Schema.Record(Schema.String, Schema.Json) }))
 
-/** Returns the packages of npm that a lockfile names, with their versions and checksums. The workspace's are not among them. */
-const lockedIn = (folder: string): string => {
+/** Returns the npm packages of a lockfile with their versions and checksums, without those of the workspace. */
+const lockedPackages = (folder: string): string => {
   const { packages } = Schema.decodeUnknownSync(Lockfile)(readFileSync(join(folder, "package-lock.json"), "utf8"))
   const own = "node_modules/@messaging-crm/"
   return JSON.stringify(
@@ -45,9 +45,9 @@ const lockedIn = (folder: string): string => {
   )
 }
 
-/** Makes the packages of npm available: today's, if both versions need the same, or that version's own. */
+/** Installs the npm packages of that version, or links those of this version if both versions have the same. */
 const install = (folder: string): void => {
-  if (lockedIn(folder) !== lockedIn(root)) {
+  if (lockedPackages(folder) !== lockedPackages(root)) {
     execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder, stdio: "ignore" })
     return
   }
@@ -57,7 +57,7 @@ const install = (folder: string): void => {
   for (const name of readdirSync(from).filter((name) => name !== "@messaging-crm")) {
     symlinkSync(join(from, name), join(to, name))
   }
-  // Their names are those of their folders.
+  // The name of each package is the name of its folder.
   for (const name of readdirSync(join(folder, "packages"))) {
     symlinkSync(join(folder, "packages", name), join(to, "@messaging-crm", name))
   }
@@ -65,8 +65,8 @@ const install = (folder: string): void => {
 
 const Manifest = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
 
-/** Gives that version a lower number than this one's, which commits between two releases do not have. */
-const numberAsBefore = (folder: string): void => {
+/** Gives that version a lower number than this version, because commits between two releases have the same number. */
+const lowerVersionNumber = (folder: string): void => {
   const manifestOf = (at: string) =>
     Schema.decodeUnknownSync(Manifest)(readFileSync(join(at, storage, "package.json"), "utf8"))
   const before = manifestOf(folder)
@@ -74,7 +74,7 @@ const numberAsBefore = (folder: string): void => {
   writeFileSync(join(folder, storage, "package.json"), JSON.stringify({ ...before, version: "0.0.0" }))
 }
 
-export interface VersionBefore {
+export interface PreviousVersion {
   readonly commit: string
   /** The bundled programs by their names in `Programs.ts`: `main`, and `server` and `worker` with short timeouts. */
   readonly programs: { readonly main: string; readonly server: string; readonly worker: string }
@@ -83,13 +83,13 @@ export interface VersionBefore {
 const programs = ["server", "worker"] as const
 
 /** Checks a version out into an empty folder, bundles it there, and returns its programs. */
-export const versionBefore = (folder: string, ref: string = defaultRef()): VersionBefore => {
+export const checkOutPrevious = (folder: string, ref: string = defaultRef()): PreviousVersion => {
   const commit = git("rev-parse", "--short", `${ref}^{commit}`)
   const archive = execFileSync("git", ["archive", commit], { cwd: root, maxBuffer: 256 * 1024 * 1024 })
   execFileSync("tar", ["-x"], { cwd: folder, input: archive })
   requireMigrations(folder, ref)
   install(folder)
-  numberAsBefore(folder)
+  lowerVersionNumber(folder)
   const sources = Object.fromEntries(
     programs.map((name) => [name, join(folder, "packages/server/faults", `${name}.ts`)])
   )
