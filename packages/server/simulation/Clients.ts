@@ -1,7 +1,8 @@
 /** The clients of a run: they use the API for a few minutes at a time, over days. */
 import { Effect } from "effect"
+import type { TestOrganization } from "../testing/TestOrganization.ts"
 import { type Network, template_id } from "./Network.ts"
-import { type ClientState, type CompletedRequest, hour, type Organization, repeatCompleted, send } from "./Requests.ts"
+import { type ClientState, type CompletedRequest, hour, repeatCompleted, send } from "./Requests.ts"
 import type { Scene, SharedStore } from "./Store.ts"
 
 export interface Clients {
@@ -179,7 +180,7 @@ const runSession = Effect.fnUntraced(function*(client: State) {
 
 export const make = (
   scene: Scene,
-  organization: Organization,
+  organization: TestOrganization,
   network: Network,
   shared: SharedStore,
   target: ClientState["target"]

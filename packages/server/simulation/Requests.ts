@@ -1,9 +1,8 @@
 /** The requests of clients: each client repeats a request with the same key until it gets a final response. */
-import type { Channel } from "@messaging-crm/core/Channels"
-import type { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Option } from "effect"
 import { IdempotencyRows } from "../../adapter-memory/src/work/OwnRows.ts"
 import * as Table from "../../adapter-memory/src/world/Table.ts"
+import type { TestOrganization } from "../testing/TestOrganization.ts"
 import { require } from "./CommitInvariants.ts"
 import type { Request, Response } from "./HttpInMemory.ts"
 import type { Process } from "./Processes.ts"
@@ -16,18 +15,10 @@ export interface CompletedRequest {
   readonly at: number
 }
 
-/** The organization of a run, with the API key of its clients. */
-export interface Organization {
-  readonly key: string
-  readonly channel: Channel
-  readonly member_id: MemberId
-  readonly organization_id: OrganizationId
-}
-
 /** The state that the clients share. */
 export interface ClientState {
   readonly scene: Scene
-  readonly organization: Organization
+  readonly organization: TestOrganization
   readonly shared: SharedStore
   /** Returns a process that can respond, or null. */
   readonly target: () => Process | null

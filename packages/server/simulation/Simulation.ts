@@ -1,11 +1,7 @@
 /** One run: the service in memory with its outside world, under one virtual clock and one seededRandom scheduler. */
 import type { WorldState } from "@messaging-crm/adapter-memory/World"
-import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
-import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import { generator, NextId } from "@messaging-crm/core/Ids"
-import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { RandomBytes } from "@messaging-crm/core/RandomBytes"
 import { RootKeys } from "@messaging-crm/core/Secrets"
 import {
@@ -25,6 +21,7 @@ import {
 } from "effect"
 import * as NodeCiphers from "../src/NodeCiphers.ts"
 import * as NodeDigests from "../src/NodeDigests.ts"
+import { createOrganization, type TestOrganization } from "../testing/TestOrganization.ts"
 import * as Clients from "./Clients.ts"
 import * as CommitInvariants from "./CommitInvariants.ts"
 import * as Endpoints from "./Endpoints.ts"
@@ -32,7 +29,6 @@ import * as Faults from "./Faults.ts"
 import * as FinalInvariants from "./FinalInvariants.ts"
 import * as Network from "./Network.ts"
 import * as Processes from "./Processes.ts"
-import type { Organization } from "./Requests.ts"
 import { type SeededRandom, seededRandom } from "./SeededRandom.ts"
 import * as Store from "./Store.ts"
 import * as Timeline from "./Timeline.ts"
@@ -137,36 +133,8 @@ const makeRun = (seed: number): Run => {
   return { random, scene, shared, commits, network, endpoints, processes, target, progress, severity }
 }
 
-/** Creates an organization with a channel and an API key. */
-const createOrganization = Effect.gen(function*() {
-  const { organization, owner } = yield* Organizations.use((organizations) =>
-    organizations.create(CreateOrganization.make({ name: "Acme", owner_name: "Ada", owner_email: "ada@acme.example" }))
-  )
-  const as = Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
-  const channel = yield* Channels.use((channels) =>
-    channels.connect(ConnectChannel.make({
-      type: "phone_messaging",
-      name: "Support",
-      address: "+4930123456",
-      phone_messaging_business_account_id: "account"
-    }))
-  ).pipe(as)
-  const { key } = yield* ApiKeys.use((keys) =>
-    keys.create(CreateApiKey.make({ created_by: owner.id, name: "client", scopes: Scope.literals, expires: "1y" }))
-  ).pipe(as)
-  return {
-    organization_id: organization.id,
-    member_id: owner.id,
-    channel,
-    key: Redacted.value(key)
-  } satisfies Organization
-})
-
 /** Resumes a paused channel, as an operator does. */
-const resume = ({ channel, member_id, organization_id }: Organization) =>
-  ChannelHolds.use((holds) => holds.resume(channel.id)).pipe(
-    Effect.provideService(CurrentActor, { organization_id, member_id })
-  )
+const resume = ({ as, channel }: TestOrganization) => as(ChannelHolds.use((holds) => holds.resume(channel.id)))
 
 /** Keeps a process running: a new process replaces each one that ends. */
 const keepRunning = Effect.fnUntraced(function*(run: Run, name: string, hasHttp: boolean) {
@@ -193,7 +161,7 @@ const start = Effect.fnUntraced(function*(run: Run) {
 })
 
 /** Runs sessions of clients under faults, with pauses of up to days between them. */
-const runSessions = Effect.fnUntraced(function*(run: Run, organization: Organization, clients: Clients.Clients) {
+const runSessions = Effect.fnUntraced(function*(run: Run, organization: TestOrganization, clients: Clients.Clients) {
   const { progress, random, scene: { timeline }, severity, target } = run
   progress.faults = severity
   for (let session = random.between(2, 5); session > 0; session--) {

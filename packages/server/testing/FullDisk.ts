@@ -5,11 +5,10 @@
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Redacted, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { execFile } from "node:child_process"
-import { mkdir, open, rm, symlink } from "node:fs/promises"
+import { open, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { promisify } from "node:util"
 import { start } from "../src/dev/EmbeddedPostgres.ts"
+import { mount, moveLog } from "./PostgresStandby.ts"
 import * as Processes from "./Processes.ts"
 import { program } from "./Programs.ts"
 import * as StoredWrites from "./StoredWrites.ts"
@@ -20,9 +19,6 @@ export interface Disk {
   readonly fill: Effect.Effect<void>
   readonly free: Effect.Effect<void>
 }
-
-const exec = promisify(execFile)
-const run = (file: string, ...args: ReadonlyArray<string>) => Effect.promise(() => exec(file, args))
 
 /** Writes zeros into a file until the disk has no space left. */
 export const writeUntilFull = async (path: string): Promise<void> => {
@@ -43,16 +39,10 @@ export const writeUntilFull = async (path: string): Promise<void> => {
  * production. Returns its URL and the disk. Only root can mount a file system.
  */
 export const mounted = Effect.fnUntraced(function*(directory: string) {
-  const [data, wal] = [join(directory, "data"), join(directory, "wal")]
-  const cluster = join(data, "cluster")
-  yield* Effect.promise(() => mkdir(data))
-  yield* Effect.acquireRelease(
-    run("mount", "-t", "tmpfs", "-o", "size=256m,mode=0711", "tmpfs", data),
-    () => run("umount", "--lazy", data)
-  )
+  const data = join(directory, "data")
+  yield* mount(data, 256)
   yield* Effect.scoped(start({ directory: data }))
-  yield* run("mv", join(cluster, "pg_wal"), wal)
-  yield* Effect.promise(() => symlink(wal, join(cluster, "pg_wal")))
+  yield* moveLog({ directory: data })
   const url = yield* start({ directory: data })
   const ballast = join(data, "ballast")
   const disk: Disk = {

@@ -7,6 +7,7 @@ import type { ChildProcess } from "node:child_process"
 import * as PostgresPair from "../PostgresPair.ts"
 import * as Processes from "../Processes.ts"
 import * as TcpProxy from "../TcpProxy.ts"
+import * as Writes from "../Writes.ts"
 
 /** The programs of a process: those of this version or of the previous one. */
 export interface Programs {
@@ -42,11 +43,8 @@ export interface ServiceProcess {
 export type Organization = Effect.Success<ReturnType<typeof Processes.organization>>
 
 const settings: Processes.Environment = {
-  RATE_LIMIT_PER_MINUTE: "1000000",
-  DATABASE_POOL: "8",
-  UNKNOWN_OUTCOME_SECONDS: "10",
-  WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
-  LOG_LEVEL: "none"
+  ...Writes.environment,
+  WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8"
 }
 
 /** Replaces the ports of a URL by those of proxies, in their order. */

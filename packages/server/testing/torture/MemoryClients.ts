@@ -2,8 +2,9 @@
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { DateTime, Effect, Random } from "effect"
 import { pick } from "../Pick.ts"
+import type { TestOrganization } from "../TestOrganization.ts"
 import type { Call, InboundMessage } from "./History.ts"
-import { type MemoryRequest, phones, randomRequests, type Scene, SeenResources } from "./MemoryRequests.ts"
+import { type MemoryRequest, phones, randomRequests, SeenResources } from "./MemoryRequests.ts"
 import type { Handler } from "./MemoryService.ts"
 import { readResponse } from "./Recorder.ts"
 import { isSuccess, resourcesIn } from "./Requests.ts"
@@ -11,7 +12,7 @@ import { isSuccess, resourcesIn } from "./Requests.ts"
 /** The calls and inbound messages so far. */
 export interface Recording {
   readonly handler: Handler
-  readonly scene: Scene
+  readonly organization: TestOrganization
   /** Returns the number of recorded times, as the time. */
   readonly now: () => number
   readonly calls: Array<Call>
@@ -19,9 +20,9 @@ export interface Recording {
   readonly seen: SeenResources
 }
 
-export const makeRecording = (handler: Handler, scene: Scene, now: () => number): Recording => ({
+export const makeRecording = (handler: Handler, organization: TestOrganization, now: () => number): Recording => ({
   handler,
-  scene,
+  organization,
   now,
   calls: [],
   inbound: [],
@@ -30,7 +31,7 @@ export const makeRecording = (handler: Handler, scene: Scene, now: () => number)
 
 /** Makes a call, and returns its response; null if the client loses it. */
 export const request = Effect.fnUntraced(function*(
-  { calls, handler, now, scene: { key, key_id }, seen }: Recording,
+  { calls, handler, now, organization: { key, key_id }, seen }: Recording,
   client: number,
   { body, method, operation, path }: MemoryRequest,
   idempotency_key: string | null,
@@ -80,7 +81,7 @@ const requestAndRepeat = Effect.fnUntraced(function*(
 export const runClient = Effect.fnUntraced(function*(recording: Recording, client: number, requests: number) {
   for (let number = 0; number < requests; number++) {
     const unique = `client-${client}-${number}`
-    const planned = yield* yield* pick(randomRequests(recording.seen, recording.scene, unique))
+    const planned = yield* yield* pick(randomRequests(recording.seen, recording.organization, unique))
     yield* requestAndRepeat(recording, client, planned, unique)
   }
 })
@@ -91,8 +92,8 @@ const receive = (event: Parameters<Inbound["Service"]["receive"]>[0]) =>
 const pause = Effect.forEach(Array.from({ length: 20 }), () => Effect.yieldNow, { discard: true })
 
 /** Delivers inbound messages. Their authors delete and edit each third one. */
-export const sendInbound = Effect.fnUntraced(function*({ inbound, now, scene }: Recording, messages: number) {
-  const channel_id = scene.channel.id
+export const sendInbound = Effect.fnUntraced(function*({ inbound, now, organization }: Recording, messages: number) {
+  const channel_id = organization.channel.id
   for (let number = 0; number < messages; number++) {
     const from = yield* pick(phones)
     const provider_message_id = `inbound-${number}`

@@ -5,8 +5,8 @@ import { SendStore } from "@messaging-crm/core/Sends"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookStore } from "@messaging-crm/core/Webhooks"
 import { Effect, Option } from "effect"
+import type { TestOrganization } from "../TestOrganization.ts"
 import type { FinalState, Resource } from "./History.ts"
-import type { Scene } from "./MemoryRequests.ts"
 import type { Handler } from "./MemoryService.ts"
 
 const rows_max = 100_000
@@ -37,7 +37,7 @@ const list = (handler: Handler, key: string, path: string) =>
 const toJson = (value: unknown): ReadonlyArray<Resource> => JSON.parse(JSON.stringify(value))
 
 /** Reads the webhooks and their deliveries from the stores, because the API lists the 100 most recent. */
-const readWebhooks = Effect.fnUntraced(function*({ organization_id }: Scene) {
+const readWebhooks = Effect.fnUntraced(function*({ organization_id }: TestOrganization) {
   const webhooks = toJson(yield* WebhookStore.use((store) => store.list(organization_id, { status: null }, rows_max)))
   const deliveries = yield* Effect.forEach(webhooks, ({ id }) =>
     Effect.map(
@@ -48,8 +48,8 @@ const readWebhooks = Effect.fnUntraced(function*({ organization_id }: Scene) {
 })
 
 /** Reads everything that is stored. */
-export const readFinal = Effect.fnUntraced(function*(handler: Handler, scene: Scene) {
-  const { as, key, organization_id } = scene
+export const readFinal = Effect.fnUntraced(function*(handler: Handler, organization: TestOrganization) {
+  const { as, key, organization_id } = organization
   const all = (path: string) => list(handler, key, path)
   const conversations = yield* all("/conversations")
   const sends = yield* all("/sends")
@@ -62,7 +62,7 @@ export const readFinal = Effect.fnUntraced(function*(handler: Handler, scene: Sc
     ({ id }) => Effect.map(all(`/conversations/${id}/messages`), (rows) => [String(id), rows] as const)
   )
   return {
-    ...yield* readWebhooks(scene),
+    ...yield* readWebhooks(organization),
     contacts: yield* all("/contacts"),
     tags: yield* all("/tags"),
     conversations,

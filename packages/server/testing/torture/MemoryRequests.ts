@@ -1,36 +1,10 @@
-/** The organization of a run in memory, and the random requests of its clients. */
-import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
-import { type Channel, Channels, ConnectChannel } from "@messaging-crm/core/Channels"
-import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
-import { Effect, Redacted } from "effect"
+/** The random requests of the clients of a run in memory. */
+import type { Channel } from "@messaging-crm/core/Channels"
+import { Effect } from "effect"
 import { pick } from "../Pick.ts"
+import type { TestOrganization } from "../TestOrganization.ts"
 import type { Call, Resource } from "./History.ts"
 import { textOf } from "./Requests.ts"
-
-/** Creates an organization with a channel and an API key. */
-export const createScene = Effect.gen(function*() {
-  const { organization: { id: organization_id }, owner } = yield* Organizations.use((organizations) =>
-    organizations.create(CreateOrganization.make({ name: "Acme", owner_name: "Ada", owner_email: "ada@acme.example" }))
-  )
-  const as = Effect.provideService(CurrentActor, { organization_id, member_id: owner.id })
-  const channel = yield* as(Channels.use((channels) =>
-    channels.connect(ConnectChannel.make({
-      type: "phone_messaging",
-      name: "Support",
-      address: "+4930123456",
-      phone_messaging_business_account_id: "account"
-    }))
-  ))
-  const { api_key, key } = yield* as(
-    ApiKeys.use((keys) =>
-      keys.create(CreateApiKey.make({ created_by: owner.id, name: "run", scopes: Scope.literals, expires: "90d" }))
-    )
-  )
-  return { as, channel, organization_id, member_id: owner.id, key: Redacted.value(key), key_id: api_key.id }
-})
-
-export type Scene = Effect.Success<typeof createScene>
 
 /** A request that a client has not made yet. */
 export type MemoryRequest = Pick<Call, "operation"> & Pick<Call["request"], "body" | "method" | "path">
@@ -118,7 +92,7 @@ const tagRequests = (unique: string) => [
   read("tags.list", "/tags")
 ]
 
-const conversationRequests = (seen: SeenResources, { channel, member_id }: Scene, unique: string) => {
+const conversationRequests = (seen: SeenResources, { channel, member_id }: TestOrganization, unique: string) => {
   const conversation = (suffix = "") => pathOf("conversations", seen.conversations, suffix)
   const greeting = template(channel, unique)
   const assign = (assigned_user_id: string | null) =>
@@ -161,9 +135,13 @@ const webhookRequests = ({ webhooks }: SeenResources, unique: string) => [
 ]
 
 /** Returns every request that a client can make. */
-export const randomRequests = (seen: SeenResources, scene: Scene, unique: string): ReadonlyArray<RandomRequest> => [
+export const randomRequests = (
+  seen: SeenResources,
+  organization: TestOrganization,
+  unique: string
+): ReadonlyArray<RandomRequest> => [
   ...contactRequests(seen, unique),
   ...tagRequests(unique),
-  ...conversationRequests(seen, scene, unique),
+  ...conversationRequests(seen, organization, unique),
   ...webhookRequests(seen, unique)
 ]

@@ -7,11 +7,11 @@ import { Worker } from "@messaging-crm/core/Worker"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Deferred, Effect, Queue, Random } from "effect"
 import { TestClock } from "effect/testing"
+import { createOrganization } from "../TestOrganization.ts"
 import type { Defect } from "./Defects.ts"
 import type { History, ReceivedDelivery } from "./History.ts"
 import { makeRecording, type Recording, request, runClient, sendInbound } from "./MemoryClients.ts"
 import { readFinal } from "./MemoryFinal.ts"
-import { createScene } from "./MemoryRequests.ts"
 import * as MemoryService from "./MemoryService.ts"
 
 export interface Options {
@@ -85,14 +85,14 @@ export const record = ({ calls = 40, clients = 6, defect = {}, seed, webhooks = 
     const received: Array<ReceivedDelivery> = []
     const { context, handler } = yield* MemoryService.build(defect, now, received)
     return yield* Effect.gen(function*() {
-      const scene = yield* Effect.orDie(createScene)
+      const organization = yield* Effect.orDie(createOrganization)
       yield* Effect.forkScoped(Effect.forever(Effect.andThen(TestClock.adjust("10 millis"), Effect.yieldNow)))
-      const recording = makeRecording(handler, scene, now)
+      const recording = makeRecording(handler, organization, now)
       yield* createWebhooks(recording, webhooks)
       yield* runAll(recording, clients, calls)
       return {
         seed,
-        organizations: [{ id: scene.organization_id, final: yield* readFinal(handler, scene) }],
+        organizations: [{ id: organization.organization_id, final: yield* readFinal(handler, organization) }],
         calls: recording.calls,
         accepted: yield* acceptedMessages,
         inbound: recording.inbound,
