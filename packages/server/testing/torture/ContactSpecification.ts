@@ -99,7 +99,7 @@ const afterWrite = (state: Known, { body, name }: Action): Known | null => {
       const next = Option.map(decoders.note(body), ({ text }) => addNote(state, text))
       return Option.getOrNull(Option.filter(next, (contact) => !isTooLong(contact)))
     }
-    case "own":
+    case "set_owner":
       return { ...state, plain: { ...state.plain, owner_user_id: body } }
     default: {
       const next = Option.map(decoders.update(body), (given) => set(state, given))

@@ -103,7 +103,7 @@ const addAssignment = (objects: Objects, request: Request, conversation_id: stri
   const owner = contactOwnerOf(request.call.request.body)
   if (owner === null) return
   const contact_id = objects.contacts.get(conversation_id ?? "")
-  add(objects, "contacts", contact_id, ...sideEffectSteps(request, "own", owner))
+  add(objects, "contacts", contact_id, ...sideEffectSteps(request, "set_owner", owner))
 }
 
 /** Adds the start of a conversation, which opens it. */

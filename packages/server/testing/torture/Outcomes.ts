@@ -16,7 +16,7 @@ export interface Action {
   /** The position of the call; null for a final read, and for an action without a call. */
   readonly call: number | null
   /** The operation, or the name of another effect. */
-  readonly name: Operation | "open" | "own" | "read" | "upsert"
+  readonly name: Operation | "open" | "read" | "set_owner" | "upsert"
   readonly body: unknown
   /** Null without a response. */
   readonly outcome: Outcome | null
