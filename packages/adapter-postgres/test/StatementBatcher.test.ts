@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Latch } from "effect"
+import { Cause, Effect, Exit, Fiber, Latch, References } from "effect"
 import { SqlClient } from "effect/sql"
 import * as StatementBatcher from "../src/database/StatementBatcher.ts"
 import * as Database from "../testing/Database.ts"
@@ -59,6 +59,23 @@ it.layer(Database.layer)("Requests that share a statement", (it) => {
       yield* go.open
       assert.strictEqual(yield* Fiber.join(second), 2)
       assert.deepStrictEqual(statements, [2])
+    }))
+
+  it.effect("get a response although an earlier one was interrupted at any of its steps", () =>
+    Effect.gen(function*() {
+      const { ask, go } = yield* held
+      yield* go.open
+      for (const steps of numbers(40).map((number) => number + 5)) {
+        // The fiber yields after these steps, and is interrupted there.
+        const interrupted = yield* ask(1).pipe(
+          Effect.provideService(References.MaxOpsBeforeYield, steps),
+          Effect.forkChild({ startImmediately: true })
+        )
+        yield* Fiber.interrupt(interrupted)
+        const next = yield* Effect.forkChild(ask(2), { startImmediately: true })
+        yield* Effect.replicateEffect(Effect.yieldNow, 50, { discard: true })
+        assert.deepStrictEqual(next.pollUnsafe(), Exit.succeed(2), `interrupted after ${steps} steps`)
+      }
     }))
 
   it.effect("fail alone where the database rejects the statement because of one of them", () =>

@@ -69,16 +69,18 @@ export const make = <Request, A>(sql: SqlClient.SqlClient, statement: Statement<
       (all) => all[index] ?? Effect.die(new Error("A request has no result."))
     )
 
-  const start = (request: Request): Effect.Effect<A> => {
-    const batch: Batch<Request, A> = { requests: [request], exits: Deferred.makeUnsafe() }
-    open = batch
-    return Effect.andThen(run(batch), resultAt(batch, 0))
-  }
+  /** Starts a batch with a request. An interruption must not leave the batch open without a fiber that runs it. */
+  const start = (request: Request): Effect.Effect<A> =>
+    Effect.uninterruptibleMask((restore) => {
+      const batch: Batch<Request, A> = { requests: [request], exits: Deferred.makeUnsafe() }
+      open = batch
+      return Effect.andThen(run(batch), restore(resultAt(batch, 0)))
+    })
 
-  const join = (request: Request): Effect.Effect<A> => {
-    if (open === null || open.requests.length === requests_max) return start(request)
-    return resultAt(open, open.requests.push(request) - 1)
-  }
+  const join = (request: Request): Effect.Effect<A> =>
+    open === null || open.requests.length === requests_max
+      ? start(request)
+      : resultAt(open, open.requests.push(request) - 1)
 
   return (request: Request): Effect.Effect<A> =>
     Effect.flatMap(
