@@ -22,11 +22,19 @@ const teardown: Runtime.Teardown = (exit, onExit) => {
   onExit(1)
 }
 
-// A reader that stops, such as `head`, ends the process without an error.
+const interrupt = (): void => void process.kill(process.pid, "SIGINT")
+
+// A reader that stops, such as `head`, and a terminal that closes end the process like Ctrl-C, so that it cleans up.
+let isRead = true
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error
-  process.exit(0)
+  if (error.code !== "EPIPE" && error.code !== "EIO") throw error
+  if (isRead) interrupt()
+  isRead = false
 })
+process.on("SIGHUP", interrupt)
+
+// A service continues although its log cannot be written, for example on a full disk.
+process.stderr.on("error", () => {})
 
 // The first signal stops the process gracefully, the second one at once.
 let isStopping = false

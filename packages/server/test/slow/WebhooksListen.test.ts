@@ -25,26 +25,54 @@ const talking = Effect.fnUntraced(function*(args: ReadonlyArray<string>, environ
   const lines = yield* Queue.unbounded<string>()
   const { stdout } = child
   if (stdout !== null) createInterface({ input: stdout }).on("line", (line) => Queue.offerUnsafe(lines, line))
-  const stop = Effect.andThen(Effect.sync(() => child.kill("SIGINT")), exited)
-  return { line: Queue.take(lines), stop }
+  const signal = (name: NodeJS.Signals) => Effect.andThen(Effect.sync(() => child.kill(name)), exited)
+  return { child, exited, line: Queue.take(lines), signal, stop: signal("SIGINT") }
 })
+
+/** A service with demo data in memory, and its webhooks. */
+const startService = Effect.gen(function*() {
+  const service = yield* talking(["dev", "--json", "--port", "0", "--storage", "memory"], {
+    WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
+    RATE_LIMIT_PER_MINUTE: "100000",
+    LOG_LEVEL: "info"
+  })
+  const ready = yield* Schema.decodeUnknownEffect(Ready)(yield* service.line)
+  const server: Processes.Server = { port: 0, url: ready.base_url.replace(/\/v1$/, "") }
+  const { api_key: key } = ready
+  const webhooks = Processes.request(server, "GET", "/webhooks", { key }).pipe(
+    Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Webhooks)(text)),
+    Effect.map(({ data }) => data)
+  )
+  const untilStatus = (status: string) =>
+    webhooks.pipe(
+      Effect.map(([newest]) => newest),
+      Effect.repeat({
+        until: (newest) => newest?.status === status,
+        schedule: Schedule.spaced("30 millis"),
+        times: 4000
+      })
+    )
+  return { key, ready, server, service, untilStatus, webhooks }
+})
+
+/** Starts `webhooks listen`, and waits for its webhook. */
+const startListener = Effect.fnUntraced(
+  function*({ key, ready, untilStatus }: Effect.Success<typeof startService>, flags: ReadonlyArray<string>) {
+    const listener = yield* talking(["webhooks", "listen", "--json", "--url", ready.base_url, ...flags], {
+      API_KEY: key
+    })
+    const webhook = yield* untilStatus("active")
+    if (webhook === undefined) return assert.fail("There is no webhook.")
+    return { listener, webhook }
+  }
+)
 
 it.live(
   "prints what the service sends, rejects what others send, and unsubscribes when it stops",
   () =>
     Effect.gen(function*() {
-      const service = yield* talking(["dev", "--json", "--port", "0", "--storage", "memory"], {
-        WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
-        RATE_LIMIT_PER_MINUTE: "100000"
-      })
-      const ready = yield* Schema.decodeUnknownEffect(Ready)(yield* service.line)
-      const server: Processes.Server = { port: 0, url: ready.base_url.replace(/\/v1$/, "") }
-      const { api_key: key } = ready
-      const webhooks = Processes.request(server, "GET", "/webhooks", { key }).pipe(
-        Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Webhooks)(text)),
-        Effect.map(({ data }) => data)
-      )
-
+      const running = yield* startService
+      const { key, ready, server, service, webhooks } = running
       const types = ["--event-type", "message.received", "--event-type", "message.sent"]
       const forwarded: Array<{ readonly type: string; readonly signature: unknown }> = []
       const receiver = yield* startHttpServer((request, response) => {
@@ -54,16 +82,7 @@ it.live(
           response.end()
         })
       })
-      const forward = ["--forward-to", receiver]
-      const listener = yield* talking(["webhooks", "listen", "--json", "--url", ready.base_url, ...forward, ...types], {
-        API_KEY: key
-      })
-      const [webhook] = yield* webhooks.pipe(
-        Effect.repeat({ until: ({ length }) => length === 1, schedule: Schedule.spaced("30 millis"), times: 4000 })
-      )
-      if (webhook === undefined) return assert.fail("There is no webhook.")
-      assert.strictEqual(webhook.status, "active")
-
+      const { listener, webhook } = yield* startListener(running, ["--forward-to", receiver, ...types])
       const forged = yield* Effect.promise(() => fetch(webhook.url, { method: "POST", body: "{}" }))
       assert.strictEqual(forged.status, 401)
       const huge = yield* Effect.promise(() => fetch(webhook.url, { method: "POST", body: "a".repeat(64 * 1024 + 1) }))
@@ -99,3 +118,36 @@ it.live(
       assert.strictEqual(yield* service.stop, 0)
     }).pipe(Effect.scoped)
 )
+
+it.live(
+  "unsubscribes when its terminal closes, and when the reader of its output stops",
+  () =>
+    Effect.gen(function*() {
+      const running = yield* startService
+      const { key, server, untilStatus } = running
+      const flags = ["--event-type", "contact.created"]
+      const { listener: first } = yield* startListener(running, flags)
+      assert.strictEqual(yield* first.signal("SIGHUP"), 0)
+      yield* untilStatus("disabled")
+
+      const { listener: second } = yield* startListener(running, flags)
+      second.child.stdout?.destroy()
+      const json = { first_name: "Kim" }
+      for (const idempotency_key of ["contact-1", "contact-2", "contact-3"]) {
+        yield* Processes.request(server, "POST", "/contacts", { key, json, idempotency_key })
+      }
+      assert.strictEqual(yield* second.exited, 0)
+      yield* untilStatus("disabled")
+    }).pipe(Effect.scoped)
+)
+
+it.live("a service continues although its log cannot be written", () =>
+  Effect.gen(function*() {
+    const { key, server, service } = yield* startService
+    service.child.stderr?.destroy()
+    for (let request = 0; request < 5; request++) {
+      const { status } = yield* Processes.request(server, "GET", "/contacts", { key })
+      assert.strictEqual(status, 200)
+    }
+    assert.strictEqual(yield* service.stop, 0)
+  }).pipe(Effect.scoped))
