@@ -32,7 +32,7 @@ const matchedOf = ({ is_ambiguous, ...contact }: MatchedContact): Matched => ({
 /**
  * Returns the first attempt whose id is not taken.
  *
- * Attempts are taken in order, so the number of reads grows with the logarithm of the contacts that once had the value.
+ * Contacts get the attempts in order, so the number of reads grows with the logarithm of the contacts that once had the value.
  */
 const firstFree = Effect.fnUntraced(function*(isTaken: (attempt: number) => Effect.Effect<boolean>) {
   let [taken, free] = [-1, 0]
