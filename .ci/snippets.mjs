@@ -50,7 +50,7 @@ const begin = (program, args, options) => {
   return child
 }
 
-/** Sends a signal to a process and its children, and answers whether there was any of them. */
+/** Sends a signal to a process and its children, and returns whether there was one. */
 const signalAll = (child, signal) => {
   try {
     return process.kill(-child.pid, signal)
@@ -88,7 +88,7 @@ const run = async (program, args, { timeout = 180_000, ...options } = {}) => {
   return { ok: child.exitCode === 0, output: output + errors }
 }
 
-/** Answers the first line that begins so. */
+/** Returns the first line that begins so. */
 const lineOf = async (stream, beginning) => {
   const lines = createInterface(stream)
   for (;;) {
@@ -113,7 +113,7 @@ const report = (page, code, ok) => {
   if (!ok) failures += 1
 }
 
-/** Starts what goes on running, and answers once it is ready: null when it is not in time. */
+/** Starts what goes on running, and returns once it is ready: null if it is not in time. */
 const start = async (page, command, stderr, ready) => {
   const child = begin("bash", ["-c", `exec ${command}`], { env: page.environment, stdio: ["ignore", "pipe", stderr] })
   page.started.push(child)
@@ -142,7 +142,7 @@ const startService = async (page, code) => {
   return true
 }
 
-/** Answers what tells, at the end of the page, whether the listener heard anything. */
+/** Returns what tells, at the end of the page, whether the listener heard anything. */
 const startListener = async (page, code) => {
   const said = await start(page, code, "pipe", async (child) => {
     const heard = lineOf(child.stdout, "").then(() => true)
@@ -170,7 +170,7 @@ const runShell = async (page, code) => {
 
 const isTest = (code) => /"(@effect\/vitest|@messaging-crm\/conformance\/.*)"/.test(code)
 
-/** Writes all blocks in TypeScript, checks their types at once, and answers the file of each and which of them have flaws. */
+/** Writes all blocks in TypeScript, checks their types at once, and returns the file of each and which of them have flaws. */
 const checkTypeScript = async (codes) => {
   const names = codes.map((code, index) => `block-${index}${isTest(code) ? ".test" : ""}.ts`)
   const files = new Map(codes.map((code, index) => [code, join(workspace, names[index])]))
@@ -180,7 +180,7 @@ const checkTypeScript = async (codes) => {
   if (ok) return { files, flawed: new Set() }
   console.log(output)
   const flawed = Array.from(files.values()).filter((file) => output.includes(`${file}(`))
-  // A flaw in no block, or no answer, is a failure of each.
+  // A flaw in no block, or no response, is a failure of each.
   return { files, flawed: new Set(flawed.length > 0 ? flawed : files.values()) }
 }
 

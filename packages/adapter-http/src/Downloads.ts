@@ -36,7 +36,7 @@ const make = (options: Partial<DialOptions>) => {
       }
     },
     Effect.catchTag(
-      "Unanswered",
+      "NoResponse",
       ({ failure_code }) => Effect.fail(failure_code === "blocked_address" ? new FileAbsent() : new FileUnavailable())
     )
   )

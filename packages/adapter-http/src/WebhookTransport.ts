@@ -13,7 +13,7 @@ import {
   WebhookTransport
 } from "@messaging-crm/core/WebhookTransport"
 import { type Duration, Effect, Layer, Result } from "effect"
-import { type Connection, failureOf, IdleConnections, makeConnect, Unanswered } from "./outbound/Connections.ts"
+import { type Connection, failureOf, IdleConnections, makeConnect, NoResponse } from "./outbound/Connections.ts"
 import type { Resolve } from "./outbound/Names.ts"
 
 export interface Options {
@@ -28,7 +28,7 @@ const read_bytes_max = 16_384
 const announced_max = 10
 const kept_bytes_max = limits.webhook_response_bytes_max
 
-const unanswered = (failure_code: Unanswered["failure_code"]) => Effect.fail(new Unanswered({ failure_code }))
+const noResponse = (failure_code: NoResponse["failure_code"]) => Effect.fail(new NoResponse({ failure_code }))
 
 /** The part of a response that has been read: its status, and the beginning of its body as text. */
 interface PartialResponse {
@@ -53,7 +53,7 @@ const dispatch = (
   { body, headers }: WebhookRequest,
   response: PartialResponse
 ) =>
-  Effect.callback<void, Unanswered>((resume) => {
+  Effect.callback<void, NoResponse>((resume) => {
     const decoder = new TextDecoder()
     const before = socket.bytesRead
     let announced = 0
@@ -64,7 +64,7 @@ const dispatch = (
           // Interim responses must not cost more than a response.
           if (++announced <= announced_max || socket.bytesRead - before < read_bytes_max) return
           controller.pause()
-          return resume(unanswered("protocol_error"))
+          return resume(noResponse("protocol_error"))
         }
         response.status = status
         response.retry_after = Array.isArray(retry_after) ? retry_after.join(", ") : retry_after
@@ -132,7 +132,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       const response: PartialResponse = { status: null, retry_after: null, text: "", bytes: 0, isComplete: false }
       yield* Effect.timeoutOption(exchange(url, request, response), deadline)
       const { retry_after, status, text } = response
-      return status === null ? yield* unanswered("timeout") : { status, retry_after, body: storable(text) }
+      return status === null ? yield* noResponse("timeout") : { status, retry_after, body: storable(text) }
     },
     Effect.scoped,
     Effect.mapError(({ failure_code }) => new WebhookRequestFailed({ failure_code }))

@@ -83,7 +83,7 @@ it.layer(Database.layer, { excludeTestServices: true })("A connection that stops
     Effect.gen(function*() {
       const { proxy, sql } = yield* behindProxy
       yield* sql.withTransaction(sql`SELECT 1`)
-      yield* proxy.loseAnswer((statement) => statement === "COMMIT")
+      yield* proxy.loseResponse((statement) => statement === "COMMIT")
       assert.isTrue(lostConnection(yield* Effect.exit(sql.withTransaction(insert(sql, "kept")))))
       assert.lengthOf(yield* sql`SELECT id FROM organizations WHERE name = 'kept'`, 1)
     }).pipe(Effect.scoped))

@@ -41,7 +41,7 @@ const texts = (body: Buffer): ReadonlyArray<string> => body.toString("utf8").spl
 /** Returns whether the response to a statement is lost and the connection closed. */
 type Loses = (statement: string) => boolean
 
-/** A connection through the proxy. The protocol is answered in order: each `S` of the client by one `Z` of the server. */
+/** A connection through the proxy. Responses come in the order of the requests: one `Z` of the server for each `S` of the client. */
 class Connection {
   private readonly client: Socket
   private readonly server: Socket
@@ -49,7 +49,7 @@ class Connection {
   private readonly loses: Loses
   private silent = false
   private syncs = 0
-  private answered = -1
+  private responded = -1
   /** The number of the response that is lost. */
   private lost = Number.POSITIVE_INFINITY
 
@@ -59,7 +59,10 @@ class Connection {
     this.loses = loses
     const [sent, returned] = [new Messages(false), new Messages(true)]
     client.on("data", (chunk: Buffer) => this.silent || sent.push(chunk).forEach((message) => this.ask(message)))
-    server.on("data", (chunk: Buffer) => this.silent || returned.push(chunk).forEach((message) => this.answer(message)))
+    server.on(
+      "data",
+      (chunk: Buffer) => this.silent || returned.push(chunk).forEach((message) => this.respond(message))
+    )
     for (const [socket, other] of [[client, server], [server, client]] as const) {
       socket.setNoDelay(true)
       socket.on("error", () => {})
@@ -86,10 +89,10 @@ class Connection {
     this.server.write(bytes)
   }
 
-  private answer({ bytes, type }: Message): void {
+  private respond({ bytes, type }: Message): void {
     // The server reports that it is ready once before the first request, so the count begins at -1.
-    const number = this.answered
-    if (type === "Z") this.answered += 1
+    const number = this.responded
+    if (type === "Z") this.responded += 1
     if (number < this.lost) this.client.write(bytes)
     else if (type === "Z") this.cut()
   }
@@ -101,7 +104,7 @@ export interface Proxy {
   /** Silently drops all data of the open connections. Later connections work. */
   readonly silence: Effect.Effect<void>
   /** Closes the connection of the next matching statement after the server's response, which is dropped. */
-  readonly loseAnswer: (isMeant: (statement: string) => boolean) => Effect.Effect<void>
+  readonly loseResponse: (isMeant: (statement: string) => boolean) => Effect.Effect<void>
 }
 
 const portOf = (server: Server): number => {
@@ -138,6 +141,6 @@ export const make = Effect.fnUntraced(function*(url: Redacted.Redacted) {
   return {
     url: Redacted.make(through.href),
     silence: Effect.sync(() => connections.forEach((connection) => connection.silence())),
-    loseAnswer: (isMeant) => Effect.sync(() => meant.add(isMeant))
+    loseResponse: (isMeant) => Effect.sync(() => meant.add(isMeant))
   } satisfies Proxy
 })

@@ -8,16 +8,16 @@ import { join } from "node:path"
 import type { Browser, Page } from "playwright-core"
 import { browser, type Ready, service, watch } from "./Chromium.ts"
 
-/** An endpoint on this machine, whose answers a test sets. */
+/** An endpoint on this machine, whose response a test sets. */
 const endpoint = Effect.acquireRelease(
   Effect.promise(async () => {
-    const answers = { status: 500, body: "{\"reason\":\"not yet\"}" }
+    const reply = { status: 500, body: "{\"reason\":\"not yet\"}" }
     const server = createServer((request, response) => {
-      request.resume().once("end", () => response.writeHead(answers.status).end(answers.body))
+      request.resume().once("end", () => response.writeHead(reply.status).end(reply.body))
     }).listen(0, "127.0.0.1")
     await once(server, "listening")
     // A TCP server has such an address.
-    return { answers, server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks` }
+    return { reply, server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks` }
   }),
   ({ server }) => Effect.sync(() => server.closeAllConnections() ?? server.close())
 )
@@ -65,7 +65,7 @@ const picture = async (page: Page, name: string) => {
 }
 
 it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => {
-  it.effect("shows what a customer writes without a reload, and the check marks of the answer", () =>
+  it.effect("shows what a customer writes without a reload, and the check marks of the reply", () =>
     using(async ({ page }) => {
       await page.getByRole("option", { name: /Amélie Dubois/ }).click()
       await page.getByRole("button", { name: "As the customer", exact: true }).click()
@@ -78,8 +78,8 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
       await page.getByRole("button", { name: "Reply", exact: true }).click()
       await page.keyboard.type("We do! Bring it in any day until six.")
       await page.keyboard.press("Enter")
-      const answer = thread.locator(".outbound:not(.pending)", { hasText: "We do!" })
-      await answer.getByRole("img", { name: "read" }).waitFor()
+      const reply = thread.locator(".outbound:not(.pending)", { hasText: "We do!" })
+      await reply.getByRole("img", { name: "read" }).waitFor()
       assert.strictEqual(await thread.locator(".pending").count(), 0)
     }))
 
@@ -142,7 +142,7 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
       await page.getByRole("link", { name: "Webhooks" }).click()
       const failed = page.locator("tr", { hasText: "500 http status" })
       await failed.waitFor()
-      hook.answers.status = 200
+      hook.reply.status = 200
       await failed.getByRole("button").click()
       const bodies = page.locator(".bodies", { hasText: "\"reason\": \"not yet\"" })
       await bodies.filter({ hasText: "\"conversation_id\"" }).waitFor()

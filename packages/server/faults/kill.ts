@@ -1,5 +1,5 @@
 /**
- * Kills servers with `kill -9` while clients retry, drops the answers of commits, and counts
+ * Kills servers with `kill -9` while clients retry, drops the responses to commits, and counts
  * what was lost or duplicated: `npm run kill-test`, or with another number of kills, `-- 20`,
  * and over the fake Graph API in place of the mock provider, `-- 20 cloud`.
  *
@@ -20,15 +20,15 @@ import * as Writes from "../testing/Writes.ts"
 
 const kills_wanted = Number(process.argv[2] ?? 120)
 const provider = process.argv[3] === "cloud" ? "cloud" : "mock"
-const dropped_answers_wanted = Math.ceil(kills_wanted / 2)
+const dropped_responses_wanted = Math.ceil(kills_wanted / 2)
 const clients = 6
 const shortTimeoutServer = fileURLToPath(new URL("./server.ts", import.meta.url))
 
 /** The records of the clients and of the killers. */
 interface Outcome extends Writes.Outcome {
   readonly kills: number
-  /** The number of commits whose answer was dropped. */
-  readonly dropped_answers: number
+  /** The number of commits whose response was dropped. */
+  readonly dropped_responses: number
 }
 
 /** Runs one server and kills it at a random moment, again and again. */
@@ -47,28 +47,28 @@ const killer = Effect.fnUntraced(function*(
   }
 })
 
-/** Drops the answers of commits, one at a time, at random intervals. */
-const answerDropper = Effect.fnUntraced(function*({ loseAnswer }: Proxy.Proxy, dropped_answers: Ref.Ref<number>) {
-  for (let wanted = 1; wanted <= dropped_answers_wanted; wanted++) {
-    yield* loseAnswer((statement) => {
+/** Drops the responses to commits, one at a time, at random intervals. */
+const responseDropper = Effect.fnUntraced(function*({ loseResponse }: Proxy.Proxy, dropped_responses: Ref.Ref<number>) {
+  for (let wanted = 1; wanted <= dropped_responses_wanted; wanted++) {
+    yield* loseResponse((statement) => {
       const isCommit = statement.includes("commit_requires")
-      if (isCommit) Effect.runSync(Ref.update(dropped_answers, (count) => count + 1))
+      if (isCommit) Effect.runSync(Ref.update(dropped_responses, (count) => count + 1))
       return isCommit
     })
-    yield* Ref.get(dropped_answers).pipe(
+    yield* Ref.get(dropped_responses).pipe(
       Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: (count) => count >= wanted })
     )
     yield* Effect.sleep(`${yield* Random.nextIntBetween(100, 700)} millis`)
   }
 })
 
-/** Runs clients while servers are killed, then servers that are not killed, until every request is answered. */
+/** Runs clients while servers are killed, then servers that are not killed, until every request has its response. */
 const run = Effect.fnUntraced(function*(cluster: Writes.Cluster) {
-  const dropped_answers = yield* Ref.make(0)
+  const dropped_responses = yield* Ref.make(0)
   const kills = yield* Ref.make(0)
   const isStopping = Effect.map(
-    Effect.all([Ref.get(kills), Ref.get(dropped_answers)]),
-    ([killed, dropped]) => killed >= kills_wanted && dropped >= dropped_answers_wanted
+    Effect.all([Ref.get(kills), Ref.get(dropped_responses)]),
+    ([killed, dropped]) => killed >= kills_wanted && dropped >= dropped_responses_wanted
   )
   const writers = yield* Writes.make(cluster, clients)
   const writing = yield* Effect.forkChild(writers.writeUntil(isStopping))
@@ -77,7 +77,7 @@ const run = Effect.fnUntraced(function*(cluster: Writes.Cluster) {
     ...cluster,
     environment: { ...cluster.environment, DATABASE_URL: Redacted.value(proxy.url) }
   }
-  yield* Effect.forkChild(answerDropper(proxy, dropped_answers))
+  yield* Effect.forkChild(responseDropper(proxy, dropped_responses))
   yield* Effect.forEach(cluster.servers, (server) => killer(through, server, kills), {
     concurrency: "unbounded",
     discard: true
@@ -89,23 +89,25 @@ const run = Effect.fnUntraced(function*(cluster: Writes.Cluster) {
   yield* writers.repeatAll
   return {
     kills: yield* Ref.get(kills),
-    dropped_answers: yield* Ref.get(dropped_answers),
+    dropped_responses: yield* Ref.get(dropped_responses),
     ...yield* writers.outcome
   } satisfies Outcome
 })
 
-/** Compares the answers with what is stored and sent. Prints the result and returns whether the test passed. */
+/** Compares the responses with what is stored and sent. Prints the result and returns whether the test passed. */
 const verify = (outcome: Outcome, stored: StoredWrites.Stored) => {
-  const { dropped_answers, kills } = outcome
-  // The network is never down, so a send that was not accepted is one whose answer was lost.
+  const { dropped_responses, kills } = outcome
+  // The network is never down, so a send that was not accepted is one whose response was lost.
   const isVisible = ({ failure_reason, status }: StoredWrites.Stored["sends"][number]) =>
     status === "sent" || failure_reason === "outcome_unknown"
   const violations = [
     ...StoredWrites.violationsOf(outcome, stored),
-    ...(stored.sends.every(isVisible) ? [] : ["a lost answer was neither settled nor ended as outcome_unknown"]),
-    ...(dropped_answers >= dropped_answers_wanted ? [] : [`only ${dropped_answers} answers of commits were dropped`])
+    ...(stored.sends.every(isVisible) ? [] : ["a lost response was neither settled nor ended as outcome_unknown"]),
+    ...(dropped_responses >= dropped_responses_wanted
+      ? []
+      : [`only ${dropped_responses} responses to commits were dropped`])
   ]
-  console.log(JSON.stringify({ provider, kills, dropped_answers, ...StoredWrites.countsOf(stored), violations }))
+  console.log(JSON.stringify({ provider, kills, dropped_responses, ...StoredWrites.countsOf(stored), violations }))
   return violations.length === 0
 }
 

@@ -2,7 +2,7 @@
  * Sends seeded garbage over raw sockets to a server, on its port and its `METRICS_PORT`: `npm run fuzz:sockets`, or for
  * other seconds and with the seed of another run, `-- 300 4711`.
  *
- * The process must live, answer another client on a kept connection, and stay below its memory at rest and 150 MiB.
+ * The process must live, respond to another client on a kept connection, and stay below its memory at rest and 150 MiB.
  * Prints the seed, the numbers and the violations as JSON; exits with 1 if there are violations. The p99 of the other
  * client is printed, and no bound for it: it depends on the machine.
  */
@@ -31,7 +31,7 @@ const memoryOf = (pid: number): number => {
 
 const kept = new Agent({ keepAlive: true, maxSockets: 1 })
 
-/** Reads contacts over the kept connection, and returns the status, 0 without an answer in 10 s, and the milliseconds. */
+/** Reads contacts over the kept connection, and returns the status, 0 without a response in 10 s, and the milliseconds. */
 const ask = (url: string, key: string) =>
   Effect.callback<{ readonly status: number; readonly millis: number }>((resume) => {
     const begun = performance.now()
@@ -39,27 +39,27 @@ const ask = (url: string, key: string) =>
     const asked = request(
       `${url}/v1/contacts`,
       { agent: kept, timeout: 10_000, headers: { authorization: `Bearer ${key}` } },
-      (answer) => void answer.resume().once("end", () => done(answer.statusCode ?? 0))
+      (response) => void response.resume().once("end", () => done(response.statusCode ?? 0))
     )
     asked.once("timeout", () => asked.destroy(new Error("late")))
     asked.once("error", () => done(0))
     asked.end()
   })
 
-/** Lets the other client work for so many seconds, and returns its answers and the most memory that the server had. */
+/** Lets the other client work for so many seconds, and returns its responses and the most memory that the server had. */
 const watch = Effect.fnUntraced(function*({ url }: Processes.Server, key: string, pid: number, seconds: number) {
   const until = (yield* Clock.currentTimeMillis) + seconds * 1000
-  const answers: Array<{ readonly status: number; readonly millis: number }> = []
+  const responses: Array<{ readonly status: number; readonly millis: number }> = []
   let memory_mib = 0
   while ((yield* Clock.currentTimeMillis) < until) {
-    answers.push(yield* ask(url, key))
+    responses.push(yield* ask(url, key))
     memory_mib = Math.max(memory_mib, memoryOf(pid))
     yield* Effect.sleep("10 millis")
   }
-  const sorted = answers.map(({ millis }) => millis).toSorted((a, b) => a - b)
+  const sorted = responses.map(({ millis }) => millis).toSorted((a, b) => a - b)
   return {
-    answers: answers.length,
-    failed: answers.filter(({ status }) => status !== 200).length,
+    responses: responses.length,
+    failed: responses.filter(({ status }) => status !== 200).length,
     p99_ms: Math.round(sorted[Math.floor(sorted.length * 0.99)] ?? 0),
     memory_mib: Math.round(memory_mib)
   }
@@ -102,7 +102,7 @@ const test = Effect.gen(function*() {
   )
   const violations = [
     ...(lives ? [] : [`the process ended with ${child.exitCode ?? child.signalCode}`]),
-    ...(lives && !metrics ? ["METRICS_PORT does not answer"] : []),
+    ...(lives && !metrics ? ["METRICS_PORT does not respond"] : []),
     ...(during.failed === 0 ? [] : [`${during.failed} requests of the other client failed`]),
     ...(during.memory_mib < rest.memory_mib + memory_mib_max ? [] : [`memory grew to ${during.memory_mib} MiB`]),
     ...((counts["sockets"] ?? 0) > 0 ? [] : ["nothing was sent"])

@@ -4,7 +4,7 @@
  * For each connection the name is resolved once, every address is checked, and the connection is made to one of these
  * checked addresses. A connection that is reused still leads there, because it is never connected again.
  */
-import type { UnansweredCode } from "@messaging-crm/core/WebhookTransport"
+import type { NoResponseCode } from "@messaging-crm/core/WebhookTransport"
 import { Data, Effect } from "effect"
 import * as net from "node:net"
 import * as tls from "node:tls"
@@ -13,9 +13,9 @@ import { isPublic } from "./Addresses.ts"
 import { type Resolve, resolve } from "./Names.ts"
 
 /** No valid response was received. The host may have received the request. */
-export class Unanswered extends Data.TaggedError("Unanswered")<{ readonly failure_code: UnansweredCode }> {}
+export class NoResponse extends Data.TaggedError("NoResponse")<{ readonly failure_code: NoResponseCode }> {}
 
-const codes: Readonly<Record<string, UnansweredCode>> = {
+const codes: Readonly<Record<string, NoResponseCode>> = {
   ECONNREFUSED: "connection_refused",
   EHOSTUNREACH: "connection_refused",
   ENETUNREACH: "connection_refused",
@@ -27,12 +27,12 @@ const codes: Readonly<Record<string, UnansweredCode>> = {
 }
 
 /** Returns the failure for an error of a socket or of undici. */
-export const failureOf = (error: unknown, otherwise: UnansweredCode): Unanswered => {
+export const failureOf = (error: unknown, otherwise: NoResponseCode): NoResponse => {
   // An `Error` of Node: when several addresses were tried, it has the code of the first.
   const code = String((Object(error) as { readonly code?: unknown }).code)
   // An endpoint that requires a client certificate fails after the handshake.
   const meant = /^ERR_(SSL|TLS)_/.test(code) ? "tls_error" : codes[code]
-  return new Unanswered({ failure_code: meant ?? otherwise })
+  return new NoResponse({ failure_code: meant ?? otherwise })
 }
 
 /** Returns the host of a URL for a socket: a name without its last period, or an address without brackets. */
@@ -46,7 +46,7 @@ const dial = (url: URL, addresses: ReadonlyArray<string>): net.Socket => {
     host,
     port: Number(url.port) || (url.protocol === "https:" ? 443 : 80),
     // The name is not resolved again: a second resolution may return another address, which was not checked.
-    lookup: (_hostname, _options, answer) => answer(null, found),
+    lookup: (_hostname, _options, callback) => callback(null, found),
     autoSelectFamily: true,
     // The default of 250 ms is too short for an endpoint on another continent.
     autoSelectFamilyAttemptTimeout: 1000,
@@ -58,7 +58,7 @@ const dial = (url: URL, addresses: ReadonlyArray<string>): net.Socket => {
 }
 
 /** Waits until a socket is connected, with the certificate checked against the name. */
-const connected = ({ protocol }: URL, socket: net.Socket): Effect.Effect<void, Unanswered> => {
+const connected = ({ protocol }: URL, socket: net.Socket): Effect.Effect<void, NoResponse> => {
   const isSecure = protocol === "https:"
   return Effect.callback((resume) => {
     socket.once(isSecure ? "secureConnect" : "connect", () => resume(Effect.void))
@@ -87,14 +87,14 @@ export class Connection {
     this.socket = socket
     let isTaken = false
     this.client = new Client(origin, {
-      connect: (_options, answer) => {
+      connect: (_options, callback) => {
         const isFirst = !isTaken
         isTaken = true
         // Undici ignores a callback that is called before `connect` has returned.
         queueMicrotask(() =>
           isFirst
-            ? answer(null, socket)
-            : answer(Object.assign(new Error("The connection has ended"), { code: "ECONNRESET" }), null)
+            ? callback(null, socket)
+            : callback(Object.assign(new Error("The connection has ended"), { code: "ECONNRESET" }), null)
         )
       },
       headersTimeout: 0,
@@ -139,9 +139,9 @@ export const makeConnect = ({ allowed, resolve: lookup = resolve }: DialOptions)
   const addressesOf = Effect.fnUntraced(function*(url: URL) {
     const host = hostOf(url)
     const addresses = net.isIP(host) === 0 ? yield* lookup(host) : [host]
-    if (addresses.length === 0) return yield* new Unanswered({ failure_code: "dns_error" })
+    if (addresses.length === 0) return yield* new NoResponse({ failure_code: "dns_error" })
     if (!addresses.every((address) => mayConnect(allowed, url, address))) {
-      return yield* new Unanswered({ failure_code: "blocked_address" })
+      return yield* new NoResponse({ failure_code: "blocked_address" })
     }
     return addresses
   })
@@ -158,7 +158,7 @@ export const makeConnect = ({ allowed, resolve: lookup = resolve }: DialOptions)
     connect(url, release).pipe(
       Effect.timeoutOrElse({
         duration: connect_timeout,
-        orElse: () => Effect.fail(new Unanswered({ failure_code: "timeout" }))
+        orElse: () => Effect.fail(new NoResponse({ failure_code: "timeout" }))
       })
     )
 }

@@ -21,7 +21,7 @@ export const resolveWith = (resolver: Resolver): Resolve => (hostname) =>
  * Queries the name servers directly.
  *
  * `dns.lookup` waits in one of the four threads that signatures and files need
- * too, so four names whose servers never answer would block all of these.
+ * too, so four names whose servers never respond would block all of these.
  * As a consequence, the hosts file is not read, except for `localhost`.
  */
 export const resolve: Resolve = resolveWith(new Resolver({ timeout: 1500, tries: 2 }))

@@ -15,7 +15,7 @@ import { secretContext, type WebhookRow } from "./Webhooks.ts"
 import { validAt } from "./WebhookSecrets.ts"
 import { headersOf } from "./WebhookSignature.ts"
 import {
-  type UnansweredCode,
+  type NoResponseCode,
   WebhookRequestFailed,
   type WebhookResponse,
   WebhookTransport
@@ -40,7 +40,7 @@ export interface Attempt {
   readonly response_status: number | null
   readonly response_body: string | null
   /** Null when the endpoint responded with a 2xx. */
-  readonly failure_code: UnansweredCode | "http_status" | null
+  readonly failure_code: NoResponseCode | "http_status" | null
 }
 
 /** An attempt, with the `Retry-After` header of the response: null when there is none. */

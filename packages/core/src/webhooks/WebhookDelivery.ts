@@ -8,7 +8,7 @@ import type { ClaimedWork } from "../work/WorkQueue.ts"
 import { AnyEventType } from "./Events.ts"
 import type { Attempt } from "./WebhookAttempt.ts"
 import type { WebhookRow } from "./Webhooks.ts"
-import { UnansweredCode } from "./WebhookTransport.ts"
+import { NoResponseCode } from "./WebhookTransport.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -16,7 +16,7 @@ export const WebhookDeliveryStatus = Schema.Literals(["pending", "succeeded", "f
 export type WebhookDeliveryStatus = typeof WebhookDeliveryStatus.Type
 
 /** Why the last attempt failed: a stable code of the API. */
-export const FailureCode = Schema.Literals([...UnansweredCode.literals, "http_status", "webhook_disabled"])
+export const FailureCode = Schema.Literals([...NoResponseCode.literals, "http_status", "webhook_disabled"])
 export type FailureCode = typeof FailureCode.Type
 
 export const WebhookDelivery = Schema.Struct({

@@ -19,7 +19,7 @@ export interface WebhookResponse {
 }
 
 /** Why an endpoint sent no response: a stable code of the API. */
-export const UnansweredCode = Schema.Literals([
+export const NoResponseCode = Schema.Literals([
   "dns_error",
   "blocked_address",
   "connection_refused",
@@ -28,7 +28,7 @@ export const UnansweredCode = Schema.Literals([
   "timeout",
   "protocol_error"
 ])
-export type UnansweredCode = typeof UnansweredCode.Type
+export type NoResponseCode = typeof NoResponseCode.Type
 
 /**
  * Decides which non-public addresses webhooks may use, with http or https. Null
@@ -43,7 +43,7 @@ export const AllowedAddresses = Context.Reference<((address: string) => boolean)
 
 /** No valid response was received. The endpoint may have received the request. */
 export class WebhookRequestFailed extends Schema.TaggedError<WebhookRequestFailed>()("WebhookRequestFailed", {
-  failure_code: UnansweredCode
+  failure_code: NoResponseCode
 }) {}
 
 // ---------------------------------------------------------------- port

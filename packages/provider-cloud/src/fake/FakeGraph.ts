@@ -4,7 +4,7 @@
  *
  * Like the Graph API it accepts a repeated message as a new one, discards a
  * message with a user ID in `to`, and rejects empty texts and unknown templates.
- * Every answer has a body.
+ * Every response has a body.
  */
 import { Context, Effect, Layer, type Redacted, Ref } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
@@ -45,11 +45,11 @@ export class FakeGraph extends Context.Service<FakeGraph, {
   readonly setTemplates: (account: string, templates: ReadonlyArray<State.FakeTemplate>) => Effect.Effect<void>
   /** Makes a page of every template list fail, counted from 1. */
   readonly breakPage: (page: number | null) => Effect.Effect<void>
-  /** Leaves a page of every template list unanswered. */
+  /** Leaves a page of every template list without a response. */
   readonly holdPage: (page: number | null) => Effect.Effect<void>
   /** Stores a file, and returns its ID. */
   readonly addFile: (bytes: Uint8Array, mime_type: string) => Effect.Effect<string>
-  /** Leaves requests for the bytes of files unanswered, until it is set otherwise. */
+  /** Leaves requests for the bytes of files without a response, until it is set otherwise. */
   readonly holdFiles: (are_held: boolean) => Effect.Effect<void>
   /** Makes the next links expire before they can be opened. */
   readonly expireNextLinks: (count: number) => Effect.Effect<void>

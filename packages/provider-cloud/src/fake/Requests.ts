@@ -204,6 +204,6 @@ export const read = Effect.fnUntraced(function*(state: State, account: string, b
   return { kind: "send", request } as const
 })
 
-/** Returns the recipient as it was written in a request, which the answer repeats. */
+/** Returns the recipient as it was written in a request, which the response repeats. */
 export const inputOf = ({ body, recipient }: SendRequest): string =>
   Option.match(decode(body), { onNone: () => recipient, onSome: ({ to }) => to ?? recipient })

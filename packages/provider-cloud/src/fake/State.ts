@@ -30,7 +30,7 @@ interface FakeFile {
 
 export interface Memory {
   readonly accepted: ReadonlyArray<AcceptedMessage>
-  /** Messages with a user ID in `to`: answered with 200, and discarded. */
+  /** Messages with a user ID in `to`: accepted with 200, and discarded. */
   readonly discarded: ReadonlyArray<AcceptedMessage>
   readonly calls: ReadonlyMap<string, number>
   readonly scripts: ReadonlyMap<string, Behavior>
