@@ -31,7 +31,7 @@ export interface LastResponse {
 export type WithResponse<A> = A & { readonly lastResponse: LastResponse }
 
 export interface Received {
-  readonly body: unknown
+  readonly body: Readonly<Record<string, unknown>>
   readonly lastResponse: LastResponse
 }
 
@@ -47,34 +47,39 @@ const parse = (text: string): unknown => {
   }
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
-const isErrorBody = (body: unknown): body is ErrorBody =>
-  isObject(body) && isObject(body.error) && typeof body.error.code === "string"
+const isErrorBody = (body: unknown): body is ErrorBody => {
+  if (!isObject(body) || !isObject(body.error)) return false
+  const { code, message, param } = body.error
+  return typeof code === "string" && typeof message === "string" && (param === null || typeof param === "string")
+}
 
 /** Returns the seconds of a `Retry-After` header. A proxy may send a date. */
-const retryAfterOf = ({ headers }: Response): number | null => {
+const retryAfterOf = (headers: Headers): number | null => {
   const value = headers.get("retry-after")
   if (value === null) return null
   const seconds = /^[0-9]+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000
   return Number.isNaN(seconds) ? null : Math.max(0, seconds)
 }
 
+/** Returns the error of a response that is not from the API. */
+export const unexpectedResponse = ({ headers, requestId, status }: LastResponse): MessagingCrmError =>
+  new MessagingCrmError(
+    `The response (status ${status}) is not from the Messaging CRM API. Check the base URL.`,
+    { status, requestId, retryAfter: retryAfterOf(headers), code: "unexpected_response", param: null }
+  )
+
 const receivedOf = (response: Response, text: string, sentId: string): Received => {
   const { headers, status } = response
   const requestId = headers.get("x-request-id") ?? sentId
   const body = parse(text)
-  if (response.ok && isObject(body)) {
-    return { body, lastResponse: { requestId, status, isReplayed: headers.has("idempotent-replayed"), headers } }
-  }
-  const context = { status, requestId, retryAfter: retryAfterOf(response) }
-  if (isErrorBody(body)) {
-    const { code, message, param } = body.error
-    throw new MessagingCrmError(message, { ...context, code, param })
-  }
-  const message = `The response (status ${status}) is not from the Messaging CRM API. Check the base URL.`
-  throw new MessagingCrmError(message, { ...context, code: "unexpected_response", param: null })
+  const lastResponse = { requestId, status, isReplayed: headers.has("idempotent-replayed"), headers }
+  if (response.ok && isObject(body)) return { body, lastResponse }
+  if (status < 400 || !isErrorBody(body)) throw unexpectedResponse(lastResponse)
+  const { code, message, param } = body.error
+  throw new MessagingCrmError(message, { status, requestId, retryAfter: retryAfterOf(headers), code, param })
 }
 
 /** Returns a URL without its query, which can contain personal data. */

@@ -12,7 +12,8 @@ export class SendPendingError extends Error {
   readonly send: WithResponse<Send>
 
   constructor(send: WithResponse<Send>, timeout: number) {
-    super(`The send was still ${send.status} after ${timeout} ms.`)
+    // The status of a response that is not from the API can be any JSON.
+    super(`The send was still ${JSON.stringify(send.status)} after ${timeout} ms.`)
     this.send = send
   }
 }

@@ -1,5 +1,14 @@
 /** Calls operations with the types of the contract, and retries failed attempts. */
-import { attempt, type Call, type Fetch, type LastResponse, type Received, type WithResponse } from "./Attempt.ts"
+import {
+  attempt,
+  type Call,
+  type Fetch,
+  isObject,
+  type LastResponse,
+  type Received,
+  unexpectedResponse,
+  type WithResponse
+} from "./Attempt.ts"
 import { type Operations, version } from "./Contract.ts"
 import { type Page, Pages } from "./Pages.ts"
 import { pause, pauseAfter } from "./Retries.ts"
@@ -115,6 +124,16 @@ const callOf = (settings: Settings, route: Route, input: AnyInput, options: Requ
   }
 }
 
+/** Returns whether a body is a page. The page at a cursor cannot lead to the same cursor. */
+const isPage = (
+  body: { readonly data?: unknown; readonly next_cursor?: unknown },
+  cursor: unknown
+): body is Page<never> => {
+  const { data, next_cursor } = body
+  if (!Array.isArray(data) || !data.every(isObject)) return false
+  return next_cursor === null || (typeof next_cursor === "string" && next_cursor !== cursor)
+}
+
 const withResponse = <A extends object>(data: A, lastResponse: LastResponse): WithResponse<A> =>
   Object.defineProperty(data, "lastResponse", { value: lastResponse }) as WithResponse<A>
 
@@ -138,17 +157,20 @@ export const transport = (settings: Settings): Transport => {
     }
   }
 
-  // The responses are not validated here: the service encodes them with the schemas that these types are generated from.
+  // The service encodes its responses with the schemas that these types are generated from. Only their form is checked
+  // here, because a proxy can respond with other JSON.
   const one = async (route: Route, input: AnyInput, options: CallOptions = {}) => {
     const { body, lastResponse } = await send(route, input, options)
-    return withResponse((body as { readonly data: object }).data, lastResponse)
+    if (!isObject(body["data"])) throw unexpectedResponse(lastResponse)
+    return withResponse(body["data"], lastResponse)
   }
 
   const list = (route: Route, input: AnyInput, options: RequestOptions = {}) =>
     new Pages(async (cursor) => {
-      const query = cursor === undefined ? input.query : { ...input.query, cursor }
-      const { body, lastResponse } = await send(route, { ...input, ...(query === undefined ? {} : { query }) }, options)
-      return withResponse(body as Page<never>, lastResponse)
+      const query = cursor === undefined ? input.query ?? {} : { ...input.query, cursor }
+      const { body, lastResponse } = await send(route, { ...input, query }, options)
+      if (!isPage(body, query["cursor"])) throw unexpectedResponse(lastResponse)
+      return withResponse(body, lastResponse)
     })
 
   return { one, list } as Transport
