@@ -15,7 +15,7 @@ import { webhooks } from "./Webhooks.ts"
 export interface MessagingCrmOptions {
   /** An API key of the organization, `svc_live_…`. Use it on servers only, never in a web page or app. */
   readonly apiKey: string
-  /** The service's address with the version, such as `https://crm.example.com/v1`. */
+  /** The service's address with the version, such as `https://crm.example.com/v1`, without query and fragment. */
   readonly baseUrl: string
   /** The maximum number of retries, 3 by default. */
   readonly maxRetries?: number
@@ -33,8 +33,13 @@ const checkSettings = ({ apiKey, baseUrl, ...limits }: MessagingCrmOptions): voi
     throw new TypeError("apiKey must be an API key such as svc_live_…, without white space.")
   }
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") {
-    throw new TypeError("baseUrl must be an http or https URL such as https://crm.example.com/v1.")
+  if (
+    url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "" ||
+    /[?#\s]/.test(baseUrl)
+  ) {
+    throw new TypeError(
+      "baseUrl must be an http or https URL such as https://crm.example.com/v1, without query, fragment, or white space."
+    )
   }
   checkLimits(limits)
 }

@@ -3,7 +3,7 @@ import type { Send } from "./Contract.ts"
 import { TimeoutError } from "./Errors.ts"
 import type { Pages } from "./Pages.ts"
 import { jittered, pause } from "./Retries.ts"
-import type { Query, RequestOptions, Transport } from "./Transport.ts"
+import { checkLimits, type Query, type RequestOptions, type Transport } from "./Transport.ts"
 
 /** `sends.waitFor` has waited for its time limit, and the send has not ended. It continues. */
 export class SendPendingError extends Error {
@@ -55,6 +55,7 @@ export const sends = ({ list, one }: Transport) => {
       send_id: string,
       { signal, timeout = 120_000 }: { readonly timeout?: number; readonly signal?: AbortSignal } = {}
     ): Promise<WithResponse<EndedSend>> => {
+      checkLimits({ timeout })
       const until = Date.now() + timeout
       const poll = (last: WithResponse<Send> | null) =>
         one("GET /sends/{send_id}", { path: { send_id } }, { ...(signal === undefined ? {} : { signal }), until })

@@ -371,6 +371,12 @@ describe("the caller", () => {
         [{ baseUrl: "crm" }, "baseUrl"],
         [{ baseUrl: "ftp://crm.example/v1" }, "baseUrl"],
         [{ baseUrl: "http://user:pass@crm.example/v1" }, "baseUrl"],
+        [{ baseUrl: "http://crm.example/v1?x=1" }, "baseUrl"],
+        [{ baseUrl: "http://crm.example/v1?" }, "baseUrl"],
+        [{ baseUrl: "http://crm.example/v1#x" }, "baseUrl"],
+        [{ baseUrl: "http://crm.example/v1#" }, "baseUrl"],
+        [{ baseUrl: "http://crm.example/v1\n" }, "baseUrl"],
+        [{ baseUrl: " http://crm.example/v1" }, "baseUrl"],
         [{ timeout: 0 }, "timeout"],
         [{ timeout: Number.NaN }, "timeout"],
         [{ maxRetries: -1 }, "maxRetries"]
@@ -388,6 +394,11 @@ describe("the caller", () => {
       assert.include(error.message, "idempotencyKey")
     }
     assert.instanceOf(await failure(crm.tags.list({ timeout: -1 }).page()), TypeError)
+    for (const timeout of [0, -1, Number.NaN]) {
+      const error = await failure(crm.sends.waitFor("s1", { timeout }))
+      assert.instanceOf(error, TypeError)
+      assert.include(error.message, "timeout")
+    }
     assert.lengthOf(attempts, 0)
   })
 })
