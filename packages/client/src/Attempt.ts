@@ -39,7 +39,8 @@ interface ErrorBody {
   readonly error: { readonly code: ErrorCode; readonly message: string; readonly param: string | null }
 }
 
-const parse = (text: string): unknown => {
+/** Returns the value of a JSON text, or undefined if it is not JSON. */
+export const parse = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {

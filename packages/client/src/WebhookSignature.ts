@@ -1,4 +1,5 @@
 /** Signs and verifies webhooks according to Standard Webhooks, with Web Crypto. */
+import { isObject, parse } from "./Attempt.ts"
 import type { WebhookEvent } from "./Events.ts"
 
 /** The request has no valid signature, or was signed too long ago. */
@@ -19,17 +20,27 @@ export class WebhookVerificationError extends Error {
   }
 }
 
-/** The headers of a request, in the form of any framework. */
-export type WebhookHeaders = Headers | Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+type HeaderValue = string | ReadonlyArray<string> | null | undefined
+
+interface HeadersWithGet {
+  readonly get: (name: string) => HeaderValue
+}
+
+/** The headers of a request, in the form of any framework: with a method `get`, such as `Headers`, or a record. */
+export type WebhookHeaders = HeadersWithGet | Readonly<Record<string, HeaderValue>>
+
+const hasGet = (headers: WebhookHeaders): headers is HeadersWithGet => typeof headers.get === "function"
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
 const headerOf = (headers: WebhookHeaders, name: string): string => {
-  const value = headers instanceof Headers
+  const value = hasGet(headers)
     ? headers.get(name)
     : Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
-  if (typeof value === "string" && value !== "") return value
+  // `Headers` joins several values in this way too.
+  const text = Array.isArray(value) ? value.join(", ") : value
+  if (typeof text === "string" && text !== "") return text
   throw new WebhookVerificationError("missing_header", `The request has no ${name} header.`)
 }
 
@@ -57,8 +68,13 @@ const signedBytes = (id: string, timestamp: string, payload: Uint8Array): Uint8A
   return bytes
 }
 
-const bytesOf = (payload: string | Uint8Array): Uint8Array =>
-  typeof payload === "string" ? encoder.encode(payload) : payload
+/** Without types, a body that a framework has parsed can be given too. */
+const bytesOf = (payload: string | Uint8Array): Uint8Array => {
+  if (typeof payload === "string") return encoder.encode(payload)
+  // A `Uint8Array` of another realm is no instance of this one's class.
+  if (ArrayBuffer.isView(payload)) return new Uint8Array(payload.buffer, payload.byteOffset, payload.byteLength)
+  throw new TypeError("payload must be the raw body as a string or Uint8Array, before it is parsed.")
+}
 
 const checkTime = (timestamp: string, tolerance: number): void => {
   if (!/^[0-9]{1,15}$/.test(timestamp)) {
@@ -108,11 +124,10 @@ export const verifyWebhook = async (request: {
       "No signature is valid. Verify the raw body, before it is parsed."
     )
   }
-  try {
-    return JSON.parse(decoder.decode(payload))
-  } catch {
-    throw new WebhookVerificationError("not_json", "The signed body is not JSON.")
-  }
+  const event = parse(decoder.decode(payload))
+  if (!isObject(event)) throw new WebhookVerificationError("not_json", "The signed body is not a JSON object.")
+  // The service has signed it.
+  return event as unknown as WebhookEvent
 }
 
 /** Returns the signature headers for a body, as the service would send them. For tests of your own handler. */

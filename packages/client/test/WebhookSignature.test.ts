@@ -1,13 +1,17 @@
 /** Signatures of webhooks, held against the standard's own library. */
 import { assert, describe, it, vi } from "@effect/vitest"
 import { signWebhook, verifyWebhook, WebhookVerificationError } from "@messaging-crm/client"
-import { hardText } from "@messaging-crm/conformance/Arbitraries"
-import { Effect } from "effect"
+import { bytes, hardText } from "@messaging-crm/conformance/Arbitraries"
+import { Arbitrary, Effect, Schema } from "effect"
+import { runInNewContext } from "node:vm"
 import { Webhook } from "standardwebhooks"
+import { Headers as UndiciHeaders } from "undici"
 
 const secretOf = (fill: number) => `whsec_${Buffer.alloc(32, fill).toString("base64")}`
 const secret = secretOf(7)
 const payload = "{\"id\":\"e1\",\"type\":\"conversation.closed\",\"data\":{\"conversation_id\":\"c1\"}}"
+
+const typeOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1)
 
 const rejected = async (request: Partial<Parameters<typeof verifyWebhook>[0]>): Promise<string> => {
   const headers = await signWebhook({ payload, secret })
@@ -56,14 +60,37 @@ describe("a signature", () => {
   it("is read from any kind of headers and from bytes", async () => {
     const headers = await signWebhook({ payload, secret })
     const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]))
-    for (const each of [new Headers(headers), upper]) {
+    const arrays = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]))
+    const get = (name: string) => new Headers(headers).get(name)
+    const kinds = [
+      new Headers(headers),
+      new UndiciHeaders(headers),
+      new Map(Object.entries(headers)),
+      { get },
+      upper,
+      arrays
+    ]
+    for (const each of kinds) {
       assert.strictEqual((await verifyWebhook({ payload: Buffer.from(payload), headers: each, secret })).id, "e1")
     }
+    const foreign: Uint8Array = runInNewContext("Uint8Array.from(bytes)", { bytes: Buffer.from(payload) })
+    assert.isFalse(foreign instanceof Uint8Array)
+    assert.strictEqual((await verifyWebhook({ payload: foreign, headers, secret })).id, "e1")
     assert.deepStrictEqual(
       await signWebhook({ payload: Buffer.from(payload), secret, id: "e1", timestamp: new Date(0) }),
       await signWebhook({ payload, secret, id: "e1", timestamp: new Date(0) })
     )
   })
+})
+
+it("tells that the payload must be the raw body", async () => {
+  const headers = await signWebhook({ payload, secret })
+  const buffer = new ArrayBuffer(8)
+  for (const parsed of [JSON.parse(payload), [1], 1, true, null, undefined, buffer, new Blob([payload])]) {
+    const error = await verifyWebhook({ payload: parsed, headers, secret }).catch((error: unknown) => error)
+    assert.instanceOf(error, TypeError)
+    assert.match(error.message, /^payload must be the raw body as a string or Uint8Array/)
+  }
 })
 
 describe("a request is rejected", () => {
@@ -119,17 +146,40 @@ describe("a request is rejected", () => {
     }
   })
 
-  it("if it lacks a header or is not JSON", async () => {
+  it("if its signed body is no event", async () => {
+    for (const other of ["no", "null", "1", "[]", "\"e1\""]) {
+      const headers = await signWebhook({ payload: other, secret })
+      assert.strictEqual(await rejected({ payload: other, headers }), "not_json")
+    }
+  })
+
+  it.effect.prop("with a `WebhookVerificationError` or not at all, whatever it contains", {
+    body: bytes,
+    json: Arbitrary.schema(Schema.Json),
+    text: hardText({ min: 0, max: 40 })
+  }, ({ body, json, text }) =>
+    Effect.promise(async () => {
+      for (const payload of [body, text, JSON.stringify(json)]) {
+        const signed = await signWebhook({ payload, secret })
+        for (const header of ["none", ...Object.keys(signed)]) {
+          for (const value of [text, `v1,${text}`, `v1,${text} ${signed["webhook-signature"]}`]) {
+            const headers = { ...signed, [header]: value }
+            const outcome: unknown = await verifyWebhook({ payload, headers, secret }).catch((error: unknown) => error)
+            if (!(outcome instanceof WebhookVerificationError)) assert.strictEqual(typeOf(outcome), "Object")
+          }
+        }
+      }
+    }))
+
+  it("if it lacks a header", async () => {
     const headers = await signWebhook({ payload, secret })
     for (const name of Object.keys(headers)) {
       const others = Object.entries(headers).filter(([key]) => key !== name)
       assert.strictEqual(await rejected({ headers: Object.fromEntries(others) }), "missing_header")
       assert.strictEqual(await rejected({ headers: { ...headers, [name]: "" } }), "missing_header")
       assert.strictEqual(await rejected({ headers: { ...headers, [name]: undefined } }), "missing_header")
+      assert.strictEqual(await rejected({ headers: { ...headers, [name]: [] } }), "missing_header")
+      assert.strictEqual(await rejected({ headers: { get: () => null } }), "missing_header")
     }
-    assert.strictEqual(
-      await rejected({ payload: "no", headers: await signWebhook({ payload: "no", secret }) }),
-      "not_json"
-    )
   })
 })
