@@ -74,6 +74,9 @@ it.effect("a token is encrypted anew under another root key, and none decrypts i
     assert.strictEqual(yield* reseal.pipe(under(young, old)), 0)
     assert.strictEqual(yield* open(id).pipe(under(young)), "swordfish")
     assert.strictEqual(yield* open(id).pipe(under(old)), "SecretUnreadable")
+    const found = yield* ChannelAccounts.use((accounts) => accounts.find(id)).pipe(under(old))
+    assert.deepInclude(Option.getOrNull(found), names("1"))
+    assert.notProperty(Option.getOrNull(found), "sealed_token")
   }).pipe(Effect.provide(outside)))
 
 it.effect("a channel and its account are connected together or not at all", () =>

@@ -104,6 +104,19 @@ it.effect("of processes that begin a new database at once with different keys, t
     assert.notStrictEqual(all[0], all[1])
   }).pipe(Effect.provide(outside)))
 
+it.effect("a look at the canary stores none, and a claim stores one under the own key, once", () =>
+  Effect.gen(function*() {
+    const peek = SecretCanary.use(({ peek }) => peek)
+    const claim = SecretCanary.use(({ claim }) => claim)
+    assert.deepStrictEqual(yield* peek.pipe(under(old)), Option.none())
+    assert.isTrue(Option.isNone(yield* SecretCanaryStore.use(({ find }) => find)))
+    assert.deepStrictEqual([yield* claim.pipe(under(old)), yield* claim.pipe(under(other))], [true, false])
+    assert.deepStrictEqual([yield* peek.pipe(under(old)), yield* peek.pipe(under(other))], [
+      Option.some(true),
+      Option.some(false)
+    ])
+  }).pipe(Effect.provide(outside)))
+
 it.effect("a rotation keeps every process ready, and ends with the new key alone", () =>
   Effect.gen(function*() {
     const isOpened = SecretCanary.use(({ isOpened }) => isOpened)

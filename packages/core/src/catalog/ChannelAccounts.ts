@@ -199,6 +199,8 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
     token: ChannelToken,
     account_ids: Option.Option<AccountIds>
   ) => Effect.Effect<void, ChannelNotFound | AccountTaken | AccountUnknown | ConcurrentChanges, CurrentActor>
+  /** Returns the account of a channel without its token, if it has one. */
+  readonly find: (channel_id: ChannelId) => Effect.Effect<Option.Option<ChannelAccount>>
   /** Returns the account of a channel, if it has one. `SecretUnreadable` if no root key decrypts its token. */
   readonly open: (channel_id: ChannelId) => Effect.Effect<Option.Option<OpenedAccount>, SecretUnreadable>
   readonly openByAccount: (
@@ -290,6 +292,11 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
       return ChannelAccounts.of({
         connect: connectChannel,
         setToken: replaceToken,
+        find: (channel_id) =>
+          Effect.map(
+            store.locate(channel_id),
+            Option.map(({ account: { sealed_token: _, ...account } }): ChannelAccount => account)
+          ),
         open: (channel_id) => Effect.flatMap(store.locate(channel_id), openFound),
         openByAccount: (type, account_id) => Effect.flatMap(store.locateByAccount(type, account_id), openFound),
         openByBusinessAccount: (id) => Effect.flatMap(store.locateByBusinessAccount(id), openFound),

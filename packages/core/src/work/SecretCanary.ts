@@ -33,7 +33,11 @@ export class SecretCanaryStore extends Context.Service<SecretCanaryStore, {
 // ---------------------------------------------------------- operations
 
 export class SecretCanary extends Context.Service<SecretCanary, {
-  /** Returns whether a key of this process decrypts the canary, which it stores if there is none. Checks every 5 seconds. */
+  /** Returns whether a key of this process decrypts the canary; none if there is no canary. Stores nothing. */
+  readonly peek: Effect.Effect<Option.Option<boolean>>
+  /** Returns whether a key of this process decrypts the canary, which it stores if there is none. */
+  readonly claim: Effect.Effect<boolean>
+  /** The same for a long-running process: checks every 5 seconds, and logs if no key decrypts the canary. */
   readonly isOpened: Effect.Effect<boolean>
   /** Re-encrypts the canary under the newest key, after the other secrets, so that the older key can be removed. */
   readonly reseal: Effect.Effect<void>
@@ -55,6 +59,11 @@ export class SecretCanary extends Context.Service<SecretCanary, {
         return Option.getOrThrow(yield* store.find)
       })
 
+      const peek = Effect.flatMap(
+        store.find,
+        Option.match({ onNone: () => Effect.succeedNone, onSome: (sealed) => Effect.asSome(opens(sealed)) })
+      )
+
       const check = Effect.gen(function*() {
         const at = yield* Clock.currentTimeMillis
         if (last !== null && at - last.at < checked_millis) return last.isOpened
@@ -75,7 +84,7 @@ export class SecretCanary extends Context.Service<SecretCanary, {
         yield* store.replace(sealed, yield* seal)
       })
 
-      return SecretCanary.of({ isOpened: check, reseal })
+      return SecretCanary.of({ peek, claim: Effect.flatMap(findOrInsert, opens), isOpened: check, reseal })
     })
   )
 }

@@ -1,6 +1,7 @@
 /** The flags for the account of a channel at WhatsApp, Messenger, or Instagram: its ids, and a file with its token. */
 import { AccountIds, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
 import type { ChannelType } from "@messaging-crm/core/Channels"
+import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import type { CloudAccount } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { Effect, FileSystem, Layer, Option, Schema, Stdio, Stream } from "effect"
@@ -80,6 +81,14 @@ export const requireGood = Effect.fnUntraced(function*(account: CloudAccount) {
       message: `The network rejected this account (${verdict}). Nothing was changed. Check the token and the IDs.`
     })
   }
+})
+
+/** Rejects a key under which the service cannot read the token. In a database without a canary, the key becomes its key. */
+export const requireDatabaseKey = Effect.gen(function*() {
+  if (yield* SecretCanary.use(({ claim }) => claim)) return
+  return yield* new Admin.Rejected({
+    message: "SECRET_KEY is not the key of this database. Nothing was changed. Set the SECRET_KEY of the service."
+  })
 })
 
 /** Rejects a business account of a channel whose type has none, and the lack of one. */

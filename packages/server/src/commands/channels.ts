@@ -49,6 +49,7 @@ const connectAccount = Effect.fnUntraced(function*(
   if (Option.isNone(account_ids)) return yield* rejections.AccountUnknown()
   const token = yield* AccountFlags.readToken(token_file)
   yield* AccountFlags.requireGood(candidate(input, account_ids.value, token))
+  yield* AccountFlags.requireDatabaseKey
   return yield* ChannelAccounts.use((accounts) => accounts.connect(input, account_ids.value, token))
 }, Effect.provide(AccountFlags.accountCheck))
 
@@ -112,6 +113,14 @@ const connect = Command.make(
   ])
 )
 
+/** Returns the IDs of a channel's account, even if its stored token is unreadable. One of CLOUD_ACCOUNTS is stored from now on. */
+const knownIds = Effect.fnUntraced(function*(channel: Channel) {
+  const stored = yield* ChannelAccounts.use((accounts) => accounts.find(channel.id))
+  return Option.isSome(stored)
+    ? Option.some<AccountIds>(Struct.pick(stored.value, ["account_id", "app_id", "page_id"]))
+    : Option.map(yield* CloudAccounts.use((accounts) => accounts.find(channel)), accountIdsOf)
+})
+
 /** Replaces the token of a channel, once the network has not rejected it. Returns whether the channel was paused. */
 const replaceToken = Effect.fnUntraced(function*(
   id: ChannelId,
@@ -120,12 +129,10 @@ const replaceToken = Effect.fnUntraced(function*(
 ) {
   const channel = (yield* Channels.use((channels) => channels.list)).find((each) => each.id === id)
   if (channel === undefined) return yield* rejections.ChannelNotFound()
-  const known = yield* CloudAccounts.use((accounts) => accounts.find(channel))
-  // An account of CLOUD_ACCOUNTS is stored from now on, with the ids that it has there.
-  const kept = Option.orElse(account_ids, () => Option.map(known, accountIdsOf))
-  if (Option.isSome(kept)) {
-    yield* AccountFlags.requireGood(candidate(channel, kept.value, token, id))
-  }
+  const kept = Option.isSome(account_ids) ? account_ids : yield* knownIds(channel)
+  if (Option.isNone(kept)) return yield* rejections.AccountUnknown()
+  yield* AccountFlags.requireGood(candidate(channel, kept.value, token, id))
+  yield* AccountFlags.requireDatabaseKey
   const holds = yield* ChannelHolds.use(({ list }) => list)
   yield* ChannelAccounts.use((accounts) => accounts.setToken(id, token, kept))
   return holds.some((hold) => hold.channel_id === id && isPause(hold))

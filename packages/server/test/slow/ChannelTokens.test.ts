@@ -177,3 +177,51 @@ it.live("a channel is connected together with its account, or not at all", () =>
     assert.strictEqual((yield* Processes.run(move, environment, token)).code, 0)
     assert.deepStrictEqual(yield* accounts(withoutChannels), ["ok", "ok"])
   }).pipe(Effect.scoped))
+
+/** Deletes the canary, as an operator does whose key is lost. */
+const deleteCanary = (database_url: string) =>
+  SqlClient.SqlClient.use((sql) => sql`DELETE FROM secret_canary`).pipe(
+    Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 }))
+  )
+
+it.live("a token is stored under the key of the database only, and set again under a new one when that key is lost", () =>
+  Effect.gen(function*() {
+    const { acme, database_url, environment: given, servers: [server] } = yield* Processes.cluster({
+      servers: 1,
+      environment: {},
+      provider: "cloud"
+    })
+    if (server === undefined) return assert.fail("there is no server")
+    const setting = yield* decode(Setting, given["CLOUD_ACCOUNTS"] ?? "")
+    const [{ app_id, phone_number_id, token }] = setting.channels
+    const old = { ...given, CLOUD_ACCOUNTS: JSON.stringify({ apps: setting.apps }) }
+    const another = { ...old, SECRET_KEY: Buffer.alloc(32, 9).toString("base64") }
+    const run = (args: ReadonlyArray<string>, environment: Processes.Environment) =>
+      Processes.run(["channels", ...args, "--organization", acme.organization_id, "--json"], environment, token)
+    const setToken = ["set-token", "--channel", acme.channel_id, "--token-file", "-"]
+    const connect = ["connect", "--type", "page_messaging", "--name", "Page", "--address", "acme", "--token-file", "-"]
+      .concat(["--account", "1784", "--app", app_id])
+    const accounts = (environment: Processes.Environment) =>
+      Effect.map(
+        run(["check"], environment),
+        ({ stdout }) => JSON.parse(stdout).map(({ account }: { readonly account: string }) => account)
+      )
+
+    // No server has run yet, so the first token makes its key that of the database.
+    const first = yield* run([...setToken, "--account", phone_number_id, "--app", app_id], old)
+    assert.strictEqual(first.code, 0, first.stderr)
+    for (const args of [setToken, connect]) {
+      const { code, stderr } = yield* run(args, another)
+      assert.strictEqual(code, 1)
+      assert.include(stderr, "SECRET_KEY is not the key of this database. Nothing was changed.")
+    }
+    assert.deepStrictEqual(yield* accounts(old), ["ok"])
+
+    yield* deleteCanary(database_url)
+    yield* Processes.serve(another, server)
+    assert.deepStrictEqual(yield* accounts(another), ["provider_auth"])
+    const again = yield* run(setToken, another)
+    assert.strictEqual(again.code, 0, again.stderr)
+    assert.deepStrictEqual(yield* accounts(another), ["ok"])
+    assert.include(yield* stored(database_url), phone_number_id)
+  }).pipe(Effect.scoped))
