@@ -21,7 +21,7 @@ export const isReady = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   ))
 
 /** Returns the message of the innermost cause, which of the driver's nested errors is the actual reason. */
-const reasonOf = (error: Error): string => error.cause instanceof Error ? reasonOf(error.cause) : error.message
+export const reasonOf = (error: Error): string => error.cause instanceof Error ? reasonOf(error.cause) : error.message
 
 const cannotUse = (database: string) => (error: Error) =>
   new StartupRejected({ message: `The database ${database} cannot be used: ${reasonOf(error)}.` })

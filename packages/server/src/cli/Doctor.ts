@@ -12,6 +12,7 @@ import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import { AccountsUnreadable } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
+import { reasonOf } from "../Database.ts"
 import * as Layers from "../Layers.ts"
 import * as Providers from "../Providers.ts"
 import { checkService, read, readRequired, settings } from "../settings/Config.ts"
@@ -45,10 +46,17 @@ const version = Effect.gen(function*() {
     : failed("Database", `PostgreSQL ${text} is too old`, "Use PostgreSQL 17 or later.")
 })
 
-const schema = Effect.map(Migrations.isCurrent, (isCurrent) =>
-  isCurrent
-    ? ok("Schema", "up to date")
-    : failed("Schema", "out of date", "Run `messaging-crm migrate`."))
+const schema = Migrations.isCurrent.pipe(
+  Effect.map((isCurrent) =>
+    isCurrent ? ok("Schema", "up to date") : failed("Schema", "out of date", "Run `messaging-crm migrate`.")
+  ),
+  Effect.catchTags({
+    NewerSchema: ({ oldest }) =>
+      Effect.succeed(failed("Schema", "a newer version changed it", `Use version ${oldest} or later.`)),
+    UnreleasedSchema: () =>
+      Effect.succeed(failed("Schema", "an unreleased version created it", "Use an empty database."))
+  })
+)
 
 const clock = Effect.gen(function*() {
   const offset = yield* Effect.flatten(Clock.HostClockOffset)
@@ -58,14 +66,16 @@ const clock = Effect.gen(function*() {
     : warning("Clock", words.value, "Synchronize this host's clock, for example with chrony.")
 })
 
-const secret = Effect.map(SecretCanary.use(({ isOpened }) => isOpened), (isOpened) =>
-  isOpened
+const secret = Effect.map(SecretCanary.use(({ peek }) => peek), (isOpened) => {
+  if (Option.isNone(isOpened)) return ok("Secret key", "valid; the database has no key yet")
+  return isOpened.value
     ? ok("Secret key", "decrypts the secrets of the database")
     : failed(
       "Secret key",
       "does not decrypt the secrets of the database",
       "Set SECRET_KEY to the key of this database."
-    ))
+    )
+})
 
 // ------------------------------------------------------------- channels
 
@@ -142,7 +152,11 @@ const invalid = ({ message }: Error) => [
 
 const unusable = (error: Error) =>
   error instanceof AccountsUnreadable ? invalid(error) : [
-    failed("Database", error.message, "Check DATABASE_URL, the network, and whether PostgreSQL 17 or later is running.")
+    failed(
+      "Database",
+      reasonOf(error),
+      "Check DATABASE_URL, the network, and whether PostgreSQL 17 or later is running."
+    )
   ]
 
 /** The checks that need a current schema. */

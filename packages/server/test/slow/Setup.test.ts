@@ -1,6 +1,8 @@
 /** The commands of a first setup: `init`, `doctor`, and starts with an unsuitable database. */
 import { assert, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { Effect, Redacted, Schema } from "effect"
+import { SqlClient } from "effect/sql"
 import { createServer } from "node:net"
 import { start } from "../../src/dev/EmbeddedPostgres.ts"
 import { freePort } from "../../src/dev/FreePort.ts"
@@ -108,6 +110,59 @@ it.live(
     }).pipe(Effect.scoped),
   60_000
 )
+
+/** Runs statements on a database. */
+const statements = (database_url: string, texts: ReadonlyArray<string>) =>
+  SqlClient.SqlClient.use((sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true })).pipe(
+    Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 }))
+  )
+
+it.live("doctor writes nothing, not even in a database without a canary", () =>
+  Effect.gen(function*() {
+    const environment = { DATABASE_URL: yield* Processes.database, SECRET_KEY: secret("right"), PROVIDER: "mock" }
+    yield* Processes.command(["migrate"], environment)
+    const owner = ["--name", "Acme", "--owner-name", "Ada", "--owner-email", "ada@acme.example"]
+    yield* Processes.command(["init", ...owner], environment)
+    yield* statements(environment.DATABASE_URL, [
+      `CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'a write'; END $$`,
+      `DO $$ DECLARE t text; BEGIN
+        FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+          EXECUTE format(
+            'CREATE TRIGGER reject BEFORE INSERT OR UPDATE OR DELETE ON %I FOR EACH STATEMENT EXECUTE FUNCTION reject()', t
+          );
+        END LOOP;
+      END $$`
+    ])
+    const { code, findings } = yield* doctor(environment)
+    assert.strictEqual(code, 0)
+    assert.deepInclude(findings.find(({ name }) => name === "Secret key"), { state: "ok" })
+  }).pipe(Effect.scoped))
+
+it.live("doctor names the reason for which the database cannot be used, and what to do", () =>
+  Effect.gen(function*() {
+    const environment = { DATABASE_URL: yield* Processes.database, SECRET_KEY: secret("right"), PROVIDER: "mock" }
+    const absent = yield* doctor({ ...environment, DATABASE_URL: `${environment.DATABASE_URL}_absent` })
+    assert.strictEqual(absent.code, 1)
+    assert.match(absent.findings[0]?.detail ?? "", /^database "\w+_absent" does not exist$/)
+    assert.include(absent.findings[0]?.advice, "DATABASE_URL")
+
+    yield* Processes.command(["migrate"], environment)
+    for (
+      const [statement, detail, advice] of [
+        [
+          "INSERT INTO messaging_crm_schema VALUES ('tables/9999_later@99.1.0.sql', 'x', '99.2.0', now())",
+          "a newer version changed it",
+          "Use version 99.1.0 or later."
+        ],
+        ["CREATE TABLE messaging_crm_migrations ()", "an unreleased version created it", "Use an empty database."]
+      ] as const
+    ) {
+      yield* statements(environment.DATABASE_URL, [statement])
+      const { code, findings } = yield* doctor(environment)
+      assert.strictEqual(code, 1)
+      assert.deepStrictEqual(findings.at(-1), { name: "Schema", state: "failed", detail, advice })
+    }
+  }).pipe(Effect.scoped))
 
 /** A server that rejects each session as PostgreSQL 15 does. */
 const postgres15 = Effect.acquireRelease(
