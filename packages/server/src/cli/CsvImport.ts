@@ -77,8 +77,8 @@ const importBatch = Effect.fnUntraced(function*(table: Table, update: UpsertKey 
   } satisfies BatchOutcome
 })
 
-/** Imports the contacts of a CSV file. Returns a stream with the outcome of each batch of lines. */
-export const importCsv = <E, R>(
+/** Opens a CSV file with contacts. Returns a stream that imports them, with the outcome of each batch of lines. */
+export const importCsv = Effect.fnUntraced(function*<E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
   options: {
     readonly delimiter: Option.Option<Csv.Delimiter>
@@ -86,14 +86,13 @@ export const importCsv = <E, R>(
     /** The key by which existing contacts are updated; null to leave them as they are. */
     readonly update: UpsertKey | null
   }
-) =>
-  Stream.unwrap(Effect.gen(function*() {
-    const [header, rows] = yield* Stream.peel(Csv.rows(bytes, options.delimiter), Sink.head<Csv.Row>())
-    if (Option.isNone(header)) return yield* new FileEmpty()
-    const table = yield* ContactImports.use((imports) => imports.open(header.value.cells, options.key))
-    const { update } = options
-    return rows.pipe(
-      Stream.grouped(update === null ? batch_size : limits.upsert_contacts_max),
-      Stream.mapEffect((batch) => importBatch(table, update, batch))
-    )
-  }))
+) {
+  const [header, rows] = yield* Stream.peel(Csv.rows(bytes, options.delimiter), Sink.head<Csv.Row>())
+  if (Option.isNone(header)) return yield* new FileEmpty()
+  const table = yield* ContactImports.use((imports) => imports.open(header.value.cells, options.key))
+  const { update } = options
+  return rows.pipe(
+    Stream.grouped(update === null ? batch_size : limits.upsert_contacts_max),
+    Stream.mapEffect((batch) => importBatch(table, update, batch))
+  )
+})

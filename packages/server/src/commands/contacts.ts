@@ -64,11 +64,11 @@ const open = Effect.fnUntraced(function*(file: string) {
   return { bytes: files.stream(file), size: Number(size) }
 })
 
-/** Makes a function that appends bad lines to a new file, or does nothing where no file is given. */
+/** Creates the file for bad lines and makes a function that appends to it, or does nothing where no file is given. */
 const badLinesWriter = Effect.fnUntraced(function*(file: Option.Option<string>) {
   if (Option.isNone(file)) return () => Effect.void
   const files = yield* FileSystem.FileSystem
-  yield* files.writeFileString(file.value, "")
+  yield* files.writeFileString(file.value, "", { flag: "wx" })
   return ({ bad }: BatchOutcome) =>
     files.writeFileString(file.value, bad.map((line) => `${wordsOf(line)}\n`).join(""), { flag: "a" })
 })
@@ -104,7 +104,7 @@ const importContacts = Command.make(
       Flags.optional("Delimiter of cells", "detected from the first line")
     ),
     bad_lines: Flag.String("bad-lines").pipe(
-      Flags.optional("File for all invalid lines", `the first ${errors_max} on stderr`)
+      Flags.optional("New file for all invalid lines", `the first ${errors_max} on stderr`)
     ),
     update: Flag.Boolean("update").pipe(Flags.withDefault(false, "Update the contacts that --key identifies")),
     json: Print.json
@@ -116,30 +116,35 @@ const importContacts = Command.make(
       return yield* new Admin.Rejected({ message: "--update requires --key primary_phone or --key primary_email." })
     }
     const { bytes, size } = yield* open(file)
-    const writeBadLines = yield* badLinesWriter(bad_lines)
     const read = yield* Ref.make(0)
     const counted = Stream.tap(bytes, (chunk) => Ref.update(read, (sum) => sum + chunk.length))
     const { importCsv } = yield* Effect.promise(() => import("../cli/CsvImport.ts"))
-    const batches = importCsv(counted, { delimiter, key: given, update: update ? updatedBy : null })
+    const opened = importCsv(counted, { delimiter, key: given, update: update ? updatedBy : null })
     const draw = Effect.fnUntraced(function*(summary: Summary) {
       const part = size === null ? null : (yield* Ref.get(read)) / size
       yield* Print.progress("Contacts", part, counts(summary))
     })
     const done = yield* Ref.make(nothing)
-    const stopped = Effect.flatMap(
-      Ref.get(done),
-      (sum) => Print.note(`The import was interrupted: ${counts(sum)} so far. Run it again to import the rest.`)
-    )
-    const summary = yield* batches.pipe(
-      Stream.tap(writeBadLines),
-      Stream.runForEach((batch) => Effect.flatMap(Ref.updateAndGet(done, (sum) => plus(sum, batch)), draw)),
-      Effect.ensuring(Print.progressed),
-      Effect.onInterrupt(() => stopped),
-      Effect.andThen(Ref.get(done)),
-      (importing) => Admin.asOperator(organization, importing),
-      Effect.catchTags(rejections)
-    )
-    yield* Effect.forEach(summary.errors, (error) => Print.note(wordsOf(error)), { discard: true })
+    const noteErrors = ({ errors }: Summary) =>
+      Effect.forEach(errors, (error) => Print.note(wordsOf(error)), { discard: true })
+    const stopped = Effect.flatMap(Ref.get(done), (sum) =>
+      Effect.andThen(
+        noteErrors(sum),
+        Print.note(`The import was interrupted: ${counts(sum)} so far. Run it again to import the rest.`)
+      ))
+    const importing = Effect.gen(function*() {
+      const batches = yield* opened
+      const writeBadLines = yield* badLinesWriter(bad_lines)
+      yield* batches.pipe(
+        Stream.tap(writeBadLines),
+        Stream.runForEach((batch) => Effect.flatMap(Ref.updateAndGet(done, (sum) => plus(sum, batch)), draw)),
+        Effect.ensuring(Print.progressed),
+        Effect.onError(() => stopped)
+      )
+      return yield* Ref.get(done)
+    })
+    const summary = yield* Admin.asOperator(organization, Effect.scoped(importing)).pipe(Effect.catchTags(rejections))
+    yield* noteErrors(summary)
     yield* Print.result(json, summary, `${counts(summary)}.`)
     if (summary.failed > 0) {
       return yield* new Admin.Rejected({

@@ -9,7 +9,7 @@ import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizat
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Context, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { spawn } from "node:child_process"
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -74,6 +74,20 @@ const contactsOf = (id: OrganizationId) =>
       ORDER BY c.id
     `
   ).pipe(Effect.map((rows) => rows.map(({ contact }) => contact)))
+
+/** Ends the session that inserts a contact named "lost". */
+const loseDatabase = SqlClient.SqlClient.use((sql) =>
+  sql.unsafe(`
+    CREATE OR REPLACE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF NEW.last_name = 'lost' THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+      RETURN NEW;
+    END $$`).pipe(
+    Effect.andThen(
+      sql.unsafe("CREATE OR REPLACE TRIGGER lose BEFORE INSERT ON contacts FOR EACH ROW EXECUTE FUNCTION lose()")
+    )
+  )
+)
 
 it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts import", (it) => {
   it.effect(
@@ -172,7 +186,7 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts i
         })
         const { code, stderr } = yield* run(`first_name,notes\nAda,\nBob,"${"x\n".repeat(600_000)}`, "-")
         assert.strictEqual(code, 1)
-        assert.match(stderr, /^line 3: The row is unterminated/)
+        assert.match(stderr, /^line 3: The row is unterminated/m)
         assert.isAtLeast((yield* contactsOf(id)).length, 2)
       })
   )
@@ -201,27 +215,67 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts i
       }).pipe(Effect.scoped)
   )
 
-  it.effect(
-    "says how many contacts it has imported when it is interrupted",
-    () =>
+  it.effect.each(
+    [
+      ["when it is interrupted", (child) => child.kill("SIGINT"), /\.\n$/],
+      ["when a row is unterminated", (child) => child.stdin.end(`"${"x\n".repeat(600_000)}`), /\nline \d+: The row is/],
+      ["when it loses its database", (child) => child.stdin.end(`${"lost,\n".repeat(250)}`), /Connection closed/]
+    ] as ReadonlyArray<readonly [string, (child: ChildProcessWithoutNullStreams) => unknown, RegExp]>
+  )(
+    "says what it has imported, and which lines are bad, %s",
+    ([_, stop, reason]) =>
       Effect.gen(function*() {
         const { args, environment, id } = yield* begin
+        yield* loseDatabase
         const env = { PATH: process.env["PATH"], ...environment }
         const child = spawn(process.execPath, [Processes.main, ...args("-")], { env })
         let said = ""
         child.stderr.setEncoding("utf8").on("data", (text: string) => {
           said += text
         })
+        // A command that fails does not read the rest.
+        child.stdin.on("error", () => {})
         const ended = once(child, "close")
-        // The rest of the file never arrives.
-        child.stdin.write(`last_name\n${Array.from({ length: 3000 }, (_, index) => index).join("\n")}`)
+        // The rest of the file has not arrived yet.
+        child.stdin.write(
+          `last_name,primary_phone\nBob,12\n${Array.from({ length: 3000 }, (_, index) => `${index},\n`).join("")}`
+        )
         yield* contactsOf(id).pipe(
-          Effect.flatMap(({ length }) => length > 0 ? Effect.void : Effect.fail("nothing yet")),
+          Effect.flatMap(({ length }) => length >= 2750 ? Effect.void : Effect.fail("nothing yet")),
           Effect.retry({ schedule: Schedule.spaced("20 millis"), times: 3000 })
         )
-        child.kill("SIGINT")
+        stop(child)
         yield* Effect.promise(() => ended)
-        assert.match(said, /The import was interrupted: \d+ created, 0 unchanged, 0 invalid so far\./)
+        assert.match(said, /^line 2: primary_phone /m)
+        assert.match(
+          said,
+          /The import was interrupted: \d+ created, 0 unchanged, 1 invalid so far\. Run it again to import the rest\.\n/
+        )
+        assert.match(said, reason)
       })
+  )
+
+  it.effect(
+    "writes bad lines to a new file only, which it creates once the columns are known",
+    () =>
+      Effect.gen(function*() {
+        const { id, run } = yield* begin
+        const directory = yield* folder
+        const file = join(directory, "contacts.csv")
+        const text = "first_name\nKim\n"
+        yield* Effect.promise(() => writeFile(file, text))
+        const taken = yield* run("", file, "--bad-lines", file)
+        assert.deepStrictEqual(taken, {
+          code: 1,
+          stdout: "",
+          stderr: `${file} already exists. Choose another file.\n`
+        })
+        assert.strictEqual(yield* Effect.promise(() => readFile(file, "utf8")), text)
+        assert.lengthOf(yield* contactsOf(id), 0)
+        const kept = join(directory, "bad.txt")
+        assert.include((yield* run("shoe_size\n42\n", "-", "--bad-lines", kept)).stderr, "Unknown column")
+        assert.strictEqual((yield* run("", file, "--bad-lines", kept)).code, 0)
+        assert.strictEqual(yield* Effect.promise(() => readFile(kept, "utf8")), "")
+      }).pipe(Effect.scoped)
   )
 })
