@@ -52,7 +52,7 @@ export const metrics = (host: string) =>
     Option.isNone(port) ? Layer.empty : HttpRouter.serve(
       Layer.merge(Metrics.layer, Layer.provide(Http.layerRequestLifecycle, Ids.layer)),
       { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
-    ).pipe(Layer.provide(Listener.layer({ host, port: port.value })))))
+    ).pipe(Layer.provide(Listener.layer({ host, port: port.value, setting: "METRICS_PORT" })))))
 
 /** Layer for `/metrics` on the API's port, unless it has a port of its own. */
 const metricsOnApiPort = Layer.unwrap(

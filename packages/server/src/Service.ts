@@ -70,9 +70,9 @@ export const serve = Effect.fnUntraced(function*(provider: Provider, options: Se
   )
   const announce = Print.announce(options.json ?? false, (address) => ({ base_url: `${address}/v1` }))
   const work = options.worker ?? true ? Layers.worker : Layer.empty
-  const service = Layer.mergeAll(api, work, provider.background, announce).pipe(
+  const service = announce.pipe(
+    Layer.provide(Layer.mergeAll(api, work, provider.background, Layers.metrics(host))),
     Layer.provide(listen),
-    Layer.merge(Layers.metrics(host)),
     Layer.provide(crm)
   )
   return yield* launch(service.pipe(Layer.provide(environment)))
@@ -87,6 +87,9 @@ export const worker = Effect.fnUntraced(function*(provider: Provider, options: W
       : Effect.logInfo("Processing the work queue")
   )
   const metrics = Layers.metrics(yield* configuredHost)
-  const service = Layer.mergeAll(Layers.worker, provider.background, metrics, announce).pipe(Layer.provide(crm))
+  const service = announce.pipe(
+    Layer.provide(Layer.mergeAll(Layers.worker, provider.background, metrics)),
+    Layer.provide(crm)
+  )
   return yield* launch(service.pipe(Layer.provide(environment)))
 }, Effect.provide(reporting))

@@ -1,7 +1,6 @@
 /** The texts of the command line itself: its help, and its errors as sentences. */
 import { Cause, Console, Effect, Layer, Option } from "effect"
 import { type CliError, CliOutput, type HelpDoc } from "effect/cli"
-import { HttpServerError } from "effect/http"
 import { stderr } from "./Print.ts"
 
 const plain = CliOutput.defaultFormatter({ globalFlags: "summary" })
@@ -61,15 +60,6 @@ const presenter: CliOutput.Presenter = {
 /** Layer for the texts of the command line. */
 export const layer = Layer.merge(CliOutput.layer(formatter), CliOutput.layerPresenter(presenter))
 
-const isNodeError = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && "code" in error
-
-const cannotListen = ({ cause }: HttpServerError.ServeError): string => {
-  const { code, port } = isNodeError(cause) ? cause as NodeJS.ErrnoException & { port?: number } : {}
-  if (code === "EADDRINUSE") return `Port ${port} is already in use. Stop the other process, or choose another PORT.`
-  if (code === "EACCES") return `Port ${port} requires more privileges. Choose a PORT above 1023.`
-  return `Cannot listen: ${cause}. Choose another PORT or HOST.`
-}
-
 const fileProblems: Readonly<Record<string, string>> = {
   AlreadyExists: "already exists. Choose another file",
   BadResource: "is not a readable file. Check the path",
@@ -91,7 +81,6 @@ const aboutFile = (error: Error): string | null => {
 /** Returns the message of a failure for the user, or the full cause of an unexpected one without a message. */
 export const messageOf = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
-  if (error instanceof HttpServerError.ServeError) return cannotListen(error)
   if (!(error instanceof Error)) return Cause.pretty(cause)
   const words = aboutFile(error)
   if (words !== null) return words

@@ -172,5 +172,8 @@ export const listen = (options: Options) => {
       } at ${webhook.url}\nSigning secret: ${webhook.signing_secret}${target}`
     )
     return yield* Effect.never
-  }).pipe(Effect.provide([client, Listener.layer({ host: "127.0.0.1", port: options.port })]), Effect.scoped)
+  }).pipe(
+    Effect.provide([client, Listener.layer({ host: "127.0.0.1", port: options.port, setting: "--port" })]),
+    Effect.scoped
+  )
 }

@@ -131,6 +131,31 @@ it.live(
     }).pipe(Effect.scoped)
 )
 
+it.live("`serve` and `worker` with a taken port print nothing as ready, and name the setting of the port", () =>
+  Effect.gen(function*() {
+    const { environment, servers: [server, other] } = yield* Processes.cluster({ servers: 2, environment: {} })
+    if (server === undefined || other === undefined) return assert.fail("There are servers.")
+    yield* Processes.serveApi(environment, server)
+    const taken = String(server.port)
+    const free = String(other.port)
+    for (
+      const [args, METRICS_PORT, setting] of [
+        [["serve", "--port", free], taken, "METRICS_PORT"],
+        [["worker"], taken, "METRICS_PORT"],
+        [["serve", "--port", taken], free, "PORT"],
+        [["webhooks", "listen", "--api-key", "svc_live_x", "--port", taken], free, "--port"]
+      ] as const
+    ) {
+      const { code, stderr, stdout } = yield* Processes.run([...args, "--json"], { ...environment, METRICS_PORT })
+      assert.strictEqual(code, 1)
+      assert.strictEqual(stdout, "")
+      assert.include(
+        stderr,
+        `Port ${taken} is already in use. Stop the other process, or choose another ${setting}.`
+      )
+    }
+  }).pipe(Effect.scoped))
+
 /** Sends the beginning of a text to a port, and resets the connection. */
 const sendAndReset = (port: number, text: string) =>
   Effect.callback<void>((resume) => {
