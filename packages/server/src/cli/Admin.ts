@@ -42,21 +42,32 @@ export const asOperator = <A, E, R>(organization_id: OrganizationId, effect: Eff
     withOperations
   )
 
-/** The flags of lists, each of which names one item. */
-const item_flags: Readonly<Record<string, string>> = { event_types: "event-type", options: "option", scopes: "scope" }
+type FlagNames = Readonly<Record<string, string>>
 
-const flagOf = (param: string): string => `--${item_flags[param] ?? param.replaceAll("_", "-")}`
+/** The flags that are not named like their fields. A flag of a list names one item. */
+const flag_names: FlagNames = {
+  account_id: "account",
+  app_id: "app",
+  created_by: "member",
+  event_types: "event-type",
+  options: "option",
+  page_id: "page",
+  phone_messaging_business_account_id: "business-account",
+  scopes: "scope"
+}
 
 /** Explains an invalid input as the API does, with the flag's name in place of the field's. */
-const explained = Effect.fnUntraced(function*({ issue }: Schema.SchemaError) {
+const explained = Effect.fnUntraced(function*({ issue }: Schema.SchemaError, names: FlagNames) {
   const { explain } = yield* Effect.promise(() => import("@messaging-crm/adapter-http/middleware/SchemaIssues"))
   const { message, param } = explain(issue)
-  return yield* new Rejected({ message: param === null ? message : message.replace(param, flagOf(param)) })
+  if (param === null) return yield* new Rejected({ message })
+  const flag = names[param] ?? flag_names[param] ?? param.replaceAll("_", "-")
+  return yield* new Rejected({ message: message.replace(param, `--${flag}`) })
 })
 
-/** Validates flags with the schema of the operation. */
-export const typed = <A, I>(schema: Schema.Codec<A, I>, input: I) =>
-  Effect.catchTag(Schema.decodeEffect(schema)(input), "SchemaError", explained)
+/** Validates flags with the schema of the operation. `names` are the flags that have other names in one command. */
+export const typed = <A, I>(schema: Schema.Codec<A, I>, input: I, names: FlagNames = {}) =>
+  Effect.catchTag(Schema.decodeEffect(schema)(input), "SchemaError", (error) => explained(error, names))
 
 /** Makes the command that lists what an organization has: as a table, or as JSON. */
 export const list = <A, E, R>(

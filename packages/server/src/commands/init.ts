@@ -58,7 +58,7 @@ export const init = Command.make(
       name: channel_name,
       address,
       phone_messaging_business_account_id: Option.getOrNull(business_account)
-    })
+    }, { name: "channel-name" })
     const made = yield* Admin.withOperations(Effect.orDie(make(organization, channel, expires)))
     const lines = Object.entries(made).map(([name, value]) => `export ${name.toUpperCase()}='${value}'`)
     yield* Print.result(json, made, lines.join("\n"))

@@ -58,6 +58,11 @@ describe("help", () => {
 })
 
 const id = "00000000-0000-4000-8000-000000000001"
+const long = "x".repeat(201)
+const init = ["init", "--name", "Acme", "--owner-name", "Ada", "--owner-email", "ada@acme.example"]
+const connect = ["channels", "connect", "--organization", id, "--type", "page_messaging", "--name", "Page"].concat(
+  ["--address", "acme"]
+)
 const keysCreate = ["keys", "create", "--organization", id, "--member", id, "--name", "x"]
 
 it.live("errors are sentences", () =>
@@ -75,9 +80,21 @@ it.live("errors are sentences", () =>
         [...keysCreate, "--scope", "tags:read", "--scope", "tags:read", "--expires", "90d"],
         "--scope must have no duplicate items."
       ],
+      [[...init, "--channel-name", long], "--channel-name must be 1 to 200 characters"],
+      [[...init, "--type", "phone_messaging", "--business-account", long], "--business-account must be"],
+      [[...connect, "--business-account", long], "--business-account must be"],
+      [[...connect, "--account", long, "--app", "1"], "--account must be"],
+      [[...connect, "--account", "1", "--app", long], "--app must be"],
+      [[...connect, "--account", "1", "--app", "1", "--page", long], "--page must be"],
       [["members", "add", "--organization", id, "--name", "x", "--email", "x y", "--role", "owner"], "--email must be"],
       [["webhooks", "listen", "--api-key", "svc_live_x", "--port", "99999"], "a whole number from 0 to 65535"],
       [["webhooks", "listen", "--api-key", "svc_live_x", "--forward-to", "nope"], "an absolute http or https URL"],
+      [
+        ["keys", "create", "--organization", id, "--member", "x", "--name", "x", "--scope", "tags:read"].concat(
+          ["--expires", "90d"]
+        ),
+        "--member must be"
+      ],
       [["mock-provider", "--callback-url", "ftp://x/y"], "an absolute http or https URL"],
       [["dev", "--seed-contacts", "-1"], "a whole number from 0"],
       [
