@@ -1,0 +1,80 @@
+import { assert, expect, it } from "@effect/vitest"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
+import * as Changes from "@messaging-crm/core/Changes"
+import { unmatched } from "@messaging-crm/core/ContactMatches"
+import { AuditRecordId, ChannelId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
+import { start, StartConversation } from "@messaging-crm/core/Sends"
+import { Effect, Option, Result, Schema } from "effect"
+import { statementOf } from "../src/work/Commit/Statement.ts"
+
+const uuid = (number: number) => `01990000-0000-7000-8000-${String(number).padStart(12, "0")}`
+
+const member_id = MemberId.make(uuid(2))
+
+const template = {
+  id: "account.greeting",
+  name: "greeting",
+  language: "en",
+  category: "UTILITY",
+  status: "APPROVED",
+  phone_messaging_business_account_id: "account",
+  parameter_format: "POSITIONAL",
+  components: [{ type: "BODY", text: "Hello", format: null, buttons: null }]
+}
+
+/** Decides to start a conversation with a new person. */
+const started = () => {
+  let next = 10
+  const channel = {
+    id: ChannelId.make(uuid(1)),
+    type: "phone_messaging",
+    name: "Support",
+    address: "+4930123456",
+    phone_messaging_business_account_id: "account",
+    connected_at: Fixtures.noon
+  } as const
+  const input = Schema.decodeSync(StartConversation)({
+    channel_id: channel.id,
+    phone: "+4915112345678",
+    template: { id: template.id, components: [] }
+  })
+  return Result.getOrThrow(start(
+    { channel: Option.some(channel), template: Result.succeed(template), threads: [], withPhone: unmatched },
+    member_id,
+    input,
+    { now: Fixtures.noon, uuid: () => uuid(next++) }
+  ))
+}
+
+/** Returns the statement with an empty line between its parts, and without the indentation of its sources. */
+const formatted = (text: string): string => {
+  const lines = text.split("\n").map((line) => line.trim()).filter((line) => line !== "")
+  return `${lines.join("\n").replaceAll(/\n?\), (\w+) AS \(\n?/g, "\n),\n\n$1 AS (\n")}\n`
+}
+
+it.effect("a commit is one statement: that of a conversation's start is the one that `commit.sql` shows", () =>
+  Effect.gen(function*() {
+    const { changes, result } = started()
+    const audit = {
+      id: AuditRecordId.make(uuid(3)),
+      at: Fixtures.noon,
+      operation: "sends.start",
+      resource_id: result.id,
+      key_id: null,
+      member_id,
+      request_id: "r-1"
+    } as const
+    const request = {
+      organization_id: OrganizationId.make(uuid(4)),
+      changes: { ...Changes.all(changes), response: Fixtures.idempotencyRecord, audit },
+      isSubscribed: true,
+      trace: null
+    }
+    const { parameters, text } = statementOf([request], null)
+    assert.lengthOf(new Set(text.match(/\$[0-9]+/g)), parameters.length)
+    const header =
+      `-- The statement that commits the start of a conversation with a new person: one part for each kind of change.\n`
+      + `-- Its sources are in src/work/Commit. To write this file again:\n`
+      + `-- npm test -- packages/adapter-postgres/test/CommitStatement.test.ts --update\n\n`
+    yield* Effect.promise(() => expect(header + formatted(text)).toMatchFileSnapshot("../commit.sql"))
+  }))
