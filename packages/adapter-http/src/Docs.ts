@@ -62,7 +62,7 @@ const tried = "try-"
  * Gives each request of a form a key of its own, so that a form may be sent again with
  * another body. A key that the reader enters is sent unchanged.
  */
-const freshKeys = `<script>
+const fresh_keys_script = `<script>
   const send = window.fetch.bind(window)
   window.fetch = (input, init) => {
     const request = new Request(input, init)
@@ -188,7 +188,7 @@ const rendered = (sends: boolean) => {
       Effect.updateContext((context: Context.Context<HttpServerRequest.HttpServerRequest | Scope.Scope>) =>
         Context.omit(Layer.CurrentMemoMap)(context)
       ),
-      Effect.map((html) => sends ? html.replace("<body>", `<body>${freshKeys}`) : html)
+      Effect.map((html) => sends ? html.replace("<body>", `<body>${fresh_keys_script}`) : html)
     )
   )
 }

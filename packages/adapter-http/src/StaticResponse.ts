@@ -12,14 +12,14 @@ const gzip = (text: string) =>
     return new Uint8Array(await new Response(stream).arrayBuffer())
   })
 
-const zeroQuality = /;\s*q=0(?:\.0*)?\s*$/i
+const zero_quality = /;\s*q=0(?:\.0*)?\s*$/i
 
 /** Returns whether an `Accept-Encoding` header accepts gzip. */
 export const acceptsGzip = (header = ""): boolean => {
   const named = header.split(",").find((each) => /^\s*(?:x-)?gzip\s*(?:;|$)/i.test(each))
   const any = header.split(",").find((each) => /^\s*\*\s*(?:;|$)/.test(each))
   const decisive = named ?? any
-  return decisive !== undefined && !zeroQuality.test(decisive)
+  return decisive !== undefined && !zero_quality.test(decisive)
 }
 
 /** Returns whether an `If-None-Match` header contains this ETag. */

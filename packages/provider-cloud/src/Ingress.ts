@@ -11,7 +11,7 @@ import { ByteSize, Effect, Option, Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type BodyPart, partsOf } from "./Callback.ts"
 import { CloudAccounts, type CloudApp } from "./CloudAccounts.ts"
-import { isSignature, makeReader, signatureHeader, verify } from "./SignedBodies.ts"
+import { isSignature, makeReader, signature_header, verify } from "./SignedBodies.ts"
 
 /** The path of the endpoint. */
 export const path = "/ingress/graph"
@@ -90,7 +90,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   const receive = Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
-    const signature = request.headers[signatureHeader] ?? ""
+    const signature = request.headers[signature_header] ?? ""
     if (!isSignature(signature)) return invalidSignature
     if (Number(request.headers["content-length"] ?? 0) > body_bytes_max) return tooLarge
     const signed = yield* readUnverified(

@@ -12,7 +12,7 @@ import type { HttpServerError, HttpServerRequest } from "effect/http"
 // ---------------------------------------------------------- signatures
 
 /** The header with the signature. */
-export const signatureHeader = "x-hub-signature-256"
+export const signature_header = "x-hub-signature-256"
 
 const shape = /^sha256=([0-9a-f]{64})$/i
 const encoder = new TextEncoder()

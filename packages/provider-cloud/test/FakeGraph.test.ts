@@ -5,7 +5,7 @@ import { Deferred, Effect, Redacted, Schema } from "effect"
 import { spawn } from "node:child_process"
 import { createServer, type IncomingMessage } from "node:http"
 import { fileURLToPath } from "node:url"
-import { signatureHeader, verify } from "../src/SignedBodies.ts"
+import { signature_header, verify } from "../src/SignedBodies.ts"
 
 const app_secret = Redacted.make("the app's secret")
 const main = fileURLToPath(new URL("../testing/main.ts", import.meta.url))
@@ -28,7 +28,7 @@ const listen = (received: (callback: Callback) => void) =>
       let rejected = 0
       const server = createServer(async (request, response) => {
         const bytes = await bodyOf(request)
-        const header = String(request.headers[signatureHeader])
+        const header = String(request.headers[signature_header])
         const isSigned = await Effect.runPromise(verify(app_secret, bytes, header))
         response.writeHead(rejected++ === 0 ? 500 : 200).end()
         if (rejected > 1) received({ body: new TextDecoder().decode(bytes), isSigned })

@@ -90,7 +90,7 @@ describe("a signature", () => {
 
   it.effect("is the HMAC-SHA256 of the bytes in hexadecimal", () =>
     Effect.gen(function*() {
-      assert.strictEqual(SignedBodies.signatureHeader, "x-hub-signature-256")
+      assert.strictEqual(SignedBodies.signature_header, "x-hub-signature-256")
       assert.strictEqual(yield* SignedBodies.sign(secret, body), signature)
       for (const valid of [signature, signature.toUpperCase().replace("SHA", "sha")]) {
         assert.isTrue(SignedBodies.isSignature(valid))

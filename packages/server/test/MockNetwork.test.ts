@@ -126,7 +126,7 @@ it.live("the network repeats a signed callback until it gets a 200", () =>
       request.on("end", () =>
         run(Effect.gen(function*() {
           const rejected = (yield* Ref.getAndUpdate(rejections, (count) => count + 1)) < 5
-          const signature = String(request.headers[Protocol.signatureHeader])
+          const signature = String(request.headers[Protocol.signature_header])
           const body = Buffer.concat(chunks).toString()
           if (!rejected) yield* Ref.update(received, (all) => [...all, { body, signature }])
           response.writeHead(rejected ? 503 : 200).end()
@@ -215,7 +215,7 @@ describe("the ingress", () => {
       Effect.gen(function*() {
         const body = yield* encode({ events: [event("one"), event("foreign"), event("größer 🙂")] })
         const signature = yield* Protocol.sign(body)
-        assert.strictEqual(yield* post(url, body, { [Protocol.signatureHeader]: signature }), 200)
+        assert.strictEqual(yield* post(url, body, { [Protocol.signature_header]: signature }), 200)
         assert.deepStrictEqual(yield* received, ["one", "größer 🙂"])
       })
     ))
@@ -225,7 +225,7 @@ describe("the ingress", () => {
       Effect.gen(function*() {
         const body = yield* encode({ events: [photo("one", new Uint8Array(limits.media_bytes_max))] })
         const signature = yield* Protocol.sign(body)
-        assert.strictEqual(yield* post(url, body, { [Protocol.signatureHeader]: signature }), 200)
+        assert.strictEqual(yield* post(url, body, { [Protocol.signature_header]: signature }), 200)
         assert.deepStrictEqual(yield* received, [`one: ${limits.media_bytes_max} bytes`])
       })
     ))
@@ -233,7 +233,7 @@ describe("the ingress", () => {
   /** Sends the head of a post whose body never comes, and returns the status of the response. */
   const headOnly = (url: string, content_length: number, signature: string) =>
     Effect.callback<number | undefined>((resume) => {
-      const headers = { "content-length": content_length, [Protocol.signatureHeader]: signature }
+      const headers = { "content-length": content_length, [Protocol.signature_header]: signature }
       const asked = request(url, { method: "POST", headers }, ({ statusCode }) => resume(Effect.succeed(statusCode)))
       asked.on("error", () => {})
       asked.flushHeaders()
@@ -283,7 +283,7 @@ describe("the ingress", () => {
         yield* Effect.gen(function*() {
           const url = `${yield* address}/ingress/mock`
           const body = (yield* encode({ events: [event("one")] })) + " ".repeat(padding)
-          const headers = { [Protocol.signatureHeader]: yield* Protocol.sign(body) }
+          const headers = { [Protocol.signature_header]: yield* Protocol.sign(body) }
           const posts = Array.from({ length: count }, () => post(url, body, headers))
           const statuses = yield* Effect.all(posts, { concurrency: "unbounded" })
           assert.deepStrictEqual(statuses, posts.map(() => 200))
@@ -297,7 +297,7 @@ describe("the ingress", () => {
       Effect.gen(function*() {
         const body = yield* encode({ events: [event("broken"), event("two")] })
         const signature = yield* Protocol.sign(body)
-        assert.strictEqual(yield* post(url, body, { [Protocol.signatureHeader]: signature }), 500)
+        assert.strictEqual(yield* post(url, body, { [Protocol.signature_header]: signature }), 500)
         assert.deepStrictEqual(yield* received, ["two"])
       })
     ))
@@ -308,9 +308,9 @@ describe("the ingress", () => {
         const secrets = yield* Secrets
         const body = yield* encode({ events: [event("one")] })
         const signature = yield* Protocol.sign(body)
-        const signed = { [Protocol.signatureHeader]: signature }
+        const signed = { [Protocol.signature_header]: signature }
         const digest = yield* secrets.sha256(body)
-        const foreign = { [Protocol.signatureHeader]: `${digest}.${yield* secrets.sign("cursor", digest)}` }
+        const foreign = { [Protocol.signature_header]: `${digest}.${yield* secrets.sign("cursor", digest)}` }
         assert.strictEqual(yield* post(url, body), 401)
         assert.strictEqual(yield* post(url, body, foreign), 401)
         assert.strictEqual(yield* post(url, `${body} `, signed), 401)
@@ -318,7 +318,7 @@ describe("the ingress", () => {
         assert.strictEqual(yield* post(url, body.replace("one", "two"), signed), 401)
         assert.strictEqual(yield* post(url, Uint8Array.of(0x7b, 0xff, 0x7d), signed), 400)
         for (const unfit of ["", "{", "{\"events\":[{}]}"]) {
-          const own = { [Protocol.signatureHeader]: yield* Protocol.sign(unfit) }
+          const own = { [Protocol.signature_header]: yield* Protocol.sign(unfit) }
           assert.strictEqual(yield* post(url, unfit, own), 400)
         }
         assert.deepStrictEqual(yield* received, [])

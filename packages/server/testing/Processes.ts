@@ -137,7 +137,7 @@ export const callbackSender = Effect.fnUntraced(function*(environment: Environme
   return Effect.fnUntraced(function*({ url }: Server, events: ReadonlyArray<ProviderEvent>) {
     const body = yield* Effect.orDie(encodeCallback({ events }))
     const signature = yield* Effect.provideService(Protocol.sign(body), Secrets, secrets)
-    const headers = { "content-type": "application/json", [Protocol.signatureHeader]: signature }
+    const headers = { "content-type": "application/json", [Protocol.signature_header]: signature }
     return yield* Effect.promise(async () => {
       const response = await fetch(`${url}/ingress/mock`, { method: "POST", headers, body })
       await response.arrayBuffer()

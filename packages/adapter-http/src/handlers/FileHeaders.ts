@@ -10,11 +10,11 @@ const showable = /^(?:image\/(?:avif|bmp|gif|jpeg|png|webp)|audio\/[\w.+-]+|vide
 const media_type_chars_max = 127
 
 /** A media type as a header may carry it, with parameters such as `codecs`. */
-const mediaType = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w-]+=(?:[\w.+-]+|"[\w., +-]*"))*$/
+const media_type_pattern = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w-]+=(?:[\w.+-]+|"[\w., +-]*"))*$/
 
 /** Returns the media type, or that of arbitrary bytes for a type that no header can contain. */
 export const contentType = ({ mime_type }: Described): string =>
-  mime_type !== null && mime_type.length <= media_type_chars_max && mediaType.test(mime_type)
+  mime_type !== null && mime_type.length <= media_type_chars_max && media_type_pattern.test(mime_type)
     ? mime_type
     : "application/octet-stream"
 
@@ -53,11 +53,11 @@ interface Range {
 }
 
 /** One range, as players and resumed downloads request it. */
-const singleRange = /^bytes=(\d{0,12})-(\d{0,12})$/
+const range_pattern = /^bytes=(\d{0,12})-(\d{0,12})$/
 
 /** Returns the requested range, or null for the whole file, which RFC 9110 allows as the response to any range. */
 export const rangeOf = (header: string, size: number): Range | null => {
-  const [, first = "", last = ""] = singleRange.exec(header) ?? []
+  const [, first = "", last = ""] = range_pattern.exec(header) ?? []
   if (first === "" && last === "") return null
   const start = first === "" ? Math.max(0, size - Number(last)) : Number(first)
   const end = first === "" || last === "" ? size : Math.min(size, Number(last) + 1)

@@ -35,7 +35,7 @@ export const Known = Schema.Struct({
 })
 
 /** The text that selects the columns of `Known`. */
-export const knownColumns = `
+export const known_columns = `
   n.name AS network_id, to_jsonb(i) AS identity,
   jsonb_build_object('id', c.id, 'first_name', c.first_name, 'last_name', c.last_name, 'identities', c.identities,
     'version', c.version) AS contact`
@@ -129,7 +129,7 @@ export const layer = Layer.effect(
       list: yield* makeList(sql),
       identify: (organization_id, channel_type, network_ids) =>
         known(sql`
-          SELECT ${sql.literal(knownColumns)}
+          SELECT ${sql.literal(known_columns)}
           FROM identity_names n
           JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
           JOIN contacts c ON c.organization_id = i.organization_id AND c.id = i.contact_id

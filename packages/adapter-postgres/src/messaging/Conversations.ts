@@ -5,7 +5,7 @@ import { ChannelId, ContactId, ConversationId, IdentityId, MemberId } from "@mes
 import { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Array, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { Known, knownColumns } from "../contacts/Contacts.ts"
+import { Known, known_columns } from "../contacts/Contacts.ts"
 import { At, OptionalAt } from "../database/Columns.ts"
 import { rows, selection } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
@@ -37,7 +37,7 @@ const Row = Schema.Struct({
   version: Schema.Int
 })
 
-/** Decodes conversations with the columns of `selectConversations`. */
+/** Decodes conversations with the columns of `select_conversations`. */
 export const conversations = rows(Row)
 
 const threads = rows(Schema.Struct({
@@ -76,7 +76,7 @@ const joins = `
 `
 
 /** The text that selects conversations `v`, up to their conditions. */
-export const selectConversations = `SELECT ${list.columns} FROM conversations v ${joins}`
+export const select_conversations = `SELECT ${list.columns} FROM conversations v ${joins}`
 
 /** Layer that reads conversations in PostgreSQL. */
 export const layer = Layer.effect(
@@ -84,14 +84,14 @@ export const layer = Layer.effect(
   SqlClient.SqlClient.useSync((sql) => {
     const find = StatementBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },
-      select: `${selectConversations} WHERE v.organization_id = k.organization_id AND v.id = k.id`,
+      select: `${select_conversations} WHERE v.organization_id = k.organization_id AND v.id = k.id`,
       decode: conversations
     })
 
     const findThread = StatementBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", channel_id: "uuid", channel_type: "text", network_id: "text" },
       select: `
-        SELECT ${knownColumns},
+        SELECT ${known_columns},
           CASE WHEN v.id IS NOT NULL THEN to_jsonb(v) || jsonb_build_object(${joinedPairs}) END AS conversation
         FROM identity_names n
         JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id

@@ -10,7 +10,7 @@ import { rows, run } from "../database/Rows.ts"
 import { unlimited } from "../database/Unlimited.ts"
 import { withoutResources } from "../webhooks/Events.ts"
 import { threadsOf } from "./ConversationPages.ts"
-import { conversations, selectConversations } from "./Conversations.ts"
+import { conversations, select_conversations } from "./Conversations.ts"
 import { SendRow } from "./Sends.ts"
 
 const networkIds = rows(Schema.Struct({
@@ -63,7 +63,7 @@ export const layer = Layer.effect(
         `)),
       conversations: (organization_id, contact_id) =>
         conversations(sql`
-          ${sql.literal(selectConversations)}
+          ${sql.literal(select_conversations)}
           WHERE v.organization_id = ${organization_id} AND v.id IN (${threadsOf(sql, organization_id, contact_id)})
         `),
       sends: (organization_id, conversation_id, page) => {

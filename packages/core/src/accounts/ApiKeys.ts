@@ -61,7 +61,7 @@ export const RequestsPerMinute = Context.Reference<number>("@messaging-crm/core/
 export type KeyDigest = string & Brand.Brand<"KeyDigest">
 
 /** The format of a key: `svc_live_` and 43 characters. Any other text is rejected without a query. */
-const keyPattern = /^svc_live_[A-Za-z0-9_-]{43}$/
+const key_pattern = /^svc_live_[A-Za-z0-9_-]{43}$/
 
 // -------------------------------------------------------------- errors
 
@@ -166,7 +166,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
 
       const digest = (presented: Redacted.Redacted): Effect.Effect<KeyDigest, Unauthorized> => {
         const key = Redacted.value(presented)
-        return keyPattern.test(key) ? digestOf(key) : Effect.fail(new Unauthorized())
+        return key_pattern.test(key) ? digestOf(key) : Effect.fail(new Unauthorized())
       }
 
       const authenticate = traced("ApiKeys.authenticate")(function*(digest: KeyDigest) {

@@ -19,7 +19,7 @@ const literal = (hostname: string): string | null => {
   return ipv4.test(hostname) ? hostname : null
 }
 
-const tooLong = `The URL must have at most ${limits.url_chars_max} characters, even after percent-encoding.`
+const too_long = `The URL must have at most ${limits.url_chars_max} characters, even after percent-encoding.`
 
 /** Percent-encodes what a URI cannot have in its path or query, and WHATWG URL leaves as it is: `|`, `[`, or a lone `%`. */
 const escaped = (text: string): string =>
@@ -42,11 +42,11 @@ export const accepted = (
   if (reason !== null) return Result.fail(reason)
   const { origin, pathname, search } = new URL(text)
   const href = `${origin}${escaped(pathname)}${escaped(search)}`
-  return href.length > limits.url_chars_max ? Result.fail(tooLong) : Result.succeed(href)
+  return href.length > limits.url_chars_max ? Result.fail(too_long) : Result.succeed(href)
 }
 
 const rejectionOf = (text: string, allowed: ((address: string) => boolean) | null): string | null => {
-  if (Array.from(text).length > limits.url_chars_max) return tooLong
+  if (Array.from(text).length > limits.url_chars_max) return too_long
   // These checks use the text, because the parser drops white space, repairs slashes, and removes an empty user or fragment.
   const url = invisible.test(text) || !web.test(text) ? null : URL.parse(text)
   if (url === null) return "The URL must be absolute, such as https://example.com/webhooks."

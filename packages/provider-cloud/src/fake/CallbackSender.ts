@@ -1,6 +1,6 @@
 /** The callbacks of the fake network: signed, in batches, and retried until the response is 200. */
 import { Effect, type Redacted, Ref } from "effect"
-import { sign, signatureHeader } from "../SignedBodies.ts"
+import { sign, signature_header } from "../SignedBodies.ts"
 import { bodyOf, type Part } from "./CallbackBodies.ts"
 import { enqueue, type State } from "./State.ts"
 
@@ -39,7 +39,7 @@ export const make = Effect.fnUntraced(function*(
 
   const postRaw = Effect.fnUntraced(function*(body: Uint8Array<ArrayBuffer>, signature?: string) {
     const signed = signature ?? (yield* sign(app_secret, body))
-    const headers = { "content-type": "application/json", [signatureHeader]: signed }
+    const headers = { "content-type": "application/json", [signature_header]: signed }
     const url = yield* nextUrl
     return yield* Effect.tryPromise(async (signal) => {
       const response = await fetch(url, { method: "POST", body, headers, signal, redirect: "manual" })

@@ -12,7 +12,7 @@ class CallbackFailed extends Data.TaggedError("CallbackFailed")<{ readonly statu
 
 const post = (url: string, body: string, signature: string) =>
   Effect.tryPromise(async (signal) => {
-    const headers = { "content-type": "application/json", [Protocol.signatureHeader]: signature }
+    const headers = { "content-type": "application/json", [Protocol.signature_header]: signature }
     const response = await fetch(url, { method: "POST", body, headers, signal, redirect: "manual" })
     await response.arrayBuffer()
     return response

@@ -4,7 +4,7 @@ import { inOrderByPerson } from "@messaging-crm/core/ProviderEventOrder"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { ByteSize, Effect, Exit, Layer, Option, Schema, Semaphore } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Callback, signatureHeader, signedDigest } from "./Protocol.ts"
+import { Callback, signature_header, signedDigest } from "./Protocol.ts"
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Callback))
 
@@ -64,7 +64,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   const receive = Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
-    const digest = yield* signedDigest(request.headers[signatureHeader] ?? "")
+    const digest = yield* signedDigest(request.headers[signature_header] ?? "")
     if (Option.isNone(digest)) return invalidSignature
     const length = Number(request.headers["content-length"] ?? body_bytes_max)
     if (length > body_bytes_max) return tooLarge

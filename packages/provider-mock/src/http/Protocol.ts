@@ -57,22 +57,22 @@ export const Callback = Schema.Struct({ events: Schema.Array(ProviderEvent) })
  * The header with the SHA-256 digest of a callback's exact bytes, a period, and the signature of that digest, so that an unsigned
  * callback is rejected before its body is read.
  */
-export const signatureHeader = "x-mock-signature"
+export const signature_header = "x-mock-signature"
 
 /** The purpose of the signature, so that a signature made for another purpose with the same key is rejected. */
-const signaturePurpose = "mock-provider-callback"
+const signature_purpose = "mock-provider-callback"
 
 /** Returns the header's value for a body. */
 export const sign = Effect.fnUntraced(function*(body: string) {
   const secrets = yield* Secrets
   const digest = yield* secrets.sha256(body)
-  return `${digest}.${yield* secrets.sign(signaturePurpose, digest)}`
+  return `${digest}.${yield* secrets.sign(signature_purpose, digest)}`
 })
 
 /** Returns the digest in a header's value, or none if the value was not signed with this service's key. */
 export const signedDigest = Effect.fnUntraced(function*(header: string) {
   const [digest = "", signature = "", ...rest] = header.split(".")
   const secrets = yield* Secrets
-  const isSigned = rest.length === 0 && (yield* secrets.verify(signaturePurpose, digest, signature))
+  const isSigned = rest.length === 0 && (yield* secrets.verify(signature_purpose, digest, signature))
   return isSigned ? Option.some(digest) : Option.none<string>()
 })

@@ -49,7 +49,7 @@ const observe = (monitor: Monitor, { insert = [], raise = [], settle, update = [
 }
 
 /** Pages, files and probes are not shown. */
-const isHidden = /^\/(?:$|docs|favicon|health|media|metrics)/
+const hidden_paths = /^\/(?:$|docs|favicon|health|media|metrics)/
 
 /** Storage whose commits are reported, those of the shown organizations. */
 export const storage = (
@@ -98,7 +98,7 @@ export const middleware = (
     const response = yield* respond
     const duration_ms = (yield* Clock.currentTimeMillis) - started
     const [path = ""] = request.url.split("?")
-    if (!isHidden.test(path)) {
+    if (!hidden_paths.test(path)) {
       monitor.request({
         method: request.method,
         path,

@@ -47,10 +47,10 @@ const codes: Readonly<Record<string, ReadonlyArray<Code>>> = {
 /** Returns the name of the resource that the last ID of a path identifies. */
 const resourceOf = ({ path }: HttpApiEndpoint.Top): string => /.*:(\w+)_id/.exec(path)?.[1] ?? "resource"
 
-const statusesOfWrites = new Set(["409", "413", "415", "507"])
+const write_statuses = new Set(["409", "413", "415", "507"])
 
 /** Returns whether an operation can respond with a status of its middleware. */
-export const canReject = (status: string, isWrite: boolean): boolean => isWrite || !statusesOfWrites.has(status)
+export const canReject = (status: string, isWrite: boolean): boolean => isWrite || !write_statuses.has(status)
 
 /** Returns the examples of an operation's errors with a status, by code. */
 export const rejectionsOf = (endpoint: HttpApiEndpoint.Top, status: string) => {

@@ -35,7 +35,7 @@ export const abandoned = ({ json, parameter }: Values, { changes, organization_i
 const distinct = (values: ReadonlyArray<string>): ReadonlyArray<string> => Array.from(new Set(values))
 
 /** The ids of the events that `raised` stores with their resources, as JSON. */
-export const fullIds = "to_jsonb(ARRAY(SELECT full_id FROM events_inserted WHERE full_id IS NOT NULL))"
+export const full_ids = "to_jsonb(ARRAY(SELECT full_id FROM events_inserted WHERE full_id IS NOT NULL))"
 
 /** Events that no webhook subscribes to. */
 export const unsubscribed = (

@@ -149,7 +149,7 @@ export const statementOf = (requests: CommitRequests, lock_timeout: string | nul
     text: `WITH ${parts.map(({ body, name }) => `${name} AS (${body})`).join(", ")}
       SELECT commit_requires(${all("lease lost")}, ${all(undefined)})${
       !raises ? "" : first.isSubscribed
-        ? `, ${Events.fullIds} AS full_ids`
+        ? `, ${Events.full_ids} AS full_ids`
         : `, commit_requires_no_subscriber(${all("subscribed")})`
     }
       WHERE set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true) IS NOT NULL`

@@ -160,7 +160,7 @@ const lanesWritten: Part = {
 const rules = Object.entries(lanes).map(([kind, { cap, fifo }]) => `('${kind}', ${cap}, ${fifo})`).join(", ")
 
 /** A lane that another commit inserted meanwhile, without the throttle, is a conflict. */
-const hasThrottles = `
+const has_throttles = `
   NOT EXISTS (
     SELECT FROM lanes_given g
     WHERE g.inserts AND g.cap IS NOT NULL
@@ -181,7 +181,7 @@ const lanesInserted = (hasThrottle: boolean): Part => ({
     ORDER BY g.name
     ON CONFLICT (name) DO NOTHING
     RETURNING name`,
-  requires: hasThrottle ? `${anyNumber("lanes_inserted")} AND ${hasThrottles}` : anyNumber("lanes_inserted")
+  requires: hasThrottle ? `${anyNumber("lanes_inserted")} AND ${has_throttles}` : anyNumber("lanes_inserted")
 })
 
 /** Enqueues the work of the changes and of the raised events, and changes the lanes. */
