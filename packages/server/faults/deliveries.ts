@@ -130,7 +130,7 @@ const run = Effect.fnUntraced(function*(cluster: Cluster) {
   yield* Effect.forEach(names, () => killer(cluster, counts), { concurrency: "unbounded", discard: true })
   yield* Effect.forEach(names, () => startWorker(cluster.environment), { concurrency: "unbounded", discard: true })
   yield* Fiber.join(raising)
-  // A lane goes with a sweep once it has been empty for 15 seconds.
+  // A sweep removes a lane that has been empty for 15 seconds.
   yield* queue.pipe(
     Effect.repeat({
       schedule: Schedule.spaced("250 millis"),

@@ -1,6 +1,6 @@
 /**
- * Fills the disk of the service's database under load, and counts what was lost or doubled once there is space again, and
- * the reads that failed meanwhile: `npm run disk-test`. It mounts a file system of 256 MiB, so it must run as root.
+ * Fills the disk of the service's database under load, and counts what was lost or duplicated once there is space again, and
+ * the reads that failed on the full disk: `npm run disk-test`. It mounts a file system of 256 MiB, so it must run as root.
  */
 import { ConfigProvider, Effect } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"

@@ -1,8 +1,8 @@
 /**
  * Kills the primary of the service's database with `kill -9` under load and
- * promotes its synchronous standby, and counts what was lost or doubled:
- * `npm run failover-test`, or with another number of failovers, `-- 5`. It fails
- * as well where the first write takes more than 15 seconds after the promotion.
+ * promotes its synchronous standby, and counts what was lost or duplicated:
+ * `npm run failover-test`, or with another number of failovers, `-- 5`. It also
+ * fails if the first write takes more than 15 seconds after the promotion.
  */
 import { Effect } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"

@@ -4,7 +4,7 @@
  *
  * The process must live, respond to another client on a kept connection, and stay below its memory at rest and 150 MiB.
  * Prints the seed, the numbers and the violations as JSON; exits with 1 if there are violations. The p99 of the other
- * client is printed, and no bound for it: it depends on the machine.
+ * client is printed and not checked, because it depends on the machine.
  */
 import { Clock, ConfigProvider, Effect, Fiber, Schema } from "effect"
 import { existsSync, readFileSync } from "node:fs"

@@ -32,14 +32,14 @@ mkdirSync(build, { recursive: true })
 const folder = mkdtempSync(join(build, "torture-"))
 const directory = mkdtempSync(join(tmpdir(), "messaging-crm-torture-"))
 
-/** Bundles the version before, unless the repository has none that the schema leads from. */
+/** Bundles the previous version, unless the repository has none that this version can migrate. */
 const before = () => {
   const old = join(folder, "before")
   mkdirSync(old)
   try {
     return checkOutPrevious(old).programs
   } catch (error) {
-    console.log(`There is no version before: ${error instanceof Error ? error.message : error}`)
+    console.log(`There is no previous version: ${error instanceof Error ? error.message : error}`)
     return null
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Runs every mix of servers and workers of this version and the one before over one database, under load, and counts what
- * was lost or duplicated and which requests failed: `npm run upgrade-test`. The version before is the last tag, or what is
- * given: `-- HEAD~20`; `-- HEAD~20 cloud` runs over the fake Graph API.
+ * Runs every mix of servers and workers of this version and the previous one on one database, under load, and counts what
+ * was lost or duplicated and which requests failed: `npm run upgrade-test`. The previous version is the last tag, or the
+ * given commit: `-- HEAD~20`; `-- HEAD~20 cloud` runs over the fake Graph API.
  */
 import { ConfigProvider, Effect } from "effect"
 import { mkdir, mkdtemp, rm } from "node:fs/promises"
@@ -26,7 +26,7 @@ const run = Effect.gen(function*() {
     await bundle(now)
   })
   const { commit, programs } = checkOutPrevious(old, ref)
-  console.log(`The version before is ${commit}.`)
+  console.log(`The previous version is ${commit}.`)
   const url = yield* startPostgres({ directory: data })
   return yield* drill({
     versions: { before: programs.main, now: join(now, "main.js") },

@@ -1,4 +1,4 @@
-/** One run: the service in memory with its outside world, under one virtual clock and one seededRandom scheduler. */
+/** One run: the service in memory with its outside world, under one virtual clock and one seeded random scheduler. */
 import type { WorldState } from "@messaging-crm/adapter-memory/World"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import { generator, NextId } from "@messaging-crm/core/Ids"

@@ -94,8 +94,8 @@ const recordFault = ({ host, scene, shared }: StoreAccess, fault: string) => {
 const maybeFail = (access: StoreAccess, name: "failed_statement" | "lost_result", statement: string) =>
   Effect.suspend(() => {
     if (!occurs(access, name)) return Effect.void
-    recordFault(access, `${name} of ${statement}`)
-    return Effect.die(new Error(`Simulated ${name}`))
+    recordFault(access, `${name}: ${statement}`)
+    return Effect.die(new Error(`Simulated fault: ${name}`))
   })
 
 /** Delays a statement until it reaches the store. */
@@ -131,9 +131,9 @@ const faultyCommit = (access: StoreAccess, commit: Commit["Service"]["commit"]):
     if (Exit.isFailure(exit)) return yield* exit
     scene.onCommit({ organization_id, changes, before, after: shared.rows() })
     if (occurs(access, "lost_result")) {
-      recordFault(access, "lost_result of a commit")
+      recordFault(access, "lost_result: a commit")
       return yield* changes.response === undefined
-        ? Effect.die(new Error("Simulated lost_result"))
+        ? Effect.die(new Error("Simulated fault: lost_result"))
         : new Unconfirmed()
     }
     yield* maybeEnd(access)

@@ -1,5 +1,5 @@
 /**
- * The virtual clock and the seededRandom scheduler of a simulation.
+ * The virtual clock and the seeded random scheduler of a simulation.
  *
  * A run is synchronous: it never returns to the event loop. While a task is ready, the seed selects the next one.
  * When none is, the clock moves to the next time at which something happens.

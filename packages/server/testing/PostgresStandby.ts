@@ -76,7 +76,7 @@ export const backup = Effect.fnUntraced(
       // Its disk stays mounted.
       for (const name of await readdir(standby.directory)) await rm(join(standby.directory, name), { recursive: true })
       await chmod(standby.directory, (await lstat(primary.directory)).mode)
-      for (const file of ["password", "initialised"]) {
+      for (const file of ["password", "initialized"]) {
         await copyFile(join(primary.directory, file), join(standby.directory, file))
       }
     })
@@ -118,7 +118,7 @@ export const moveLog = Effect.fnUntraced(function*(server: Pick<Server, "directo
   yield* Effect.promise(() => symlink(moved, log))
 })
 
-/** Starts a server on its directory, which is initialised unless it was copied. */
+/** Starts a server on its directory, which is initialized unless it was copied. */
 export const run = Effect.fnUntraced(
   function*({ directory, port }: Pick<Server, "directory" | "port">, parent: Scope.Scope) {
     const scope = yield* Scope.fork(parent)
