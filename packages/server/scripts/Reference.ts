@@ -9,8 +9,8 @@ const cell = (text: string): string => text.replaceAll("|", "\\|")
 
 // ------------------------------------------------------------- settings
 
-const settingRow = ({ expected, meaning, name, otherwise, secret = false }: Setting<unknown>): string =>
-  `| \`${name}\`${secret ? " *" : ""} | ${cell(meaning)} | ${cell(otherwise)} | ${cell(expected)} |`
+const settingRow = ({ default_text, description, name, secret = false, valid_values }: Setting<unknown>): string =>
+  `| \`${name}\`${secret ? " *" : ""} | ${cell(description)} | ${cell(default_text)} | ${cell(valid_values)} |`
 
 /** Returns `docs/configuration.md`. */
 export const configuration: string = [

@@ -95,7 +95,7 @@ const named = (name: Name): Effect.Effect<Provider, StartupRejected> => name ===
 export const chosen = Effect.flatMap(readRequired(settings.provider), named)
 
 /** The provider that `PROVIDER` names, or else another. */
-export const chosenOr = (fallback: Name) => Effect.flatMap(readOr(settings.provider, fallback), named)
+export const chosenOr = (defaultName: Name) => Effect.flatMap(readOr(settings.provider, defaultName), named)
 
 /** No provider: for commands that send no messages, and so need no settings of a provider. */
 export const absent: Pick<Provider, "outbound"> = {

@@ -8,23 +8,23 @@ import type { Setting } from "../settings/Settings.ts"
 export const withDefault = <const A>(value: A, description: string) => <B>(flag: Flag.Flag<B>): Flag.Flag<A | B> =>
   flag.pipe(Flag.withDefault(value), Flag.withDescription(`${description} (default: ${value})`))
 
-/** Makes a flag optional, and says in its help what happens without it. */
-export const optional = (description: string, otherwise: string) => <A>(flag: Flag.Flag<A>) =>
-  flag.pipe(Flag.optional, Flag.withDescription(`${description} (default: ${otherwise})`))
+/** Makes a flag optional. Its help shows `defaultText`. */
+export const optional = (description: string, defaultText: string) => <A>(flag: Flag.Flag<A>) =>
+  flag.pipe(Flag.optional, Flag.withDescription(`${description} (default: ${defaultText})`))
 
 /** Lets a flag be given any number of times. */
-export const repeated = (description: string, otherwise: string) => <A>(flag: Flag.Flag<A>) =>
+export const repeated = (description: string, defaultText: string) => <A>(flag: Flag.Flag<A>) =>
   flag.pipe(
     Flag.atLeast(0),
     Flag.withDefault<ReadonlyArray<A>>([]),
-    Flag.withDescription(`${description}; repeatable (default: ${otherwise})`)
+    Flag.withDescription(`${description}; repeatable (default: ${defaultText})`)
   )
 
 /** A flag that overrides a setting. */
-export const forSetting = (name: string, { meaning, name: variable, otherwise }: Setting<unknown>) =>
+export const forSetting = (name: string, { default_text, description, name: variable }: Setting<unknown>) =>
   Flag.String(name).pipe(
     Flag.optional,
-    Flag.withDescription(`${meaning}; overrides ${variable} (default: ${otherwise})`)
+    Flag.withDescription(`${description}; overrides ${variable} (default: ${default_text})`)
   )
 
 /** A flag that takes the ID of a resource. */

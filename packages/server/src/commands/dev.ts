@@ -7,7 +7,7 @@ import { check, settings } from "../settings/Config.ts"
 
 export const dev = Command.make("dev", {
   port: Flags.forSetting("port", settings.port),
-  host: Flags.forSetting("host", { ...settings.host, otherwise: "127.0.0.1" }),
+  host: Flags.forSetting("host", { ...settings.host, default_text: "127.0.0.1" }),
   storage: Flag.Literals("storage", ["embedded", "memory"]).pipe(
     Flags.withDefault("embedded", "embedded: PostgreSQL from npm; memory: in memory, data is lost on exit")
   ),

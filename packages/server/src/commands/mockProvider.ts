@@ -8,7 +8,7 @@ import { withDefault } from "../settings/Settings.ts"
 
 const portSetting = withDefault(4010, {
   ...settings.port,
-  meaning: "Port of the mock provider; 0 selects a free port"
+  description: "Port of the mock provider; 0 selects a free port"
 })
 
 export const mockProvider = Command.make("mock-provider", {

@@ -32,7 +32,7 @@ const secretText = Effect.fnUntraced(function*(name: string) {
 
 /** Reads a setting from its flag or the environment. None when it is absent or empty. */
 export const read = Effect.fnUntraced(function*<A>(
-  { expected, name, parse, secret = false }: Setting<A>,
+  { name, parse, secret = false, valid_values }: Setting<A>,
   flag: Option.Option<string> = Option.none()
 ): Effect.fn.Return<Option.Option<A>, StartupRejected> {
   const given = Option.filter(flag, (text) => text !== "")
@@ -41,28 +41,28 @@ export const read = Effect.fnUntraced(function*<A>(
   const value = parse(text.value)
   if (Option.isSome(value)) return value
   const shown = secret ? "" : `, not "${text.value}"`
-  return yield* wrong(`${name} must be ${expected}${shown}.`)
+  return yield* wrong(`${name} must be ${valid_values}${shown}.`)
 })
 
 /** Reads a setting that has the given default here. */
 export const readOr = <A, const D extends A>(
   value: Setting<A>,
-  fallback: D,
+  defaultValue: D,
   flag?: Option.Option<string>
-): Effect.Effect<A, StartupRejected> => Effect.map(read(value, flag), Option.getOrElse(() => fallback))
+): Effect.Effect<A, StartupRejected> => Effect.map(read(value, flag), Option.getOrElse(() => defaultValue))
 
 /** Reads a setting, or returns its default. */
 export const readWithDefault = <A>(
   value: SettingWithDefault<A>,
   flag?: Option.Option<string>
-): Effect.Effect<A, StartupRejected> => readOr(value, value.fallback, flag)
+): Effect.Effect<A, StartupRejected> => readOr(value, value.default_value, flag)
 
 /** Reads a setting that is required. */
 export const readRequired = <A>(value: Setting<A>, flag?: Option.Option<string>): Effect.Effect<A, StartupRejected> =>
   Effect.flatMap(
     read(value, flag),
     Option.match({
-      onNone: () => Effect.fail(wrong(`${value.name} is required: ${value.expected}.`)),
+      onNone: () => Effect.fail(wrong(`${value.name} is required: ${value.valid_values}.`)),
       onSome: Effect.succeed
     })
   )
