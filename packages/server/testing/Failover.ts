@@ -2,7 +2,8 @@
  * The failover drill: clients write to two servers while the drill kills the primary of their database and promotes its
  * standby, several times. It restarts no process of the service.
  */
-import { Clock, ConfigProvider, Effect, Fiber, Random, Ref, Schedule } from "effect"
+import { Clock, ConfigProvider, Effect, Fiber, Random, Ref } from "effect"
+import { eventually } from "./Eventually.ts"
 import * as PostgresPair from "./PostgresPair.ts"
 import * as Processes from "./Processes.ts"
 import { program } from "./Programs.ts"
@@ -25,11 +26,10 @@ const statusOf = ({ url }: Processes.Server) =>
 
 /** Waits until every server returns a status for `/health/ready`. */
 const untilAll = (servers: ReadonlyArray<Processes.Server>, status: 200 | 503) =>
-  Effect.forEach(servers, (server) =>
-    Effect.repeat(statusOf(server), {
-      schedule: Schedule.spaced("20 millis"),
-      until: (current) => current === status
-    }), { concurrency: "unbounded", discard: true })
+  Effect.forEach(servers, (server) => eventually(statusOf(server), (current) => current === status), {
+    concurrency: "unbounded",
+    discard: true
+  })
 
 /** Runs one failover: kills the primary under load, promotes the standby, and measures the recovery. */
 const failover = Effect.fnUntraced(function*(

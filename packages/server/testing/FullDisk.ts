@@ -3,11 +3,12 @@
  * continue when the disk has space. It restarts no process.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Effect, Redacted, Ref, Schedule } from "effect"
+import { Effect, Redacted, Ref } from "effect"
 import { SqlClient } from "effect/sql"
 import { open, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { start } from "../src/dev/EmbeddedPostgres.ts"
+import { eventually } from "./Eventually.ts"
 import { mount, moveLog } from "./PostgresStandby.ts"
 import * as Processes from "./Processes.ts"
 import { program } from "./Programs.ts"
@@ -90,10 +91,7 @@ const statusOf = (url: string, headers: Readonly<Record<string, string>> = {}) =
   })
 
 const untilReadyIs = ({ url }: Processes.Server, status: number) =>
-  Effect.repeat(statusOf(`${url}/health/ready`), {
-    schedule: Schedule.spaced("50 millis"),
-    until: (current) => current === status
-  })
+  eventually(statusOf(`${url}/health/ready`), (current) => current === status)
 
 const count = (values: ReadonlyArray<number>) =>
   Object.fromEntries(Array.from(Map.groupBy(values, (value) => value), ([value, { length }]) => [value, length]))

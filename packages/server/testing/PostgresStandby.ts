@@ -18,6 +18,7 @@ import {
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { start } from "../src/dev/EmbeddedPostgres.ts"
+import { eventually } from "./Eventually.ts"
 
 export interface Server {
   readonly directory: string
@@ -143,6 +144,6 @@ export const synchronize = Effect.fnUntraced(function*(primary: Server, password
         SELECT FROM pg_stat_replication
         WHERE sync_state = 'sync' AND state = 'streaming' AND flush_lsn >= '${String(written?.["lsn"])}'
       `)
-      yield* Effect.repeat(standbys, { schedule: Schedule.spaced("50 millis"), until: (rows) => rows.length === 1 })
+      yield* eventually(standbys, (rows) => rows.length === 1)
     }))
 })

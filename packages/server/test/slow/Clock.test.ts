@@ -4,8 +4,9 @@ import { layer as stores } from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { type ClaimedWork, WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Effect, Layer, Redacted, Schedule, Schema } from "effect"
+import { DateTime, Effect, Layer, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { eventually } from "../../testing/Eventually.ts"
 import * as Processes from "../../testing/Processes.ts"
 import { shiftedClock } from "../../testing/ShiftedClock.ts"
 
@@ -43,9 +44,7 @@ it.live(
       const options = { key: acme.key, json, idempotency_key: "start-1234" }
       assert.strictEqual((yield* Processes.request(server, "POST", "/conversations", options)).status, 202)
 
-      const done = written.pipe(
-        Effect.filterOrFail((rows) => rows.length === 6 && rows.every(({ is_now }) => is_now !== null)),
-        Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 1200 }),
+      const done = eventually(written, (rows) => rows.length === 6 && rows.every(({ is_now }) => is_now !== null)).pipe(
         Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 }))
       )
       const times = Object.fromEntries((yield* done).map(({ is_now, name }) => [name, is_now]))
@@ -74,11 +73,7 @@ const statusOf = (id: string) =>
   SqlClient.SqlClient.use((sql) => sql<{ readonly status: string }>`SELECT status FROM sends WHERE id = ${id}::uuid`)
     .pipe(Effect.map(([row]) => row?.status))
 
-const untilSent = (id: string) =>
-  statusOf(id).pipe(
-    Effect.repeat({ until: (status) => status === "sent", schedule: Schedule.spaced("50 millis"), times: 2400 }),
-    Effect.map((status) => assert.strictEqual(status, "sent"))
-  )
+const untilSent = (id: string) => eventually(statusOf(id), (status) => status === "sent")
 
 /** Claims the one send that is due, as a worker with the right time that is busy with it. */
 const claimSend = Effect.gen(function*() {

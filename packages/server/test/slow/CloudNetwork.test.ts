@@ -1,6 +1,7 @@
 /** The service over the Graph API, as processes: what it sends is delivered, and what it is told is never lost. */
 import { assert, it } from "@effect/vitest"
-import { Effect, Schedule, Schema } from "effect"
+import { Effect, Schema } from "effect"
+import { eventually } from "../../testing/Eventually.ts"
 import * as Processes from "../../testing/Processes.ts"
 
 const Send = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ conversation_id: Schema.String }) }))
@@ -41,10 +42,12 @@ it.live(
 
       /** Reads the conversation until it is as wanted, the newest message first. */
       const until = (wanted: ReadonlyArray<string>) =>
-        Processes.request(server, "GET", path, { key: acme.key }).pipe(
-          Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Messages)(text)),
-          Effect.map(({ data }) => data.map(({ direction, status }) => `${direction} ${status}`)),
-          Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: (found) => String(found) === String(wanted) })
+        eventually(
+          Processes.request(server, "GET", path, { key: acme.key }).pipe(
+            Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Messages)(text)),
+            Effect.map(({ data }) => data.map(({ direction, status }) => `${direction} ${status}`))
+          ),
+          (found) => String(found) === String(wanted)
         )
 
       yield* until(["outbound read"])

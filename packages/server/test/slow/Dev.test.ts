@@ -1,11 +1,12 @@
 /** `dev`, as a person runs it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schedule, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { execFile, spawn } from "node:child_process"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { promisify } from "node:util"
 import { freePort } from "../../src/dev/FreePort.ts"
+import { eventually } from "../../testing/Eventually.ts"
 import { folder } from "../../testing/Folder.ts"
 import * as Processes from "../../testing/Processes.ts"
 
@@ -43,10 +44,12 @@ const dev = Effect.fnUntraced(function*(
 const Data = Schema.fromJsonString(Schema.Struct({ data: Schema.Record(Schema.String, Schema.Unknown) }))
 
 const until = <E>(get: Effect.Effect<Processes.Response, E>, field: string, value: string) =>
-  get.pipe(
-    Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Data)(text)),
-    Effect.flatMap(({ data }) => data[field] === value ? Effect.succeed(data) : Effect.fail(data)),
-    Effect.retry({ schedule: Schedule.spaced("30 millis"), times: 2000 })
+  eventually(
+    get.pipe(
+      Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Data)(text)),
+      Effect.map(({ data }) => data)
+    ),
+    (data) => data[field] === value
   )
 
 /** Starts a conversation and follows it until the message is read. */
@@ -253,10 +256,7 @@ it.live("dev prints a greeting, a line per request, and its stop", () =>
     const said = { stdout: "", stderr: "" }
     child.stdout.setEncoding("utf8").on("data", (text: string) => said.stdout += text)
     child.stderr.setEncoding("utf8").on("data", (text: string) => said.stderr += text)
-    yield* Effect.repeat(Effect.sync(() => said.stdout), {
-      schedule: Schedule.spaced("30 millis"),
-      until: (text) => text.includes("webhooks listen")
-    })
+    yield* eventually(Effect.sync(() => said.stdout), (text) => text.includes("webhooks listen"))
     for (const name of ["API", "Docs", "Console", "Database", "API key", "Organization"]) {
       assert.match(said.stdout, new RegExp(`^  ${name} +\\S`, "m"))
     }
@@ -266,10 +266,7 @@ it.live("dev prints a greeting, a line per request, and its stop", () =>
     const pasted = [commands[0], commands[1]].join("\n")
     const listed = yield* Effect.promise(() => promisify(execFile)("bash", ["-c", pasted]))
     assert.include(listed.stdout, "\"next_cursor\"")
-    yield* Effect.repeat(Effect.sync(() => said.stderr), {
-      schedule: Schedule.spaced("30 millis"),
-      until: (text) => text.includes("/v1/contacts")
-    })
+    yield* eventually(Effect.sync(() => said.stderr), (text) => text.includes("/v1/contacts"))
     child.kill("SIGINT")
     yield* Effect.callback<void>((resume) => void child.once("close", () => resume(Effect.void)))
     const lines = said.stderr.trimEnd().split("\n")

@@ -1,13 +1,14 @@
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { start } from "@messaging-crm/server/EmbeddedPostgres"
-import { Effect, Redacted, Schedule } from "effect"
+import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { isFree } from "../../src/dev/FreePort.ts"
+import { eventually } from "../../testing/Eventually.ts"
 import { folder } from "../../testing/Folder.ts"
 import { announcement } from "../../testing/Postgres.ts"
 
@@ -58,19 +59,14 @@ it.live("a test run stops PostgreSQL and its programs on SIGTERM", () =>
     )
     let said = ""
     run.stdout.setEncoding("utf8").on("data", (text: string) => said += text)
-    const [, programs = "", url = ""] = (yield* Effect.repeat(Effect.sync(() => /(\S+) (postgres:\S+)$/.exec(said)), {
-      schedule: Schedule.spaced("50 millis"),
-      until: (found) => found !== null
-    })) ?? []
+    const found = yield* eventually(Effect.sync(() => /(\S+) (postgres:\S+)$/.exec(said)), (found) => found !== null)
+    const [, programs = "", url = ""] = found ?? []
     assert.isTrue(said.startsWith(announcement), said)
     const port = Number(new URL(url).port)
     assert.isFalse(yield* isFree(port))
     const ended = once(run, "exit")
     run.kill("SIGTERM")
     assert.deepStrictEqual(yield* Effect.promise(() => ended), [null, "SIGTERM"])
-    yield* Effect.repeat(isFree(port), { schedule: Schedule.spaced("50 millis"), until: (free) => free })
-    yield* Effect.repeat(Effect.sync(() => existsSync(programs)), {
-      schedule: Schedule.spaced("50 millis"),
-      until: (exists) => !exists
-    })
+    yield* eventually(isFree(port), (free) => free)
+    yield* eventually(Effect.sync(() => existsSync(programs)), (exists) => !exists)
   }))

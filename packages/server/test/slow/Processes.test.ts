@@ -1,10 +1,11 @@
 /** Tests that need several processes on one database. */
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Effect, Redacted, Schedule, Schema } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { connect } from "node:net"
 import { freePort } from "../../src/dev/FreePort.ts"
+import { eventually } from "../../testing/Eventually.ts"
 import * as Processes from "../../testing/Processes.ts"
 import { host, request } from "../RawHttp.ts"
 
@@ -49,19 +50,23 @@ it.live(
         return assert.fail("No server was started.")
       }
       yield* Effect.forEach(ids.flat(), (id) =>
-        Processes.request(first, "GET", `/sends/${id}`, { key }).pipe(
-          Effect.flatMap(({ text }) =>
-            statusOf(text) === "sent" ? Effect.void : Effect.fail(text)
-          ),
-          Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 2400 })
-        ), { concurrency: 4 })
+        eventually(Processes.request(first, "GET", `/sends/${id}`, { key }), ({ text }) =>
+          statusOf(text) === "sent"), {
+        concurrency: 4
+      })
 
       const messages = yield* Processes.accepted(accepted_url)
-      const references = messages.map(({ reference }) => reference)
+      const references = messages.map(({ reference }) =>
+        reference
+      )
       assert.strictEqual(references.length, 200)
       assert.deepStrictEqual(references.toSorted(), ids.flat().toSorted())
       // Starts of one wave compete; those of the next began when all of it were accepted.
-      const waveOf = new Map(ids.flatMap((wave, index) => wave.map((id) => [id, index] as const)))
+      const waveOf = new Map(ids.flatMap((wave, index) =>
+        wave.map((id) =>
+          [id, index] as const
+        )
+      ))
       const order = references.map((reference) => waveOf.get(reference))
       assert.deepStrictEqual(order, order.toSorted())
 

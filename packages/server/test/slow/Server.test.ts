@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Protocol from "@messaging-crm/provider-mock/http/Protocol"
 import { templatesOf } from "@messaging-crm/provider-mock/Templates"
-import { Deferred, Effect, Redacted, Schedule, Schema } from "effect"
+import { Deferred, Effect, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { execFile } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
@@ -11,6 +11,7 @@ import { getPriority } from "node:os"
 import { join } from "node:path"
 import { start } from "../../src/dev/EmbeddedPostgres.ts"
 import { freePort } from "../../src/dev/FreePort.ts"
+import { eventually } from "../../testing/Eventually.ts"
 import { folder } from "../../testing/Folder.ts"
 import * as Processes from "../../testing/Processes.ts"
 import { startHttpServer } from "../../testing/TestHttpServer.ts"
@@ -174,11 +175,10 @@ it.live(
         logged += chunk
       })
       first.child.kill("SIGTERM")
-      yield* Effect.tryPromise(() => fetch(`${server.url}/health/live`).then((response) => response.arrayBuffer()))
-        .pipe(
-          Effect.flip,
-          Effect.retry({ schedule: Schedule.spaced("20 millis"), times: 6000 })
-        )
+      const health = Effect.tryPromise(() =>
+        fetch(`${server.url}/health/live`).then((response) => response.arrayBuffer())
+      )
+      yield* eventually(Effect.isFailure(health), (isRefused) => isRefused)
       assert.isNull(first.child.exitCode)
       yield* provider.respond
       assert.strictEqual(yield* first.exited, 0)

@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { conflicts, delivery_attempts, webhooks_disabled } from "@messaging-crm/core/Metrics"
 import * as CoreTraces from "@messaging-crm/core/Traces"
-import { Cause, Data, Effect, Exit, Logger, Schedule, Schema, Tracer } from "effect"
+import { Cause, Data, Effect, Exit, Logger, Schema, Tracer } from "effect"
 import { HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
 import { OtlpExporter, OtlpSerialization, OtlpTracer } from "effect/observability"
 import { TestClock } from "effect/testing"
@@ -11,6 +11,7 @@ import type { IncomingMessage } from "node:http"
 import { callbacks_ignored } from "../../../provider-cloud/src/IgnoredParts.ts"
 import { manifest } from "../../src/Manifest.ts"
 import * as Telemetry from "../../src/Telemetry.ts"
+import { eventually } from "../../testing/Eventually.ts"
 import * as Processes from "../../testing/Processes.ts"
 import { startHttpServer } from "../../testing/TestHttpServer.ts"
 
@@ -66,12 +67,6 @@ const collector = Effect.gen(function*() {
     )
   return { url, received, spans }
 })
-
-/** Waits until something is so, for a minute and a half at most. */
-const until = (holds: () => boolean) =>
-  Effect.suspend(() => holds() ? Effect.void : Effect.fail("not yet")).pipe(
-    Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 900 })
-  )
 
 const isBelow = (spans: ReadonlyArray<Span>, span: Span | undefined, above: Span | undefined): boolean => {
   if (span === undefined || above === undefined) return false
@@ -220,7 +215,8 @@ it.live(
 
       // The two processes export on their own.
       const expected = ["MessagingProvider.deliver", "Worker.send", "POST /v1/conversations"]
-      yield* until(() => expected.every((wanted) => spans().some(({ name }) => name === wanted)))
+      const names = Effect.sync(() => spans().map(({ name }) => name))
+      yield* eventually(names, (names) => expected.every((name) => names.includes(name)))
       const deliver = spans().find(({ name }) => name === "MessagingProvider.deliver")
       const trace = spans().filter(({ traceId }) => traceId === deliver?.traceId)
       const named = (name: string) => trace.find((span) => span.name === name)
@@ -246,7 +242,8 @@ it.live(
       assert.isTrue(statements.some((span) => isBelow(trace, span, request) && !isBelow(trace, span, worker)))
       assert.isTrue(statements.some((span) => isBelow(trace, span, worker)))
 
-      yield* until(() => ["/v1/logs", "/v1/metrics"].every((path) => received.some((each) => each.path === path)))
+      const paths = Effect.sync(() => received.map(({ path }) => path))
+      yield* eventually(paths, (paths) => ["/v1/logs", "/v1/metrics"].every((path) => paths.includes(path)))
       assert.isTrue(received.every((each) => each.key === canaries.collector_key))
       const exported = received.map(({ text }) => text).join("\n").toLowerCase()
       for (const canary of [...Object.values(canaries), key, canaries.phone.slice(1)]) {

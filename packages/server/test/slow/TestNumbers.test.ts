@@ -1,6 +1,7 @@
 /** Each number of the telephone network that behaves in its own way, from the request to what its person holds. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schedule, Schema } from "effect"
+import { Effect, Schema } from "effect"
+import { eventually } from "../../testing/Eventually.ts"
 import * as Processes from "../../testing/Processes.ts"
 import { program } from "../../testing/Programs.ts"
 
@@ -60,9 +61,6 @@ const numbersOn = (network: Network): Readonly<Record<string, Outcome>> => ({
   "5678": { send: "sent", reports: ["delivered", "read"], reply: null, taken: 1 }
 })
 
-/** For a minute at most. */
-const eventually = { schedule: Schedule.spaced("100 millis"), times: 600 }
-
 const reportsOf = (message: Message | undefined) =>
   (["delivered", "read", "failed"] as const).filter((status) => (message?.[`${status}_at`] ?? null) !== null)
 
@@ -84,7 +82,7 @@ const service = Effect.fnUntraced(function*(network: Network) {
       idempotency_key: `start-${phone}`
     }).pipe(Effect.flatMap((response) => dataOf(Send, response)))
 
-  /** A number's send and messages, once they have come to what is expected of them, or after a minute. */
+  /** Returns a number's send and messages as soon as they are as expected. */
   const story = Effect.fnUntraced(function*(phone: string, expected: Outcome) {
     const { conversation_id, id } = yield* start(phone)
     const look = Effect.gen(function*() {
@@ -103,7 +101,7 @@ const service = Effect.fnUntraced(function*(network: Network) {
       return { conversation_id, messages, seen, sent, reply }
     })
     const isAsExpected = ({ seen }: Effect.Success<typeof look>) => JSON.stringify(seen) === JSON.stringify(expected)
-    return yield* Effect.repeat(look, { ...eventually, until: isAsExpected })
+    return yield* eventually(look, isAsExpected)
   })
   const send = (conversation_id: string, text: string) =>
     Processes.request(server, "POST", `/conversations/${conversation_id}/messages`, {
@@ -151,8 +149,7 @@ describe.concurrent("the network", () => {
           get(`/conversations/${conversation_id}/messages`, Schema.Array(Message)),
           (messages) => messages.map(({ text }) => text)
         )
-        const hasEcho = (all: ReadonlyArray<string | null>) => all.includes("echo: Thank you")
-        assert.include(yield* Effect.repeat(texts, { ...eventually, until: hasEcho }), "echo: Thank you")
+        yield* eventually(texts, (all) => all.includes("echo: Thank you"))
 
         const references = (yield* Processes.accepted(accepted_url)).map(({ reference }) => reference)
         assert.strictEqual(references.length, 9)

@@ -1,8 +1,9 @@
 /** `webhooks listen` and a service, as two processes. */
 import { assert, it } from "@effect/vitest"
 import { Event } from "@messaging-crm/core/Events"
-import { Effect, Queue, Schedule, Schema } from "effect"
+import { Effect, Queue, Schema } from "effect"
 import { createInterface } from "node:readline"
+import { eventually } from "../../testing/Eventually.ts"
 import * as Processes from "../../testing/Processes.ts"
 import { startHttpServer } from "../../testing/TestHttpServer.ts"
 
@@ -44,14 +45,7 @@ const startService = Effect.gen(function*() {
     Effect.map(({ data }) => data)
   )
   const untilStatus = (status: string) =>
-    webhooks.pipe(
-      Effect.map(([newest]) => newest),
-      Effect.repeat({
-        until: (newest) => newest?.status === status,
-        schedule: Schedule.spaced("30 millis"),
-        times: 4000
-      })
-    )
+    eventually(Effect.map(webhooks, ([newest]) => newest), (newest) => newest?.status === status)
   return { key, ready, server, service, untilStatus, webhooks }
 })
 
@@ -107,10 +101,7 @@ it.live(
       assert.deepStrictEqual(heard, new Set(["message.received", "message.sent"]))
 
       // An event is printed before it is forwarded.
-      yield* Effect.repeat(Effect.sync(() => new Set(forwarded.map(({ type }) => type)).size), {
-        until: (size) => size === 2,
-        schedule: Schedule.spaced("30 millis")
-      })
+      yield* eventually(Effect.sync(() => new Set(forwarded.map(({ type }) => type)).size), (size) => size === 2)
       for (const { signature } of forwarded) assert.match(String(signature), /^v1,/)
 
       assert.strictEqual(yield* listener.stop, 0)
