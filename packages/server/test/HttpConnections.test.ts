@@ -1,38 +1,10 @@
 /** One connection: its requests in turn, its failures, and what others notice of it. */
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
-import { connect, type Socket } from "node:net"
-import { createHttpServer } from "../src/HttpServer.ts"
-import { close, hello, host, request } from "./RawHttp.ts"
-
-/** Serves routes on a port of their own, and returns how to reach the server and its sockets. */
-const serve = Effect.fnUntraced(function*<E, R>(
-  routes: Layer.Layer<never, E, R>,
-  limits: Parameters<typeof createHttpServer>[1] = {}
-) {
-  const server = createHttpServer(undefined, limits)
-  const taken: Array<Socket> = []
-  server.on("connection", (socket) => void taken.push(socket))
-  yield* Layer.build(
-    HttpRouter.serve(Layer.merge(routes, hello), { disableLogger: true, disableListenLog: true }).pipe(
-      Layer.provide(NodeHttpServer.layer(() => server, { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: 0 }))
-    )
-  )
-  const address = server.address()
-  const port = typeof address === "object" && address !== null ? address.port : 0
-  const open = () => connect(port, "127.0.0.1").on("error", () => {})
-  /** Sends a text over a connection of its own and returns everything that is received until it is closed. */
-  const ask = (text: string) =>
-    Effect.callback<string>((resume) => {
-      let received = ""
-      const socket = open().setEncoding("utf8").on("data", (chunk: string) => received += chunk)
-      socket.once("close", () => resume(Effect.succeed(received))).write(text)
-    })
-  return { server, taken, open, ask }
-})
+import type { Socket } from "node:net"
+import { close, closing, host, request, serve } from "./RawHttp.ts"
 
 /** A route whose responses wait, and effects that wait until so many requests have arrived. */
 const gated = (count = 1) => {
@@ -58,9 +30,6 @@ const gated = (count = 1) => {
     open: Deferred.done(gate, Exit.void)
   }
 }
-
-const closed = (socket: Socket) =>
-  Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)))
 
 const statusesOf = (text: string) => Array.from(text.matchAll(/HTTP\/1\.1 (\d{3})/g), ([, status]) => Number(status))
 
@@ -100,7 +69,7 @@ describe("an error of a socket", () => {
         const theirs = yield* tunnel
         assert.isAbove(theirs.listenerCount("error"), 0)
         theirs.destroy(Object.assign(new Error("write ECONNRESET"), { code: "ECONNRESET" }))
-        yield* closed(socket)
+        yield* closing(socket)
       }
       for (const socket of taken) socket.emit("error", new Error("late"))
       assert.deepStrictEqual(statusesOf(yield* ask(request("GET /hello HTTP/1.1", host, close))), [200])
@@ -329,7 +298,7 @@ describe("requests that arrive together", () => {
         }
       })
       const wait = request("GET /wait HTTP/1.1", host, close)
-      const ended = yield* Effect.forkChild(Effect.forEach(sockets, closed, { concurrency: "unbounded" }))
+      const ended = yield* Effect.forkChild(Effect.forEach(sockets, closing, { concurrency: "unbounded" }))
       for (const socket of sockets) socket.resume().write(wait)
       yield* arrived
       yield* open

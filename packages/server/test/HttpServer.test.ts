@@ -5,7 +5,7 @@ import { Deferred, Effect, Exit, Fiber, Layer, Schedule, Stream } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import { connect, type Socket } from "node:net"
 import { createHttpServer } from "../src/HttpServer.ts"
-import { close, closing, host, request, send, sendRaw, served, servedWith, uuid } from "./RawHttp.ts"
+import { close, closing, host, nextStatus, request, send, sendRaw, serve, served, uuid } from "./RawHttp.ts"
 
 describe("a request that reaches no route", () => {
   for (
@@ -220,56 +220,33 @@ describe("a client that does not read its response", () => {
     }))
 })
 
+const hello = request("GET /hello HTTP/1.1", host)
+
 describe("connections that wait for a next request", () => {
   it.live("are closed, the oldest first, when too many are open", () =>
     Effect.gen(function*() {
-      const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
-      const used = connect(Number(url.port), url.hostname)
-      const askAgain = Effect.callback<string>((resume) => {
-        const closed = () => resume(Effect.succeed("closed"))
-        used.once("close", closed).once("data", (response: Buffer) => {
-          used.off("close", closed)
-          resume(Effect.succeed(response.toString().slice(9, 12)))
-        })
-        used.write(request("GET /hello HTTP/1.1", host))
-      })
-      const ask = Effect.callback<string>((resume) => {
-        const socket = connect(Number(url.port), url.hostname, () => socket.write(request("GET /hello HTTP/1.1", host)))
-        socket.once("data", (response: Buffer) => resume(Effect.succeed(response.toString().slice(9, 12))))
-        socket.once("error", () => {}).once("close", () => resume(Effect.succeed("closed")))
-      })
-      const responses = yield* Effect.replicateEffect(Effect.zip(ask, askAgain), 30)
+      const { open } = yield* serve(Layer.empty, { connections_max: 8 })
+      const used = open()
+      const askBoth = Effect.zip(Effect.suspend(() => nextStatus(open(), hello)), nextStatus(used, hello))
+      const responses = yield* Effect.replicateEffect(askBoth, 30)
       assert.deepStrictEqual(responses.flat(), Array(60).fill("200"))
-    }).pipe(Effect.provide(servedWith({ connections_max: 8 }))))
+    }).pipe(Effect.scoped))
 
   it.live("do not keep others out after arriving all at once", () =>
     Effect.gen(function*() {
       const places = 8
       const arrived = Array.from({ length: places }, () => Deferred.makeUnsafe<void>())
       const response = Deferred.makeUnsafe<void>()
-      const server = createHttpServer(undefined, { connections_max: places })
-      const routes = HttpRouter.use((router) => {
-        let number = 0
-        const wait = Effect.suspend(() => {
-          const one = arrived[number++]
-          return one === undefined
-            ? Effect.void
-            : Effect.andThen(Deferred.done(one, Exit.void), Deferred.await(response))
-        })
-        return router.add("GET", "/hello", Effect.as(wait, HttpServerResponse.text("hello")))
+      let number = 0
+      const wait = Effect.suspend(() => {
+        const one = arrived[number++]
+        return one === undefined
+          ? Effect.void
+          : Effect.andThen(Deferred.done(one, Exit.void), Deferred.await(response))
       })
-      yield* Layer.build(
-        HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
-          Layer.provide(NodeHttpServer.layer(() => server, { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: 0 }))
-        )
-      )
-      const address = server.address()
-      const port = typeof address === "object" && address !== null ? address.port : 0
-      const ask = Effect.callback<string>((resume) => {
-        const socket = connect(port, "127.0.0.1", () => socket.write(request("GET /hello HTTP/1.1", host)))
-        socket.once("data", (response: Buffer) => resume(Effect.succeed(response.toString().slice(9, 12))))
-        socket.once("error", () => {}).once("close", () => resume(Effect.succeed("closed")))
-      })
+      const routes = HttpRouter.add("GET", "/wait", Effect.as(wait, HttpServerResponse.text("hello")))
+      const { open } = yield* serve(routes, { connections_max: places })
+      const ask = Effect.suspend(() => nextStatus(open(), request("GET /wait HTTP/1.1", host)))
       const first = yield* Effect.forkChild(Effect.replicateEffect(ask, places, { concurrency: "unbounded" }))
       yield* Effect.forEach(arrived, Deferred.await)
       yield* Deferred.done(response, Exit.void)
@@ -279,25 +256,18 @@ describe("connections that wait for a next request", () => {
 
   it.live("do not keep others out if they never send a request", () =>
     Effect.gen(function*() {
-      const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
-      const open = Effect.callback<Socket>((resume) => {
-        const socket = connect(Number(url.port), url.hostname, () => resume(Effect.succeed(socket)))
-        socket.on("error", () => {})
+      const { open } = yield* serve(Layer.empty, { connections_max: 8 })
+      const connected = Effect.callback<Socket>((resume) => {
+        const socket = open().once("connect", () => resume(Effect.succeed(socket)))
       })
-      const ask = (socket: Socket) =>
-        Effect.callback<string>((resume) => {
-          socket.once("data", (response: Buffer) => resume(Effect.succeed(response.toString().slice(9, 12))))
-          socket.once("close", () => resume(Effect.succeed("closed")))
-          socket.write(request("GET /hello HTTP/1.1", host))
-        })
-      const used = yield* open
-      assert.strictEqual(yield* ask(used), "200")
-      const silent = yield* Effect.replicateEffect(open, 12)
-      const last = yield* open
-      assert.strictEqual(yield* ask(last), "200")
-      assert.strictEqual(yield* ask(used), "200", "whoever was here before stays")
+      const used = yield* connected
+      assert.strictEqual(yield* nextStatus(used, hello), "200")
+      const silent = yield* Effect.replicateEffect(connected, 12)
+      const last = yield* connected
+      assert.strictEqual(yield* nextStatus(last, hello), "200")
+      assert.strictEqual(yield* nextStatus(used, hello), "200", "a used connection stays open")
       for (const socket of [...silent, used, last]) socket.destroy()
-    }).pipe(Effect.provide(servedWith({ connections_max: 8 }))))
+    }).pipe(Effect.scoped))
 })
 
 describe("connections with a request in progress", () => {
@@ -305,29 +275,21 @@ describe("connections with a request in progress", () => {
     Effect.gen(function*() {
       const places = 8
       const arrived = Array.from({ length: places }, () => Deferred.makeUnsafe<void>())
-      const server = createHttpServer(undefined, { connections_max: places })
-      const routes = HttpRouter.use((router) => {
-        let number = 0
-        const wait = Effect.suspend(() => Deferred.done(arrived[number++] ?? Deferred.makeUnsafe<void>(), Exit.void))
-        return router.add("GET", "/hello", Effect.andThen(wait, Effect.never))
-      })
-      yield* Layer.build(
-        HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
-          Layer.provide(NodeHttpServer.layer(() => server, { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: 0 }))
-        )
-      )
-      const address = server.address()
-      const port = typeof address === "object" && address !== null ? address.port : 0
-      const open = () => {
-        const socket = connect(port, "127.0.0.1", () => socket.write(request("GET /hello HTTP/1.1", host)))
-        return socket.on("error", () => {})
+      let number = 0
+      const wait = Effect.suspend(() => Deferred.done(arrived[number++] ?? Deferred.makeUnsafe<void>(), Exit.void))
+      const routes = HttpRouter.add("GET", "/wait", Effect.andThen(wait, Effect.never))
+      const { open } = yield* serve(routes, { connections_max: places })
+      const ask = () => {
+        const socket = open()
+        socket.write(request("GET /wait HTTP/1.1", host))
+        return socket
       }
       const sockets: Array<Socket> = []
       for (const one of arrived) {
-        sockets.push(open())
+        sockets.push(ask())
         yield* Deferred.await(one)
       }
-      yield* closing(open())
+      yield* closing(ask())
       for (const socket of sockets) assert.isFalse(socket.closed)
       for (const socket of sockets) socket.destroy()
     }).pipe(Effect.scoped))
@@ -336,23 +298,18 @@ describe("connections with a request in progress", () => {
 describe("a body that arrives after the response", () => {
   it.live("keeps its connection, up to a limit", () =>
     Effect.gen(function*() {
-      const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
+      const { open } = yield* serve(Layer.empty, { unread_max: 2 })
       const post = request("POST /hello HTTP/1.1", host, "Content-Length: 5")
-      const answerTo = (socket: Socket, text: string) =>
-        Effect.callback<string>((resume) => {
-          socket.once("data", (response: Buffer) => resume(Effect.succeed(response.toString().slice(9, 12))))
-          socket.write(text)
-        })
-      const sockets = Array.from({ length: 4 }, () => connect(Number(url.port), url.hostname).on("error", () => {}))
+      const sockets = Array.from({ length: 4 }, open)
       const closed = sockets.map(closing)
       const [first, second] = yield* Effect.forEach(closed, (wait) => Effect.forkChild(wait))
-      const responses = yield* Effect.forEach(sockets, (socket) => answerTo(socket, post))
+      const responses = yield* Effect.forEach(sockets, (socket) => nextStatus(socket, post))
       assert.deepStrictEqual(responses, ["200", "200", "200", "200"])
       for (const one of [first, second]) if (one !== undefined) yield* Fiber.join(one)
       // The others send the rest, and ask again over the same connection.
       for (const socket of sockets.slice(2)) {
-        assert.strictEqual(yield* answerTo(socket, `hello${request("GET /hello HTTP/1.1", host)}`), "200")
+        assert.strictEqual(yield* nextStatus(socket, `hello${hello}`), "200")
         socket.destroy()
       }
-    }).pipe(Effect.provide(servedWith({ unread_max: 2 }))))
+    }).pipe(Effect.scoped))
 })

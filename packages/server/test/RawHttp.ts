@@ -18,17 +18,31 @@ export const served = HttpRouter.serve(hello, { disableLogger: true, disableList
   Layer.provideMerge(Listener.layer({ host: "127.0.0.1", port: 0 }))
 )
 
-/** Such a server with lower limits. */
-export const servedWith = (limits: Parameters<typeof createHttpServer>[1]) =>
-  HttpRouter.serve(hello, { disableLogger: true, disableListenLog: true }).pipe(
-    Layer.provideMerge(
-      NodeHttpServer.layer(() => createHttpServer(undefined, limits), {
-        host: "127.0.0.1",
-        port: 0,
-        gracefulShutdownTimeout: 0
-      })
+/** Serves these routes and `hello` on a port of its own. `taken` are the server's sockets, and `open` connects a client's socket. */
+export const serve = Effect.fnUntraced(function*<E, R>(
+  routes: Layer.Layer<never, E, R>,
+  limits: Parameters<typeof createHttpServer>[1] = {}
+) {
+  const server = createHttpServer(undefined, limits)
+  const taken: Array<Socket> = []
+  server.on("connection", (socket) => void taken.push(socket))
+  yield* Layer.build(
+    HttpRouter.serve(Layer.merge(routes, hello), { disableLogger: true, disableListenLog: true }).pipe(
+      Layer.provide(NodeHttpServer.layer(() => server, { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: 0 }))
     )
   )
+  const address = server.address()
+  const port = typeof address === "object" && address !== null ? address.port : 0
+  const open = () => connect(port, "127.0.0.1").on("error", () => {})
+  /** Sends a text over a new connection, and returns everything that is received until it is closed. */
+  const ask = (text: string) =>
+    Effect.callback<string>((resume) => {
+      let received = ""
+      const socket = open().setEncoding("utf8").on("data", (chunk: string) => received += chunk)
+      socket.once("close", () => resume(Effect.succeed(received))).write(text)
+    })
+  return { server, taken, open, ask }
+})
 
 export interface TestResponse {
   readonly status: number
@@ -46,7 +60,7 @@ export const parsed = (text: string): TestResponse => {
   return { status: Number(line.split(" ")[1]), headers: new Map(headers), body }
 }
 
-/** Writes texts to a socket of its own, each once the one before has a response, and returns what was received until the service closed it. */
+/** Writes texts to a new socket, each after the response to the previous one, and returns everything received until it is closed. */
 export const sendRaw = (...[text, ...more]: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
@@ -76,3 +90,14 @@ export const request = (line: string, ...headers: ReadonlyArray<string>) => [lin
 /** Waits until a socket is closed. */
 export const closing = (socket: Socket) =>
   Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)))
+
+/** Writes a text to a socket, and returns the status of the next response; "closed" if the socket is closed first. */
+export const nextStatus = (socket: Socket, text: string) =>
+  Effect.callback<string>((resume) => {
+    const closed = () => resume(Effect.succeed("closed"))
+    socket.once("close", closed).once("data", (response: Buffer) => {
+      socket.off("close", closed)
+      resume(Effect.succeed(response.toString().slice(9, 12)))
+    })
+    socket.write(text)
+  })
