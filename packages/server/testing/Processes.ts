@@ -96,10 +96,10 @@ export const cluster = Effect.fnUntraced(
 )
 
 const startServer = Effect.fnUntraced(function*(
-  file: string | null,
   args: ReadonlyArray<string>,
   environment: Environment,
-  { port, url }: Server
+  { port, url }: Server,
+  file: string | null
 ) {
   const serve = ["serve", ...args, "--port", String(port)]
   const process = yield* file === null ? startMain(serve, environment) : start(file, serve, environment)
@@ -109,11 +109,11 @@ const startServer = Effect.fnUntraced(function*(
 
 /** Starts a server with workers, from another file if one is given, and waits until it is ready. */
 export const serve = (environment: Environment, server: Server, file: string | null = null) =>
-  startServer(file, [], environment, server)
+  startServer([], environment, server, file)
 
-/** Starts a server without workers and waits until it is ready. */
-export const serveApi = (environment: Environment, server: Server) =>
-  startServer(null, ["--no-worker"], environment, server)
+/** Starts a server without workers, as `serve` does. */
+export const serveApi = (environment: Environment, server: Server, file: string | null = null) =>
+  startServer(["--no-worker"], environment, server, file)
 
 const AcceptedMessages = Schema.fromJsonString(Schema.Struct({
   accepted: Schema.Array(

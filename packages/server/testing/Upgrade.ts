@@ -36,11 +36,7 @@ type Started = Effect.Success<ReturnType<typeof Processes.start>>
 const slotsOf = ({ environment, servers }: Writes.Cluster): ReadonlyArray<Slot> => [
   ...servers.map((server, index) => ({
     name: `server ${index + 1}`,
-    start: (main: string) =>
-      Effect.tap(
-        Processes.start(main, ["serve", "--no-worker", "--port", String(server.port)], environment),
-        () => Processes.untilUp(`${server.url}/health/ready`)
-      )
+    start: (main: string) => Processes.serveApi(environment, server, main)
   })),
   ...[1, 2].map((number) => ({
     name: `worker ${number}`,
