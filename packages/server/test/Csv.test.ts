@@ -52,7 +52,7 @@ describe("a CSV file", () => {
       }
     }), { arbitrary: { runs: 300 } })
 
-  it.effect("can have any line ends, and blank lines that count but are no rows", () =>
+  it.effect("can have any line ends, and its blank lines count as lines and not as rows", () =>
     Effect.gen(function*() {
       const found = yield* read("a,b\n1,2\r\n\r\n , \n3,4\r5,\"\"\n,,\n")
       assert.deepStrictEqual(found.map(({ cells, line }) => [line, ...cells]), [
@@ -63,7 +63,7 @@ describe("a CSV file", () => {
       ])
     }))
 
-  it.effect("may have quotes where none belong", () =>
+  it.effect("can have quotes inside a cell, which stay in its value", () =>
     Effect.gen(function*() {
       const found = yield* read("a,b\n5\" wide,\"the \"best\" one\"\n1,2\n")
       assert.deepStrictEqual(found.map(({ cells }) => cells[0]), ["a", "5\" wide", "1"])
@@ -75,13 +75,13 @@ describe("a CSV file", () => {
       assert.deepStrictEqual(header?.cells, ["a;b;c", "d"])
     }))
 
-  it.effect("is empty", () =>
+  it.effect("has no rows if it contains only blank lines", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* read(""), [])
       assert.deepStrictEqual(yield* read("\n\n"), [])
     }))
 
-  it.effect("fails at the row that does not end", () =>
+  it.effect("is rejected with the line of a quote that is not closed", () =>
     Effect.gen(function*() {
       const open = "a,b\n1,\"x\ny\"\n2,\"open\n3,4\n"
       assert.deepStrictEqual(yield* Effect.flip(read(open)), new Csv.RowEndless({ line: 4 }))
@@ -89,7 +89,7 @@ describe("a CSV file", () => {
       assert.deepStrictEqual(yield* Effect.flip(read(endless, null, 65_536)), new Csv.RowEndless({ line: 4 }))
     }))
 
-  it.effect("has cells of any length that a contact can have", () =>
+  it.effect("can have cells as long as the longest value of a contact", () =>
     Effect.gen(function*() {
       const long = "é\n".repeat(50_000)
       const found = yield* read(`a,b\n"${long}",1\n2,3\n`, null, 65_536)

@@ -52,13 +52,13 @@ it("the advisory limit is moderate for production, critical for development", ()
   assert.lengthOf(judge(reportOf("vitest", "critical"))?.failures ?? [], 1)
 })
 
-it("an exception holds until its date, and must be needed", () => {
+it("an exception applies until its date, and is a failure if no advisory needs it", () => {
   assert.deepStrictEqual(judge(reportOf("pg", "critical"), "2026-12-31")?.failures, [])
   assert.lengthOf(judge(reportOf("pg", "critical"), "2026-12-30")?.failures ?? [], 2)
   assert.lengthOf(judge({ vulnerabilities: {} }, "2027-01-31")?.failures ?? [], 1)
 })
 
-it("an error of the registry is not a pass", () => {
+it("an error of the registry gives no result", () => {
   assert.isNull(judge({ message: "405 Method Not Allowed" }))
 })
 

@@ -111,25 +111,25 @@ const anchorOf = (heading: string): string =>
 const anchorsOf = (page: string): ReadonlyArray<string> =>
   Array.from(readFileSync(page, "utf8").matchAll(/^#+ (.+)$/gm), ([, heading = ""]) => anchorOf(heading))
 
-describe("the guides name what the code has", () => {
-  it("reasons why a send fails", () => {
+describe("the guides list", () => {
+  it("every reason why a send fails", () => {
     assert.sameMembers([...named(sending, "| `failure_reason` | Cause | Action |\n")], [
       ...FailureReason.literals
     ])
   })
 
-  it("states of a send", () => {
+  it("every state of a send", () => {
     assert.deepStrictEqual(named(sending, "| `status` | Meaning |"), SendStatus.literals)
   })
 
-  it("numbers that misbehave", () => {
+  it("every test number", () => {
     assert.sameMembers(
       [...named(readFileSync("docs/testing.md", "utf8"), "| Ends in | Behavior |\n")],
       Object.keys(testNumbers)
     )
   })
 
-  it("fields of a contact", () => {
+  it("every field of a contact", () => {
     const cells = Array.from(section("### 8.1 Fields").matchAll(/^\| (`[^|]+) \|/gm), ([, cell = ""]) => cell)
     const fields = cells.flatMap((cell) => Array.from(cell.matchAll(/`(\w+)`/g), ([, name = ""]) => name))
     assert.sameMembers(
@@ -138,7 +138,7 @@ describe("the guides name what the code has", () => {
     )
   })
 
-  it("operations with their paths, scopes, statuses, and idempotency keys", () => {
+  it("every operation with its path, scope, status, and idempotency key", () => {
     const rows = Array.from(
       section("### 7.1 Table").matchAll(/^\| [A-Z][^|]*\| `([A-Z]+ [^`]+)` \| `([^`]+)` \| (\d+) \| (\w*)/gm),
       (row) => row.slice(1, 5)
@@ -154,7 +154,7 @@ describe("the guides name what the code has", () => {
     )
   })
 
-  it("limits", () => {
+  it("every limit", () => {
     const rows = section("### 17.1 From `Limits.ts`").matchAll(/^\| `(\w+)` \| ([\d,]+) \|/gm)
     assert.deepStrictEqual(
       Array.from(rows, ([, name = "", value = ""]) => [name, Number(value.replaceAll(",", ""))]),
@@ -162,13 +162,13 @@ describe("the guides name what the code has", () => {
     )
   })
 
-  it("times and other numbers", () => {
+  it("the current times and other numbers", () => {
     const rows = section("### 17.2 Times and other numbers").matchAll(/^\| ([^|]+) \| ([^|]+) \|/gm)
     const values = new Map(Array.from(rows, ([, name = "", value = ""]) => [name, value]))
     for (const [name, value] of Object.entries(numbers)) assert.strictEqual(values.get(name), value, name)
   })
 
-  it("error codes with their statuses", () => {
+  it("every error code with its status", () => {
     const rows = section("### 3.4 Error codes").matchAll(/^\| `(\w+)`[^|]*\| (\d+) \|/gm)
     const inTable = new Set(Array.from(rows, ([, code = "", status = ""]) => `${status} ${code}`))
     const inDocument = operationsOf(document).flatMap(({ operation }) =>
@@ -188,17 +188,17 @@ describe("the guides name what the code has", () => {
     assert.sameMembers([...inTable], [...new Set([...inDocument, ...atTheEdge])])
   })
 
-  it("codes of a delivery that failed", () => {
+  it("every failure code of a delivery", () => {
     assert.sameMembers([...named(webhooks, "| `failure_code` | Cause |\n")], [...FailureCode.literals])
   })
 
-  it("events", () => {
+  it("every event type", () => {
     assert.deepStrictEqual(Array.from(webhooks.matchAll(/^`([a-z.]+)`: /gm), ([, type]) => type), [
       ...AnyEventType.literals
     ])
   })
 
-  it("the schedule of attempts", () => {
+  it("the pauses between attempts", () => {
     const rows = Array.from(webhooks.matchAll(/^\| \d+ \| (\d+) (s|min|h) \|/gm), ([, count, unit]) => {
       const units = { s: Duration.seconds, min: Duration.minutes, h: Duration.hours }
       return Duration.toMillis(units[unit as keyof typeof units](Number(count)))
@@ -207,7 +207,7 @@ describe("the guides name what the code has", () => {
   })
 })
 
-describe("pages made from the code are current: run npm run docs", () => {
+describe("every generated page is current (npm run docs):", () => {
   it("configuration.md", () =>
     assert.strictEqual(readFileSync("docs/configuration.md", "utf8"), Reference.configuration))
 
@@ -262,7 +262,7 @@ const avoided: ReadonlyArray<RegExp> = [
   /\bforeign (?:hosts?|origins?|names?)\b/i
 ]
 
-describe("texts avoid phrases that must be decoded", () => {
+describe("no forbidden phrase is in", () => {
   const texts = [
     ...globSync("*.md"),
     ...globSync("docs/*.{md,yaml}"),
@@ -305,18 +305,18 @@ describe("texts avoid phrases that must be decoded", () => {
   })
 })
 
-it("one version: of the packages, the command line, and the document", () => {
+it("the packages, the command line, and the API document have one version", () => {
   const versionOf = (file: string): unknown => JSON.parse(readFileSync(file, "utf8")).version
   const { info } = JSON.parse(readFileSync("packages/adapter-http/openapi.json", "utf8"))
   for (const file of globSync("packages/*/package.json")) assert.strictEqual(versionOf(file), info.version, file)
 })
 
-it("the list of pages has every page", () => {
+it("docs/README.md links to every page", () => {
   const links = Array.from(readFileSync("docs/README.md", "utf8").matchAll(/\]\(([\w-]+\.md)\)/g), ([, link]) => link)
   assert.sameMembers(links, globSync("*.md", { cwd: "docs" }).filter((page) => page !== "README.md"))
 })
 
-describe("links lead somewhere", () => {
+describe("every link has an existing target in", () => {
   for (const page of pages) {
     it(page, () => {
       for (const [, link = ""] of readFileSync(page, "utf8").matchAll(/\]\(([^)\s]+)\)/g)) {

@@ -98,7 +98,7 @@ describe("an error of a socket", () => {
 })
 
 describe("pipelined requests", () => {
-  it.live("start one after the other, and are not read long before", () =>
+  it.live("start one after another, and the server reads at most 1,024 bytes ahead", () =>
     Effect.gen(function*() {
       const { arrived, open, routes, seen } = gated()
       const { ask } = yield* serve(routes)
@@ -120,7 +120,7 @@ describe("pipelined requests", () => {
       assert.deepStrictEqual([seen.most, parsed], [1, 800])
     }).pipe(Effect.scoped))
 
-  it.live("with bodies get their responses in order, however they are cut", () =>
+  it.live("with bodies get their responses in order, however the bytes are split", () =>
     Effect.gen(function*() {
       const sized = HttpRouter.use((router) =>
         router.add(
@@ -163,7 +163,7 @@ describe("pipelined requests", () => {
       }
     }).pipe(Effect.scoped))
 
-  it.live("are not begun after a request that closes the connection", () =>
+  it.live("do not start after a request that closes the connection", () =>
     Effect.gen(function*() {
       const { routes, seen } = gated()
       const { ask } = yield* serve(routes)
@@ -174,7 +174,7 @@ describe("pipelined requests", () => {
 })
 
 describe("a client that hangs up", () => {
-  it.live("is noticed while its request is in progress", () =>
+  it.live("interrupts its request in progress", () =>
     Effect.gen(function*() {
       const { arrived, left, routes } = gated()
       const { open } = yield* serve(routes)
@@ -186,7 +186,7 @@ describe("a client that hangs up", () => {
     }).pipe(Effect.scoped))
 })
 
-describe("the rest of a body that is not valid", () => {
+describe("an invalid chunk of a body", () => {
   it.live("closes the connection if a part of the response has been sent", () =>
     Effect.gen(function*() {
       const begun = HttpRouter.use((router) =>
@@ -224,7 +224,7 @@ describe("the rest of a body that is not valid", () => {
 })
 
 describe("a response in preparation", () => {
-  it.live("has more time than a client that reads nothing", () =>
+  it.live("has no time limit for clients that read nothing", () =>
     Effect.gen(function*() {
       const { arrived, open, routes } = gated()
       const { ask, server } = yield* serve(routes, { stall_millis: 20 })

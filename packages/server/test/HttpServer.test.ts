@@ -41,7 +41,7 @@ describe("a request that reaches no route", () => {
       ["two hosts", request("GET /hello HTTP/1.1", host, "Host: other.example"), 400, "invalid_input"],
       ["two hosts that are the same", request("GET /hello HTTP/1.1", host, host), 400, "invalid_input"],
       [
-        "two hosts, and a body that waits for leave",
+        "two hosts, and a body that waits for 100 Continue",
         request("POST /hello HTTP/1.1", host, host, "Expect: 100-continue", "Content-Length: 5"),
         400,
         "invalid_input"
@@ -129,7 +129,7 @@ describe("a request that reaches no route", () => {
       ["Transfer-Encoding", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"]
     ] as const
   ) {
-    it.live(`gets the name of the header that is wrong: ${headers.join(", ")}`, () =>
+    it.live(`gets an error that names the invalid header: ${headers.join(", ")}`, () =>
       Effect.gen(function*() {
         const response = yield* send(request("POST /hello HTTP/1.1", host, ...headers))
         assert.strictEqual(response.status, 400)
@@ -161,19 +161,19 @@ describe("a connection", () => {
       ["chunks", "POST /hello HTTP/1.1", "Transfer-Encoding: Chunked\r\n\r\n0"]
     ] as const
   ) {
-    it.live(`takes ${name}`, () =>
+    it.live(`accepts ${name}`, () =>
       Effect.gen(function*() {
         const response = yield* send(request(line, host, close, header))
         assert.deepStrictEqual([response.status, response.body], [200, "hello"])
       }).pipe(Effect.provide(served)))
   }
 
-  it.live("of HTTP/1.0 needs no host, as load balancers ask", () =>
+  it.live("of HTTP/1.0 needs no host, because load balancers send none", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* send("GET /hello HTTP/1.0\r\n\r\n")).status, 200)
     }).pipe(Effect.provide(served)))
 
-  it.live("continues a request that asks first", () =>
+  it.live("accepts a request that expects 100 Continue", () =>
     Effect.gen(function*() {
       const response = yield* send(
         request("POST /hello HTTP/1.1", host, close, "Expect: 100-continue", "Content-Length: 0")
@@ -222,7 +222,7 @@ describe("a client that does not read its response", () => {
 
 const hello = request("GET /hello HTTP/1.1", host)
 
-describe("connections that wait for a next request", () => {
+describe("idle connections", () => {
   it.live("are closed, the oldest first, when too many are open", () =>
     Effect.gen(function*() {
       const { open } = yield* serve(Layer.empty, { connections_max: 8 })
@@ -232,7 +232,7 @@ describe("connections that wait for a next request", () => {
       assert.deepStrictEqual(responses.flat(), Array(60).fill("200"))
     }).pipe(Effect.scoped))
 
-  it.live("do not keep others out after arriving all at once", () =>
+  it.live("do not prevent new connections after arriving at the same time", () =>
     Effect.gen(function*() {
       const places = 8
       const arrived = Array.from({ length: places }, () => Deferred.makeUnsafe<void>())
@@ -254,7 +254,7 @@ describe("connections that wait for a next request", () => {
       assert.strictEqual(yield* ask, "200")
     }).pipe(Effect.scoped))
 
-  it.live("do not keep others out if they never send a request", () =>
+  it.live("do not prevent new connections if they never send a request", () =>
     Effect.gen(function*() {
       const { open } = yield* serve(Layer.empty, { connections_max: 8 })
       const connected = Effect.callback<Socket>((resume) => {

@@ -35,7 +35,7 @@ describe("a server that stops", () => {
   })
 
   for (const [name, path, header] of [["whole", "/whole", "close"], ["in parts", "/stream", "keep-alive"]] as const) {
-    it.live(`closes a connection after its response, which comes ${name}`, () =>
+    it.live(`closes a connection after a response that is sent ${name}`, () =>
       Effect.gen(function*() {
         const { response, arrived, context, stop } = yield* stopping
         const asked = yield* Effect.forkChild(Effect.provide(sendRaw(request(`GET ${path} HTTP/1.1`, host)), context))

@@ -20,14 +20,14 @@ it("nvm, the image, and the packages have one version of Node", () => {
   assert.deepStrictEqual(images, Array(2).fill(`node:${major}-bookworm-slim`))
 })
 
-it("an older Node is told which version is required", () => {
+it("npm start and npm run bundle print the required version on an older Node", () => {
   assert.match(root.engines.node, /^>=22\.19$/)
   assert.match(root.packageManager, /^npm@\d+\.\d+\.\d+$/)
   assert.include(text("packages/server/scripts/requireNode.mjs"), "Node 22.19 or later")
   for (const script of ["start", "bundle"]) assert.include(root.scripts[script], "requireNode.mjs")
 })
 
-it("PostgreSQL starts for tests of two packages only", () => {
+it("PostgreSQL starts only for the projects `postgres` and `slow`", () => {
   const { projects = [] } = config.test ?? {}
   const setups = projects.map((project) =>
     typeof project === "object" && "test" in project ? [project.test?.name, project.test?.globalSetup ?? null] : project
@@ -37,7 +37,7 @@ it("PostgreSQL starts for tests of two packages only", () => {
   assert.notProperty(config.test, "globalSetup")
 })
 
-it("the dev container installs, and forwards the port of `npm start`", () => {
+it("the dev container installs the dependencies, and forwards the port of `npm start`", () => {
   const { forwardPorts, image, postCreateCommand } = json(".devcontainer/devcontainer.json")
   assert.strictEqual(postCreateCommand, "npm ci")
   assert.deepStrictEqual(forwardPorts, [3000])
@@ -102,7 +102,7 @@ describe("the workflows", () => {
   })
 })
 
-it("dependencies of every kind are updated", () => {
+it("Dependabot updates npm packages, images, and actions", () => {
   const ecosystems = Array.from(
     text(".github/dependabot.yml").matchAll(/package-ecosystem: ([\w-]+)/g),
     ([, name]) => name
@@ -110,7 +110,7 @@ it("dependencies of every kind are updated", () => {
   assert.sameMembers(ecosystems, ["npm", "docker", "github-actions"])
 })
 
-it("issue forms have what a form requires, and ask for the doctor", () => {
+it("issue forms have the required keys, and the one for bugs asks for the output of doctor", () => {
   const forms = globSync(".github/ISSUE_TEMPLATE/*.yml").filter((file) => !file.endsWith("config.yml"))
   assert.lengthOf(forms, 2)
   for (const file of forms) {

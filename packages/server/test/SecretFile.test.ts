@@ -6,7 +6,7 @@ import { join } from "node:path"
 import * as SecretFile from "../src/dev/SecretFile.ts"
 import { folder } from "../testing/Folder.ts"
 
-it.live("starts at the same time read the same secret", () =>
+it.live("concurrent starts read the same secret", () =>
   Effect.gen(function*() {
     const parent = join(yield* folder, "data")
     const file = join(parent, "secret-key")

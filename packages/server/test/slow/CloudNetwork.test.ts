@@ -22,7 +22,7 @@ const write = (network_url: string, account: string, text: string) =>
   })
 
 it.live(
-  "a template is sent and read, an answer comes in and is answered, and the account is checked",
+  "a template is sent and read, an inbound message is stored, a text is sent and read, and the account is checked",
   () =>
     Effect.gen(function*() {
       const { acme, environment, network_url, servers: [server], template_id } = yield* Processes.cluster({
@@ -70,7 +70,7 @@ it.live(
     }).pipe(Effect.scoped)
 )
 
-it.live("accounts that cannot be read stop the start, and are not shown", () =>
+it.live("invalid accounts prevent the startup, and the error does not show them", () =>
   Effect.gen(function*() {
     const url = yield* Processes.database
     const SECRET_KEY = Buffer.alloc(32, "a").toString("base64")

@@ -102,7 +102,7 @@ describe("dev", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.live("has the resources that the forms of its docs page name", () =>
+  it.live("has the resources in the examples of its docs page", () =>
     Effect.gen(function*() {
       const { ready, server } = yield* dev(yield* folder, ["--storage", "memory"])
       const page = yield* Effect.promise(async () => (await fetch(ready.docs_url)).text())
@@ -131,7 +131,7 @@ describe("dev", () => {
     }).pipe(Effect.scoped))
 
   it.live(
-    "shows its metrics on a port of their own, where one is set, and nothing else there",
+    "serves its metrics on METRICS_PORT if it is set, and nothing else there",
     () =>
       Effect.gen(function*() {
         const port = yield* freePort

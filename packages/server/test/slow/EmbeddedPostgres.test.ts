@@ -33,7 +33,7 @@ const startAndDie = (directory: string) =>
     })
   })
 
-it.live("starts again with its data after its process was killed", () =>
+it.live("PostgreSQL starts again with its data after its process was killed", () =>
   Effect.gen(function*() {
     const directory = yield* closedDirectory
     const left = yield* startAndDie(directory)

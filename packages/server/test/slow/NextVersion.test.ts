@@ -111,7 +111,7 @@ const subscriber = ({ key, server }: Scene) =>
     behavior: Subscribers.prompt
   })
 
-it.live("runs during and after the migrations of the next version, and reverts none", () =>
+it.live("this version runs during and after the migrations of the next version, and reverts none", () =>
   Effect.gen(function*() {
     const crm = yield* scene
     const { cluster, server, sql } = crm
@@ -130,7 +130,7 @@ it.live("runs during and after the migrations of the next version, and reverts n
     yield* exercise({ ...crm, server: other }, events, 3)
   }).pipe(Effect.scoped))
 
-it.live("names the version that a newer schema requires", () =>
+it.live("an error at startup names the version that a newer schema requires", () =>
   Effect.gen(function*() {
     const { cluster, sql } = yield* scene
     const [file] = next.tables.slice(-1)
@@ -144,7 +144,7 @@ it.live("names the version that a newer schema requires", () =>
     }
   }).pipe(Effect.scoped))
 
-it.live("counts work of an unknown kind, and does not claim it", () =>
+it.live("this version counts work of an unknown kind, and does not claim it", () =>
   Effect.gen(function*() {
     const crm = yield* scene
     const { cluster: { acme, environment }, server, sql } = crm
@@ -169,7 +169,7 @@ it.live("counts work of an unknown kind, and does not claim it", () =>
     assert.match(metrics, /messaging_crm_storage_up 1/)
   }).pipe(Effect.scoped))
 
-it.live("leaves a send with unknown content for the next version, and sends the others", () =>
+it.live("this version leaves a send with unknown content for the next version, and sends the others", () =>
   Effect.gen(function*() {
     const crm = yield* scene
     const { cluster: { environment }, server, sql } = crm
@@ -193,7 +193,7 @@ it.live("leaves a send with unknown content for the next version, and sends the 
     yield* untilSent(crm, unknown["id"])
   }).pipe(Effect.scoped))
 
-it.live("reads rows with values that the next version has added, and delivers its events", () =>
+it.live("this version reads rows with values that the next version has added, and delivers its events", () =>
   Effect.gen(function*() {
     const crm = yield* scene
     const { call, cluster: { acme, environment }, server, sql } = crm

@@ -71,7 +71,7 @@ const service = Effect.gen(function*() {
 })
 
 it.live(
-  "a walk over 1,000 contacts, others of which are updated, shows each that is not exactly once",
+  "pages of 1,000 contacts contain each contact that is not updated meanwhile exactly once",
   () =>
     Effect.gen(function*() {
       const { update, walk } = yield* service

@@ -19,7 +19,7 @@ const statusOf = (text: string) =>
   ).data.status
 
 it.live(
-  "200 concurrent starts for one number on three processes make one of everything, and 200 messages in order",
+  "200 concurrent starts for one number on three processes create one contact and one conversation, and send 200 messages in order",
   () =>
     Effect.gen(function*() {
       const { acme, database_url, environment, accepted_url, servers } = yield* Processes.cluster({
@@ -61,7 +61,7 @@ it.live(
       )
       assert.strictEqual(references.length, 200)
       assert.deepStrictEqual(references.toSorted(), ids.flat().toSorted())
-      // Starts of one wave compete; those of the next began when all of it were accepted.
+      // The starts of one wave compete. The next wave begins after all of them are accepted.
       const waveOf = new Map(ids.flatMap((wave, index) =>
         wave.map((id) =>
           [id, index] as const
@@ -113,11 +113,11 @@ it.live("one key on three processes gets exactly 120 responses per minute", () =
   }).pipe(Effect.scoped))
 
 it.live(
-  "`serve` and `worker` show their metrics on a port of their own, where one is set, and nowhere else",
+  "`serve` and `worker` serve their metrics on METRICS_PORT if it is set, and nowhere else",
   () =>
     Effect.gen(function*() {
       const { environment, servers: [server] } = yield* Processes.cluster({ servers: 1, environment: {} })
-      if (server === undefined) return assert.fail("There is a server.")
+      if (server === undefined) return assert.fail("No server was started.")
       const [of_server, of_worker] = [yield* freePort, yield* freePort]
       yield* Processes.serveApi({ ...environment, METRICS_PORT: String(of_server) }, server)
       yield* Processes.startMain(["worker"], { ...environment, METRICS_PORT: String(of_worker) })
@@ -172,7 +172,7 @@ const sendAndReset = (port: number, text: string) =>
 it.live("`serve` survives 1,000 clients that reset their connections in the middle of a request", () =>
   Effect.gen(function*() {
     const { environment, servers: [server] } = yield* Processes.cluster({ servers: 1, environment: {} })
-    if (server === undefined) return assert.fail("There is a server.")
+    if (server === undefined) return assert.fail("No server was started.")
     const metrics_port = yield* freePort
     const { exited } = yield* Processes.serveApi({ ...environment, METRICS_PORT: String(metrics_port) }, server)
     const texts = [

@@ -22,7 +22,7 @@ const unreachable = "postgres://postgres:swordfish@127.0.0.1:1/postgres"
 const secret = Buffer.alloc(32).toString("base64")
 const inMemory = ["dev", "--storage", "memory", "--port", "0"]
 
-it.live("a wrong setting stops the start, with one line that contains its name", () =>
+it.live("an invalid setting prevents the startup, and the error names it in one line", () =>
   Effect.forEach(
     [
       [["dev"], { PORT: "http" }, "PORT must be"],
@@ -70,7 +70,7 @@ it.live("a wrong setting stops the start, with one line that contains its name",
   ))
 
 it.live(
-  "a reader who stops, as `head` does, is no failure, and the log may be as quiet as it is called elsewhere",
+  "a command whose reader stops early, as `head` does, exits with 0, and LOG_LEVEL accepts `warn`",
   () =>
     Effect.gen(function*() {
       const shell = `"${process.execPath}" "${Processes.main}" openapi | head -c 10; echo "\${PIPESTATUS[0]}"`
@@ -83,7 +83,7 @@ it.live(
     })
 )
 
-it.live("serve rejects a database that is behind", () =>
+it.live("serve rejects a database without its migrations", () =>
   Effect.gen(function*() {
     const environment = { DATABASE_URL: yield* Processes.database, SECRET_KEY: secret, PROVIDER: "mock" }
     const { code, stderr } = yield* Processes.run(["serve", "--port", "0"], environment)
@@ -97,7 +97,7 @@ const countMigrations = (url: string) =>
     Effect.provide(Client.layer({ url: Redacted.make(url), connections: 1 }))
   )
 
-it.live("a start on the database of an unreleased version requires an empty one", () =>
+it.live("the schema of an unreleased version prevents the startup, and the error asks for an empty database", () =>
   Effect.gen(function*() {
     const url = yield* Processes.database
     yield* countMigrations(url)

@@ -97,7 +97,7 @@ const uncounted = [callbacks_ignored.id, conflicts.id, delivery_attempts.id, web
 
 class NameTaken extends Data.TaggedError("NameTaken")<{ readonly message: string }> {}
 
-it.effect("exports only names of errors, and allowed attributes", () =>
+it.effect("a span has only names of errors, and allowed attributes", () =>
   Effect.gen(function*() {
     const spans: Array<Tracer.NativeSpan> = []
     const recording = Tracer.make({
@@ -123,7 +123,7 @@ it.effect("exports only names of errors, and allowed attributes", () =>
     assert.notInclude(exported, canaries.name)
   }))
 
-it("names a span of SQL after its operation and table", () => {
+it("the name of a SQL span is its operation and table", () => {
   assert.strictEqual(Telemetry.queryName("SELECT id FROM contacts WHERE id = $1"), "SELECT contacts")
   assert.strictEqual(Telemetry.queryName("\n  INSERT INTO \"tags\" (id) VALUES ($1)"), "INSERT tags")
   assert.strictEqual(Telemetry.queryName("UPDATE sends SET status = $1"), "UPDATE sends")
@@ -150,7 +150,7 @@ const downCollector = () => {
   return { client, state }
 }
 
-it.effect("drops traces only while the collector is down, and logs each change once", () =>
+it.effect("the exporter drops traces only while the collector is down, and logs each change once", () =>
   Effect.gen(function*() {
     const { client, state } = downCollector()
     const logged: Array<unknown> = []
@@ -178,7 +178,7 @@ it.effect("drops traces only while the collector is down, and logs each change o
     assert.match(String(logged[1]), /^Info Telemetry is exported again/)
   }).pipe(Effect.scoped))
 
-it.effect("makes no span if none is exported", () =>
+it.effect("no span is created if none is exported", () =>
   Effect.gen(function*() {
     const span = yield* Effect.currentSpan.pipe(Effect.withSpan("tags.create"))
     assert.isFalse(span.sampled)

@@ -62,7 +62,7 @@ const startListener = Effect.fnUntraced(
 )
 
 it.live(
-  "prints what the service sends, rejects what others send, and unsubscribes when it stops",
+  "`webhooks listen` prints events of the service, rejects other requests, and unsubscribes when it stops",
   () =>
     Effect.gen(function*() {
       const running = yield* startService
@@ -111,7 +111,7 @@ it.live(
 )
 
 it.live(
-  "unsubscribes when its terminal closes, and when the reader of its output stops",
+  "`webhooks listen` unsubscribes when its terminal closes, and when the reader of its output stops",
   () =>
     Effect.gen(function*() {
       const running = yield* startService
