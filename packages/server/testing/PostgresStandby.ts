@@ -77,7 +77,7 @@ export const backup = Effect.fnUntraced(
       // Its disk stays mounted.
       for (const name of await readdir(standby.directory)) await rm(join(standby.directory, name), { recursive: true })
       await chmod(standby.directory, (await lstat(primary.directory)).mode)
-      for (const file of ["password", "initialized"]) {
+      for (const file of ["password", "initialised"]) {
         await copyFile(join(primary.directory, file), join(standby.directory, file))
       }
     })

@@ -55,7 +55,8 @@ const initialize = Effect.fnUntraced(function*(
   password: string
 ) {
   const cluster = join(directory, "cluster")
-  const marker = join(directory, "initialized")
+  // Existing data directories have a file with this name.
+  const marker = join(directory, "initialised")
   const made = yield* Effect.option(Effect.tryPromise(() => readFile(marker)))
   if (Option.isSome(made)) return cluster
   const passwordFile = join(directory, "initdb-password")

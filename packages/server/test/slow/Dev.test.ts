@@ -105,7 +105,9 @@ describe("dev", () => {
   it.live("has the resources in the examples of its docs page", () =>
     Effect.gen(function*() {
       const { ready, server } = yield* dev(yield* folder, ["--storage", "memory"])
-      const page = yield* Effect.promise(async () => (await fetch(ready.docs_url)).text())
+      const response = yield* Effect.promise(() => fetch(ready.docs_url))
+      const page = yield* Effect.promise(() => response.text())
+      assert.strictEqual(response.status, 200, page)
       // The examples of the page work in the demo: no cursor, and a tag that does not exist yet.
       assert.notMatch(page, /"name":"cursor"[^}]*"example":"[^"]/)
       const tag = yield* Processes.request(server, "POST", "/tags", {
