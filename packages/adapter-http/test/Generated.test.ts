@@ -9,6 +9,7 @@ import * as Memory from "@messaging-crm/adapter-memory"
 import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
+import { randomNumbers } from "@messaging-crm/conformance/RandomNumbers"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
@@ -16,7 +17,7 @@ import { Effect, Layer, Redacted } from "effect"
 import { afterAll, beforeAll } from "vitest"
 import { documented, flawOf } from "../testing/Document.ts"
 import { idempotency, orderReady, start } from "../testing/Service.ts"
-import { generator, type Pool, randomOf, type Schema } from "./Generated.ts"
+import { generator, type Pool, type Schema } from "./Generated.ts"
 
 const requests = Number(process.env["GENERATED_REQUESTS"] ?? 200)
 const seed = Number(process.env["GENERATED_SEED"] ?? 1)
@@ -144,7 +145,7 @@ interface Parameter {
 describe("every operation agrees with its document", () => {
   for (const { method, operation, path } of documented) {
     it(`${method} ${path}`, async () => {
-      const random = randomOf(seed)
+      const random = randomNumbers(seed)
       const { mutated, nearby, pick, valid } = generator(random, world.pool)
       // The one that is referred to is a header.
       const parameters = operation.parameters.filter((each): each is Parameter => "schema" in each)

@@ -1,7 +1,7 @@
 /**
- * Requests made from the OpenAPI document: such as it allows, and such with one thing changed.
+ * Generates valid requests from the OpenAPI document, and requests with one changed value.
  *
- * All follow from a seed, so a failure comes again.
+ * A seed determines them all, so that a failure can be repeated.
  */
 import { resolve } from "../testing/Document.ts"
 
@@ -25,14 +25,6 @@ export interface Schema {
   readonly uniqueItems?: boolean
 }
 
-/** Numbers from 0 to 1 that follow from a seed (mulberry32). */
-export const randomOf = (seed: number) => () => {
-  seed = (seed + 0x6d2b79f5) | 0
-  let value = Math.imul(seed ^ (seed >>> 15), 1 | seed)
-  value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value
-  return ((value ^ (value >>> 14)) >>> 0) / 4_294_967_296
-}
-
 const characters = [
   "a",
   "Z",
@@ -49,7 +41,7 @@ const characters = [
   "\u200D",
   "😀",
   "\n",
-  "{{1}}"[0] ?? ""
+  "{"
 ]
 
 /** Values that a field of this name would have, where what the schema says of it is not all. */

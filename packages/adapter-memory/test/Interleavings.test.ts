@@ -6,6 +6,7 @@ import { assert, it } from "@effect/vitest"
 import { stores } from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { observe, operations, outcomeOf, type SerialOutcomes, unlessSerial } from "@messaging-crm/conformance/Races"
+import { randomNumbers } from "@messaging-crm/conformance/RandomNumbers"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Commit } from "@messaging-crm/core/Commit"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
@@ -15,7 +16,7 @@ import { limits } from "@messaging-crm/core/Limits"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Effect, Layer } from "effect"
-import { inTurns, layer, random, type Schedule, type Stage, stage, type Storage } from "./Turns.ts"
+import { inTurns, layer, type Schedule, type Stage, stage, type Storage } from "./Turns.ts"
 
 /** A commit that ignores versions, to test that the harness detects the lost update. */
 const careless: Storage = Layer.effect(
@@ -67,7 +68,7 @@ const shrink = Effect.fnUntraced(function*(stages: Stages, failure: NonNullable<
     const names = least.names.toSpliced(position, 1)
     let found: Failure = null
     for (let seed = 0; names.length > 1 && seed < 50 && found === null; seed++) {
-      const next = random(seed)
+      const next = randomNumbers(seed)
       found = yield* strange(stages, names, () => Math.floor(next() * 100))
     }
     if (found === null) position++
@@ -91,7 +92,7 @@ const search = Effect.fnUntraced(function*(storage: Storage, seeds: ReadonlyArra
     known: new Map<string, Array<string>>()
   }
   for (const seed of seeds) {
-    const next = random(seed)
+    const next = randomNumbers(seed)
     const chosen = Array.from({ length: next() < 0.7 ? 2 : 3 }, () => among[Math.floor(next() * among.length)] ?? "")
     const failure = yield* strange(stages, chosen, () => Math.floor(next() * 100))
     if (failure !== null) return { seed, ...yield* shrink(stages, failure) }
@@ -213,7 +214,7 @@ for (const [rejection, { create, fill }] of Object.entries(limited)) {
   it.effect(`let one of two take the last place, and reject the other: ${rejection}`, () =>
     Effect.gen(function*() {
       for (let seed = 0; seed < 10; seed++) {
-        const next = random(seed)
+        const next = randomNumbers(seed)
         const results = yield* Effect.gen(function*() {
           const { organization_id, owner } = yield* Fixtures.founded
           const as = Effect.provideService(CurrentActor, { organization_id, member_id: owner.id })

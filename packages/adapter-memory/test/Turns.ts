@@ -50,17 +50,6 @@ export type Storage = Layer.Layer<Crm.StoragePorts, never, World>
 export const layer = (storage: Storage) =>
   operationsOver(storage).pipe(Layer.provideMerge(scheduled), Layer.provideMerge(turns))
 
-/** Returns a generator of numbers from 0 to 1 that a seed determines. */
-export const random = (seed: number) => {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
-}
-
 const settled = Effect.forEach(Array.from({ length: 40 }), () => Effect.yieldNow, { discard: true })
 
 /**

@@ -3,23 +3,13 @@
  *
  * It connects to 127.0.0.1 only, and prints as JSON how many sockets it has opened, by what they sent and how they ended.
  */
+import { randomNumbers } from "@messaging-crm/conformance/RandomNumbers"
 import { connect, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 
 const [, , seconds = "30", seed = "1", key = "", ...ports] = process.argv
 const sockets_at_once = 24
 const until_millis = performance.now() + Number(seconds) * 1000
-
-/** Returns a generator of numbers below 1 (mulberry32), whose order depends on the seed alone. */
-const randomFrom = (start: number) => {
-  let state = start >>> 0
-  return (): number => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 const host = "Host: crm.example"
 const request = (line: string, ...headers: ReadonlyArray<string>) => [line, host, ...headers, "", ""].join("\r\n")
@@ -98,7 +88,7 @@ const send = (random: Random) =>
   })
 
 await Promise.all(Array.from({ length: sockets_at_once }, async (_, number) => {
-  const random = randomFrom(Number(seed) * 1000 + number)
+  const random = randomNumbers(Number(seed) * 1000 + number)
   while (performance.now() < until_millis) await send(random)
 }))
 console.log(JSON.stringify(counts))

@@ -1,4 +1,5 @@
 /** Pseudorandom numbers that a seed determines. */
+import { randomNumbers } from "@messaging-crm/conformance/RandomNumbers"
 
 export interface SeededRandom {
   /** A number from 0 to below 1. */
@@ -13,13 +14,7 @@ export interface SeededRandom {
 
 export const seededRandom = (seed: number): SeededRandom => {
   // Spreads neighboring seeds apart.
-  let state = Math.imul(seed ^ 0x5bd1e995, 0x9e3779b1) | 0
-  const next = () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
+  const next = randomNumbers(Math.imul(seed ^ 0x5bd1e995, 0x9e3779b1))
   return {
     next,
     between: (min, max) => min + Math.floor(next() * (max - min + 1)),
