@@ -1,11 +1,11 @@
 /**
  * The measured rows: a number of contacts of one organization, a tenth as many of another one, and the rows that belong to
- * them. Every run has the same rows, except for times, which precede the start. The kind of a row and its number determine
- * its ID.
+ * them. Every run has the same rows, except for times, which precede the start.
  */
 import { LifecycleStage } from "@messaging-crm/core/Contacts"
+import { idsOf } from "../../../packages/adapter-postgres/testing/GeneratedRows.ts"
 
-const kinds = [
+export const { id, idOf } = idsOf([
   "organization",
   "member",
   "api_key",
@@ -16,15 +16,7 @@ const kinds = [
   "identity",
   "conversation",
   "message"
-] as const
-
-export type Kind = typeof kinds[number]
-
-/** Returns the start of the IDs of a kind. */
-export const prefix = (kind: Kind): string => `${String(kinds.indexOf(kind)).padStart(8, "0")}-0000-7000-8000-`
-
-/** Returns the ID of a row. */
-export const id = (kind: Kind, number: number): string => `${prefix(kind)}${number.toString(16).padStart(12, "0")}`
+])
 
 export const key_count = 16
 

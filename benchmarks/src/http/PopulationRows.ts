@@ -2,13 +2,8 @@
 import { Scope } from "@messaging-crm/core/ApiKeys"
 import { readFile } from "node:fs/promises"
 import { Client } from "pg"
-import { id, key_count, type Kind, long_count, named_count, prefix, stages, step, words } from "./Population.ts"
-
-/** The SQL of an ID. */
-const idOf = (kind: Kind, number: string): string => `('${prefix(kind)}' || lpad(to_hex(${number}), 12, '0'))::uuid`
-
-/** The SQL of a number below `bound` that is derived from `n` without a visible pattern. */
-const spread = (seed: number, bound: number): string => `(abs(hashint8extended(n, ${seed})) % ${bound})::integer`
+import { type Index, secondary_indexes, spread } from "../../../packages/adapter-postgres/testing/GeneratedRows.ts"
+import { id, idOf, key_count, long_count, named_count, stages, step, words } from "./Population.ts"
 
 const pick = (seed: number, values: ReadonlyArray<string>): string =>
   `(ARRAY['${values.join("', '")}'])[1 + ${spread(seed, values.length)}]`
@@ -174,11 +169,7 @@ export const tidy = (database_url: string): Promise<void> =>
 export const fill = async (database_url: string, count: number): Promise<void> => {
   await inSession(database_url, async (client) => {
     await client.query(session)
-    // Building an index is many times faster than updating it for each row.
-    const { rows } = await client.query<{ readonly name: string; readonly definition: string }>(`
-      SELECT indexname AS name, indexdef AS definition
-      FROM pg_indexes
-      WHERE schemaname = 'public' AND indexdef NOT LIKE 'CREATE UNIQUE%'`)
+    const { rows } = await client.query<Index>(secondary_indexes)
     for (const { name } of rows) await client.query(`DROP INDEX ${name}`)
     for (const statement of [people(count), ...catalogs, ...contacts, ...conversations]) await client.query(statement)
     for (const { definition } of rows) await client.query(definition)

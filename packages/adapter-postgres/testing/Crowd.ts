@@ -1,20 +1,17 @@
 /**
- * A database as it is after a year of use: 100,000 contacts of three
- * organizations, one of which has nearly all of them, and what belongs to
- * them.
- *
- * It is made by a few statements and the same each time. Every id follows from
- * what the row is and its number, so that a test can name any row.
+ * Fills a database as after a year of use: 100,000 contacts of three organizations, and their conversations, messages, sends,
+ * webhooks, and queued work. Every run inserts the same rows.
  */
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { StatementDeadline } from "../src/database/StatementDeadline.ts"
+import { idsOf, type Index, secondary_indexes, spread } from "./GeneratedRows.ts"
 
 export const contact_count = 100_000
 export const conversation_count = 50_000
 
-const kinds = [
+export const { id, idOf } = idsOf([
   "organization",
   "member",
   "channel",
@@ -29,37 +26,23 @@ const kinds = [
   "api_key",
   "webhook",
   "event"
-] as const
+])
 
-type Kind = typeof kinds[number]
-
-const prefix = (kind: Kind): string => `${String(kinds.indexOf(kind)).padStart(8, "0")}-0000-7000-8000-`
-
-/** Returns the id of a row. */
-export const id = (kind: Kind, number: number): string => `${prefix(kind)}${number.toString(16).padStart(12, "0")}`
-
-/** The organization with nine of ten contacts, one with most of the others, and one with the rest. */
+/** The organizations with 90 %, 9 %, and 1 % of the contacts. */
 export const [large, medium, small] = [1, 2, 3].map((number) => id("organization", number) as OrganizationId) as [ // made above
   OrganizationId,
   OrganizationId,
   OrganizationId
 ]
 
-/** The SQL of an id. */
-const idOf = (kind: Kind, number: string): string => `('${prefix(kind)}' || lpad(to_hex(${number}), 12, '0'))::uuid`
-
-/** The SQL of a number below `bound` that follows from `number` but shows no pattern. */
-const spread = (number: string, seed: number, bound: number): string =>
-  `(abs(hashint8extended(${number}, ${seed})) % ${bound})::integer`
-
-/** The moment that everything lies before. */
+/** The current time of the tests. No row was created later. */
 export const now = "2026-11-20T12:00:00.000Z"
 
 const organizations = [
   `INSERT INTO organizations (id, name, created_at)
    SELECT ${idOf("organization", "n")}, 'Organization ' || n, '${now}'
    FROM generate_series(1, 3) n`,
-  // Of each organization 20; those of the large one are 0 to 19.
+  // 20 of each organization; 0 to 19 are those of the large one.
   `INSERT INTO members (organization_id, id, name, email, email_key, role, created_at)
    SELECT ${idOf("organization", "1 + n / 20")}, ${idOf("member", "n")}, 'Member ' || n,
      'member' || n || '@crowd.example', 'member' || n || '@crowd.example', 'admin', '${now}'
@@ -70,74 +53,78 @@ const organizations = [
    FROM generate_series(0, 599) n`,
   `INSERT INTO api_key_windows (key_id, opened_at, count)
    SELECT id, now(), 1 FROM api_keys`,
-  // Of each organization one of each type; those of the large one are 3 to 5.
+  // One of each type and organization; 3 to 5 are those of the large one.
   `INSERT INTO channels
      (organization_id, id, type, name, address, phone_messaging_business_account_id, connected_at)
    SELECT ${idOf("organization", "n / 3")}, ${idOf("channel", "n")},
      (ARRAY['phone_messaging', 'photo_social', 'page_messaging'])[1 + n % 3], 'Channel', 'address-' || n,
      CASE WHEN n % 3 = 0 THEN 'account' END, '${now}'
    FROM generate_series(3, 11) n`,
-  // Of each organization 10; those of the large one are 10 to 19.
+  // 10 of each organization; 10 to 19 are those of the large one.
   `INSERT INTO tags (organization_id, id, name, name_key, color)
    SELECT ${idOf("organization", "n / 10")}, ${idOf("tag", "n")}, 'Tag ' || n, 'tag ' || n, 'red'
    FROM generate_series(10, 39) n`
 ]
 
-/** Contacts, and what each is: `rare` is one of some ten people that nothing else is like. */
+/**
+ * Creates a temporary table with a row for each contact, from which the rows of the other tables are derived: its number `n`,
+ * the number of its `organization`, its names, its `phone` (null for one in ten), its `company` (null for three in five), and
+ * its `age` in days, which determines `updated_at`.
+ */
 const peopleOf = (contacts: number) => `
   CREATE TEMPORARY TABLE people AS
   SELECT n, CASE WHEN n % 100 < 90 THEN 1 WHEN n % 100 < 99 THEN 2 ELSE 3 END AS organization,
     (ARRAY['Anna', 'Ben', 'Clara', 'David', 'Emma', 'Felix', 'Greta', 'Hugo', 'Ida', 'Jonas', 'Klara', 'Leon', 'Mia',
-      'Noah', 'Olga', 'Paul', 'Rosa', 'Simon', 'Tilda', 'Viktor'])[1 + ${spread("n", 1, 20)}] AS first_name,
-    (ARRAY['Al', 'Ber', 'Dor', 'Fal', 'Gun', 'Hel', 'Kor', 'Lin', 'Mar', 'Nor'])[1 + ${spread("n", 2, 10)}]
-      || (ARRAY['ba', 'de', 'go', 'ka', 'li', 'mo', 'ne', 'ri', 'sa', 'tu'])[1 + ${spread("n", 3, 10)}]
-      || (ARRAY['berg', 'feld', 'hof', 'mann', 'ner', 'sen', 'ski', 'son', 'stein', 'wald'])[1 + ${spread("n", 4, 10)}]
+      'Noah', 'Olga', 'Paul', 'Rosa', 'Simon', 'Tilda', 'Viktor'])[1 + ${spread(1, 20)}] AS first_name,
+    (ARRAY['Al', 'Ber', 'Dor', 'Fal', 'Gun', 'Hel', 'Kor', 'Lin', 'Mar', 'Nor'])[1 + ${spread(2, 10)}]
+      || (ARRAY['ba', 'de', 'go', 'ka', 'li', 'mo', 'ne', 'ri', 'sa', 'tu'])[1 + ${spread(3, 10)}]
+      || (ARRAY['berg', 'feld', 'hof', 'mann', 'ner', 'sen', 'ski', 'son', 'stein', 'wald'])[1 + ${spread(4, 10)}]
       AS last_name,
-    CASE WHEN ${spread("n", 5, 10)} < 9 THEN '+4915' || lpad(${
-  spread("n", 6, 1_000_000_000)
-}::text, 9, '0') END AS phone,
-    CASE WHEN ${spread("n", 8, 5)} < 2 THEN
-      (ARRAY['Nordwind', 'Hafen', 'Kupfer', 'Linden', 'Morgen'])[1 + ${spread("n", 7, 5)}]
-      || (ARRAY[' GmbH', ' AG', ' KG'])[1 + ${spread("n", 9, 3)}]
+    CASE WHEN ${spread(5, 10)} < 9 THEN '+4915' || lpad(${spread(6, 1_000_000_000)}::text, 9, '0') END AS phone,
+    CASE WHEN ${spread(8, 5)} < 2 THEN
+      (ARRAY['Nordwind', 'Hafen', 'Kupfer', 'Linden', 'Morgen'])[1 + ${spread(7, 5)}]
+      || (ARRAY[' GmbH', ' AG', ' KG'])[1 + ${spread(9, 3)}]
     END AS company,
-    ${spread("n", 10, 365)} AS age,
-    '${now}'::timestamptz - interval '1 day' * ${spread("n", 10, 365)}
-      - interval '1 ms' * ${spread("n", 11, 86_400_000)} AS updated_at
+    ${spread(10, 365)} AS age,
+    '${now}'::timestamptz - interval '1 day' * ${spread(10, 365)}
+      - interval '1 ms' * ${spread(11, 86_400_000)} AS updated_at
   FROM generate_series(1, ${contacts}) n
 `
 
 const contactsOf = (contacts: number) => [
   peopleOf(contacts),
+  // Each of these three names belongs to about ten contacts.
   `UPDATE people SET first_name = 'Zanzibar' WHERE n % 9973 = 1`,
   `UPDATE people SET last_name = 'Qx' WHERE n % 9973 = 2`,
   `UPDATE people SET first_name = '漢字' WHERE n % 9973 = 3`,
   `UPDATE people SET company = 'Vergessen' WHERE age > 300 AND n % 2 = 1`,
   `UPDATE people SET company = 'Elsewhere' WHERE organization = 2`,
-  // Tag 0 is on two fifths, 1 on a twentieth, 2 on some fifty, 3 on half of those older than 300 days, 9 on none, and each
-  // other on a quarter.
+  // Two fifths of the contacts have tag 0, a twentieth have tag 1, about fifty have tag 2, half of those older than 300 days have
+  // tag 3, and a quarter have each of the tags 4 to 8. No contact has tag 9.
   `INSERT INTO contact_tags (organization_id, contact_id, tag_id)
    SELECT ${idOf("organization", "organization")}, ${idOf("contact", "n")}, ${idOf("tag", "10 * organization + tag")}
    FROM people,
      LATERAL (VALUES
-       (0, ${spread("n", 15, 5)} < 2),
-       (1, ${spread("n", 16, 20)} = 0),
+       (0, ${spread(15, 5)} < 2),
+       (1, ${spread(16, 20)} = 0),
        (2, n % 1999 = 1),
        (3, age > 300 AND n % 2 = 0),
-       (4, ${spread("n", 24, 4)} = 0),
-       (5, ${spread("n", 25, 4)} = 0),
-       (6, ${spread("n", 26, 4)} = 0),
-       (7, ${spread("n", 27, 4)} = 0),
-       (8, ${spread("n", 28, 4)} = 0)
+       (4, ${spread(24, 4)} = 0),
+       (5, ${spread(25, 4)} = 0),
+       (6, ${spread(26, 4)} = 0),
+       (7, ${spread(27, 4)} = 0),
+       (8, ${spread(28, 4)} = 0)
      ) AS tagged (tag, holds)
    WHERE holds`,
-  // Three of five are known by their phone, one of twelve on the second channel, some fifty on the third.
+  // Three of five contacts have an identity of the first type, one of twelve has one of the second type, and about fifty have one
+  // of the third type.
   `INSERT INTO identities (organization_id, id, contact_id, channel_type, external_id)
    SELECT ${idOf("organization", "organization")}, ${idOf("identity", "n * 3 + type")}, ${idOf("contact", "n")},
      (ARRAY['phone_messaging', 'photo_social', 'page_messaging'])[1 + type], 'person-' || n
    FROM people,
      LATERAL (VALUES
-       (0, ${spread("n", 17, 5)} < 3),
-       (1, ${spread("n", 18, 12)} = 0),
+       (0, ${spread(17, 5)} < 3),
+       (1, ${spread(18, 12)} = 0),
        (2, n % 1997 = 1)
      ) AS known (type, holds)
    WHERE holds`,
@@ -148,23 +135,23 @@ const contactsOf = (contacts: number) => [
      (organization_id, id, first_name, last_name, primary_email, email_key, primary_phone, company, owner_user_id,
       lifecycle_stage, custom_values, search_text, updated_at, identities, tags)
    SELECT ${idOf("organization", "organization")}, ${idOf("contact", "n")}, first_name, last_name,
-     CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END,
-     CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END, phone, company,
-     -- Member 0 owns a fifth, member 19 some ten, and nobody owns a half.
+     CASE WHEN ${spread(19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END,
+     CASE WHEN ${spread(19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END, phone, company,
+     -- Of each organization, the first member owns a fifth and the last one about ten. Half of the contacts have no owner.
      CASE
        WHEN n % 9001 = 1 THEN ${idOf("member", "20 * organization - 1")}
-       WHEN ${spread("n", 12, 10)} < 2 THEN ${idOf("member", "20 * (organization - 1)")}
-       WHEN ${spread("n", 12, 10)} < 5 THEN ${idOf("member", `20 * (organization - 1) + 1 + ${spread("n", 13, 18)}`)}
+       WHEN ${spread(12, 10)} < 2 THEN ${idOf("member", "20 * (organization - 1)")}
+       WHEN ${spread(12, 10)} < 5 THEN ${idOf("member", `20 * (organization - 1) + 1 + ${spread(13, 18)}`)}
      END,
      CASE
        WHEN n % 9001 = 2 THEN 'evangelist'
-       ELSE (ARRAY['lead', 'lead', 'lead', 'customer', 'customer', 'subscriber', NULL])[1 + ${spread("n", 14, 7)}]
+       ELSE (ARRAY['lead', 'lead', 'lead', 'customer', 'customer', 'subscriber', NULL])[1 + ${spread(14, 7)}]
      END,
      '{}',
      concat_ws('X', lower(first_name || ' ' || last_name), phone,
-       CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END, lower(company)),
+       CASE WHEN ${spread(19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END, lower(company)),
      updated_at,
-     -- The copies that a contact's own row has.
+     -- The row of a contact contains copies of its identities and tags.
      coalesce((
        SELECT jsonb_agg(
          jsonb_build_object(
@@ -193,16 +180,16 @@ const conversationsOf = (conversations: number) => [
      (organization_id, id, channel_id, contact_id, identity_id, status, closed_at, assigned_user_id, created_at, opened_at,
       last_activity_at)
    SELECT organization_id, ${idOf("conversation", "n")}, ${idOf("channel", "3 * organization")}, contact_id, id,
-     CASE WHEN ${spread("n", 20, 10)} < 3 THEN 'open' ELSE 'closed' END,
-     CASE WHEN ${spread("n", 20, 10)} >= 3 THEN updated_at END,
-     -- Member 19 has some five, member 1 only closed ones but for a few, and member 18 most open ones. The others are
-     -- unassigned: nearly a half, of which a few are open.
+     CASE WHEN ${spread(20, 10)} < 3 THEN 'open' ELSE 'closed' END,
+     CASE WHEN ${spread(20, 10)} >= 3 THEN updated_at END,
+     -- Member 19 has about five conversations, member 1 has closed ones and a few open ones, and member 18 has most open
+     -- ones. Nearly half of all conversations are unassigned, and few of these are open.
      CASE
        WHEN n % 9001 = 1 THEN ${idOf("member", "20 * organization - 1")}
-       WHEN ${spread("n", 21, 10)} < 4 AND (${spread("n", 20, 10)} >= 3 OR n % 5003 = 1)
+       WHEN ${spread(21, 10)} < 4 AND (${spread(20, 10)} >= 3 OR n % 5003 = 1)
          THEN ${idOf("member", "20 * organization - 19")}
-       WHEN ${spread("n", 21, 10)} = 5 THEN ${idOf("member", `20 * organization - 18 + ${spread("n", 22, 16)}`)}
-       WHEN ${spread("n", 20, 10)} < 3 AND n % 5003 <> 2 THEN ${idOf("member", "20 * organization - 2")}
+       WHEN ${spread(21, 10)} = 5 THEN ${idOf("member", `20 * organization - 18 + ${spread(22, 16)}`)}
+       WHEN ${spread(20, 10)} < 3 AND n % 5003 <> 2 THEN ${idOf("member", "20 * organization - 2")}
      END,
      updated_at, updated_at, updated_at
    FROM (
@@ -211,7 +198,7 @@ const conversationsOf = (conversations: number) => [
      JOIN identities i ON i.id = ${idOf("identity", "p.n * 3")}
      LIMIT ${conversations}
    ) thread`,
-  // Four in each, and 20,000 more in the first.
+  // Four in each conversation, and 20,000 more in the first one.
   `INSERT INTO messages
      (organization_id, conversation_id, id, channel_id, direction, type, text, sender, status, provider_message_id,
       created_at)
@@ -223,7 +210,7 @@ const conversationsOf = (conversations: number) => [
    JOIN conversations v ON v.id = ${
     idOf("conversation", `CASE WHEN n > ${conversations * 4} THEN 1 ELSE 1 + n / 4 END`)
   }`,
-  // Of 97 sends one failed, one waits, and the outcome of one is unknown.
+  // Of 97 sends, one failed, one is queued, and the outcome of one is unknown.
   `INSERT INTO sends
      (organization_id, id, conversation_id, channel_id, recipient, content, status, message_id, failure_reason, created_at)
    SELECT organization_id, ${idOf("send", "n")}, conversation_id, channel_id, '+491511234567',
@@ -237,7 +224,7 @@ const conversationsOf = (conversations: number) => [
      (organization_id, channel_id, provider_message_id, conversation_id, message_id, early_updates, created_at)
    SELECT organization_id, channel_id, provider_message_id, conversation_id, id, '[]', created_at
    FROM messages`,
-  // Updates of messages that have not come.
+  // Updates of messages that are not stored yet.
   `INSERT INTO provider_messages (organization_id, channel_id, provider_message_id, early_updates, created_at)
    SELECT ${idOf("organization", "1")}, ${idOf("channel", "3")}, 'unknown-' || n,
      '[{"status":"read","at":"${now}"}]', '${now}'::timestamptz - interval '1 minute' * n
@@ -245,8 +232,8 @@ const conversationsOf = (conversations: number) => [
 ]
 
 /**
- * A dead webhook with 20,000 deliveries due, 100 others with one each, 500
- * conversations with three sends each, and 20,000 sends whose outcome is waited for.
+ * Due deliveries (20,000 of one webhook and one of each of 100 others), three due sends of each of 500 conversations, and
+ * 20,000 sends whose outcome is due later.
  */
 const work = [
   `INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at)
@@ -317,34 +304,29 @@ const tables = [
   "webhook_deliveries"
 ]
 
-/** The filling takes its time, and is right by construction: what cuts statements short and checks references is off. */
-const patience = [
+/** Removes time limits, and checks of foreign keys, which the inserted rows satisfy by construction. */
+const session_settings = [
   `SET statement_timeout = 0`,
   `SET transaction_timeout = 0`,
   `SET session_replication_role = 'replica'`,
   `SET maintenance_work_mem = '256MB'`
 ]
 
-/** Fills an empty schema with a number of contacts, half as many conversations, and what belongs to them. */
+/** Fills an empty schema with a number of contacts, half as many conversations, and their related rows. */
 export const fillWith = Effect.fnUntraced(
   function*(contacts: number) {
     const sql = yield* SqlClient.SqlClient
     const session = yield* sql.reserve
     const run = (statement: string) => session.executeUnprepared(statement, [], undefined)
-    // An index is built many times faster than it is kept.
-    const indexes = yield* sql<{ readonly name: string; readonly definition: string }>`
-    SELECT indexname AS name, indexdef AS definition
-    FROM pg_indexes
-    WHERE schemaname = current_schema() AND indexdef NOT LIKE 'CREATE UNIQUE%'
-  `
-    for (const statement of patience) yield* run(statement)
+    const indexes = yield* sql.unsafe<Index>(secondary_indexes)
+    for (const statement of session_settings) yield* run(statement)
     for (const { name } of indexes) yield* run(`DROP INDEX ${name}`)
     const conversations = conversationsOf(contacts * conversation_count / contact_count)
     const rows = [...organizations, ...contactsOf(contacts), ...conversations, ...work, ...webhooksOf(contacts)]
     for (const statement of rows) yield* run(statement)
     yield* run(`DROP TABLE people`)
     for (const { definition } of indexes) yield* run(definition)
-    // As its file sets it. The definition of an index does not include it.
+    // The definition of an index does not include this setting of its migration.
     yield* run(`ALTER INDEX contact_texts_keys ALTER COLUMN 1 SET STATISTICS 0`)
     for (const table of tables) yield* run(`VACUUM (ANALYZE) ${table}`)
     yield* run(`RESET ALL`)
