@@ -29,7 +29,7 @@ import {
  * It executes at most as many items of one organization as there are free slots. So a single organization gets half of the
  * slots, two get a third each, and some are always free for another.
  */
-const in_progress_max = 256
+export const in_progress_max = 256
 /** The maximum number of items of one claim. */
 const batch_max = 64
 /** How long a stopping worker waits for the items in progress. */

@@ -10,12 +10,12 @@ import type { Changes } from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
-import { Ids, type SendId } from "@messaging-crm/core/Ids"
+import { type ConversationId, Ids, type SendId } from "@messaging-crm/core/Ids"
 import { Phone } from "@messaging-crm/core/Phones"
 import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
-import { Worker } from "@messaging-crm/core/Worker"
+import { in_progress_max, Worker } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Deferred, Effect, Fiber, Layer, Ref } from "effect"
 import { TestClock } from "effect/testing"
@@ -44,6 +44,44 @@ const queued = Effect.gen(function*() {
   return { as, get, start }
 })
 
+type Scene = Effect.Success<typeof queued>
+
+const subscribe = ({ as }: Scene, url: string) =>
+  as(Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] }))))
+
+/** Starts conversations with different people. */
+const startMany = ({ start }: Scene, count: number) =>
+  Effect.forEach(Array.from({ length: count }, (_, index) => `+491512${100_000 + index}`), start)
+
+const close = ({ as }: Scene, id: ConversationId) =>
+  as(Conversations.use((conversations) => conversations.close(id, CloseConversation.make({}))))
+
+/** Starts and closes conversations, each of which raises an event. */
+const raise = (scene: Scene, events: number) =>
+  Effect.flatMap(
+    startMany(scene, events),
+    Effect.forEach(({ conversation_id }) => close(scene, conversation_id), { discard: true })
+  )
+
+/**
+ * Repeats a step until a condition holds. Signatures take real time, in which the test's clock stands still, so the limit is in
+ * real time too.
+ */
+const repeatUntil = Effect.fnUntraced(function*<R>(
+  holds: Effect.Effect<boolean, never, R>,
+  failure: string,
+  step: Effect.Effect<void> = Effect.yieldNow
+) {
+  const end = performance.now() + 60_000
+  while (!(yield* holds)) {
+    if (performance.now() > end) assert.fail(failure)
+    yield* step
+  }
+})
+
+/** The maximum number of items in progress of a kind of one organization: as many as slots stay free. */
+const organization_max = in_progress_max / 2
+
 /**
  * The worker, which is stopped at the end of the test. It waits for its items in progress by the test's clock, so without this
  * a test that fails would not end.
@@ -57,7 +95,7 @@ const background = Effect.acquireRelease(
   })
 )
 
-it.effect("carries out work that is enqueued while it runs", () =>
+it.effect("executes work that is enqueued while it runs", () =>
   Effect.gen(function*() {
     const { get, start } = yield* queued
     yield* background
@@ -100,75 +138,53 @@ for (const failed of [0, 1, 4]) {
 
 it.effect("posts events while the maximum of sends waits for the provider", () =>
   Effect.gen(function*() {
-    const { as, start } = yield* queued
+    const ours = yield* queued
     const provider = yield* ScriptedProvider
     const [full, posted] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-    const receivedAll = Effect.map(provider.received, ({ length }) => length === 128)
+    const receivedAll = Effect.map(provider.received, ({ length }) => length === organization_max)
     const whenFull = Effect.when(Deferred.succeed(full, undefined), receivedAll)
     yield* provider.respond(() => Effect.andThen(whenFull, Effect.never))
     const url = "https://shop.example/webhook"
     yield* ScriptedEndpoints.use(({ respond }) =>
       respond(url, () => Effect.as(Deferred.succeed(posted, undefined), ok))
     )
-    yield* as(
-      Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] })))
-    )
-    const { conversation_id } = yield* start("+4915112345678")
-    for (let index = 0; index < 300; index++) yield* start(`+491512${100_000 + index}`)
+    yield* subscribe(ours, url)
+    const { conversation_id } = yield* ours.start("+4915112345678")
+    yield* startMany(ours, 300)
     yield* background
     yield* Deferred.await(full)
-    yield* as(Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}))))
+    yield* close(ours, conversation_id)
     yield* Deferred.await(posted)
-    assert.lengthOf(yield* provider.received, 128)
+    assert.lengthOf(yield* provider.received, organization_max)
   }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("sends while the maximum of deliveries waits for endpoints that do not respond", () =>
   Effect.gen(function*() {
-    const { as, start } = yield* queued
+    const ours = yield* queued
     const endpoints = yield* ScriptedEndpoints
     const provider = yield* ScriptedProvider
     const [full, called] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
     const waiting = yield* Ref.make(0)
     const hang = Effect.gen(function*() {
-      if ((yield* Ref.updateAndGet(waiting, (count) => count + 1)) === 128) yield* Deferred.succeed(full, undefined)
+      const count = yield* Ref.updateAndGet(waiting, (count) => count + 1)
+      if (count === organization_max) yield* Deferred.succeed(full, undefined)
       return yield* Effect.never
     })
     for (let index = 0; index < 40; index++) {
       const url = `https://shop-${index}.example/webhook`
       yield* endpoints.respond(url, () => hang)
-      yield* as(
-        Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] })))
-      )
+      yield* subscribe(ours, url)
     }
-    for (let index = 0; index < 8; index++) {
-      const { conversation_id } = yield* start(`+491512${100_000 + index}`)
-      yield* as(Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}))))
-    }
+    yield* raise(ours, 8)
     yield* background
     yield* Deferred.await(full)
     yield* provider.respond(({ reference }) =>
       Effect.as(Deferred.succeed(called, undefined), { provider_message_id: `p.${reference}` })
     )
-    yield* start("+4915112345678")
+    yield* ours.start("+4915112345678")
     yield* Deferred.await(called)
-    assert.strictEqual(yield* Ref.get(waiting), 128)
+    assert.strictEqual(yield* Ref.get(waiting), organization_max)
   }).pipe(Effect.scoped, Effect.provide(world)))
-
-const subscribe = ({ as }: Effect.Success<typeof queued>, url: string) =>
-  as(Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] }))))
-
-/** Starts and closes conversations, each of which raises an event. */
-const raise = ({ as, start }: Effect.Success<typeof queued>, events: number) =>
-  Effect.forEach(
-    Array.from({ length: events }, (_, index) => `+491512${100_000 + index}`),
-    (phone) =>
-      Effect.flatMap(
-        start(phone),
-        ({ conversation_id }) =>
-          as(Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}))))
-      ),
-    { discard: true }
-  )
 
 it.effect("delivers within 5 s while a hundred webhooks of another organization respond after 14 s", () =>
   Effect.gen(function*() {
@@ -190,8 +206,8 @@ it.effect("delivers within 5 s while a hundred webhooks of another organization 
       const before = yield* Ref.get(arrived)
       yield* raise(other, 11)
       yield* TestClock.adjust("5 seconds")
-      // Signatures take real time, in which the test's clock stands still.
-      while ((yield* Ref.get(arrived)) - before < 11) yield* Effect.yieldNow
+      const haveArrived = Effect.map(Ref.get(arrived), (count) => count - before >= 11)
+      yield* repeatUntil(haveArrived, "Not all 11 events arrived.")
     }
   }).pipe(Effect.scoped, Effect.provide(world)))
 
@@ -204,9 +220,7 @@ it.effect("sends while the network does not respond to the sends of three other 
     yield* provider.respond(({ recipient }) =>
       recipient === "+4915112345678" ? Effect.andThen(Deferred.succeed(called, undefined), Effect.never) : Effect.never
     )
-    for (const { start } of silent) {
-      for (let index = 0; index < 300; index++) yield* start(`+491512${100_000 + index}`)
-    }
+    for (const organization of silent) yield* startMany(organization, 300)
     yield* background
     yield* TestClock.adjust("5 seconds")
     yield* other.start("+4915112345678")
@@ -240,16 +254,14 @@ it.effect("makes at most 32 attempts to one host at once, of one organization ha
     yield* TestClock.adjust("10 seconds")
     yield* raise(other, 3)
     yield* TestClock.adjust("2 seconds")
-    while ((yield* Ref.get(arrived)) < 3) yield* Effect.yieldNow
-    const left = Effect.gen(function*() {
+    yield* repeatUntil(Effect.map(Ref.get(arrived), (count) => count >= 3), "Not all 3 events arrived.")
+    const isDone = Effect.gen(function*() {
       const counts = yield* WorkQueue.use((queue) => Effect.flatMap(DateTime.now, queue.backlog))
       const found = counts.find(({ kind }) => kind === "webhook_delivery")
-      return found === undefined ? 0 : found.due + found.leased + found.later
+      return found === undefined || found.due + found.leased + found.later === 0
     })
-    yield* Effect.all([TestClock.adjust("5 seconds"), Effect.yieldNow]).pipe(
-      Effect.andThen(left),
-      Effect.repeat({ until: (count) => count === 0 })
-    )
+    const step = Effect.andThen(TestClock.adjust("5 seconds"), Effect.yieldNow)
+    yield* repeatUntil(isDone, "Some deliveries did not end.", step)
     const posted = yield* endpoints.posted("https://victim.example:2000/webhook")
     assert.lengthOf(posted, 2)
     assert.strictEqual(yield* Ref.get(most), 16)
@@ -257,7 +269,7 @@ it.effect("makes at most 32 attempts to one host at once, of one organization ha
 
 it.effect("posts eight events to a webhook at a time, and each next one once another has ended", () =>
   Effect.gen(function*() {
-    const { as, start } = yield* queued
+    const ours = yield* queued
     const endpoints = yield* ScriptedEndpoints
     const url = "https://shop.example/webhook"
     const [posts, running, most] = [yield* Ref.make(0), yield* Ref.make(0), yield* Ref.make(0)]
@@ -273,13 +285,8 @@ it.effect("posts eight events to a webhook at a time, and each next one once ano
         if ((yield* Ref.updateAndGet(posts, (count) => count + 1)) === 30) yield* Deferred.succeed(done, undefined)
         return ok
       }))
-    yield* as(
-      Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] })))
-    )
-    for (let index = 0; index < 30; index++) {
-      const { conversation_id } = yield* start(`+491512${100_000 + index}`)
-      yield* as(Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}))))
-    }
+    yield* subscribe(ours, url)
+    yield* raise(ours, 30)
     yield* background
     yield* Deferred.await(done)
     assert.strictEqual(yield* Ref.get(most), 8)
