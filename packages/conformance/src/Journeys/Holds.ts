@@ -9,7 +9,7 @@ import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { DateTime, Duration, Effect, Latch, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { accept, greetingWith, ScriptedProvider } from "../Provider.ts"
-import { begin, crm, type It, type Storage, work } from "./Scene.ts"
+import { begin, crm, type It, type Storage, work, workFor } from "./Scene.ts"
 
 /** A channel, and sends to other numbers on it. */
 const scene = Effect.gen(function*() {
@@ -34,16 +34,8 @@ const attemptsOn = Effect.fnUntraced(function*(channel_id: ChannelId) {
 
 const rejected = new ProviderRejected({ reason: "provider_auth", pauses_channel: true })
 
-/** Lets time pass in steps, and runs the worker after each. */
-const pass = Effect.fnUntraced(function*(seconds: number, step = 5) {
-  for (let passed = 0; passed < seconds; passed += step) {
-    yield* TestClock.adjust(Duration.seconds(Math.min(step, seconds - passed)))
-    yield* work
-  }
-})
-
 const newTokens = (it: It) => {
-  it.effect("is not paused by an attempt that began before its new token", () =>
+  it.effect("a channel is not paused by an attempt that began before its new token", () =>
     Effect.gen(function*() {
       const { as, channel, provider, start, stateOf } = yield* scene
       const accounts = yield* ChannelAccounts
@@ -70,7 +62,7 @@ const newTokens = (it: It) => {
 }
 
 const pausing = (it: It) => {
-  it.effect("is paused: the rejected send fails, and the others wait until it is resumed", () =>
+  it.effect("a channel is paused when its network rejects it: the rejected send fails, and the others wait until it is resumed", () =>
     Effect.gen(function*() {
       const { as, channel, provider, start, startWith, stateOf } = yield* scene
       const other = yield* scene
@@ -79,7 +71,7 @@ const pausing = (it: It) => {
       yield* work
       const waiting = [yield* start("b"), yield* startWith("01"), yield* startWith("02")]
       const elsewhere = yield* other.start()
-      yield* pass(600, 60)
+      yield* workFor("600 seconds", "60 seconds")
       assert.strictEqual(yield* stateOf(met.id), "provider_auth")
       for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "queued")
       assert.strictEqual(yield* attemptsOn(channel.id), 1)
@@ -89,12 +81,12 @@ const pausing = (it: It) => {
       yield* provider.respond(accept)
       assert.isTrue(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
       assert.isFalse(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
-      yield* pass(120, 30)
+      yield* workFor("120 seconds", "30 seconds")
       for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "sent")
       assert.deepStrictEqual(yield* ChannelHolds.use(({ list }) => list).pipe(as), [])
     }))
 
-  it.effect("is paused by the status of a message, and not again by a repeat after it was resumed", () =>
+  it.effect("a channel is paused by the status of a message, and not again by a repeat after it was resumed", () =>
     Effect.gen(function*() {
       const { as, channel, messageOf, reported, start, stateOf } = yield* scene
       const { id } = yield* start()
@@ -108,18 +100,18 @@ const pausing = (it: It) => {
       const [hold] = yield* holds
       assert.deepInclude(hold, { channel_id: channel.id, reason: "channel_blocked", until: null })
       const waiting = yield* start("b")
-      yield* pass(60, 30)
+      yield* workFor("60 seconds", "30 seconds")
       assert.strictEqual(yield* stateOf(waiting.id), "queued")
       assert.isTrue(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
       yield* reported(id, report, pauses)
       assert.deepStrictEqual(yield* holds, [])
-      yield* pass(120, 30)
+      yield* workFor("120 seconds", "30 seconds")
       assert.strictEqual(yield* stateOf(waiting.id), "sent")
     }))
 }
 
 const waiting = (it: It) => {
-  it.effect("counts as paused once, even if many sends are rejected concurrently", () =>
+  it.effect("a channel counts as paused once, even if many sends are rejected concurrently", () =>
     Effect.gen(function*() {
       const { as, channel, provider, startWith, stateOf } = yield* scene
       const together = yield* Latch.make()
@@ -135,22 +127,22 @@ const waiting = (it: It) => {
       yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as)
     }))
 
-  it.effect("fails its sends after a day, with the reason", () =>
+  it.effect("a paused channel fails its sends after a day, with the reason", () =>
     Effect.gen(function*() {
       const { as, channel, provider, startWith, stateOf } = yield* scene
       yield* provider.respond(() => rejected)
       yield* startWith("01")
       yield* work
       const { id } = yield* startWith("02")
-      yield* pass(86_400 - 300, 3600)
+      yield* workFor(Duration.seconds(86_400 - 300), "1 hour")
       assert.strictEqual(yield* stateOf(id), "queued")
-      yield* pass(600, 120)
+      yield* workFor("600 seconds", "120 seconds")
       assert.strictEqual(yield* stateOf(id), "provider_auth")
       assert.strictEqual(yield* attemptsOn(channel.id), 1)
       yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as)
     }))
 
-  it.effect("is not paused by a rejection of one message", () =>
+  it.effect("a channel is not paused by a rejection of one message", () =>
     Effect.gen(function*() {
       const { as, provider, startWith, stateOf } = yield* scene
       yield* provider.respond(() => Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" })))
@@ -162,7 +154,7 @@ const waiting = (it: It) => {
 }
 
 const throttledTargets = (it: It) => {
-  it.effect("channel delays its sends for the time that the network requests, and others continue", () =>
+  it.effect("a throttled channel delays its sends for the time that the network requests, and others continue", () =>
     Effect.gen(function*() {
       const { channel, provider, startWith, stateOf } = yield* scene
       const other = yield* scene
@@ -173,17 +165,17 @@ const throttledTargets = (it: It) => {
       const waiting = yield* Effect.forEach(["02", "03", "04"], startWith)
       const elsewhere = yield* other.start()
       yield* provider.respond(accept)
-      yield* pass(29)
+      yield* workFor("29 seconds")
       assert.strictEqual(yield* attemptsOn(channel.id), 1)
       assert.strictEqual(yield* other.stateOf(elsewhere.id), "sent")
-      yield* pass(1)
+      yield* workFor("1 second")
       assert.strictEqual(yield* stateOf(met.id), "sent")
       // The others are spread over the four seconds that follow.
-      yield* pass(4, 1)
+      yield* workFor("4 seconds", "1 second")
       for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "sent")
     }))
 
-  it.effect("recipient waits 1, 4, 16 and 64 seconds, and other recipients of the channel continue", () =>
+  it.effect("a throttled recipient waits 1, 4, 16 and 64 seconds, and other recipients of the channel continue", () =>
     Effect.gen(function*() {
       const { channel, provider, start, startWith, stateOf } = yield* scene
       const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: null, throttles: "recipient" })
@@ -194,9 +186,9 @@ const throttledTargets = (it: It) => {
       yield* work
       assert.strictEqual(yield* stateOf(elsewhere.id), "sent")
       for (const [index, seconds] of [1, 4, 16, 64].entries()) {
-        yield* pass(seconds - 1, 63)
+        yield* workFor(Duration.seconds(seconds - 1), "63 seconds")
         assert.strictEqual(yield* attemptsOn(channel.id), index + 2)
-        yield* pass(1)
+        yield* workFor("1 second")
         assert.strictEqual(yield* attemptsOn(channel.id), index + 3)
       }
       assert.strictEqual(yield* stateOf(id), "rate_limited")
@@ -204,7 +196,7 @@ const throttledTargets = (it: It) => {
 }
 
 const timeLimits = (it: It) => {
-  it.effect("send fails two minutes after its first attempt, and one without an attempt is sent later", () =>
+  it.effect("a throttled send fails two minutes after its first attempt, and a send without an attempt is sent later", () =>
     Effect.gen(function*() {
       const { provider, startWith, stateOf } = yield* scene
       const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 300, throttles: "channel" })
@@ -213,24 +205,22 @@ const timeLimits = (it: It) => {
       yield* work
       const waiting = yield* startWith("02")
       yield* provider.respond(accept)
-      yield* pass(299, 60)
+      yield* workFor("299 seconds", "60 seconds")
       assert.strictEqual(yield* stateOf(met.id), "rate_limited")
       assert.strictEqual(yield* stateOf(waiting.id), "queued")
-      yield* pass(5, 1)
+      yield* workFor("5 seconds", "1 second")
       assert.strictEqual(yield* stateOf(waiting.id), "sent")
     }))
 }
 
-const throttled = (it: It) => {
-  throttledTargets(it)
-  timeLimits(it)
-}
-
 export const suite = (storage: Storage) => {
-  it.layer(crm(storage), { timeout: "5 minutes" })("a channel that its network rejects", (it) => {
+  it.layer(crm(storage), { timeout: "5 minutes" })("pauses of channels", (it) => {
     newTokens(it)
     pausing(it)
     waiting(it)
   })
-  it.layer(crm(storage), { timeout: "5 minutes" })("a throttled", throttled)
+  it.layer(crm(storage), { timeout: "5 minutes" })("throttled sends", (it) => {
+    throttledTargets(it)
+    timeLimits(it)
+  })
 }

@@ -16,6 +16,7 @@ import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Duration, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import * as Provider from "../Provider.ts"
 import { ScriptedProvider } from "../Provider.ts"
@@ -109,6 +110,17 @@ export const begin = Effect.gen(function*() {
 export const work = Effect.gen(function*() {
   const worker = yield* Worker
   while ((yield* worker.runOnce) > 0) continue
+})
+
+/** Advances the clock by a time, and runs the worker after each step of it. */
+export const workFor = Effect.fnUntraced(function*(time: Duration.Input, step: Duration.Input = "5 seconds") {
+  let left = Duration.fromInputUnsafe(time)
+  while (Duration.isGreaterThan(left, Duration.zero)) {
+    const next = Duration.min(left, Duration.fromInputUnsafe(step))
+    yield* TestClock.adjust(next)
+    yield* work
+    left = Duration.subtract(left, next)
+  }
 })
 
 /** Releases the work whose lease has ended, and runs the worker. */

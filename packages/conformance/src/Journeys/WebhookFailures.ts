@@ -8,18 +8,10 @@ import type { Outcome } from "../Endpoints.ts"
 import * as Scene from "./Scene.ts"
 import { refused, responded, subscribed } from "./WebhookScene.ts"
 
-const { work, workAgain } = Scene
-
-/** Lets time pass in steps, and runs the worker after each. */
-const pass = Effect.fnUntraced(function*(time: Duration.Duration, step: Duration.Duration) {
-  for (let passed = Duration.zero; Duration.isLessThan(passed, time); passed = Duration.sum(passed, step)) {
-    yield* TestClock.adjust(step)
-    yield* work
-  }
-})
+const { work, workAgain, workFor } = Scene
 
 const scheduledRetries = (it: Scene.It) => {
-  it.effect("whose endpoint is down for three days gets its events afterwards, at the times of the schedule", () =>
+  it.effect("a webhook whose endpoint is down for three days gets its events afterwards, at the times of the schedule", () =>
     Effect.gen(function*() {
       const { close, deliveries, respond, status } = yield* subscribed
       const times = yield* Ref.make<ReadonlyArray<DateTime.Utc>>([])
@@ -48,7 +40,7 @@ const scheduledRetries = (it: Scene.It) => {
         assert.isAtMost(off, index === 0 ? 0 : 0.1, `delay ${index}`)
       })
       yield* respond(() => down(responded(200)))
-      yield* pass(Duration.hours(27), Duration.hours(1))
+      yield* workFor(Duration.hours(27), Duration.hours(1))
       const [delivery] = yield* deliveries
       assert.strictEqual(delivery?.status, "succeeded")
       assert.strictEqual(delivery?.attempt_count, 10)
@@ -57,13 +49,13 @@ const scheduledRetries = (it: Scene.It) => {
 }
 
 const manualRetries = (it: Scene.It) => {
-  it.effect("whose endpoint is down for longer than the schedule gets no more attempts, and a retry on request", () =>
+  it.effect("a webhook whose endpoint is down for longer than the schedule gets no more attempts, and a retry on request", () =>
     Effect.gen(function*() {
       const { as, close, deliveries, id, posted, respond } = yield* subscribed
       yield* respond(() => responded(503))
       yield* close()
       yield* work
-      for (const delay of delays) yield* pass(Duration.times(delay, 1.1), Duration.times(delay, 0.55))
+      for (const delay of delays) yield* workFor(Duration.times(delay, 1.1), Duration.times(delay, 0.55))
       const [delivery = assert.fail("There is no delivery.")] = yield* deliveries
       assert.strictEqual(delivery.status, "failed")
       assert.strictEqual(delivery.attempt_count, 10)
@@ -77,7 +69,7 @@ const manualRetries = (it: Scene.It) => {
       assert.deepStrictEqual(pending.next_attempt_at, yield* DateTime.now)
       assert.deepStrictEqual(yield* retry, pending)
       // The tenth failure in a row has paused the webhook.
-      yield* pass(Duration.minutes(9), Duration.minutes(1))
+      yield* workFor(Duration.minutes(9), Duration.minutes(1))
       assert.lengthOf(yield* posted, 10)
       yield* TestClock.adjust("1 minutes")
       yield* work
@@ -90,7 +82,7 @@ const manualRetries = (it: Scene.It) => {
 }
 
 const requestedDelays = (it: Scene.It) => {
-  it.effect("is retried after the time that its endpoint requests, up to an hour or twice the usual delay", () =>
+  it.effect("a delivery is retried after the time that its endpoint requests, up to an hour or twice the usual delay", () =>
     Effect.gen(function*() {
       const { close, posted, respond } = yield* subscribed
       const now = yield* DateTime.now
@@ -118,7 +110,7 @@ const requestedDelays = (it: Scene.It) => {
 }
 
 const disabling = (it: Scene.It) => {
-  it.effect("whose endpoint is gone is disabled at once, with its pending deliveries", () =>
+  it.effect("a webhook whose endpoint is gone is disabled at once, with its pending deliveries", () =>
     Effect.gen(function*() {
       const { close, deliveries, posted, respond, status } = yield* subscribed
       yield* respond(() => responded(503))
@@ -136,18 +128,18 @@ const disabling = (it: Scene.It) => {
       assert.strictEqual(waiting?.status, "failed")
       assert.strictEqual(waiting?.failure_code, "webhook_disabled")
       yield* close()
-      yield* pass(Duration.minutes(10), Duration.minutes(5))
+      yield* workFor(Duration.minutes(10), Duration.minutes(5))
       assert.lengthOf(yield* posted, 2)
       assert.lengthOf(yield* deliveries, 2)
     }))
 
-  it.effect("that fails for five days, ten times or more, is disabled", () =>
+  it.effect("a webhook that fails for five days, ten times or more, is disabled", () =>
     Effect.gen(function*() {
       const { close, deliveries, respond, status } = yield* subscribed
       yield* respond(() => refused)
       yield* close()
       yield* work
-      yield* pass(Duration.hours(119), Duration.hours(1))
+      yield* workFor(Duration.hours(119), Duration.hours(1))
       assert.strictEqual(yield* status, "active")
       yield* close()
       yield* work
@@ -159,7 +151,7 @@ const disabling = (it: Scene.It) => {
 }
 
 const pauses = (it: Scene.It) => {
-  it.effect("that keeps failing is paused, and gets one attempt at a time until one succeeds", () =>
+  it.effect("a webhook that keeps failing is paused, and gets one attempt at a time until one succeeds", () =>
     Effect.gen(function*() {
       const { close, deliveries, posted, respond } = yield* subscribed
       yield* respond(() => refused)
@@ -171,25 +163,25 @@ const pauses = (it: Scene.It) => {
       yield* Worker.use((worker) => worker.runOnce)
       assert.lengthOf(yield* posted, 9)
       yield* respond(() => responded(200))
-      yield* pass(Duration.minutes(10), Duration.minutes(10))
+      yield* workFor(Duration.minutes(10), Duration.minutes(10))
       assert.lengthOf((yield* deliveries).filter(({ status }) => status === "succeeded"), 12)
     }))
 
-  it.effect("that keeps failing stays paused when no delivery is left, and then gets one attempt at a time", () =>
+  it.effect("a webhook that keeps failing stays paused when no delivery is left, and then gets one attempt at a time", () =>
     Effect.gen(function*() {
       const { close, deliveries, posted, respond } = yield* subscribed
       yield* respond(() => refused)
       yield* close()
-      while ((yield* deliveries)[0]?.status !== "failed") yield* pass(Duration.hours(1), Duration.hours(1))
+      while ((yield* deliveries)[0]?.status !== "failed") yield* workFor(Duration.hours(1), Duration.hours(1))
       assert.lengthOf(yield* posted, 10)
       for (let count = 0; count < 3; count++) yield* close()
-      yield* pass(Duration.minutes(9), Duration.minutes(1))
+      yield* workFor(Duration.minutes(9), Duration.minutes(1))
       assert.lengthOf(yield* posted, 10)
       yield* TestClock.adjust("1 minutes")
       yield* Worker.use((worker) => worker.runOnce)
       assert.lengthOf(yield* posted, 11)
       yield* respond(() => responded(200))
-      yield* pass(Duration.minutes(10), Duration.minutes(10))
+      yield* workFor(Duration.minutes(10), Duration.minutes(10))
       assert.deepStrictEqual((yield* deliveries).map(({ status }) => status), [
         ...Array(3).fill("succeeded"),
         "failed"
@@ -198,7 +190,7 @@ const pauses = (it: Scene.It) => {
 }
 
 const defects = (it: Scene.It) => {
-  it.effect("gets an event again, with the same ID and bytes, after a worker died during an attempt", () =>
+  it.effect("a webhook gets an event again, with the same ID and bytes, after a worker died during an attempt", () =>
     Effect.gen(function*() {
       const { close, deliveries, posted, respond } = yield* subscribed
       yield* respond(() => Effect.die("killed"))
@@ -214,16 +206,16 @@ const defects = (it: Scene.It) => {
       assert.strictEqual((yield* deliveries)[0]?.status, "succeeded")
     }))
 
-  it.effect("whose attempts fail with five defects has a failed delivery", () =>
+  it.effect("a webhook whose attempts fail with five defects has a failed delivery", () =>
     Effect.gen(function*() {
       const { close, deliveries, posted, respond } = yield* subscribed
       yield* respond(() => Effect.die("bug"))
       yield* close()
       yield* work
-      yield* pass(Duration.seconds(120), Duration.seconds(30))
+      yield* workFor(Duration.seconds(120), Duration.seconds(30))
       assert.lengthOf(yield* posted, 5)
       assert.deepStrictEqual((yield* deliveries).map(({ status }) => status), ["pending"])
-      yield* pass(Duration.seconds(300), Duration.seconds(30))
+      yield* workFor(Duration.seconds(300), Duration.seconds(30))
       assert.lengthOf(yield* posted, 5)
       const [delivery] = yield* deliveries
       assert.strictEqual(delivery?.status, "failed")
@@ -233,7 +225,7 @@ const defects = (it: Scene.It) => {
 }
 
 export const suite = (storage: Scene.Storage) => {
-  it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a webhook", (it) => {
+  it.layer(Scene.crm(storage), { timeout: "5 minutes" })("failed webhook deliveries", (it) => {
     scheduledRetries(it)
     manualRetries(it)
     requestedDelays(it)
