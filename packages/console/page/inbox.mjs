@@ -15,7 +15,7 @@ const listElement = () => document.querySelector(".conversations")
 
 /** Opens a conversation, and puts it into the address. */
 export const open = attempt(async (conversation) => {
-  state.unread.delete(conversation.id)
+  update({ unread: new Set(Array.from(state.unread).filter((id) => id !== conversation.id)) })
   location.hash = `#/inbox/${conversation.id}`
   await openThread(conversation)
 })

@@ -13,7 +13,9 @@ const onEvent = (event) => {
   if (event.type === "message.updated" && status !== "edited" && status !== "deleted") {
     applyStatus({ message_id, status })
   } else if (conversation_id !== undefined) touch(conversation_id)
-  if (event.type === "message.received" && conversation_id !== state.conversation?.id) state.unread.add(conversation_id)
+  if (event.type === "message.received" && conversation_id !== state.conversation?.id) {
+    update({ unread: new Set(state.unread).add(conversation_id) })
+  }
 }
 
 const onChange = attempt(async ({ contact_id, conversation_id }) => {

@@ -42,7 +42,7 @@ export const refreshDeliveries = throttled(async () => {
 const create = attempt(() =>
   webhookDialog(async (webhook) => {
     const { id, signing_secret } = await call("createWebhook", webhook)
-    state.webhook = id
+    update({ webhook: id })
     await loadWebhooks()
     return signing_secret
   })

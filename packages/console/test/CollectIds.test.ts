@@ -1,13 +1,6 @@
 /** The page's IDs of changed conversations: a failed read loses none. */
 import { assert, it } from "@effect/vitest"
-import { importPage } from "./PageModules.ts"
-
-type CollectIds = (read: (ids: ReadonlyArray<string>) => Promise<void>) => {
-  readonly add: (id: string) => void
-  readonly readAll: () => Promise<void>
-}
-
-const { collectIds }: { readonly collectIds: CollectIds } = await importPage("collectIds")
+import { collectIds } from "../page/collectIds.mjs"
 
 it("IDs are passed once, and again after a failed read", async () => {
   const reads: Array<ReadonlyArray<string>> = []

@@ -1,50 +1,10 @@
 /** The functions of the page that need no browser: values of templates, statuses of messages, lists, and throttling. */
 import { assert, describe, it } from "@effect/vitest"
 import { onTestFinished, vi } from "vitest"
-import { importPage } from "./PageModules.ts"
-
-interface Templates {
-  readonly partsOf: (
-    template: unknown
-  ) => ReadonlyArray<{ readonly type: string; readonly names: ReadonlyArray<string> }>
-  readonly choiceOf: (template: unknown, valueOf: (part: number, name: string) => string) => unknown
-}
-
-interface Statuses {
-  readonly follows: (status: string, before: string) => boolean
-}
-
-interface Conversation {
-  readonly id: string
-  readonly status: string
-  readonly last_activity_at: string
-}
-
-interface Message {
-  readonly id: string
-  readonly media: { readonly kind: string; readonly url: string } | null
-}
-
-interface Lists {
-  readonly withConversations: (
-    shown: ReadonlyArray<Conversation>,
-    updates: ReadonlyArray<Conversation>,
-    list: { readonly filter: string; readonly isComplete: boolean }
-  ) => ReadonlyArray<Conversation>
-  readonly withNewest: (
-    shown: ReadonlyArray<Message>,
-    newest: ReadonlyArray<Message>
-  ) => { readonly hasGap: boolean; readonly messages: ReadonlyArray<Message> }
-}
-
-interface Throttle {
-  readonly throttled: (run: () => void) => () => void
-}
-
-const { choiceOf, partsOf }: Templates = await importPage("templates")
-const { follows }: Statuses = await importPage("statuses")
-const { withConversations, withNewest }: Lists = await importPage("lists")
-const { throttled }: Throttle = await importPage("throttle")
+import { withConversations, withNewest } from "../page/lists.mjs"
+import { follows } from "../page/statuses.mjs"
+import { choiceOf, partsOf } from "../page/templates.mjs"
+import { throttled } from "../page/throttle.mjs"
 
 const template = {
   id: "t1",
@@ -99,13 +59,13 @@ it("the status of a message never returns to an earlier one, and only a sent mes
 })
 
 describe("the list of conversations", () => {
-  const conversation = (id: string, minute: number, status = "open"): Conversation => ({
+  const conversation = (id: string, minute: number, status = "open") => ({
     id,
     status,
     last_activity_at: `2026-11-20T10:${minute}:00.000Z`
   })
   const shown = [conversation("a", 30), conversation("b", 20)]
-  const idsAfter = (update: Conversation, filter = "open", isComplete = false) =>
+  const idsAfter = (update: ReturnType<typeof conversation>, filter = "open", isComplete = false) =>
     withConversations(shown, [update], { filter, isComplete }).map(({ id }) => id).join("")
 
   it("moves a changed conversation, and drops it once it no longer matches the filter", () => {
@@ -122,14 +82,14 @@ describe("the list of conversations", () => {
 })
 
 describe("the list of messages", () => {
-  const message = (id: string, url?: string, kind = "image"): Message => ({
+  const message = (id: string, url?: string, kind = "image") => ({
     id,
     media: url === undefined ? null : { kind, url }
   })
 
   it("ends with the newest messages, and starts with them if messages between are missing", () => {
     const shown = [message("1"), message("2"), message("3")]
-    const ids = (newest: ReadonlyArray<Message>) => {
+    const ids = (newest: ReadonlyArray<ReturnType<typeof message>>) => {
       const { hasGap, messages } = withNewest(shown, newest)
       return [hasGap, messages.map(({ id }) => id).join("")]
     }

@@ -1,7 +1,6 @@
 /** Late and failed responses to the page, and double clicks. */
 import { assert, it } from "@effect/vitest"
 import { afterAll, beforeEach, vi } from "vitest"
-import { importPage } from "./PageModules.ts"
 
 interface Page {
   readonly data: ReadonlyArray<{ readonly id: string }>
@@ -38,10 +37,10 @@ beforeEach(() => {
 })
 afterAll(() => void vi.unstubAllGlobals())
 
-const { oneAtATime } = await importPage("throttle")
-const { state } = await importPage("store")
-const { loadConversations } = await importPage("conversations")
-const { loadOlder } = await importPage("openConversation")
+const { oneAtATime } = await import("../page/throttle.mjs")
+const { state } = await import("../page/store.mjs")
+const { loadConversations } = await import("../page/conversations.mjs")
+const { loadOlder } = await import("../page/openConversation.mjs")
 
 const page = (ids: ReadonlyArray<string>, next_cursor: string | null): Page => ({
   data: ids.map((id) => ({ id })),
