@@ -1,9 +1,9 @@
-/** Accounts of callbacks: each is found once, and the files of none hold back those of another. */
+/** Accounts of callbacks: each is looked up once, and the files of one do not delay those of another. */
 import { assert, it } from "@effect/vitest"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { type FileStream, FileUnavailable } from "@messaging-crm/core/Media"
-import { DateTime, Effect, Exit, Fiber, Layer, Metric, Option, Redacted, Ref, Stream } from "effect"
+import { DateTime, Deferred, Effect, Exit, Fiber, Layer, Metric, Option, Redacted, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { CallbackProcessor } from "../src/CallbackProcessor.ts"
 import { CloudAccounts } from "../src/CloudAccounts.ts"
@@ -43,28 +43,42 @@ const callback = (body: Uint8Array, received_at: DateTime.Utc) => ({
   received_at
 })
 
+/** Layer for a processor without profiles. A load of a file is a defect, unless `load` is given. */
+const processor = (
+  accounts: Layer.Layer<CloudAccounts>,
+  receive: Inbound["Service"]["receive"],
+  load: MediaLoader["Service"]["load"] = () => Stream.die("There is no such file.")
+) =>
+  CallbackProcessor.layer.pipe(Layer.provide([
+    accounts,
+    Layer.succeed(MediaLoader, { load }),
+    Layer.mock(Inbound, { receive }),
+    Layer.mock(Profiles, { lookUp: () => Effect.void })
+  ]))
+
+const accountsOf = (...channels: ReadonlyArray<ReturnType<typeof account>>) => CloudAccounts.layer({ apps, channels })
+
+/** A file that never arrives, the number of its readers, and an effect that waits for the first four of them. */
+const endlessFile = Effect.gen(function*() {
+  const [readers, areFour] = [yield* Ref.make(0), yield* Deferred.make<void>()]
+  const file: FileStream = Stream.unwrap(Effect.gen(function*() {
+    if ((yield* Ref.updateAndGet(readers, (count) => count + 1)) === 4) yield* Deferred.succeed(areFour, undefined)
+    return Stream.never
+  }))
+  return { file, readers: Ref.get(readers), fourReaders: Deferred.await(areFour) }
+})
+
 it.effect("files of one account that do not arrive do not delay those of another", () =>
   Effect.gen(function*() {
-    const started = yield* Ref.make(0)
-    const slow = Stream.unwrap(Effect.as(Ref.update(started, (count) => count + 1), Stream.never))
-    const loader = Layer.succeed(MediaLoader, {
-      load: (of) =>
-        of.type === "phone_messaging" && of.phone_number_id === "slow" ? slow : Stream.make(new Uint8Array([1]))
-    })
-    const inbound = Layer.mock(Inbound, {
-      receive: (event) =>
+    const { file, fourReaders, readers } = yield* endlessFile
+    const layer = processor(
+      accountsOf(account("slow", 1), account("fast", 2)),
+      (event) =>
         "media" in event && event.media !== null && event.media.bytes !== null &&
           !(event.media.bytes instanceof Uint8Array)
           ? Effect.orDie(Stream.runDrain(event.media.bytes))
-          : Effect.void
-    })
-    const layer = CallbackProcessor.layer.pipe(
-      Layer.provide(Layer.mergeAll(
-        CloudAccounts.layer({ apps, channels: [account("slow", 1), account("fast", 2)] }),
-        loader,
-        inbound,
-        Layer.mock(Profiles, { lookUp: () => Effect.void })
-      ))
+          : Effect.void,
+      (of) => of.type === "phone_messaging" && of.phone_number_id === "slow" ? file : Stream.make(new Uint8Array([1]))
     )
     yield* Effect.gen(function*() {
       const { receive } = yield* CallbackProcessor
@@ -73,13 +87,13 @@ it.effect("files of one account that do not arrive do not delay those of another
         Array.from({ length: 20 }, (_, number) => image("slow", number)),
         (body) => Effect.forkChild(receive(callback(body, now)))
       )
-      while ((yield* Ref.get(started)) < 4) yield* Effect.yieldNow
+      yield* fourReaders
       yield* Effect.forEach(
         [0, 1, 2, 3, 4, 5],
         (number) => receive(callback(image("fast", number), now)),
         { concurrency: "unbounded" }
       )
-      assert.strictEqual(yield* Ref.get(started), 4)
+      assert.strictEqual(yield* readers, 4)
       yield* Fiber.interruptAll(fibers)
     }).pipe(Effect.provide(layer))
     yield* TestClock.adjust("1 second")
@@ -87,12 +101,7 @@ it.effect("files of one account that do not arrive do not delay those of another
 
 it.effect("an ignored part is counted once, however often its callback is retried", () =>
   Effect.gen(function*() {
-    const layer = CallbackProcessor.layer.pipe(Layer.provide([
-      CloudAccounts.layer({ apps, channels: [account("one", 1)] }),
-      Layer.mock(MediaLoader, {}),
-      Layer.mock(Inbound, { receive: () => Effect.die("unavailable") }),
-      Layer.mock(Profiles, { lookUp: () => Effect.void })
-    ]))
+    const layer = processor(accountsOf(account("one", 1)), () => Effect.die("unavailable"))
     const person = { wa_id: "4915112345678" }
     const parts = [
       messagePart("one", person, { id: "wamid.1", type: "text", text: { body: "Hi" } }),
@@ -127,12 +136,7 @@ it.effect("the account of a callback is looked up once, and a failed lookup does
             : Effect.succeed(Option.fromUndefinedOr(channels.find(({ phone_number_id }) => phone_number_id === id)))
         )
     })
-    const layer = CallbackProcessor.layer.pipe(Layer.provide([
-      accounts,
-      Layer.mock(MediaLoader, {}),
-      Layer.mock(Inbound, { receive: () => Ref.update(received, (count) => count + 1) }),
-      Layer.mock(Profiles, { lookUp: () => Effect.void })
-    ]))
+    const layer = processor(accounts, () => Ref.update(received, (count) => count + 1))
     const parts = ["one", "none", "two", "one", "one"].map((number, index) =>
       messagePart(number, { wa_id: `4915112345${index}` }, { id: `wamid.${index}`, type: "text", text: { body: "Hi" } })
     )
@@ -157,23 +161,17 @@ const withFiles = <E>(
   Effect.gen(function*() {
     yield* TestClock.setTime(noon.epochMilliseconds)
     const stored = yield* Ref.make<ReadonlyArray<"file" | null>>([])
-    const inbound = Layer.mock(Inbound, {
-      receive: Effect.fnUntraced(function*(event: ProviderEvent) {
-        if (!("media" in event) || event.media === null) return
-        const { bytes } = event.media
-        if (Stream.isStream(bytes)) yield* Effect.catchTag(Stream.runDrain(bytes), "FileAbsent", Effect.die)
-        yield* Ref.update(stored, (all) => [...all, bytes === null ? null : "file" as const])
-      })
+    const store = Effect.fnUntraced(function*(event: ProviderEvent) {
+      if (!("media" in event) || event.media === null) return
+      const { bytes } = event.media
+      if (Stream.isStream(bytes)) yield* Effect.catchTag(Stream.runDrain(bytes), "FileAbsent", Effect.die)
+      yield* Ref.update(stored, (all) => [...all, bytes === null ? null : "file" as const])
     })
-    const loader = Layer.succeed(MediaLoader, {
-      load: (_, file) => ("media_id" in file ? files[file.media_id] : undefined) ?? Stream.die("There is no such file.")
-    })
-    const layer = CallbackProcessor.layer.pipe(Layer.provide([
-      CloudAccounts.layer({ apps, channels: [account("one", 1)] }),
-      loader,
-      inbound,
-      Layer.mock(Profiles, { lookUp: () => Effect.void })
-    ]))
+    const layer = processor(
+      accountsOf(account("one", 1)),
+      store,
+      (_, file) => ("media_id" in file ? files[file.media_id] : undefined) ?? Stream.die("There is no such file.")
+    )
     yield* CallbackProcessor.use(({ receive }) =>
       test(
         (number, sent_at, received_at) => receive(callback(image("one", number, sent_at), received_at)),
@@ -190,30 +188,30 @@ for (
     ["received", DateTime.subtract(noon, { hours: 2 })]
   ] as const
 ) {
-  it.effect(`a message that was ${kind} hours ago is not stored without its file while others of its channel load`, () => {
-    const started = Ref.makeUnsafe(0)
-    const slow: FileStream = Stream.unwrap(Effect.as(Ref.update(started, (count) => count + 1), Stream.never))
-    const good: FileStream = Stream.make(new Uint8Array([1]))
-    return withFiles(
-      { "file-0": slow, "file-1": slow, "file-2": slow, "file-3": slow, "file-4": good },
-      (receive, stored) =>
-        Effect.gen(function*() {
-          const sent_at = DateTime.subtract(noon, { hours: 2 })
-          const slowOnes = yield* Effect.forEach(
-            [0, 1, 2, 3],
-            (number) => Effect.forkChild(receive(number, sent_at, received_at))
-          )
-          while ((yield* Ref.get(started)) < 4) yield* Effect.yieldNow
-          const fifth = yield* Effect.forkChild(Effect.exit(receive(4, sent_at, received_at)))
-          yield* TestClock.adjust("1 second")
-          assert.isTrue(Exit.isFailure(yield* Fiber.join(fifth)))
-          assert.deepStrictEqual(yield* stored, [])
-          yield* Fiber.interruptAll(slowOnes)
-          yield* receive(4, sent_at, received_at)
-          assert.deepStrictEqual(yield* stored, ["file"])
-        })
-    )
-  })
+  it.effect(`a message that was ${kind} hours ago is not stored without its file while others of its channel load`, () =>
+    Effect.gen(function*() {
+      const { file: slow, fourReaders } = yield* endlessFile
+      const good: FileStream = Stream.make(new Uint8Array([1]))
+      yield* withFiles(
+        { "file-0": slow, "file-1": slow, "file-2": slow, "file-3": slow, "file-4": good },
+        (receive, stored) =>
+          Effect.gen(function*() {
+            const sent_at = DateTime.subtract(noon, { hours: 2 })
+            const slowOnes = yield* Effect.forEach(
+              [0, 1, 2, 3],
+              (number) => Effect.forkChild(receive(number, sent_at, received_at))
+            )
+            yield* fourReaders
+            const fifth = yield* Effect.forkChild(Effect.exit(receive(4, sent_at, received_at)))
+            yield* TestClock.adjust("1 second")
+            assert.isTrue(Exit.isFailure(yield* Fiber.join(fifth)))
+            assert.deepStrictEqual(yield* stored, [])
+            yield* Fiber.interruptAll(slowOnes)
+            yield* receive(4, sent_at, received_at)
+            assert.deepStrictEqual(yield* stored, ["file"])
+          })
+      )
+    }))
 }
 
 for (
@@ -244,21 +242,11 @@ it.effect("a person's next messages wait for the change of their number, in the 
     const change = part(former, { type: "system", system: { type: "user_changed_number", wa_id: now.wa_id } })
     const [before, after] = [former, now].map((of) => part(of, { type: "text", text: { body: "Hello" } }))
     const received = yield* Ref.make<ReadonlyArray<string>>([])
-    const inbound = Layer.mock(Inbound, {
-      receive: ({ event }) =>
-        Effect.andThen(
-          event === "identity_changed" ? Effect.sleep("1 second") : Effect.void,
-          Ref.update(received, (all) => [...all, event])
-        )
-    })
-    const layer = CallbackProcessor.layer.pipe(
-      Layer.provide(Layer.mergeAll(
-        CloudAccounts.layer({ apps, channels: [account("acme", 1)] }),
-        Layer.mock(MediaLoader, {}),
-        inbound,
-        Layer.mock(Profiles, { lookUp: () => Effect.void })
+    const layer = processor(accountsOf(account("acme", 1)), ({ event }) =>
+      Effect.andThen(
+        event === "identity_changed" ? Effect.sleep("1 second") : Effect.void,
+        Ref.update(received, (all) => [...all, event])
       ))
-    )
     const inOrder = ["message_received", "identity_changed", "message_received"]
     for (const bodies of [[[before, change, after]], [[before], [change], [after]]]) {
       yield* Ref.set(received, [])

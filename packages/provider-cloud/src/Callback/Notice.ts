@@ -82,18 +82,22 @@ export const fieldOf = (change: unknown): string | undefined => {
   return typeof field === "string" ? cut(field.toWellFormed()) : typeof field
 }
 
+/** Makes the result of a part that is ignored. */
 export const ignored = (reason: Ignored["reason"], kind: string): Notices => ({
   notices: [],
   ignored: [{ reason, kind: cut(kind) }]
 })
+
+/** Makes the result of a part of which nothing is ignored. */
 export const noticesOf = (...notices: ReadonlyArray<Notice>): Notices => ({ notices, ignored: [] })
 
+/** Combines the results of several parts, in their order. */
 export const joined = (parts: ReadonlyArray<Notices>): Notices => ({
   notices: parts.flatMap(({ notices }) => notices),
   ignored: parts.flatMap(({ ignored }) => ignored)
 })
 
-/** Ignores a part that is not a message: one of a kind that is not documented is `unknown`. */
+/** Makes the result of an ignored part, with the reason that follows from its meaning; without a documented meaning it is `unknown`. */
 export const ignoredAs = (meaning: Meaning | undefined, kind: string): Notices =>
   ignored(meaning === "account" || meaning === "nothing" ? meaning : "unknown", kind)
 
@@ -103,13 +107,14 @@ export interface MessageContent extends Pick<ProviderMessageReceived, "media" | 
   readonly file: FileReference | null
 }
 
+/** Makes the content of a message without a file. */
 export const textContent = (
   type: MessageContent["type"],
   text: string | null,
   details: MessageDetails | null = null
 ): MessageContent => ({ type, text, media: null, details, file: null })
 
-/** Adds details to a content. Those that it has already stay. */
+/** Adds details to a content, without replacing those that it has. */
 export const withDetails = (content: MessageContent, details: MessageDetails): MessageContent => {
   const all = { ...details, ...content.details }
   return { ...content, details: Object.keys(all).length === 0 ? null : all }
