@@ -160,41 +160,68 @@ describe("send", () => {
       )
     }))
 
-  it("accepts a text inside the reply window, and rejects one outside it", async () => {
-    const ours = await service.organization()
+  /** Starts a conversation, and returns functions that send to it and read it. */
+  const conversationOf = async (ours: Organization) => {
     const { conversation_id } = (await startWith(ours)).body.data
-    const send = (json: unknown) =>
-      service.request("POST", `/v1/conversations/${conversation_id}/messages`, {
-        key: ours.key,
-        json,
-        ...idempotency()
-      })
+    const path = `/v1/conversations/${conversation_id}`
+    const read = async (url: string) => (await service.request("GET", url, { key: ours.key })).body.data
+    return {
+      send: (json: unknown) => service.request("POST", `${path}/messages`, { key: ours.key, json, ...idempotency() }),
+      windowEnd: async () => (await read(path)).reply_window_expires_at,
+      messages: () => read(`${path}/messages`)
+    }
+  }
+
+  /** Starts a conversation whose reply window is open. */
+  const openConversation = async () => {
+    const ours = await service.organization()
+    const conversation = await conversationOf(ours)
+    await wroteTo(ours)
+    return { ours, ...conversation }
+  }
+
+  it("rejects a text outside the reply window", async () => {
+    const { send, windowEnd } = await conversationOf(await service.organization())
     const rejected = await send(text("Hi"))
     assert.strictEqual(rejected.status, 409)
     assert.strictEqual(rejected.body.error.code, "conflict")
     assert.strictEqual(rejected.body.error.param, "type")
-    const window = async () =>
-      (await service.request("GET", `/v1/conversations/${conversation_id}`, { key: ours.key })).body.data
-        .reply_window_expires_at
-    assert.isNull(await window())
+    assert.isNull(await windowEnd())
+  })
+
+  it("opens the reply window for 24 hours after an inbound message", async () => {
+    const ours = await service.organization()
+    const { windowEnd } = await conversationOf(ours)
     const before = await service.runtime.runPromise(DateTime.now)
     await wroteTo(ours)
-    const [end, next] = [Date.parse(await window()), await service.runtime.runPromise(DateTime.now)]
+    const [end, next] = [Date.parse(await windowEnd()), await service.runtime.runPromise(DateTime.now)]
     assert.isAtLeast(end, DateTime.add(before, { hours: 24 }).epochMilliseconds)
     assert.isAtMost(end, DateTime.add(next, { hours: 24 }).epochMilliseconds)
-    const taken = await send(text("  kept as sent  "))
-    assert.strictEqual(taken.status, 202)
-    const { message_id } = await follow(ours, taken.body.data.id, "sent")
-    const list = await service.request("GET", `/v1/conversations/${conversation_id}/messages`, { key: ours.key })
-    const [newest] = list.body.data
-    assert.strictEqual(newest.id, message_id)
-    assert.strictEqual(newest.text, "  kept as sent  ")
-    assert.deepStrictEqual(list.body.data.map((row: { readonly direction: string }) => row.direction).toSorted(), [
+  })
+
+  it("sends a text inside the reply window unchanged, and lists it first", async () => {
+    const { messages, ours, send } = await openConversation()
+    const accepted = await send(text("  kept as sent  "))
+    assert.strictEqual(accepted.status, 202)
+    const { message_id } = await follow(ours, accepted.body.data.id, "sent")
+    const list = await messages()
+    assert.strictEqual(list[0].id, message_id)
+    assert.strictEqual(list[0].text, "  kept as sent  ")
+    assert.deepStrictEqual(list.map((row: { readonly direction: string }) => row.direction).toSorted(), [
       "inbound",
       "outbound",
       "outbound"
     ])
+  })
+
+  it("accepts a template, and a text of 4,096 characters, inside the reply window", async () => {
+    const { ours, send } = await openConversation()
     assert.strictEqual((await send({ type: "template", template: greeting(ours) })).status, 202)
+    assert.strictEqual((await send(text("😀".repeat(4096)))).status, 202)
+  })
+
+  it("rejects an invalid message, and names the field", async () => {
+    const { ours, send } = await openConversation()
     for (
       const [json, param] of [
         [{}, "type"],
@@ -210,7 +237,10 @@ describe("send", () => {
       assert.strictEqual(response.status, 400, JSON.stringify(json).slice(0, 80))
       assert.strictEqual(response.body.error.param, param)
     }
-    assert.strictEqual((await send(text("😀".repeat(4096)))).status, 202)
+  })
+
+  it("accepts a blank text, which the provider rejects", async () => {
+    const { ours, send } = await openConversation()
     for (const blank of [" ", " \n\t\u3000", " ".repeat(4096)]) {
       const accepted = await send(text(blank))
       assert.strictEqual(accepted.status, 202)
