@@ -1,0 +1,184 @@
+/** The maximum of items in progress: slow sends and deliveries delay no work of another kind, organization, or host. */
+import { assert, it } from "@effect/vitest"
+import { ok, ScriptedEndpoints } from "@messaging-crm/conformance/Endpoints"
+import { ScriptedProvider } from "@messaging-crm/conformance/Provider"
+import { in_progress_max } from "@messaging-crm/core/Worker"
+import { WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { DateTime, Deferred, Effect, Ref } from "effect"
+import { TestClock } from "effect/testing"
+import { background, close, queued, raise, startMany, subscribe, world } from "./WorkerScene.ts"
+
+/**
+ * Repeats a step until a condition holds. Signatures take real time, in which the test's clock stands still, so the limit is in
+ * real time too.
+ */
+const repeatUntil = Effect.fnUntraced(function*<R>(
+  holds: Effect.Effect<boolean, never, R>,
+  failure: string,
+  step: Effect.Effect<void> = Effect.yieldNow
+) {
+  const end = performance.now() + 60_000
+  while (!(yield* holds)) {
+    if (performance.now() > end) assert.fail(failure)
+    yield* step
+  }
+})
+
+/** The maximum number of items in progress of a kind of one organization: as many as slots stay free. */
+const organization_max = in_progress_max / 2
+
+it.effect("posts events while the maximum of sends waits for the provider", () =>
+  Effect.gen(function*() {
+    const ours = yield* queued
+    const provider = yield* ScriptedProvider
+    const [full, posted] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const receivedAll = Effect.map(provider.received, ({ length }) => length === organization_max)
+    const whenFull = Effect.when(Deferred.succeed(full, undefined), receivedAll)
+    yield* provider.respond(() => Effect.andThen(whenFull, Effect.never))
+    const url = "https://shop.example/webhook"
+    yield* ScriptedEndpoints.use(({ respond }) =>
+      respond(url, () => Effect.as(Deferred.succeed(posted, undefined), ok))
+    )
+    yield* subscribe(ours, url)
+    const { conversation_id } = yield* ours.start("+4915112345678")
+    yield* startMany(ours, 300)
+    yield* background
+    yield* Deferred.await(full)
+    yield* close(ours, conversation_id)
+    yield* Deferred.await(posted)
+    assert.lengthOf(yield* provider.received, organization_max)
+  }).pipe(Effect.scoped, Effect.provide(world)))
+
+it.effect("sends while the maximum of deliveries waits for endpoints that do not respond", () =>
+  Effect.gen(function*() {
+    const ours = yield* queued
+    const endpoints = yield* ScriptedEndpoints
+    const provider = yield* ScriptedProvider
+    const [full, called] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const waiting = yield* Ref.make(0)
+    const hang = Effect.gen(function*() {
+      const count = yield* Ref.updateAndGet(waiting, (count) => count + 1)
+      if (count === organization_max) yield* Deferred.succeed(full, undefined)
+      return yield* Effect.never
+    })
+    for (let index = 0; index < 40; index++) {
+      const url = `https://shop-${index}.example/webhook`
+      yield* endpoints.respond(url, () => hang)
+      yield* subscribe(ours, url)
+    }
+    yield* raise(ours, 8)
+    yield* background
+    yield* Deferred.await(full)
+    yield* provider.respond(({ reference }) =>
+      Effect.as(Deferred.succeed(called, undefined), { provider_message_id: `p.${reference}` })
+    )
+    yield* ours.start("+4915112345678")
+    yield* Deferred.await(called)
+    assert.strictEqual(yield* Ref.get(waiting), organization_max)
+  }).pipe(Effect.scoped, Effect.provide(world)))
+
+it.effect("delivers within 5 s while a hundred webhooks of another organization respond after 14 s", () =>
+  Effect.gen(function*() {
+    const [slow, other] = [yield* queued, yield* queued]
+    const endpoints = yield* ScriptedEndpoints
+    for (let index = 0; index < 100; index++) {
+      const url = `https://slow-${index}.example/webhook`
+      yield* endpoints.respond(url, () => Effect.as(Effect.sleep("14 seconds"), ok))
+      yield* subscribe(slow, url)
+    }
+    const arrived = yield* Ref.make(0)
+    const url = "https://shop.example/webhook"
+    yield* endpoints.respond(url, () => Effect.as(Ref.update(arrived, (count) => count + 1), ok))
+    yield* subscribe(other, url)
+    yield* raise(slow, 9)
+    yield* background
+    for (const seconds of [1, 9, 30]) {
+      yield* TestClock.adjust(`${seconds} seconds`)
+      const before = yield* Ref.get(arrived)
+      yield* raise(other, 11)
+      yield* TestClock.adjust("5 seconds")
+      const haveArrived = Effect.map(Ref.get(arrived), (count) => count - before >= 11)
+      yield* repeatUntil(haveArrived, "Not all 11 events arrived.")
+    }
+  }).pipe(Effect.scoped, Effect.provide(world)))
+
+it.effect("sends while the network does not respond to the sends of three other organizations", () =>
+  Effect.gen(function*() {
+    const silent = yield* Effect.replicateEffect(queued, 3)
+    const other = yield* queued
+    const provider = yield* ScriptedProvider
+    const called = yield* Deferred.make<void>()
+    yield* provider.respond(({ recipient }) =>
+      recipient === "+4915112345678" ? Effect.andThen(Deferred.succeed(called, undefined), Effect.never) : Effect.never
+    )
+    for (const organization of silent) yield* startMany(organization, 300)
+    yield* background
+    yield* TestClock.adjust("5 seconds")
+    yield* other.start("+4915112345678")
+    yield* TestClock.adjust("5 seconds")
+    yield* Deferred.await(called)
+  }).pipe(Effect.scoped, Effect.provide(world)))
+
+it.effect("makes at most 32 attempts to one host at once, of one organization half, and fails none that waits", () =>
+  Effect.gen(function*() {
+    const [slow, other] = [yield* queued, yield* queued]
+    const endpoints = yield* ScriptedEndpoints
+    const [running, most] = [yield* Ref.make(0), yield* Ref.make(0)]
+    const hang = Effect.gen(function*() {
+      const count = yield* Ref.updateAndGet(running, (count) => count + 1)
+      yield* Ref.update(most, (before) => Math.max(before, count))
+      yield* Effect.sleep("14 seconds")
+      yield* Ref.update(running, (count) => count - 1)
+      return ok
+    })
+    for (let index = 0; index < 100; index++) {
+      const url = `https://victim.example:${2000 + index}/webhook`
+      yield* endpoints.respond(url, () => hang)
+      yield* subscribe(slow, url)
+    }
+    const url = "https://victim.example/webhook"
+    const arrived = yield* Ref.make(0)
+    yield* endpoints.respond(url, () => Effect.as(Ref.update(arrived, (count) => count + 1), ok))
+    yield* subscribe(other, url)
+    yield* raise(slow, 2)
+    yield* background
+    yield* TestClock.adjust("10 seconds")
+    yield* raise(other, 3)
+    yield* TestClock.adjust("2 seconds")
+    yield* repeatUntil(Effect.map(Ref.get(arrived), (count) => count >= 3), "Not all 3 events arrived.")
+    const isDone = Effect.gen(function*() {
+      const counts = yield* WorkQueue.use((queue) => Effect.flatMap(DateTime.now, queue.backlog))
+      const found = counts.find(({ kind }) => kind === "webhook_delivery")
+      return found === undefined || found.due + found.leased + found.later === 0
+    })
+    const step = Effect.andThen(TestClock.adjust("5 seconds"), Effect.yieldNow)
+    yield* repeatUntil(isDone, "Some deliveries did not end.", step)
+    const posted = yield* endpoints.posted("https://victim.example:2000/webhook")
+    assert.lengthOf(posted, 2)
+    assert.strictEqual(yield* Ref.get(most), 16)
+  }).pipe(Effect.scoped, Effect.provide(world)))
+
+it.effect("posts eight events to a webhook at a time, and each next one once another has ended", () =>
+  Effect.gen(function*() {
+    const ours = yield* queued
+    const endpoints = yield* ScriptedEndpoints
+    const url = "https://shop.example/webhook"
+    const [posts, running, most] = [yield* Ref.make(0), yield* Ref.make(0), yield* Ref.make(0)]
+    const [full, done] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    yield* endpoints.respond(url, () =>
+      Effect.gen(function*() {
+        const count = yield* Ref.updateAndGet(running, (count) => count + 1)
+        yield* Ref.update(most, (before) => Math.max(before, count))
+        if (count === 8) yield* Deferred.succeed(full, undefined)
+        yield* Deferred.await(full)
+        yield* Effect.yieldNow
+        yield* Ref.update(running, (count) => count - 1)
+        if ((yield* Ref.updateAndGet(posts, (count) => count + 1)) === 30) yield* Deferred.succeed(done, undefined)
+        return ok
+      }))
+    yield* subscribe(ours, url)
+    yield* raise(ours, 30)
+    yield* background
+    yield* Deferred.await(done)
+    assert.strictEqual(yield* Ref.get(most), 8)
+  }).pipe(Effect.scoped, Effect.provide(world)))
