@@ -8,7 +8,7 @@ import * as Rows from "./Rows.ts"
 import * as Work from "./Work.ts"
 
 /** The tables with activity. */
-export const active = Object.values(tables).filter(({ activity }) => activity !== null)
+export const tables_with_activity = Object.values(tables).filter(({ activity }) => activity !== null)
 
 const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =>
   rows.length < 2
@@ -57,7 +57,9 @@ export const exclusiveKeysOf = ({ changes, organization_id }: CommitRequest): Re
     ...[...remove, ...update].map((row) => Rows.rowKey({ ...row, organization_id })),
     ...(touch === undefined
       ? []
-      : active.map((table) => Rows.rowKey({ table, key: { id: touchedId(table, touch) ?? "" }, organization_id }))),
+      : tables_with_activity.map((table) =>
+        Rows.rowKey({ table, key: { id: touchedId(table, touch) ?? "" }, organization_id })
+      )),
     ...(response === undefined ? [] : [`idempotency_keys|${organization_id}|${response.key}`])
   ]
 }

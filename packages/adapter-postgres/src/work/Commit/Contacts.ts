@@ -9,7 +9,7 @@ import { anyNumber, type Owned, type Part, type Values } from "./Part.ts"
  *
  * They have tables of their own, because every message updates the contact's row.
  */
-export const copiesUpdated = (table: Table, updates: ReadonlyArray<Update>): ReadonlyArray<Part> => {
+export const updateCopies = (table: Table, updates: ReadonlyArray<Update>): ReadonlyArray<Part> => {
   if (table !== ContactRows.table) return []
   const sets = (column: string) => updates.some(({ set }) => column in set)
   return [
@@ -66,7 +66,7 @@ export const insertTags = (contacts: string): string => `
   SELECT organization_id, id, (tag ->> 'id')::uuid FROM ${contacts}, jsonb_array_elements(tags) AS tag`
 
 /** Inserts the search text and tags of new contacts. */
-export const copiesInserted = (
+export const insertCopies = (
   { json }: Values,
   table: Table,
   contacts: ReadonlyArray<Owned<object>>
@@ -88,7 +88,7 @@ export const copiesInserted = (
   }]
 
 /** Inserts network IDs of identities, except those that exist. */
-export const aliased = ({ json }: Values, aliases: ReadonlyArray<Owned<Alias>>): Part => ({
+export const insertAliases = ({ json }: Values, aliases: ReadonlyArray<Owned<Alias>>): Part => ({
   name: "aliases_inserted",
   body: `
     INSERT INTO identity_names (organization_id, channel_type, name, identity_id)

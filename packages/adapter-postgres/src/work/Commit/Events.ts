@@ -4,7 +4,7 @@ import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { anyNumber, type CommitRequest, type Owned, type Part, type Traced, type Values } from "./Part.ts"
 
 /** Fails the newest pending deliveries of disabled webhooks, up to a limit for each. */
-export const abandoned = ({ json, parameter }: Values, { changes, organization_id }: CommitRequest): Part => ({
+export const abandonDeliveries = ({ json, parameter }: Values, { changes, organization_id }: CommitRequest): Part => ({
   name: "deliveries_abandoned",
   body: `
     UPDATE webhook_deliveries
@@ -38,7 +38,7 @@ const distinct = (values: ReadonlyArray<string>): ReadonlyArray<string> => Array
 export const full_ids = "to_jsonb(ARRAY(SELECT full_id FROM events_inserted WHERE full_id IS NOT NULL))"
 
 /** Events that no webhook subscribes to. */
-export const unsubscribed = (
+export const insertUnsubscribedEvents = (
   { json, parameter }: Values,
   events: ReadonlyArray<Owned<RaisedEvent>>
 ): Part => ({
@@ -62,7 +62,7 @@ export const unsubscribed = (
 })
 
 /** Events and their deliveries, except to webhooks that the same commit disables. */
-export const raised = (
+export const insertEvents = (
   { json, parameter }: Values,
   events: ReadonlyArray<Owned<RaisedEvent> & Traced>,
   disabled: ReadonlyArray<{ readonly webhook_id: string }>

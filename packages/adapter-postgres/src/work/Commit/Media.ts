@@ -1,7 +1,7 @@
 import { exactly, type Owned, type Part, type Values } from "./Part.ts"
 
 /** Completes files whose bytes are already stored: from then on, they are visible. */
-export const inserted = ({ json, parameter }: Values, rows: ReadonlyArray<Owned<object>>): Part => ({
+export const insertFiles = ({ json, parameter }: Values, rows: ReadonlyArray<Owned<object>>): Part => ({
   name: "media_inserted",
   body: `
     UPDATE media r

@@ -59,7 +59,7 @@ export const byTable = <Row extends { readonly table: Table }>(
   inLockOrder(Array.from(Map.groupBy(rows, ({ table }) => table)), ([table]) => table)
 
 /** Locks rows, and requires that each still has its version. */
-export const expected = (
+export const expectRows = (
   values: Values,
   [table, rows]: [Table, ReadonlyArray<Owned<Expectation>>]
 ): Part => {
@@ -81,7 +81,7 @@ export const expected = (
 }
 
 /** Deletes the rows that still exist. */
-export const removed = (values: Values, [table, rows]: [Table, ReadonlyArray<Owned<Removal>>]): Part => {
+export const deleteRows = (values: Values, [table, rows]: [Table, ReadonlyArray<Owned<Removal>>]): Part => {
   const { json } = values
   const name = `${table.name}_removed`
   return {
@@ -151,7 +151,7 @@ const activityOf = ({ activity, columns }: Table, next: string): Readonly<Record
 }
 
 /** Updates and touches rows. A touch alone sets only the columns of the activity. */
-export const updated = (
+export const updateRows = (
   values: Values,
   table: Table,
   updates: ReadonlyArray<Owned<Update>>,
@@ -204,7 +204,7 @@ const byKeyOf = (table: Table) => {
 }
 
 /** Inserts rows of the same columns. */
-export const inserted = ({ json, parameter }: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part => {
+export const insertRows = ({ json, parameter }: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part => {
   const name = `${table.name}_inserted`
   const columns = Object.keys(rows[0] ?? {}).join(", ")
   return {

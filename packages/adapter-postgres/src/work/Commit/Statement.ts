@@ -4,7 +4,7 @@ import { MediaRows } from "@messaging-crm/core/Media"
 import type { Table } from "@messaging-crm/core/Table"
 import { withTextTimes } from "@messaging-crm/core/Timestamps"
 import * as Audit from "../Audit.ts"
-import { active } from "./Batch.ts"
+import { tables_with_activity } from "./Batch.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Events from "./Events.ts"
 import * as Media from "./Media.ts"
@@ -14,7 +14,7 @@ import * as Work from "./Work.ts"
 
 type CommitRequests = readonly [CommitRequest, ...ReadonlyArray<CommitRequest>]
 
-const recorded = (
+const recordResponses = (
   { json, parameter }: Values,
   records: ReadonlyArray<Owned<NonNullable<Changes["response"]>>>
 ): Part => ({
@@ -39,14 +39,17 @@ const recorded = (
   requires: exactly("responses_recorded", parameter(records.length))
 })
 
-const audited = ({ json, parameter }: Values, records: ReadonlyArray<Owned<NonNullable<Changes["audit"]>>>): Part => ({
+const insertAuditRecords = (
+  { json, parameter }: Values,
+  records: ReadonlyArray<Owned<NonNullable<Changes["audit"]>>>
+): Part => ({
   name: "audited",
   body: `${Audit.insert}(NULL::audit_records, ${json(records)}) RETURNING 1`,
   requires: exactly("audited", parameter(records.length))
 })
 
 /** Locks the stored callbacks that changes come from, so that none is deleted before the commit ends. */
-const stored = ({ parameter }: Values, callbacks: ReadonlyArray<string>): Part => {
+const lockCallbacks = ({ parameter }: Values, callbacks: ReadonlyArray<string>): Part => {
   const ids = Array.from(new Set(callbacks)).toSorted()
   return {
     name: "callbacks_stored",
@@ -99,33 +102,37 @@ const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> 
   const ifAny = <A>(rows: ReadonlyArray<A>, part: (values: Values, rows: ReadonlyArray<A>) => Part) =>
     rows.length === 0 ? [] : [part(values, rows)]
   const updates = Rows.byTable(all.update)
-  const touched = all.touch.length === 0 ? [] : active.filter((one) => !updates.some(([table]) => table === one))
+  const touched = all.touch.length === 0
+    ? []
+    : tables_with_activity.filter((one) => !updates.some(([table]) => table === one))
   const locked: ReadonlyArray<readonly [Table, ReadonlyArray<Part>]> = [
-    ...Rows.byTable(all.expect).map((some) => [some[0], [Rows.expected(values, some)]] as const),
-    ...Rows.byTable(all.remove).map((some) => [some[0], [Rows.removed(values, some)]] as const),
+    ...Rows.byTable(all.expect).map((some) => [some[0], [Rows.expectRows(values, some)]] as const),
+    ...Rows.byTable(all.remove).map((some) => [some[0], [Rows.deleteRows(values, some)]] as const),
     ...[...updates, ...touched.map((table) => [table, []] as const)].map(([table, rows]) =>
-      [table, [Rows.updated(values, table, rows, all.touch), ...Contacts.copiesUpdated(table, rows)]] as const
+      [table, [Rows.updateRows(values, table, rows, all.touch), ...Contacts.updateCopies(table, rows)]] as const
     )
   ]
   const raises = all.raise.length > 0 && first.isSubscribed
-  const raised = raises ? Events.raised(values, all.raise, all.abandon) : ifAny(all.raise, Events.unsubscribed)
+  const events = raises
+    ? Events.insertEvents(values, all.raise, all.abandon)
+    : ifAny(all.raise, Events.insertUnsubscribedEvents)
   return [
-    ...ifAny(all.response, recorded),
-    ...(settle === undefined ? [] : [Work.settled(values, { ...settle, kind: settle.claimed.kind }, all.settle)]),
-    ...ifAny(all.callback, stored),
+    ...ifAny(all.response, recordResponses),
+    ...(settle === undefined ? [] : [Work.settleItems(values, { ...settle, kind: settle.claimed.kind }, all.settle)]),
+    ...ifAny(all.callback, lockCallbacks),
     ...Rows.inLockOrder(locked, ([table]) => table).flatMap(([, parts]) => parts),
     ...Rows.byTable(all.insert).flatMap(([table, inserts]) => {
       const rows = inserts.flatMap((some) => some.rows)
       return [
-        table === MediaRows.table ? Media.inserted(values, rows) : Rows.inserted(values, table, rows),
-        ...Contacts.copiesInserted(values, table, rows)
+        table === MediaRows.table ? Media.insertFiles(values, rows) : Rows.insertRows(values, table, rows),
+        ...Contacts.insertCopies(values, table, rows)
       ]
     }),
-    ...ifAny(all.aliases, Contacts.aliased),
-    ...(all.abandon.length === 0 ? [] : [Events.abandoned(values, first)]),
-    ...raised,
-    ...Work.queued(values, { ...all, raises }),
-    ...ifAny(all.audit, audited)
+    ...ifAny(all.aliases, Contacts.insertAliases),
+    ...(all.abandon.length === 0 ? [] : [Events.abandonDeliveries(values, first)]),
+    ...events,
+    ...Work.queueWork(values, { ...all, raises }),
+    ...ifAny(all.audit, insertAuditRecords)
   ]
 }
 

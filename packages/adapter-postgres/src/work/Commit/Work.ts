@@ -13,7 +13,7 @@ export const laneName = ({ kind, lane }: Pick<Work, "kind" | "lane">): string =>
  * The items are named twice, in a join and in an array. So even a plan that was made
  * while the queue was empty reads only these items of a long one.
  */
-export const settled = (
+export const settleItems = (
   { json, parameter }: Values,
   { kind, outcome }: { readonly kind: WorkKind; readonly outcome: Settlement["outcome"] },
   settlements: ReadonlyArray<Settlement>
@@ -44,7 +44,7 @@ export const settled = (
 }
 
 /** Inserts what `source` selects as work. */
-const inserted = (source: string): Part => ({
+const insertItems = (source: string): Part => ({
   name: "work_inserted",
   body: `
     INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at, trace)
@@ -66,7 +66,7 @@ interface LaneChange {
   readonly inserts: boolean
 }
 
-const ofSettled = (settlement: Settlement): ReadonlyArray<LaneChange> => {
+const laneChangesOfSettlement = (settlement: Settlement): ReadonlyArray<LaneChange> => {
   const { claimed, outcome } = settlement
   if (outcome === "hold") return []
   const released = outcome === "release" ? "-infinity" : null
@@ -79,7 +79,7 @@ const ofSettled = (settlement: Settlement): ReadonlyArray<LaneChange> => {
   }]
 }
 
-const ofThrottled = ({ cap, kind, lane, organization_id, until }: Owned<Throttle>): LaneChange => ({
+const laneChangeOfThrottle = ({ cap, kind, lane, organization_id, until }: Owned<Throttle>): LaneChange => ({
   organization_id,
   name: laneName({ kind, lane }),
   due_at: null,
@@ -90,7 +90,7 @@ const ofThrottled = ({ cap, kind, lane, organization_id, until }: Owned<Throttle
 const given_columns = "organization_id uuid, name text, due_at timestamptz, throttle jsonb, inserts boolean"
 
 /** The changes of each lane in one row. */
-const lanesGiven = ({ json }: Values, hasInserted: boolean, changes: ReadonlyArray<LaneChange>): Part => {
+const gatherLanes = ({ json }: Values, hasInserted: boolean, changes: ReadonlyArray<LaneChange>): Part => {
   const sources = [
     `SELECT *, true AS opens FROM jsonb_to_recordset(${json(changes)}) AS given (${given_columns})`,
     ...(hasInserted ? ["SELECT organization_id, lane_name, due_at, NULL, true, false FROM work_inserted"] : [])
@@ -169,7 +169,7 @@ const has_throttles = `
   )`
 
 /** Inserts the lanes that do not exist. It runs after the locks, so a lane that was deleted meanwhile is inserted again. */
-const lanesInserted = (hasThrottle: boolean): Part => ({
+const insertLanes = (hasThrottle: boolean): Part => ({
   name: "lanes_inserted",
   body: `
     INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due, paused_until)
@@ -185,7 +185,7 @@ const lanesInserted = (hasThrottle: boolean): Part => ({
 })
 
 /** Enqueues the work of the changes and of the raised events, and changes the lanes. */
-export const queued = (
+export const queueWork = (
   values: Values,
   { enqueue, raises, settle, throttle }: {
     readonly enqueue: ReadonlyArray<Owned<Enqueued> & Traced>
@@ -206,12 +206,12 @@ export const queued = (
         FROM deliveries_raised`]
       : [])
   ]
-  const throttles = new Map(throttle.map((each) => [laneName(each), ofThrottled(each)]))
-  const changes = [...settle.flatMap(ofSettled), ...throttles.values()]
+  const throttles = new Map(throttle.map((each) => [laneName(each), laneChangeOfThrottle(each)]))
+  const changes = [...settle.flatMap(laneChangesOfSettlement), ...throttles.values()]
   const hasWork = sources.length > 0
   return [
-    ...(hasWork ? [inserted(sources.join(" UNION ALL "))] : []),
-    ...(hasWork || changes.length > 0 ? [lanesGiven(values, hasWork, changes), lanesLocked, lanesWritten] : []),
-    ...(hasWork || changes.some(({ inserts }) => inserts) ? [lanesInserted(throttles.size > 0)] : [])
+    ...(hasWork ? [insertItems(sources.join(" UNION ALL "))] : []),
+    ...(hasWork || changes.length > 0 ? [gatherLanes(values, hasWork, changes), lanesLocked, lanesWritten] : []),
+    ...(hasWork || changes.some(({ inserts }) => inserts) ? [insertLanes(throttles.size > 0)] : [])
   ]
 }
