@@ -17,7 +17,7 @@ export const signature_header = "x-hub-signature-256"
 const shape = /^sha256=([0-9a-f]{64})$/i
 const encoder = new TextEncoder()
 
-/** Returns whether a header has the form of a signature. Without, no body is worth reading. */
+/** Returns whether a header has the form of a signature. The body of a request without one is not read. */
 export const isSignature = (header: string): boolean => shape.test(header)
 
 const keyOf = (secret: Redacted.Redacted) =>

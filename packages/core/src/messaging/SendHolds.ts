@@ -10,7 +10,7 @@ import type { FailureReason } from "./MessagingProvider.ts"
 import type { SendRow } from "./Sends.ts"
 
 /** An attempt of a claimed send. */
-export interface Attempt {
+export interface SendAttempt {
   readonly claimed: ClaimedWork
   readonly send: SendRow
   readonly began_at: Timestamp
@@ -37,7 +37,7 @@ export const makeChannelHolds = Effect.gen(function*() {
     })
 
   /** Pauses the channel, unless it got another token after the attempt had begun. */
-  const pause = Effect.fnUntraced(function*({ began_at, claimed, send }: Attempt, reason: FailureReason) {
+  const pause = Effect.fnUntraced(function*({ began_at, claimed, send }: SendAttempt, reason: FailureReason) {
     const { channel_id } = send
     const account = reason === "provider_auth"
       ? yield* accounts.find(claimed.organization_id, channel_id)
@@ -48,7 +48,7 @@ export const makeChannelHolds = Effect.gen(function*() {
     if (isNew) yield* Effect.annotateLogs(log, { channel_id, reason })
   })
 
-  const throttle = ({ claimed, send }: Attempt, retry_after_seconds: number | null) =>
+  const throttle = ({ claimed, send }: SendAttempt, retry_after_seconds: number | null) =>
     change(claimed, send, (found, now) => Holds.throttle(found, send.channel_id, retry_after_seconds, now))
 
   return { pause, throttle }

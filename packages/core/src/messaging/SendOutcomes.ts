@@ -28,7 +28,7 @@ import {
   type ProviderRejected
 } from "./MessagingProvider.ts"
 import { complete, fail, makeLoadCompletion } from "./SendCompletion.ts"
-import { type Attempt, makeChannelHolds } from "./SendHolds.ts"
+import { makeChannelHolds, type SendAttempt } from "./SendHolds.ts"
 import { isOpen, type OutgoingSend, type SendRow, SendRows, SendState, SendStore } from "./Sends.ts"
 import { attemptsOf, nextAttempt } from "./SendSchedule.ts"
 
@@ -105,7 +105,7 @@ const makeComplete = Effect.gen(function*() {
   const { settle } = yield* Decide
   const loadCompletion = yield* makeLoadCompletion
 
-  return ({ began_at, claimed }: Attempt, outgoing: OutgoingSend, accepted: Accepted) => {
+  return ({ began_at, claimed }: SendAttempt, outgoing: OutgoingSend, accepted: Accepted) => {
     const { channel_id, id: send_id } = outgoing.send
     const { provider_message_id } = accepted
     const load = (begun?: OutgoingSend) =>
@@ -141,7 +141,7 @@ const makeUnsent = Effect.gen(function*() {
     settleSend(claimed, (send, context) => stop({ claimed, send, timeout }, reason, context))
 
   /** Lets a send wait with its channel, as if the attempt had not begun. */
-  const hold = Effect.fnUntraced(function*(attempt: Attempt, { reason }: ProviderHeld) {
+  const hold = Effect.fnUntraced(function*(attempt: SendAttempt, { reason }: ProviderHeld) {
     const { claimed } = attempt
     yield* channels.pause(attempt, reason)
     yield* settleSend(claimed, (row, { now }) => {
@@ -155,7 +155,7 @@ const makeUnsent = Effect.gen(function*() {
 
   /** Fails a send. If its channel itself was rejected, the other sends of the channel wait from now on. */
   const reject = Effect.fnUntraced(function*(
-    attempt: Attempt,
+    attempt: SendAttempt,
     { pauses_channel = false, reason }: ProviderRejected
   ) {
     if (pauses_channel) yield* channels.pause(attempt, reason)
@@ -163,7 +163,7 @@ const makeUnsent = Effect.gen(function*() {
   })
 
   const retry = Effect.fnUntraced(function*(
-    attempt: Attempt,
+    attempt: SendAttempt,
     { reason, retry_after_seconds, throttles }: ProviderBusy
   ) {
     const { claimed, send: { first_attempt_at } } = attempt

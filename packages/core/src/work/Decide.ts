@@ -98,7 +98,7 @@ const returnResult =
 type Failure = Conflict | KeyUsed | LeaseLost | Unconfirmed
 
 /** One load, decision and commit. */
-interface Attempt<Out> {
+interface RunOutcome<Out> {
   readonly out: Out
   readonly changes: Changes.Changes
   /** The events that are stored with their resources. */
@@ -154,11 +154,11 @@ const makeRun = Effect.fnUntraced(function*(responses: RecordedResponses.Recorde
 
   /** Repeats an attempt after a failure of its commit. `unconfirmed` is an earlier commit that may be applied. */
   const retry = Effect.fnUntraced(function*<Rejection, R, Out>(
-    again: Effect.Effect<Attempt<Out>, Rejection, R>,
+    again: Effect.Effect<RunOutcome<Out>, Rejection, R>,
     failure: Failure,
     tries: number,
     unconfirmed: Unconfirmed | null
-  ): Effect.fn.Return<Attempt<Out>, Rejection | ConcurrentChanges | LeaseLost, R> {
+  ): Effect.fn.Return<RunOutcome<Out>, Rejection | ConcurrentChanges | LeaseLost, R> {
     if (failure._tag === "LeaseLost") return yield* failure
     // Not an error of the operation: `Idempotency` replays the record of a used key.
     if (failure._tag === "KeyUsed") return yield* Effect.die(failure)
