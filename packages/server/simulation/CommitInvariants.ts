@@ -59,7 +59,8 @@ export class Violation extends Error {
   override readonly name = "Violation"
 }
 
-export const require = (holds: boolean, violation: string): void => {
+/** Throws a `Violation` unless an invariant holds. */
+export const assertInvariant = (holds: boolean, violation: string): void => {
   if (!holds) throw new Violation(violation)
 }
 
@@ -80,7 +81,7 @@ const written = <Columns extends { readonly id: string }>(
   }))
 }
 
-const requireTransitions = (
+const assertTransitions = (
   kind: string,
   transitions: Readonly<Record<string, ReadonlyArray<string>>>,
   rows: ReadonlyArray<{
@@ -90,7 +91,7 @@ const requireTransitions = (
 ) => {
   for (const { is, was } of rows) {
     if (was === null || is === null) continue
-    require(
+    assertInvariant(
       transitions[was.status]?.includes(is.status) === true,
       `${kind} ${was.id} goes from ${was.status} to ${is.status}`
     )
@@ -100,7 +101,7 @@ const requireTransitions = (
 const isOutcomeUnknown = ({ failure_reason, status }: SendColumns): boolean =>
   status === "failed" && failure_reason === "outcome_unknown"
 
-const requireOneOpen = (
+const assertOneOpen = (
   { tables }: WorldState,
   organization_id: OrganizationId,
   { channel_id, contact_id }: ConversationColumns
@@ -108,23 +109,26 @@ const requireOneOpen = (
   const open = Table.all(tables, ConversationRows, organization_id).filter((one) =>
     one.channel_id === channel_id && one.contact_id === contact_id && one.status === "open"
   )
-  require(open.length <= 1, `contact ${contact_id} has ${open.length} open conversations on one channel`)
+  assertInvariant(open.length <= 1, `contact ${contact_id} has ${open.length} open conversations on one channel`)
 }
 
-const requireStates = (committed: Committed) => {
+const assertStates = (committed: Committed) => {
   const sends = written<SendColumns>(committed, SendRows)
-  requireTransitions("send", sendTransitions, sends.filter(({ was }) => was === null || !isOutcomeUnknown(was)))
+  assertTransitions("send", sendTransitions, sends.filter(({ was }) => was === null || !isOutcomeUnknown(was)))
   for (const { is, was } of sends) {
-    require(was === null || !isOutcomeUnknown(was) || is?.status === "sent", `send ${was?.id} leaves outcome_unknown`)
-    require(
+    assertInvariant(
+      was === null || !isOutcomeUnknown(was) || is?.status === "sent",
+      `send ${was?.id} leaves outcome_unknown`
+    )
+    assertInvariant(
       is === null || (is.status === "sent") === (is.message_id !== null),
       `send ${is?.id} and its message disagree`
     )
   }
-  requireTransitions("message", messageTransitions, written<MessageColumns>(committed, MessageRows))
-  requireTransitions("delivery", deliveryTransitions, written<WebhookDelivery>(committed, WebhookDeliveryRows))
+  assertTransitions("message", messageTransitions, written<MessageColumns>(committed, MessageRows))
+  assertTransitions("delivery", deliveryTransitions, written<WebhookDelivery>(committed, WebhookDeliveryRows))
   for (const { is } of written<ConversationColumns>(committed, ConversationRows)) {
-    if (is !== null) requireOneOpen(committed.after, committed.organization_id, is)
+    if (is !== null) assertOneOpen(committed.after, committed.organization_id, is)
   }
 }
 
@@ -141,12 +145,12 @@ export const make = (now: () => number): CommitInvariants => {
   return {
     events,
     check: (committed) => {
-      requireStates(committed)
+      assertStates(committed)
       for (const event of committed.changes.raise ?? []) {
         const deliveries = deliveriesOf(committed, event)
         for (const id of deliveries) {
           const has = Table.has(committed.after.tables, WebhookDeliveryRows, committed.organization_id, id)
-          require(has, `event ${event.type} ${event.id} has no delivery ${id}`)
+          assertInvariant(has, `event ${event.type} ${event.id} has no delivery ${id}`)
         }
         const { data } = JSON.parse(event.body)
         events.push({ id: event.id, type: event.type, body: event.body, at: now(), data, deliveries })

@@ -10,7 +10,7 @@ import { delays, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveri
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { Duration, Option } from "effect"
 import * as Table from "../../adapter-memory/src/world/Table.ts"
-import { type RaisedEvent, require } from "./CommitInvariants.ts"
+import { assertInvariant, type RaisedEvent } from "./CommitInvariants.ts"
 import type { Endpoints } from "./Endpoints.ts"
 import type { Network } from "./Network.ts"
 import type { CompletedRequest } from "./Requests.ts"
@@ -27,19 +27,22 @@ export interface End {
 }
 
 /** Each send was accepted once at most, and exactly once if it is sent. */
-const requireSendsOnce = ({ network, organization_id, rows }: End) => {
+const assertSendsOnce = ({ network, organization_id, rows }: End) => {
   const sends = Table.all(rows.tables, SendRows, organization_id)
   for (const { failure_reason, id, status } of sends) {
     const accepted = network.accepted.filter(({ message }) => message.reference === id)
-    require(accepted.length <= 1, `send ${id} was accepted ${accepted.length} times`)
-    require(status === "sent" || status === "failed", `send ${id} ends as ${status}`)
-    require(status !== "sent" || accepted.length === 1, `send ${id} is sent, and the network has not accepted it`)
+    assertInvariant(accepted.length <= 1, `send ${id} was accepted ${accepted.length} times`)
+    assertInvariant(status === "sent" || status === "failed", `send ${id} ends as ${status}`)
+    assertInvariant(
+      status !== "sent" || accepted.length === 1,
+      `send ${id} is sent, and the network has not accepted it`
+    )
     if (accepted.length === 1 && status === "failed") {
       const isReported = Array.from(network.acknowledged).some((event) =>
         event.event === "message_status_reported" && event.reference === id
       )
-      require(failure_reason === "outcome_unknown", `send ${id} was accepted, and fails with ${failure_reason}`)
-      require(!isReported, `send ${id} was reported, and fails`)
+      assertInvariant(failure_reason === "outcome_unknown", `send ${id} was accepted, and fails with ${failure_reason}`)
+      assertInvariant(!isReported, `send ${id} was reported, and fails`)
     }
   }
 }
@@ -47,43 +50,46 @@ const requireSendsOnce = ({ network, organization_id, rows }: End) => {
 const rank: Readonly<Record<string, number>> = { sent: 1, failed: 2, delivered: 3, read: 4 }
 
 /** Each message has the highest status that the network reported, and each inbound message is stored once. */
-const requireMessages = ({ network, organization_id, rows }: End) => {
+const assertMessages = ({ network, organization_id, rows }: End) => {
   const messages = Table.all(rows.tables, MessageRows, organization_id)
   const byId = new Map(messages.map((message) => [message.provider_message_id, message]))
-  require(byId.size === messages.length, "two messages have the same provider_message_id")
+  assertInvariant(byId.size === messages.length, "two messages have the same provider_message_id")
   for (const event of network.acknowledged) {
     if (event.event === "message_received") {
       const message = byId.get(event.provider_message_id)
-      require(message?.text === event.text, `inbound message ${event.provider_message_id} is lost`)
+      assertInvariant(message?.text === event.text, `inbound message ${event.provider_message_id} is lost`)
     }
     if (event.event === "message_status_reported") {
       const message = byId.get(event.provider_message_id)
       // Without a reference, a report cannot prove a send of unknown outcome.
       if (message === undefined && event.reference === null) continue
-      require(message !== undefined, `message ${event.provider_message_id} was reported, and does not exist`)
+      assertInvariant(message !== undefined, `message ${event.provider_message_id} was reported, and does not exist`)
       const [current = 0, reported = 0] = [rank[message?.status ?? ""], rank[event.status]]
-      require(current >= reported, `message ${event.provider_message_id} is ${message?.status} after ${event.status}`)
+      assertInvariant(
+        current >= reported,
+        `message ${event.provider_message_id} is ${message?.status} after ${event.status}`
+      )
     }
   }
 }
 
 /** Each event was delivered to each of its webhooks, or its delivery ended as failed. */
-const requireDeliveries = ({ endpoints, events, now, organization_id, rows }: End) => {
+const assertDeliveries = ({ endpoints, events, now, organization_id, rows }: End) => {
   for (const { at, body, deliveries, id, type } of events) {
     for (const delivery_id of deliveries) {
       const delivery = Option.getOrUndefined(Table.get(rows.tables, WebhookDeliveryRows, organization_id, delivery_id))
       const isOld = now - at > Duration.toMillis(event_age_max)
-      require(delivery !== undefined || isOld, `delivery ${delivery_id} of ${type} was removed before its time`)
+      assertInvariant(delivery !== undefined || isOld, `delivery ${delivery_id} of ${type} was removed before its time`)
       if (delivery === undefined) continue
       const webhook = Option.getOrUndefined(Table.get(rows.tables, WebhookRows, organization_id, delivery.webhook_id))
       const posts = endpoints.posts.filter((post) => post.event_id === id && post.url === webhook?.url)
-      require(delivery.status !== "pending", `delivery ${delivery_id} of ${type} is still pending`)
-      require(posts.every((post) => post.body === body), `event ${id} was posted with other bytes`)
-      require(
+      assertInvariant(delivery.status !== "pending", `delivery ${delivery_id} of ${type} is still pending`)
+      assertInvariant(posts.every((post) => post.body === body), `event ${id} was posted with other bytes`)
+      assertInvariant(
         delivery.status !== "succeeded" || posts.some(({ isAccepted }) => isAccepted),
         `delivery ${delivery_id} of ${type} succeeded, and the endpoint accepted nothing`
       )
-      require(
+      assertInvariant(
         delivery.status !== "failed" || webhook?.status === "disabled" || delivery.attempt_count > delays.length,
         `delivery ${delivery_id} of ${type} failed after ${delivery.attempt_count} attempts`
       )
@@ -96,19 +102,19 @@ const countOf = (events: End["events"], type: string, field: string, value: stri
   events.filter((event) => event.type === type && event.data[field] === value).length
 
 /** Each change raised its event once. */
-const requireEvents = ({ events, organization_id, rows }: End) => {
+const assertEvents = ({ events, organization_id, rows }: End) => {
   for (const { direction, id } of Table.all(rows.tables, MessageRows, organization_id)) {
     const type = direction === "inbound" ? "message.received" : "message.sent"
     const count = countOf(events, type, "message_id", id)
-    require(count === 1, `message ${id} raised ${type} ${count} times`)
+    assertInvariant(count === 1, `message ${id} raised ${type} ${count} times`)
   }
   for (const { id } of Table.all(rows.tables, ContactRows, organization_id)) {
     const count = countOf(events, "contact.created", "contact_id", id)
-    require(count === 1, `contact ${id} raised contact.created ${count} times`)
+    assertInvariant(count === 1, `contact ${id} raised contact.created ${count} times`)
   }
   for (const { id, status } of Table.all(rows.tables, SendRows, organization_id)) {
     const count = countOf(events, "send.failed", "send_id", id)
-    require(
+    assertInvariant(
       status === "failed" ? count === 1 : count <= 1,
       `send ${id} is ${status} and raised send.failed ${count} times`
     )
@@ -117,7 +123,7 @@ const requireEvents = ({ events, organization_id, rows }: End) => {
     const [opened, closed] = ["conversation.opened", "conversation.closed"].map((type) =>
       countOf(events, type, "conversation_id", id)
     )
-    require(
+    assertInvariant(
       (opened ?? 0) - (closed ?? 0) === (status === "open" ? 1 : 0),
       `conversation ${id} is ${status}, opened ${opened} times, and closed ${closed} times`
     )
@@ -125,20 +131,20 @@ const requireEvents = ({ events, organization_id, rows }: End) => {
 }
 
 /** The last activity of a conversation is its newest message. */
-const requireActivity = ({ organization_id, rows }: End) => {
+const assertActivity = ({ organization_id, rows }: End) => {
   const messages = Table.all(rows.tables, MessageRows, organization_id)
   for (const conversation of Table.all(rows.tables, ConversationRows, organization_id)) {
     const { created_at, id, last_activity_at, last_activity_preview, last_inbound_at } = conversation
     const own = messages.filter(({ conversation_id }) => conversation_id === id)
     const newest = Math.max(created_at.epochMilliseconds, ...own.map((message) => message.created_at.epochMilliseconds))
-    require(last_activity_at.epochMilliseconds === newest, `conversation ${id} has another last activity`)
+    assertInvariant(last_activity_at.epochMilliseconds === newest, `conversation ${id} has another last activity`)
     const texts = own.filter((message) => message.created_at.epochMilliseconds === newest).map(({ text }) => text)
-    require(
+    assertInvariant(
       own.length === 0 || texts.includes(last_activity_preview),
       `conversation ${id} shows ${last_activity_preview}`
     )
     const inbound = own.filter(({ direction }) => direction === "inbound")
-    require(
+    assertInvariant(
       (last_inbound_at === null) === (inbound.length === 0),
       `conversation ${id} has another last inbound message`
     )
@@ -146,7 +152,7 @@ const requireActivity = ({ organization_id, rows }: End) => {
 }
 
 /** Checks that every object exists that a response reported as created. */
-const requireCreated = ({ completed, organization_id, rows }: End) => {
+const assertCreated = ({ completed, organization_id, rows }: End) => {
   const has = {
     "/contacts": (id: string) => Table.has(rows.tables, ContactRows, organization_id, id),
     "/webhooks": (id: string) => Table.has(rows.tables, WebhookRows, organization_id, id),
@@ -157,15 +163,15 @@ const requireCreated = ({ completed, organization_id, rows }: End) => {
     const entry = Object.entries(has).find(([path]) => path === request.path)
     if (entry === undefined) continue
     const { id } = JSON.parse(response.text).data
-    require(entry[1](id), `${request.path} responded with ${id}, which does not exist`)
+    assertInvariant(entry[1](id), `${request.path} responded with ${id}, which does not exist`)
   }
 }
 
 export const check = (end: End): void => {
-  requireSendsOnce(end)
-  requireMessages(end)
-  requireDeliveries(end)
-  requireEvents(end)
-  requireActivity(end)
-  requireCreated(end)
+  assertSendsOnce(end)
+  assertMessages(end)
+  assertDeliveries(end)
+  assertEvents(end)
+  assertActivity(end)
+  assertCreated(end)
 }

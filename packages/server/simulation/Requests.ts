@@ -3,7 +3,7 @@ import { Effect, Option } from "effect"
 import { IdempotencyRows } from "../../adapter-memory/src/work/OwnRows.ts"
 import * as Table from "../../adapter-memory/src/world/Table.ts"
 import type { TestOrganization } from "../testing/TestOrganization.ts"
-import { require } from "./CommitInvariants.ts"
+import { assertInvariant } from "./CommitInvariants.ts"
 import type { Request, Response } from "./HttpInMemory.ts"
 import type { Process } from "./Processes.ts"
 import type { Scene, SharedStore } from "./Store.ts"
@@ -41,7 +41,7 @@ const attempt = Effect.fnUntraced(function*({ scene, shared, target }: ClientSta
   const response = yield* process.request(request)
   if (response === null || scene.random.chance(scene.faults().lost_connection)) return null
   scene.trace.add("client", `${request.method} ${request.path} ${response.status} ${response.text.slice(0, 120)}`)
-  require(
+  assertInvariant(
     response.status < 500 || response.status === 503 || shared.faults > before,
     `${request.method} ${request.path} responds ${response.status} without a fault: ${response.text}`
   )
@@ -76,7 +76,7 @@ export const repeatCompleted = Effect.fnUntraced(function*(client: ClientState) 
   if (one === undefined || timeline.now() - one.at > 23 * hour) return
   const again = yield* attempt(client, one.request)
   if (again === null || isTemporary(again)) return
-  require(again.status === one.response.status, `${one.request.path} is replayed with ${again.status}`)
+  assertInvariant(again.status === one.response.status, `${one.request.path} is replayed with ${again.status}`)
   const isStored = isRecorded(client, one.request.headers["idempotency-key"] ?? "")
-  require(!isStored || again.text === one.response.text, `${one.request.path} is replayed with ${again.text}`)
+  assertInvariant(!isStored || again.text === one.response.text, `${one.request.path} is replayed with ${again.text}`)
 })
