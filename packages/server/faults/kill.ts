@@ -7,12 +7,12 @@
  * write to them (`../testing/Writes.ts`).
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
+import * as Proxy from "@messaging-crm/adapter-postgres/testing/Proxy"
 import { ConfigProvider, Effect, Fiber, Random, Redacted, Ref, Schedule } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import * as Proxy from "../../adapter-postgres/testing/Proxy.ts"
 import { start as startPostgres } from "../src/dev/EmbeddedPostgres.ts"
 import * as Processes from "../testing/Processes.ts"
 import * as StoredWrites from "../testing/StoredWrites.ts"

@@ -1,5 +1,6 @@
 /** The invariants of each commit: a status changes only as the contract allows, and each event has its deliveries. */
 import type { WorldState } from "@messaging-crm/adapter-memory/World"
+import * as WorldInspection from "@messaging-crm/adapter-memory/WorldInspection"
 import type { Changes } from "@messaging-crm/core/Changes"
 import { deliveryIdOf } from "@messaging-crm/core/Changes"
 import { type ConversationColumns, ConversationRows } from "@messaging-crm/core/Conversations"
@@ -9,7 +10,6 @@ import { type SendColumns, SendRows } from "@messaging-crm/core/Sends"
 import { type WebhookDelivery, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { Option } from "effect"
-import * as Table from "../../adapter-memory/src/world/Table.ts"
 import type { Committed } from "./Store.ts"
 
 /** An event of a commit. */
@@ -67,7 +67,7 @@ export const assertInvariant = (holds: boolean, violation: string): void => {
 /** Returns the rows of a table that a commit wrote, before and after it. */
 const written = <Columns extends { readonly id: string }>(
   { after, before, changes, organization_id }: Committed,
-  of: Parameters<typeof Table.get<Columns>>[1]
+  of: WorldInspection.TableRef<Columns>
 ) => {
   const ids = [
     ...(changes.update ?? []).filter(({ table }) => table === of.table).map(({ key }) => String(key["id"])),
@@ -76,8 +76,8 @@ const written = <Columns extends { readonly id: string }>(
       .flatMap(({ rows }) => rows as ReadonlyArray<Columns>).map(({ id }) => id)
   ]
   return ids.map((id) => ({
-    was: Option.getOrNull(Table.get(before.tables, of, organization_id, id)),
-    is: Option.getOrNull(Table.get(after.tables, of, organization_id, id))
+    was: Option.getOrNull(WorldInspection.get(before.tables, of, organization_id, id)),
+    is: Option.getOrNull(WorldInspection.get(after.tables, of, organization_id, id))
   }))
 }
 
@@ -106,7 +106,7 @@ const assertOneOpen = (
   organization_id: OrganizationId,
   { channel_id, contact_id }: ConversationColumns
 ) => {
-  const open = Table.all(tables, ConversationRows, organization_id).filter((one) =>
+  const open = WorldInspection.all(tables, ConversationRows, organization_id).filter((one) =>
     one.channel_id === channel_id && one.contact_id === contact_id && one.status === "open"
   )
   assertInvariant(open.length <= 1, `contact ${contact_id} has ${open.length} open conversations on one channel`)
@@ -133,8 +133,8 @@ const assertStates = (committed: Committed) => {
 }
 
 const deliveriesOf = ({ after, before, organization_id }: Committed, event: NonNullable<Changes["raise"]>[number]) =>
-  Table.all(before.tables, WebhookRows, organization_id).flatMap(({ event_types, id, status }) => {
-    const now = Option.getOrNull(Table.get(after.tables, WebhookRows, organization_id, id))
+  WorldInspection.all(before.tables, WebhookRows, organization_id).flatMap(({ event_types, id, status }) => {
+    const now = Option.getOrNull(WorldInspection.get(after.tables, WebhookRows, organization_id, id))
     const isSubscribed = status === "active" && now?.status === "active" &&
       event_types.some((type) => type === event.type)
     return isSubscribed ? [deliveryIdOf(event.id, id)] : []
@@ -149,7 +149,7 @@ export const make = (now: () => number): CommitInvariants => {
       for (const event of committed.changes.raise ?? []) {
         const deliveries = deliveriesOf(committed, event)
         for (const id of deliveries) {
-          const has = Table.has(committed.after.tables, WebhookDeliveryRows, committed.organization_id, id)
+          const has = WorldInspection.has(committed.after.tables, WebhookDeliveryRows, committed.organization_id, id)
           assertInvariant(has, `event ${event.type} ${event.id} has no delivery ${id}`)
         }
         const { data } = JSON.parse(event.body)

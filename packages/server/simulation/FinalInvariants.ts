@@ -1,5 +1,6 @@
 /** The invariants at the end of a run, after the faults have stopped and every queue is empty. */
 import type { WorldState } from "@messaging-crm/adapter-memory/World"
+import * as WorldInspection from "@messaging-crm/adapter-memory/WorldInspection"
 import { event_age_max } from "@messaging-crm/core/Changes"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
@@ -9,7 +10,6 @@ import { SendRows } from "@messaging-crm/core/Sends"
 import { delays, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { Duration, Option } from "effect"
-import * as Table from "../../adapter-memory/src/world/Table.ts"
 import { assertInvariant, type RaisedEvent } from "./CommitInvariants.ts"
 import type { Endpoints } from "./Endpoints.ts"
 import type { Network } from "./Network.ts"
@@ -28,7 +28,7 @@ export interface End {
 
 /** Each send was accepted once at most, and exactly once if it is sent. */
 const assertSendsOnce = ({ network, organization_id, rows }: End) => {
-  const sends = Table.all(rows.tables, SendRows, organization_id)
+  const sends = WorldInspection.all(rows.tables, SendRows, organization_id)
   for (const { failure_reason, id, status } of sends) {
     const accepted = network.accepted.filter(({ message }) => message.reference === id)
     assertInvariant(accepted.length <= 1, `send ${id} was accepted ${accepted.length} times`)
@@ -51,7 +51,7 @@ const rank: Readonly<Record<string, number>> = { sent: 1, failed: 2, delivered: 
 
 /** Each message has the highest status that the network reported, and each inbound message is stored once. */
 const assertMessages = ({ network, organization_id, rows }: End) => {
-  const messages = Table.all(rows.tables, MessageRows, organization_id)
+  const messages = WorldInspection.all(rows.tables, MessageRows, organization_id)
   const byId = new Map(messages.map((message) => [message.provider_message_id, message]))
   assertInvariant(byId.size === messages.length, "two messages have the same provider_message_id")
   for (const event of network.acknowledged) {
@@ -77,11 +77,15 @@ const assertMessages = ({ network, organization_id, rows }: End) => {
 const assertDeliveries = ({ endpoints, events, now, organization_id, rows }: End) => {
   for (const { at, body, deliveries, id, type } of events) {
     for (const delivery_id of deliveries) {
-      const delivery = Option.getOrUndefined(Table.get(rows.tables, WebhookDeliveryRows, organization_id, delivery_id))
+      const delivery = Option.getOrUndefined(
+        WorldInspection.get(rows.tables, WebhookDeliveryRows, organization_id, delivery_id)
+      )
       const isOld = now - at > Duration.toMillis(event_age_max)
       assertInvariant(delivery !== undefined || isOld, `delivery ${delivery_id} of ${type} was removed before its time`)
       if (delivery === undefined) continue
-      const webhook = Option.getOrUndefined(Table.get(rows.tables, WebhookRows, organization_id, delivery.webhook_id))
+      const webhook = Option.getOrUndefined(
+        WorldInspection.get(rows.tables, WebhookRows, organization_id, delivery.webhook_id)
+      )
       const posts = endpoints.posts.filter((post) => post.event_id === id && post.url === webhook?.url)
       assertInvariant(delivery.status !== "pending", `delivery ${delivery_id} of ${type} is still pending`)
       assertInvariant(posts.every((post) => post.body === body), `event ${id} was posted with other bytes`)
@@ -103,23 +107,23 @@ const countOf = (events: End["events"], type: string, field: string, value: stri
 
 /** Each change raised its event once. */
 const assertEvents = ({ events, organization_id, rows }: End) => {
-  for (const { direction, id } of Table.all(rows.tables, MessageRows, organization_id)) {
+  for (const { direction, id } of WorldInspection.all(rows.tables, MessageRows, organization_id)) {
     const type = direction === "inbound" ? "message.received" : "message.sent"
     const count = countOf(events, type, "message_id", id)
     assertInvariant(count === 1, `message ${id} raised ${type} ${count} times`)
   }
-  for (const { id } of Table.all(rows.tables, ContactRows, organization_id)) {
+  for (const { id } of WorldInspection.all(rows.tables, ContactRows, organization_id)) {
     const count = countOf(events, "contact.created", "contact_id", id)
     assertInvariant(count === 1, `contact ${id} raised contact.created ${count} times`)
   }
-  for (const { id, status } of Table.all(rows.tables, SendRows, organization_id)) {
+  for (const { id, status } of WorldInspection.all(rows.tables, SendRows, organization_id)) {
     const count = countOf(events, "send.failed", "send_id", id)
     assertInvariant(
       status === "failed" ? count === 1 : count <= 1,
       `send ${id} is ${status} and raised send.failed ${count} times`
     )
   }
-  for (const { id, status } of Table.all(rows.tables, ConversationRows, organization_id)) {
+  for (const { id, status } of WorldInspection.all(rows.tables, ConversationRows, organization_id)) {
     const [opened, closed] = ["conversation.opened", "conversation.closed"].map((type) =>
       countOf(events, type, "conversation_id", id)
     )
@@ -132,8 +136,8 @@ const assertEvents = ({ events, organization_id, rows }: End) => {
 
 /** The last activity of a conversation is its newest message. */
 const assertActivity = ({ organization_id, rows }: End) => {
-  const messages = Table.all(rows.tables, MessageRows, organization_id)
-  for (const conversation of Table.all(rows.tables, ConversationRows, organization_id)) {
+  const messages = WorldInspection.all(rows.tables, MessageRows, organization_id)
+  for (const conversation of WorldInspection.all(rows.tables, ConversationRows, organization_id)) {
     const { created_at, id, last_activity_at, last_activity_preview, last_inbound_at } = conversation
     const own = messages.filter(({ conversation_id }) => conversation_id === id)
     const newest = Math.max(created_at.epochMilliseconds, ...own.map((message) => message.created_at.epochMilliseconds))
@@ -154,9 +158,9 @@ const assertActivity = ({ organization_id, rows }: End) => {
 /** Checks that every object exists that a response reported as created. */
 const assertCreated = ({ completed, organization_id, rows }: End) => {
   const has = {
-    "/contacts": (id: string) => Table.has(rows.tables, ContactRows, organization_id, id),
-    "/webhooks": (id: string) => Table.has(rows.tables, WebhookRows, organization_id, id),
-    "/conversations": (id: string) => Table.has(rows.tables, SendRows, organization_id, id)
+    "/contacts": (id: string) => WorldInspection.has(rows.tables, ContactRows, organization_id, id),
+    "/webhooks": (id: string) => WorldInspection.has(rows.tables, WebhookRows, organization_id, id),
+    "/conversations": (id: string) => WorldInspection.has(rows.tables, SendRows, organization_id, id)
   }
   for (const { request, response } of completed) {
     if (response.status >= 300) continue

@@ -1,7 +1,6 @@
 /** The requests of clients: each client repeats a request with the same key until it gets a final response. */
+import * as WorldInspection from "@messaging-crm/adapter-memory/WorldInspection"
 import { Effect, Option } from "effect"
-import { IdempotencyRows } from "../../adapter-memory/src/work/OwnRows.ts"
-import * as Table from "../../adapter-memory/src/world/Table.ts"
 import type { TestOrganization } from "../testing/TestOrganization.ts"
 import { assertInvariant } from "./CommitInvariants.ts"
 import type { Request, Response } from "./HttpInMemory.ts"
@@ -67,7 +66,10 @@ export const send = Effect.fnUntraced(function*(client: ClientState, method: str
 
 /** Returns whether a response is stored under a key. The replay of a request without a change has no stored response. */
 const isRecorded = ({ organization: { organization_id }, shared }: ClientState, key: string): boolean =>
-  Option.exists(Table.get(shared.rows().tables, IdempotencyRows, organization_id, key), ({ body }) => body !== null)
+  Option.exists(
+    WorldInspection.get(shared.rows().tables, WorldInspection.IdempotencyRows, organization_id, key),
+    ({ body }) => body !== null
+  )
 
 /** Repeats a completed write, whose response must be equal. */
 export const repeatCompleted = Effect.fnUntraced(function*(client: ClientState) {

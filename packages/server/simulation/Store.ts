@@ -7,7 +7,6 @@ import type * as Crm from "@messaging-crm/core/Crm"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { lanes } from "@messaging-crm/core/WorkQueue"
 import { Context, Effect, Exit, Layer } from "effect"
-import { layer as memoryCommit } from "../../adapter-memory/src/work/Commit.ts"
 import type { Faults } from "./Faults.ts"
 import type { Host } from "./Processes.ts"
 import type { SeededRandom } from "./SeededRandom.ts"
@@ -143,8 +142,8 @@ const faultyCommit = (access: StoreAccess, commit: Commit["Service"]["commit"]):
 /** Layer for the storage ports of one process. */
 export const layer = (access: StoreAccess): Layer.Layer<Crm.StoragePorts> =>
   Layer.effect(Commit, Effect.map(Commit, ({ commit }) => Commit.of({ commit: faultyCommit(access, commit) }))).pipe(
-    // Fresh, because the stores have the same layer over the world with faults.
-    Layer.provide(Layer.fresh(memoryCommit)),
+    // Fresh, because `stores` is also built over the world with faults.
+    Layer.provide(Layer.fresh(stores)),
     Layer.provide(Layer.succeed(World, access.shared.world)),
     Layer.provideMerge(stores),
     Layer.provide(Layer.succeed(World, faultyWorld(access)))

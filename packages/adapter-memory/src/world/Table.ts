@@ -13,7 +13,7 @@ interface Stored {
 }
 
 /** A declaration of a table, such as `TagRows`: its name and key, and through `insert` the type of its rows. */
-interface TableRef<Columns> {
+export interface TableRef<Columns> {
   readonly table: Declared.Table
   readonly insert?: (row: Columns) => Changes.Changes
 }
