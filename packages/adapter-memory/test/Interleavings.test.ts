@@ -5,10 +5,10 @@
 import { assert, it } from "@effect/vitest"
 import { stores } from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
+import * as LostUpdate from "@messaging-crm/conformance/LostUpdate"
 import { observe, operations, outcomeOf, type SerialOutcomes, unlessSerial } from "@messaging-crm/conformance/Races"
 import { randomNumbers } from "@messaging-crm/conformance/RandomNumbers"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { Commit } from "@messaging-crm/core/Commit"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import type * as Crm from "@messaging-crm/core/Crm"
 import type { Ids } from "@messaging-crm/core/Ids"
@@ -18,20 +18,8 @@ import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Effect, Layer } from "effect"
 import { inTurns, layer, type Schedule, type Stage, stage, type Storage } from "./Turns.ts"
 
-/** A commit that ignores versions, to test that the harness detects the lost update. */
-const careless: Storage = Layer.effect(
-  Commit,
-  Effect.map(Commit, ({ commit }) =>
-    Commit.of({
-      commit: (organization_id, changes) =>
-        Effect.firstSuccessOf([0, 1, 2, 3].map((missed) =>
-          commit(organization_id, {
-            ...changes,
-            update: (changes.update ?? []).map((update) => ({ ...update, version: update.version + missed }))
-          })
-        ))
-    }))
-).pipe(Layer.provideMerge(stores))
+/** A store with a defect, to test that the harness detects the lost update. */
+const defective: Storage = LostUpdate.layer.pipe(Layer.provideMerge(stores))
 
 /** Interleaves operations on a scene. */
 const together = ({ begin, context }: Stage, names: ReadonlyArray<string>, schedule: Schedule) =>
@@ -229,7 +217,7 @@ for (const [rejection, { create, fill }] of Object.entries(limited)) {
 
 it.effect("detect a commit that overwrites a change", () =>
   Effect.gen(function*() {
-    const found = yield* search(careless, Array.from({ length: 200 }, (_, index) => index), [
+    const found = yield* search(defective, Array.from({ length: 200 }, (_, index) => index), [
       "tag",
       "retag",
       "note",

@@ -4,6 +4,7 @@
  */
 import { stores } from "@messaging-crm/adapter-memory"
 import type { World } from "@messaging-crm/adapter-memory/World"
+import * as LostUpdate from "@messaging-crm/conformance/LostUpdate"
 import type { Changes, Update } from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
 import { type Contact, Contacts, ContactStore } from "@messaging-crm/core/Contacts"
@@ -45,21 +46,6 @@ const committing = (altered: () => (changes: Changes) => Changes): Storage =>
       return Commit.of({ commit: (organization_id, changes) => commit(organization_id, alter(changes)) })
     })
   ).pipe(Layer.provideMerge(stores))
-
-/** A commit that ignores versions. */
-const lostUpdate: Storage = Layer.effect(
-  Commit,
-  Effect.map(Commit, ({ commit }) =>
-    Commit.of({
-      commit: (organization_id, changes) =>
-        Effect.firstSuccessOf([0, 1, 2, 3, 4, 5].map((missed) =>
-          commit(organization_id, {
-            ...changes,
-            update: (changes.update ?? []).map((update) => ({ ...update, version: update.version + missed }))
-          })
-        ))
-    }))
-).pipe(Layer.provideMerge(stores))
 
 /** A provider's adapter that calls the network twice. */
 const duplicatedSend = Layer.effect(
@@ -239,7 +225,10 @@ const outOfOrder = committing(() => {
 
 /** The defects by name, each with a pattern of the violated rule. */
 export const defects: Readonly<Record<string, Defect & { readonly violates: RegExp }>> = {
-  "a lost update": { storage: lostUpdate, violates: /^Calls on a (contact|conversation)/ },
+  "a lost update": {
+    storage: LostUpdate.layer.pipe(Layer.provideMerge(stores)),
+    violates: /^Calls on a (contact|conversation)/
+  },
   "a duplicated send": { provider: duplicatedSend, violates: /^No send reaches the network twice/ },
   "a stale read": { operations: staleRead, violates: /^Calls on a contact/ },
   "a dropped event": { storage: droppedEvent, violates: /^Each change raises one event/ },
