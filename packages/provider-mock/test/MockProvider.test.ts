@@ -1,38 +1,12 @@
 /** The mock provider and its test numbers. */
 import { assert, it } from "@effect/vitest"
-import type { Channel } from "@messaging-crm/core/Channels"
-import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { type FailureReason, MessagingProvider, type OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import { type Behavior, layer, MockProvider, picture } from "@messaging-crm/provider-mock"
 import { DateTime, Effect, Queue, Random, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { crc32, inflateSync } from "node:zlib"
-
-const channel: Channel = {
-  id: ChannelId.make("01990000-0000-7000-8000-000000000001"),
-  type: "phone_messaging",
-  name: "Support",
-  address: "+493012345678",
-  phone_messaging_business_account_id: "acme",
-  connected_at: DateTime.makeUnsafe(0)
-}
-
-let last_number = 0
-
-const delivery = (recipient: string): OutboundMessage => ({
-  channel,
-  reference: SendId.make(`01990000-0000-7000-8000-${String(++last_number).padStart(12, "0")}`),
-  recipient,
-  content: { type: "text", text: "Hello" }
-})
-
-const deliver = (to: OutboundMessage) => Effect.result(MessagingProvider.use((provider) => provider.deliver(to)))
-
-const kindOf = (event: ProviderEvent): string => {
-  if (event.event === "message_received") return event.type
-  return event.event === "message_status_reported" ? event.status : event.event
-}
+import { channel, deliver, delivery, kindOf } from "./Deliveries.ts"
 
 /** The chunks of a PNG by their names, each with the right checksum. */
 const chunksOf = (png: Buffer) => {

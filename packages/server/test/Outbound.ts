@@ -1,4 +1,4 @@
-/** Messages to hand to a provider, and what comes of them. */
+/** Messages for a provider, and the outcomes of their deliveries. */
 import type { Channel } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import { MessagingProvider, type OutboundMessage } from "@messaging-crm/core/MessagingProvider"
@@ -13,7 +13,7 @@ export const channel: Channel = {
   connected_at: DateTime.makeUnsafe(0)
 }
 
-export const reference = (number: number) => SendId.make(`01990000-0000-7000-8000-${String(number).padStart(12, "0")}`)
+const reference = (number: number) => SendId.make(`01990000-0000-7000-8000-${String(number).padStart(12, "0")}`)
 
 export const delivery = (number: number, recipient: string): OutboundMessage => ({
   channel,

@@ -1,0 +1,26 @@
+/** The sockets of tests of the mock network and its ingress, and posts to them. */
+import { Effect } from "effect"
+import { HttpServer } from "effect/http"
+import * as Listener from "../src/Listener.ts"
+
+/** Layer for a server on a free port. */
+export const listen = Listener.layer({ host: "127.0.0.1", port: 0 })
+
+/** The URL of the server. */
+export const address = HttpServer.addressFormattedWith(Effect.succeed)
+
+/** Posts a body, and returns the status of the response. */
+export const post = (
+  url: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Readonly<Record<string, string>> = {}
+) =>
+  Effect.promise(async () => {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body
+    })
+    await response.arrayBuffer()
+    return response.status
+  })
