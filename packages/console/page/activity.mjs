@@ -7,7 +7,7 @@ import { state } from "./store.mjs"
 const minutes = 30
 
 /** Draws a bar for each of the last 30 minutes. The current minute is on the right. */
-export const chart = (kind, label) => {
+export const countChart = (kind, label) => {
   const counts = state.counts[kind]
   const now = Math.floor(Date.now() / 60_000)
   const values = Array.from({ length: minutes }, (_, index) => counts[now - minutes + 1 + index] ?? 0)
@@ -23,9 +23,9 @@ export const chart = (kind, label) => {
       aria-label="${label}, the last ${minutes} minutes: at most ${Math.max(...values)}">${bars}</svg></figure>`
 }
 
-const kindOf = (status) => status >= 500 ? "bad" : status >= 400 ? "warn" : "good"
+const statusKind = (status) => status >= 500 ? "bad" : status >= 400 ? "warn" : "good"
 
-export const requests = () =>
+export const requestsView = () =>
   section(
     "Requests",
     "API requests as they arrive, without those of this console.",
@@ -37,7 +37,7 @@ export const requests = () =>
         <td class="number">${
           timeWithSeconds(at)
         }</td><td><code>${method}</code></td><td class="path"><code>${path}</code></td>
-        <td><span class="status ${kindOf(status)}">${status}</span></td><td><code>${code ?? ""}</code></td>
+        <td><span class="status ${statusKind(status)}">${status}</span></td><td><code>${code ?? ""}</code></td>
         <td class="number">${duration_ms} ms</td></tr>`
       ),
       "No requests yet. Send one with the key that the terminal shows."
@@ -47,7 +47,7 @@ export const requests = () =>
 const sendKind = { sent: "good", failed: "bad", unknown: "warn" }
 
 /** @param {import("../src/Monitor.ts").SendReport} send */
-const reasonOf = ({ failure_reason, next_attempt_at, status, waits_for }) => {
+const sendReasonOf = ({ failure_reason, next_attempt_at, status, waits_for }) => {
   if (status === "failed") return withSpaces(failure_reason ?? "")
   if (status === "sent") return ""
   const until = next_attempt_at ? `, next attempt at ${timeWithSeconds(next_attempt_at)}` : ""
@@ -58,7 +58,7 @@ const reasonOf = ({ failure_reason, next_attempt_at, status, waits_for }) => {
     : until.slice(2)
 }
 
-export const sends = () =>
+export const sendsView = () =>
   section(
     "Sends",
     "Accepted requests to send a message, and the reason if a send is waiting or has failed.",
@@ -72,20 +72,20 @@ export const sends = () =>
         }</td>
         <td class="path">${send.text ?? ""}</td>
         <td><span class="status ${sendKind[send.status] ?? ""}">${send.status}</span></td><td>${
-          reasonOf(send)
+          sendReasonOf(send)
         }</td></tr>`
       ),
       "No sends since the start of the service."
     )
   )
 
-const idOf = ({ contact_id, conversation_id, message_id, send_id, webhook_id }) =>
+const resourceIdOf = ({ contact_id, conversation_id, message_id, send_id, webhook_id }) =>
   message_id ?? send_id ?? conversation_id ?? contact_id ?? webhook_id
 
 const eventRow = (event) =>
   html`<tr><td class="number">${timeWithSeconds(event.timestamp)}</td>
     <td>${expander(event.id, event.type)}</td>
-    <td class="path"><code>${idOf(event.data)}</code></td>
+    <td class="path"><code>${resourceIdOf(event.data)}</code></td>
     <td>${
     withSpaces(
       event.data.status ?? event.data.failure_reason ?? event.data.changed_fields?.join(", ") ?? event.data.reason ?? ""
@@ -97,7 +97,7 @@ const eventRow = (event) =>
       : ""
   }`
 
-export const events = () =>
+export const eventsView = () =>
   section(
     "Events",
     "Events, which the service posts to the webhooks that subscribe to them.",

@@ -1,6 +1,6 @@
 // Components of several views: tables, sections, and buttons.
 import { html } from "lit-html"
-import { state, update } from "./store.mjs"
+import { state, updateState } from "./store.mjs"
 
 /** A table, or a sentence if it has no rows. */
 export const table = (label, columns, rows, empty) =>
@@ -17,7 +17,7 @@ export const section = (title, about, content) =>
 /** A button that shows and hides the details of a row. */
 export const expander = (id, label) =>
   html`<button class="link" aria-expanded=${state.expanded === id}
-    @click=${() => update({ expanded: state.expanded === id ? null : id })}>${label}</button>`
+    @click=${() => updateState({ expanded: state.expanded === id ? null : id })}>${label}</button>`
 
 /** A row of buttons, one of which is pressed. An option is its label, its value, and its title. */
 export const segments = (label, options, selected, choose) =>

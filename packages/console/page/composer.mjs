@@ -3,8 +3,8 @@ import { html } from "lit-html"
 import { segments } from "./components.mjs"
 import { nameOf } from "./formats.mjs"
 import { scrollToEnd } from "./messages.mjs"
-import { attempt, call, context, state, update } from "./store.mjs"
-import { templateDialog } from "./templateDialog.mjs"
+import { callOperation, context, showingErrors, state, updateState } from "./store.mjs"
+import { openTemplateDialog } from "./templateDialog.mjs"
 
 const textField = () => /** @type {HTMLTextAreaElement | null} */ (document.querySelector(".composer textarea"))
 
@@ -14,11 +14,11 @@ export const clearComposer = () => {
 }
 
 /** Reads the pending sends of a conversation, and removes those that have become messages. */
-export const settlePending = async (id) => {
+export const settlePendingSends = async (id) => {
   const unsettled = state.pending.filter(({ conversation_id, status }) => conversation_id === id && status !== "failed")
-  const current = await Promise.all(unsettled.map((send) => call("sendStatus", { id: send.id })))
+  const current = await Promise.all(unsettled.map((send) => callOperation("sendStatus", { id: send.id })))
   const currentById = new Map(current.map((send) => [send.id, send]))
-  update({
+  updateState({
     pending: state.pending
       .map((send) => ({ ...send, ...currentById.get(send.id) }))
       .filter(({ status }) => status !== "sent")
@@ -26,20 +26,20 @@ export const settlePending = async (id) => {
 }
 
 /** Sends a message, and shows its send until the message exists. */
-const send = async (message, text) => {
+const sendMessage = async (message, text) => {
   if (state.conversation === null) return
   const { id } = state.conversation
-  update({ error: null })
-  const accepted = await call("send", { id, message })
+  updateState({ error: null })
+  const accepted = await callOperation("send", { id, message })
   if (!state.pending.some((pending) => pending.id === accepted.id)) {
-    update({ pending: [...state.pending, { ...accepted, text }] })
+    updateState({ pending: [...state.pending, { ...accepted, text }] })
   }
   scrollToEnd()
   // The send can settle before it is in the list.
-  await settlePending(id)
+  await settlePendingSends(id)
 }
 
-const submit = attempt(async (event) => {
+const submitMessage = showingErrors(async (event) => {
   event.preventDefault()
   const field = textField()
   if (field === null || field.value.trim() === "" || state.conversation === null) return
@@ -48,13 +48,13 @@ const submit = attempt(async (event) => {
   field.value = ""
   try {
     if (state.writeAsCustomer) {
-      await call("writeAsCustomer", {
+      await callOperation("writeAsCustomer", {
         channel_id: channel.id,
         from: contact.external_id,
         name: contact.display_name,
         text
       })
-    } else await send({ type: "text", text }, text)
+    } else await sendMessage({ type: "text", text }, text)
   } catch (error) {
     if (field.value === "") field.value = text
     throw error
@@ -62,21 +62,21 @@ const submit = attempt(async (event) => {
 })
 
 const onComposerKey = (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) void submit(event)
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) void submitMessage(event)
   if (event.key === "Escape") event.target.blur()
 }
 
 /** Puts the cursor into the composer, as the organization or as the customer. */
 export const focusComposer = (writeAsCustomer) => {
-  update({ writeAsCustomer: writeAsCustomer && context.canWriteAsCustomer })
+  updateState({ writeAsCustomer: writeAsCustomer && context.canWriteAsCustomer })
   textField()?.focus()
 }
 
 /** The senders of a message: the label, and whether it is the customer. */
 const senders = [["Reply", false, "Key: r"], ["As the customer", true, "Key: c"]]
 
-export const compose = (conversation) =>
-  html`<form class="composer ${state.writeAsCustomer ? "customer" : ""}" @submit=${submit}>
+export const composer = (conversation) =>
+  html`<form class="composer ${state.writeAsCustomer ? "customer" : ""}" @submit=${submitMessage}>
   ${context.canWriteAsCustomer ? segments("Write as", senders, state.writeAsCustomer, focusComposer) : ""}
   <textarea rows="2" aria-label="Message" placeholder=${
     state.writeAsCustomer
@@ -88,9 +88,9 @@ export const compose = (conversation) =>
     state.writeAsCustomer || conversation.channel.type !== "phone_messaging" ?
       "" :
       html`<button type="button" @click=${() =>
-        templateDialog({
+        openTemplateDialog({
           channel_id: conversation.channel.id,
-          onSend: (template, text) => send({ type: "template", template }, text)
+          onSend: (template, text) => sendMessage({ type: "template", template }, text)
         })}>Template</button>`
   }
     <span class="hint faint">Enter to send, Shift+Enter for a new line</span>

@@ -1,23 +1,23 @@
 // Draws the contact of the open conversation: its fields, tags, and notes.
 import { html } from "lit-html"
 import { withSpaces } from "./formats.mjs"
-import { attempt, call, state, update } from "./store.mjs"
+import { callOperation, showingErrors, state, updateState } from "./store.mjs"
 
 const changeTags = (changes) =>
-  attempt(async () => {
-    if (state.contact !== null) update({ contact: await call("tag", { id: state.contact.id, changes }) })
+  showingErrors(async () => {
+    if (state.contact !== null) updateState({ contact: await callOperation("tag", { id: state.contact.id, changes }) })
   })()
 
-const addNote = attempt(async (event) => {
+const addNote = showingErrors(async (event) => {
   event.preventDefault()
   const field = event.target.elements.note
   const text = field.value.trim()
   if (state.contact === null || text === "") return
-  update({ contact: await call("note", { id: state.contact.id, text }) })
+  updateState({ contact: await callOperation("note", { id: state.contact.id, text }) })
   field.value = ""
 })
 
-const labels = {
+const fieldLabels = {
   primary_phone: "Phone",
   primary_email: "Email",
   company: "Company",
@@ -25,20 +25,20 @@ const labels = {
   source: "Source"
 }
 
-const fields = (contact) =>
-  Object.entries(labels)
+const contactFields = (contact) =>
+  Object.entries(fieldLabels)
     .filter(([field]) => contact[field] !== null)
     .map(([field, label]) => html`<dt>${label}</dt><dd>${withSpaces(contact[field])}</dd>`)
 
 /** The contact of the open conversation. */
 export const contactPanel = (contact) => {
   const unused_tags = state.setup.tags.filter(({ id }) => !contact.tags.some((tag) => tag.id === id))
-  const add = (event) => {
+  const addTag = (event) => {
     void changeTags({ add_tag_ids: [event.target.value] })
     event.target.value = ""
   }
   return html`<aside class="details" aria-label="Contact">
-    <h3>Contact</h3><dl>${fields(contact)}</dl>
+    <h3>Contact</h3><dl>${contactFields(contact)}</dl>
     <h3>Tags</h3><div class="tags">
       ${
     contact.tags.map(({ color, id, name }) =>
@@ -49,7 +49,7 @@ export const contactPanel = (contact) => {
       ${
     unused_tags.length === 0 ?
       "" :
-      html`<select aria-label="Add a tag" @change=${add}><option value="">Add tag…</option>
+      html`<select aria-label="Add a tag" @change=${addTag}><option value="">Add tag…</option>
         ${unused_tags.map(({ id, name }) => html`<option value=${id}>${name}</option>`)}</select>`
   }</div>
     <h3>Notes</h3>${contact.notes === null ? "" : html`<p class="notes">${contact.notes}</p>`}

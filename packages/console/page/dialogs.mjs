@@ -1,11 +1,11 @@
 // The frame of all dialogs, and the dialog for a message in a customer's name.
 import { html, render } from "lit-html"
 import { channelName } from "./formats.mjs"
-import { call, messageOf, state } from "./store.mjs"
+import { callOperation, errorMessageOf, state } from "./store.mjs"
 import { oneAtATime } from "./throttle.mjs"
 
 /** Opens a dialog, which is removed when it closes. `run` receives a function that returns the value of a field. */
-export const dialog = (title, submit, fields, run) => {
+export const openDialog = (title, submit, fields, run) => {
   const element = document.createElement("dialog")
   document.body.append(element)
   let error = ""
@@ -15,7 +15,7 @@ export const dialog = (title, submit, fields, run) => {
       await run((name) => String(values.get(name) ?? ""))
       element.close()
     } catch (failure) {
-      error = messageOf(failure)
+      error = errorMessageOf(failure)
       show()
     }
   })
@@ -43,14 +43,14 @@ export const channelField = (channels) =>
   }</select></label>`
 
 /** Asks for a message in the name of a customer, who can be new. */
-export const customerDialog = () => {
+export const openCustomerDialog = () => {
   const fields = () =>
     html`${channelField(state.setup.channels)}
     <label>Customer’s number or ID<input name="from" required value="+4915112345678" autocomplete="off"></label>
     <label>Name<input name="name" value="Kim Example" autocomplete="off"></label>
     <label>Message<textarea name="text" rows="3" required></textarea></label>`
-  dialog("Message from a customer", "Send as the customer", fields, (valueOf) =>
-    call("writeAsCustomer", {
+  openDialog("Message from a customer", "Send as the customer", fields, (valueOf) =>
+    callOperation("writeAsCustomer", {
       channel_id: valueOf("channel_id"),
       from: valueOf("from"),
       name: valueOf("name") || null,

@@ -1,10 +1,10 @@
 // Draws the list of conversations, of which only the visible rows are in the document.
 import { html } from "lit-html"
 import { segments } from "./components.mjs"
-import { loadConversations, loadMore } from "./conversations.mjs"
+import { loadConversations, loadMoreConversations } from "./conversations.mjs"
 import { channelName, nameOf, timeOrDate } from "./formats.mjs"
 import { openThread } from "./openConversation.mjs"
-import { attempt, state, update } from "./store.mjs"
+import { showingErrors, state, updateState } from "./store.mjs"
 import { avatar } from "./thread.mjs"
 
 const row_height = 62
@@ -14,14 +14,14 @@ const margin_rows = 8
 const listElement = () => document.querySelector(".conversations")
 
 /** Opens a conversation, and puts it into the address. */
-export const open = attempt(async (conversation) => {
-  update({ unread: new Set(Array.from(state.unread).filter((id) => id !== conversation.id)) })
+export const selectConversation = showingErrors(async (conversation) => {
+  updateState({ unread: new Set(Array.from(state.unread).filter((id) => id !== conversation.id)) })
   location.hash = `#/inbox/${conversation.id}`
   await openThread(conversation)
 })
 
 /** Moves the selection, and opens the selected conversation. */
-export const move = (step) => {
+export const moveSelection = (step) => {
   const index = state.conversations.findIndex(({ id }) => id === state.conversation?.id)
   const next = state.conversations[Math.max(0, index + step)]
   if (next === undefined) return
@@ -30,23 +30,25 @@ export const move = (step) => {
   if (list !== null) {
     list.scrollTop = Math.min(top, Math.max(list.scrollTop, top - list.clientHeight + row_height))
   }
-  void open(next)
+  void selectConversation(next)
 }
 
-const onScroll = () => {
+const onListScroll = () => {
   const list = listElement()
-  if (list !== null && list.scrollHeight - list.scrollTop - list.clientHeight < 20 * row_height) void loadMore()
-  update()
+  if (list !== null && list.scrollHeight - list.scrollTop - list.clientHeight < 20 * row_height) {
+    void loadMoreConversations()
+  }
+  updateState()
 }
 
-const row = (conversation, index) => {
+const conversationRow = (conversation, index) => {
   const { channel, contact, id, last_activity_at, last_activity_preview, status } = conversation
   const isSelected = id === state.conversation?.id
   const isUnread = state.unread.has(id)
   return html`<li role="option" id="c-${id}" aria-selected=${isSelected} aria-posinset=${index + 1}
     aria-setsize=${state.cursor === null ? state.conversations.length : -1}
     class=${isUnread ? "unread" : ""} .style=${`transform: translateY(${index * row_height}px)`}
-    @click=${() => open(conversation)}>
+    @click=${() => selectConversation(conversation)}>
     ${avatar(nameOf(contact))}
     <span class="who">${nameOf(contact)}</span><time>${timeOrDate(last_activity_at)}</time>
     <span class="preview">${last_activity_preview ?? "No messages yet"}</span>
@@ -58,17 +60,17 @@ const row = (conversation, index) => {
   </li>`
 }
 
-const onKey = (event) => {
+const onListKey = (event) => {
   const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -1e9, End: 1e9 }[event.key]
   if (step === undefined) return
   event.preventDefault()
-  move(Math.min(step, state.conversations.length - 1))
+  moveSelection(Math.min(step, state.conversations.length - 1))
 }
 
 const filters = ["open", "closed", "all"].map((filter) => [filter, filter])
 
 /** The list, with its filter. */
-export const list = (newMessage) => {
+export const conversationList = (newMessage) => {
   const element = listElement()
   const first = Math.max(0, Math.floor((element?.scrollTop ?? 0) / row_height) - margin_rows)
   const count = Math.ceil((element?.clientHeight ?? 900) / row_height) + 2 * margin_rows
@@ -78,9 +80,9 @@ export const list = (newMessage) => {
     ${segments("Filter", filters, state.filter, loadConversations)}
     <ul class="conversations" role="listbox" tabindex="0" aria-label="Conversations"
       aria-activedescendant=${state.conversation === null ? "" : `c-${state.conversation.id}`}
-      @scroll=${onScroll} @keydown=${onKey}>
+      @scroll=${onListScroll} @keydown=${onListKey}>
       <li class="space" role="presentation" .style=${`height: ${state.conversations.length * row_height}px`}></li>
-      ${rows.map((conversation, index) => row(conversation, first + index))}
+      ${rows.map((conversation, index) => conversationRow(conversation, first + index))}
     </ul>
     ${
     state.conversations.length > 0 || state.isLoading ?

@@ -1,11 +1,11 @@
 // The keyboard shortcuts: a number for each view, and letters for the actions of the inbox.
 import { focusComposer } from "./composer.mjs"
-import { move } from "./inbox.mjs"
+import { moveSelection } from "./inbox.mjs"
 import { state } from "./store.mjs"
 
 const inInbox = (run) => () => state.view === "inbox" && run()
 
-const show = (view) => {
+const showView = (view) => {
   location.hash = `#/${view}`
 }
 
@@ -16,11 +16,11 @@ const show = (view) => {
  */
 export const listenToKeys = (views) => {
   const keys = {
-    j: inInbox(() => move(1)),
-    k: inInbox(() => move(-1)),
+    j: inInbox(() => moveSelection(1)),
+    k: inInbox(() => moveSelection(-1)),
     r: inInbox(() => focusComposer(false)),
     c: inInbox(() => focusComposer(true)),
-    ...Object.fromEntries(views.map((name, index) => [String(index + 1), () => show(name)]))
+    ...Object.fromEntries(views.map((name, index) => [String(index + 1), () => showView(name)]))
   }
   addEventListener("keydown", (event) => {
     const isTyping = event.target instanceof Element && event.target.matches("input, textarea, select, dialog *")

@@ -1,54 +1,49 @@
 // Starts the page: its views, their addresses, its keys, and the stream of changes.
-import { html, render, svg } from "lit-html"
+import { html, render } from "lit-html"
 import * as activity from "./activity.mjs"
-import { customerDialog } from "./dialogs.mjs"
+import { openCustomerDialog } from "./dialogs.mjs"
+import * as icons from "./icons.mjs"
 import * as inbox from "./inbox.mjs"
 import { listenToKeys } from "./keys.mjs"
-import { attempt, call, context, onUpdate, state, update } from "./store.mjs"
-import { connect } from "./stream.mjs"
-import { startDialog } from "./templateDialog.mjs"
-import { thread } from "./thread.mjs"
+import { callOperation, context, drawPageWith, showingErrors, state, updateState } from "./store.mjs"
+import { connectToStream } from "./stream.mjs"
+import { openConversationDialog } from "./templateDialog.mjs"
+import { threadView } from "./thread.mjs"
 import * as webhooks from "./webhooks.mjs"
 
-const icon = (path) => html`<svg viewBox="0 0 20 20" aria-hidden="true">${svg`<path d=${path}></path>`}</svg>`
-
-const newMessage = () =>
+const newMessageButtons = () =>
   html`<span class="new">
   ${
     context.canWriteAsCustomer
-      ? html`<button @click=${customerDialog} title="Send a message as a customer">As a customer</button>`
+      ? html`<button @click=${openCustomerDialog} title="Send a message as a customer">As a customer</button>`
       : ""
   }
-  <button @click=${startDialog} title="Send a template to a phone number">New</button></span>`
+  <button @click=${openConversationDialog} title="Send a template to a phone number">New</button></span>`
 
 /** The views in the order of their keys, 1 to 5. */
 const views = {
   inbox: {
     label: "Inbox",
-    path: "M3 10l2-6h10l2 6v6H3zM3 10h4l1 2h4l1-2h4",
-    draw: () => html`${inbox.list(newMessage())}${thread()}`
+    icon: icons.inboxIcon,
+    draw: () => html`${inbox.conversationList(newMessageButtons())}${threadView()}`
   },
   ...context.isDevelopment ?
     {
-      requests: { label: "Requests", path: "M4 7h11l-3-3M16 13H5l3 3", draw: activity.requests },
-      sends: { label: "Sends", path: "M3 10l14-6-5 13-3-5z", draw: activity.sends },
-      webhooks: {
-        label: "Webhooks",
-        path: "M6 13a3 3 0 1 0 3 3h5M8 5a3 3 0 1 1 4 4l2 4M14 13a3 3 0 1 1-2 5M9 9l-2.500 4.500",
-        draw: webhooks.webhooks
-      },
-      events: { label: "Events", path: "M11 3L4 11h5l-1 6 7-8h-5z", draw: activity.events }
+      requests: { label: "Requests", icon: icons.requestsIcon, draw: activity.requestsView },
+      sends: { label: "Sends", icon: icons.sendsIcon, draw: activity.sendsView },
+      webhooks: { label: "Webhooks", icon: icons.webhooksIcon, draw: webhooks.webhooksView },
+      events: { label: "Events", icon: icons.eventsIcon, draw: activity.eventsView }
     } :
     {}
 }
 
 const navigation = () =>
   html`<nav aria-label="Views">
-  <p class="brand"><svg viewBox="0 0 20 20" aria-hidden="true">${svg`<path d="M3 4h14v10H9l-4 3v-3H3z"></path>`}</svg>Console</p>
+  <p class="brand">${icons.brandIcon}Console</p>
   ${
-    Object.entries(views).map(([name, { label, path }], index) =>
+    Object.entries(views).map(([name, { icon, label }], index) =>
       html`<a href="#/${name}" title="Key: ${index + 1}"
-    aria-current=${state.view === name ? "page" : "false"}>${icon(path)}${label}
+    aria-current=${state.view === name ? "page" : "false"}>${icon}${label}
     ${
         name === "inbox" && state.unread.size > 0
           ? html`<b class="count">${state.unread.size > 99 ? "99+" : state.unread.size}</b>`
@@ -57,42 +52,42 @@ const navigation = () =>
     )
   }
   <div class="charts" role="group" aria-label="Per minute">
-    ${activity.chart("requests", "Requests/min")}${activity.chart("deliveries", "Deliveries/min")}${
-    activity.chart("messages", "Messages/min")
+    ${activity.countChart("requests", "Requests/min")}${activity.countChart("deliveries", "Deliveries/min")}${
+    activity.countChart("messages", "Messages/min")
   }
   </div>
   <p class="live ${state.isLive ? "" : "off"}" role="status">${state.isLive ? "Live" : "Connecting…"}</p>
 </nav>`
 
-const app = () =>
+const page = () =>
   html`<div class="app ${context.isDevelopment ? "" : "alone"} view-${state.view}">
   ${context.isDevelopment ? navigation() : ""}<main>${views[state.view].draw()}</main></div>
   ${
     state.error === null ? "" : html`<div class="toast" role="alert">${state.error}
-    <button aria-label="Dismiss" @click=${() => update({ error: null })}>×</button></div>`
+    <button aria-label="Dismiss" @click=${() => updateState({ error: null })}>×</button></div>`
   }`
 
-onUpdate(() => {
+drawPageWith(() => {
   document.title = state.unread.size > 0 ? `(${state.unread.size}) Inbox` : "Inbox"
-  render(app(), document.body)
+  render(page(), document.body)
 })
 
 /** Shows the view that the address names. */
-const route = attempt(async () => {
+const showAddressedView = showingErrors(async () => {
   const [, name = "", id] = location.hash.split("/")
-  update({ view: name in views ? name : "inbox" })
+  updateState({ view: name in views ? name : "inbox" })
   if (state.view === "webhooks") await webhooks.loadWebhooks()
   if (state.view === "inbox" && id !== undefined && id !== state.conversation?.id) {
-    await inbox.open(await call("conversation", { id }))
+    await inbox.selectConversation(await callOperation("conversation", { id }))
   }
 })
 
-addEventListener("hashchange", route)
+addEventListener("hashchange", showAddressedView)
 listenToKeys(Object.keys(views))
-addEventListener("resize", () => update())
+addEventListener("resize", () => updateState())
 
-update()
-setInterval(() => update(), 15_000)
-connect()
-await attempt(async () => update({ setup: await call("setup") }))()
-await route()
+updateState()
+setInterval(() => updateState(), 15_000)
+connectToStream()
+await showingErrors(async () => updateState({ setup: await callOperation("setup") }))()
+await showAddressedView()

@@ -15,22 +15,22 @@ export const isAtEnd = () => {
   return element === null || element.scrollHeight - element.scrollTop - element.clientHeight < 80
 }
 
-const icons = { queued: "◷", sending: "◷", unknown: "?", sent: "✓", delivered: "✓✓", read: "✓✓", failed: "!" }
+const statusIcons = { queued: "◷", sending: "◷", unknown: "?", sent: "✓", delivered: "✓✓", read: "✓✓", failed: "!" }
 
-const checks = (status) =>
-  html`<span class="checks ${status}" role="img" aria-label=${status} title=${status}>${icons[status]}</span>`
+const statusIcon = (status) =>
+  html`<span class="checks ${status}" role="img" aria-label=${status} title=${status}>${statusIcons[status]}</span>`
 
-const media = ({ filename, kind, url }) => {
+const mediaView = ({ filename, kind, url }) => {
   const name = filename ?? kind
   if (url === null) return html`<p class="file">${name}: not stored</p>`
   if (isPicture({ kind })) return html`<img src=${url} alt=${name} loading="lazy">`
   return html`<a class="file" href=${url} target="_blank" rel="noreferrer">${name}</a>`
 }
 
-const bubble = (message) => {
+const messageBubble = (message) => {
   const { created_at, deleted_at, direction, edited_at, sender, status, text, type } = message
   return html`<li class="bubble ${direction}">
-    ${message.media === null ? "" : media(message.media)}
+    ${message.media === null ? "" : mediaView(message.media)}
     ${
     deleted_at !== null
       ? html`<p class="faint">Deleted</p>`
@@ -40,22 +40,22 @@ const bubble = (message) => {
   }
     <footer>${direction === "outbound" && sender.name ? html`<span>${sender.name}</span>` : ""}
       ${edited_at === null ? "" : html`<span>edited</span>`}
-      <time>${timeOfDay(created_at)}</time>${direction === "outbound" ? checks(status) : ""}</footer>
+      <time>${timeOfDay(created_at)}</time>${direction === "outbound" ? statusIcon(status) : ""}</footer>
   </li>`
 }
 
 export const pendingBubble = ({ failure_reason, status, text }) =>
   html`<li class="bubble outbound pending ${status}">
   <p>${text}</p><footer><span>${failure_reason === null ? status : `Failed: ${withSpaces(failure_reason)}`}</span>${
-    checks(status)
+    statusIcon(status)
   }</footer>
 </li>`
 
 const dayOf = (at) => new Date(at).toLocaleDateString(undefined, { weekday: "long", day: "numeric", month: "long" })
 
-export const bubbles = () =>
+export const messageBubbles = () =>
   state.messages.map((message, index) => {
     const day = dayOf(message.created_at)
     const isNewDay = index === 0 || day !== dayOf(state.messages[index - 1]?.created_at ?? 0)
-    return html`${isNewDay ? html`<li class="day">${day}</li>` : ""}${bubble(message)}`
+    return html`${isNewDay ? html`<li class="day">${day}</li>` : ""}${messageBubble(message)}`
   })

@@ -1,21 +1,21 @@
 // Reads the open conversation: its messages and its contact.
-import { clearComposer, settlePending } from "./composer.mjs"
+import { clearComposer, settlePendingSends } from "./composer.mjs"
 import { withNewest } from "./lists.mjs"
 import { isAtEnd, messagesElement, scrollToEnd } from "./messages.mjs"
 import { follows } from "./statuses.mjs"
-import { attempt, call, state, update } from "./store.mjs"
+import { callOperation, showingErrors, state, updateState } from "./store.mjs"
 
 /** Shows a conversation, and reads its newest messages and its contact. */
 export const openThread = async (conversation) => {
   const isOther = conversation.id !== state.conversation?.id
-  update({ conversation, ...isOther ? { messages: [], olderCursor: null, contact: null } : {} })
+  updateState({ conversation, ...isOther ? { messages: [], olderCursor: null, contact: null } : {} })
   if (isOther) clearComposer()
   const [{ data, next_cursor }, contact] = await Promise.all([
-    call("messages", { id: conversation.id }),
-    call("contact", { id: conversation.contact.id })
+    callOperation("messages", { id: conversation.id }),
+    callOperation("contact", { id: conversation.contact.id })
   ])
   if (state.conversation?.id !== conversation.id) return
-  update({ messages: data.toReversed(), olderCursor: next_cursor, contact })
+  updateState({ messages: data.toReversed(), olderCursor: next_cursor, contact })
   scrollToEnd()
 }
 
@@ -24,35 +24,35 @@ export const refreshThread = async () => {
   const id = state.conversation?.id
   if (id === undefined) return
   const wasAtEnd = isAtEnd()
-  const [{ data, next_cursor }] = await Promise.all([call("messages", { id }), settlePending(id)])
+  const [{ data, next_cursor }] = await Promise.all([callOperation("messages", { id }), settlePendingSends(id)])
   if (state.conversation?.id !== id) return
   const { hasGap, messages } = withNewest(state.messages, data.toReversed())
-  update({ messages, ...hasGap ? { olderCursor: next_cursor } : {} })
+  updateState({ messages, ...hasGap ? { olderCursor: next_cursor } : {} })
   if (wasAtEnd) scrollToEnd()
 }
 
 /** Reads the page before the shown messages, if the view is near their start. While it is read, there is no cursor. */
-export const loadOlder = attempt(async () => {
+export const loadOlderMessages = showingErrors(async () => {
   const { conversation, olderCursor } = state
   const element = messagesElement()
   if (conversation === null || olderCursor === null || element === null || element.scrollTop > 200) return
-  update({ olderCursor: null })
+  updateState({ olderCursor: null })
   const before = element.scrollHeight - element.scrollTop
   const isCurrent = () => state.conversation?.id === conversation.id && state.olderCursor === null
   try {
-    const { data, next_cursor } = await call("messages", { id: conversation.id, cursor: olderCursor })
+    const { data, next_cursor } = await callOperation("messages", { id: conversation.id, cursor: olderCursor })
     if (!isCurrent()) return
-    update({ messages: [...data.toReversed(), ...state.messages], olderCursor: next_cursor })
+    updateState({ messages: [...data.toReversed(), ...state.messages], olderCursor: next_cursor })
   } catch (error) {
-    if (isCurrent()) update({ olderCursor })
+    if (isCurrent()) updateState({ olderCursor })
     throw error
   }
   requestAnimationFrame(() => requestAnimationFrame(() => element.scrollTo(0, element.scrollHeight - before)))
 })
 
 /** Updates the check marks of a message, without reading it again. */
-export const applyStatus = ({ message_id, status }) =>
-  update({
+export const applyMessageStatus = ({ message_id, status }) =>
+  updateState({
     messages: state.messages.map((message) =>
       message.id === message_id && follows(status, message.status) ? { ...message, status } : message
     )

@@ -9,7 +9,7 @@ export const context = {
   canWriteAsCustomer: writeAsCustomer === "true"
 }
 
-/** The state that the page shows. Change it with `update`, so that the page is drawn again. */
+/** The state that the page shows. Change it with `updateState`, so that the page is drawn again. */
 export const state = {
   view: "inbox",
   isLive: false,
@@ -66,12 +66,12 @@ export const state = {
 let draw = () => {}
 let isScheduled = false
 
-/** Sets the function that `update` calls once for all changes of a frame. */
-export const onUpdate = (callback) => {
+/** Sets the function that `updateState` calls once for all changes of a frame. */
+export const drawPageWith = (callback) => {
   draw = callback
 }
 
-export const update = (change = {}) => {
+export const updateState = (change = {}) => {
   Object.assign(state, change)
   if (isScheduled) return
   isScheduled = true
@@ -82,7 +82,7 @@ export const update = (change = {}) => {
 }
 
 /** Requests an operation from the server. A rejection throws an error with its message. */
-export const call = async (name, input = {}) => {
+export const callOperation = async (name, input = {}) => {
   const response = await fetch(`${context.path}/call/${name}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -93,16 +93,16 @@ export const call = async (name, input = {}) => {
   return body
 }
 
-export const messageOf = (error) => error instanceof Error ? error.message : String(error)
+export const errorMessageOf = (error) => error instanceof Error ? error.message : String(error)
 
 /** Wraps the action of a button or a key, so that the page shows its error. */
-export const attempt = (run) => async (...values) => {
+export const showingErrors = (run) => async (...values) => {
   try {
     return await run(...values)
   } catch (error) {
-    const message = messageOf(error)
-    update({ error: message })
-    setTimeout(() => state.error === message && update({ error: null }), 10_000)
+    const message = errorMessageOf(error)
+    updateState({ error: message })
+    setTimeout(() => state.error === message && updateState({ error: null }), 10_000)
     return undefined
   }
 }

@@ -1,7 +1,7 @@
 // The dialog for a template with its values.
 import { html } from "lit-html"
-import { channelField, dialog } from "./dialogs.mjs"
-import { attempt, call, state } from "./store.mjs"
+import { channelField, openDialog } from "./dialogs.mjs"
+import { callOperation, showingErrors, state } from "./store.mjs"
 import { choiceOf, partsOf } from "./templates.mjs"
 
 const templateFields = (templates, template, choose) =>
@@ -30,11 +30,11 @@ const filledText = (template, valueOf) => {
 }
 
 /** Asks for a template and its values. Without a channel it also asks for a phone number, to start a conversation. */
-export const templateDialog = attempt(async ({ channel_id, onSend }) => {
+export const openTemplateDialog = showingErrors(async ({ channel_id, onSend }) => {
   const phones = state.setup.channels.filter(({ type }) => type === "phone_messaging")
   const channel = phones.find(({ id }) => id === channel_id) ?? phones[0]
   const account = channel?.phone_messaging_business_account_id
-  const templates = (await call("templates")).data
+  const templates = (await callOperation("templates")).data
     .filter(({ phone_messaging_business_account_id, status }) =>
       status === "APPROVED" && phone_messaging_business_account_id === account
     )
@@ -54,7 +54,7 @@ export const templateDialog = attempt(async ({ channel_id, onSend }) => {
         show()
       })
     }`
-  dialog(
+  openDialog(
     channel_id === undefined ? "New conversation" : "Send a template",
     "Send",
     fields,
@@ -63,8 +63,8 @@ export const templateDialog = attempt(async ({ channel_id, onSend }) => {
   )
 })
 
-export const startDialog = () =>
-  templateDialog({
+export const openConversationDialog = () =>
+  openTemplateDialog({
     onSend: (template, _, valueOf) =>
-      call("start", { channel_id: valueOf("channel_id"), phone: valueOf("phone"), template })
+      callOperation("start", { channel_id: valueOf("channel_id"), phone: valueOf("phone"), template })
   })

@@ -1,11 +1,11 @@
 // Draws the open conversation with its contact.
 import { html } from "lit-html"
-import { compose } from "./composer.mjs"
+import { composer } from "./composer.mjs"
 import { contactPanel } from "./contact.mjs"
 import { channelName, nameOf } from "./formats.mjs"
-import { bubbles, pendingBubble } from "./messages.mjs"
-import { loadOlder } from "./openConversation.mjs"
-import { attempt, call, context, state, update } from "./store.mjs"
+import { messageBubbles, pendingBubble } from "./messages.mjs"
+import { loadOlderMessages } from "./openConversation.mjs"
+import { callOperation, context, showingErrors, state, updateState } from "./store.mjs"
 
 /** Returns the initials of a name, or the last digits of a number. */
 const initialsOf = (name) =>
@@ -21,21 +21,21 @@ export const avatar = (name) =>
   html`<span class="avatar hue-${hueOf(name)}" aria-hidden="true">${initialsOf(name)}</span>`
 
 /** Returns an action that changes the open conversation by an operation. */
-const change = (operation, input = {}) =>
-  attempt(async () => {
+const changeConversation = (operation, input = {}) =>
+  showingErrors(async () => {
     if (state.conversation === null) return
-    update({ conversation: await call(operation, { id: state.conversation.id, ...input }) })
+    updateState({ conversation: await callOperation(operation, { id: state.conversation.id, ...input }) })
   })
 
-const assignTo = (event) =>
-  change("assign", { assigned_user_id: event.target.value === "" ? null : event.target.value })()
+const assignConversation = (event) =>
+  changeConversation("assign", { assigned_user_id: event.target.value === "" ? null : event.target.value })()
 
-const header = ({ assigned_user_id, channel, contact, status }) =>
+const conversationHeader = ({ assigned_user_id, channel, contact, status }) =>
   html`<header>
   ${avatar(nameOf(contact))}
   <div><h2>${nameOf(contact)}</h2><p class="faint">${channelName[channel.type]} · ${contact.external_id ?? ""}</p></div>
   <label class="assign"><span class="hidden">Assigned to</span>
-    <select @change=${assignTo}>
+    <select @change=${assignConversation}>
       <option value="" .selected=${assigned_user_id === null}>Unassigned</option>
       ${
     state.setup.members.map(({ id, name }) =>
@@ -43,11 +43,13 @@ const header = ({ assigned_user_id, channel, contact, status }) =>
     )
   }
     </select></label>
-  <button @click=${change(status === "open" ? "close" : "reopen")}>${status === "open" ? "Close" : "Reopen"}</button>
+  <button @click=${changeConversation(status === "open" ? "close" : "reopen")}>${
+    status === "open" ? "Close" : "Reopen"
+  }</button>
 </header>`
 
 /** The open conversation with its contact. */
-export const thread = () => {
+export const threadView = () => {
   const { contact, conversation } = state
   if (conversation === null) {
     return html`<section class="thread none"><p class="empty">Select a conversation.<br>
@@ -56,10 +58,10 @@ export const thread = () => {
     }</p></section>`
   }
   const pending = state.pending.filter(({ conversation_id }) => conversation_id === conversation.id)
-  return html`<section class="thread" aria-label="Conversation">${header(conversation)}
-    <ol class="messages" aria-live="polite" tabindex="0" @scroll=${loadOlder}>${bubbles()}${
+  return html`<section class="thread" aria-label="Conversation">${conversationHeader(conversation)}
+    <ol class="messages" aria-live="polite" tabindex="0" @scroll=${loadOlderMessages}>${messageBubbles()}${
     pending.map(pendingBubble)
   }</ol>
-    ${compose(conversation)}
+    ${composer(conversation)}
   </section>${contact === null ? html`<aside class="details"></aside>` : contactPanel(contact)}`
 }

@@ -1,6 +1,6 @@
 // The dialog for a new webhook.
 import { html } from "lit-html"
-import { dialog } from "./dialogs.mjs"
+import { openDialog } from "./dialogs.mjs"
 
 /**
  * Whether the dialog preselects an event type. A webhook can have at most five types.
@@ -20,8 +20,8 @@ const eventTypes = {
   "webhook.disabled": false
 }
 
-/** Asks for a new webhook, and shows the signing secret that `create` returns. */
-export const webhookDialog = (create) => {
+/** Asks for a new webhook, and shows the signing secret that `createWebhook` returns. */
+export const openWebhookDialog = (createWebhook) => {
   const fields = () =>
     html`<label>URL<input name="url" type="url" required placeholder="https://example.com/hooks" autocomplete="off"></label>
     <fieldset><legend>Events</legend>${
@@ -30,14 +30,14 @@ export const webhookDialog = (create) => {
       )
     }</fieldset>
     <label><input type="checkbox" name="include_resource">Include the resource in events</label>`
-  dialog("New webhook", "Create", fields, async (valueOf) => {
+  openDialog("New webhook", "Create", fields, async (valueOf) => {
     const event_types = Object.keys(eventTypes).filter((type) => valueOf(type) !== "")
-    const secret = await create({
+    const secret = await createWebhook({
       url: valueOf("url"),
       event_types,
       include_resource: valueOf("include_resource") !== ""
     })
     const shown = () => html`<p>Store the signing secret. It is not shown again.</p><pre>${secret}</pre>`
-    dialog("Signing secret", "Done", shown, async () => {})
+    openDialog("Signing secret", "Done", shown, async () => {})
   })
 }

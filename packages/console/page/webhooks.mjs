@@ -2,9 +2,9 @@
 import { html } from "lit-html"
 import { expander, section, table } from "./components.mjs"
 import { timeWithSeconds, withSpaces } from "./formats.mjs"
-import { attempt, call, state, update } from "./store.mjs"
+import { callOperation, showingErrors, state, updateState } from "./store.mjs"
 import { throttled } from "./throttle.mjs"
-import { webhookDialog } from "./webhookDialog.mjs"
+import { openWebhookDialog } from "./webhookDialog.mjs"
 
 /** Indents a text if it is JSON. */
 const indentJson = (text) => {
@@ -16,18 +16,18 @@ const indentJson = (text) => {
 }
 
 const loadDeliveries = async (id) => {
-  const { data } = await call("deliveries", { id })
-  if (state.webhook === id) update({ deliveries: data })
+  const { data } = await callOperation("deliveries", { id })
+  if (state.webhook === id) updateState({ deliveries: data })
 }
 
-const selectWebhook = attempt(async (id) => {
-  update({ webhook: id, deliveries: [], expanded: null })
+const selectWebhook = showingErrors(async (id) => {
+  updateState({ webhook: id, deliveries: [], expanded: null })
   await loadDeliveries(id)
 })
 
-export const loadWebhooks = attempt(async () => {
-  const { data } = await call("webhooks")
-  update({ webhooks: data })
+export const loadWebhooks = showingErrors(async () => {
+  const { data } = await callOperation("webhooks")
+  updateState({ webhooks: data })
   const selected = data.find(({ id }) => id === state.webhook) ?? data[0]
   if (selected === undefined) return
   if (selected.id === state.webhook) await loadDeliveries(selected.id)
@@ -39,30 +39,30 @@ export const refreshDeliveries = throttled(async () => {
   if (state.view === "webhooks") await loadWebhooks()
 })
 
-const create = attempt(() =>
-  webhookDialog(async (webhook) => {
-    const { id, signing_secret } = await call("createWebhook", webhook)
-    update({ webhook: id })
+const createWebhook = showingErrors(() =>
+  openWebhookDialog(async (webhook) => {
+    const { id, signing_secret } = await callOperation("createWebhook", webhook)
+    updateState({ webhook: id })
     await loadWebhooks()
     return signing_secret
   })
 )
 
-const retry = ({ id, webhook_id }) =>
-  attempt(async () => {
-    const retried = await call("retry", { id, webhook_id })
-    update({ deliveries: state.deliveries.map((delivery) => delivery.id === id ? retried : delivery) })
+const retryDelivery = ({ id, webhook_id }) =>
+  showingErrors(async () => {
+    const retried = await callOperation("retry", { id, webhook_id })
+    updateState({ deliveries: state.deliveries.map((delivery) => delivery.id === id ? retried : delivery) })
   })
 
-const test = attempt(async () => {
+const testWebhook = showingErrors(async () => {
   const { webhook } = state
-  await call("testWebhook", { id: webhook })
+  await callOperation("testWebhook", { id: webhook })
   await loadDeliveries(webhook)
 })
 
 const deliveryKind = { succeeded: "good", failed: "bad", pending: "warn" }
 
-const bodies = ({ event_id, response_body, response_status }) => {
+const deliveryBodies = ({ event_id, response_body, response_status }) => {
   const event = state.events.find(({ id }) => id === event_id)
   return html`<tr class="more"><td colspan="7"><div class="bodies">
     <div><h3>Request</h3><pre>${
@@ -94,8 +94,10 @@ const deliveryRow = (delivery) => {
     <td class="number">${attempt_count}${duration_ms === null ? "" : ` · ${duration_ms} ms`}</td>
     <td class="number">${next_attempt_at === null ? "" : timeWithSeconds(next_attempt_at)}</td>
     <td>${
-    status === "pending" ? "" : html`<button @click=${retry(delivery)} title="Deliver the event again">Retry</button>`
-  }</td></tr>${state.expanded === id ? bodies(delivery) : ""}`
+    status === "pending"
+      ? ""
+      : html`<button @click=${retryDelivery(delivery)} title="Deliver the event again">Retry</button>`
+  }</td></tr>${state.expanded === id ? deliveryBodies(delivery) : ""}`
 }
 
 const webhookButton = ({ event_types, id, include_resource, status, url }) => {
@@ -113,14 +115,14 @@ const deliveryTable = () =>
     "No deliveries yet."
   )
 
-const toolbar = () => {
+const webhookToolbar = () => {
   const canTest = state.webhooks.some(({ id, status }) => id === state.webhook && status === "active")
-  return html`<p class="toolbar"><button @click=${create}>New webhook</button>${
-    canTest ? html`<button @click=${test} title="Post one signed webhook.test event">Test</button>` : ""
+  return html`<p class="toolbar"><button @click=${createWebhook}>New webhook</button>${
+    canTest ? html`<button @click=${testWebhook} title="Post one signed webhook.test event">Test</button>` : ""
   }</p>`
 }
 
-export const webhooks = () => {
+export const webhooksView = () => {
   const list = state.webhooks.length === 0
     ? html`<p class="empty">No webhooks. Create one to receive events.</p>`
     : html`<div class="webhooks" role="group" aria-label="Webhooks">${state.webhooks.map(webhookButton)}</div>
@@ -128,6 +130,6 @@ export const webhooks = () => {
   return section(
     "Webhooks",
     "Subscriptions, and the deliveries of the selected one.",
-    html`${toolbar()}${list}`
+    html`${webhookToolbar()}${list}`
   )
 }

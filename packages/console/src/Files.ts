@@ -6,6 +6,7 @@ const scripts = [
   "main.mjs",
   "store.mjs",
   "formats.mjs",
+  "icons.mjs",
   "collectIds.mjs",
   "conversations.mjs",
   "openConversation.mjs",

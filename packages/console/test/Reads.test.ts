@@ -40,7 +40,7 @@ afterAll(() => void vi.unstubAllGlobals())
 const { oneAtATime } = await import("../page/throttle.mjs")
 const { state } = await import("../page/store.mjs")
 const { loadConversations } = await import("../page/conversations.mjs")
-const { loadOlder } = await import("../page/openConversation.mjs")
+const { loadOlderMessages } = await import("../page/openConversation.mjs")
 
 const page = (ids: ReadonlyArray<string>, next_cursor: string | null): Page => ({
   data: ids.map((id) => ({ id })),
@@ -63,11 +63,11 @@ it("a page of conversations that arrives after the list was started again is dro
 
 it("older messages can be read again after a failure", async () => {
   Object.assign(state, { conversation: { id: "c1" }, messages: [{ id: "m2" }], olderCursor: "before m2" })
-  const failing = loadOlder()
+  const failing = loadOlderMessages()
   await respond(new Error("offline"))
   await failing
   assert.strictEqual(state.olderCursor, "before m2")
-  const reading = loadOlder()
+  const reading = loadOlderMessages()
   await respond(page(["m1"], null))
   await reading
   assert.deepStrictEqual([idsOf(state.messages), state.olderCursor], [["m1", "m2"], null])
@@ -75,7 +75,7 @@ it("older messages can be read again after a failure", async () => {
 
 it("older messages that arrive after a new read of the newest ones are dropped", async () => {
   Object.assign(state, { conversation: { id: "c1" }, messages: [{ id: "m2" }], olderCursor: "before m2" })
-  const reading = loadOlder()
+  const reading = loadOlderMessages()
   await vi.waitUntil(() => pending.length > 0)
   Object.assign(state, { messages: [{ id: "m9" }], olderCursor: "before m9" })
   await respond(page(["m1"], null))
