@@ -4,9 +4,27 @@ import { expander, section, table } from "./components.mjs"
 import { timeWithSeconds, withSpaces } from "./formats.mjs"
 import { state } from "./store.mjs"
 
+/**
+ * @import { WebhookEvent } from "@messaging-crm/client"
+ * @import { SendReport } from "../src/Monitor.ts"
+ */
+
+/**
+ * The fields of all types of events.
+ *
+ * @typedef {Partial<Readonly<Record<IdField | "failure_reason" | "reason" | "status", string>>>
+ *   & { readonly changed_fields?: ReadonlyArray<string> }} EventData
+ * @typedef {"contact_id" | "conversation_id" | "message_id" | "send_id" | "webhook_id"} IdField
+ */
+
 const minutes = 30
 
-/** Draws a bar for each of the last 30 minutes. The current minute is on the right. */
+/**
+ * Draws a bar for each of the last 30 minutes. The current minute is on the right.
+ *
+ * @param {keyof typeof state.counts} kind
+ * @param {string} label
+ */
 export const countChart = (kind, label) => {
   const counts = state.counts[kind]
   const now = Math.floor(Date.now() / 60_000)
@@ -23,8 +41,10 @@ export const countChart = (kind, label) => {
       aria-label="${label}, the last ${minutes} minutes: at most ${Math.max(...values)}">${bars}</svg></figure>`
 }
 
+/** @param {number} status */
 const statusKind = (status) => status >= 500 ? "bad" : status >= 400 ? "warn" : "good"
 
+/** Draws the requests, newest first. */
 export const requestsView = () =>
   section(
     "Requests",
@@ -44,9 +64,10 @@ export const requestsView = () =>
     )
   )
 
+/** @type {Readonly<Record<string, string>>} */
 const sendKind = { sent: "good", failed: "bad", unknown: "warn" }
 
-/** @param {import("../src/Monitor.ts").SendReport} send */
+/** @param {SendReport} send */
 const sendReasonOf = ({ failure_reason, next_attempt_at, status, waits_for }) => {
   if (status === "failed") return withSpaces(failure_reason ?? "")
   if (status === "sent") return ""
@@ -58,6 +79,7 @@ const sendReasonOf = ({ failure_reason, next_attempt_at, status, waits_for }) =>
     : until.slice(2)
 }
 
+/** Draws the sends, newest first. */
 export const sendsView = () =>
   section(
     "Sends",
@@ -71,7 +93,7 @@ export const sendsView = () =>
           send.recipient ?? ""
         }</td>
         <td class="path">${send.text ?? ""}</td>
-        <td><span class="status ${sendKind[send.status] ?? ""}">${send.status}</span></td><td>${
+        <td><span class="status ${sendKind[send.status ?? ""] ?? ""}">${send.status}</span></td><td>${
           sendReasonOf(send)
         }</td></tr>`
       ),
@@ -79,24 +101,26 @@ export const sendsView = () =>
     )
   )
 
+/** @param {EventData} data */
 const resourceIdOf = ({ contact_id, conversation_id, message_id, send_id, webhook_id }) =>
   message_id ?? send_id ?? conversation_id ?? contact_id ?? webhook_id
 
-const eventRow = (event) =>
-  html`<tr><td class="number">${timeWithSeconds(event.timestamp)}</td>
+/** @param {WebhookEvent} event */
+const eventRow = (event) => {
+  const data = /** @type {EventData} */ (event.data)
+  const detail = data.status ?? data.failure_reason ?? data.changed_fields?.join(", ") ?? data.reason ?? ""
+  return html`<tr><td class="number">${timeWithSeconds(event.timestamp)}</td>
     <td>${expander(event.id, event.type)}</td>
-    <td class="path"><code>${resourceIdOf(event.data)}</code></td>
-    <td>${
-    withSpaces(
-      event.data.status ?? event.data.failure_reason ?? event.data.changed_fields?.join(", ") ?? event.data.reason ?? ""
-    )
-  }</td></tr>
+    <td class="path"><code>${resourceIdOf(data)}</code></td>
+    <td>${withSpaces(detail)}</td></tr>
     ${
     state.expanded === event.id
       ? html`<tr class="more"><td colspan="4"><pre>${JSON.stringify(event, null, 2)}</pre></td></tr>`
       : ""
   }`
+}
 
+/** Draws the events, newest first. */
 export const eventsView = () =>
   section(
     "Events",

@@ -2,7 +2,16 @@
 import { html } from "lit-html"
 import { state, updateState } from "./store.mjs"
 
-/** A table, or a sentence if it has no rows. */
+/** @import { TemplateResult } from "lit-html" */
+
+/**
+ * Draws a table, or a sentence if it has no rows.
+ *
+ * @param {string} label
+ * @param {ReadonlyArray<string>} columns
+ * @param {ReadonlyArray<TemplateResult>} rows
+ * @param {string} empty
+ */
 export const table = (label, columns, rows, empty) =>
   rows.length === 0
     ? html`<p class="empty">${empty}</p>`
@@ -10,16 +19,35 @@ export const table = (label, columns, rows, empty) =>
       columns.map((column) => html`<th scope="col">${column}</th>`)
     }</tr></thead><tbody>${rows}</tbody></table></div>`
 
-/** A view with its heading. */
+/**
+ * Draws a view with its heading.
+ *
+ * @param {string} title
+ * @param {string} about
+ * @param {TemplateResult | string} content
+ */
 export const section = (title, about, content) =>
   html`<section class="activity"><header><h1>${title}</h1><p class="faint">${about}</p></header>${content}</section>`
 
-/** A button that shows and hides the details of a row. */
+/**
+ * Draws a button that shows and hides the details of a row.
+ *
+ * @param {string} id
+ * @param {string} label
+ */
 export const expander = (id, label) =>
   html`<button class="link" aria-expanded=${state.expanded === id}
     @click=${() => updateState({ expanded: state.expanded === id ? null : id })}>${label}</button>`
 
-/** A row of buttons, one of which is pressed. An option is its label, its value, and its title. */
+/**
+ * Draws a row of buttons, one of which is pressed.
+ *
+ * @template Value
+ * @param {string} label
+ * @param {ReadonlyArray<readonly [label: string, value: Value, title?: string]>} options
+ * @param {Value} selected
+ * @param {(value: Value) => void} choose
+ */
 export const segments = (label, options, selected, choose) =>
   html`<div class="segments" role="group" aria-label=${label}>${
     options.map(([text, value, title = ""]) =>

@@ -6,14 +6,21 @@ import { scrollToEnd } from "./messages.mjs"
 import { callOperation, context, showingErrors, state, updateState } from "./store.mjs"
 import { openTemplateDialog } from "./templateDialog.mjs"
 
+/** @import { Conversation, SendMessage } from "@messaging-crm/client" */
+
 const textField = () => /** @type {HTMLTextAreaElement | null} */ (document.querySelector(".composer textarea"))
 
+/** Removes the text from the composer. */
 export const clearComposer = () => {
   const field = textField()
   if (field !== null) field.value = ""
 }
 
-/** Reads the pending sends of a conversation, and removes those that have become messages. */
+/**
+ * Reads the pending sends of a conversation, and removes those that have become messages.
+ *
+ * @param {string} id
+ */
 export const settlePendingSends = async (id) => {
   const unsettled = state.pending.filter(({ conversation_id, status }) => conversation_id === id && status !== "failed")
   const current = await Promise.all(unsettled.map((send) => callOperation("sendStatus", { id: send.id })))
@@ -25,7 +32,12 @@ export const settlePendingSends = async (id) => {
   })
 }
 
-/** Sends a message, and shows its send until the message exists. */
+/**
+ * Sends a message, and shows its send until the message exists.
+ *
+ * @param {SendMessage} message
+ * @param {string} text
+ */
 const sendMessage = async (message, text) => {
   if (state.conversation === null) return
   const { id } = state.conversation
@@ -39,7 +51,7 @@ const sendMessage = async (message, text) => {
   await settlePendingSends(id)
 }
 
-const submitMessage = showingErrors(async (event) => {
+const submitMessage = showingErrors(async (/** @type {Event} */ event) => {
   event.preventDefault()
   const field = textField()
   if (field === null || field.value.trim() === "" || state.conversation === null) return
@@ -61,20 +73,34 @@ const submitMessage = showingErrors(async (event) => {
   }
 })
 
+/** @param {KeyboardEvent & { target: HTMLTextAreaElement }} event */
 const onComposerKey = (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) void submitMessage(event)
   if (event.key === "Escape") event.target.blur()
 }
 
-/** Puts the cursor into the composer, as the organization or as the customer. */
+/**
+ * Puts the cursor into the composer, as the organization or as the customer.
+ *
+ * @param {boolean} writeAsCustomer
+ */
 export const focusComposer = (writeAsCustomer) => {
   updateState({ writeAsCustomer: writeAsCustomer && context.canWriteAsCustomer })
   textField()?.focus()
 }
 
-/** The senders of a message: the label, and whether it is the customer. */
+/**
+ * The senders of a message: the label, and whether it is the customer.
+ *
+ * @type {ReadonlyArray<readonly [string, boolean, string]>}
+ */
 const senders = [["Reply", false, "Key: r"], ["As the customer", true, "Key: c"]]
 
+/**
+ * Draws the composer of a conversation.
+ *
+ * @param {Conversation} conversation
+ */
 export const composer = (conversation) =>
   html`<form class="composer ${state.writeAsCustomer ? "customer" : ""}" @submit=${submitMessage}>
   ${context.canWriteAsCustomer ? segments("Write as", senders, state.writeAsCustomer, focusComposer) : ""}

@@ -3,36 +3,45 @@ import { html } from "lit-html"
 import { withSpaces } from "./formats.mjs"
 import { callOperation, showingErrors, state, updateState } from "./store.mjs"
 
+/** @import { Contact, UpdateContact } from "@messaging-crm/client" */
+
+/** @param {Pick<UpdateContact, "add_tag_ids" | "remove_tag_ids">} changes */
 const changeTags = (changes) =>
   showingErrors(async () => {
     if (state.contact !== null) updateState({ contact: await callOperation("tag", { id: state.contact.id, changes }) })
   })()
 
-const addNote = showingErrors(async (event) => {
+const addNote = showingErrors(async (/** @type {Event & { target: HTMLFormElement }} */ event) => {
   event.preventDefault()
-  const field = event.target.elements.note
+  const field = event.target["note"]
   const text = field.value.trim()
   if (state.contact === null || text === "") return
   updateState({ contact: await callOperation("note", { id: state.contact.id, text }) })
   field.value = ""
 })
 
-const fieldLabels = {
-  primary_phone: "Phone",
-  primary_email: "Email",
-  company: "Company",
-  lifecycle_stage: "Stage",
-  source: "Source"
-}
+const labeledFields = /** @type {const} */ ([
+  ["primary_phone", "Phone"],
+  ["primary_email", "Email"],
+  ["company", "Company"],
+  ["lifecycle_stage", "Stage"],
+  ["source", "Source"]
+])
 
+/** @param {Contact} contact */
 const contactFields = (contact) =>
-  Object.entries(fieldLabels)
+  labeledFields
     .filter(([field]) => contact[field] !== null)
-    .map(([field, label]) => html`<dt>${label}</dt><dd>${withSpaces(contact[field])}</dd>`)
+    .map(([field, label]) => html`<dt>${label}</dt><dd>${withSpaces(contact[field] ?? "")}</dd>`)
 
-/** The contact of the open conversation. */
+/**
+ * Draws the contact of the open conversation.
+ *
+ * @param {Contact} contact
+ */
 export const contactPanel = (contact) => {
   const unused_tags = state.setup.tags.filter(({ id }) => !contact.tags.some((tag) => tag.id === id))
+  /** @param {Event & { target: HTMLSelectElement }} event */
   const addTag = (event) => {
     void changeTags({ add_tag_ids: [event.target.value] })
     event.target.value = ""

@@ -5,7 +5,13 @@ import { refreshThread } from "./openConversation.mjs"
 import { callOperation, showingErrors, state, updateState } from "./store.mjs"
 import { throttled } from "./throttle.mjs"
 
-/** Inserts or replaces conversations, in the order of their activity. */
+/** @import { Conversation } from "@messaging-crm/client" */
+
+/**
+ * Inserts or replaces conversations, in the order of their activity.
+ *
+ * @param {ReadonlyArray<Conversation>} updates
+ */
 const mergeConversations = (updates) => {
   const { conversations, cursor, filter } = state
   updateState({ conversations: withConversations(conversations, updates, { filter, isComplete: cursor === null }) })
@@ -24,7 +30,10 @@ export const loadMoreConversations = showingErrors(async () => {
     const page = await callOperation("conversations", { status: filter, ...cursor === undefined ? {} : { cursor } })
     if (list !== currentList) return
     const known = new Set(state.conversations.map(({ id }) => id))
-    const conversations = [...state.conversations, ...page.data.filter(({ id }) => !known.has(id))]
+    const conversations = [
+      ...state.conversations,
+      ...page.data.filter((/** @type {Conversation} */ { id }) => !known.has(id))
+    ]
     updateState({ conversations, cursor: page.next_cursor })
   } finally {
     if (list === currentList) updateState({ isLoading: false })
@@ -60,7 +69,11 @@ const refreshSoon = throttled(showingErrors(async () => {
   }
 }))
 
-/** Reads a conversation that has changed. */
+/**
+ * Reads a conversation that has changed.
+ *
+ * @param {string} id
+ */
 export const refreshConversation = (id) => {
   changedIds.add(id)
   refreshSoon()

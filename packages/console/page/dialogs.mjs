@@ -4,45 +4,63 @@ import { channelName } from "./formats.mjs"
 import { callOperation, errorMessageOf, state } from "./store.mjs"
 import { oneAtATime } from "./throttle.mjs"
 
-/** Opens a dialog, which is removed when it closes. `run` receives a function that returns the value of a field. */
-export const openDialog = (title, submit, fields, run) => {
+/**
+ * @import { Channel } from "@messaging-crm/client"
+ * @import { TemplateResult } from "lit-html"
+ * @typedef {(field: string) => string} ValueOf
+ */
+
+/**
+ * Opens a dialog, which is removed when it closes. `run` receives a function that returns the value of a field.
+ *
+ * @param {string} title
+ * @param {string} submitLabel
+ * @param {(draw: () => void) => TemplateResult} fields
+ * @param {(valueOf: ValueOf) => Promise<unknown>} run
+ */
+export const openDialog = (title, submitLabel, fields, run) => {
   const element = document.createElement("dialog")
   document.body.append(element)
   let error = ""
-  const submitOnce = oneAtATime(async (form) => {
+  const submitOnce = oneAtATime(async (/** @type {HTMLFormElement} */ form) => {
     const values = new FormData(form)
     try {
       await run((name) => String(values.get(name) ?? ""))
       element.close()
     } catch (failure) {
       error = errorMessageOf(failure)
-      show()
+      draw()
     }
   })
+  /** @param {Event & { target: HTMLFormElement }} event */
   const onSubmit = (event) => {
     event.preventDefault()
     void submitOnce(event.target)
   }
-  const show = () =>
+  const draw = () =>
     render(
-      html`<form @submit=${onSubmit}><h2>${title}</h2>${fields(show)}
+      html`<form @submit=${onSubmit}><h2>${title}</h2>${fields(draw)}
         ${error === "" ? "" : html`<p class="error" role="alert">${error}</p>`}
         <div class="actions"><button type="button" @click=${() => element.close()}>Cancel</button>
-          <button class="primary">${submit}</button></div></form>`,
+          <button class="primary">${submitLabel}</button></div></form>`,
       element
     )
   element.addEventListener("close", () => element.remove())
-  show()
+  draw()
   element.showModal()
 }
 
-/** A field that selects one of these channels. */
+/**
+ * Draws a field that selects one of the channels.
+ *
+ * @param {ReadonlyArray<Channel>} channels
+ */
 export const channelField = (channels) =>
   html`<label>Channel<select name="channel_id">${
     channels.map((channel) => html`<option value=${channel.id}>${channel.name} (${channelName[channel.type]})</option>`)
   }</select></label>`
 
-/** Asks for a message in the name of a customer, who can be new. */
+/** Opens a dialog that sends a message in the name of a customer, who can be new. */
 export const openCustomerDialog = () => {
   const fields = () =>
     html`${channelField(state.setup.channels)}

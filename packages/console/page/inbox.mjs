@@ -7,6 +7,11 @@ import { openThread } from "./openConversation.mjs"
 import { showingErrors, state, updateState } from "./store.mjs"
 import { avatar } from "./thread.mjs"
 
+/**
+ * @import { Conversation } from "@messaging-crm/client"
+ * @import { TemplateResult } from "lit-html"
+ */
+
 const row_height = 62
 /** The number of rows that are drawn above and below the visible ones. */
 const margin_rows = 8
@@ -14,13 +19,17 @@ const margin_rows = 8
 const listElement = () => document.querySelector(".conversations")
 
 /** Opens a conversation, and puts it into the address. */
-export const selectConversation = showingErrors(async (conversation) => {
+export const selectConversation = showingErrors(async (/** @type {Conversation} */ conversation) => {
   updateState({ unread: new Set(Array.from(state.unread).filter((id) => id !== conversation.id)) })
   location.hash = `#/inbox/${conversation.id}`
   await openThread(conversation)
 })
 
-/** Moves the selection, and opens the selected conversation. */
+/**
+ * Moves the selection, and opens the selected conversation.
+ *
+ * @param {number} step
+ */
 export const moveSelection = (step) => {
   const index = state.conversations.findIndex(({ id }) => id === state.conversation?.id)
   const next = state.conversations[Math.max(0, index + step)]
@@ -41,6 +50,10 @@ const onListScroll = () => {
   updateState()
 }
 
+/**
+ * @param {Conversation} conversation
+ * @param {number} index
+ */
 const conversationRow = (conversation, index) => {
   const { channel, contact, id, last_activity_at, last_activity_preview, status } = conversation
   const isSelected = id === state.conversation?.id
@@ -60,16 +73,29 @@ const conversationRow = (conversation, index) => {
   </li>`
 }
 
+/**
+ * The number of conversations by which a key moves the selection.
+ *
+ * @type {Readonly<Record<string, number>>}
+ */
+const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -1e9, End: 1e9 }
+
+/** @param {KeyboardEvent} event */
 const onListKey = (event) => {
-  const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -1e9, End: 1e9 }[event.key]
+  const step = steps[event.key]
   if (step === undefined) return
   event.preventDefault()
   moveSelection(Math.min(step, state.conversations.length - 1))
 }
 
-const filters = ["open", "closed", "all"].map((filter) => [filter, filter])
+/** @type {ReadonlyArray<readonly [string, string]>} */
+const filters = [["open", "open"], ["closed", "closed"], ["all", "all"]]
 
-/** The list, with its filter. */
+/**
+ * Draws the list, its filter, and the buttons for a new message.
+ *
+ * @param {TemplateResult} newMessage
+ */
 export const conversationList = (newMessage) => {
   const element = listElement()
   const first = Math.max(0, Math.floor((element?.scrollTop ?? 0) / row_height) - margin_rows)

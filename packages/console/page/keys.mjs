@@ -3,8 +3,10 @@ import { focusComposer } from "./composer.mjs"
 import { moveSelection } from "./inbox.mjs"
 import { state } from "./store.mjs"
 
+/** @param {() => void} run */
 const inInbox = (run) => () => state.view === "inbox" && run()
 
+/** @param {string} view */
 const showView = (view) => {
   location.hash = `#/${view}`
 }
@@ -15,6 +17,7 @@ const showView = (view) => {
  * @param {ReadonlyArray<string>} views
  */
 export const listenToKeys = (views) => {
+  /** @type {Readonly<Record<string, () => void>>} */
   const keys = {
     j: inInbox(() => moveSelection(1)),
     k: inInbox(() => moveSelection(-1)),

@@ -1,11 +1,24 @@
 // Combines the shown conversations and messages with newly read ones.
 
+/** @typedef {{ readonly id: string, readonly status: string, readonly last_activity_at: string }} ListedConversation */
+/** @typedef {{ readonly kind: string, readonly url: string | null }} ListedMedia */
+/** @typedef {{ readonly id: string, readonly media: ListedMedia | null }} ListedMessage */
+
+/**
+ * @param {ListedConversation} a
+ * @param {ListedConversation} b
+ */
 const latestFirst = (a, b) => b.last_activity_at.localeCompare(a.last_activity_at)
 
 /**
  * Returns the shown conversations with others inserted or replaced, the latest activity first. The list of a filter has
  * only conversations with its status. Unless the list is complete, it omits conversations older than its last one, which
  * arrive with a later page.
+ *
+ * @template {ListedConversation} Item
+ * @param {ReadonlyArray<Item>} shown
+ * @param {ReadonlyArray<Item>} updates
+ * @param {{ readonly filter: string, readonly isComplete: boolean }} list
  */
 export const withConversations = (shown, updates, { filter, isComplete }) => {
   const ids = new Set(updates.map(({ id }) => id))
@@ -16,15 +29,30 @@ export const withConversations = (shown, updates, { filter, isComplete }) => {
   return [...shown.filter(({ id }) => !ids.has(id)), ...matches].toSorted(latestFirst)
 }
 
+/**
+ * Returns whether the page shows a file as a picture, and not as a link.
+ *
+ * @param {{ readonly kind: string }} media
+ */
 export const isPicture = ({ kind }) => kind === "image" || kind === "sticker"
 
-/** Keeps the link of a shown picture: each read returns a new link, and the browser would load the picture again. */
+/**
+ * Keeps the link of a shown picture: each read returns a new link, and the browser would load the picture again.
+ *
+ * @template {ListedMessage} Item
+ * @param {Item} message
+ * @param {Item | undefined} before
+ */
 const withLink = (message, before) =>
   before?.media?.url && isPicture(before.media) ? { ...message, media: before.media } : message
 
 /**
  * Returns the shown messages with the newest ones, oldest first. If none of the newest is shown, messages between them
  * can be missing, so the list starts with the newest.
+ *
+ * @template {ListedMessage} Item
+ * @param {ReadonlyArray<Item>} shown
+ * @param {ReadonlyArray<Item>} newest
  */
 export const withNewest = (shown, newest) => {
   const older = new Map(shown.map((message) => [message.id, message]))

@@ -11,6 +11,8 @@ import { openConversationDialog } from "./templateDialog.mjs"
 import { threadView } from "./thread.mjs"
 import * as webhooks from "./webhooks.mjs"
 
+/** @import { TemplateResult } from "lit-html" */
+
 const newMessageButtons = () =>
   html`<span class="new">
   ${
@@ -20,7 +22,11 @@ const newMessageButtons = () =>
   }
   <button @click=${openConversationDialog} title="Send a template to a phone number">New</button></span>`
 
-/** The views in the order of their keys, 1 to 5. */
+/**
+ * The views in the order of their keys, 1 to 5.
+ *
+ * @type {Readonly<Record<string, { label: string, icon: TemplateResult, draw: () => TemplateResult }>>}
+ */
 const views = {
   inbox: {
     label: "Inbox",
@@ -61,7 +67,7 @@ const navigation = () =>
 
 const page = () =>
   html`<div class="app ${context.isDevelopment ? "" : "alone"} view-${state.view}">
-  ${context.isDevelopment ? navigation() : ""}<main>${views[state.view].draw()}</main></div>
+  ${context.isDevelopment ? navigation() : ""}<main>${views[state.view]?.draw()}</main></div>
   ${
     state.error === null ? "" : html`<div class="toast" role="alert">${state.error}
     <button aria-label="Dismiss" @click=${() => updateState({ error: null })}>×</button></div>`

@@ -4,22 +4,28 @@ import { timeOfDay, withSpaces } from "./formats.mjs"
 import { isPicture } from "./lists.mjs"
 import { state } from "./store.mjs"
 
+/** @import { Media, Message, Send } from "@messaging-crm/client" */
+
 export const messagesElement = () => document.querySelector(".messages")
 
 /** Scrolls to the end after the changes are drawn. */
 export const scrollToEnd = () =>
   requestAnimationFrame(() => requestAnimationFrame(() => messagesElement()?.scrollTo(0, 1e9)))
 
+/** Returns whether the last message is visible, or no messages are drawn. */
 export const isAtEnd = () => {
   const element = messagesElement()
   return element === null || element.scrollHeight - element.scrollTop - element.clientHeight < 80
 }
 
+/** @type {Readonly<Record<string, string>>} */
 const statusIcons = { queued: "◷", sending: "◷", unknown: "?", sent: "✓", delivered: "✓✓", read: "✓✓", failed: "!" }
 
+/** @param {Message["status"] | Send["status"]} status */
 const statusIcon = (status) =>
   html`<span class="checks ${status}" role="img" aria-label=${status} title=${status}>${statusIcons[status]}</span>`
 
+/** @param {Media} media */
 const mediaView = ({ filename, kind, url }) => {
   const name = filename ?? kind
   if (url === null) return html`<p class="file">${name}: not stored</p>`
@@ -27,6 +33,7 @@ const mediaView = ({ filename, kind, url }) => {
   return html`<a class="file" href=${url} target="_blank" rel="noreferrer">${name}</a>`
 }
 
+/** @param {Message} message */
 const messageBubble = (message) => {
   const { created_at, deleted_at, direction, edited_at, sender, status, text, type } = message
   return html`<li class="bubble ${direction}">
@@ -44,6 +51,11 @@ const messageBubble = (message) => {
   </li>`
 }
 
+/**
+ * Draws a send that is not a message yet.
+ *
+ * @param {Send & { readonly text: string }} send
+ */
 export const pendingBubble = ({ failure_reason, status, text }) =>
   html`<li class="bubble outbound pending ${status}">
   <p>${text}</p><footer><span>${failure_reason === null ? status : `Failed: ${withSpaces(failure_reason)}`}</span>${
@@ -51,11 +63,13 @@ export const pendingBubble = ({ failure_reason, status, text }) =>
   }</footer>
 </li>`
 
+/** @param {string} at */
 const dayOf = (at) => new Date(at).toLocaleDateString(undefined, { weekday: "long", day: "numeric", month: "long" })
 
+/** Draws the messages of the open conversation, with a line before each day. */
 export const messageBubbles = () =>
   state.messages.map((message, index) => {
     const day = dayOf(message.created_at)
-    const isNewDay = index === 0 || day !== dayOf(state.messages[index - 1]?.created_at ?? 0)
+    const isNewDay = index === 0 || day !== dayOf(state.messages[index - 1]?.created_at ?? "")
     return html`${isNewDay ? html`<li class="day">${day}</li>` : ""}${messageBubble(message)}`
   })

@@ -5,7 +5,13 @@ import { isAtEnd, messagesElement, scrollToEnd } from "./messages.mjs"
 import { follows } from "./statuses.mjs"
 import { callOperation, showingErrors, state, updateState } from "./store.mjs"
 
-/** Shows a conversation, and reads its newest messages and its contact. */
+/** @import { Conversation, Message } from "@messaging-crm/client" */
+
+/**
+ * Shows a conversation, and reads its newest messages and its contact.
+ *
+ * @param {Conversation} conversation
+ */
 export const openThread = async (conversation) => {
   const isOther = conversation.id !== state.conversation?.id
   updateState({ conversation, ...isOther ? { messages: [], olderCursor: null, contact: null } : {} })
@@ -50,7 +56,11 @@ export const loadOlderMessages = showingErrors(async () => {
   requestAnimationFrame(() => requestAnimationFrame(() => element.scrollTo(0, element.scrollHeight - before)))
 })
 
-/** Updates the check marks of a message, without reading it again. */
+/**
+ * Updates the check marks of a message, without reading it again.
+ *
+ * @param {{ readonly message_id: string, readonly status: Message["status"] }} change
+ */
 export const applyMessageStatus = ({ message_id, status }) =>
   updateState({
     messages: state.messages.map((message) =>

@@ -1,5 +1,11 @@
 // The state of the page, and calls of the server.
 
+/**
+ * @import { Channel, Contact, Conversation, Member, Message, Send } from "@messaging-crm/client"
+ * @import { Tag, Webhook, WebhookDelivery, WebhookEvent } from "@messaging-crm/client"
+ * @import { CompletedRequest, SendReport } from "../src/Monitor.ts"
+ */
+
 const { development, path = "", writeAsCustomer } = document.body.dataset
 
 /** The path of the console, and its optional functions. */
@@ -11,53 +17,59 @@ export const context = {
 
 /** The state that the page shows. Change it with `updateState`, so that the page is drawn again. */
 export const state = {
+  /** @type {string} */
   view: "inbox",
+  /** @type {boolean} */
   isLive: false,
   /** @type {string | null} */
   error: null,
   setup: {
-    /** @type {ReadonlyArray<import("@messaging-crm/client").Channel>} */
+    /** @type {ReadonlyArray<Channel>} */
     channels: [],
-    /** @type {ReadonlyArray<import("@messaging-crm/client").Member>} */
+    /** @type {ReadonlyArray<Member>} */
     members: [],
-    /** @type {ReadonlyArray<import("@messaging-crm/client").Tag>} */
+    /** @type {ReadonlyArray<Tag>} */
     tags: []
   },
 
   // The inbox.
+  /** @type {string} */
   filter: "open",
-  /** @type {Array<import("@messaging-crm/client").Conversation>} */
+  /** @type {Array<Conversation>} */
   conversations: [],
   /** @type {string | null | undefined} */
   cursor: undefined,
+  /** @type {boolean} */
   isLoading: false,
   /** @type {Set<string>} */
   unread: new Set(),
-  /** @type {import("@messaging-crm/client").Conversation | null} */
+  /** @type {Conversation | null} */
   conversation: null,
-  /** @type {import("@messaging-crm/client").Contact | null} */
+  /** @type {Contact | null} */
   contact: null,
-  /** @type {Array<import("@messaging-crm/client").Message>} */
+  /** @type {Array<Message>} */
   messages: [],
   /** @type {string | null} */
   olderCursor: null,
-  /** @type {Array<{ id: string, conversation_id: string, text: string, status: string, failure_reason: string | null }>} */
+  /** @type {Array<Send & { text: string }>} */
   pending: [],
+  /** @type {boolean} */
   writeAsCustomer: false,
 
   // The activity of the service.
-  /** @type {Array<import("../src/Monitor.ts").CompletedRequest & { at: string }>} */
+  /** @type {Array<CompletedRequest & { at: string }>} */
   requests: [],
-  /** @type {Array<import("@messaging-crm/client").WebhookEvent>} */
+  /** @type {Array<WebhookEvent>} */
   events: [],
-  /** @type {Map<string, import("../src/Monitor.ts").SendReport>} */
+  /** @type {Map<string, SendReport>} */
   sends: new Map(),
+  /** @type {Record<"deliveries" | "messages" | "requests", Record<number, number>>} */
   counts: { requests: {}, deliveries: {}, messages: {} },
-  /** @type {ReadonlyArray<import("@messaging-crm/client").Webhook>} */
+  /** @type {ReadonlyArray<Webhook>} */
   webhooks: [],
   /** @type {string | null} */
   webhook: null,
-  /** @type {ReadonlyArray<import("@messaging-crm/client").WebhookDelivery>} */
+  /** @type {ReadonlyArray<WebhookDelivery>} */
   deliveries: [],
   /** @type {string | null} */
   expanded: null
@@ -66,11 +78,20 @@ export const state = {
 let draw = () => {}
 let isScheduled = false
 
-/** Sets the function that `updateState` calls once for all changes of a frame. */
+/**
+ * Sets the function that `updateState` calls once for all changes of a frame.
+ *
+ * @param {() => void} callback
+ */
 export const drawPageWith = (callback) => {
   draw = callback
 }
 
+/**
+ * Changes the state, and draws the page in the next frame.
+ *
+ * @param {Partial<typeof state>} change
+ */
 export const updateState = (change = {}) => {
   Object.assign(state, change)
   if (isScheduled) return
@@ -81,7 +102,12 @@ export const updateState = (change = {}) => {
   })
 }
 
-/** Requests an operation from the server. A rejection throws an error with its message. */
+/**
+ * Requests an operation from the server. A rejection throws an error with its message.
+ *
+ * @param {string} name
+ * @param {object} input
+ */
 export const callOperation = async (name, input = {}) => {
   const response = await fetch(`${context.path}/call/${name}`, {
     method: "POST",
@@ -93,10 +119,21 @@ export const callOperation = async (name, input = {}) => {
   return body
 }
 
+/**
+ * Returns the message of an error.
+ *
+ * @param {unknown} error
+ */
 export const errorMessageOf = (error) => error instanceof Error ? error.message : String(error)
 
-/** Wraps the action of a button or a key, so that the page shows its error. */
-export const showingErrors = (run) => async (...values) => {
+/**
+ * Wraps the action of a button or a key, so that the page shows its error.
+ *
+ * @template {Array<unknown>} Values
+ * @template Result
+ * @param {(...values: Values) => Promise<Result> | Result} run
+ */
+export const showingErrors = (run) => async (/** @type {Values} */ ...values) => {
   try {
     return await run(...values)
   } catch (error) {

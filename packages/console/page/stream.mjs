@@ -4,29 +4,38 @@ import { applyMessageStatus } from "./openConversation.mjs"
 import { callOperation, context, showingErrors, state, updateState } from "./store.mjs"
 import * as webhooks from "./webhooks.mjs"
 
+/**
+ * @import { WebhookEvent } from "@messaging-crm/client"
+ * @import { CompletedRequest, Monitor, SendReport } from "../src/Monitor.ts"
+ */
+
 /** The maximum number of shown requests, and of shown events. */
 const shown_max = 300
 
+/** @param {WebhookEvent} event */
 const onEvent = (event) => {
-  const { conversation_id, message_id, status } = event.data
+  const conversation_id = "conversation_id" in event.data ? event.data.conversation_id : undefined
   updateState({ events: [...state.events, event].slice(-shown_max) })
-  if (event.type === "message.updated" && status !== "edited" && status !== "deleted") {
-    applyMessageStatus({ message_id, status })
+  if (event.type === "message.updated" && event.data.status !== "edited" && event.data.status !== "deleted") {
+    applyMessageStatus({ message_id: event.data.message_id, status: event.data.status })
   } else if (conversation_id !== undefined) refreshConversation(conversation_id)
-  if (event.type === "message.received" && conversation_id !== state.conversation?.id) {
-    updateState({ unread: new Set(state.unread).add(conversation_id) })
+  if (event.type === "message.received" && event.data.conversation_id !== state.conversation?.id) {
+    updateState({ unread: new Set(state.unread).add(event.data.conversation_id) })
   }
 }
 
-const onChange = showingErrors(async ({ contact_id, conversation_id }) => {
-  if (conversation_id !== undefined) refreshConversation(conversation_id)
-  if (contact_id !== undefined && contact_id === state.contact?.id) {
-    updateState({ contact: await callOperation("contact", { id: contact_id }) })
+const onChange = showingErrors(
+  async (/** @type {Parameters<Monitor["change"]>[0]} */ { contact_id, conversation_id }) => {
+    if (conversation_id !== undefined) refreshConversation(conversation_id)
+    if (contact_id !== undefined && contact_id === state.contact?.id) {
+      updateState({ contact: await callOperation("contact", { id: contact_id }) })
+    }
   }
-})
+)
 
 /** The change for each message of the stream. */
 const receivers = {
+  /** @param {ReturnType<Monitor["snapshot"]> | null} snapshot */
   snapshot: (snapshot) => {
     const sends = new Map((snapshot?.sends ?? []).map((send) => [send.id, send]))
     updateState({ ...snapshot, sends, isLive: true })
@@ -34,11 +43,14 @@ const receivers = {
     void loadConversations()
     if (state.conversation !== null) refreshConversation(state.conversation.id)
   },
+  /** @param {CompletedRequest & { at: string }} request */
   request: (request) => updateState({ requests: [...state.requests, request].slice(-shown_max) }),
   event: onEvent,
+  /** @param {SendReport} send */
   send: (send) => updateState({ sends: new Map(state.sends).set(send.id, send) }),
   delivery: webhooks.refreshDeliveries,
   change: onChange,
+  /** @param {{ readonly count: number, readonly kind: keyof typeof state.counts, readonly minute: number }} counted */
   count: ({ count, kind, minute }) =>
     updateState({ counts: { ...state.counts, [kind]: { ...state.counts[kind], [minute]: count } } })
 }

@@ -4,9 +4,22 @@ import { channelField, openDialog } from "./dialogs.mjs"
 import { callOperation, showingErrors, state } from "./store.mjs"
 import { choiceOf, partsOf } from "./templates.mjs"
 
+/**
+ * @import { Template, TemplateChoice } from "@messaging-crm/client"
+ * @import { ValueOf } from "./dialogs.mjs"
+ * @typedef {(template: TemplateChoice, text: string, valueOf: ValueOf) => Promise<unknown>} OnSend
+ * @typedef {{ readonly channel_id?: string, readonly onSend: OnSend }} TemplateDialog
+ */
+
+/**
+ * @param {ReadonlyArray<Template>} templates
+ * @param {Template} template
+ * @param {(id: string) => void} choose
+ */
 const templateFields = (templates, template, choose) =>
   html`
-  <label>Template<select name="template" @change=${(event) => choose(event.target.value)}>${
+  <label>Template<select name="template" @change=${(/** @type {Event & { target: HTMLSelectElement }} */ event) =>
+    choose(event.target.value)}>${
     templates.map(({ id, language, name }) =>
       html`<option value=${id} .selected=${id === template.id}>${name} (${language})</option>`
     )
@@ -22,25 +35,34 @@ const templateFields = (templates, template, choose) =>
     )
   }`
 
-/** Returns the text of a template with its values. */
+/**
+ * Returns the text of a template with its values.
+ *
+ * @param {Template} template
+ * @param {ValueOf} valueOf
+ */
 const filledText = (template, valueOf) => {
   const body = template.components.find(({ type }) => type === "BODY")
   const part = partsOf(template).findIndex(({ type }) => type === "body")
   return (body?.text ?? template.name).replace(/\{\{\s*(\w+)\s*\}\}/g, (_, name) => valueOf(`${part}.${name}`))
 }
 
-/** Asks for a template and its values. Without a channel it also asks for a phone number, to start a conversation. */
-export const openTemplateDialog = showingErrors(async ({ channel_id, onSend }) => {
+/** Opens a dialog for a template and its values. Without a channel, it also asks for a phone number, to start a conversation. */
+export const openTemplateDialog = showingErrors(async (/** @type {TemplateDialog} */ { channel_id, onSend }) => {
   const phones = state.setup.channels.filter(({ type }) => type === "phone_messaging")
   const channel = phones.find(({ id }) => id === channel_id) ?? phones[0]
   const account = channel?.phone_messaging_business_account_id
-  const templates = (await callOperation("templates")).data
+  /** @type {{ readonly data: ReadonlyArray<Template> }} */
+  const { data } = await callOperation("templates")
+  const templates = data
     .filter(({ phone_messaging_business_account_id, status }) =>
       status === "APPROVED" && phone_messaging_business_account_id === account
     )
-  if (templates.length === 0) throw new Error("The channel has no approved templates.")
-  let [template] = templates
-  const fields = (show) =>
+  const [first] = templates
+  if (first === undefined) throw new Error("The channel has no approved templates.")
+  let template = first
+  /** @param {() => void} draw */
+  const fields = (draw) =>
     html`
     ${
       channel_id === undefined ?
@@ -50,8 +72,8 @@ export const openTemplateDialog = showingErrors(async ({ channel_id, onSend }) =
     }
     ${
       templateFields(templates, template, (id) => {
-        template = templates.find((other) => other.id === id)
-        show()
+        template = templates.find((other) => other.id === id) ?? template
+        draw()
       })
     }`
   openDialog(
@@ -59,10 +81,15 @@ export const openTemplateDialog = showingErrors(async ({ channel_id, onSend }) =
     "Send",
     fields,
     (valueOf) =>
-      onSend(choiceOf(template, (part, name) => valueOf(`${part}.${name}`)), filledText(template, valueOf), valueOf)
+      onSend(
+        /** @type {TemplateChoice} */ (choiceOf(template, (part, name) => valueOf(`${part}.${name}`))),
+        filledText(template, valueOf),
+        valueOf
+      )
   )
 })
 
+/** Opens a dialog that starts a conversation with a template. */
 export const openConversationDialog = () =>
   openTemplateDialog({
     onSend: (template, _, valueOf) =>

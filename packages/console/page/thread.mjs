@@ -7,29 +7,51 @@ import { messageBubbles, pendingBubble } from "./messages.mjs"
 import { loadOlderMessages } from "./openConversation.mjs"
 import { callOperation, context, showingErrors, state, updateState } from "./store.mjs"
 
-/** Returns the initials of a name, or the last digits of a number. */
+/** @import { Conversation } from "@messaging-crm/client" */
+
+/**
+ * Returns the initials of a name, or the last digits of a number.
+ *
+ * @param {string} name
+ */
 const initialsOf = (name) =>
   /\p{L}/u.test(name)
     ? name.replace(/[^\p{L}\p{N} ]/gu, " ").trim().split(/\s+/).slice(0, 2).map(([first]) => first).join("")
       .toUpperCase()
     : name.slice(-2)
 
-/** Returns one of eight colors, which is the same for each occurrence of a name. */
+/**
+ * Returns one of eight colors, which is the same for each occurrence of a name.
+ *
+ * @param {string} name
+ */
 const hueOf = (name) => Array.from(name).reduce((sum, character) => (sum * 31 + character.charCodeAt(0)) % 8, 7)
 
+/**
+ * Draws the initials of a name on a color.
+ *
+ * @param {string} name
+ */
 export const avatar = (name) =>
   html`<span class="avatar hue-${hueOf(name)}" aria-hidden="true">${initialsOf(name)}</span>`
 
-/** Returns an action that changes the open conversation by an operation. */
+/**
+ * Returns an action that changes the open conversation by an operation.
+ *
+ * @param {"assign" | "close" | "reopen"} operation
+ * @param {object} input
+ */
 const changeConversation = (operation, input = {}) =>
   showingErrors(async () => {
     if (state.conversation === null) return
     updateState({ conversation: await callOperation(operation, { id: state.conversation.id, ...input }) })
   })
 
+/** @param {Event & { target: HTMLSelectElement }} event */
 const assignConversation = (event) =>
   changeConversation("assign", { assigned_user_id: event.target.value === "" ? null : event.target.value })()
 
+/** @param {Conversation} conversation */
 const conversationHeader = ({ assigned_user_id, channel, contact, status }) =>
   html`<header>
   ${avatar(nameOf(contact))}
@@ -48,7 +70,7 @@ const conversationHeader = ({ assigned_user_id, channel, contact, status }) =>
   }</button>
 </header>`
 
-/** The open conversation with its contact. */
+/** Draws the open conversation with its contact. */
 export const threadView = () => {
   const { contact, conversation } = state
   if (conversation === null) {

@@ -1,9 +1,14 @@
 // Limits the number of requests that a burst of changes or a double click causes.
 
-/** Returns a function that ignores calls during a call, so that a double click sends one message. */
+/**
+ * Returns a function that ignores a call while `run` is running, so that a double click sends one message.
+ *
+ * @template {Array<unknown>} Values
+ * @param {(...values: Values) => Promise<unknown>} run
+ */
 export const oneAtATime = (run) => {
   let isRunning = false
-  return async (...values) => {
+  return async (/** @type {Values} */ ...values) => {
     if (isRunning) return
     isRunning = true
     try {
@@ -14,7 +19,12 @@ export const oneAtATime = (run) => {
   }
 }
 
-/** Returns a function that calls another one shortly after it is called, and at most once per second: a burst causes few requests. */
+/**
+ * Returns a function that calls `run` shortly after it is called, and at most once per second, so that a burst of changes
+ * causes few requests.
+ *
+ * @param {() => unknown} run
+ */
 export const throttled = (run) => {
   let isScheduled = false
   let isCalledAgain = false

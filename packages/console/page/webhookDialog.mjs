@@ -2,10 +2,12 @@
 import { html } from "lit-html"
 import { openDialog } from "./dialogs.mjs"
 
+/** @import { NewWebhook, WebhookEventType } from "@messaging-crm/client" */
+
 /**
  * Whether the dialog preselects an event type. A webhook can have at most five types.
  *
- * @type {Readonly<Record<import("@messaging-crm/client").WebhookEventType, boolean>>}
+ * @type {Readonly<Record<WebhookEventType, boolean>>}
  */
 const eventTypes = {
   "message.received": true,
@@ -20,7 +22,11 @@ const eventTypes = {
   "webhook.disabled": false
 }
 
-/** Asks for a new webhook, and shows the signing secret that `createWebhook` returns. */
+/**
+ * Opens a dialog for a new webhook, and then shows the signing secret that `createWebhook` returns.
+ *
+ * @param {(webhook: NewWebhook) => Promise<string>} createWebhook
+ */
 export const openWebhookDialog = (createWebhook) => {
   const fields = () =>
     html`<label>URL<input name="url" type="url" required placeholder="https://example.com/hooks" autocomplete="off"></label>
@@ -31,7 +37,9 @@ export const openWebhookDialog = (createWebhook) => {
     }</fieldset>
     <label><input type="checkbox" name="include_resource">Include the resource in events</label>`
   openDialog("New webhook", "Create", fields, async (valueOf) => {
-    const event_types = Object.keys(eventTypes).filter((type) => valueOf(type) !== "")
+    const event_types = /** @type {ReadonlyArray<WebhookEventType>} */ (Object.keys(eventTypes)).filter((type) =>
+      valueOf(type) !== ""
+    )
     const secret = await createWebhook({
       url: valueOf("url"),
       event_types,

@@ -6,7 +6,13 @@ import { callOperation, showingErrors, state, updateState } from "./store.mjs"
 import { throttled } from "./throttle.mjs"
 import { openWebhookDialog } from "./webhookDialog.mjs"
 
-/** Indents a text if it is JSON. */
+/** @import { Webhook, WebhookDelivery } from "@messaging-crm/client" */
+
+/**
+ * Indents a text if it is JSON.
+ *
+ * @param {string} text
+ */
 const indentJson = (text) => {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)
@@ -15,20 +21,22 @@ const indentJson = (text) => {
   }
 }
 
+/** @param {string} id */
 const loadDeliveries = async (id) => {
   const { data } = await callOperation("deliveries", { id })
   if (state.webhook === id) updateState({ deliveries: data })
 }
 
-const selectWebhook = showingErrors(async (id) => {
+const selectWebhook = showingErrors(async (/** @type {string} */ id) => {
   updateState({ webhook: id, deliveries: [], expanded: null })
   await loadDeliveries(id)
 })
 
+/** Reads the webhooks, and the deliveries of the selected one. */
 export const loadWebhooks = showingErrors(async () => {
   const { data } = await callOperation("webhooks")
   updateState({ webhooks: data })
-  const selected = data.find(({ id }) => id === state.webhook) ?? data[0]
+  const selected = data.find((/** @type {Webhook} */ { id }) => id === state.webhook) ?? data[0]
   if (selected === undefined) return
   if (selected.id === state.webhook) await loadDeliveries(selected.id)
   else await selectWebhook(selected.id)
@@ -48,6 +56,7 @@ const createWebhook = showingErrors(() =>
   })
 )
 
+/** @param {WebhookDelivery} delivery */
 const retryDelivery = ({ id, webhook_id }) =>
   showingErrors(async () => {
     const retried = await callOperation("retry", { id, webhook_id })
@@ -56,12 +65,14 @@ const retryDelivery = ({ id, webhook_id }) =>
 
 const testWebhook = showingErrors(async () => {
   const { webhook } = state
+  if (webhook === null) return
   await callOperation("testWebhook", { id: webhook })
   await loadDeliveries(webhook)
 })
 
 const deliveryKind = { succeeded: "good", failed: "bad", pending: "warn" }
 
+/** @param {WebhookDelivery} delivery */
 const deliveryBodies = ({ event_id, response_body, response_status }) => {
   const event = state.events.find(({ id }) => id === event_id)
   return html`<tr class="more"><td colspan="7"><div class="bodies">
@@ -75,6 +86,7 @@ const deliveryBodies = ({ event_id, response_body, response_status }) => {
   </div></td></tr>`
 }
 
+/** @param {WebhookDelivery} delivery */
 const deliveryRow = (delivery) => {
   const {
     attempt_count,
@@ -100,6 +112,7 @@ const deliveryRow = (delivery) => {
   }</td></tr>${state.expanded === id ? deliveryBodies(delivery) : ""}`
 }
 
+/** @param {Webhook} webhook */
 const webhookButton = ({ event_types, id, include_resource, status, url }) => {
   const content = `${event_types.join(", ")}${include_resource ? ", with the resource" : ""}`
   return html`<button aria-pressed=${id === state.webhook} @click=${() => selectWebhook(id)}>
@@ -122,6 +135,7 @@ const webhookToolbar = () => {
   }</p>`
 }
 
+/** Draws the webhooks, and the deliveries of the selected one. */
 export const webhooksView = () => {
   const list = state.webhooks.length === 0
     ? html`<p class="empty">No webhooks. Create one to receive events.</p>`
