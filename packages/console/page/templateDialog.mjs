@@ -47,17 +47,24 @@ const filledText = (template, valueOf) => {
   return (body?.text ?? template.name).replace(/\{\{\s*(\w+)\s*\}\}/g, (_, name) => valueOf(`${part}.${name}`))
 }
 
+/**
+ * Reads the templates that can be sent on the channels of an account.
+ *
+ * @param {string | null | undefined} account
+ */
+const readApprovedTemplates = async (account) => {
+  /** @type {{ readonly data: ReadonlyArray<Template> }} */
+  const { data } = await callOperation("templates")
+  return data.filter(({ phone_messaging_business_account_id, status }) =>
+    status === "APPROVED" && phone_messaging_business_account_id === account
+  )
+}
+
 /** Opens a dialog for a template and its values. Without a channel, it also asks for a phone number, to start a conversation. */
 export const openTemplateDialog = showingErrors(async (/** @type {TemplateDialog} */ { channel_id, onSend }) => {
   const phones = state.setup.channels.filter(({ type }) => type === "phone_messaging")
   const channel = phones.find(({ id }) => id === channel_id) ?? phones[0]
-  const account = channel?.phone_messaging_business_account_id
-  /** @type {{ readonly data: ReadonlyArray<Template> }} */
-  const { data } = await callOperation("templates")
-  const templates = data
-    .filter(({ phone_messaging_business_account_id, status }) =>
-      status === "APPROVED" && phone_messaging_business_account_id === account
-    )
+  const templates = await readApprovedTemplates(channel?.phone_messaging_business_account_id)
   const [first] = templates
   if (first === undefined) throw new Error("The channel has no approved templates.")
   let template = first
