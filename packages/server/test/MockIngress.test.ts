@@ -197,16 +197,13 @@ for (
     Effect.gen(function*() {
       const { counts, receive } = yield* makeBlockedReceiver(expected)
       const body = (yield* encode({ events: [readReport("one")] })) + " ".repeat(padding)
-      const statuses = yield* withIngress(receive, (url) =>
-        Effect.flatMap(signatureOf(body), (signature) =>
-          Effect.all(
-            Array.from({ length: count }, () => post(url, body, signature)),
-            { concurrency: "unbounded" }
-          )))
-      assert.deepStrictEqual(
-        statuses,
-        Array.from({ length: count }, () => 200)
-      )
+      const postAll = Effect.fnUntraced(function*(url: string) {
+        const signature = yield* signatureOf(body)
+        const posts = Array.from({ length: count }, () => post(url, body, signature))
+        return yield* Effect.all(posts, { concurrency: "unbounded" })
+      })
+      const statuses = yield* withIngress(receive, postAll)
+      assert.deepStrictEqual(statuses, Array<number>(count).fill(200))
       assert.deepStrictEqual(yield* counts, { running: 0, most_running: expected, total: count })
     }))
 }
