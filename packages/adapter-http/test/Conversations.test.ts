@@ -1,8 +1,8 @@
 /** `/conversations`: their start by a template, and their lists. */
 import { assert, describe, it } from "@effect/vitest"
 import { afterAll } from "vitest"
-import { idempotency, start } from "../testing/Service.ts"
-import { conversationsOf, greeting, text } from "./ConversationScene.ts"
+import { idempotency, orderReady, start, text } from "../testing/Service.ts"
+import { conversationsOf } from "./ConversationScene.ts"
 
 const service = start()
 afterAll(() => service.stop())
@@ -11,7 +11,10 @@ const { follow, startWith } = conversationsOf(service)
 describe("start", () => {
   it("queues a send, which becomes a message that is delivered and read", async () => {
     const ours = await service.organization()
-    const started = await startWith(ours)
+    const { components: [header, body, button], id: template_id } = orderReady(ours.channel, "{{1}}")
+    // The index of a button can be a number or its digits.
+    const components = [header, body, { ...button, index: "0" }]
+    const started = await startWith(ours, { template: { id: template_id, components } })
     assert.strictEqual(started.status, 202)
     const queued = started.body.data
     assert.deepStrictEqual(queued, {
@@ -27,7 +30,7 @@ describe("start", () => {
     const get = () => service.request("GET", `${path}/messages/${sent.message_id}`, { key: ours.key })
     await service.until(async () => (await get()).body.data.status === "read")
     const { data: message } = (await get()).body
-    // What a value holds is never taken for a placeholder.
+    // A placeholder in a value is not replaced.
     assert.strictEqual(message.text, "Hello Kim, your order {{1}} is ready.")
     assert.strictEqual(message.type, "template")
     assert.deepStrictEqual(message.sender, { type: "member", name: "Ada" })
@@ -50,8 +53,8 @@ describe("start", () => {
   it("rejects invalid input, names the field, and stores nothing", async () => {
     const ours = await service.organization()
     const foreign = await service.organization()
-    const template = (change: (template: ReturnType<typeof greeting>) => unknown) => ({
-      template: change(greeting(ours))
+    const template = (change: (template: ReturnType<typeof orderReady>) => unknown) => ({
+      template: change(orderReady(ours.channel))
     })
     for (
       const [json, param] of [
@@ -68,7 +71,7 @@ describe("start", () => {
         [template((whole) => ({ ...whole, id: "unknown" })), "template.id"],
         [template((whole) => ({ ...whole, id: whole.id.replace("order_ready", "invoice_ready") })), "template.id"],
         [template((whole) => ({ ...whole, id: whole.id.replace("order_ready", "win_back") })), "template.id"],
-        [template((whole) => ({ ...whole, id: greeting(foreign).id })), "template.id"],
+        [template((whole) => ({ ...whole, id: orderReady(foreign.channel).id })), "template.id"],
         [template((whole) => ({ ...whole, foo: 1 })), "template.foo"],
         [template(({ id }) => ({ id, components: [] })), "template.components"],
         [template(({ components, id }) => ({ id, components: components.slice(1) })), "template.components"],

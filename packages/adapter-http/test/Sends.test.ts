@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { DateTime, Effect } from "effect"
 import { afterAll } from "vitest"
-import { idempotency, start } from "../testing/Service.ts"
-import { conversationsOf, greeting, type Organization, text } from "./ConversationScene.ts"
+import { idempotency, orderReady, start, text } from "../testing/Service.ts"
+import { conversationsOf, type Organization } from "./ConversationScene.ts"
 
 const service = start()
 afterAll(() => service.stop())
@@ -84,7 +84,7 @@ describe("send", () => {
 
   it("accepts a template, and a text of 4,096 characters, inside the reply window", async () => {
     const { ours, send } = await openConversation()
-    assert.strictEqual((await send({ type: "template", template: greeting(ours) })).status, 202)
+    assert.strictEqual((await send({ type: "template", template: orderReady(ours.channel) })).status, 202)
     assert.strictEqual((await send(text("😀".repeat(4096)))).status, 202)
   })
 
@@ -97,7 +97,7 @@ describe("send", () => {
         [{ type: "text" }, "text"],
         [text(""), "text"],
         [text("x".repeat(4097)), "text"],
-        [{ ...text("x"), template: greeting(ours) }, "template"],
+        [{ ...text("x"), template: orderReady(ours.channel) }, "template"],
         [{ type: "template" }, "template"]
       ] as const
     ) {
@@ -137,7 +137,7 @@ describe("send", () => {
     await wroteTo(ours, ours.social.id, "photo-user-9")
     const [contact] = (await service.request("GET", "/v1/contacts", { key: ours.key })).body.data
     const path = `/v1/conversations/${contact.last_conversation_id}/messages`
-    const json = { type: "template", template: greeting(ours) }
+    const json = { type: "template", template: orderReady(ours.channel) }
     const response = await service.request("POST", path, { key: ours.key, json, ...idempotency() })
     assert.strictEqual(response.status, 400)
     assert.strictEqual(response.body.error.param, "type")

@@ -149,17 +149,19 @@ export const start = (options: {
   return { fetch, request, organization, keyWith, until, stop, runtime }
 }
 
-const text = (value: string) => ({ type: "text", text: value })
+/** A text, as a message or as a parameter of a template. */
+export const text = (value: string) => ({ type: "text" as const, text: value })
 
-/** The mock network's template `order_ready` with values for its parameters. */
+/** The mock network's template `order_ready` with values for its parameters: a name, and the number of the order. */
 export const orderReady = (
-  { phone_messaging_business_account_id }: { readonly phone_messaging_business_account_id: string | null }
+  { phone_messaging_business_account_id }: { readonly phone_messaging_business_account_id: string | null },
+  order = "7"
 ) => ({
   id: `${phone_messaging_business_account_id}.order_ready`,
   components: [
-    { type: "header", parameters: [text("7")] },
-    { type: "body", parameters: [text("Kim"), text("7")] },
-    { type: "button", sub_type: "url", index: 0, parameters: [text("7")] }
+    { type: "header" as const, parameters: [text(order)] },
+    { type: "body" as const, parameters: [text("Kim"), text(order)] },
+    { type: "button" as const, sub_type: "url" as const, index: 0, parameters: [text(order)] }
   ]
 })
 
