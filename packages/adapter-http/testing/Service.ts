@@ -10,7 +10,6 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
 import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import * as Crm from "@messaging-crm/core/Crm"
-import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { Worker } from "@messaging-crm/core/Worker"
@@ -37,6 +36,44 @@ export interface TestResponse {
     }
   }
 }
+
+const createKey = (actor: CurrentActor["Service"], scopes: ReadonlyArray<Scope>) =>
+  ApiKeys.use((keys) =>
+    keys.create(CreateApiKey.make({
+      created_by: Option.getOrThrow(Option.fromNullOr(actor.member_id)),
+      name: "test",
+      scopes,
+      expires: "90d"
+    }))
+  ).pipe(Effect.map(({ key }) => Redacted.value(key)), Effect.provideService(CurrentActor, actor))
+
+/** Creates an organization with its owner, two channels, and a key with every scope. */
+const createOrganization = Effect.fn(function*(name: string) {
+  const organizations = yield* Organizations
+  const { organization, owner } = yield* organizations.create(CreateOrganization.make({
+    name,
+    owner_name: "Ada",
+    owner_email: "ada@acme.example"
+  }))
+  const actor = { organization_id: organization.id, member_id: owner.id }
+  const connect = (channel: typeof ConnectChannel["~type.make.in"]) =>
+    Channels.use((channels) => channels.connect(ConnectChannel.make(channel))).pipe(
+      Effect.provideService(CurrentActor, actor)
+    )
+  const channel = yield* connect({
+    type: "phone_messaging",
+    name: "Support",
+    address: "+4930123456",
+    phone_messaging_business_account_id: `account-${organization.id}`
+  })
+  const social = yield* connect({
+    type: "photo_social",
+    name: "Photos",
+    address: "@acme",
+    phone_messaging_business_account_id: null
+  })
+  return { organization, owner, channel, social, key: yield* createKey(actor, Scope.literals) }
+})
 
 /**
  * Starts a separate service with its own memory. `instead` replaces services for requests only;
@@ -84,48 +121,10 @@ export const start = (options: {
     return { status, headers: received, text, body: text === "" ? undefined : JSON.parse(text) }
   }
 
-  const organization = (name = "Acme") =>
-    runtime.runPromise(Effect.gen(function*() {
-      const organizations = yield* Organizations
-      const { organization, owner } = yield* organizations.create(CreateOrganization.make({
-        name,
-        owner_name: "Ada",
-        owner_email: "ada@acme.example"
-      }))
-      const actor = { organization_id: organization.id, member_id: owner.id }
-      const channel = yield* Channels.use((channels) =>
-        channels.connect(ConnectChannel.make({
-          type: "phone_messaging",
-          name: "Support",
-          address: "+4930123456",
-          phone_messaging_business_account_id: `account-${organization.id}`
-        }))
-      ).pipe(Effect.provideService(CurrentActor, actor))
-      const social = yield* Channels.use((channels) =>
-        channels.connect(ConnectChannel.make({
-          type: "photo_social",
-          name: "Photos",
-          address: "@acme",
-          phone_messaging_business_account_id: null
-        }))
-      ).pipe(Effect.provideService(CurrentActor, actor))
-      return { organization, owner, channel, social, key: yield* makeKey(actor, Scope.literals) }
-    }))
+  const organization = (name = "Acme") => runtime.runPromise(createOrganization(name))
 
-  const makeKey = (actor: CurrentActor["Service"], scopes: ReadonlyArray<Scope>) =>
-    ApiKeys.use((keys) =>
-      keys.create(CreateApiKey.make({
-        created_by: Option.getOrThrow(Option.fromNullOr(actor.member_id)),
-        name: "test",
-        scopes,
-        expires: "90d"
-      }))
-    ).pipe(Effect.map(({ key }) => Redacted.value(key)), Effect.provideService(CurrentActor, actor))
-
-  const keyWith = (
-    actor: { readonly organization_id: OrganizationId; readonly member_id: CurrentActor["Service"]["member_id"] },
-    scopes: ReadonlyArray<Scope>
-  ) => runtime.runPromise(makeKey(actor, scopes))
+  const keyWith = (actor: CurrentActor["Service"], scopes: ReadonlyArray<Scope>) =>
+    runtime.runPromise(createKey(actor, scopes))
 
   /** Runs the worker and the network, with all delayed callbacks, until a condition holds. */
   const until = async (holds: () => Promise<boolean>): Promise<void> => {
