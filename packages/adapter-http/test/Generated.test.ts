@@ -33,6 +33,24 @@ afterAll(() => service.stop())
 
 const absent = "01990000-0000-7000-8000-00000000c0de"
 
+type Organization = Awaited<ReturnType<typeof service.organization>>
+
+/** The mock network's template `receipt` with values for its parameters. */
+const receipt = ({ phone_messaging_business_account_id }: Organization["channel"]) => ({
+  id: `${phone_messaging_business_account_id}.receipt`,
+  components: [
+    { type: "header", parameters: [{ type: "image", image: { link: "https://shop.example/receipt.png" } }] },
+    {
+      type: "body",
+      parameters: [
+        { type: "currency", currency: { fallback_value: "12.50 €", code: "EUR", amount_1000: 12_500 } },
+        { type: "date_time", date_time: { fallback_value: "20 November" } }
+      ]
+    },
+    { type: "button", sub_type: "quick_reply", index: 0, parameters: [{ type: "payload", payload: "DISPUTE" }] }
+  ]
+})
+
 /** Creates an organization with one resource of each kind, and returns their IDs as a pool of values. */
 const makeScene = async () => {
   const ours = await service.organization()
@@ -49,20 +67,6 @@ const makeScene = async () => {
     )
   )
   const template = orderReady(channel)
-  const receipt = {
-    id: `${channel.phone_messaging_business_account_id}.receipt`,
-    components: [
-      { type: "header", parameters: [{ type: "image", image: { link: "https://shop.example/receipt.png" } }] },
-      {
-        type: "body",
-        parameters: [
-          { type: "currency", currency: { fallback_value: "12.50 €", code: "EUR", amount_1000: 12_500 } },
-          { type: "date_time", date_time: { fallback_value: "20 November" } }
-        ]
-      },
-      { type: "button", sub_type: "quick_reply", index: 0, parameters: [{ type: "payload", payload: "DISPUTE" }] }
-    ]
-  }
   const send = await post("/conversations", { channel_id: channel.id, phone: "+4915112345678", template })
   const webhook = await post("/webhooks", { url: "https://shop.example/crm", event_types: ["message.sent"] })
   const follow = async () => (await service.request("GET", `/v1/sends/${send.id}`, { key })).body.data
@@ -83,7 +87,7 @@ const makeScene = async () => {
     "add_tag_ids[]": tags.map(({ id }) => id),
     "remove_tag_ids[]": tags.map(({ id }) => id),
     custom_values: [{}, { [field.id]: "gold" }, { [field.id]: null }, null],
-    template: [receipt, template, { id: template.id, components: [] }, { ...template, id: "other" }],
+    template: [receipt(channel), template, { id: template.id, components: [] }, { ...template, id: "other" }],
     phone: ["+4915112345678", "0049 151 12345678", "+49 (151) 123-45678", "4915112345678"],
     primary_phone: ["+4915112345678", "0049 151 12345678", "49 151 12345678", "", null],
     primary_email: ["kim@example.org", "kim@bücher.example", "", null],
