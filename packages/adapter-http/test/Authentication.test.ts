@@ -58,13 +58,13 @@ describe("a key", () => {
     ]
     const expired = await run(newKey().pipe(Effect.provide(TestClock.layer())))
     const working = [revoked, ofDemoted, ofGone].map(({ key }) => Redacted.value(key))
-    for (const key of working) assert.strictEqual((await tags(key)).status, 200)
+    for (const [index, key] of working.entries()) assert.strictEqual((await tags(key)).status, 200, `key ${index}`)
     await run(ApiKeys.use((keys) => keys.revoke(revoked.api_key.id)))
     await run(Members.use((members) => members.setRole(demoted.id, "member")))
     await run(Members.use((members) => members.remove(gone.id)))
     const rejections = await Promise.all([...working, Redacted.value(expired.key), "svc_live_unknown"].map(tags))
-    for (const { body, status } of rejections) {
-      assert.strictEqual(status, 401)
+    for (const [index, { body, status }] of rejections.entries()) {
+      assert.strictEqual(status, 401, `key ${index}`)
       assert.deepStrictEqual({ ...body.error, request_id: "" }, { ...rejections[0]?.body.error, request_id: "" })
     }
     await run(Members.use((members) => members.setRole(demoted.id, "admin")))
@@ -89,8 +89,8 @@ describe("a key", () => {
     for (const method of ["GET", "POST"] as const) {
       const path = method === "GET" ? "/v1/tags" : "/v1/contacts"
       const response = await service.request(method, path, { key })
-      assert.strictEqual(response.status, 429)
-      assert.strictEqual(response.body.error.code, "rate_limited")
+      assert.strictEqual(response.status, 429, method)
+      assert.strictEqual(response.body.error.code, "rate_limited", method)
     }
   })
 })

@@ -77,8 +77,8 @@ it("rejects a tag with an invalid name or color, and one whose name is taken in 
     ] as const
   ) {
     const response = await create(json)
-    assert.strictEqual(response.status, 400)
-    assert.strictEqual(response.body.error.param, param)
+    assert.strictEqual(response.status, 400, JSON.stringify(json))
+    assert.strictEqual(response.body.error.param, param, JSON.stringify(json))
   }
   // 40 characters are 40 code points, however many units they take.
   assert.strictEqual((await create({ name: "😀".repeat(40), color: "red" })).status, 200)

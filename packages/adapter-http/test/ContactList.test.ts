@@ -18,8 +18,8 @@ it("rejects a cursor of another organization or list", async () => {
   assert.strictEqual((await service.request("GET", `/v1/contacts?cursor=${cursor}`, { key: ours.key })).status, 200)
   for (const path of [`/v1/contacts?cursor=${cursor}`, `/v1/contacts?cursor=${cursor}x`]) {
     const response = await service.request("GET", path, { key: theirs.key })
-    assert.strictEqual(response.status, 400)
-    assert.strictEqual(response.body.error.param, "cursor")
+    assert.strictEqual(response.status, 400, path)
+    assert.strictEqual(response.body.error.param, "cursor", path)
   }
 })
 

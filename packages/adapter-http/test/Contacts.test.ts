@@ -172,8 +172,8 @@ describe("update", () => {
       ] as const
     ) {
       const response = await patch(json)
-      assert.strictEqual(response.status, 400)
-      assert.strictEqual(response.body.error.param, param)
+      assert.strictEqual(response.status, 400, JSON.stringify(json))
+      assert.strictEqual(response.body.error.param, param, JSON.stringify(json))
     }
     assert.deepStrictEqual((await service.request("GET", `/v1/contacts/${contact.id}`, { key })).body.data, contact)
   })
@@ -232,7 +232,7 @@ describe("update", () => {
     assert.strictEqual((await note(" second ")).body.data.notes, "first\n\n second ")
     for (const text of ["", "x".repeat(5001), null]) {
       const response = await note(text)
-      assert.strictEqual(response.status, 400)
+      assert.strictEqual(response.status, 400, `${text?.length} characters`)
       assert.strictEqual(response.body.error.param, "text")
     }
     await patch({ notes: null })

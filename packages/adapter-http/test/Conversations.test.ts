@@ -178,8 +178,8 @@ describe("a conversation", () => {
       ] as const
     ) {
       const response = await service.request("GET", `/v1/conversations?${query}`, { key })
-      assert.strictEqual(response.status, 400)
-      assert.strictEqual(response.body.error.param, param)
+      assert.strictEqual(response.status, 400, query)
+      assert.strictEqual(response.body.error.param, param, query)
     }
     const foreign = await service.request("GET", `/v1/contacts?cursor=${cursor}`, { key })
     assert.strictEqual(foreign.body.error.param, "cursor")

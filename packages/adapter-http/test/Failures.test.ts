@@ -62,7 +62,7 @@ describe("a defect", () => {
       const { key } = await service.organization()
       for (const [method, json] of [["GET", undefined], ["POST", red]] as const) {
         const response = await service.request(method, "/v1/tags", { key, json, headers: { "x-request-id": method } })
-        assert.strictEqual(response.status, 500)
+        assert.strictEqual(response.status, 500, method)
         assert.deepInclude(response.body.error, { code: "internal_error", param: null, request_id: method })
         assert.notInclude(response.text, "fire")
         assert.strictEqual(response.headers.get("x-ratelimit-limit"), "120")
@@ -154,7 +154,7 @@ it("responds with an unrecorded 409 `conflict` if others keep changing the resou
     const post = (headers = {}) => service.request("POST", "/v1/tags", { key, json: red, ...headers })
     for (const headers of [{}, idempotency("contended-key")]) {
       const response = await post(headers)
-      assert.strictEqual(response.status, 409)
+      assert.strictEqual(response.status, 409, JSON.stringify(headers))
       assert.deepInclude(response.body.error, { code: "conflict", param: null })
       assert.strictEqual(response.headers.get("retry-after"), "1")
     }

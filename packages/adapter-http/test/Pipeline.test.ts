@@ -1,14 +1,11 @@
 /** Tests of the middleware that every request passes. */
 import { assert, describe, it } from "@effect/vitest"
-import { afterAll, beforeAll } from "vitest"
+import { afterAll } from "vitest"
 import { idempotency, start, type TestResponse } from "../testing/Service.ts"
 
 const service = start()
-let key = ""
-beforeAll(async () => {
-  key = (await service.organization()).key
-})
 afterAll(() => service.stop())
+const { key } = await service.organization()
 
 const code = ({ body }: TestResponse) => body?.error?.code
 const param = ({ body }: TestResponse) => body?.error?.param
@@ -110,7 +107,7 @@ describe("admission", () => {
     for (const authorization of [null, "Bearer", "Bearer x", `Basic ${key}`, `Bearer svc_live_${"x".repeat(43)}`]) {
       const headers: Record<string, string> = authorization === null ? {} : { authorization }
       const response = await service.request("GET", "/v1/tags", { headers })
-      assert.strictEqual(response.status, 401)
+      assert.strictEqual(response.status, 401, String(authorization))
       assert.isNull(response.headers.get("x-ratelimit-limit"))
       assert.strictEqual(response.headers.get("www-authenticate"), "Bearer")
       bodies.add(JSON.stringify({ ...response.body.error, request_id: "" }))
@@ -221,16 +218,16 @@ describe("the body", () => {
     const streamed = new Blob([padded(65_537)]).stream()
     for (const options of [{ text: padded(65_537) }, { text: streamed, headers: { "transfer-encoding": "chunked" } }]) {
       const response = await post(options)
-      assert.strictEqual(response.status, 413)
-      assert.strictEqual(code(response), "body_too_large")
+      assert.strictEqual(response.status, 413, typeof options.text)
+      assert.strictEqual(code(response), "body_too_large", typeof options.text)
     }
   })
 
   it("must be valid JSON, and be there where one is required", async () => {
     for (const text of ["", "{", "{\"name\":}", "{'a':1}", "nul", Uint8Array.from([0x22, 0xff, 0x22])]) {
       const response = await post({ text })
-      assert.strictEqual(response.status, 400)
-      assert.strictEqual(code(response), "invalid_json")
+      assert.strictEqual(response.status, 400, String(text))
+      assert.strictEqual(code(response), "invalid_json", String(text))
     }
   })
 

@@ -111,7 +111,7 @@ describe("send", () => {
     const { ours, send } = await openConversation()
     for (const blank of [" ", " \n\t\u3000", " ".repeat(4096)]) {
       const accepted = await send(text(blank))
-      assert.strictEqual(accepted.status, 202)
+      assert.strictEqual(accepted.status, 202, `${blank.length} characters`)
       assert.strictEqual((await follow(ours, accepted.body.data.id, "failed")).failure_reason, "provider_rejected")
     }
   })
@@ -125,7 +125,7 @@ describe("send", () => {
       service.request("POST", path, { key: ours.key, json: { type: "text", text }, ...idempotency() })
     for (const text of ["x".repeat(1001), "😀".repeat(251)]) {
       const rejected = await send(text)
-      assert.strictEqual(rejected.status, 400)
+      assert.strictEqual(rejected.status, 400, `${text.length} code units`)
       assert.strictEqual(rejected.body.error.param, "text")
       assert.include(rejected.body.error.message, "1000 bytes")
     }
