@@ -142,7 +142,7 @@ describe("create", () => {
       assert.deepStrictEqual((await create(good)).body.data.custom_values, { [id]: good })
       assert.deepStrictEqual((await create(null)).body.data.custom_values, {})
       const rejected = await create(bad)
-      assert.strictEqual(rejected.status, 400)
+      assert.strictEqual(rejected.status, 400, bad)
       assert.strictEqual(rejected.body.error.param, `custom_values.${id}`)
     }
   })
