@@ -23,7 +23,6 @@ import {
   type RequestProcessing,
   type Respond
 } from "../work/Idempotency.ts"
-import type { StorageExhausted } from "../work/StorageUse.ts"
 import { CreateContact, type Identity, type KnownIdentity, type LoadedContact, UpdateContact } from "./Contact.ts"
 import { IdentityNetworkIdRows, IdentityRows } from "./ContactIdentities.ts"
 import { makeFindMatch, type Matched, unmatched } from "./ContactMatches.ts"
@@ -248,7 +247,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
   readonly upsert: <Out = ReadonlyArray<UpsertResult>>(
     input: UpsertContacts,
     respond?: Respond<ReadonlyArray<UpsertResult>, Out>
-  ) => Effect.Effect<Out, Interrupted | StorageExhausted, CurrentActor>
+  ) => Effect.Effect<Out, Interrupted, CurrentActor>
 }>()("@messaging-crm/core/ContactUpserts") {
   static readonly layer = Layer.effect(
     ContactUpserts,

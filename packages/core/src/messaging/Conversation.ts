@@ -1,7 +1,7 @@
 /**
  * A conversation as callers see it, as it is stored, and as it is changed (contract §10).
  */
-import { Schema } from "effect"
+import { DateTime, Duration, Schema } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
 import type { KnownIdentity } from "../contacts/Contacts.ts"
 import { ChannelId, ContactId, ConversationId, type IdentityId, MemberId } from "../kernel/Ids.ts"
@@ -149,3 +149,27 @@ export const CloseConversation = Schema.Struct({ category: Schema.optionalKey(cl
   identifier: "CloseConversation"
 }).pipe(Schema.brand("CloseConversation"))
 export interface CloseConversation extends Schema.Schema.Type<typeof CloseConversation> {}
+
+// -------------------------------------------------------- reply window
+
+/** How long a text may be sent after the contact's last message (contract §10.7). */
+const reply_window = Duration.hours(24)
+
+type LastInbound = Pick<ConversationColumns, "last_inbound_at">
+
+/** Returns when the reply window closes, or null if the contact has sent no message. */
+export const replyWindowEnd = ({ last_inbound_at }: LastInbound): Timestamp | null =>
+  last_inbound_at === null ? null : DateTime.addDuration(last_inbound_at, reply_window)
+
+/** Returns whether a text may be sent now. */
+export const isReplyWindowOpen = (row: LastInbound, now: Timestamp): boolean => {
+  const end = replyWindowEnd(row)
+  return end !== null && DateTime.isLessThan(now, end)
+}
+
+/** Returns the conversation after a message of the contact, or unchanged if there was no message. */
+export const withInbound = <Row extends LastInbound>(row: Row, inbound_at: Timestamp | null): Row => {
+  if (inbound_at === null) return row
+  const { last_inbound_at } = row
+  return { ...row, last_inbound_at: last_inbound_at === null ? inbound_at : DateTime.max(last_inbound_at, inbound_at) }
+}

@@ -10,7 +10,7 @@
  *
  * Closing a closed conversation and reopening an open one change nothing.
  */
-import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
 import { type MemberRow, MemberRows, MemberStore, unlessLeft } from "../accounts/Members.ts"
 import { type Channel } from "../catalog/Channels.ts"
 import { IdentityRows } from "../contacts/ContactIdentities.ts"
@@ -49,7 +49,9 @@ import {
   type ConversationRow,
   ConversationRows,
   everyConversation,
-  type KnownThread
+  type KnownThread,
+  replyWindowEnd,
+  withInbound
 } from "./Conversation.ts"
 
 export * from "./Conversation.ts"
@@ -59,19 +61,6 @@ export * from "./Conversation.ts"
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()("ConversationNotFound", {}) {}
 
 // ----------------------------------------------------------- decisions
-
-/** How long a text may be sent after the contact's last message (contract §10.7). */
-const reply_window = Duration.hours(24)
-
-/** Returns when the reply window closes, or null if the contact has sent no message. */
-const replyWindowEnd = ({ last_inbound_at }: Pick<ConversationRow, "last_inbound_at">): Timestamp | null =>
-  last_inbound_at === null ? null : DateTime.addDuration(last_inbound_at, reply_window)
-
-/** Returns whether a text may be sent now. */
-export const isReplyWindowOpen = (row: Pick<ConversationRow, "last_inbound_at">, now: Timestamp): boolean => {
-  const end = replyWindowEnd(row)
-  return end !== null && DateTime.isLessThan(now, end)
-}
 
 /** The columns of a conversation that callers see. */
 type Shown = Omit<ConversationRow, "version">
@@ -227,9 +216,6 @@ export const newConversation = (
   last_inbound_at: null
 })
 
-/** Returns the later of two times, of which the first may be missing. */
-const laterOf = (a: Timestamp | null, b: Timestamp): Timestamp => a === null ? b : DateTime.max(a, b)
-
 /**
  * Returns the identity's open conversation on the channel: reopens the one that was found, or creates one.
  *
@@ -243,19 +229,17 @@ export const open = (
   inbound_at: Timestamp | null = null
 ): Changes.Decision<ConversationId> => {
   const { now, uuid } = context
-  const withInbound = <Row extends Pick<ConversationRow, "last_inbound_at">>(row: Row): Row =>
-    inbound_at === null ? row : { ...row, last_inbound_at: laterOf(row.last_inbound_at, inbound_at) }
   const found = thread?.conversation ?? null
   if (found !== null) {
     const { changes } = change(
       found,
       ConversationState.reopen(found, now),
-      (after) => opened(withInbound({ ...after, ...names }), context)
+      (after) => opened(withInbound({ ...after, ...names }, inbound_at), context)
     )
     return { result: found.id, changes }
   }
   const id = ConversationId.make(uuid())
-  const row = withInbound(newConversation({ id, channel_id: channel.id, contact_id, identity_id }, now))
+  const row = withInbound(newConversation({ id, channel_id: channel.id, contact_id, identity_id }, now), inbound_at)
   return {
     result: id,
     changes: Changes.all(

@@ -211,10 +211,10 @@ export class Idempotency extends Context.Service<Idempotency, {
    * Commits a record without a response, for `work` of `once` that consists of several commits: from then on no other
    * request with the key takes effect, and a retry continues this one.
    *
-   * A retry has its record, and requires no storage for the rest. If a concurrent call has a record under the key, this
-   * one ends as an operation whose key was used, and `once` replays that record.
+   * A retry has its record. If a concurrent call has a record under the key, this one ends as an operation whose key was
+   * used, and `once`, which has required the storage, replays that record.
    */
-  readonly begin: (request: Recording) => Effect.Effect<void, RequestProcessing | StorageExhausted, CurrentActor>
+  readonly begin: (request: Recording) => Effect.Effect<void, RequestProcessing, CurrentActor>
   /** Returns the recorded response of a key; none without a record, and for a record without a response. */
   readonly replay: (request: KeyedRequest) => Effect.Effect<Option.Option<Outcome>, IdempotencyConflict, CurrentActor>
   /**
@@ -269,7 +269,6 @@ export class Idempotency extends Context.Service<Idempotency, {
       const begin = traced("Idempotency.begin")(function*(request: Recording) {
         if (request.is_retry) return
         const { organization_id } = yield* CurrentActor
-        yield* storage.require(organization_id)
         yield* commitRecord(organization_id, request, null).pipe(
           // Another request holds the key, and has not ended.
           Effect.catch((error) => error._tag === "Conflict" ? Effect.fail(new RequestProcessing()) : Effect.die(error))

@@ -35,7 +35,7 @@ export class SecretCanaryStore extends Context.Service<SecretCanaryStore, {
 export class SecretCanary extends Context.Service<SecretCanary, {
   /** Returns whether a key of this process decrypts the canary; none if there is no canary. Stores nothing. */
   readonly peek: Effect.Effect<Option.Option<boolean>>
-  /** Returns whether a key of this process decrypts the canary, which it stores if there is none. */
+  /** Returns whether a key of this process decrypts the canary. Stores a missing canary. */
   readonly claim: Effect.Effect<boolean>
   /** The same for a long-running process: checks every 5 seconds, and logs if no key decrypts the canary. */
   readonly isOpened: Effect.Effect<boolean>
