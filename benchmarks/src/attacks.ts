@@ -32,7 +32,7 @@ const attackerFile = fileURLToPath(new URL("./attacks/attackerProcess.ts", impor
 
 const Effects = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Int))
 
-/** The server under attack, and what its attacks and measurements need. */
+/** The server under attack, with the inputs of its attacks and measurements. */
 interface Subject {
   readonly cluster: Service.Cluster
   readonly pid: number

@@ -55,7 +55,7 @@ interface State {
   steps: number
 }
 
-/** Runs one random task that is ready; returns false if there is none. */
+/** Runs one random task that is ready; returns false if no task is. */
 const runNext = (state: State): boolean => {
   const { random, ready } = state
   const index = ready.length < 2 ? 0 : random.between(0, ready.length - 1)
@@ -132,7 +132,7 @@ const schedulerOf = ({ ready }: State): Scheduler.Scheduler => {
 }
 
 /**
- * Makes a timeline. `nextDue` returns when the next stored work is due, or null if there is none. While work is due now, the
+ * Makes a timeline. `nextDue` returns when the next stored work is due, or null without stored work. While work is due now, the
  * clock moves from poll to poll.
  */
 export const make = (random: SeededRandom, nextDue: State["nextDue"]): Timeline => {

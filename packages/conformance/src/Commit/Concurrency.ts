@@ -94,7 +94,7 @@ export const concurrentCommits = (it: It) => {
     }))
 }
 
-/** Rows of an organization, and what a reader sees of them. */
+/** Inserts rows of an organization, and makes the reads of them. */
 const rowsOf = Effect.fnUntraced(function*(ours: OrganizationId) {
   const on = yield* Fixtures.thread(ours)
   const tag = yield* Fixtures.tag(ours, "a")

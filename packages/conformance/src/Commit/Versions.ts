@@ -15,7 +15,7 @@ import * as Fixtures from "../Fixtures.ts"
 import { after, type It, type Options, outcome } from "../Fixtures.ts"
 import { activity, claim, contactOf, conversationOf, findRecord } from "./Fixtures.ts"
 
-/** A commit with changes of every kind, at a version of its conversation, and what a reader sees of them. */
+/** Makes a commit with changes of every kind, at a version of its conversation, and the reads of their effects. */
 const everyKind = Effect.fnUntraced(function*(ours: OrganizationId) {
   const on = yield* Fixtures.thread(ours)
   const webhook = yield* Fixtures.webhook(ours)

@@ -138,7 +138,7 @@ it.live("doctor writes nothing, not even in a database without a canary", () =>
     assert.deepInclude(findings.find(({ name }) => name === "Secret key"), { state: "ok" })
   }).pipe(Effect.scoped))
 
-it.live("doctor names the reason for which the database cannot be used, and what to do", () =>
+it.live("doctor names the reason why the database cannot be used, and the next step", () =>
   Effect.gen(function*() {
     const environment = { DATABASE_URL: yield* Processes.database, SECRET_KEY: secret("right"), PROVIDER: "mock" }
     const absent = yield* doctor({ ...environment, DATABASE_URL: `${environment.DATABASE_URL}_absent` })

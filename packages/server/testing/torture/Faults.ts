@@ -25,7 +25,7 @@ export interface PlannedFault {
 export interface Targets {
   readonly cluster: Cluster
   readonly endpoints: ReadonlyArray<TcpProxy>
-  /** The programs of the previous version; null if there is none. */
+  /** The programs of the previous version; null in a run of one version. */
   readonly before: Programs | null
 }
 

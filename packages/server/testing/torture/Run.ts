@@ -19,7 +19,7 @@ export interface Options extends Cluster.Options {
   readonly clients: number
   /** Called when a phase of the run starts. */
   readonly onPhase: (phase: string) => void
-  /** The programs of the previous version; null if there is none. */
+  /** The programs of the previous version; null in a run of one version. */
   readonly before: Cluster.Programs | null
 }
 
