@@ -46,8 +46,14 @@ const parameterOf = ({ name, schema, ...rest }: OpenApi.OpenAPISpecParameter) =>
   }
 }
 
+/** Returns the schema of a response. A body that is sent both with and without `Retry-After` is generated twice. */
+const withoutTwin = (schema: JsonSchema.JsonSchema): JsonSchema.JsonSchema => {
+  const [first, ...others] = Array.isArray(schema.anyOf) ? schema.anyOf : []
+  return others.length > 0 && others.every(({ $ref }) => $ref === first.$ref) ? first : schema
+}
+
 const withExamples = (content: OpenApi.OpenApiSpecContent = {}, examples: object) =>
-  Record.map(content, ({ schema }) => ({ schema, examples }))
+  Record.map(content, ({ schema }) => ({ schema: withoutTwin(schema), examples }))
 
 /** Returns the schema of a body that is sent. In a payload, null stands for an absent one. */
 const present = (schema: JsonSchema.JsonSchema): JsonSchema.JsonSchema =>

@@ -59,6 +59,8 @@ export const Conflict = body(
   ["conflict", "idempotency_conflict", "request_processing"],
   "The resource's state does not allow the operation, the Idempotency-Key was used for a different request, or the outcome of the request with that key is not known yet."
 )
+/** A conflict that a retry of the request can resolve. */
+export const RetryableConflict = HttpApiSchema.WithHeaders(Conflict, retryAfter)
 export const BodyTooLarge = body("BodyTooLarge", 413, ["body_too_large"], `The body exceeds ${Texts.body_max}.`)
 export const UnsupportedMediaType = body(
   "UnsupportedMediaType",

@@ -82,7 +82,7 @@ export class JsonBody extends HttpApiMiddleware.Service<JsonBody, {
 export class IdempotentWrites extends HttpApiMiddleware.Service<IdempotentWrites, {
   requires: CurrentActor | RequestBody
 }>()("@messaging-crm/adapter-http/api/Pipeline/IdempotentWrites", {
-  error: [Errors.BadRequest, Errors.Conflict, Errors.InsufficientStorage]
+  error: [Errors.BadRequest, Errors.Conflict, Errors.RetryableConflict, Errors.InsufficientStorage]
 }) {}
 
 /** Step 4: rejects a request that does not match its schema, with `invalid_input` and the invalid field. */

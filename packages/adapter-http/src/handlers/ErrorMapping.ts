@@ -4,10 +4,8 @@ import type { UpsertRejection } from "@messaging-crm/core/ContactUpserts"
 import type { TemplateNotApproved, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
-import * as KeyErrors from "../middleware/KeyErrors.ts"
 
-/** A retry can succeed, so the response is not recorded under the idempotency key. */
-export const concurrentChanges = () => KeyErrors.failRetryable(Texts.concurrentChanges)
+export const concurrentChanges = () => Errors.failUntil(Texts.concurrentChanges, 1)
 
 export const cursorInvalid = () =>
   Errors.invalid(

@@ -18,11 +18,14 @@ import { pathOf, queryOf } from "./Routes.ts"
 
 const encoder = new TextEncoder()
 
-/** The errors that are recorded unless they are retryable, because the operation decided them. After any other error, the key can be used again. */
+/**
+ * The errors that are recorded, because the operation decided them. After any other error, the key can be used again: also
+ * after one with a `Retry-After` header, whose body is not at the top level of the error.
+ */
 const recordedStatuses: Readonly<Record<string, number>> = { conflict: 409, not_found: 404 }
 
 const recordedStatusOf = (error: unknown): number | undefined => {
-  // The errors of a handler are bodies of `api/Errors.ts`, with or without headers; their type is hidden from a middleware.
+  // The errors of a handler are bodies of `api/Errors.ts`, with or without headers. Their type is hidden from a middleware.
   const body = error as { readonly error?: { readonly code: string } }
   return body.error === undefined ? undefined : recordedStatuses[body.error.code]
 }
@@ -38,7 +41,7 @@ const asRecorded = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServe
   httpEffect.pipe(
     Effect.map(toRecorded),
     Effect.catch((error): Effect.Effect<EncodedResponse, E> => {
-      const status = KeyErrors.isRetryable(error) ? undefined : recordedStatusOf(error)
+      const status = recordedStatusOf(error)
       return status === undefined
         ? Effect.fail(error)
         : Effect.succeed({ status, body: encoder.encode(JSON.stringify(error)) })
@@ -114,9 +117,7 @@ export const layer = Layer.effect(
 
     return IdempotentWrites.of((httpEffect, { endpoint }) => {
       const { idempotency: policy } = rulesFor(endpoint)
-      return KeyErrors.withRetryAfter(
-        policy === null ? httpEffect : once(httpEffect, { policy, input: inputOf(endpoint) })
-      )
+      return policy === null ? httpEffect : once(httpEffect, { policy, input: inputOf(endpoint) })
     })
   })
 )
