@@ -31,7 +31,7 @@ const isEncoded = (encoding = "identity"): boolean => encoding.trim().toLowerCas
 
 /** A JSON text and its value, or none for bytes that are not JSON in UTF-8. */
 const parse = Option.liftThrowable(
-  (bytes: ArrayBuffer | Uint8Array<ArrayBuffer>): { readonly text: string; readonly json: unknown } => {
+  (bytes: ArrayBuffer): { readonly text: string; readonly json: unknown } => {
     const text = decoder.decode(bytes)
     return { text, json: JSON.parse(text) }
   }
@@ -62,41 +62,6 @@ const read = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRe
   return isTooLarge(bytes.failure) ? yield* tooLarge : yield* cutShort
 })
 
-/** Node's stream of a body, as far as it is used here. */
-interface NodeBody {
-  readonly complete: boolean
-  readonly read: () => Uint8Array<ArrayBuffer> | null
-}
-
-const isNodeBody = (source: object): source is NodeBody =>
-  "complete" in source && "read" in source && typeof source.read === "function"
-
-/** Returns the bytes of all pieces, or null for no piece. */
-const joined = (pieces: ReadonlyArray<Uint8Array<ArrayBuffer>>): Uint8Array<ArrayBuffer> | null => {
-  const [first, ...others] = pieces
-  if (first === undefined || others.length === 0) return first ?? null
-  const whole = new Uint8Array(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0))
-  let end = 0
-  for (const piece of pieces) {
-    whole.set(piece, end)
-    end += piece.byteLength
-  }
-  return whole
-}
-
-/** Returns a body that has already arrived completely, or null. Most bodies have when the key is authenticated, so nothing waits. */
-const arrived = ({ source }: HttpServerRequest.HttpServerRequest): Uint8Array<ArrayBuffer> | null => {
-  if (!isNodeBody(source) || !source.complete) return null
-  const pieces: Array<Uint8Array<ArrayBuffer>> = []
-  // Since Node 26, each call returns one piece of what has arrived.
-  for (let piece = source.read(); piece !== null; piece = source.read()) pieces.push(piece)
-  return joined(pieces)
-}
-
-/** Keeps the text of a body for later reads. It changes the request itself, because a derived object for each request costs more. */
-const withText = (request: HttpServerRequest.HttpServerRequest, text: string): HttpServerRequest.HttpServerRequest =>
-  Object.defineProperty(request, "text", { value: Effect.succeed(text) })
-
 interface Received {
   readonly request: HttpServerRequest.HttpServerRequest
   readonly body: RequestBody["Service"]
@@ -107,7 +72,7 @@ type Receiving = Effect.Effect<Received, Effect.Error<typeof cutShort | typeof n
 /** Parses the bytes of a body that is declared as JSON. */
 const accept = (
   request: HttpServerRequest.HttpServerRequest,
-  bytes: ArrayBuffer | Uint8Array<ArrayBuffer>,
+  bytes: ArrayBuffer,
   isRequired: boolean
 ): Receiving => {
   if (bytes.byteLength > limits.body_bytes_max) return tooLarge
@@ -119,7 +84,7 @@ const accept = (
       : Errors.failWith(Texts.invalidJson)
   }
   const { json, text } = parsed.value
-  return Effect.succeed({ request: withText(request, text), body: { json, flaw: flawOf(text) } })
+  return Effect.succeed({ request, body: { json, flaw: flawOf(text) } })
 }
 
 /**
@@ -137,10 +102,7 @@ const receiveUndeclared = (request: HttpServerRequest.HttpServerRequest, isRequi
 
 const receive = (request: HttpServerRequest.HttpServerRequest, isRequired: boolean): Receiving => {
   if (!isJson(request)) return receiveUndeclared(request, isRequired)
-  const bytes = arrived(request)
-  return bytes === null
-    ? Effect.flatMap(read(request), (bytes) => accept(request, bytes, isRequired))
-    : accept(request, bytes, isRequired)
+  return Effect.flatMap(read(request), (bytes) => accept(request, bytes, isRequired))
 }
 
 const requiresBody = ({ annotations, payload }: HttpApiEndpoint.Top): boolean =>
