@@ -13,8 +13,9 @@ import {
   WebhookTransport
 } from "@messaging-crm/core/WebhookTransport"
 import { type Duration, Effect, Layer, Result } from "effect"
-import { type Connection, failureOf, IdleConnections, makeConnect, NoResponse } from "./outbound/Connections.ts"
+import { type Connection, IdleConnections, makeConnect } from "./outbound/Connections.ts"
 import type { Resolve } from "./outbound/Names.ts"
+import { failureOf, NoResponse } from "./outbound/NoResponse.ts"
 
 export interface Options {
   /** The timeout of a whole attempt: 15 seconds. */

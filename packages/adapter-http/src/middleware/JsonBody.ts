@@ -5,27 +5,13 @@ import type { HttpApiEndpoint } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { JsonBody, OptionalBody, RequestBody } from "../api/Pipeline.ts"
+import { isJsonType } from "./JsonMediaType.ts"
 import { flawOf } from "./JsonText.ts"
 
 const absent = RequestBody.of({ json: undefined, flaw: null })
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const body_size_max = ByteSize.fromInputUnsafe(limits.body_bytes_max)
-
-const json = /^application\/json\s*(?:;|$)/i
-
-/** A parameter of a media type; a quoted value may hold semicolons. */
-const parameter = /;\s*([^\s=;"]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;]*)/g
-
-const utf8 = /^["']?utf-?8["']?\s*$/i
-
-/** Returns whether a `Content-Type` is JSON in UTF-8. Parameters other than `charset` have no meaning for JSON. */
-const isJsonType = (type: string): boolean =>
-  type === "application/json" ||
-  (json.test(type) &&
-    Array.from(type.matchAll(parameter)).every(([, name = "", value = ""]) =>
-      name.toLowerCase() !== "charset" || utf8.test(value)
-    ))
 
 const isEncoded = (encoding = "identity"): boolean => encoding.trim().toLowerCase() !== "identity"
 

@@ -4,36 +4,13 @@
  * For each connection the name is resolved once, every address is checked, and the connection is made to one of these
  * checked addresses. A connection that is reused still leads there, because it is never connected again.
  */
-import type { NoResponseCode } from "@messaging-crm/core/WebhookTransport"
-import { Data, Effect } from "effect"
+import { Effect } from "effect"
 import * as net from "node:net"
 import * as tls from "node:tls"
 import { Client } from "undici"
 import { isPublic } from "./Addresses.ts"
 import { type Resolve, resolve } from "./Names.ts"
-
-/** No valid response was received. The host may have received the request. */
-export class NoResponse extends Data.TaggedError("NoResponse")<{ readonly failure_code: NoResponseCode }> {}
-
-const codes: Readonly<Record<string, NoResponseCode>> = {
-  ECONNREFUSED: "connection_refused",
-  EHOSTUNREACH: "connection_refused",
-  ENETUNREACH: "connection_refused",
-  EADDRNOTAVAIL: "connection_refused",
-  ECONNRESET: "connection_reset",
-  EPIPE: "connection_reset",
-  UND_ERR_SOCKET: "connection_reset",
-  ETIMEDOUT: "timeout"
-}
-
-/** Returns the failure for an error of a socket or of undici. */
-export const failureOf = (error: unknown, otherwise: NoResponseCode): NoResponse => {
-  // An `Error` of Node: when several addresses were tried, it has the code of the first.
-  const code = String((Object(error) as { readonly code?: unknown }).code)
-  // An endpoint that requires a client certificate fails after the handshake.
-  const meant = /^ERR_(SSL|TLS)_/.test(code) ? "tls_error" : codes[code]
-  return new NoResponse({ failure_code: meant ?? otherwise })
-}
+import { failureOf, NoResponse } from "./NoResponse.ts"
 
 /** Returns the host of a URL for a socket: a name without its last period, or an address without brackets. */
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$|\.$/g, "")

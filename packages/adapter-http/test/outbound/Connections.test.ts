@@ -2,7 +2,8 @@ import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import { Duration } from "effect"
 import { once } from "node:events"
 import { Socket } from "node:net"
-import { Connection, failureOf, IdleConnections, mayConnect } from "../../src/outbound/Connections.ts"
+import { Connection, IdleConnections, mayConnect } from "../../src/outbound/Connections.ts"
+import { failureOf } from "../../src/outbound/NoResponse.ts"
 
 describe("a request", () => {
   const [http, https] = [new URL("http://hooks.example/"), new URL("https://hooks.example/")] as const

@@ -8,7 +8,7 @@ import { textOf } from "./Sources.ts"
  * that no setting contains, such as one in a callback. A name without an extension is that file and its folder.
  */
 const destinations: Readonly<Record<string, string>> = {
-  "adapter-http/src/Docs.ts": "the docs page, in a browser",
+  "adapter-http/src/Docs/Contract.ts": "the docs page, in a browser",
   "adapter-http/src/Downloads.ts": "addresses that were checked",
   "adapter-http/src/outbound/Addresses.ts": "no connection: forms of addresses",
   "adapter-http/src/outbound/Connections.ts": "addresses that were checked",
