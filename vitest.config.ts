@@ -59,7 +59,10 @@ export default defineConfig({
         extends: true,
         test: {
           name: "memory",
-          include: ["{packages,examples}/*/test/**/*.test.ts", "{benchmarks,packages/server/simulation}/**/*.test.ts"],
+          include: [
+            "{packages,examples}/*/test/**/*.test.ts",
+            "{benchmarks,packages/server/{simulation,torture}}/**/*.test.ts"
+          ],
           exclude: ["**/node_modules/**", withPostgres]
         }
       },

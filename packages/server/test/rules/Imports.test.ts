@@ -108,8 +108,8 @@ describe("import rules", () => {
     }
   })
 
-  it("sources, and the server's simulation, drills, and test tools, import other packages by name", () => {
-    for (const folder of ["*/src", "server/simulation", "server/faults", "server/testing"]) {
+  it("sources, and the server's simulation, drills, torture test, and test tools, import other packages by name", () => {
+    for (const folder of ["*/src", "server/simulation", "server/faults", "server/testing", "server/torture"]) {
       const found = globSync(`packages/${folder}/**/*.ts`)
       assert.isNotEmpty(found)
       for (const file of found) {

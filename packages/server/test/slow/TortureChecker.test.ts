@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { check } from "../../testing/torture/Checker.ts"
-import { defects } from "../../testing/torture/Defects.ts"
-import * as DeliveryRules from "../../testing/torture/DeliveryRules.ts"
-import { gather } from "../../testing/torture/Evidence.ts"
-import { search, type Specification, type Step } from "../../testing/torture/Linearizability.ts"
-import * as MemoryRun from "../../testing/torture/MemoryRun.ts"
-import { shrink } from "../../testing/torture/Shrink.ts"
+import { check } from "../../torture/checker/Checker.ts"
+import { gather } from "../../torture/checker/Evidence.ts"
+import { search, type Specification, type Step } from "../../torture/checker/objects/Linearizability.ts"
+import { shrink } from "../../torture/checker/objects/Shrink.ts"
+import * as DeliveryRules from "../../torture/checker/rules/Deliveries.ts"
+import { defects } from "../../torture/memory/Defects.ts"
+import * as MemoryRun from "../../torture/memory/Run.ts"
 
 interface RegisterAction {
   readonly write?: number

@@ -1,0 +1,255 @@
+/** Random requests of a client for a few objects that all clients of an organization share. */
+import { EventType } from "@messaging-crm/core/Events"
+import { limits } from "@messaging-crm/core/Limits"
+import { DateTime, Effect, Random } from "effect"
+import * as Processes from "../../testing/Processes.ts"
+import type { Resource } from "../History.ts"
+import type { PlannedRequest } from "./Recorder.ts"
+import type { SeenResources } from "./SeenResources.ts"
+
+/** The phones that all clients use: three ordinary numbers, and one for each behavior of the mock network. */
+export const phones = ["1234567", "1234568", "1234569", "1234567", "1234568"]
+  .concat(["0000002", "0000003", "0000004", "0000005", "0000006", "0000007"])
+  .map((number) => `+49151${number}`)
+
+/** The number of objects of a kind that all clients change. */
+const shared_max = 6
+
+const pick = <A>(values: ReadonlyArray<A>) =>
+  Effect.map(Random.nextIntBetween(0, Math.max(0, values.length - 1)), (index) => values[index])
+
+const pickShared = (ids: ReadonlyArray<string>) =>
+  Effect.map(pick(ids.slice(0, shared_max)), (id) => id ?? "019aa0c2-5b00-7000-8000-00000000000b")
+
+const chance = (probability: number) => Effect.map(Random.next, (value) => value < probability)
+
+const tag_names = ["vip", "VIP", "Straße", "STRASSE", "late", "new", "old"]
+
+/** Returns a text that no other request contains. */
+type Unique = (prefix: string) => string
+
+type Generate = (seen: SeenResources, unique: Unique) => Effect.Effect<PlannedRequest>
+
+/** A request that is safe to repeat. */
+const write = (request: Omit<PlannedRequest, "idempotency_key">, unique: Unique): PlannedRequest => ({
+  ...request,
+  idempotency_key: unique("idempotency")
+})
+
+const get = (operation: PlannedRequest["operation"], path: string): PlannedRequest => ({
+  operation,
+  method: "GET",
+  path
+})
+
+const contactFields = Effect.fnUntraced(function*({ member_id, tags }: SeenResources, unique: Unique) {
+  const owner = { owner_user_id: (yield* chance(0.5)) ? member_id : null }
+  const tag = yield* pick(tags.slice(0, shared_max))
+  const tagged = { tag_ids: tag === undefined ? [] : [tag] }
+  const choices: ReadonlyArray<Resource> = [
+    { first_name: unique("first") },
+    { last_name: unique("last"), lifecycle_stage: "lead" },
+    { company: unique("Straße"), ...owner },
+    { city: unique("city"), ...tagged },
+    tag === undefined ? { job_title: null } : { add_tag_ids: [tag] },
+    tag === undefined ? {} : { remove_tag_ids: [tag] }
+  ]
+  return (yield* pick(choices)) ?? {}
+})
+
+const contacts: Readonly<Record<string, Generate>> = {
+  "contacts.create": Effect.fnUntraced(function*(_, unique) {
+    const body = { first_name: unique("created"), primary_phone: (yield* pick(phones)) ?? null }
+    return write({ operation: "contacts.create", method: "POST", path: "/contacts", body }, unique)
+  }),
+  "contacts.update": Effect.fnUntraced(function*(seen, unique) {
+    const path = `/contacts/${yield* pickShared(seen.contacts)}`
+    const body = yield* contactFields(seen, unique)
+    return write({ operation: "contacts.update", method: "PATCH", path, body }, unique)
+  }),
+  "contacts.add_note": Effect.fnUntraced(function*(seen, unique) {
+    const path = `/contacts/${yield* pickShared(seen.contacts)}/notes`
+    const request = { operation: "contacts.add_note", method: "POST", path, body: { text: unique("note") } } as const
+    // The key is optional.
+    return (yield* chance(0.2)) ? request : write(request, unique)
+  }),
+  "contacts.upsert": Effect.fnUntraced(function*(_, unique) {
+    const emails = ["kim@acme.example", "KIM@acme.example", "alex@acme.example"]
+    const rows = yield* Effect.forEach(
+      [1, 2],
+      () => Effect.map(pick(emails), (primary_email) => ({ primary_email, last_name: unique("upserted") }))
+    )
+    const body = { match: "primary_email", contacts: rows }
+    return write({ operation: "contacts.upsert", method: "POST", path: "/contacts/upsert", body }, unique)
+  }),
+  "contacts.get": (seen) => Effect.map(pickShared(seen.contacts), (id) => get("contacts.get", `/contacts/${id}`)),
+  "contacts.list": () =>
+    Effect.map(
+      pick(["", "?query=created", "?lifecycle_stage=lead", "?channel=phone_messaging&page_size=20", "?page_size=3"]),
+      (query = "") => get("contacts.list", `/contacts${query}`)
+    ),
+  "contact_fields.list": () => Effect.succeed(get("contact_fields.list", "/contact-fields"))
+}
+
+const catalog: Readonly<Record<string, Generate>> = {
+  "tags.create": Effect.fnUntraced(function*(_, unique) {
+    const name = (yield* chance(0.7)) ? yield* pick(tag_names) : unique("tag")
+    const request = { operation: "tags.create", method: "POST", path: "/tags", body: { name, color: "blue" } } as const
+    return (yield* chance(0.2)) ? request : write(request, unique)
+  }),
+  "tags.list": () => Effect.succeed(get("tags.list", "/tags")),
+  "members.list": () => Effect.succeed(get("members.list", "/members")),
+  "channels.list": () => Effect.succeed(get("channels.list", "/channels")),
+  "templates.list": () => Effect.succeed(get("templates.list", "/templates"))
+}
+
+const onConversation =
+  (operation: PlannedRequest["operation"], method: "PATCH" | "POST", suffix: string) =>
+  (bodyOf: (seen: SeenResources) => Effect.Effect<Resource | undefined>): Generate =>
+    Effect.fnUntraced(function*(seen, unique) {
+      const path = `/conversations/${yield* pickShared(seen.conversations)}${suffix}`
+      const body = yield* bodyOf(seen)
+      return write(body === undefined ? { operation, method, path } : { operation, method, path, body }, unique)
+    })
+
+const conversations: Readonly<Record<string, Generate>> = {
+  "sends.start": Effect.fnUntraced(function*({ channel_id, template_id }, unique) {
+    const phone = (yield* pick(phones)) ?? ""
+    const body = Processes.greeting(channel_id, phone, unique("started"), template_id)
+    return write({ operation: "sends.start", method: "POST", path: "/conversations", body }, unique)
+  }),
+  "sends.send": Effect.fnUntraced(function*(seen, unique) {
+    const path = `/conversations/${yield* pickShared(seen.conversations)}/messages`
+    const { template } = Processes.greeting(seen.channel_id, "", unique("template"), seen.template_id)
+    const text = { type: "text", text: unique("text 👋") }
+    const body = (yield* chance(0.3)) ? { type: "template", template } : text
+    return write({ operation: "sends.send", method: "POST", path, body }, unique)
+  }),
+  "conversations.assign": onConversation("conversations.assign", "PATCH", "/assignment")(
+    Effect.fnUntraced(function*({ member_id }) {
+      return {
+        assigned_user_id: (yield* chance(0.6)) ? member_id : null,
+        sync_contact_owner: yield* chance(0.5)
+      }
+    })
+  ),
+  "conversations.close": onConversation("conversations.close", "POST", "/close")(() =>
+    Effect.map(pick(["resolved", "spam", null]), (category) => ({ category: category ?? null }))
+  ),
+  "conversations.reopen": onConversation("conversations.reopen", "POST", "/reopen")(() => Effect.succeed(undefined)),
+  "conversations.get": ({ conversations }) =>
+    Effect.map(pickShared(conversations), (id) => get("conversations.get", `/conversations/${id}`)),
+  "conversations.list": () =>
+    Effect.map(
+      pick(["", "?status=open", "?status=closed", "?unassigned=true"]),
+      (query = "") => get("conversations.list", `/conversations${query}`)
+    ),
+  "messages.list": ({ conversations }) =>
+    Effect.map(pickShared(conversations), (id) => get("messages.list", `/conversations/${id}/messages`)),
+  "messages.get": ({ messages }) =>
+    Effect.map(pick(messages), (message) =>
+      message === undefined
+        ? get("channels.list", "/channels")
+        : get("messages.get", `/conversations/${message.conversation_id}/messages/${message.id}`)),
+  "sends.get": ({ sends }) =>
+    Effect.map(
+      pick(sends.slice(-20)),
+      (id) => id === undefined ? get("sends.list", "/sends") : get("sends.get", `/sends/${id}`)
+    ),
+  "sends.list": () =>
+    Effect.map(pick(["", "?status=sent", "?status=queued"]), (query = "") => get("sends.list", `/sends${query}`))
+}
+
+/** The maximum number of active webhooks of an organization, because each event has a delivery for each webhook. */
+const webhooks_max = 3
+
+const onWebhook =
+  (operation: PlannedRequest["operation"], method: "DELETE" | "PATCH" | "POST", suffix: string) =>
+  (bodyOf: (seen: SeenResources) => Effect.Effect<Resource | undefined>): Generate =>
+    Effect.fnUntraced(function*(seen, unique) {
+      const id = yield* pick(seen.webhooks)
+      if (id === undefined) return get("webhooks.list", "/webhooks")
+      const body = yield* bodyOf(seen)
+      const path = `/webhooks/${id}${suffix}`
+      return write(body === undefined ? { operation, method, path } : { operation, method, path, body }, unique)
+    })
+
+const someTypes = Effect.map(
+  Random.shuffle(EventType.literals),
+  (types) => types.slice(0, limits.webhook_event_types_max)
+)
+
+const disable = onWebhook("webhooks.disable", "DELETE", "")(() => Effect.succeed(undefined))
+
+const webhooks: Readonly<Record<string, Generate>> = {
+  "webhooks.create": Effect.fnUntraced(function*(seen, unique) {
+    if (seen.webhooks.length >= webhooks_max) {
+      return (yield* chance(0.2)) ? yield* disable(seen, unique) : get("webhooks.list", "/webhooks?status=active")
+    }
+    const body = { url: seen.newUrl(), event_types: yield* someTypes }
+    return write({ operation: "webhooks.create", method: "POST", path: "/webhooks", body }, unique)
+  }),
+  "webhooks.update": onWebhook("webhooks.update", "PATCH", "")(() =>
+    Effect.map(someTypes, (event_types) => ({ event_types }))
+  ),
+  "webhooks.rotate_secret": onWebhook("webhooks.rotate_secret", "POST", "/rotate_secret")(() =>
+    Effect.succeed(undefined)
+  ),
+  "webhooks.test": onWebhook("webhooks.test", "POST", "/test")(() => Effect.succeed(undefined)),
+  "webhooks.replay": Effect.fnUntraced(function*(seen, unique) {
+    const now = yield* DateTime.now
+    const seconds = yield* Random.nextIntBetween(1, 30)
+    const since = DateTime.formatIso(DateTime.subtract(now, { seconds }))
+    return yield* onWebhook("webhooks.replay", "POST", "/replay")(() => Effect.succeed({ since }))(seen, unique)
+  }),
+  "webhooks.get": ({ webhooks }) =>
+    Effect.map(
+      pick(webhooks),
+      (id) => id === undefined ? get("webhooks.list", "/webhooks") : get("webhooks.get", `/webhooks/${id}`)
+    ),
+  "webhooks.list": () => Effect.succeed(get("webhooks.list", "/webhooks")),
+  "webhook_deliveries.list": ({ webhooks }) =>
+    Effect.map(pick(webhooks), (id) =>
+      id === undefined
+        ? get("webhooks.list", "/webhooks")
+        : get("webhook_deliveries.list", `/webhooks/${id}/deliveries`)),
+  "webhook_deliveries.retry": Effect.fnUntraced(function*({ deliveries }, unique) {
+    const delivery = yield* pick(deliveries.slice(-20))
+    if (delivery === undefined) return get("webhooks.list", "/webhooks")
+    const path = `/webhooks/${delivery.webhook_id}/deliveries/${delivery.id}/retry`
+    return write({ operation: "webhook_deliveries.retry", method: "POST", path }, unique)
+  }),
+  "events.list": () =>
+    Effect.map(pick(["", "?type=contact.created"]), (query = "") => get("events.list", `/events${query}`))
+}
+
+/** The relative frequency of an operation; 2 for the others. */
+const weights: Readonly<Record<string, number>> = {
+  "contacts.update": 10,
+  "contacts.add_note": 8,
+  "sends.start": 7,
+  "sends.send": 10,
+  "contacts.upsert": 4,
+  "contacts.create": 4,
+  "contacts.get": 6,
+  "conversations.assign": 4,
+  "conversations.close": 4,
+  "conversations.reopen": 4,
+  "messages.list": 4,
+  "sends.get": 4,
+  "tags.create": 3
+}
+
+const generators: Readonly<Record<string, Generate>> = { ...contacts, ...catalog, ...conversations, ...webhooks }
+
+/** Each generator as often as its weight. */
+const weighted = Object.entries(generators).flatMap(([name, generate]) =>
+  Array.from({ length: weights[name] ?? 2 }, () => generate)
+)
+
+/** Returns the next request of a client. */
+export const next = (seen: SeenResources, unique: Unique): Effect.Effect<PlannedRequest> =>
+  Effect.flatMap(
+    pick(weighted),
+    (generate) => generate === undefined ? Effect.die("There is no operation.") : generate(seen, unique)
+  )
