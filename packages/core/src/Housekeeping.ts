@@ -3,9 +3,9 @@
  *
  * It sweeps the queue, deletes expired data, and encrypts stored secrets with the newest key.
  */
-import { DateTime, Duration, Effect, Schedule } from "effect"
+import { DateTime, Duration, Effect } from "effect"
 import { ChannelAccounts } from "./catalog/ChannelAccounts.ts"
-import { logAndPause } from "./kernel/Loops.ts"
+import { logAndPause, pollPause } from "./kernel/Loops.ts"
 import { Media } from "./messaging/Media.ts"
 import { MessageRetention } from "./messaging/MessageRetention.ts"
 import { Messages } from "./messaging/Messages.ts"
@@ -22,6 +22,10 @@ const hourly_interval = Duration.hours(1)
 
 /** Repeats a purge of one batch until it deletes nothing. */
 const untilNone = (purge: Effect.Effect<number>) => Effect.repeat(purge, { until: (removed) => removed === 0 })
+
+/** Repeats a task, with a pause after each run. */
+const repeat = (task: Effect.Effect<unknown>, interval: Duration.Duration) =>
+  Effect.forever(Effect.andThen(task, pollPause(Effect.sleep(interval))))
 
 /** Makes the loop of all tasks, which ends only if it is interrupted. */
 export const make = Effect.gen(function*() {
@@ -47,8 +51,8 @@ export const make = Effect.gen(function*() {
   ]
 
   return Effect.all([
-    sweep.pipe(logAndPause("The sweep"), Effect.repeat(Schedule.spaced(sweep_interval))),
+    repeat(logAndPause("The sweep")(sweep), sweep_interval),
     // A task that fails does not prevent the others.
-    Effect.all(hourly, { discard: true }).pipe(Effect.repeat(Schedule.spaced(hourly_interval)))
+    repeat(Effect.all(hourly, { discard: true }), hourly_interval)
   ], { concurrency: "unbounded", discard: true }).pipe(Effect.withTracerEnabled(false))
 })

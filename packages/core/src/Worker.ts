@@ -4,7 +4,7 @@
 import { Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random } from "effect"
 import * as Housekeeping from "./Housekeeping.ts"
 import { Ids, type OrganizationId } from "./kernel/Ids.ts"
-import { logAndPause } from "./kernel/Loops.ts"
+import { logAndPause, pollPause } from "./kernel/Loops.ts"
 import { work_age, work_items } from "./kernel/Metrics.ts"
 import * as Traces from "./kernel/Traces.ts"
 import { Dispatch } from "./messaging/Dispatch.ts"
@@ -240,7 +240,7 @@ export class Worker extends Context.Service<Worker, {
 
       const pause = Effect.fnUntraced(function*(kind: WorkKind) {
         const millis = poll_millis * (0.8 + 0.4 * (yield* Random.next))
-        yield* Effect.timeoutOption(signal.wait(kind), Duration.millis(millis))
+        yield* pollPause(Effect.timeoutOption(signal.wait(kind), Duration.millis(millis)))
       })
 
       /** Claims as many items of a kind as the limits allow, starts them, and returns whether more may be due. */

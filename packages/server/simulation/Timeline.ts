@@ -4,15 +4,17 @@
  * A run is synchronous: it never returns to the event loop. While a task is ready, the seed selects the next one.
  * When none is, the clock moves to the next time at which something happens.
  */
+import { IsPollPause } from "@messaging-crm/core/Loops"
 import { type Clock, Duration, Effect, type Scheduler } from "effect"
 import type { SeededRandom } from "./SeededRandom.ts"
 
 interface Sleeper {
   readonly at: number
-  /** Whether it is a pause between polls, which does not move the clock by itself. */
-  readonly isIdle: boolean
-  /** Whether it is a pause between purges. */
-  readonly isPurge: boolean
+  /**
+   * Whether it is a pause between polls, which does not move the clock by itself. So the clock skips polls that would find
+   * nothing, and a run of days has few steps. A poller that wakes late behaves like one in a busy process.
+   */
+  readonly isPoll: boolean
   readonly wake: () => void
 }
 
@@ -33,17 +35,6 @@ export const epoch = Date.UTC(2026, 0, 5, 9)
 
 /** The maximum number of steps of a run. A run with more steps does not end. */
 const steps_max = 3_000_000
-
-const purge_millis = 3_600_000
-
-/**
- * Whether a sleep is a pause between polls: a quarter of a second with jitter, the sweep's, or the purge's.
- *
- * The clock skips polls that would find nothing, so that a run of days has few steps. A poller that wakes late behaves
- * like one in a busy process, so a wrong classification costs steps and not correctness.
- */
-const isPoll = (millis: number): boolean =>
-  (millis >= 200 && millis <= 300) || millis === 15_000 || millis >= purge_millis
 
 /** The tasks, sleepers, and time of a run. */
 interface State {
@@ -78,24 +69,19 @@ const advance = (state: State): boolean => {
   const due = nextDue(state.now)
   const isDue = due !== null && due <= state.now
   let next = due === null || isDue ? Infinity : due
-  for (const { at, isIdle } of sleepers) if ((!isIdle || isDue) && at < next) next = at
+  for (const { at, isPoll } of sleepers) if ((!isPoll || isDue) && at < next) next = at
   if (next === Infinity) return false
   state.now = Math.max(state.now, Math.ceil(next))
   const overdue = Array.from(sleepers).filter(({ at }) => at <= state.now)
-  overdue.filter(({ isIdle }) => !isIdle).forEach(wake)
-  // Most polls find nothing. So one poller at a time looks for due work, and few polls happen without due work.
-  overdue.filter(({ isPurge }) => isPurge && random.chance(0.2)).forEach(wake)
-  const pollers = overdue.filter(({ isIdle, isPurge }) => isIdle && !isPurge)
-  const poller = pollers[random.between(0, Math.max(0, pollers.length - 1))]
-  if (poller !== undefined && (isDue || random.chance(0.05))) wake(poller)
+  // Most polls find nothing, so few of them happen. While work is due, the clock stays until a poller wakes.
+  for (const sleeper of overdue) if (!sleeper.isPoll || random.chance(0.08)) wake(sleeper)
   return true
 }
 
-const sleep = (state: State, millis: number, isIdle: boolean): Effect.Effect<void> =>
+const sleep = (state: State, millis: number, isPoll: boolean): Effect.Effect<void> =>
   Effect.callback((resume) => {
-    const isPurge = isIdle && millis >= purge_millis
     const at = state.now + Math.max(millis, 0)
-    const sleeper: Sleeper = { at, isIdle, isPurge, wake: () => resume(Effect.void) }
+    const sleeper: Sleeper = { at, isPoll, wake: () => resume(Effect.void) }
     state.sleepers.add(sleeper)
     return Effect.sync(() => state.sleepers.delete(sleeper))
   })
@@ -109,10 +95,7 @@ const clockOf = (state: State): Clock.Clock => {
     currentTimeNanos: Effect.sync(nanos),
     monotonicTimeNanosUnsafe: nanos,
     monotonicTimeNanos: Effect.sync(nanos),
-    sleep: (duration) => {
-      const millis = Duration.toMillis(duration)
-      return sleep(state, millis, isPoll(millis))
-    }
+    sleep: (duration) => Effect.flatMap(IsPollPause, (isPoll) => sleep(state, Duration.toMillis(duration), isPoll))
   }
 }
 

@@ -10,7 +10,7 @@
  */
 import { Array, Context, DateTime, Duration, Effect, FiberSet, Latch, Layer, Metric } from "effect"
 import { type ChannelId, Ids } from "../kernel/Ids.ts"
-import { logAndPause } from "../kernel/Loops.ts"
+import { logAndPause, pollPause } from "../kernel/Loops.ts"
 import { callbacks_age, callbacks_waiting } from "../kernel/Metrics.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
@@ -197,7 +197,7 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
           const fillAndWait = Effect.flatMap(Effect.uninterruptible(fill), (isMoreDue) =>
             isMoreDue
               ? Effect.timeoutOption(freed.await, claim_interval_max)
-              : Effect.timeoutOption(arrived.await, poll_time))
+              : pollPause(Effect.timeoutOption(arrived.await, poll_time)))
           return yield* fillAndWait.pipe(logAndPause("The callback inbox"), Effect.forever)
         }).pipe(Effect.scoped)
 
