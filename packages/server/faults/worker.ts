@@ -2,12 +2,12 @@
 import "effect/schema/SchemaJITCompiler/enable"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
-import * as Providers from "../src/Providers.ts"
+import * as BuiltInProviders from "../src/BuiltInProviders.ts"
 import { worker } from "../src/Service.ts"
 import { shortTimeouts } from "./shortTimeouts.ts"
 
 NodeRuntime.runMain(
-  Effect.flatMap(Providers.chosen, (provider) => worker(provider, { json: true })).pipe(
+  Effect.flatMap(BuiltInProviders.chosen, (provider) => worker(provider, { json: true })).pipe(
     Effect.provide(shortTimeouts)
   )
 )

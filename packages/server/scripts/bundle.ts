@@ -44,7 +44,10 @@ export const bundle = async (folder: string, programs: Readonly<Record<string, s
     // One chunk, because a request that crosses chunks takes longer. It begins with the compiler of schemas, as the program
     // does: a schema that is made before the compiler is enabled is never compiled.
     codeSplitting: {
-      groups: [{ name: "service", test: /\/SchemaJITCompiler\/enable\.js$|\/server\/src\/(?:Providers|Service)\.ts$/ }]
+      groups: [{
+        name: "service",
+        test: /\/SchemaJITCompiler\/enable\.js$|\/server\/src\/(?:BuiltInProviders|Service)\.ts$/
+      }]
     },
     comments: { legal: true, annotation: false, jsdoc: false }
   })

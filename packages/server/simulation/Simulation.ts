@@ -19,8 +19,8 @@ import {
   References,
   Scheduler
 } from "effect"
-import * as NodeCiphers from "../src/NodeCiphers.ts"
-import * as NodeDigests from "../src/NodeDigests.ts"
+import * as NodeCiphers from "../src/node/Ciphers.ts"
+import * as NodeDigests from "../src/node/Digests.ts"
 import { createOrganization, type TestOrganization } from "../testing/TestOrganization.ts"
 import * as Clients from "./Clients.ts"
 import * as CommitInvariants from "./CommitInvariants.ts"

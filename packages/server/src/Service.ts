@@ -10,12 +10,12 @@ import * as FastCodecs from "@messaging-crm/fast/Codecs"
 import { Effect, Layer } from "effect"
 import * as Print from "./cli/Print.ts"
 import * as Database from "./Database.ts"
+import * as Listener from "./http/Listener.ts"
 import * as Layers from "./Layers.ts"
-import * as Listener from "./Listener.ts"
-import * as Logging from "./Logging.ts"
+import * as Logging from "./observability/Logging.ts"
+import * as Telemetry from "./observability/Telemetry.ts"
 import type { Provider } from "./Provider.ts"
 import { readOr, readRequired, readWithDefault, settings } from "./settings/Config.ts"
-import * as Telemetry from "./Telemetry.ts"
 
 export interface WorkerOptions {
   /** Whether the database's schema is brought up to date first. Default: false. */

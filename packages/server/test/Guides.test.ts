@@ -15,7 +15,7 @@ import { Duration, Effect } from "effect"
 import { existsSync, globSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import * as Reference from "../scripts/Reference.ts"
-import * as Rejections from "../src/HttpServer/Rejections.ts"
+import * as Rejections from "../src/http/Rejections.ts"
 
 const contract = readFileSync("docs/contract.md", "utf8")
 const webhooks = readFileSync("docs/webhooks.md", "utf8")

@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Schedule, Stream } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import { connect, type Socket } from "node:net"
-import { createHttpServer } from "../src/HttpServer.ts"
+import { createHttpServer } from "../src/http/HttpServer.ts"
 import { close, closing, host, nextStatus, request, send, sendRaw, serve, served, uuid } from "./RawHttp.ts"
 
 describe("a request that reaches no route", () => {

@@ -1,7 +1,7 @@
 /** The sockets of tests of the mock network and its ingress, and posts to them. */
 import { Effect } from "effect"
 import { HttpServer } from "effect/http"
-import * as Listener from "../src/Listener.ts"
+import * as Listener from "../src/http/Listener.ts"
 
 /** Layer for a server on a free port. */
 export const listen = Listener.layer({ host: "127.0.0.1", port: 0 })

@@ -8,8 +8,8 @@ import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
 import { Effect, Layer, Option, Queue, References, Result, Schema } from "effect"
 import type { RequestListener } from "node:http"
 import { buffer } from "node:stream/consumers"
+import * as BuiltInProviders from "../src/BuiltInProviders.ts"
 import { freePort } from "../src/dev/FreePort.ts"
-import * as Providers from "../src/Providers.ts"
 import { startHttpServer } from "../testing/TestHttpServer.ts"
 import { address, listen, post } from "./MockHttp.ts"
 import { delivery, outcome } from "./Outbound.ts"
@@ -19,7 +19,7 @@ const withNetwork = <A, E, R>(
   callback_url: string,
   test: (url: string) => Effect.Effect<A, E, MessagingProvider | R>
 ) => {
-  const network = Providers.mockNetwork([callback_url]).pipe(
+  const network = BuiltInProviders.mockNetwork([callback_url]).pipe(
     Layer.provideMerge(listen),
     // The mock logs a warning for each callback that is not accepted at once; here that is most of them.
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))

@@ -7,7 +7,7 @@ import { stripVTControlCharacters } from "node:util"
 import * as Print from "../src/cli/Print.ts"
 import { oneLine, visible } from "../src/cli/Visible.ts"
 import { wordsOf } from "../src/cli/WebhookListener.ts"
-import * as Logging from "../src/Logging.ts"
+import * as Logging from "../src/observability/Logging.ts"
 
 /** Characters that control a terminal: escape sequences start with some of these, and bidirectional marks reorder the text. */
 const dangerous = ["\u001b[2J", "\u009b31m", "\r", "\u0007", "\u007f", "\u202e", "\u2066", "\u200f", "\u2028", "\t"]

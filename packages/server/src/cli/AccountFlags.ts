@@ -33,7 +33,7 @@ export const ids = {
 
 /** Layer for accounts and for checks of them at their networks. It is loaded when a command needs it. */
 export const accountCheck = Layer.unwrap(
-  Effect.map(Effect.promise(() => import("../Providers.ts")), (providers) => providers.accountCheck)
+  Effect.map(Effect.promise(() => import("../BuiltInProviders.ts")), (providers) => providers.accountCheck)
 )
 
 /** A token is never a flag itself: flags stay in the shell's history, and every user of the host can list them. */

@@ -1,9 +1,9 @@
 /** The operations on the configured database, without a provider: what the admin commands run. */
 import * as FastCodecs from "@messaging-crm/fast/Codecs"
 import { Effect, Layer } from "effect"
+import * as BuiltInProviders from "../BuiltInProviders.ts"
 import * as Database from "../Database.ts"
 import * as Layers from "../Layers.ts"
-import * as Providers from "../Providers.ts"
 import { readRequired, settings } from "../settings/Config.ts"
 
 /**
@@ -13,7 +13,7 @@ import { readRequired, settings } from "../settings/Config.ts"
 export const layer = Layer.unwrap(Effect.gen(function*() {
   const database = Layers.database(yield* readRequired(settings.database_url))
   const storage = Layers.postgres.pipe(Layer.provide(database))
-  return Layers.crm(storage, Providers.absent).pipe(
+  return Layers.crm(storage, BuiltInProviders.absent).pipe(
     Layer.provideMerge(Layer.merge(Database.current, Database.clock).pipe(Layer.provide(database))),
     Layer.provide(Layers.tuning),
     Layer.provideMerge(FastCodecs.layer)

@@ -12,9 +12,9 @@ import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import { AccountsUnreadable } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
+import * as BuiltInProviders from "../BuiltInProviders.ts"
 import { reasonOf } from "../Database.ts"
 import * as Layers from "../Layers.ts"
-import * as Providers from "../Providers.ts"
 import { checkService, read, readRequired, settings } from "../settings/Config.ts"
 import * as AdminOperations from "./AdminOperations.ts"
 
@@ -161,7 +161,7 @@ const unusable = (error: Error) =>
 
 /** The checks that need a current schema. */
 const inside = Effect.all([secret, clock, channels, webhooks]).pipe(
-  Effect.provide(Providers.accountCheck),
+  Effect.provide(BuiltInProviders.accountCheck),
   Effect.provide(AdminOperations.layer)
 )
 

@@ -17,7 +17,7 @@ import {
   HttpServerResponse
 } from "effect/http"
 import { styleText } from "node:util"
-import * as Listener from "../Listener.ts"
+import * as Listener from "../http/Listener.ts"
 import * as Admin from "./Admin.ts"
 import * as Print from "./Print.ts"
 import { oneLine } from "./Visible.ts"

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
-import * as Logging from "../Logging.ts"
+import * as Logging from "../observability/Logging.ts"
 import { check, settings } from "../settings/Config.ts"
 
 export const dev = Command.make("dev", {
@@ -25,7 +25,7 @@ export const dev = Command.make("dev", {
   Effect.gen(function*() {
     yield* check([], { port: flags.port, host: flags.host })
     const [Dev, Telemetry] = yield* Effect.promise(() =>
-      Promise.all([import("../dev/Dev.ts"), import("../Telemetry.ts")])
+      Promise.all([import("../dev/Dev.ts"), import("../observability/Telemetry.ts")])
     )
     return yield* Effect.provide(Dev.run(flags), Telemetry.layer)
   }).pipe(

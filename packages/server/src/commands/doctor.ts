@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { Command } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
 import * as Print from "../cli/Print.ts"
-import * as Logging from "../Logging.ts"
+import * as Logging from "../observability/Logging.ts"
 
 export const doctor = Command.make(
   "doctor",

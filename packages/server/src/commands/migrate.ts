@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import * as Print from "../cli/Print.ts"
-import * as Logging from "../Logging.ts"
+import * as Logging from "../observability/Logging.ts"
 import { check, readRequired, settings } from "../settings/Config.ts"
 
 export const migrate = Command.make(

@@ -2,7 +2,7 @@ import { Effect, Layer } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
-import * as Logging from "../Logging.ts"
+import * as Logging from "../observability/Logging.ts"
 import { check, readWithDefault, settings } from "../settings/Config.ts"
 import { withDefault } from "../settings/Settings.ts"
 
@@ -24,11 +24,11 @@ export const mockProvider = Command.make("mock-provider", {
   Effect.gen(function*() {
     yield* check(["secret_key"], { port: flags.port })
     const port = yield* readWithDefault(portSetting, flags.port)
-    const [Layers, Listener, Providers] = yield* Effect.promise(() =>
-      Promise.all([import("../Layers.ts"), import("../Listener.ts"), import("../Providers.ts")])
+    const [Layers, Listener, BuiltInProviders] = yield* Effect.promise(() =>
+      Promise.all([import("../Layers.ts"), import("../http/Listener.ts"), import("../BuiltInProviders.ts")])
     )
     const announce = Print.announce(flags.json, (address) => ({ provider_url: address }))
-    const network = Layer.merge(Providers.mockNetwork(flags.callback_urls), announce).pipe(
+    const network = Layer.merge(BuiltInProviders.mockNetwork(flags.callback_urls), announce).pipe(
       Layer.provide(Listener.layer({ host: "127.0.0.1", port }))
     )
     yield* Layer.launch(network.pipe(Layer.provide(Layers.tuning)))

@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
-import * as Priorities from "../Priorities.ts"
+import * as ThreadPriorities from "../node/ThreadPriorities.ts"
 import { checkService, type Flags as SettingFlags, read, settings } from "../settings/Config.ts"
 
 const migrate = Flag.Boolean("migrate").pipe(
@@ -12,10 +12,10 @@ const migrate = Flag.Boolean("migrate").pipe(
 /** Loads the service with the provider that is set, once all settings are valid. */
 const load = Effect.fnUntraced(function*(flags: SettingFlags = {}) {
   yield* checkService(flags)
-  const [Providers, Service] = yield* Effect.promise(() =>
-    Promise.all([import("../Providers.ts"), import("../Service.ts")])
+  const [BuiltInProviders, Service] = yield* Effect.promise(() =>
+    Promise.all([import("../BuiltInProviders.ts"), import("../Service.ts")])
   )
-  return { provider: yield* Providers.chosen, Service }
+  return { provider: yield* BuiltInProviders.chosen, Service }
 })
 
 export const serve = Command.make("serve", {
@@ -28,7 +28,7 @@ export const serve = Command.make("serve", {
   json: Print.json
 }, ({ host, port, ...options }) =>
   Effect.gen(function*() {
-    yield* options.worker ? Priorities.lowerCompilerPriority : Priorities.lowerPriority
+    yield* options.worker ? ThreadPriorities.lowerCompilerPriority : ThreadPriorities.lowerPriority
     const { provider, Service } = yield* load({ host, port })
     yield* Service.serve(provider, {
       ...options,
@@ -48,7 +48,7 @@ export const worker = Command.make(
   { migrate, json: Print.json },
   (options) =>
     Effect.gen(function*() {
-      yield* Priorities.lowerCompilerPriority
+      yield* ThreadPriorities.lowerCompilerPriority
       const { provider, Service } = yield* load()
       yield* Service.worker(provider, options)
     })

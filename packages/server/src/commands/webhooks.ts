@@ -6,7 +6,7 @@ import { Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
-import * as Logging from "../Logging.ts"
+import * as Logging from "../observability/Logging.ts"
 import { check, readRequired, readWithDefault, settings } from "../settings/Config.ts"
 
 const listen = Command.make(

@@ -7,11 +7,11 @@ import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
 import { Deferred, Effect, identity, Layer, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { join, resolve } from "node:path"
+import * as BuiltInProviders from "../BuiltInProviders.ts"
 import * as Print from "../cli/Print.ts"
 import * as Database from "../Database.ts"
+import * as Listener from "../http/Listener.ts"
 import * as Layers from "../Layers.ts"
-import * as Listener from "../Listener.ts"
-import * as Providers from "../Providers.ts"
 import { read, readOr, readWithDefault, settings, StartupRejected } from "../settings/Config.ts"
 import * as Demo from "./Demo.ts"
 import type * as DevConsole from "./DevConsole.ts"
@@ -90,7 +90,7 @@ const providerAt = Effect.fnUntraced(function*(service_url: string) {
   if (name === "cloud" && Option.isNone(accounts)) {
     return { ...yield* FakeNetwork.start(service_url), isSimulated: true, name: null }
   }
-  return { provider: yield* Providers.chosenOr("mock"), network: null, isSimulated: name === "mock", name }
+  return { provider: yield* BuiltInProviders.chosenOr("mock"), network: null, isSimulated: name === "mock", name }
 })
 
 type Console = Effect.Success<typeof DevConsole.make>

@@ -4,9 +4,9 @@ import * as FakeGraph from "@messaging-crm/provider-cloud/fake/FakeGraph"
 import * as CloudIngress from "@messaging-crm/provider-cloud/Ingress"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
+import * as BuiltInProviders from "../BuiltInProviders.ts"
+import * as Listener from "../http/Listener.ts"
 import * as Layers from "../Layers.ts"
-import * as Listener from "../Listener.ts"
-import * as Providers from "../Providers.ts"
 
 /** The app on the fake network, its verify token, and the token of every account there. */
 const [app_id, verify_token, token] = ["dev", "verify-me", "fake"]
@@ -33,6 +33,6 @@ export const start = Effect.fnUntraced(function*(service_url: string) {
     Redacted.make(token)
   )
   const addresses = { base_url: network_url, photo_social_base_url: network_url }
-  const provider = Providers.cloudOver(accounts, addresses, Layers.downloadsHere)
+  const provider = BuiltInProviders.cloudOver(accounts, addresses, Layers.downloadsHere)
   return { provider, network: { url: network_url, verify_token } }
 })

@@ -23,9 +23,9 @@ const destinations: Readonly<Record<string, string>> = {
   "server/src/dev/DevConsole.ts": "this service",
   "server/src/dev/EmbeddedPostgres.ts": "a database on this machine",
   "server/src/dev/FreePort.ts": "no connection: a server",
-  "server/src/HttpServer": "no connection: a server",
-  "server/src/Providers.ts": "the client of GraphCalls.ts",
-  "server/src/Telemetry.ts": "OTEL_EXPORTER_OTLP_ENDPOINT",
+  "server/src/http": "no connection: a server",
+  "server/src/BuiltInProviders.ts": "the client of GraphCalls.ts",
+  "server/src/observability/Telemetry.ts": "OTEL_EXPORTER_OTLP_ENDPOINT",
   "server/src/cli/WebhookListener.ts": "BASE_URL"
 }
 

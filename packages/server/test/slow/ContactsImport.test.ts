@@ -13,9 +13,9 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
+import * as BuiltInProviders from "../../src/BuiltInProviders.ts"
 import * as Database from "../../src/Database.ts"
 import * as Layers from "../../src/Layers.ts"
-import * as Providers from "../../src/Providers.ts"
 import { folder } from "../../testing/Folder.ts"
 import * as Processes from "../../testing/Processes.ts"
 
@@ -29,7 +29,7 @@ const layer = Layer.unwrap(Effect.gen(function*() {
     Layer.provideMerge(Client.layer({ url: Redacted.make(database_url) }))
   )
   return Layer.mergeAll(
-    Layers.crm(storage, Providers.absent),
+    Layers.crm(storage, BuiltInProviders.absent),
     Layer.succeed(Environment, { DATABASE_URL: database_url })
   ).pipe(
     Layer.provideMerge(storage)

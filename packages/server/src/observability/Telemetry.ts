@@ -7,8 +7,8 @@
 import { Cause, Effect, Exit, Layer, Option, Predicate, Ref, References, Schedule, Tracer } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientResponse } from "effect/http"
 import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
-import { manifest } from "./Manifest.ts"
-import { read, readOr, readWithDefault, settings } from "./settings/Config.ts"
+import { manifest } from "../Manifest.ts"
+import { read, readOr, readWithDefault, settings } from "../settings/Config.ts"
 
 /** The exported attributes of spans: constants of this service and of the standard, ids, and SQL with placeholders. */
 const exportedAttributes: ReadonlySet<string> = new Set([

@@ -8,8 +8,8 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { getHeapStatistics } from "node:v8"
-import { manifest } from "./Manifest.ts"
-import { read, settings } from "./settings/Config.ts"
+import { manifest } from "../Manifest.ts"
+import { read, settings } from "../settings/Config.ts"
 
 const storage_up = Metric.gauge("messaging_crm_storage_up", {
   description: "1 when the work queue could be read, so that its gauges are current; otherwise 0."

@@ -1,8 +1,8 @@
 import { Array, Cause, Console, Effect, Layer, Logger, Option, References } from "effect"
 import { GlobalFlag } from "effect/cli"
-import { stderr } from "./cli/Print.ts"
-import { visible } from "./cli/Visible.ts"
-import { readOr, readWithDefault, settings } from "./settings/Config.ts"
+import { stderr } from "../cli/Print.ts"
+import { visible } from "../cli/Visible.ts"
+import { readOr, readWithDefault, settings } from "../settings/Config.ts"
 
 const levels = { debug: "Debug", info: "Info", warn: "Warn", warning: "Warn", error: "Error", none: "None" } as const
 

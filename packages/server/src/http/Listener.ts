@@ -2,8 +2,8 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
 import type { ServeError } from "effect/http/HttpServerError"
+import { StartupRejected } from "../settings/Config.ts"
 import { createHttpServer, type Rejected } from "./HttpServer.ts"
-import { StartupRejected } from "./settings/Config.ts"
 
 const isNodeError = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && "code" in error
 

@@ -5,12 +5,12 @@
 import { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
-import { Admission, type AdmissionLimits } from "./HttpServer/Admission.ts"
-import { Connection, type Exchange } from "./HttpServer/Connection.ts"
-import { type ConnectionLimits, OpenConnections } from "./HttpServer/OpenConnections.ts"
-import * as Rejections from "./HttpServer/Rejections.ts"
+import { Admission, type AdmissionLimits } from "./Admission.ts"
+import { Connection, type Exchange } from "./Connection.ts"
+import { type ConnectionLimits, OpenConnections } from "./OpenConnections.ts"
+import * as Rejections from "./Rejections.ts"
 
-export type { Rejected } from "./HttpServer/Rejections.ts"
+export type { Rejected } from "./Rejections.ts"
 
 /** The maximum number of requests on one connection. Node's own limit would respond to the next one without the API's envelope. */
 const requests_per_connection_max = 1000
