@@ -1,6 +1,6 @@
 // The keyboard shortcuts: a number for each view, and letters for the actions of the inbox.
-import { focusComposer } from "./composer.mjs"
-import { moveSelection } from "./inbox.mjs"
+import { focusComposer } from "./inbox/composer.mjs"
+import { moveSelection } from "./inbox/conversationList.mjs"
 import { state } from "./store.mjs"
 
 /** @param {() => void} run */

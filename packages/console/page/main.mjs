@@ -1,15 +1,15 @@
 // Starts the page: its views, their addresses, its keys, and the stream of changes.
 import { html, render } from "lit-html"
-import * as activity from "./activity.mjs"
-import { openCustomerDialog } from "./dialogs.mjs"
-import * as icons from "./icons.mjs"
-import * as inbox from "./inbox.mjs"
+import * as activity from "./development/activity.mjs"
+import * as webhooks from "./development/webhooks.mjs"
+import * as icons from "./elements/icons.mjs"
+import * as inbox from "./inbox/conversationList.mjs"
+import { openCustomerDialog } from "./inbox/customerDialog.mjs"
+import { openConversationDialog } from "./inbox/templateDialog.mjs"
+import { threadView } from "./inbox/thread.mjs"
 import { listenToKeys } from "./keys.mjs"
 import { callOperation, context, drawPageWith, showingErrors, state, updateState } from "./store.mjs"
 import { connectToStream } from "./stream.mjs"
-import { openConversationDialog } from "./templateDialog.mjs"
-import { threadView } from "./thread.mjs"
-import * as webhooks from "./webhooks.mjs"
 
 /** @import { TemplateResult } from "lit-html" */
 

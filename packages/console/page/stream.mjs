@@ -1,8 +1,8 @@
 // The stream of changes: each message of the server changes the state.
-import { loadConversations, refreshConversation } from "./conversations.mjs"
-import { applyMessageStatus } from "./openConversation.mjs"
+import * as webhooks from "./development/webhooks.mjs"
+import { loadConversations, refreshConversation } from "./inbox/conversations.mjs"
+import { applyMessageStatus } from "./inbox/openConversation.mjs"
 import { callOperation, context, showingErrors, state, updateState } from "./store.mjs"
-import * as webhooks from "./webhooks.mjs"
 
 /**
  * @import { WebhookEvent } from "@messaging-crm/client"

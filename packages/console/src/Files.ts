@@ -2,47 +2,27 @@
 import { readFile } from "node:fs/promises"
 import { reject, respond } from "./Responses.ts"
 
-const scripts = [
-  "main.mjs",
-  "store.mjs",
-  "formats.mjs",
-  "icons.mjs",
-  "collectIds.mjs",
-  "conversations.mjs",
-  "openConversation.mjs",
-  "inbox.mjs",
-  "lists.mjs",
-  "thread.mjs",
-  "messages.mjs",
-  "composer.mjs",
-  "contact.mjs",
-  "dialogs.mjs",
-  "templates.mjs",
-  "statuses.mjs",
-  "activity.mjs",
-  "webhooks.mjs",
-  "components.mjs",
-  "keys.mjs",
-  "stream.mjs",
-  "templateDialog.mjs",
-  "throttle.mjs",
-  "webhookDialog.mjs"
-]
-
 const page = new URL("page/", import.meta.resolve("@messaging-crm/console/package.json"))
 const javascript = "text/javascript; charset=utf-8"
 
-/** An allow-list, so that no other file is served. */
-const files: Readonly<Record<string, { readonly file: URL; readonly type: string }>> = {
-  ...Object.fromEntries(scripts.map((name) => [name, { file: new URL(name, page), type: javascript }])),
-  "style.css": { file: new URL("style.css", page), type: "text/css; charset=utf-8" },
+/** The path of a script, at most one folder deep. It cannot lead out of the page's folder. */
+const script_path = /^(?:[a-z]+\/)?[A-Za-z]+\.mjs$/
+
+/** Returns where a file of the page is, and its media type; null for any other path, so that no other file is served. */
+const locate = (path: string): { readonly file: URL; readonly type: string } | null => {
+  if (path === "style.css") return { file: new URL(path, page), type: "text/css; charset=utf-8" }
   // Node resolves to the variant for servers; the variant for browsers is in the same directory.
-  "lit-html.js": { file: new URL("../lit-html.js", import.meta.resolve("lit-html")), type: javascript }
+  if (path === "lit-html.js") {
+    return { file: new URL("../lit-html.js", import.meta.resolve("lit-html")), type: javascript }
+  }
+  return script_path.test(path) ? { file: new URL(path, page), type: javascript } : null
 }
 
 /** Returns a file of the page. */
-export const fileOf = async (name: string): Promise<Response> => {
-  const entry = Object.hasOwn(files, name) ? files[name] : undefined
-  if (entry === undefined) return reject(404, "not_found", "The console has no file at this path.")
-  return respond(await readFile(entry.file, "utf8"), 200, entry.type)
+export const fileOf = async (path: string): Promise<Response> => {
+  const located = locate(path)
+  const text = located && await readFile(located.file, "utf8").catch(() => null)
+  return located === null || text === null
+    ? reject(404, "not_found", "The console has no file at this path.")
+    : respond(text, 200, located.type)
 }

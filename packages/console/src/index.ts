@@ -92,7 +92,8 @@ export const makeConsole = (options: ConsoleOptions): Console => {
   const handle = async (request: Request): Promise<Response> => {
     const rejection = rejectionOf(request, hosts)
     if (rejection !== null) return reject(403, "forbidden", rejection)
-    const [, section = "", name = ""] = new URL(request.url).pathname.slice(path.length).split("/")
+    const [, section = "", ...names] = new URL(request.url).pathname.slice(path.length).split("/")
+    const name = names.join("/")
     if (request.method === "POST" && section === "call") {
       return call(crm, Object.hasOwn(operations, name) ? operations[name] : undefined, request)
     }

@@ -1,5 +1,5 @@
 import { type CustomerMessage, makeConsole, Monitor } from "@messaging-crm/console"
-import { readdirSync } from "node:fs"
+import { globSync } from "node:fs"
 import { assert, describe, it } from "vitest"
 
 const apiKey = "svc_live_of_this_test"
@@ -110,10 +110,20 @@ describe("the page", () => {
 
   it("serves its own files, and no others", async () => {
     const { get } = consoleOf()
-    for (const name of [...readdirSync(new URL("../page", import.meta.url)), "lit-html.js"]) {
+    for (const name of [...globSync("**/*.*", { cwd: new URL("../page", import.meta.url) }), "lit-html.js"]) {
       assert.strictEqual((await get(`/console/page/${name}`)).status, 200, name)
     }
-    for (const name of ["..%2fpackage.json", "../src/index.ts", "constructor", "__proto__", ""]) {
+    for (
+      const name of [
+        "..%2fpackage.json",
+        "../src/index.ts",
+        "inbox/..%2f..%2fsrc/index.ts",
+        "none.mjs",
+        "constructor",
+        "__proto__",
+        ""
+      ]
+    ) {
       assert.strictEqual((await get(`/console/page/${name}`)).status, 404)
     }
   })

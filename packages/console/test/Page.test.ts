@@ -1,10 +1,10 @@
 /** The functions of the page that need no browser: values of templates, statuses of messages, lists, and throttling. */
 import { assert, describe, it } from "@effect/vitest"
 import { onTestFinished, vi } from "vitest"
-import { withConversations, withNewest } from "../page/lists.mjs"
-import { follows } from "../page/statuses.mjs"
-import { choiceOf, partsOf } from "../page/templates.mjs"
-import { throttled } from "../page/throttle.mjs"
+import { throttled } from "../page/elements/throttle.mjs"
+import { withConversations, withNewest } from "../page/inbox/lists.mjs"
+import { follows } from "../page/inbox/statuses.mjs"
+import { choiceOf, partsOf } from "../page/inbox/templates.mjs"
 
 const template = {
   id: "t1",

@@ -37,10 +37,10 @@ beforeEach(() => {
 })
 afterAll(() => void vi.unstubAllGlobals())
 
-const { oneAtATime } = await import("../page/throttle.mjs")
+const { oneAtATime } = await import("../page/elements/throttle.mjs")
 const { state } = await import("../page/store.mjs")
-const { loadConversations } = await import("../page/conversations.mjs")
-const { loadOlderMessages } = await import("../page/openConversation.mjs")
+const { loadConversations } = await import("../page/inbox/conversations.mjs")
+const { loadOlderMessages } = await import("../page/inbox/openConversation.mjs")
 
 const page = (ids: ReadonlyArray<string>, next_cursor: string | null): Page => ({
   data: ids.map((id) => ({ id })),

@@ -1,6 +1,6 @@
 // The dialog for a new webhook.
 import { html } from "lit-html"
-import { openDialog } from "./dialogs.mjs"
+import { openDialog } from "../elements/dialog.mjs"
 
 /** @import { NewWebhook, WebhookEventType } from "@messaging-crm/client" */
 

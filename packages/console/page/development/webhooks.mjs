@@ -1,9 +1,9 @@
 // Reads and draws webhooks and their deliveries.
 import { html } from "lit-html"
-import { expander, section, table } from "./components.mjs"
-import { timeWithSeconds, withSpaces } from "./formats.mjs"
-import { callOperation, showingErrors, state, updateState } from "./store.mjs"
-import { throttled } from "./throttle.mjs"
+import { expander, section, table } from "../elements/components.mjs"
+import { timeWithSeconds, withSpaces } from "../elements/formats.mjs"
+import { throttled } from "../elements/throttle.mjs"
+import { callOperation, showingErrors, state, updateState } from "../store.mjs"
 import { openWebhookDialog } from "./webhookDialog.mjs"
 
 /** @import { Webhook, WebhookDelivery } from "@messaging-crm/client" */

@@ -1,7 +1,7 @@
 // Draws the contact of the open conversation: its fields, tags, and notes.
 import { html } from "lit-html"
-import { withSpaces } from "./formats.mjs"
-import { callOperation, showingErrors, state, updateState } from "./store.mjs"
+import { withSpaces } from "../elements/formats.mjs"
+import { callOperation, showingErrors, state, updateState } from "../store.mjs"
 
 /** @import { Contact, UpdateContact } from "@messaging-crm/client" */
 

@@ -1,8 +1,8 @@
 // Draws the messages of the open conversation.
 import { html } from "lit-html"
-import { timeOfDay, withSpaces } from "./formats.mjs"
+import { timeOfDay, withSpaces } from "../elements/formats.mjs"
+import { state } from "../store.mjs"
 import { isPicture } from "./lists.mjs"
-import { state } from "./store.mjs"
 
 /** @import { Media, Message, Send } from "@messaging-crm/client" */
 

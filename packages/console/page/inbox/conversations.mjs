@@ -1,9 +1,9 @@
 // Reads the list of conversations: page by page, and those that have changed.
+import { throttled } from "../elements/throttle.mjs"
+import { callOperation, showingErrors, state, updateState } from "../store.mjs"
 import { collectIds } from "./collectIds.mjs"
 import { withConversations } from "./lists.mjs"
 import { refreshThread } from "./openConversation.mjs"
-import { callOperation, showingErrors, state, updateState } from "./store.mjs"
-import { throttled } from "./throttle.mjs"
 
 /** @import { Conversation } from "@messaging-crm/client" */
 

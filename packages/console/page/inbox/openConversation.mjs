@@ -1,9 +1,10 @@
 // Reads the open conversation: its messages and its contact.
-import { clearComposer, settlePendingSends } from "./composer.mjs"
+import { callOperation, showingErrors, state, updateState } from "../store.mjs"
+import { clearComposer } from "./composer.mjs"
 import { withNewest } from "./lists.mjs"
 import { isAtEnd, messagesElement, scrollToEnd } from "./messages.mjs"
+import { settlePendingSends } from "./pendingSends.mjs"
 import { follows } from "./statuses.mjs"
-import { callOperation, showingErrors, state, updateState } from "./store.mjs"
 
 /** @import { Conversation, Message } from "@messaging-crm/client" */
 

@@ -1,7 +1,7 @@
-// The frame of all dialogs, and the dialog for a message in a customer's name.
+// The frame of all dialogs, and a field of several.
 import { html, render } from "lit-html"
+import { errorMessageOf } from "../store.mjs"
 import { channelName } from "./formats.mjs"
-import { callOperation, errorMessageOf, state } from "./store.mjs"
 import { oneAtATime } from "./throttle.mjs"
 
 /**
@@ -59,19 +59,3 @@ export const channelField = (channels) =>
   html`<label>Channel<select name="channel_id">${
     channels.map((channel) => html`<option value=${channel.id}>${channel.name} (${channelName[channel.type]})</option>`)
   }</select></label>`
-
-/** Opens a dialog that sends a message in the name of a customer, who can be new. */
-export const openCustomerDialog = () => {
-  const fields = () =>
-    html`${channelField(state.setup.channels)}
-    <label>Customer’s number or ID<input name="from" required value="+4915112345678" autocomplete="off"></label>
-    <label>Name<input name="name" value="Kim Example" autocomplete="off"></label>
-    <label>Message<textarea name="text" rows="3" required></textarea></label>`
-  openDialog("Message from a customer", "Send as the customer", fields, (valueOf) =>
-    callOperation("writeAsCustomer", {
-      channel_id: valueOf("channel_id"),
-      from: valueOf("from"),
-      name: valueOf("name") || null,
-      text: valueOf("text")
-    }))
-}

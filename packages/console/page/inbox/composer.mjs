@@ -1,9 +1,10 @@
-// The composer of the open conversation, and its pending sends.
+// The composer of the open conversation.
 import { html } from "lit-html"
-import { segments } from "./components.mjs"
-import { nameOf } from "./formats.mjs"
+import { segments } from "../elements/components.mjs"
+import { nameOf } from "../elements/formats.mjs"
+import { callOperation, context, showingErrors, state, updateState } from "../store.mjs"
 import { scrollToEnd } from "./messages.mjs"
-import { callOperation, context, showingErrors, state, updateState } from "./store.mjs"
+import { settlePendingSends } from "./pendingSends.mjs"
 import { openTemplateDialog } from "./templateDialog.mjs"
 
 /** @import { Conversation, SendMessage } from "@messaging-crm/client" */
@@ -14,22 +15,6 @@ const textField = () => /** @type {HTMLTextAreaElement | null} */ (document.quer
 export const clearComposer = () => {
   const field = textField()
   if (field !== null) field.value = ""
-}
-
-/**
- * Reads the pending sends of a conversation, and removes those that have become messages.
- *
- * @param {string} id
- */
-export const settlePendingSends = async (id) => {
-  const unsettled = state.pending.filter(({ conversation_id, status }) => conversation_id === id && status !== "failed")
-  const current = await Promise.all(unsettled.map((send) => callOperation("sendStatus", { id: send.id })))
-  const currentById = new Map(current.map((send) => [send.id, send]))
-  updateState({
-    pending: state.pending
-      .map((send) => ({ ...send, ...currentById.get(send.id) }))
-      .filter(({ status }) => status !== "sent")
-  })
 }
 
 /**

@@ -1,10 +1,10 @@
 // Draws the list of conversations, of which only the visible rows are in the document.
 import { html } from "lit-html"
-import { segments } from "./components.mjs"
+import { segments } from "../elements/components.mjs"
+import { channelName, nameOf, timeOrDate } from "../elements/formats.mjs"
+import { showingErrors, state, updateState } from "../store.mjs"
 import { loadConversations, loadMoreConversations } from "./conversations.mjs"
-import { channelName, nameOf, timeOrDate } from "./formats.mjs"
 import { openThread } from "./openConversation.mjs"
-import { showingErrors, state, updateState } from "./store.mjs"
 import { avatar } from "./thread.mjs"
 
 /**

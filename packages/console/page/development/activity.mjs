@@ -1,12 +1,12 @@
 // Draws the activity of the service: requests, sends, events, and their number per minute.
 import { html, svg } from "lit-html"
-import { expander, section, table } from "./components.mjs"
-import { timeWithSeconds, withSpaces } from "./formats.mjs"
-import { state } from "./store.mjs"
+import { expander, section, table } from "../elements/components.mjs"
+import { timeWithSeconds, withSpaces } from "../elements/formats.mjs"
+import { state } from "../store.mjs"
 
 /**
  * @import { WebhookEvent } from "@messaging-crm/client"
- * @import { SendReport } from "../src/Monitor.ts"
+ * @import { SendReport } from "../../src/Monitor.ts"
  */
 
 /**

@@ -1,11 +1,11 @@
 // Draws the open conversation with its contact.
 import { html } from "lit-html"
+import { channelName, nameOf } from "../elements/formats.mjs"
+import { callOperation, context, showingErrors, state, updateState } from "../store.mjs"
 import { composer } from "./composer.mjs"
 import { contactPanel } from "./contact.mjs"
-import { channelName, nameOf } from "./formats.mjs"
 import { messageBubbles, pendingBubble } from "./messages.mjs"
 import { loadOlderMessages } from "./openConversation.mjs"
-import { callOperation, context, showingErrors, state, updateState } from "./store.mjs"
 
 /** @import { Conversation } from "@messaging-crm/client" */
 

@@ -1,6 +1,6 @@
 // Components of several views: tables, sections, and buttons.
 import { html } from "lit-html"
-import { state, updateState } from "./store.mjs"
+import { state, updateState } from "../store.mjs"
 
 /** @import { TemplateResult } from "lit-html" */
 

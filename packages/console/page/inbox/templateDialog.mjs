@@ -1,12 +1,12 @@
 // The dialog for a template with its values.
 import { html } from "lit-html"
-import { channelField, openDialog } from "./dialogs.mjs"
-import { callOperation, showingErrors, state } from "./store.mjs"
+import { channelField, openDialog } from "../elements/dialog.mjs"
+import { callOperation, showingErrors, state } from "../store.mjs"
 import { choiceOf, partsOf } from "./templates.mjs"
 
 /**
  * @import { Template, TemplateChoice } from "@messaging-crm/client"
- * @import { ValueOf } from "./dialogs.mjs"
+ * @import { ValueOf } from "../elements/dialog.mjs"
  * @typedef {(template: TemplateChoice, text: string, valueOf: ValueOf) => Promise<unknown>} OnSend
  * @typedef {{ readonly channel_id?: string, readonly onSend: OnSend }} TemplateDialog
  */
