@@ -12,13 +12,15 @@ import { Effect, Schedule, Schema } from "effect"
 import { readdirSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
-import * as Arguments from "./Arguments.ts"
 import * as Attacks from "./attacks/Attacks.ts"
 import * as OtherOrganization from "./attacks/OtherOrganization.ts"
 import * as Preparation from "./attacks/Preparation.ts"
-import { Processes } from "./Fixtures.ts"
-import * as Limits from "./Limits.ts"
-import * as Service from "./Service.ts"
+import * as Arguments from "./harness/Arguments.ts"
+import * as Benchmark from "./harness/Benchmark.ts"
+import { Processes } from "./harness/Fixtures.ts"
+import * as Limits from "./harness/Limits.ts"
+import * as ProcessOutput from "./harness/ProcessOutput.ts"
+import * as Service from "./harness/Service.ts"
 
 const { positionals, values: { quick } } = parseArgs({
   allowPositionals: true,
@@ -60,8 +62,8 @@ const measureOther = ({ cluster, other_key, pid }: Subject) =>
 const measureDuringAttack = Effect.fnUntraced(function*(subject: Subject, name: Attacks.Attack) {
   const { cluster, link } = subject
   const { child } = yield* Processes.start(attackerFile, [name, cluster.server.url, cluster.acme.key, link], {})
-  const line = yield* Service.firstLine(child)
-  const lastLine = Service.lastLine(child)
+  const line = yield* ProcessOutput.firstLine(child)
+  const lastLine = ProcessOutput.lastLine(child)
   // A burst of more connections than the system queues makes clients connect again after a second, once.
   yield* Effect.sleep("2 seconds")
   if (name === "hostile endpoints") yield* Effect.forkScoped(Preparation.raiseEvents(cluster, line))
@@ -118,4 +120,4 @@ const measureAttacks = Effect.gen(function*() {
   return { seconds, bounds: Limits.attacks, exceeded }
 })
 
-await Service.run(() => measureAttacks, { timeout: "20 minutes" })
+await Benchmark.run(() => measureAttacks, { timeout: "20 minutes" })

@@ -14,9 +14,9 @@ import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
-import * as Arguments from "./Arguments.ts"
-import { folder, Processes } from "./Fixtures.ts"
-import * as Service from "./Service.ts"
+import * as Arguments from "./harness/Arguments.ts"
+import * as Benchmark from "./harness/Benchmark.ts"
+import { folder, Processes } from "./harness/Fixtures.ts"
 
 const { lines } = Arguments.numbers({ lines: 100_000 })
 
@@ -133,7 +133,7 @@ const measureImport = Effect.fnUntraced(function*(database_url: string) {
     const second = yield* runImport(organization_id, file, environment)
     const after = yield* checksum
     return { lines, first, second, rows: JSON.parse(before), changed: before !== after }
-  }).pipe(Effect.provide(Service.database(database_url)))
+  }).pipe(Effect.provide(Benchmark.database(database_url)))
 })
 
-await Service.run(measureImport, { timeout: "20 minutes" })
+await Benchmark.run(measureImport, { timeout: "20 minutes" })

@@ -13,12 +13,13 @@
  * Prints one JSON document. Exits with 1 after a lost or rejected update, or a deadlock.
  */
 import { Effect } from "effect"
-import * as Arguments from "./Arguments.ts"
 import { conversations, writers } from "./contention/Conversations.ts"
 import { lockedReads } from "./contention/LockedReads.ts"
 import { lostUpdates } from "./contention/LostUpdates.ts"
-import { Processes } from "./Fixtures.ts"
-import * as Service from "./Service.ts"
+import * as Arguments from "./harness/Arguments.ts"
+import * as Benchmark from "./harness/Benchmark.ts"
+import { Processes } from "./harness/Fixtures.ts"
+import * as Service from "./harness/Service.ts"
 
 const { conversations_per_second, rounds, seconds } = Arguments.numbers({
   seconds: 30,
@@ -37,7 +38,7 @@ const measureContention = Effect.gen(function*() {
     const one_organization = yield* conversations(cluster, { seconds, conversations_per_second })
     if (lost_updates.lost > 0 || lost_updates.rejected > 0 || one_organization.deadlocks > 0) process.exitCode = 1
     return { seconds, writers, conversations_per_second, lost_updates, reads_of_another_row, one_organization }
-  }).pipe(Effect.provide(Service.database(cluster.database_url, 6)))
+  }).pipe(Effect.provide(Benchmark.database(cluster.database_url, 6)))
 })
 
-await Service.run(() => measureContention, { library: "pg_stat_statements", timeout: "15 minutes" })
+await Benchmark.run(() => measureContention, { library: "pg_stat_statements", timeout: "15 minutes" })

@@ -8,13 +8,14 @@
  */
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Arrival } from "./Arrivals.ts"
-import * as Backlog from "./Backlog.ts"
-import * as Endpoint from "./Endpoint.ts"
-import { Processes } from "./Fixtures.ts"
-import * as Limits from "./Limits.ts"
-import { summaryOf } from "./Percentiles.ts"
-import * as Service from "./Service.ts"
+import type { Arrival } from "./harness/Arrivals.ts"
+import * as Backlog from "./harness/Backlog.ts"
+import * as Benchmark from "./harness/Benchmark.ts"
+import * as Endpoint from "./harness/Endpoint.ts"
+import { Processes } from "./harness/Fixtures.ts"
+import * as Limits from "./harness/Limits.ts"
+import { summaryOf } from "./harness/Percentiles.ts"
+import * as Service from "./harness/Service.ts"
 
 const slow_webhooks = 100
 const deliveries_each = 9
@@ -72,7 +73,7 @@ const measureFairness = Effect.gen(function*() {
     process.exitCode = late === 0 && isComplete ? 0 : 1
     const { count, max_ms, p50_ms } = summaryOf(delays)
     return { deliveries: count, late, p50_ms, max_ms, slow_posts }
-  }).pipe(Effect.provide(Service.database(cluster.database_url, 2)))
+  }).pipe(Effect.provide(Benchmark.database(cluster.database_url, 2)))
 })
 
-await Service.run(() => measureFairness, { timeout: "3 minutes" })
+await Benchmark.run(() => measureFairness, { timeout: "3 minutes" })

@@ -11,10 +11,10 @@
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Arguments from "./Arguments.ts"
-import { Crowd } from "./Fixtures.ts"
 import * as OperationCosts from "./growth/OperationCosts.ts"
-import * as Service from "./Service.ts"
+import * as Arguments from "./harness/Arguments.ts"
+import * as Benchmark from "./harness/Benchmark.ts"
+import { Crowd } from "./harness/Fixtures.ts"
 
 const texts = process.argv.length > 2 ? process.argv.slice(2) : ["1000", "1000000"]
 const sizes = texts.map((text) => Arguments.positive("contacts", text))
@@ -27,7 +27,7 @@ const generate = Effect.fnUntraced(function*(server_url: string, contacts: numbe
   const url = new URL(server_url)
   url.pathname = name
   yield* Effect.andThen(Migrations.run, Crowd.fillWith(contacts)).pipe(
-    Effect.provide(Service.database(url.href))
+    Effect.provide(Benchmark.database(url.href))
   )
   return [contacts, url.href] as const
 })
@@ -37,9 +37,9 @@ const measureGrowth = (server_url: string) =>
     yield* SqlClient.SqlClient.use((sql) => sql`CREATE EXTENSION pg_stat_statements`)
     const urls = yield* Effect.forEach(sizes, (contacts) => generate(server_url, contacts))
     return { runs, results: yield* OperationCosts.compare(Object.fromEntries(urls), { runs }) }
-  }).pipe(Effect.provide(Service.database(server_url, 1)))
+  }).pipe(Effect.provide(Benchmark.database(server_url, 1)))
 
-await Service.run(measureGrowth, {
+await Benchmark.run(measureGrowth, {
   library: "pg_stat_statements",
   settings: { shared_buffers: "1GB", max_wal_size: "4GB" },
   timeout: "20 minutes"

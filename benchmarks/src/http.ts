@@ -14,11 +14,11 @@
  */
 import { Effect } from "effect"
 import { parseArgs } from "node:util"
-import * as Arguments from "./Arguments.ts"
+import * as Arguments from "./harness/Arguments.ts"
+import * as Benchmark from "./harness/Benchmark.ts"
 import { compare, type Comparison } from "./http/Comparison.ts"
 import * as Targets from "./http/Targets.ts"
 import { workloads } from "./http/Workloads.ts"
-import * as Service from "./Service.ts"
 
 const { values } = parseArgs({
   options: {
@@ -62,7 +62,7 @@ const compareAll = Effect.map(
   (comparisons) => ({ options, comparisons })
 )
 
-await Service.run(() => compareAll, {
+await Benchmark.run(() => compareAll, {
   library: "pg_stat_statements",
   settings: {
     shared_buffers: "1GB",

@@ -9,14 +9,15 @@
  */
 import { Clock, Effect, Random, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Arguments from "./Arguments.ts"
-import { Processes } from "./Fixtures.ts"
+import * as Arguments from "./harness/Arguments.ts"
+import * as Benchmark from "./harness/Benchmark.ts"
+import { Processes } from "./harness/Fixtures.ts"
+import { memoryDuring, memoryOf } from "./harness/Memory.ts"
+import * as Service from "./harness/Service.ts"
+import { untilPasses } from "./harness/Waiting.ts"
 import * as Callbacks from "./ingress/Callbacks.ts"
 import * as Posts from "./ingress/Posts.ts"
 import * as Report from "./ingress/Report.ts"
-import { memoryDuring, memoryOf } from "./Memory.ts"
-import * as Service from "./Service.ts"
-import { untilPasses } from "./Waiting.ts"
 
 const { posts_per_second, seconds } = Arguments.numbers({ seconds: 10, posts_per_second: 1000 })
 const mutated_bodies = 5000
@@ -99,10 +100,10 @@ const measureIngress = Effect.gen(function*() {
     const { peak_mib, result } = yield* memoryDuring(receiver.pid, measurePosts(receiver))
     return { ...result, memory_mib: { rest, peak: peak_mib } }
   })
-  const measurements = yield* Effect.provide(measure, Service.database(cluster.database_url, 1))
+  const measurements = yield* Effect.provide(measure, Benchmark.database(cluster.database_url, 1))
   const report = Report.reportOf(measurements, { seconds, posts_per_second, warm_up_posts })
   if (report.violations.length > 0) process.exitCode = 1
   return report
 })
 
-await Service.run(() => Effect.orDie(measureIngress), { timeout: "5 minutes" })
+await Benchmark.run(() => Effect.orDie(measureIngress), { timeout: "5 minutes" })

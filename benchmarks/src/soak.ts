@@ -8,15 +8,15 @@
  * server, and database share the machine. Prints one JSON document.
  */
 import { Array, Effect } from "effect"
-import * as Arguments from "./Arguments.ts"
-import { Processes } from "./Fixtures.ts"
+import * as Arguments from "./harness/Arguments.ts"
+import * as Benchmark from "./harness/Benchmark.ts"
+import { Processes } from "./harness/Fixtures.ts"
+import { memoryOf } from "./harness/Memory.ts"
+import { median } from "./harness/Percentiles.ts"
 import * as Load from "./http/Load.ts"
 import * as PopulationRows from "./http/PopulationRows.ts"
 import * as Targets from "./http/Targets.ts"
 import { parts, workloads } from "./http/Workloads.ts"
-import { memoryOf } from "./Memory.ts"
-import { median } from "./Percentiles.ts"
-import * as Service from "./Service.ts"
 
 const { minutes } = Arguments.numbers({ minutes: 10 })
 const contacts = 10_000
@@ -80,7 +80,7 @@ const measureSoak = Effect.fnUntraced(function*(database_url: string) {
   }
 })
 
-await Service.run(measureSoak, {
+await Benchmark.run(measureSoak, {
   settings: { shared_buffers: "1GB", max_wal_size: "4GB" },
   timeout: `${minutes + 7} minutes`
 })

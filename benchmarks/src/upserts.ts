@@ -9,10 +9,11 @@
  */
 import { Duration, Effect, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { Processes } from "./Fixtures.ts"
-import * as Limits from "./Limits.ts"
-import { median } from "./Percentiles.ts"
-import * as Service from "./Service.ts"
+import * as Benchmark from "./harness/Benchmark.ts"
+import { Processes } from "./harness/Fixtures.ts"
+import * as Limits from "./harness/Limits.ts"
+import { median } from "./harness/Percentiles.ts"
+import * as Service from "./harness/Service.ts"
 
 const rounds = 60
 const size = 100
@@ -121,7 +122,7 @@ const measureUpserts = Effect.gen(function*() {
       Limits.areUpsertsWithin(times.updates_per_upsert, [[concurrent, 120], [retried, people]])
     process.exitCode = isWithin ? 0 : 1
     return { times, concurrent, killed, retried }
-  }).pipe(Effect.provide(Service.database(database_url, 2)))
+  }).pipe(Effect.provide(Benchmark.database(database_url, 2)))
 })
 
-await Service.run(() => measureUpserts, { timeout: "3 minutes" })
+await Benchmark.run(() => measureUpserts, { timeout: "3 minutes" })

@@ -10,11 +10,11 @@
  * responds with an endless body. Prints one JSON document. Reads `/proc`, so it works on Linux only.
  */
 import { Effect } from "effect"
-import * as Arguments from "./Arguments.ts"
-import * as Backlog from "./Backlog.ts"
-import { Subscribers } from "./Fixtures.ts"
-import { memoryOf } from "./Memory.ts"
-import * as Service from "./Service.ts"
+import * as Arguments from "./harness/Arguments.ts"
+import * as Backlog from "./harness/Backlog.ts"
+import * as Benchmark from "./harness/Benchmark.ts"
+import { Subscribers } from "./harness/Fixtures.ts"
+import { memoryOf } from "./harness/Memory.ts"
 import { measureDelays, measureDuringReplay } from "./webhooks/LiveEvents.ts"
 import { disableWebhooks, type RunningService, startService, subscribe } from "./webhooks/RunningService.ts"
 import { measureThroughput } from "./webhooks/Throughput.ts"
@@ -74,7 +74,7 @@ const measureWebhooks = Effect.gen(function*() {
       during_replay,
       with_misbehaving
     }
-  }).pipe(Effect.provide(Service.database(service.database_url, 2)))
+  }).pipe(Effect.provide(Benchmark.database(service.database_url, 2)))
 })
 
-await Service.run(() => measureWebhooks, { timeout: "10 minutes" })
+await Benchmark.run(() => measureWebhooks, { timeout: "10 minutes" })

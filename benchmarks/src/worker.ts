@@ -10,9 +10,10 @@
  * so it works on Linux only.
  */
 import { Effect } from "effect"
-import * as Arguments from "./Arguments.ts"
-import { Processes } from "./Fixtures.ts"
-import * as Service from "./Service.ts"
+import * as Arguments from "./harness/Arguments.ts"
+import * as Benchmark from "./harness/Benchmark.ts"
+import { Processes } from "./harness/Fixtures.ts"
+import * as Service from "./harness/Service.ts"
 import { deliveries, inbound, sends } from "./worker/Parts.ts"
 
 const names = ["deliveries_1", "deliveries_16", "sends", "inbound_1", "inbound_25"] as const
@@ -42,7 +43,7 @@ const measureWorker = Effect.gen(function*() {
     const results: Record<string, unknown> = { items }
     for (const name of selected) results[name] = yield* measurements[name]
     return results
-  }).pipe(Effect.provide(Service.database(cluster.database_url, 2)))
+  }).pipe(Effect.provide(Benchmark.database(cluster.database_url, 2)))
 })
 
-await Service.run(() => measureWorker, { library: "pg_stat_statements", timeout: "10 minutes" })
+await Benchmark.run(() => measureWorker, { library: "pg_stat_statements", timeout: "10 minutes" })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Arguments from "../src/Arguments.ts"
+import * as Arguments from "../src/harness/Arguments.ts"
 
 describe("numbers", () => {
   const defaults = { seconds: 30, per_second: Infinity }

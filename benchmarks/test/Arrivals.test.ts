@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { firstArrivals } from "../src/Arrivals.ts"
+import { firstArrivals } from "../src/harness/Arrivals.ts"
 
 it("only the first arrival of an event counts", () => {
   const posts = [["a", 1], ["b", 2], ["a", 3], ["c", 4], ["b", 5]] as const

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import * as Limits from "../src/Limits.ts"
+import * as Limits from "../src/harness/Limits.ts"
 
 it("callbacks violate a limit when they are slow, late, lost, or accepted without a signature, or need memory", () => {
   const within: Limits.Ingress = {

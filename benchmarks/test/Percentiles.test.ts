@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { median, percentile, summaryOf } from "../src/Percentiles.ts"
+import { median, percentile, summaryOf } from "../src/harness/Percentiles.ts"
 
 const upTo = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, index) => count - index)
 

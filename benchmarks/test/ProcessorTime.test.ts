@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { ofStat } from "../src/ProcessorTime.ts"
+import { ofStat } from "../src/harness/ProcessorTime.ts"
 
 it("the text of a process has its parent, and the time of its ended children", () => {
   const rest = "4194304 1 2 3 4 50 60 7 8 20 0"

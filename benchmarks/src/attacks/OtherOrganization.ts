@@ -1,9 +1,9 @@
 /** The requests of another organization during an attack. */
 import { Effect } from "effect"
 import { Agent, request } from "node:http"
-import type { Processes } from "../Fixtures.ts"
-import { memoryDuring } from "../Memory.ts"
-import { summaryOf } from "../Percentiles.ts"
+import type { Processes } from "../harness/Fixtures.ts"
+import { memoryDuring } from "../harness/Memory.ts"
+import { summaryOf } from "../harness/Percentiles.ts"
 
 const persistent = new Agent({ keepAlive: true, maxSockets: 1 })
 

@@ -1,8 +1,8 @@
 /** Prepares a server for an attack, and the attacker's organization on it. */
 import { DateTime, Effect, Schedule, Schema } from "effect"
 import { get } from "node:http"
-import { Processes } from "../Fixtures.ts"
-import * as Service from "../Service.ts"
+import { Processes } from "../harness/Fixtures.ts"
+import * as Service from "../harness/Service.ts"
 
 const endpoints = 16
 

@@ -4,7 +4,7 @@
  * It connects to 127.0.0.1 only. Prints a line when it has started: the URL of its endpoints, if it has any. Then it prints
  * its effects every half second, as JSON: the number of responses by status, and of connected sockets.
  */
-import * as Arguments from "../Arguments.ts"
+import * as Arguments from "../harness/Arguments.ts"
 import * as Attacks from "./Attacks.ts"
 import * as RequestAttacks from "./RequestAttacks.ts"
 import * as SocketAttacks from "./SocketAttacks.ts"

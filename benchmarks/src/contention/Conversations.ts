@@ -1,13 +1,13 @@
 /** Twelve clients that start and close conversations, with three webhooks. */
 import { Clock, Effect, Ref } from "effect"
 import { SqlClient } from "effect/sql"
-import { delaysOf } from "../Arrivals.ts"
-import * as Endpoint from "../Endpoint.ts"
-import { Processes } from "../Fixtures.ts"
-import * as ProcessorTime from "../ProcessorTime.ts"
-import * as Service from "../Service.ts"
-import * as Statements from "../Statements.ts"
-import { untilPasses } from "../Waiting.ts"
+import { delaysOf } from "../harness/Arrivals.ts"
+import * as Endpoint from "../harness/Endpoint.ts"
+import { Processes } from "../harness/Fixtures.ts"
+import * as ProcessorTime from "../harness/ProcessorTime.ts"
+import * as Service from "../harness/Service.ts"
+import * as Statements from "../harness/Statements.ts"
+import { untilPasses } from "../harness/Waiting.ts"
 import { resourceOf, serversOf } from "./Requests.ts"
 
 export const writers = 12

@@ -1,9 +1,9 @@
 /** Reads of one contact while writers wait for another. */
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { Processes } from "../Fixtures.ts"
-import { summaryOf } from "../Percentiles.ts"
-import type * as Service from "../Service.ts"
+import { Processes } from "../harness/Fixtures.ts"
+import { summaryOf } from "../harness/Percentiles.ts"
+import type * as Service from "../harness/Service.ts"
 import { resourceOf } from "./Requests.ts"
 
 /** Locks a contact for a second. */

@@ -1,7 +1,7 @@
 /** Concurrent tags, edits, and notes of one contact. */
 import { Effect } from "effect"
-import { Processes } from "../Fixtures.ts"
-import type * as Service from "../Service.ts"
+import { Processes } from "../harness/Fixtures.ts"
+import type * as Service from "../harness/Service.ts"
 import { resourceOf, serversOf } from "./Requests.ts"
 
 type Request = (

@@ -1,7 +1,7 @@
 /** The parts that the measurements of concurrent writers share: servers in turn, and the resources of responses. */
 import { Effect, Schema } from "effect"
-import type { Processes } from "../Fixtures.ts"
-import type * as Service from "../Service.ts"
+import type { Processes } from "../harness/Fixtures.ts"
+import type * as Service from "../harness/Service.ts"
 
 /** The fields that the measurements read from a resource. */
 const Resource = Schema.fromJsonString(Schema.Struct({

@@ -3,7 +3,7 @@ import { ConversationId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { type DateTime, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { Crowd } from "../Fixtures.ts"
+import { Crowd } from "../harness/Fixtures.ts"
 
 /** The facts of a database that the cases need. */
 export interface Dataset {

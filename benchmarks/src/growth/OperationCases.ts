@@ -18,7 +18,7 @@ import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import type { Effect } from "effect"
 import { DateTime } from "effect"
 import type { SqlClient } from "effect/sql"
-import { Crowd } from "../Fixtures.ts"
+import { Crowd } from "../harness/Fixtures.ts"
 import { type Dataset, page_1, thread } from "./Datasets.ts"
 
 export type Services =

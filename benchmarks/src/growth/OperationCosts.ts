@@ -7,10 +7,10 @@ import { Ids } from "@messaging-crm/core/Ids"
 import { WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { Duration, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { Crowd } from "../Fixtures.ts"
-import { percentile } from "../Percentiles.ts"
-import * as ProcessorTime from "../ProcessorTime.ts"
-import * as Service from "../Service.ts"
+import * as Benchmark from "../harness/Benchmark.ts"
+import { Crowd } from "../harness/Fixtures.ts"
+import { percentile } from "../harness/Percentiles.ts"
+import * as ProcessorTime from "../harness/ProcessorTime.ts"
 import { type Dataset, prepareDataset } from "./Datasets.ts"
 import { type Case, cases, member, type Services } from "./OperationCases.ts"
 
@@ -20,7 +20,7 @@ const actor = Layer.succeed(CurrentActor, { organization_id: Crowd.large, member
 const service = (url: string) =>
   Layer.merge(Crm.layer, actor).pipe(
     Layer.provideMerge(Layer.mergeAll(Postgres.layer, Provider.layer("callback_ref"), Ids.layer, WorkSignal.layer)),
-    Layer.provideMerge(Service.database(url, 3))
+    Layer.provideMerge(Benchmark.database(url, 3))
   )
 
 /** The time that PostgreSQL has spent on a database: of its statements, and the CPU time of its connections. */

@@ -1,9 +1,9 @@
 /** Compares the targets on a database: first their responses, then their throughput. */
 import { Clock, Effect } from "effect"
 import { loadavg } from "node:os"
-import { Processes } from "../Fixtures.ts"
-import * as Service from "../Service.ts"
-import * as Statements from "../Statements.ts"
+import * as Benchmark from "../harness/Benchmark.ts"
+import { Processes } from "../harness/Fixtures.ts"
+import * as Statements from "../harness/Statements.ts"
 import * as Load from "./Load.ts"
 import * as PopulationRows from "./PopulationRows.ts"
 import * as Responses from "./Responses.ts"
@@ -115,6 +115,6 @@ export const compare = Effect.fnUntraced(function*(contacts: number, comparison:
     if (!measures) return []
     const title = `${contacts} contacts, filled in ${filled_seconds} s`
     return yield* measureAll(assignments, { ...options, database_url }, { print, title })
-  }).pipe(Effect.provide(Service.database(database_url, 2)))
+  }).pipe(Effect.provide(Benchmark.database(database_url, 2)))
   return { contacts, filled_seconds, rows }
 }, Effect.scoped)

@@ -1,7 +1,7 @@
 /** Measures the targets in the order A B C, C B A, A B C, so that a disturbance of the machine affects them alike. */
 import { Clock, Effect } from "effect"
-import { median } from "../Percentiles.ts"
-import * as ProcessorTime from "../ProcessorTime.ts"
+import { median } from "../harness/Percentiles.ts"
+import * as ProcessorTime from "../harness/ProcessorTime.ts"
 import type { Load } from "./Load.ts"
 import * as PopulationRows from "./PopulationRows.ts"
 import type { Name, Target } from "./Targets.ts"

@@ -2,8 +2,8 @@
 import { Effect, Option, Schema } from "effect"
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import { freePort, Processes } from "../Fixtures.ts"
-import * as Service from "../Service.ts"
+import { freePort, Processes } from "../harness/Fixtures.ts"
+import * as ProcessOutput from "../harness/ProcessOutput.ts"
 import * as Population from "./Population.ts"
 
 export const names = ["service", "pool", "pipeline"] as const
@@ -47,7 +47,7 @@ const startService = Effect.fnUntraced(function*(environment: Processes.Environm
 
 const startBaseline = Effect.fnUntraced(function*(DRIVER: string, { DATABASE_URL = "" }: Processes.Environment) {
   const { child } = yield* Processes.start(baseline, [], { ...settings, DATABASE_URL, DRIVER })
-  const { url } = yield* Effect.orDie(Schema.decodeUnknownEffect(Ready)(yield* Service.firstLine(child)))
+  const { url } = yield* Effect.orDie(Schema.decodeUnknownEffect(Ready)(yield* ProcessOutput.firstLine(child)))
   return { pid: child.pid ?? 0, port: Number(new URL(url).port) }
 })
 

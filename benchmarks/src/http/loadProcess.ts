@@ -5,7 +5,7 @@
  */
 import { connect } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
-import { median, percentile } from "../Percentiles.ts"
+import { median, percentile } from "../harness/Percentiles.ts"
 import { makeResponseReader } from "./ResponseReader.ts"
 import { numbered } from "./Workloads.ts"
 

@@ -1,6 +1,6 @@
 /** The callbacks of the Graph API that the benchmark posts. */
 import { createHmac } from "node:crypto"
-import { CallbackBodies } from "../Fixtures.ts"
+import { CallbackBodies } from "../harness/Fixtures.ts"
 
 /** A body with the value of its signature header. */
 export interface Callback {

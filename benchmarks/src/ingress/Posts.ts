@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { Agent, request } from "node:http"
 import { performance } from "node:perf_hooks"
-import { mutatedBody } from "../Fixtures.ts"
+import { mutatedBody } from "../harness/Fixtures.ts"
 import type { Callback } from "./Callbacks.ts"
 
 const agent = new Agent({ keepAlive: true, maxSockets: 64 })

@@ -1,6 +1,6 @@
 /** The printed results of provider callbacks. */
-import * as Limits from "../Limits.ts"
-import { summaryOf } from "../Percentiles.ts"
+import * as Limits from "../harness/Limits.ts"
+import { summaryOf } from "../harness/Percentiles.ts"
 import { messagesIn } from "./Callbacks.ts"
 import type { TimedResponse } from "./Posts.ts"
 

@@ -1,11 +1,11 @@
 /** The delay of events that occur at an even pace. */
 import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { delaysOf, firstArrivals } from "../Arrivals.ts"
-import { Processes, type Subscribers } from "../Fixtures.ts"
-import { memoryDuring } from "../Memory.ts"
-import * as Service from "../Service.ts"
-import { untilPasses } from "../Waiting.ts"
+import { delaysOf, firstArrivals } from "../harness/Arrivals.ts"
+import { Processes, type Subscribers } from "../harness/Fixtures.ts"
+import { memoryDuring } from "../harness/Memory.ts"
+import * as Service from "../harness/Service.ts"
+import { untilPasses } from "../harness/Waiting.ts"
 import { type RunningService, untilReceived } from "./RunningService.ts"
 
 /** Messages at an even pace. Their numbers begin with `first`. */

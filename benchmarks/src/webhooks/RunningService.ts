@@ -2,9 +2,9 @@
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { Processes, Subscribers } from "../Fixtures.ts"
-import * as Service from "../Service.ts"
-import { untilPasses } from "../Waiting.ts"
+import { Processes, Subscribers } from "../harness/Fixtures.ts"
+import * as Service from "../harness/Service.ts"
+import { untilPasses } from "../harness/Waiting.ts"
 
 /** A cluster with a running server: its process, and a function that sends a provider's callback to it. */
 export interface RunningService extends Service.Cluster {

@@ -1,8 +1,8 @@
 /** Deliveries per second while many are due. */
 import { Clock, Effect } from "effect"
-import * as Backlog from "../Backlog.ts"
-import { Subscribers } from "../Fixtures.ts"
-import { memoryDuring } from "../Memory.ts"
+import * as Backlog from "../harness/Backlog.ts"
+import { Subscribers } from "../harness/Fixtures.ts"
+import { memoryDuring } from "../harness/Memory.ts"
 import { disableWebhooks, type RunningService, subscribe, untilReceived } from "./RunningService.ts"
 
 const deliveries = 4000

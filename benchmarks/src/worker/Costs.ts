@@ -1,9 +1,9 @@
 /** The cost of processing an item: its CPU time in Node and in PostgreSQL, and its statements. */
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import * as ProcessorTime from "../ProcessorTime.ts"
-import * as Statements from "../Statements.ts"
-import { untilPasses } from "../Waiting.ts"
+import * as ProcessorTime from "../harness/ProcessorTime.ts"
+import * as Statements from "../harness/Statements.ts"
+import { untilPasses } from "../harness/Waiting.ts"
 
 const countWork = SqlClient.SqlClient.use((sql) =>
   sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM work`

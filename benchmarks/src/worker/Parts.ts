@@ -1,10 +1,11 @@
 /** The measured parts of a worker: deliveries, sends, and inbound messages. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Backlog from "../Backlog.ts"
-import * as Endpoint from "../Endpoint.ts"
-import { Processes } from "../Fixtures.ts"
-import * as Service from "../Service.ts"
+import * as Backlog from "../harness/Backlog.ts"
+import * as Endpoint from "../harness/Endpoint.ts"
+import { Processes } from "../harness/Fixtures.ts"
+import * as ProcessOutput from "../harness/ProcessOutput.ts"
+import * as Service from "../harness/Service.ts"
 import { measureBacklog, measureCost, untilQueueIsEmpty, vacuum } from "./Costs.ts"
 
 /** The number of items that a worker processes before it is measured. */
@@ -20,7 +21,7 @@ const startWorker = Effect.fnUntraced(function*(environment: Processes.Environme
   yield* Effect.addFinalizer(() =>
     Effect.andThen(Effect.sync(() => child.kill("SIGTERM")), Effect.timeoutOption(exited, "10 seconds"))
   )
-  yield* Service.firstLine(child)
+  yield* ProcessOutput.firstLine(child)
   return child.pid ?? 0
 })
 

@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { fileURLToPath } from "node:url"
 import type { Arrival } from "./Arrivals.ts"
 import { Processes } from "./Fixtures.ts"
-import * as Service from "./Service.ts"
+import * as ProcessOutput from "./ProcessOutput.ts"
 
 const Received = Schema.fromJsonString(Schema.Struct({
   posts: Schema.Int,
@@ -21,7 +21,7 @@ export const arrivalOf = ([name, at_ms]: readonly [name: string, at_ms: number])
 /** Starts an endpoint. The end of the scope stops it. */
 export const start = Effect.gen(function*() {
   const { child } = yield* Processes.start(fileURLToPath(new URL("./endpointProcess.ts", import.meta.url)), [], {})
-  const url = yield* Service.firstLine(child)
+  const url = yield* ProcessOutput.firstLine(child)
   const received = Effect.promise(async () => (await fetch(url)).text()).pipe(
     Effect.flatMap(Schema.decodeUnknownEffect(Received))
   )

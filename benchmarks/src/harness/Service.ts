@@ -1,0 +1,55 @@
+/** The service under measurement: its processes, and requests that prepare it. */
+import { ChannelId } from "@messaging-crm/core/Ids"
+import type { ProviderMessageReceived } from "@messaging-crm/core/Inbound"
+import { DateTime, Effect, Schema } from "effect"
+import { Processes } from "./Fixtures.ts"
+
+const unlimited = { LOG_FORMAT: "json", RATE_LIMIT_PER_MINUTE: "1000000", REQUESTS_AT_ONCE: "1000" }
+
+/**
+ * Makes a cluster whose webhooks reach this machine, by default without limits on requests. Its servers are not started
+ * yet; `server` is the first one.
+ */
+export const cluster = Effect.fnUntraced(function*(
+  servers: number,
+  provider: "cloud" | "mock" = "mock",
+  settings: Processes.Environment = unlimited
+) {
+  const environment = { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", ...settings }
+  const cluster = yield* Processes.cluster({ servers, provider, environment })
+  const [server] = cluster.servers
+  if (server === undefined) return yield* Effect.die(new Error("There is no server."))
+  return { ...cluster, server }
+})
+
+export type Cluster = Effect.Success<ReturnType<typeof cluster>>
+
+const Created = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ id: Schema.String }) }))
+
+/** Subscribes a URL to events, and returns the ID of the webhook. */
+export const subscribe = (
+  server: Processes.Server,
+  key: string,
+  url: string,
+  event_types: ReadonlyArray<string> = ["message.received"]
+) =>
+  Processes.request(server, "POST", "/webhooks", { key, json: { url, event_types } }).pipe(
+    Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Created)(text)),
+    Effect.map(({ data }) => data.id)
+  )
+
+/** Makes the event of a text that a person sent. */
+export const messageReceived = (
+  channel_id: string,
+  provider_message_id: string,
+  external_id: string
+): ProviderMessageReceived => ({
+  event: "message_received",
+  channel_id: ChannelId.make(channel_id),
+  provider_message_id,
+  from: { external_id, display_name: "Kim", username: null },
+  type: "text",
+  text: "How are you?",
+  media: null,
+  sent_at: DateTime.makeUnsafe("2026-01-01T12:00:00Z")
+})
