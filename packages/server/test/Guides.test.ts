@@ -1,3 +1,4 @@
+/** The tables of the guides agree with the code. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { ReadDeadline } from "@messaging-crm/adapter-http"
@@ -12,8 +13,7 @@ import { breaker, disable_after } from "@messaging-crm/core/Webhooks"
 import { lanes, LeaseTime } from "@messaging-crm/core/WorkQueue"
 import { testNumbers } from "@messaging-crm/provider-mock/Behaviors"
 import { Duration, Effect } from "effect"
-import { existsSync, globSync, readFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { globSync, readFileSync } from "node:fs"
 import * as Reference from "../scripts/Reference.ts"
 import * as Rejections from "../src/http/Rejections.ts"
 
@@ -101,15 +101,6 @@ const numbers: Readonly<Record<string, string>> = {
   }`,
   "disabling of a webhook": `${disable_after.failures_min} failures and ${Duration.toDays(disable_after.time)} days`
 }
-
-const pages = [...globSync("*.md"), ...globSync("docs/*.md"), ...globSync("{packages,examples}/*/README.md")]
-
-/** GitHub's name of a heading. */
-const anchorOf = (heading: string): string =>
-  heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s/g, "-")
-
-const anchorsOf = (page: string): ReadonlyArray<string> =>
-  Array.from(readFileSync(page, "utf8").matchAll(/^#+ (.+)$/gm), ([, heading = ""]) => anchorOf(heading))
 
 describe("the guides list", () => {
   it("every reason why a send fails", () => {
@@ -217,115 +208,8 @@ describe("every generated page is current (npm run docs):", () => {
     }).pipe(Effect.provide(NodeServices.layer)))
 })
 
-/** Phrases that a reader has to decode. */
-const avoidedInComments: ReadonlyArray<RegExp> = [
-  /\/\*\* (?:What|Who|Which) /,
-  /\bbesides?\b/i,
-  /\breal networks?\b/i,
-  /\b(?:some|no)body\b|\bwhoever\b/i,
-  /\bgo(?:es)? on\b/i,
-  /\b(?:is|are) away\b/i,
-  /\bin hand\b/i,
-  /\bdoubled\b/i,
-  /\bas many as (?:it|they) may\b/i,
-  /\btak(?:e|es|en) in\b/i,
-  /\bholds? up\b/i,
-  /\bfor good\b/i,
-  /\bblindly\b/i,
-  /\bbegins? anew\b/i,
-  // A request is rejected. Only a connection is refused, and a program can refuse to do something.
-  /(?<!\bconnection )\brefus(?:es?|ed|ing|als?)\b(?! (?:to|connections?)\b)/i
-]
-
-/** In texts for users also relative clauses in place of a noun, and phrases that describe a page instead of its subject. */
-const avoided: ReadonlyArray<RegExp> = [
-  ...avoidedInComments,
-  /\b(?:is|are|be) none\b/i,
-  // A question in a table may ask what a thing is.
-  /\bwhat (?:is|was|are|were|waits|came|comes)\b(?![^|.]*\?)/i,
-  /At the end of this page/i,
-  /\bexactly when\b/i,
-  /\buntil before\b/i,
-  /\bover all (?:\w+ )?(?:workers|processes|lanes)\b/i,
-  /\berased (?:person|persons|people)\b|\b(?:person|people|contact) (?:was|is|were|are|has(?: since)? been) erased\b/i,
-  /\brecords of the audit\b/i,
-  /\bpaths are below\b/i,
-  /\bstorages\b|\ba storage\b(?! (?:adapter|budget))/i,
-  /\bper \w+ and (?:minute|window|process)\b/i,
-  /\ba time of the last\b/i,
-  /\bfull stops?\b/i,
-  /\bthe maximum of\b/i,
-  /\bpresent (?:members?|numbers?|values?|one)\b/i,
-  /\bwithout end\b/i,
-  /\bmeanwhile\b/i,
-  /\bbeyond (?:its|a|the) (?:limit|maximum)s?\b/i,
-  /\bforeign (?:hosts?|origins?|names?)\b/i
-]
-
-describe("no forbidden phrase is in", () => {
-  const texts = [
-    ...globSync("*.md"),
-    ...globSync("docs/*.{md,yaml}"),
-    ...globSync("{packages,examples}/*/README.md"),
-    ...globSync("deploy/*"),
-    "compose.yaml",
-    "Dockerfile",
-    "packages/adapter-http/openapi.json"
-  ]
-  // The messages and the help are strings in the sources. The names of tests are not for users.
-  const sources = globSync("packages/*/src/**/*.ts", { exclude: ["packages/conformance/**"] })
-  const strings = (source: string) =>
-    Array.from(
-      source.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$|\$\{[^}]*\}/gm, "").matchAll(/["`](?:[^"`\\]|\\.)*["`]/g),
-      ([found]) => found
-    ).join("\n")
-  /** The comments of a source, without code. */
-  const comments = (source: string) =>
-    Array.from(
-      source.matchAll(/\/\*\*[\s\S]*?\*\/|(?<=^|\s)\/\/ .*$/gm),
-      ([found]) => found.replace(/\n\s*\*/g, "").replace(/`[^`]*`/g, "")
-    ).join("\n")
-  for (const file of texts) {
-    it(file, () => {
-      for (const phrase of avoided) assert.notMatch(readFileSync(file, "utf8"), phrase)
-    })
-  }
-  it("messages and help", () => {
-    for (const file of sources) {
-      for (const phrase of avoided) assert.notMatch(strings(readFileSync(file, "utf8")), phrase, file)
-    }
-  })
-  it("comments", () => {
-    const programs = globSync("{benchmarks,examples}/**/*.{ts,mjs}", {
-      exclude: ["**/node_modules/**", "**/generated/**"]
-    })
-    for (const file of [...sources, ...programs]) {
-      for (const phrase of avoidedInComments) assert.notMatch(comments(readFileSync(file, "utf8")), phrase, file)
-    }
-  })
-})
-
 it("the packages, the command line, and the API document have one version", () => {
   const versionOf = (file: string): unknown => JSON.parse(readFileSync(file, "utf8")).version
   const { info } = JSON.parse(readFileSync("packages/adapter-http/openapi.json", "utf8"))
   for (const file of globSync("packages/*/package.json")) assert.strictEqual(versionOf(file), info.version, file)
-})
-
-it("docs/README.md links to every page", () => {
-  const links = Array.from(readFileSync("docs/README.md", "utf8").matchAll(/\]\(([\w-]+\.md)\)/g), ([, link]) => link)
-  assert.sameMembers(links, globSync("*.md", { cwd: "docs" }).filter((page) => page !== "README.md"))
-})
-
-describe("every link has an existing target in", () => {
-  for (const page of pages) {
-    it(page, () => {
-      for (const [, link = ""] of readFileSync(page, "utf8").matchAll(/\]\(([^)\s]+)\)/g)) {
-        if (/^[a-z]+:/.test(link)) continue
-        const [path = "", anchor] = link.split("#")
-        const target = path === "" ? page : join(dirname(page), path)
-        assert.isTrue(existsSync(target), `${page}: ${link}`)
-        if (anchor !== undefined) assert.include(anchorsOf(target), anchor, `${page}: ${link}`)
-      }
-    })
-  }
 })
