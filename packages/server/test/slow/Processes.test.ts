@@ -7,7 +7,7 @@ import { connect } from "node:net"
 import { freePort } from "../../src/dev/FreePort.ts"
 import { eventually } from "../../testing/Eventually.ts"
 import * as Processes from "../../testing/Processes.ts"
-import { host, request } from "../RawHttp.ts"
+import { host, request } from "../http/RawHttp.ts"
 
 const idOf = (text: string) =>
   Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ id: Schema.String }) })))(text)

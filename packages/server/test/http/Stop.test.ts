@@ -4,7 +4,7 @@ import { Deferred, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { connect } from "node:net"
-import * as Listener from "../src/http/Listener.ts"
+import * as Listener from "../../src/http/Listener.ts"
 import { closing, hello, host, parsed, request, sendRaw } from "./RawHttp.ts"
 
 describe("a server that stops", () => {

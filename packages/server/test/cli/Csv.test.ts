@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { Arbitrary, Effect, Option, Schema, Stream } from "effect"
-import * as Csv from "../src/cli/Csv.ts"
+import * as Csv from "../../src/cli/Csv.ts"
 
 const chunks = (text: string, size: number): Stream.Stream<Uint8Array> => {
   const bytes = Buffer.from(text)

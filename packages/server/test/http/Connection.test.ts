@@ -1,37 +1,11 @@
 /** One connection: its requests in turn, its failures, and what others notice of it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Stream } from "effect"
+import { Effect, Fiber, Layer, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import type { Socket } from "node:net"
-import { close, closing, host, request, serve } from "./RawHttp.ts"
-
-/** A route whose responses wait, and effects that wait until so many requests have arrived. */
-const gated = (count = 1) => {
-  const arrived = Deferred.makeUnsafe<void>()
-  const gate = Deferred.makeUnsafe<void>()
-  const left = Deferred.makeUnsafe<void>()
-  const seen = { running: 0, most: 0 }
-  const response = Effect.gen(function*() {
-    seen.most = Math.max(seen.most, ++seen.running)
-    if (seen.running === count) yield* Deferred.done(arrived, Exit.void)
-    yield* Deferred.await(gate)
-    seen.running--
-    return HttpServerResponse.text("waited")
-  }).pipe(Effect.onInterrupt(() => Deferred.done(left, Exit.void)))
-  const routes = HttpRouter.use((router) =>
-    Effect.andThen(router.add("GET", "/wait", response), router.add("POST", "/wait", response))
-  )
-  return {
-    routes,
-    seen,
-    arrived: Deferred.await(arrived),
-    left: Deferred.await(left),
-    open: Deferred.done(gate, Exit.void)
-  }
-}
-
-const statusesOf = (text: string) => Array.from(text.matchAll(/HTTP\/1\.1 (\d{3})/g), ([, status]) => Number(status))
+import { gated, statusesOf } from "./GatedRoute.ts"
+import { close, closing, host, request, send, sendRaw, serve, served } from "./RawHttp.ts"
 
 describe("a connection", () => {
   it.live("is closed after the response to its 1,000th request, whatever follows it", () =>
@@ -54,6 +28,42 @@ describe("a connection", () => {
       assert.deepStrictEqual(statusesOf(rejected), [431])
       for (const limit of ["16,384 bytes", "100 headers"]) assert.include(rejected, limit)
     }))
+
+  it.live("is never upgraded, so that its limits remain", () =>
+    Effect.gen(function*() {
+      const upgrade = request("GET /hello HTTP/1.1", host, "Connection: Upgrade", "Upgrade: websocket")
+      const responses = yield* sendRaw(upgrade, request("GET /hello HTTP/1.1", host, close))
+      assert.lengthOf(responses.match(/HTTP\/1\.1 200 OK/g) ?? [], 2, responses)
+    }).pipe(Effect.provide(served)))
+
+  for (
+    const [name, line, header] of [
+      ["an absolute target of its host", "GET http://crm.example/hello?a=b HTTP/1.1", "Accept: */*"],
+      ["its host in another case", "GET HTTP://CRM.example/hello HTTP/1.1", "Accept: */*"],
+      ["headers that are lists", "GET /hello HTTP/1.1", "Accept: a/b\r\nAccept: c/d"],
+      ["two request ids, as proxies add them", "GET /hello HTTP/1.1", "X-Request-Id: a\r\nX-Request-Id: b"],
+      ["chunks", "POST /hello HTTP/1.1", "Transfer-Encoding: Chunked\r\n\r\n0"]
+    ] as const
+  ) {
+    it.live(`accepts ${name}`, () =>
+      Effect.gen(function*() {
+        const response = yield* send(request(line, host, close, header))
+        assert.deepStrictEqual([response.status, response.body], [200, "hello"])
+      }).pipe(Effect.provide(served)))
+  }
+
+  it.live("of HTTP/1.0 needs no host, because load balancers send none", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* send("GET /hello HTTP/1.0\r\n\r\n")).status, 200)
+    }).pipe(Effect.provide(served)))
+
+  it.live("accepts a request that expects 100 Continue", () =>
+    Effect.gen(function*() {
+      const response = yield* send(
+        request("POST /hello HTTP/1.1", host, close, "Expect: 100-continue", "Content-Length: 0")
+      )
+      assert.include([100, 200], response.status)
+    }).pipe(Effect.provide(served)))
 })
 
 describe("an error of a socket", () => {
@@ -220,91 +230,5 @@ describe("an invalid chunk of a body", () => {
         request("POST /wait HTTP/1.1", host, "Transfer-Encoding: chunked") + "not a chunk\r\n"
       )
       assert.deepStrictEqual(statusesOf(received), [400])
-    }).pipe(Effect.scoped))
-})
-
-describe("a response in preparation", () => {
-  it.live("has no time limit for clients that read nothing", () =>
-    Effect.gen(function*() {
-      const { arrived, open, routes } = gated()
-      const { ask, server } = yield* serve(routes, { stall_millis: 20 })
-      const late = Effect.callback<void>((resume) => void server.once("timeout", () => resume(Effect.void)))
-      const received = yield* Effect.forkChild(ask(request("GET /wait HTTP/1.1", host, close)))
-      yield* arrived
-      yield* late
-      yield* open
-      assert.deepStrictEqual(statusesOf(yield* Fiber.join(received)), [200])
-    }).pipe(Effect.scoped))
-})
-
-describe("requests above the limit of requests in progress", () => {
-  it.live("get 503 with Retry-After until others complete", () =>
-    Effect.gen(function*() {
-      const places = 4
-      const { arrived, open, routes } = gated(places)
-      const { ask } = yield* serve(routes, { requests_max: places })
-      const wait = request("GET /wait HTTP/1.1", host, close)
-      const first = yield* Effect.forkChild(Effect.replicateEffect(ask(wait), places, { concurrency: "unbounded" }))
-      yield* arrived
-      const rejected = yield* ask(wait)
-      assert.match(rejected, /^HTTP\/1\.1 503 [^]*\r\nretry-after: 1\r\n/i)
-      assert.include(rejected, "\"code\":\"overloaded\"")
-      yield* open
-      assert.deepStrictEqual((yield* Fiber.join(first)).flatMap(statusesOf), Array(places).fill(200))
-      assert.deepStrictEqual(statusesOf(yield* ask(wait)), [200])
-    }).pipe(Effect.scoped))
-})
-
-describe("requests whose bodies do not arrive", () => {
-  it.live("do not count as requests in progress", () =>
-    Effect.gen(function*() {
-      const [places, count] = [2, 40]
-      const { arrived, open, routes, seen } = gated(places)
-      const { ask, open: connected, taken } = yield* serve(routes, { requests_max: places })
-      const wait = request("GET /wait HTTP/1.1", host, close)
-      const first = yield* Effect.forkChild(Effect.replicateEffect(ask(wait), places, { concurrency: "unbounded" }))
-      yield* arrived
-      const sockets = Array.from({ length: 2 * count }, connected)
-      yield* Effect.sync(() => taken.length).pipe(Effect.repeat({ until: (length) => length === places + 2 * count }))
-      let ended = 0
-      for (const socket of sockets) socket.once("close", () => ended++)
-      const head = request("POST /wait HTTP/1.1", host, close, "Content-Length: 5")
-      for (const [index, socket] of sockets.entries()) socket.resume().write(index < count ? wait : head)
-      const begun = Effect.sync(() => seen.running - places)
-      yield* Effect.repeat(begun, { until: (more) => more + ended === sockets.length })
-      assert.strictEqual(seen.most, places)
-      yield* open
-      assert.deepStrictEqual((yield* Fiber.join(first)).flatMap(statusesOf), Array(places).fill(200))
-    }).pipe(Effect.scoped))
-})
-
-describe("requests that arrive together", () => {
-  it.live("start at most 32 per turn of the event loop", () =>
-    Effect.gen(function*() {
-      const count = 100
-      const { arrived, open, routes } = gated(count)
-      const { open: connected, server, taken } = yield* serve(routes)
-      const sockets = Array.from({ length: count }, connected)
-      yield* Effect.sync(() => taken.length).pipe(Effect.repeat({ until: (length) => length === count }))
-      const turns: Array<number> = []
-      let begun = 0
-      server.on("request", () => {
-        if (begun++ === 0) {
-          // Runs in the next turn.
-          setImmediate(() => {
-            turns.push(begun)
-            begun = 0
-          })
-        }
-      })
-      const wait = request("GET /wait HTTP/1.1", host, close)
-      const ended = yield* Effect.forkChild(Effect.forEach(sockets, closing, { concurrency: "unbounded" }))
-      for (const socket of sockets) socket.resume().write(wait)
-      yield* arrived
-      yield* open
-      yield* Fiber.join(ended)
-      assert.strictEqual(turns.reduce((sum, each) => sum + each, 0), count)
-      assert.isAtMost(Math.max(...turns), 32)
-      assert.isAtLeast(Math.max(...turns), 2)
     }).pipe(Effect.scoped))
 })

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { lateness } from "../src/observability/Metrics.ts"
+import { lateness } from "../../src/observability/Metrics.ts"
 
 it("the delay of the event loop is what exceeds the interval between measurements", () => {
   assert.strictEqual(lateness(20_000_000), 0)

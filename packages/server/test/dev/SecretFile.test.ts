@@ -3,8 +3,8 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
-import * as SecretFile from "../src/dev/SecretFile.ts"
-import { folder } from "../testing/Folder.ts"
+import * as SecretFile from "../../src/dev/SecretFile.ts"
+import { folder } from "../../testing/Folder.ts"
 
 it.live("concurrent starts read the same secret", () =>
   Effect.gen(function*() {

@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { bytes, hardText } from "@messaging-crm/conformance/Arbitraries"
 import { Digests, webCrypto } from "@messaging-crm/core/Digests"
 import { Arbitrary, Effect } from "effect"
-import * as NodeDigests from "../src/node/Digests.ts"
+import * as NodeDigests from "../../src/node/Digests.ts"
 
 it.effect.prop(
   "computes what WebCrypto computes",

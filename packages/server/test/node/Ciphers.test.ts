@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { bytes } from "@messaging-crm/conformance/Arbitraries"
 import { Ciphers, webCrypto } from "@messaging-crm/core/Ciphers"
 import { Arbitrary, Effect, Option } from "effect"
-import * as NodeCiphers from "../src/node/Ciphers.ts"
+import * as NodeCiphers from "../../src/node/Ciphers.ts"
 
 const ofLength = (length: number) =>
   bytes.pipe(Arbitrary.map((some) => Uint8Array.from({ length }, (_, index) => some[index] ?? 0)))

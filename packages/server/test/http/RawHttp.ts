@@ -3,8 +3,8 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import { connect, type Socket } from "node:net"
-import { createHttpServer } from "../src/http/HttpServer.ts"
-import * as Listener from "../src/http/Listener.ts"
+import { createHttpServer } from "../../src/http/HttpServer.ts"
+import * as Listener from "../../src/http/Listener.ts"
 
 export const hello = HttpRouter.use((router) =>
   Effect.andThen(

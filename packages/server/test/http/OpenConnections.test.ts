@@ -1,0 +1,140 @@
+/** All connections: which of them the HTTP server closes, and when. */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Layer, Schedule, Stream } from "effect"
+import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
+import { connect, type Socket } from "node:net"
+import { createHttpServer } from "../../src/http/HttpServer.ts"
+import { closing, host, nextStatus, request, serve } from "./RawHttp.ts"
+
+describe("a client that does not read its response", () => {
+  it.live("loses the connection", () =>
+    Effect.gen(function*() {
+      const routes = HttpRouter.use((router) =>
+        Effect.andThen(
+          router.add("GET", "/whole", Effect.succeed(HttpServerResponse.uint8Array(new Uint8Array(32_000_000)))),
+          router.add("GET", "/stream", Effect.succeed(HttpServerResponse.stream(endless)))
+        )
+      )
+      let ended = 0
+      const endless = Stream.repeat(Stream.make(new Uint8Array(262_144)), Schedule.forever).pipe(
+        Stream.onExit(() => Effect.sync(() => ended++))
+      )
+      const server = createHttpServer(undefined, { stall_millis: 50 })
+      yield* Effect.gen(function*() {
+        const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
+        for (const path of ["/whole", "/stream"]) {
+          yield* Effect.callback<void>((resume) => {
+            const socket = connect(Number(url.port), url.hostname, () =>
+              socket.write(request(`GET ${path} HTTP/1.1`, host)))
+            socket.pause()
+            server.once("connection", (taken) =>
+              taken.once("close", () =>
+                resume(Effect.void)))
+            return Effect.sync(() => socket.destroy())
+          })
+        }
+      }).pipe(
+        Effect.provide(
+          HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+            Layer.provideMerge(NodeHttpServer.layer(() => server, { host: "127.0.0.1", port: 0 }))
+          )
+        )
+      )
+      assert.strictEqual(ended, 1)
+    }))
+})
+
+const hello = request("GET /hello HTTP/1.1", host)
+
+describe("idle connections", () => {
+  it.live("are closed, the oldest first, when too many are open", () =>
+    Effect.gen(function*() {
+      const { open } = yield* serve(Layer.empty, { connections_max: 8 })
+      const used = open()
+      const askBoth = Effect.zip(Effect.suspend(() => nextStatus(open(), hello)), nextStatus(used, hello))
+      const responses = yield* Effect.replicateEffect(askBoth, 30)
+      assert.deepStrictEqual(responses.flat(), Array(60).fill("200"))
+    }).pipe(Effect.scoped))
+
+  it.live("do not prevent new connections after arriving at the same time", () =>
+    Effect.gen(function*() {
+      const places = 8
+      const arrived = Array.from({ length: places }, () => Deferred.makeUnsafe<void>())
+      const response = Deferred.makeUnsafe<void>()
+      let number = 0
+      const wait = Effect.suspend(() => {
+        const one = arrived[number++]
+        return one === undefined
+          ? Effect.void
+          : Effect.andThen(Deferred.done(one, Exit.void), Deferred.await(response))
+      })
+      const routes = HttpRouter.add("GET", "/wait", Effect.as(wait, HttpServerResponse.text("hello")))
+      const { open } = yield* serve(routes, { connections_max: places })
+      const ask = Effect.suspend(() => nextStatus(open(), request("GET /wait HTTP/1.1", host)))
+      const first = yield* Effect.forkChild(Effect.replicateEffect(ask, places, { concurrency: "unbounded" }))
+      yield* Effect.forEach(arrived, Deferred.await)
+      yield* Deferred.done(response, Exit.void)
+      assert.deepStrictEqual(yield* Fiber.join(first), Array(places).fill("200"))
+      assert.strictEqual(yield* ask, "200")
+    }).pipe(Effect.scoped))
+
+  it.live("do not prevent new connections if they never send a request", () =>
+    Effect.gen(function*() {
+      const { open } = yield* serve(Layer.empty, { connections_max: 8 })
+      const connected = Effect.callback<Socket>((resume) => {
+        const socket = open().once("connect", () => resume(Effect.succeed(socket)))
+      })
+      const used = yield* connected
+      assert.strictEqual(yield* nextStatus(used, hello), "200")
+      const silent = yield* Effect.replicateEffect(connected, 12)
+      const last = yield* connected
+      assert.strictEqual(yield* nextStatus(last, hello), "200")
+      assert.strictEqual(yield* nextStatus(used, hello), "200", "a used connection stays open")
+      for (const socket of [...silent, used, last]) socket.destroy()
+    }).pipe(Effect.scoped))
+})
+
+describe("connections with a request in progress", () => {
+  it.live("are limited in number", () =>
+    Effect.gen(function*() {
+      const places = 8
+      const arrived = Array.from({ length: places }, () => Deferred.makeUnsafe<void>())
+      let number = 0
+      const wait = Effect.suspend(() => Deferred.done(arrived[number++] ?? Deferred.makeUnsafe<void>(), Exit.void))
+      const routes = HttpRouter.add("GET", "/wait", Effect.andThen(wait, Effect.never))
+      const { open } = yield* serve(routes, { connections_max: places })
+      const ask = () => {
+        const socket = open()
+        socket.write(request("GET /wait HTTP/1.1", host))
+        return socket
+      }
+      const sockets: Array<Socket> = []
+      for (const one of arrived) {
+        sockets.push(ask())
+        yield* Deferred.await(one)
+      }
+      yield* closing(ask())
+      for (const socket of sockets) assert.isFalse(socket.closed)
+      for (const socket of sockets) socket.destroy()
+    }).pipe(Effect.scoped))
+})
+
+describe("a body that arrives after the response", () => {
+  it.live("keeps its connection, up to a limit", () =>
+    Effect.gen(function*() {
+      const { open } = yield* serve(Layer.empty, { unread_max: 2 })
+      const post = request("POST /hello HTTP/1.1", host, "Content-Length: 5")
+      const sockets = Array.from({ length: 4 }, open)
+      const closed = sockets.map(closing)
+      const [first, second] = yield* Effect.forEach(closed, (wait) => Effect.forkChild(wait))
+      const responses = yield* Effect.forEach(sockets, (socket) => nextStatus(socket, post))
+      assert.deepStrictEqual(responses, ["200", "200", "200", "200"])
+      for (const one of [first, second]) if (one !== undefined) yield* Fiber.join(one)
+      // The others send the rest, and ask again over the same connection.
+      for (const socket of sockets.slice(2)) {
+        assert.strictEqual(yield* nextStatus(socket, `hello${hello}`), "200")
+        socket.destroy()
+      }
+    }).pipe(Effect.scoped))
+})

@@ -1,0 +1,141 @@
+/** Requests that the HTTP server rejects before a route gets them, sent over raw sockets. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { host, request, send, served, uuid } from "./RawHttp.ts"
+
+describe("a request that reaches no route", () => {
+  for (
+    const [name, text, status, code] of [
+      [
+        "headers beyond 16 KiB",
+        request(`GET /hello?cursor=${"x".repeat(17_000)} HTTP/1.1`, host),
+        431,
+        "headers_too_large"
+      ],
+      [
+        "a key beyond 16 KiB",
+        request("GET /hello HTTP/1.1", host, `Idempotency-Key: ${"x".repeat(17_000)}`),
+        431,
+        "headers_too_large"
+      ],
+      [
+        "an expectation",
+        request("POST /hello HTTP/1.1", host, "Expect: 200-maybe", "Content-Length: 0"),
+        417,
+        "expectation_failed"
+      ],
+      ["no HTTP", "hello\r\n\r\n", 400, "invalid_input"],
+      ["an unknown method", request("FOO /hello HTTP/1.1", host), 400, "invalid_input"],
+      ["HTTP/2 in plain text", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "invalid_input"],
+      [
+        "two lengths",
+        request("POST /hello HTTP/1.1", host, "Content-Length: 2", "Transfer-Encoding: chunked"),
+        400,
+        "invalid_input"
+      ],
+      ["no host", request("GET /hello HTTP/1.1"), 400, "invalid_input"],
+      ["two hosts", request("GET /hello HTTP/1.1", host, "Host: other.example"), 400, "invalid_input"],
+      ["two hosts that are the same", request("GET /hello HTTP/1.1", host, host), 400, "invalid_input"],
+      [
+        "two hosts, and a body that waits for 100 Continue",
+        request("POST /hello HTTP/1.1", host, host, "Expect: 100-continue", "Content-Length: 5"),
+        400,
+        "invalid_input"
+      ],
+      ["a tunnel", request("CONNECT crm.example:443 HTTP/1.1", host), 405, "method_not_allowed"],
+      [
+        "a tunnel with a body",
+        request("CONNECT crm.example:443 HTTP/1.1", host, "Content-Length: 5"),
+        405,
+        "method_not_allowed"
+      ],
+      ["a host that is no name", request("GET /hello HTTP/1.1", "Host: ["), 400, "invalid_input"],
+      ["an empty host", request("GET /hello HTTP/1.1", "Host:"), 400, "invalid_input"],
+      ["a host without a name", request("GET /hello HTTP/1.1", "Host: :8080"), 400, "invalid_input"],
+      ["a port out of range", request("GET /hello HTTP/1.1", "Host: crm.example:99999"), 400, "invalid_input"],
+      ["a host that is no address", request("GET /hello HTTP/1.1", "Host: 1.2.3.4.5"), 400, "invalid_input"],
+      ["a host with a path", request("GET /hello HTTP/1.1", "Host: crm.example/v1"), 400, "invalid_input"],
+      ["another version", request("GET /hello HTTP/2.0", host), 400, "invalid_input"],
+      ["a target whose host is no name", request("GET http://[/hello HTTP/1.1", host), 400, "invalid_input"],
+      ["a target of another host", request("GET http://other.example/hello HTTP/1.1", host), 400, "invalid_input"],
+      ["a target with a fragment", request("GET /hello#a=b HTTP/1.1", host), 400, "invalid_input"],
+      ["a target of another kind", request("GET * HTTP/1.1", host), 400, "invalid_input"],
+      [
+        "two idempotency keys",
+        request("POST /hello HTTP/1.1", host, "Idempotency-Key: order-4711", "idempotency-key: order-4711"),
+        400,
+        "invalid_input"
+      ],
+      [
+        "two API keys",
+        request("GET /hello HTTP/1.1", host, "Authorization: Bearer a", "Authorization: Bearer b"),
+        400,
+        "invalid_input"
+      ],
+      [
+        "two media types",
+        request("POST /hello HTTP/1.1", host, "Content-Type: application/json", "Content-Type: text/plain"),
+        400,
+        "invalid_input"
+      ],
+      [
+        "a compressed transfer",
+        request("POST /hello HTTP/1.1", host, "Transfer-Encoding: gzip, chunked"),
+        400,
+        "invalid_input"
+      ],
+      [
+        "two transfer codings",
+        request("POST /hello HTTP/1.1", host, "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"),
+        400,
+        "invalid_input"
+      ],
+      [
+        "chunks of HTTP/1.0",
+        request("POST /hello HTTP/1.0", host, "Transfer-Encoding: chunked"),
+        400,
+        "invalid_input"
+      ]
+    ] as const
+  ) {
+    it.live(`gets the error envelope with a request ID: ${name}`, () =>
+      Effect.gen(function*() {
+        const response = yield* send(text)
+        assert.strictEqual(response.status, status)
+        const { error } = JSON.parse(response.body)
+        assert.strictEqual(error.code, code)
+        assert.isNotEmpty(error.message)
+        const params = ["Authorization", "Content-Length", "Content-Type", "Expect", "Host", "idempotency-key"]
+        assert.include([null, ...params, "Transfer-Encoding"], error.param)
+        assert.match(error.request_id, uuid)
+        assert.strictEqual(response.headers.get("x-request-id"), error.request_id)
+        assert.strictEqual(response.headers.get("content-type"), "application/json")
+        assert.strictEqual(response.headers.get("cache-control"), "no-store")
+        assert.strictEqual(response.headers.get("connection"), "close")
+      }).pipe(Effect.provide(served)))
+  }
+
+  for (
+    const [param, ...headers] of [
+      ["Content-Length", "Content-Length: 2", "Content-Length: 2"],
+      ["Content-Length", "Content-Length: two"],
+      ["Content-Length", "Transfer-Encoding: chunked", "Content-Length: 2"],
+      ["Transfer-Encoding", "Transfer-Encoding: gzip"],
+      ["Transfer-Encoding", "Transfer-Encoding: identity"],
+      ["Transfer-Encoding", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"]
+    ] as const
+  ) {
+    it.live(`gets an error that names the invalid header: ${headers.join(", ")}`, () =>
+      Effect.gen(function*() {
+        const response = yield* send(request("POST /hello HTTP/1.1", host, ...headers))
+        assert.strictEqual(response.status, 400)
+        assert.strictEqual(JSON.parse(response.body).error.param, param)
+      }).pipe(Effect.provide(served)))
+  }
+
+  it.live("keeps the request ID of its header", () =>
+    Effect.gen(function*() {
+      const response = yield* send(request("GET /hello HTTP/1.1", "X-Request-Id: mine-1"))
+      assert.strictEqual(JSON.parse(response.body).error.request_id, "mine-1")
+    }).pipe(Effect.provide(served)))
+})
