@@ -104,7 +104,7 @@ export const modules: Readonly<Record<string, Module>> = {
   },
   "decisions-identities": {
     files: ["core/src/contacts/ContactIdentities.ts"],
-    tests: ["core/test/decisions/ContactIdentities.test.ts", "provider-cloud/test/People.test.ts", conformance]
+    tests: ["core/test/decisions/ContactIdentities.test.ts", "provider-cloud/test/PersonIds.test.ts", conformance]
   },
   "decisions-upserts": {
     files: ["core/src/contacts/ContactUpserts.ts"],

@@ -18,21 +18,21 @@ export const signerOf = (secret: string) => (text: string): Callback => {
 export const bodyAt = (phone_number_id: string, index: number): string => {
   const at = Math.floor(Date.now() / 1000)
   const person = `49151${String(10_000_000 + index % 5000).padStart(8, "0")}`
-  const part = index % 4 === 0
-    ? CallbackBodies.messagePart(phone_number_id, { wa_id: person, name: "Ana Lima" }, {
+  const entry = index % 4 === 0
+    ? CallbackBodies.messageEntry(phone_number_id, { wa_id: person, name: "Ana Lima" }, {
       id: `wamid.${index}`,
       timestamp: String(at),
       type: "text",
       text: { body: `Message ${index} 👋` }
     })
-    : CallbackBodies.statusPart(phone_number_id, {
+    : CallbackBodies.statusEntry(phone_number_id, {
       id: `wamid.sent.${index - index % 4}`,
       status: (["sent", "delivered", "read"] as const)[index % 4 - 1] ?? "read",
       timestamp: at,
       recipient_id: person,
       reference: null
     })
-  return CallbackBodies.bodyOf([part])
+  return CallbackBodies.bodyOf([entry])
 }
 
 /** Returns the number of messages in a number of posts: the first of four is a message, the others are its statuses. */

@@ -7,7 +7,7 @@ import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, CloudAccounts, keyOf } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
 import { reasonOf } from "./ErrorCodes.ts"
-import { baseUrlOf, call } from "./GraphCalls.ts"
+import { baseUrlOf, call } from "./GraphClient.ts"
 
 /**
  * `ok`; `not_connected`: no account is set for the channel; `unreachable`: the

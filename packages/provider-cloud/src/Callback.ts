@@ -1,85 +1,93 @@
 /**
- * Callbacks: splits the bodies that networks post by person, and reads core's events in them.
+ * Callbacks: splits the bodies that networks post by person, and parses them into core's events.
  *
- * A body may contain parts for several accounts, and repeat earlier ones. Every
- * part is read independently, so that an unreadable one does not affect others.
- * `Callback/Kinds.ts` lists what becomes a message.
+ * A body can be about several accounts, and repeat earlier items. Every item is parsed independently, so that an
+ * unreadable one does not affect others. `Callback/DocumentedKinds.ts` lists what becomes a message.
  */
 import { Option, Schema } from "effect"
-import { type Arrival, Entry, ignored, joined, type Network, type Notices, type Part } from "./Callback/Notice.ts"
-import * as Phone from "./Callback/Phone.ts"
-import * as Social from "./Callback/Social.ts"
-import { Items, lenient } from "./GraphJson.ts"
+import {
+  type Arrival,
+  combined,
+  Entry,
+  type EntryFormat,
+  type EntryPart,
+  ignored,
+  type Parsed
+} from "./Callback/Entry.ts"
+import * as Messenger from "./Callback/Messenger.ts"
+import * as WhatsApp from "./Callback/WhatsApp.ts"
+import { Items, lenient } from "./GraphSchemas.ts"
 
-export type { Arrival, FileReference, Ignored, Notice, Notices } from "./Callback/Notice.ts"
+export type { Arrival, Ignored, Parsed, ParsedEvent } from "./Callback/Entry.ts"
+export type { FileReference } from "./Callback/MessageContent.ts"
 
 const Body = Schema.Struct({ object: lenient(Schema.String), entry: lenient(Items) })
 
 const decodeBody = Schema.decodeUnknownOption(Schema.fromJsonString(Body))
 const decodeEntry = Schema.decodeUnknownOption(Entry)
 
-/** Each network by the `object` of its bodies. */
-const networks: Readonly<Record<string, Network>> = {
-  whatsapp_business_account: Phone.network,
-  page: Social.network("page_messaging"),
-  instagram: Social.network("photo_social")
+/** The format of entries by the `object` of their body. */
+const formats: Readonly<Record<string, EntryFormat>> = {
+  whatsapp_business_account: WhatsApp.format,
+  page: Messenger.format("page_messaging"),
+  instagram: Messenger.format("photo_social")
 }
 
-const networkOf = (object: string): Network | undefined =>
-  Object.hasOwn(networks, object) ? networks[object] : undefined
+const formatOf = (object: string): EntryFormat | undefined =>
+  Object.hasOwn(formats, object) ? formats[object] : undefined
 
-/** Returns the notices of a body, or none if the body is not a callback. */
-export const read = (body: string, arrival: Arrival): Option.Option<Notices> =>
-  Option.map(decodeBody(body), ({ entry = [], object = "" }) => {
-    const network = networkOf(object)
-    if (network === undefined) return ignored("unknown", `object:${object}`)
-    return joined(entry.flatMap((item): ReadonlyArray<Notices> =>
-      Option.match(decodeEntry(item), {
+/** Returns the events and the ignored items of a body, or none if the body is not a callback. */
+export const parse = (body: string, arrival: Arrival): Option.Option<Parsed> =>
+  Option.map(decodeBody(body), ({ entry: entries = [], object = "" }) => {
+    const format = formatOf(object)
+    if (format === undefined) return ignored("unknown", `object:${object}`)
+    return combined(entries.flatMap((entry): ReadonlyArray<Parsed> =>
+      Option.match(decodeEntry(entry), {
         onNone: () => [ignored("unreadable", "entry")],
-        onSome: (entry) => network.read(entry, arrival)
+        onSome: (decoded) => format.parse(decoded, arrival)
       })
     ))
   })
 
 /** A part of a body, which is itself a body. */
-export interface BodyPart extends Omit<Part, "entry"> {
+export interface BodyPart extends Omit<EntryPart, "entries"> {
   readonly body: Uint8Array
 }
 
 /** An account is not one of the people in its own part. */
-const withoutAccount = (part: Part): Part => ({
+const withoutAccount = (part: EntryPart): EntryPart => ({
   ...part,
   people: Array.from(new Set(part.people)).filter((id) => id !== part.account?.id).toSorted()
 })
 
-/** Returns the parts of an entry. One that cannot be split is kept, so that a reader counts it. */
-const splitEntry = (network: Network | undefined, item: unknown): ReadonlyArray<Part> => {
-  const entry = network === undefined ? Option.none() : decodeEntry(item)
-  const parts = network === undefined || Option.isNone(entry) ? [] : network.split(entry.value)
-  return parts.length === 0 ? [{ account: null, people: [], entry: [item] }] : parts.map(withoutAccount)
+/** Returns the parts of an entry. One that cannot be split is kept, so that its items are counted when it is parsed. */
+const splitEntry = (format: EntryFormat | undefined, entry: unknown): ReadonlyArray<EntryPart> => {
+  const decoded = format === undefined ? Option.none() : decodeEntry(entry)
+  const parts = format === undefined || Option.isNone(decoded) ? [] : format.split(decoded.value)
+  return parts.length === 0 ? [{ account: null, people: [], entries: [entry] }] : parts.map(withoutAccount)
 }
 
 const [encoder, decoder] = [new TextEncoder(), new TextDecoder("utf-8", { ignoreBOM: true })]
 
-/** Returns a part as a body, or none if it is nested too deep to be written. */
-const written = Option.liftThrowable((object: string | undefined, entry: ReadonlyArray<unknown>) =>
+/** Returns entries as a body, or none if they are nested too deep to be encoded. */
+const encodeBody = Option.liftThrowable((object: string | undefined, entry: ReadonlyArray<unknown>) =>
   encoder.encode(JSON.stringify({ object, entry }))
 )
 
 /**
  * Splits a body into one part per person and account, in the body's order. Returns none if the body is not a callback.
  *
- * A body can hold notices of many people, and of several organizations. Each part is stored on its own, so that an
- * erasure removes what one organization received of one person. Reading the parts gives the notices of the body. A
- * body that is one part stays as it is.
+ * A body can be about many people, and several organizations. Each part is stored on its own, so that an erasure removes
+ * what one organization received from one person. Parsing the parts gives the events of the body. A body that is one
+ * part stays as it is.
  */
-export const partsOf = (body: Uint8Array): Option.Option<ReadonlyArray<BodyPart>> =>
-  Option.map(decodeBody(decoder.decode(body)), ({ entry = [], object }) => {
-    const parts = entry.flatMap((item) => splitEntry(networkOf(object ?? ""), item))
+export const split = (body: Uint8Array): Option.Option<ReadonlyArray<BodyPart>> =>
+  Option.map(decodeBody(decoder.decode(body)), ({ entry: entries = [], object }) => {
+    const parts = entries.flatMap((entry) => splitEntry(formatOf(object ?? ""), entry))
     const groups = Map.groupBy(parts, ({ account, people }) => JSON.stringify([account?.type, account?.id, people]))
-    return Array.from(groups.values()).flatMap((alike) => {
-      const { account = null, people = [] } = alike[0] ?? {}
-      const bytes = groups.size === 1 ? Option.some(body) : written(object, alike.flatMap(({ entry }) => entry))
+    return Array.from(groups.values()).flatMap((group) => {
+      const { account = null, people = [] } = group[0] ?? {}
+      const bytes = groups.size === 1 ? Option.some(body) : encodeBody(object, group.flatMap(({ entries }) => entries))
       return Option.toArray(Option.map(bytes, (body) => ({ account, people, body })))
     })
   })

@@ -1,5 +1,5 @@
 /**
- * Callback processor: reads the stored callbacks, and passes their events to core.
+ * Callback processor: parses the stored callbacks, and passes their events to core.
  *
  * Each event is processed independently. If one fails, the others are stored all
  * the same, and the callback is retried.
@@ -11,10 +11,10 @@ import { inOrderByPerson } from "@messaging-crm/core/ProviderEventOrder"
 import * as Slots from "@messaging-crm/core/Slots"
 import { traced } from "@messaging-crm/core/Traces"
 import { Context, DateTime, Duration, Effect, Exit, Layer, Option, RcMap, Semaphore } from "effect"
-import { type Notice, read } from "./Callback.ts"
-import { ignored } from "./Callback/Notice.ts"
-import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
-import { countUnconnected, report } from "./IgnoredParts.ts"
+import { parse, type ParsedEvent } from "./Callback.ts"
+import { ignored } from "./Callback/Entry.ts"
+import { type CloudAccount, CloudAccounts, groupByAccount } from "./CloudAccounts.ts"
+import { countUnconnected, report } from "./IgnoredItems.ts"
 import { MediaLoader } from "./MediaLoader.ts"
 import { Profiles } from "./Profiles.ts"
 
@@ -126,22 +126,22 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
       const callbacksWithFiles = Slots.make<string>(with_files_max)
       const processEvents = yield* makeProcessEvents
 
-      const eventOf = (account: CloudAccount) => ({ event, file }: Notice): ProviderEvent => {
+      const eventOf = (account: CloudAccount) => ({ event, file }: ParsedEvent): ProviderEvent => {
         const located: ProviderEvent = { ...event, channel_id: account.channel_id }
         return "media" in located && located.media !== null && file !== null
           ? { ...located, media: { ...located.media, bytes: loader.load(account, file) } }
           : located
       }
 
-      /** Processes the notices of one account. One that cannot be opened now fails, and is retried until it can. */
+      /** Processes the events of one account. If its token cannot be decrypted now, they fail, and are retried until it can. */
       const processAccount = Effect.fnUntraced(
-        function*(callback: ReceivedCallback, notices: ReadonlyArray<Notice>) {
-          const [first] = notices
+        function*(callback: ReceivedCallback, parsed: ReadonlyArray<ParsedEvent>) {
+          const [first] = parsed
           if (first === undefined) return []
-          const found = yield* Effect.orDie(accounts.locate(callback.source, first.account))
-          if (Option.isNone(found)) return yield* Effect.replicateEffect(Effect.exit(countUnconnected), notices.length)
-          const account = found.value
-          const events = notices.map(eventOf(account))
+          const located = yield* Effect.orDie(accounts.locate(callback.source, first.account))
+          if (Option.isNone(located)) return yield* Effect.replicateEffect(Effect.exit(countUnconnected), parsed.length)
+          const account = located.value
+          const events = parsed.map(eventOf(account))
           if (!events.some(hasFile)) return yield* processEvents(account, events, callback)
           const processed = yield* callbacksWithFiles.withSlot(
             account.channel_id,
@@ -156,16 +156,16 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
 
       const receive = traced("CallbackProcessor.receive")(
         function*(callback: ReceivedCallback) {
-          const found = read(utf8.decode(callback.body), {
-            app_id: callback.source,
-            received_at: callback.received_at
-          })
-          const { ignored: parts, notices } = Option.getOrElse(found, () => ignored("unreadable", "body"))
-          if (callback.attempt === 1) yield* report(parts)
+          const arrival = { app_id: callback.source, received_at: callback.received_at }
+          const parsed = Option.getOrElse(
+            parse(utf8.decode(callback.body), arrival),
+            () => ignored("unreadable", "body")
+          )
+          if (callback.attempt === 1) yield* report(parsed.ignored)
           // A stored part of a callback is about one account. Only a body that was not split has several.
           const processed = yield* Effect.forEach(
-            Map.groupBy(notices, ({ account }) => JSON.stringify([account.type, account.id])).values(),
-            (alike) => Effect.exit(processAccount(callback, alike))
+            groupByAccount(parsed.events),
+            (events) => Effect.exit(processAccount(callback, events))
           )
           yield* Effect.orDie(Exit.asVoidAll(processed.flatMap((exit) => Exit.isSuccess(exit) ? exit.value : [exit])))
         }

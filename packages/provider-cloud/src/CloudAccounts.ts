@@ -19,8 +19,8 @@ const accountFields = {
   token: Secret
 }
 
-/** The account of a phone-messaging channel. */
-export const PhoneAccount = Schema.Struct({
+/** The account of a `phone_messaging` channel: a phone number on WhatsApp. */
+export const WhatsAppAccount = Schema.Struct({
   type: Schema.Literal("phone_messaging"),
   ...accountFields,
   /** The network's id of the phone number, not the number itself. */
@@ -28,27 +28,27 @@ export const PhoneAccount = Schema.Struct({
   /** The business account whose templates can be sent. */
   business_account_id: Schema.NonEmptyString
 })
-export interface PhoneAccount extends Schema.Schema.Type<typeof PhoneAccount> {}
+export interface WhatsAppAccount extends Schema.Schema.Type<typeof WhatsAppAccount> {}
 
-/** The account of a page-messaging channel. */
-const PageAccount = Schema.Struct({
+/** The account of a `page_messaging` channel: a page on Messenger. */
+const MessengerAccount = Schema.Struct({
   type: Schema.Literal("page_messaging"),
   ...accountFields,
   page_id: Schema.NonEmptyString
 })
-interface PageAccount extends Schema.Schema.Type<typeof PageAccount> {}
+interface MessengerAccount extends Schema.Schema.Type<typeof MessengerAccount> {}
 
-/** The account of a photo-social channel. */
-const PhotoAccount = Schema.Struct({
+/** The account of a `photo_social` channel: an Instagram account. */
+const InstagramAccount = Schema.Struct({
   type: Schema.Literal("photo_social"),
   ...accountFields,
   account_id: Schema.NonEmptyString,
   /** The page that it is connected to; null for an account with a login of its own. */
   page_id: Schema.NullOr(Schema.NonEmptyString)
 })
-interface PhotoAccount extends Schema.Schema.Type<typeof PhotoAccount> {}
+interface InstagramAccount extends Schema.Schema.Type<typeof InstagramAccount> {}
 
-export const CloudAccount = Schema.Union([PhoneAccount, PageAccount, PhotoAccount])
+export const CloudAccount = Schema.Union([WhatsAppAccount, MessengerAccount, InstagramAccount])
 export type CloudAccount = typeof CloudAccount.Type
 
 /** An app that is registered with the networks. */
@@ -85,6 +85,12 @@ export const keyOf = (account: CloudAccount): AccountKey => {
   }
 }
 
+/** Groups items of callbacks by their account, in the order of the first item of each. */
+export const groupByAccount = <A extends { readonly account: AccountKey | null }>(
+  items: ReadonlyArray<A>
+): ReadonlyArray<ReadonlyArray<A>> =>
+  Array.from(Map.groupBy(items, ({ account }) => JSON.stringify([account?.type, account?.id])).values())
+
 /** Returns the network's ids of an account as core stores them. */
 export const accountIdsOf = (account: CloudAccount): AccountIds => ({
   app_id: account.app_id,
@@ -98,7 +104,7 @@ export const accountOf = (stored: Omit<OpenedAccount, "token_set_at">): CloudAcc
   const fields = { channel_id, app_id, token }
   switch (channel_type) {
     case "phone_messaging":
-      // Every phone-messaging channel has a business account.
+      // Every WhatsApp channel has a business account.
       return {
         type: channel_type,
         ...fields,
@@ -129,7 +135,7 @@ const readSetting = (json: Redacted.Redacted) =>
 
 // ---------------------------------------------------------------- port
 
-const isPhone = (account: CloudAccount): account is PhoneAccount => account.type === "phone_messaging"
+const isWhatsApp = (account: CloudAccount): account is WhatsAppAccount => account.type === "phone_messaging"
 
 const fromSetting = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type): CloudAccounts["Service"] => {
   const findWhere = <A extends CloudAccount>(holds: (account: CloudAccount) => account is A) =>
@@ -144,7 +150,7 @@ const fromSetting = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type):
     apps: Effect.succeed(apps),
     find: ({ id }) => findFirst(({ channel_id }) => channel_id === id),
     findByBusinessAccount: (id) =>
-      findWhere((account): account is PhoneAccount => isPhone(account) && account.business_account_id === id),
+      findWhere((account): account is WhatsAppAccount => isWhatsApp(account) && account.business_account_id === id),
     locate,
     channelOf: (app_id, key) => Effect.map(locate(app_id, key), Option.map(({ channel_id }) => channel_id))
   }
@@ -164,7 +170,7 @@ const fromSetting = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type):
 export class CloudAccounts extends Context.Service<CloudAccounts, {
   readonly apps: Effect.Effect<ReadonlyArray<CloudApp>>
   readonly find: (channel: Channel) => Effect.Effect<Option.Option<CloudAccount>, SecretUnreadable>
-  readonly findByBusinessAccount: (id: string) => Effect.Effect<Option.Option<PhoneAccount>, SecretUnreadable>
+  readonly findByBusinessAccount: (id: string) => Effect.Effect<Option.Option<WhatsAppAccount>, SecretUnreadable>
   readonly locate: (
     app_id: string,
     key: AccountKey
@@ -213,7 +219,7 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
             orElse(
               Effect.map(
                 stored.openByBusinessAccount(id),
-                Option.flatMap((account) => Option.liftPredicate(isPhone)(accountOf(account)))
+                Option.flatMap((account) => Option.liftPredicate(isWhatsApp)(accountOf(account)))
               ),
               given.findByBusinessAccount(id)
             ),

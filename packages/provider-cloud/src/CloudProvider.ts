@@ -1,8 +1,8 @@
 /**
  * The provider for WhatsApp, Messenger, and Instagram over the Graph API.
  *
- * No network detects a repeated send. Phone messaging and pages return the send's id in
- * callbacks, so a lost response can be resolved. Photo accounts do not: a send whose
+ * No network detects a repeated send. WhatsApp and Messenger return the send's id in
+ * callbacks, so a lost response can be resolved. Instagram does not: a send whose
  * response was lost stays `unknown` until it fails.
  */
 import {
@@ -20,8 +20,8 @@ import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
 import { outcomeOf } from "./ErrorCodes.ts"
-import { baseUrlOf, call, type CallError } from "./GraphCalls.ts"
-import { otherSpellings } from "./People.ts"
+import { baseUrlOf, call, type CallError } from "./GraphClient.ts"
+import { otherSpellings } from "./PersonIds.ts"
 import { acceptedOf, AcceptedResponse, requestOf } from "./SendRequests.ts"
 import * as Templates from "./Templates.ts"
 
@@ -39,7 +39,7 @@ const outcomeOfCall = (error: CallError): ProviderRejected | ProviderBusy | Prov
   }
 }
 
-/** Returns whether an account can send a message. Only phone messaging has templates. */
+/** Returns whether an account can send a message. Only WhatsApp has templates. */
 const canSend = (account: CloudAccount, { channel, content }: OutboundMessage): boolean =>
   account.type === channel.type && (content.type === "text" || account.type === "phone_messaging")
 

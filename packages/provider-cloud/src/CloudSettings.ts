@@ -2,9 +2,9 @@ import { Context, Duration, Layer } from "effect"
 
 /** The addresses of the networks, and time limits. */
 export interface CloudSettings {
-  /** The Graph API for phone messaging, pages, and photo accounts that are connected to a page. */
+  /** The Graph API for WhatsApp, Messenger, and Instagram accounts that are connected to a page. */
   readonly base_url: string
-  /** The Graph API for photo accounts with a login of their own. */
+  /** The Graph API for Instagram accounts with a login of their own. */
   readonly photo_social_base_url: string
   readonly version: string
   /** The time limit for sending a message. Must be shorter than core's `attempt_time_max`. */

@@ -43,27 +43,27 @@ const row = (code: Row["code"], action: Action, reason: FailureReason): Row => (
 /** The table. The first matching row decides. */
 export const errorCodes: ReadonlyArray<Row> = [
   // The reply window, which shares its code with missing permissions.
-  row({ code: 10, subcode: 2018065 }, "reject", "reply_window_closed"), // page: outside the reply window
-  row({ code: 10, subcode: 2018278 }, "reject", "reply_window_closed"), // page: outside the reply window
-  row({ code: 10, subcode: 2534022 }, "reject", "reply_window_closed"), // photo account: outside the reply window
+  row({ code: 10, subcode: 2018065 }, "reject", "reply_window_closed"), // Messenger: outside the reply window
+  row({ code: 10, subcode: 2018278 }, "reject", "reply_window_closed"), // Messenger: outside the reply window
+  row({ code: 10, subcode: 2534022 }, "reject", "reply_window_closed"), // Instagram: outside the reply window
   row(131047, "reject", "reply_window_closed"), // more than 24 hours since the contact last wrote
 
   // One person. These, too, share their codes with missing permissions.
-  row({ code: 10, subcode: 2018108 }, "reject", "recipient_unreachable"), // page: the person receives no messages now
-  row({ code: 200, subcode: 1545041 }, "reject", "recipient_unreachable"), // page: the person is not available now
-  row({ code: 100, subcode: 2018001 }, "reject", "recipient_unreachable"), // page: no such person
-  row({ code: 100, subcode: 2534014 }, "reject", "recipient_unreachable"), // photo account: no such person
-  row({ code: 10, subcode: 2018300 }, "reject", "provider_rejected"), // page: another app controls the conversation
+  row({ code: 10, subcode: 2018108 }, "reject", "recipient_unreachable"), // Messenger: the person receives no messages now
+  row({ code: 200, subcode: 1545041 }, "reject", "recipient_unreachable"), // Messenger: the person is not available now
+  row({ code: 100, subcode: 2018001 }, "reject", "recipient_unreachable"), // Messenger: no such person
+  row({ code: 100, subcode: 2534014 }, "reject", "recipient_unreachable"), // Instagram: no such person
+  row({ code: 10, subcode: 2018300 }, "reject", "provider_rejected"), // Messenger: another app controls the conversation
   row(2018300, "reject", "provider_rejected"), // the same, as a code
-  row({ code: 10, subcode: 2018321 }, "retry", "provider_unavailable"), // page: an automated flow of the page is writing
+  row({ code: 10, subcode: 2018321 }, "retry", "provider_unavailable"), // Messenger: an automated flow of the page is writing
   row(2018321, "retry", "provider_unavailable"), // the same, as a code
 
   // The whole account, with a subcode.
-  row({ code: 10, subcode: 1893063 }, "pause", "channel_blocked"), // page: it may not send messages
-  row({ code: 100, subcode: 2534029 }, "pause", "channel_blocked"), // photo account: it may not use the API
-  row({ code: 10, subcode: 2534077 }, "pause", "provider_auth"), // photo account: not linked to the page
-  row({ code: 100, subcode: 2534013 }, "pause", "provider_auth"), // photo account: not linked to the page
-  row({ code: 200, subcode: 2534041 }, "pause", "provider_auth"), // photo account: apps have no access to its messages
+  row({ code: 10, subcode: 1893063 }, "pause", "channel_blocked"), // Messenger: it may not send messages
+  row({ code: 100, subcode: 2534029 }, "pause", "channel_blocked"), // Instagram: it may not use the API
+  row({ code: 10, subcode: 2534077 }, "pause", "provider_auth"), // Instagram: not linked to the page
+  row({ code: 100, subcode: 2534013 }, "pause", "provider_auth"), // Instagram: not linked to the page
+  row({ code: 200, subcode: 2534041 }, "pause", "provider_auth"), // Instagram: apps have no access to its messages
 
   // Other subcodes of these codes are often about one person, so they do not pause the channel.
   row({ code: 10, subcode: "any" }, "reject", "provider_auth"), // permission missing for this message
@@ -95,10 +95,10 @@ export const errorCodes: ReadonlyArray<Row> = [
   row(133016, "reject", "rate_limited"), // registrations of the number; lasts for days
 
   // The network's own troubles.
-  row({ code: 1, subcode: 1357046 }, "unknown", "provider_unavailable"), // page: the message can have been sent all the same
+  row({ code: 1, subcode: 1357046 }, "unknown", "provider_unavailable"), // Messenger: the message can have been sent all the same
   row(1, "retry", "provider_unavailable"), // unknown error, possibly down
   row(2, "retry", "provider_unavailable"), // service temporarily down
-  row(1200, "retry", "provider_unavailable"), // page: temporary
+  row(1200, "retry", "provider_unavailable"), // Messenger: temporary
   row(131000, "retry", "provider_unavailable"), // something went wrong
   row(131016, "retry", "provider_unavailable"), // service overloaded
   row(131053, "retry", "provider_unavailable"), // a file of the message could not be fetched

@@ -9,14 +9,14 @@ import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { equalConstantTime } from "@messaging-crm/core/Secrets"
 import { ByteSize, Effect, Option, Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { type BodyPart, partsOf } from "./Callback.ts"
-import { CloudAccounts, type CloudApp } from "./CloudAccounts.ts"
+import { type BodyPart, split } from "./Callback.ts"
+import { CloudAccounts, type CloudApp, groupByAccount } from "./CloudAccounts.ts"
 import { isSignature, makeReader, signature_header, verify } from "./SignedBodies.ts"
 
 /** The path of the endpoint. */
 export const path = "/ingress/graph"
 
-/** The maximum size of a body. The networks put up to a thousand notices into one, and document a maximum of 3 MB. */
+/** The maximum size of a body. The networks put up to a thousand items into one, and document a maximum of 3 MB. */
 export const body_bytes_max = 4 * 1024 * 1024
 
 const respond = (status: number, text: string) =>
@@ -72,17 +72,17 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   /** Finds the channel of each part. The parts of one account are found together. */
   const locate = (app_id: string, parts: ReadonlyArray<BodyPart>) =>
     Effect.forEach(
-      Map.groupBy(parts, ({ account }) => JSON.stringify([account?.type, account?.id])).values(),
-      Effect.fnUntraced(function*(alike) {
-        const account = alike[0]?.account ?? null
+      groupByAccount(parts),
+      Effect.fnUntraced(function*(partsOfAccount) {
+        const account = partsOfAccount[0]?.account ?? null
         const channel_id = account === null ? null : Option.getOrNull(yield* accounts.channelOf(app_id, account))
-        return alike.map(({ body, people }) => ({ channel_id, people, body }))
+        return partsOfAccount.map(({ body, people }) => ({ channel_id, people, body }))
       }),
       { concurrency: accounts_at_once }
     )
 
   const receiveSigned = Effect.fnUntraced(function*({ id }: CloudApp, body: ArrayBuffer) {
-    const parts = partsOf(new Uint8Array(body))
+    const parts = split(new Uint8Array(body))
     if (Option.isNone(parts)) return respond(400, "The body is not a callback.")
     yield* inbox.store(id, (yield* locate(id, parts.value)).flat())
     return respond(200, "ok")

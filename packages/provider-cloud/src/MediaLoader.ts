@@ -1,7 +1,7 @@
 /**
  * Media loader: downloads the files of received messages, as streams.
  *
- * On phone messaging a file has an id. A request with the id returns a link that
+ * On WhatsApp a file has an id. A request with the id returns a link that
  * is valid for five minutes. The other two networks send the link in the callback.
  */
 import { Downloads } from "@messaging-crm/core/Downloads"
@@ -12,8 +12,8 @@ import { HttpClient, HttpClientRequest } from "effect/http"
 import type { FileReference } from "./Callback.ts"
 import type { CloudAccount } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
-import { baseUrlOf, call, type CallError } from "./GraphCalls.ts"
-import { lenient } from "./GraphJson.ts"
+import { baseUrlOf, call, type CallError } from "./GraphClient.ts"
+import { lenient } from "./GraphSchemas.ts"
 
 /** The link has expired. */
 class LinkExpired extends Data.TaggedError("LinkExpired")<{}> {}

@@ -1,5 +1,5 @@
 /**
- * Profiles: looks up the names of people on pages and photo accounts, whose callbacks hold ids only.
+ * Profiles: looks up the names of people on Messenger and Instagram, whose callbacks hold ids only.
  *
  * A lookup runs in the background, after the message is stored. Each person is looked up once a day per process. A
  * lookup that fails is repeated twice, and again with the person's next message.
@@ -10,8 +10,8 @@ import { Clock, Context, Duration, Effect, Layer, Option, Schedule, Schema, Sema
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, keyOf } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
-import { baseUrlOf, call, type CallError, ResponseLost } from "./GraphCalls.ts"
-import { lenient, StorableText } from "./GraphJson.ts"
+import { baseUrlOf, call, type CallError, ResponseLost } from "./GraphClient.ts"
+import { lenient, StorableText } from "./GraphSchemas.ts"
 
 export interface Names {
   readonly display_name: string | null

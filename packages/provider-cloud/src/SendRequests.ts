@@ -4,8 +4,8 @@ import type { Accepted, OutboundMessage } from "@messaging-crm/core/MessagingPro
 import type { TemplateParameter, TemplateValues } from "@messaging-crm/core/Templates"
 import { Schema } from "effect"
 import type { CloudAccount } from "./CloudAccounts.ts"
-import { lenient, NetworkId } from "./GraphJson.ts"
-import { coreId, isPhoneNumber } from "./People.ts"
+import { lenient, NetworkId } from "./GraphSchemas.ts"
+import { coreId, isPhoneNumber } from "./PersonIds.ts"
 
 /**
  * Returns the address of a recipient: a number in `to`, any other id in `recipient`.
@@ -52,8 +52,8 @@ const contentOf = (content: Content) => {
   }
 }
 
-/** Returns the body of a phone message. Its callbacks echo the reference. */
-export const phoneMessage = ({ content, recipient, reference }: OutboundMessage) => ({
+/** Returns the body of a WhatsApp message. Its callbacks echo the reference. */
+export const whatsAppMessage = ({ content, recipient, reference }: OutboundMessage) => ({
   messaging_product: "whatsapp",
   recipient_type: "individual",
   ...recipientFields(recipient),
@@ -61,15 +61,15 @@ export const phoneMessage = ({ content, recipient, reference }: OutboundMessage)
   biz_opaque_callback_data: reference
 })
 
-/** Returns the body of a page message. Its echo contains the reference. */
-export const pageMessage = ({ content, recipient, reference }: OutboundMessage) => ({
+/** Returns the body of a Messenger message. Its echo contains the reference. */
+export const messengerMessage = ({ content, recipient, reference }: OutboundMessage) => ({
   recipient: { id: recipient },
   messaging_type: "RESPONSE",
   message: { text: content.text, metadata: reference }
 })
 
-/** Returns the body of a message from a photo account. The network supports no reference. */
-export const photoMessage = ({ content, recipient }: OutboundMessage) => ({
+/** Returns the body of an Instagram message. The network supports no reference. */
+export const instagramMessage = ({ content, recipient }: OutboundMessage) => ({
   recipient: { id: recipient },
   message: { text: content.text }
 })
@@ -78,28 +78,29 @@ export const photoMessage = ({ content, recipient }: OutboundMessage) => ({
 export const requestOf = (account: CloudAccount, message: OutboundMessage) => {
   switch (account.type) {
     case "phone_messaging":
-      return { path: `/${account.phone_number_id}/messages`, body: phoneMessage(message) }
+      return { path: `/${account.phone_number_id}/messages`, body: whatsAppMessage(message) }
     case "page_messaging":
-      return { path: `/${account.page_id}/messages`, body: pageMessage(message) }
+      return { path: `/${account.page_id}/messages`, body: messengerMessage(message) }
     case "photo_social":
-      return { path: `/${account.page_id ?? account.account_id}/messages`, body: photoMessage(message) }
+      return { path: `/${account.page_id ?? account.account_id}/messages`, body: instagramMessage(message) }
   }
 }
 
-const PhoneResponse = Schema.Struct({
+const WhatsAppResponse = Schema.Struct({
   messages: Schema.NonEmptyArray(Schema.Struct({ id: NetworkId })),
   contacts: lenient(Schema.Array(Schema.Struct({ wa_id: lenient(NetworkId), user_id: lenient(NetworkId) })))
 })
 
-const SocialResponse = Schema.Struct({ message_id: NetworkId, recipient_id: lenient(NetworkId) })
+/** The response of Messenger and Instagram. */
+const MessengerResponse = Schema.Struct({ message_id: NetworkId, recipient_id: lenient(NetworkId) })
 
 /** Schema for the response to an accepted message. */
-export const AcceptedResponse = Schema.Union([PhoneResponse, SocialResponse])
+export const AcceptedResponse = Schema.Union([WhatsAppResponse, MessengerResponse])
 
 /** Returns the network's id of the message, and its other ids of the recipient. */
 export const acceptedOf = (response: typeof AcceptedResponse.Type, recipient: string): Accepted => {
   const [provider_message_id, ids] = "messages" in response
-    ? [response.messages[0].id, (response.contacts ?? []).slice(0, 1).flatMap((each) => [each.wa_id, each.user_id])]
+    ? [response.messages[0].id, (response.contacts ?? []).slice(0, 1).flatMap(({ user_id, wa_id }) => [wa_id, user_id])]
     : [response.message_id, [response.recipient_id]]
   const others = ids.flatMap((id) => id === undefined || coreId(id) === recipient ? [] : coreId(id))
   return { provider_message_id, recipient_aliases: Array.from(new Set(others)) }

@@ -1,4 +1,4 @@
-/** An organization with a channel of each type on the fake network, over a whole core in memory, at noon. */
+/** An organization with a channel of each type on the fake Graph API, over a whole core in memory, at noon. */
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
@@ -14,7 +14,7 @@ import { Worker } from "@messaging-crm/core/Worker"
 import type { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
 import { Context, DateTime, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { messagePart } from "../src/fake/CallbackBodies.ts"
+import { messageEntry } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { over } from "./Network.ts"
 
@@ -86,7 +86,7 @@ export const write = Effect.fnUntraced(function*(wa_id: string, body: string, id
   const fake = yield* FakeGraph
   const { phone_messaging } = yield* Acme
   yield* fake.enqueue(
-    messagePart(phone_messaging, { wa_id, name: "Ana" }, {
+    messageEntry(phone_messaging, { wa_id, name: "Ana" }, {
       id,
       timestamp: String(seconds),
       type: "text",

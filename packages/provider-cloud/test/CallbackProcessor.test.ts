@@ -7,8 +7,8 @@ import { DateTime, Deferred, Effect, Exit, Fiber, Layer, Metric, Option, Redacte
 import { TestClock } from "effect/testing"
 import { CallbackProcessor } from "../src/CallbackProcessor.ts"
 import { CloudAccounts } from "../src/CloudAccounts.ts"
-import { bodyOf, messagePart } from "../src/fake/CallbackBodies.ts"
-import { callbacks_ignored } from "../src/IgnoredParts.ts"
+import { bodyOf, messageEntry } from "../src/fake/CallbackBodies.ts"
+import { callbacks_ignored } from "../src/IgnoredItems.ts"
 import { MediaLoader } from "../src/MediaLoader.ts"
 import { Profiles } from "../src/Profiles.ts"
 
@@ -27,7 +27,7 @@ const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 
 const image = (phone_number_id: string, number: number, sent_at = noon) =>
   new TextEncoder().encode(bodyOf([
-    messagePart(phone_number_id, { wa_id: `49151123456${10 + number}` }, {
+    messageEntry(phone_number_id, { wa_id: `49151123456${10 + number}` }, {
       id: `wamid.${phone_number_id}.${number}`,
       timestamp: String(sent_at.epochMilliseconds / 1000),
       type: "image",
@@ -99,20 +99,20 @@ it.effect("files of one account that do not arrive do not delay those of another
     yield* TestClock.adjust("1 second")
   }))
 
-it.effect("an ignored part is counted once, however often its callback is retried", () =>
+it.effect("an ignored item is counted once, however often its callback is retried", () =>
   Effect.gen(function*() {
     const layer = processor(accountsOf(account("one", 1)), () => Effect.die("unavailable"))
     const person = { wa_id: "4915112345678" }
-    const parts = [
-      messagePart("one", person, { id: "wamid.1", type: "text", text: { body: "Hi" } }),
-      messagePart("one", person, { id: "wamid.2", type: "request_welcome" })
+    const entries = [
+      messageEntry("one", person, { id: "wamid.1", type: "text", text: { body: "Hi" } }),
+      messageEntry("one", person, { id: "wamid.2", type: "request_welcome" })
     ]
     const counted = Effect.map(
       Metric.value(Metric.withAttributes(callbacks_ignored, { reason: "nothing", kind: "message:request_welcome" })),
       ({ count }) => Number(count)
     )
     const now = yield* DateTime.now
-    const body = new TextEncoder().encode(bodyOf(parts))
+    const body = new TextEncoder().encode(bodyOf(entries))
     const received = (attempt: number) =>
       CallbackProcessor.use(({ receive }) => Effect.exit(receive({ ...callback(body, now), attempt }))).pipe(
         Effect.provide(layer)
@@ -137,11 +137,15 @@ it.effect("the account of a callback is looked up once, and a failed lookup does
         )
     })
     const layer = processor(accounts, () => Ref.update(received, (count) => count + 1))
-    const parts = ["one", "none", "two", "one", "one"].map((number, index) =>
-      messagePart(number, { wa_id: `4915112345${index}` }, { id: `wamid.${index}`, type: "text", text: { body: "Hi" } })
+    const entries = ["one", "none", "two", "one", "one"].map((number, index) =>
+      messageEntry(number, { wa_id: `4915112345${index}` }, {
+        id: `wamid.${index}`,
+        type: "text",
+        text: { body: "Hi" }
+      })
     )
     const now = yield* DateTime.now
-    const body = new TextEncoder().encode(bodyOf(parts))
+    const body = new TextEncoder().encode(bodyOf(entries))
     const exit = yield* CallbackProcessor.use(({ receive }) => Effect.exit(receive(callback(body, now)))).pipe(
       Effect.provide(layer)
     )
@@ -237,10 +241,10 @@ it.effect("a person's next messages wait for the change of their number, in the 
   Effect.gen(function*() {
     const former = { wa_id: "4915112345610" }
     const now = { wa_id: "4915112345611" }
-    const part = (of: typeof former, message: object) =>
-      messagePart("acme", of, { id: "wamid", timestamp: "1795176000", ...message })
-    const change = part(former, { type: "system", system: { type: "user_changed_number", wa_id: now.wa_id } })
-    const [before, after] = [former, now].map((of) => part(of, { type: "text", text: { body: "Hello" } }))
+    const entry = (of: typeof former, message: object) =>
+      messageEntry("acme", of, { id: "wamid", timestamp: "1795176000", ...message })
+    const change = entry(former, { type: "system", system: { type: "user_changed_number", wa_id: now.wa_id } })
+    const [before, after] = [former, now].map((of) => entry(of, { type: "text", text: { body: "Hello" } }))
     const received = yield* Ref.make<ReadonlyArray<string>>([])
     const layer = processor(accountsOf(account("acme", 1)), ({ event }) =>
       Effect.andThen(
@@ -252,9 +256,9 @@ it.effect("a person's next messages wait for the change of their number, in the 
       yield* Ref.set(received, [])
       yield* Effect.gen(function*() {
         const { receive } = yield* CallbackProcessor
-        const fibers = yield* Effect.forEach(bodies, (parts) =>
+        const fibers = yield* Effect.forEach(bodies, (entries) =>
           Effect.forkChild(
-            receive(callback(new TextEncoder().encode(bodyOf(parts.flatMap((each) => each ?? []))), noon)),
+            receive(callback(new TextEncoder().encode(bodyOf(entries.flatMap((each) => each ?? []))), noon)),
             { startImmediately: true }
           ))
         yield* TestClock.adjust("2 seconds")

@@ -22,9 +22,9 @@ const stored = Effect.map(
 const postAll = (posting: Posting) =>
   Effect.gen(function*() {
     const fake = yield* FakeGraph
-    const { page_messaging: page, phone_messaging: phone, photo_social: photo } = yield* Acme
-    const accounts = { page, phone, photo }
-    yield* fake.enqueue(...documented.map(({ network, part }, index) => part(accounts[network], idOf(index))))
+    const { page_messaging: messenger, phone_messaging: whatsapp, photo_social: instagram } = yield* Acme
+    const accounts = { instagram, messenger, whatsapp }
+    yield* fake.enqueue(...documented.map(({ entry, network }, index) => entry(accounts[network], idOf(index))))
     const statuses = yield* fake.post(posting)
     assert.isTrue(statuses.every((status) => status === 200), String(statuses))
     assert.deepStrictEqual(yield* stored, expected)

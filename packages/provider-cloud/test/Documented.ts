@@ -2,13 +2,13 @@
  * Kinds of callbacks that the networks document, each with what becomes of it: the type of the message and the names of
  * its details, or nothing. The bodies are written by hand.
  */
-import { type Part, phonePart, socialPart } from "../src/fake/CallbackBodies.ts"
+import { type CallbackEntry, messengerEntry, whatsAppEntry } from "../src/fake/CallbackBodies.ts"
 
 export interface Documented {
   readonly name: string
-  /** Makes the part for an account. The ID is that of the message. */
-  readonly part: (account: string, id: string) => Part
-  readonly network: "page" | "phone" | "photo"
+  /** Makes the entry for an account. The ID is that of the message. */
+  readonly entry: (account: string, id: string) => CallbackEntry
+  readonly network: "instagram" | "messenger" | "whatsapp"
   /** The resulting type and details, such as `location: location quoted`; null if it is no message. */
   readonly becomes: string | null
 }
@@ -27,7 +27,7 @@ const surroundings: ReadonlyArray<readonly [object, string]> = [
   [{ referral: { source_type: "post", source_id: "1", source_url: "https://network.example/p/1" } }, "referral"]
 ]
 
-const phoneMessages: Readonly<Record<string, readonly [message: object, becomes: string]>> = {
+const whatsAppMessages: Readonly<Record<string, readonly [message: object, becomes: string]>> = {
   text: [{ type: "text", text: { body: "Hi \u{1F44B}" } }, "text:"],
   image: [{ type: "image", image: { ...file, caption: "Look" } }, "image:"],
   "image that was shared in the app": [{ type: "image", image: { ...file, url } }, "image:"],
@@ -128,9 +128,9 @@ const phoneMessages: Readonly<Record<string, readonly [message: object, becomes:
 const inbound = { from: person, id: "wamid.none", timestamp: "1763640000" }
 
 /** Makes a change of a number under any field. */
-const changeOf = (account: string, field: string, value: object): Part => {
-  const part = phonePart(account, value)
-  return "change" in part ? { ...part, change: { ...part.change, field } } : part
+const changeOf = (account: string, field: string, value: object): CallbackEntry => {
+  const entry = whatsAppEntry(account, value)
+  return "change" in entry ? { ...entry, change: { ...entry.change, field } } : entry
 }
 
 /** The ways in which a message comes under other fields: of the business, or while another app has the conversation. */
@@ -152,33 +152,37 @@ const otherForms: ReadonlyArray<
   })]
 ]
 
-const phone = (name: string, message: object, becomes: string | null): Documented => ({
-  name: `phone: ${name}`,
-  network: "phone",
+const whatsApp = (name: string, message: object, becomes: string | null): Documented => ({
+  name: `whatsapp: ${name}`,
+  network: "whatsapp",
   becomes,
-  part: (account, id) =>
-    phonePart(account, {
+  entry: (account, id) =>
+    whatsAppEntry(account, {
       contacts: [{ profile: { name: "Kim" }, wa_id: person }],
       messages: [{ from: person, id, timestamp: "1763640000", ...message }]
     })
 })
 
 const change = (name: string, field: string, value: object): Documented => ({
-  name: `phone: ${name}`,
-  network: "phone",
+  name: `whatsapp: ${name}`,
+  network: "whatsapp",
   becomes: null,
-  part: (account) => changeOf(account, field, value)
+  entry: (account) => changeOf(account, field, value)
 })
 
 const noMessages: ReadonlyArray<Documented> = [
-  phone("opened for the first time", { type: "request_welcome" }, null),
-  phone(
+  whatsApp("opened for the first time", { type: "request_welcome" }, null),
+  whatsApp(
     "security code changed",
     { type: "system", system: { type: "customer_identity_changed", body: "Changed" } },
     null
   ),
-  phone("system message of a new kind", { type: "system", system: { type: "user_joined_club", body: "Joined" } }, null),
-  phone("group", { group_id: "1", type: "text", text: { body: "Hi all" } }, null),
+  whatsApp(
+    "system message of a new kind",
+    { type: "system", system: { type: "user_joined_club", body: "Joined" } },
+    null
+  ),
+  whatsApp("group", { group_id: "1", type: "text", text: { body: "Hi all" } }, null),
   change("history", "history", { messages: [{ ...inbound, type: "text", text: { body: "Old" } }] }),
   change("call", "calls", { calls: [{ id: "wacid.1", from: person, event: "connect", timestamp: "1763640000" }] }),
   change("template was approved", "message_template_status_update", { event: "APPROVED", message_template_id: 1 }),
@@ -206,7 +210,7 @@ const attachments: Readonly<Record<string, readonly [attachment: object, becomes
   share: [{ type: "share", payload: { url } }, "unsupported: provider_type shares"],
   post: [{ type: "ig_post", payload: { url, ig_post_media_id: "1" } }, "unsupported: provider_type shares"],
   reel: [{ type: "reel", payload: { url, title: "Autumn", reel_video_id: 1 } }, "unsupported: provider_type shares"],
-  "reel of a photo account": [
+  "reel of Instagram": [
     { type: "ig_reel", payload: { url, reel_video_id: "1" } },
     "unsupported: provider_type shares"
   ],
@@ -232,11 +236,11 @@ const attachments: Readonly<Record<string, readonly [attachment: object, becomes
   "attachment of a new kind": [{ type: "hologram", payload: { url } }, "unsupported: provider_type shares"]
 }
 
-type Social = readonly [name: string, item: (id: string) => object, becomes: string | null]
+type MessengerEvent = readonly [name: string, event: (id: string) => object, becomes: string | null]
 
 const referral = { ref: "spring", source: "ADS", type: "OPEN_THREAD", ad_id: "1" }
 
-const items: ReadonlyArray<Social> = [
+const messagingEvents: ReadonlyArray<MessengerEvent> = [
   ["text", (mid) => ({ message: { mid, text: "Hi" } }), "text:"],
   ["reply to a message", (mid) => ({ message: { mid, text: "Yes", reply_to: { mid: "m_0" } } }), "text: quoted"],
   [
@@ -253,7 +257,7 @@ const items: ReadonlyArray<Social> = [
     "interactive: choice referral"
   ],
   ["message that is not supported", (mid) => ({ message: { mid, is_unsupported: true } }), "unsupported:"],
-  ...Object.entries(attachments).flatMap(([name, [attachment, becomes]]): ReadonlyArray<Social> => [
+  ...Object.entries(attachments).flatMap(([name, [attachment, becomes]]): ReadonlyArray<MessengerEvent> => [
     [name, (mid) => ({ message: { mid, attachments: [attachment] } }), becomes],
     [
       `${name}, as a reply`,
@@ -272,62 +276,63 @@ const items: ReadonlyArray<Social> = [
   ["feedback", () => ({ messaging_feedback: { feedback_screens: [] } }), null],
   ["policy", () => ({ "policy-enforcement": { action: "block" } }), null],
   ["removed reaction", () => ({ reaction: { mid: "m_0", action: "unreact" } }), null],
-  ["item of a new kind", () => ({ weather: { is_rainy: true } }), null]
+  ["event of a new kind", () => ({ weather: { is_rainy: true } }), null]
 ]
 
-const social = (network: "page" | "photo") => ([name, item, becomes]: Social): Documented => ({
+const messenger = (network: "instagram" | "messenger") => ([name, event, becomes]: MessengerEvent): Documented => ({
   name: `${network}: ${name}`,
   network,
   becomes,
-  part: (account, id) =>
-    socialPart(network === "page" ? "page" : "instagram", {
+  entry: (account, id) =>
+    messengerEntry(network === "messenger" ? "page" : "instagram", {
       account,
       person: "24601",
       timestamp: 1_763_640_000_123,
-      item: item(id)
+      event: event(id)
     })
 })
 
-const isOfMessage = (item: object): item is { readonly message: object } => "message" in item
+const isOfMessage = (event: object): event is { readonly message: object } => "message" in event
 
 /** The same message of the business, and one in standby. */
-const otherItems = (network: "page" | "photo") => ([name, item, becomes]: Social): ReadonlyArray<Documented> => {
-  const object = network === "page" ? "page" : "instagram"
-  if (!isOfMessage(item("")) || becomes === null) return []
-  const part = (account: string, id: string) => {
-    const original = item(id)
-    const message = { ...(isOfMessage(original) ? original.message : {}), is_echo: true, app_id: 1 }
-    const [sender, recipient] = [{ id: account }, { id: "24601" }]
-    return socialPart(object, {
-      account,
-      person: "24601",
-      timestamp: 1_763_640_000_123,
-      item: { sender, recipient, message }
-    })
+const ofBusiness =
+  (network: "instagram" | "messenger") => ([name, event, becomes]: MessengerEvent): ReadonlyArray<Documented> => {
+    const object = network === "messenger" ? "page" : "instagram"
+    if (!isOfMessage(event("")) || becomes === null) return []
+    const entry = (account: string, id: string) => {
+      const original = event(id)
+      const message = { ...(isOfMessage(original) ? original.message : {}), is_echo: true, app_id: 1 }
+      const [sender, recipient] = [{ id: account }, { id: "24601" }]
+      return messengerEntry(object, {
+        account,
+        person: "24601",
+        timestamp: 1_763_640_000_123,
+        event: { sender, recipient, message }
+      })
+    }
+    return [{ name: `${network}: ${name}, of the business`, network, becomes, entry }]
   }
-  return [{ name: `${network}: ${name}, of the business`, network, becomes, part }]
-}
 
 /** Every documented kind of callback. */
 export const documented: ReadonlyArray<Documented> = [
-  ...Object.entries(phoneMessages).flatMap(([name, [message, becomes]]) =>
+  ...Object.entries(whatsAppMessages).flatMap(([name, [message, becomes]]) =>
     surroundings.map(([around, more]) => {
       const [type = "", ...details] = becomes.split(" ")
       const all = [...details, ...(more === "" ? [] : [more])].toSorted()
-      return phone(`${name} ${more}`.trim(), { ...message, ...around }, [type, ...all].join(" "))
+      return whatsApp(`${name} ${more}`.trim(), { ...message, ...around }, [type, ...all].join(" "))
     })
   ),
-  ...Object.entries(phoneMessages).flatMap(([name, [message, becomes]]) =>
+  ...Object.entries(whatsAppMessages).flatMap(([name, [message, becomes]]) =>
     otherForms.map(([form, field, value]): Documented => ({
-      name: `phone: ${name} ${form}`,
-      network: "phone",
+      name: `whatsapp: ${name} ${form}`,
+      network: "whatsapp",
       becomes,
-      part: (account, id) => changeOf(account, field, value(message, id))
+      entry: (account, id) => changeOf(account, field, value(message, id))
     }))
   ),
   ...noMessages,
-  ...items.map(social("page")),
-  ...items.map(social("photo")),
-  ...items.flatMap(otherItems("page")),
-  ...items.flatMap(otherItems("photo"))
+  ...messagingEvents.map(messenger("messenger")),
+  ...messagingEvents.map(messenger("instagram")),
+  ...messagingEvents.flatMap(ofBusiness("messenger")),
+  ...messagingEvents.flatMap(ofBusiness("instagram"))
 ]

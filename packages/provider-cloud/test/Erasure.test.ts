@@ -14,7 +14,13 @@ import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
 import { DateTime, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { messagePart, type Part, phonePart, socialPart, statusPart } from "../src/fake/CallbackBodies.ts"
+import {
+  type CallbackEntry,
+  messageEntry,
+  messengerEntry,
+  statusEntry,
+  whatsAppEntry
+} from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { overInbox } from "./Network.ts"
 
@@ -62,9 +68,9 @@ const runOnce = Effect.gen(function*() {
   return yield* inbox.runOnce(receive)
 })
 
-const post = Effect.fnUntraced(function*(parts: ReadonlyArray<Part>) {
+const post = Effect.fnUntraced(function*(entries: ReadonlyArray<CallbackEntry>) {
   const fake = yield* FakeGraph
-  yield* fake.enqueue(...parts)
+  yield* fake.enqueue(...entries)
   assert.deepStrictEqual(yield* fake.post({ batch: 100 }), [200])
 })
 
@@ -74,32 +80,32 @@ const id = () => `id.${++last}`
 /** How a person writes to a channel of each network. */
 const networks = {
   phone_messaging: (channel_id: string, person: string, text: string) =>
-    messagePart(channel_id, { wa_id: person, name: "Kim" }, {
+    messageEntry(channel_id, { wa_id: person, name: "Kim" }, {
       id: id(),
       timestamp: String(seconds),
       type: "text",
       text: { body: text }
     }),
   page_messaging: (channel_id: string, person: string, text: string) =>
-    socialPart("page", {
+    messengerEntry("page", {
       account: channel_id,
       person,
       timestamp: noon.epochMilliseconds,
-      item: { message: { mid: id(), text } }
+      event: { message: { mid: id(), text } }
     }),
   photo_social: (channel_id: string, person: string, text: string) =>
-    socialPart("instagram", {
+    messengerEntry("instagram", {
       account: channel_id,
       person,
       timestamp: noon.epochMilliseconds,
-      item: { message: { mid: id(), text } }
+      event: { message: { mid: id(), text } }
     })
-} satisfies Record<ChannelType, (channel_id: string, person: string, text: string) => Part>
+} satisfies Record<ChannelType, (channel_id: string, person: string, text: string) => CallbackEntry>
 
 const [kim, lee] = ["4915112345678", "4915112345679"]
 
 for (const [type, write] of Object.entries(networks) as ReadonlyArray<[ChannelType, typeof networks.photo_social]>) {
-  it.effect(`an erasure touches no notice of another organization, and none of another person: ${type}`, () =>
+  it.effect(`an erasure touches no callback of another organization, and none of another person: ${type}`, () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(noon.epochMilliseconds)
       const acme = yield* organization("acme", type)
@@ -133,12 +139,12 @@ it.effect("an erasure goes by sender and recipient: of messages and statuses in 
       text: { body }
     })
     yield* post([
-      phonePart(acme.channel_id, {
+      whatsAppEntry(acme.channel_id, {
         contacts: [{ wa_id: kim, profile: { name: "Kim" } }, { wa_id: lee, profile: { name: "Lee" } }],
         messages: [message(kim, "erased"), message(lee, "stays"), message(lee, kim)],
         statuses: [{ id: "p.1", status: "read", timestamp: String(seconds), recipient_id: kim }]
       }),
-      statusPart(acme.channel_id, {
+      statusEntry(acme.channel_id, {
         id: "p.2",
         status: "read",
         timestamp: seconds,

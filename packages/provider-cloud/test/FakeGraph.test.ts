@@ -1,4 +1,4 @@
-/** The fake network as a process of its own, as an operator uses it. */
+/** The fake Graph API as a process of its own, as an operator uses it. */
 import { assert, it } from "@effect/vitest"
 import { path } from "@messaging-crm/provider-cloud/Ingress"
 import { Deferred, Effect, Redacted, Schema } from "effect"

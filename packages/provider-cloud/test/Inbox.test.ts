@@ -8,7 +8,7 @@ import { Secrets } from "@messaging-crm/core/Secrets"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
 import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { messagePart, socialPart } from "../src/fake/CallbackBodies.ts"
+import { messageEntry, messengerEntry } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { overInbox, Received, recorder } from "./Network.ts"
 
@@ -16,7 +16,7 @@ const channel_id = "01990000-0000-7000-8000-000000000001"
 
 let last = 0
 const text = (body: string, wa_id = "4915112345678") =>
-  messagePart(channel_id, { wa_id }, {
+  messageEntry(channel_id, { wa_id }, {
     id: `wamid.inbox.${++last}`,
     timestamp: "1767225600",
     type: "text",
@@ -24,7 +24,7 @@ const text = (body: string, wa_id = "4915112345678") =>
   })
 
 const image = (media_id: string, wa_id: string) =>
-  messagePart(channel_id, { wa_id }, {
+  messageEntry(channel_id, { wa_id }, {
     id: `wamid.inbox.${++last}`,
     timestamp: "1767225600",
     type: "image",
@@ -194,8 +194,8 @@ layer(overInbox(recorder, inbox))("the loop of the callback inbox", (it) => {
       const about = { account: channel_id, timestamp: 1_767_225_600_000 }
       const attachments = [{ type: "image", payload: { url: "http://127.0.0.1:40009/file" } }]
       yield* fake.enqueue(
-        socialPart("page", { ...about, person: "24601", item: { message: { mid: "m_2", attachments } } }),
-        socialPart("page", { ...about, person: "24602", item: { read: { mid: "m" } } })
+        messengerEntry("page", { ...about, person: "24601", event: { message: { mid: "m_2", attachments } } }),
+        messengerEntry("page", { ...about, person: "24602", event: { read: { mid: "m" } } })
       )
       assert.deepStrictEqual(yield* fake.post({ batch: 2 }), [200])
       assert.strictEqual(yield* runOnce, 2)

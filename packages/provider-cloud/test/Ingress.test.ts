@@ -5,7 +5,7 @@ import { body_bytes_max, path, unverified_bytes_max } from "@messaging-crm/provi
 import { DateTime, Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { type ClientRequest, request as httpRequest } from "node:http"
-import { bodyOf, messagePart, socialPart, statusPart } from "../src/fake/CallbackBodies.ts"
+import { bodyOf, messageEntry, messengerEntry, statusEntry } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { app, over, Received, recorder } from "./Network.ts"
 
@@ -16,7 +16,7 @@ const seconds = noon.epochMilliseconds / 1000
 
 let last = 0
 const text = (body: string, more: object = {}) =>
-  messagePart(channel_id, { wa_id: "4915112345678" }, {
+  messageEntry(channel_id, { wa_id: "4915112345678" }, {
     id: `wamid.${++last}`,
     timestamp: String(seconds),
     type: "text",
@@ -140,22 +140,22 @@ layer(over(recorder))("the callback endpoint", (it) => {
     }))
 })
 
-layer(over(recorder))("the notices of a signed body", (it) => {
-  it.effect("a thousand notices of several channels in one body are each accepted once, and in order for each person", () =>
+layer(over(recorder))("the items of a signed body", (it) => {
+  it.effect("a thousand items of several channels in one body are each accepted once, and in order for each person", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
-      const parts = Array.from({ length: 1000 }, (_, index) => text(String(index)))
-      yield* fake.enqueue(...parts)
+      const entries = Array.from({ length: 1000 }, (_, index) => text(String(index)))
+      yield* fake.enqueue(...entries)
       assert.deepStrictEqual(yield* fake.post({ batch: 1000 }), [200])
-      assert.deepStrictEqual(yield* texts, parts.map((_, index) => String(index)))
+      assert.deepStrictEqual(yield* texts, entries.map((_, index) => String(index)))
     }))
 
   it.effect("callbacks of three channels arrive at one address", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
-      const item = { message: { mid: "m_1", text: "hi" } }
-      const social = { account: other_channel_id, person: "24601", timestamp: seconds * 1000, item }
-      yield* fake.enqueue(text("phone"), socialPart("page", social), socialPart("instagram", social))
+      const event = { message: { mid: "m_1", text: "hi" } }
+      const messaging = { account: other_channel_id, person: "24601", timestamp: seconds * 1000, event }
+      yield* fake.enqueue(text("phone"), messengerEntry("page", messaging), messengerEntry("instagram", messaging))
       assert.deepStrictEqual(yield* fake.post(), [200, 200, 200])
       const events = yield* Received.use(({ clear }) => clear)
       assert.deepStrictEqual(events.map(({ channel_id }) => String(channel_id)), [
@@ -169,7 +169,7 @@ layer(over(recorder))("the notices of a signed body", (it) => {
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       yield* fake.enqueue(
-        messagePart("106540352242922", { wa_id: "1" }, { id: "wamid.x", type: "text" }),
+        messageEntry("106540352242922", { wa_id: "1" }, { id: "wamid.x", type: "text" }),
         text("known")
       )
       assert.deepStrictEqual(yield* fake.post({ batch: 2 }), [200])
@@ -219,7 +219,7 @@ layer(over(recorder))("the notices of a signed body", (it) => {
       const fake = yield* FakeGraph
       const core = yield* Received
       yield* core.breakOn((event) => event.event === "message_received" && event.text === "second")
-      const status = statusPart(channel_id, {
+      const status = statusEntry(channel_id, {
         id: "wamid.1",
         status: "read",
         timestamp: seconds,

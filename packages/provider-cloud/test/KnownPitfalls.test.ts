@@ -13,7 +13,7 @@ import { Worker } from "@messaging-crm/core/Worker"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { bodyOf, messagePart, phonePart, socialPart } from "../src/fake/CallbackBodies.ts"
+import { bodyOf, messageEntry, messengerEntry, whatsAppEntry } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { sign } from "../src/SignedBodies.ts"
 import { Acme, conversations, messages, noon, reply, seconds, testAtAcme, write } from "./Acme.ts"
@@ -55,7 +55,7 @@ testAtAcme("a status and a system message without contacts are processed", () =>
     assert.deepStrictEqual(yield* fake.post({ batch: 10 }), [200])
     assert.strictEqual((yield* messages)[0]?.status, "read")
     const system = { type: "user_changed_number", wa_id: "4915187654321", body: "Ana changed her number" }
-    yield* fake.enqueue(phonePart(phone_messaging, {
+    yield* fake.enqueue(whatsAppEntry(phone_messaging, {
       messages: [{ from: "4915112345678", id: "wamid.s", timestamp: String(seconds), type: "system", system }]
     }))
     assert.deepStrictEqual(yield* fake.post(), [200])
@@ -72,7 +72,7 @@ testAtAcme(
       const fake = yield* FakeGraph
       const { phone_messaging } = yield* Acme
       const user_id = "DE.13491208655302741918"
-      yield* fake.enqueue(messagePart(phone_messaging, { user_id, username: "ana.l" }, {
+      yield* fake.enqueue(messageEntry(phone_messaging, { user_id, username: "ana.l" }, {
         id: "wamid.1",
         timestamp: String(seconds),
         type: "text",
@@ -82,7 +82,7 @@ testAtAcme(
       yield* reply("Ana")
       assert.deepStrictEqual(yield* fake.discarded, [])
       assert.deepStrictEqual((yield* fake.accepted).map(({ recipient }) => recipient), [user_id])
-      // The fake network accepts and discards a user ID in `to`.
+      // The fake Graph API accepts and discards a user ID in `to`.
       yield* Effect.promise(() =>
         fetch(`${fake.url}/v25.0/1/messages`, {
           method: "POST",
@@ -100,15 +100,15 @@ it.effect("a callback gets 200 only after the raw body is stored, and 500 until 
     const inbox = yield* CallbackInbox
     const processor = yield* CallbackProcessor
     const store = yield* CallbackStore
-    const parts = ["a", "b"].map((body) =>
-      messagePart("01990000-0000-7000-8000-000000000001", { wa_id: "4915112345678" }, {
+    const entries = ["a", "b"].map((body) =>
+      messageEntry("01990000-0000-7000-8000-000000000001", { wa_id: "4915112345678" }, {
         id: `wamid.${body}`,
         timestamp: String(seconds),
         type: "text",
         text: { body }
       })
     )
-    yield* fake.enqueue(...parts)
+    yield* fake.enqueue(...entries)
     disk.isFull = true
     assert.deepStrictEqual(yield* fake.post({ batch: 2 }), [500])
     assert.strictEqual((yield* store.backlog).count, 0)
@@ -121,7 +121,7 @@ it.effect("a callback gets 200 only after the raw body is stored, and 500 until 
       bodies.push(new TextDecoder().decode(callback.body))
       return processor.receive(callback)
     })
-    assert.deepStrictEqual(bodies, [bodyOf(parts), bodyOf(parts)])
+    assert.deepStrictEqual(bodies, [bodyOf(entries), bodyOf(entries)])
     const texts = (yield* Received.use(({ events }) => events)).map((event) => "text" in event ? event.text : null)
     assert.deepStrictEqual(texts, ["a", "b", "a", "b"])
   }).pipe(Effect.provide(overInbox(recorder, inboxOnDisk))))
@@ -170,7 +170,7 @@ testAtAcme(
       const fake = yield* FakeGraph
       const { phone_messaging } = yield* Acme
       const body = (id: string) =>
-        bodyOf([messagePart(phone_messaging, { wa_id: "4915112345678" }, {
+        bodyOf([messageEntry(phone_messaging, { wa_id: "4915112345678" }, {
           id,
           timestamp: String(seconds),
           type: "text",
@@ -227,11 +227,11 @@ testAtAcme("the echo of its message settles a page's send whose response was los
     const fake = yield* FakeGraph
     const { page_messaging } = yield* Acme
     yield* fake.script("24601", { responses: [{ response: "accept_and_hang_up" }], statuses: [], reply: null })
-    yield* fake.enqueue(socialPart("page", {
+    yield* fake.enqueue(messengerEntry("page", {
       account: page_messaging,
       person: "24601",
       timestamp: noon.epochMilliseconds,
-      item: { message: { mid: "m_1", text: "Hi" } }
+      event: { message: { mid: "m_1", text: "Hi" } }
     }))
     yield* fake.post()
     const id = yield* reply("Hello")
@@ -252,11 +252,11 @@ for (const order of ["after", "before"] as const) {
         const sent = { mid: "m_1", attachments: [story("one"), story("two"), story("three")] }
         const deleted = { mid: "m_1", is_deleted: true }
         for (const message of order === "after" ? [sent, deleted] : [deleted, sent]) {
-          yield* fake.enqueue(socialPart("page", {
+          yield* fake.enqueue(messengerEntry("page", {
             account: page_messaging,
             person: "24601",
             timestamp: noon.epochMilliseconds,
-            item: { message }
+            event: { message }
           }))
           assert.deepStrictEqual(yield* fake.post(), [200])
         }

@@ -5,7 +5,7 @@
  */
 import { assert, it, layer } from "@effect/vitest"
 import { ProviderEvent } from "@messaging-crm/core/Inbound"
-import { type Notice, partsOf, read } from "@messaging-crm/provider-cloud/Callback"
+import * as Callback from "@messaging-crm/provider-cloud/Callback"
 import { Array, Config, DateTime, Effect, Option, Random, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
@@ -27,33 +27,34 @@ const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 const isEvent = Schema.is(ProviderEvent)
 
-const noticesOf = (text: string) => Option.getOrThrow(read(text, { app_id: "7", received_at: noon })).notices
+const eventsIn = (text: string) => Option.getOrThrow(Callback.parse(text, { app_id: "7", received_at: noon })).events
 
-/** Returns what a notice tells, to be compared. */
-const keyOf = (event: Notice["event"]): string =>
+/** Returns the fields of an event, to be compared. */
+const keyOf = (event: Callback.ParsedEvent["event"]): string =>
   JSON.stringify(
     { channel_id, ...event, ...("media" in event ? { media: event.media?.kind } : {}) },
     (_, value) => DateTime.isDateTime(value) ? DateTime.formatIso(value) : value
   )
 
-const keysOf = (notices: ReadonlyArray<Notice>) => notices.map(({ event }) => keyOf(event)).toSorted()
-const keysIn = (text: string) => keysOf(noticesOf(text))
+const keysOf = (events: ReadonlyArray<Callback.ParsedEvent>) => events.map(({ event }) => keyOf(event)).toSorted()
+const keysIn = (text: string) => keysOf(eventsIn(text))
 
-const isMessage = ({ event }: Notice): boolean => event.event === "message_received" || event.event === "message_sent"
+const isMessage = ({ event }: Callback.ParsedEvent): boolean =>
+  event.event === "message_received" || event.event === "message_sent"
 
 type Body = Effect.Success<ReturnType<typeof mutatedBody>>
 
 const check = ({ intact, isOfKind, kind, text }: Body) => {
   const about = `${kind.name}: ${text.slice(0, 5000)}`
-  const notices = noticesOf(text)
-  for (const { event } of notices) assert.isTrue(isEvent({ channel_id, ...event }), about)
-  const keys = keysOf(notices)
+  const events = eventsIn(text)
+  for (const { event } of events) assert.isTrue(isEvent({ channel_id, ...event }), about)
+  const keys = keysOf(events)
   for (const key of keysIn(intact)) assert.lengthOf(keys.filter((other) => other === key), 1, about)
-  if (isOfKind && !kind.isMessage) assert.lengthOf(notices.filter(isMessage), 3, about)
-  const split = Option.getOrThrow(partsOf(encoder.encode(text))).map(({ account, body }) => {
-    const notices = noticesOf(decoder.decode(body))
-    for (const notice of notices) assert.deepStrictEqual(notice.account, account, about)
-    return notices
+  if (isOfKind && !kind.isMessage) assert.lengthOf(events.filter(isMessage), 3, about)
+  const split = Option.getOrThrow(Callback.split(encoder.encode(text))).map(({ account, body }) => {
+    const events = eventsIn(decoder.decode(body))
+    for (const event of events) assert.deepStrictEqual(event.account, account, about)
+    return events
   })
   assert.deepStrictEqual(keysOf(split.flat()), keys, about)
 }
@@ -128,7 +129,7 @@ testAtAcme(
         Effect.gen(function*() {
           const { intact, text } = yield* mutatedBody(account[kind.object], index, kind)
           assert.strictEqual(yield* fake.postRaw(encoder.encode(text)), 200, text)
-          return noticesOf(intact)
+          return eventsIn(intact)
         }))
       const ids = intact.flat().flatMap(({ event }) =>
         "provider_message_id" in event ? [event.provider_message_id] : []

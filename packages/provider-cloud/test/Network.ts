@@ -1,4 +1,4 @@
-/** The adapter, its ingress, and the fake network on one free port, over any core. */
+/** The adapter, its ingress, and the fake Graph API on one free port, over any core. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Downloads from "@messaging-crm/adapter-http/Downloads"
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
@@ -57,10 +57,10 @@ const noInbox = Layer.effect(
   )
 ).pipe(Layer.provide(CallbackProcessor.layer))
 
-/** Layer for downloads from the fake network. */
+/** Layer for downloads from the fake Graph API. */
 const fakeDownloads = Downloads.layer({ allowed: (address) => address === "127.0.0.1" })
 
-/** Layer for the provider over the fake network, and for an ingress that passes its events to a core. */
+/** Layer for the provider over the fake Graph API, and for an ingress that passes its events to a core. */
 export const over = <A, E>(core: Layer.Layer<Inbound | A, E, MessagingProvider>, downloads = fakeDownloads) =>
   overInbox(core, noInbox, downloads)
 

@@ -8,7 +8,7 @@ import { Worker } from "@messaging-crm/core/Worker"
 import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { always, defaultBehavior } from "../src/fake/Behaviors.ts"
-import { messagePart, socialPart } from "../src/fake/CallbackBodies.ts"
+import { messageEntry, messengerEntry } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { Acme, conversations, noon, seconds, testAtAcme } from "./Acme.ts"
 
@@ -20,12 +20,12 @@ const writeAll = Effect.gen(function*() {
   const { page_messaging, phone_messaging } = yield* Acme
   const text = (id: string) => ({ id, timestamp: String(seconds), type: "text", text: { body: "Hi" } })
   yield* fake.enqueue(
-    ...people.map((wa_id) => messagePart(phone_messaging, { wa_id }, text(`wamid.${wa_id}`))),
-    socialPart("page", {
+    ...people.map((wa_id) => messageEntry(phone_messaging, { wa_id }, text(`wamid.${wa_id}`))),
+    messengerEntry("page", {
       account: page_messaging,
       person: "24601",
       timestamp: noon.epochMilliseconds,
-      item: { message: { mid: "m_1", text: "Hi" } }
+      event: { message: { mid: "m_1", text: "Hi" } }
     })
   )
   yield* fake.post({ batch: 10 })

@@ -5,7 +5,7 @@ import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
-import { messagePart, socialPart } from "../src/fake/CallbackBodies.ts"
+import { messageEntry, messengerEntry } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { over, Received, recorder } from "./Network.ts"
 
@@ -30,21 +30,21 @@ const listener = Effect.fnUntraced(function*(location?: string) {
 })
 
 const said = (item: Record<string, unknown>) =>
-  messagePart(channel_id, { wa_id: "4915112345678" }, {
+  messageEntry(channel_id, { wa_id: "4915112345678" }, {
     id: `wamid.${JSON.stringify(item)}`,
     timestamp: String(seconds),
     ...item
   })
 
 const attached = (type: string) => (url: string) =>
-  socialPart("page", {
+  messengerEntry("page", {
     account: channel_id,
     person: "24601",
     timestamp: seconds * 1000,
-    item: { message: { mid: `m.${type}.${url}`, attachments: [{ type, payload: { url } }] } }
+    event: { message: { mid: `m.${type}.${url}`, attachments: [{ type, payload: { url } }] } }
   })
 
-const parts = {
+const entries = {
   document: (url: string) => said({ type: "document", document: { url, filename: "a.pdf" } }),
   picture: attached("image"),
   file: attached("file")
@@ -68,14 +68,14 @@ const hosts = [
 ]
 
 layer(over(recorder, Downloads.layer()))("an address that is not public", (it) => {
-  for (const [name, part] of Object.entries(parts)) {
+  for (const [name, entry] of Object.entries(entries)) {
     it.effect(`gets no request for a ${name}, and the message is stored without it`, () =>
       Effect.gen(function*() {
         yield* TestClock.setTime(noon.epochMilliseconds)
         const fake = yield* FakeGraph
         const { heard, port } = yield* listener()
         for (const url of hosts.flatMap((host) => [`http://${host}:${port}/latest/`, `https://${host}:${port}/`])) {
-          yield* fake.enqueue(part(url))
+          yield* fake.enqueue(entry(url))
           assert.deepStrictEqual(yield* fake.post(), [200], url)
           assert.deepStrictEqual(yield* bytes, [null], url)
         }
@@ -101,8 +101,8 @@ layer(over(recorder))("an allowed address", (it) => {
       const fake = yield* FakeGraph
       const secret = yield* listener()
       const redirecting = yield* listener(`http://127.0.0.1:${secret.port}/`)
-      for (const part of Object.values(parts)) {
-        yield* fake.enqueue(part(`http://127.0.0.1:${redirecting.port}/`))
+      for (const entry of Object.values(entries)) {
+        yield* fake.enqueue(entry(`http://127.0.0.1:${redirecting.port}/`))
         assert.deepStrictEqual(yield* Effect.withSpan(fake.post(), "a span"), [200])
         assert.deepStrictEqual(yield* bytes, [null])
       }

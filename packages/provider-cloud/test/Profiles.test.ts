@@ -1,4 +1,4 @@
-/** Names of people on pages and photo accounts, looked up behind their messages. */
+/** Names of people on Messenger and Instagram, looked up behind their messages. */
 import { assert, describe, it } from "@effect/vitest"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import type { CloudAccount } from "@messaging-crm/provider-cloud/CloudAccounts"

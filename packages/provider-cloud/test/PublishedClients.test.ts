@@ -1,4 +1,4 @@
-/** The fake network responds to published clients of the Graph API as the real network does. */
+/** The fake Graph API responds to published clients of the Graph API as the real network does. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
@@ -9,7 +9,7 @@ import { greatDetail, kapso } from "./PublishedClients.mjs"
 
 const token = "the token"
 
-/** Layer for a fake network of its own. */
+/** Layer for a fake Graph API of its own. */
 const network = HttpRouter.serve(
   FakeGraph.layer({ token: Redacted.make(token), app_secret: Redacted.make("secret") }).pipe(Layer.fresh),
   { disableLogger: true, disableListenLog: true }

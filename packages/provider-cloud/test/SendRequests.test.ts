@@ -4,8 +4,8 @@ import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import type { OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import { DateTime } from "effect"
-import { otherSpellings } from "../src/People.ts"
-import { acceptedOf, pageMessage, phoneMessage, photoMessage } from "../src/SendRequests.ts"
+import { otherSpellings } from "../src/PersonIds.ts"
+import { acceptedOf, instagramMessage, messengerMessage, whatsAppMessage } from "../src/SendRequests.ts"
 
 const reference = SendId.make("01990000-0000-7000-8000-00000000abcd")
 
@@ -52,7 +52,7 @@ const template: OutboundMessage = {
 
 describe("the request of a send", () => {
   it("has a text and a number, and the send ID as its reference", () => {
-    assert.deepStrictEqual<object>(phoneMessage(text("phone_messaging", "+5511988887777")), {
+    assert.deepStrictEqual<object>(whatsAppMessage(text("phone_messaging", "+5511988887777")), {
       messaging_product: "whatsapp",
       recipient_type: "individual",
       to: "5511988887777",
@@ -64,14 +64,14 @@ describe("the request of a send", () => {
 
   it("has a provider's user ID in `recipient`, never in `to`", () => {
     for (const id of ["BR.13491208655302741918", "US.ENT.13491208655302741918"]) {
-      const body = phoneMessage(text("phone_messaging", id))
+      const body = whatsAppMessage(text("phone_messaging", id))
       assert.deepInclude(body, { recipient: id })
       assert.notProperty(body, "to")
     }
   })
 
   it("has a template by name and language, with named values, and without parts that have no values", () => {
-    const body: object = phoneMessage(template)
+    const body: object = whatsAppMessage(template)
     assert.deepInclude(body, {
       type: "template",
       template: {
@@ -108,17 +108,20 @@ describe("the request of a send", () => {
     const { content } = template
     if (content.type !== "template") return assert.fail("It is a template.")
     const components = parameters.map((parameter) => ({ type: "body" as const, parameters: [parameter] }))
-    const body = phoneMessage({ ...template, content: { ...content, template: { ...content.template, components } } })
+    const body = whatsAppMessage({
+      ...template,
+      content: { ...content, template: { ...content.template, components } }
+    })
     assert.deepNestedInclude(body, { "template.components": components })
   })
 
-  it("has the reference as metadata for a page, and no reference for a photo account", () => {
-    assert.deepStrictEqual(pageMessage(text("page_messaging", "24601")), {
+  it("has the reference as metadata on Messenger, and no reference on Instagram", () => {
+    assert.deepStrictEqual(messengerMessage(text("page_messaging", "24601")), {
       recipient: { id: "24601" },
       messaging_type: "RESPONSE",
       message: { text: "Your table is ready 🍽", metadata: reference }
     })
-    assert.deepStrictEqual(photoMessage(text("photo_social", "24601")), {
+    assert.deepStrictEqual(instagramMessage(text("photo_social", "24601")), {
       recipient: { id: "24601" },
       message: { text: "Your table is ready 🍽" }
     })

@@ -1,15 +1,15 @@
-/** The parts of a body, each about one person at one account. `Mutated.test.ts`: together they tell what it tells. */
+/** The parts of a body, each about one person at one account. `Mutated.test.ts`: together they give the events of the body. */
 import { assert, it } from "@effect/vitest"
-import { partsOf, read } from "@messaging-crm/provider-cloud/Callback"
+import * as Callback from "@messaging-crm/provider-cloud/Callback"
 import { Array, Option } from "effect"
 import { noon } from "../testing/MutatedBodies.ts"
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
-const noticesOf = (body: string) => Option.getOrThrow(read(body, { app_id: "7", received_at: noon })).notices
+const eventsIn = (body: string) => Option.getOrThrow(Callback.parse(body, { app_id: "7", received_at: noon })).events
 
-const parts = (body: string) => Option.getOrThrow(partsOf(encoder.encode(body)))
+const parts = (body: string) => Option.getOrThrow(Callback.split(encoder.encode(body)))
 
 it("are about one account and one person each, and keep the order of what one person wrote", () => {
   const message = (from: string, number: number) => ({
@@ -42,10 +42,10 @@ it("are about one account and one person each, and keep the order of what one pe
     const text = decoder.decode(body)
     const [person = ""] = people
     for (const other of ["17", "18", "19"].filter((id) => id !== person)) assert.notInclude(text, `"${other}"`)
-    const notices = noticesOf(text)
-    assert.lengthOf(notices, 4)
-    assert.isTrue(notices.every((notice) => notice.account.id === account?.id))
-    const texts = notices.flatMap(({ event }) => event.event === "message_received" ? [event.text] : [])
+    const events = eventsIn(text)
+    assert.lengthOf(events, 4)
+    assert.isTrue(events.every((event) => event.account.id === account?.id))
+    const texts = events.flatMap(({ event }) => event.event === "message_received" ? [event.text] : [])
     assert.deepStrictEqual(texts, ["1", "2", "3"])
   }
 })
@@ -80,13 +80,13 @@ it("lists senders and recipients, not people whom a message mentions", () => {
   }
   const inStandby = parts(JSON.stringify({ object: "whatsapp_business_account", entry: [{ changes: [standby] }] }))
   assert.deepStrictEqual(inStandby.map(({ people }) => people), [["17"], ["18"]])
-  const social = (...messaging: ReadonlyArray<object>) =>
+  const messenger = (...messaging: ReadonlyArray<object>) =>
     parts(JSON.stringify({ object: "page", entry: [{ id: "7", messaging }] })).map(({ account, people }) => [
       account?.id,
       ...people
     ])
   assert.deepStrictEqual(
-    social(
+    messenger(
       { sender: { id: "17" }, recipient: { id: "7" }, message: { mid: "1" } },
       { sender: { id: "7" }, recipient: { id: "18" }, message: { mid: "2", is_echo: true } },
       { sender: { id: 19 }, read: { mid: "3" } }
@@ -104,5 +104,5 @@ it("of a large body are no larger than it together, and a body of one part stays
   assert.lengthOf(found, 2000)
   assert.isBelow(found.reduce((sum, { body }) => sum + body.byteLength, 0), 2000 * 250)
   const alone = encoder.encode(` {"object":"page","entry":[{"id":"7","messaging":[{"sender":{"id":"1"}}]}]} `)
-  assert.deepStrictEqual(Option.getOrThrow(partsOf(alone)).map(({ body }) => body), [alone])
+  assert.deepStrictEqual(Option.getOrThrow(Callback.split(alone)).map(({ body }) => body), [alone])
 })

@@ -1,21 +1,21 @@
 /**
- * Bodies that nobody would write: of every kind in `Kinds.ts`, with random parts, and broken in one place.
+ * Bodies that nobody would write: of every kind in `DocumentedKinds.ts`, with random values, and broken in one place.
  *
  * A kind that is added to the tables is covered without a change here.
  */
 import { Array, DateTime, Effect, Random } from "effect"
 import {
   meaningIn,
-  phone_fields,
-  phone_messages,
-  phone_statuses,
-  phone_system,
-  social_fields,
-  social_items
-} from "../src/Callback/Kinds.ts"
+  messaging_event_fields,
+  messaging_events,
+  whatsapp_fields,
+  whatsapp_messages,
+  whatsapp_statuses,
+  whatsapp_system
+} from "../src/Callback/DocumentedKinds.ts"
 import { documented } from "../test/Documented.ts"
 
-/** The time of every notice. */
+/** The time of every event. */
 export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 const millis = noon.epochMilliseconds
 const timestamp = String(millis / 1000)
@@ -74,7 +74,7 @@ type Place = readonly [
   value: (item: unknown, intact: ReadonlyArray<object>) => object
 ]
 
-/** Where messages of phone messaging are. */
+/** Where messages of WhatsApp are. */
 const places: ReadonlyArray<Place> = [
   ["messages", (item, intact) => ({ contacts, messages: among(item, intact) })],
   ["standby", (item, intact) => ({ standby: { contacts, messages: among(item, intact) } })],
@@ -103,7 +103,7 @@ const messageOf = (id: string, type: string, part: unknown): Json => ({
   errors: [part]
 })
 
-const phone = (name: string, isMessage: boolean, make: Kind["make"]): Kind => ({
+const whatsApp = (name: string, isMessage: boolean, make: Kind["make"]): Kind => ({
   object: "whatsapp_business_account",
   name,
   isMessage,
@@ -111,27 +111,27 @@ const phone = (name: string, isMessage: boolean, make: Kind["make"]): Kind => ({
 })
 
 const messageKinds = places.flatMap((place) =>
-  namesOf(phone_messages).map((type) =>
-    phone(
+  namesOf(whatsapp_messages).map((type) =>
+    whatsApp(
       `${place[0]}: ${type}`,
-      (meaningIn(phone_messages, type) ?? "message") === "message",
+      (meaningIn(whatsapp_messages, type) ?? "message") === "message",
       (account, id, part) => ({ item: messageOf(id, type, part), entryOf: inPlace(account, place) })
     )
   )
 )
 
 const systemKinds = places.flatMap((place) =>
-  namesOf(phone_system).map((type) =>
-    phone(`${place[0]}: system: ${type}`, false, (account, id, part) => ({
+  namesOf(whatsapp_system).map((type) =>
+    whatsApp(`${place[0]}: system: ${type}`, false, (account, id, part) => ({
       item: { ...messageOf(id, "system", undefined), system: { ...objectOf(part), type } },
       entryOf: inPlace(account, place)
     }))
   )
 )
 
-const statusKinds = [...namesOf(phone_statuses), undefined].flatMap((type) =>
+const statusKinds = [...namesOf(whatsapp_statuses), undefined].flatMap((type) =>
   ["sent", "delivered", "read", "failed", "played", "hologram"].map((status) =>
-    phone(`status: ${type}: ${status}`, false, (account, id, part) => ({
+    whatsApp(`status: ${type}: ${status}`, false, (account, id, part) => ({
       item: {
         id,
         type,
@@ -147,10 +147,10 @@ const statusKinds = [...namesOf(phone_statuses), undefined].flatMap((type) =>
   )
 )
 
-const isApart = (field: string) => !["message", "echo"].includes(meaningIn(phone_fields, field) ?? "")
+const isApart = (field: string) => !["message", "echo"].includes(meaningIn(whatsapp_fields, field) ?? "")
 
-const fieldKinds = namesOf(phone_fields).filter(isApart).map((field) =>
-  phone(`field: ${field}`, false, (account, id, part) => ({
+const fieldKinds = namesOf(whatsapp_fields).filter(isApart).map((field) =>
+  whatsApp(`field: ${field}`, false, (account, id, part) => ({
     item: {
       [field]: [part],
       event: part,
@@ -161,8 +161,8 @@ const fieldKinds = namesOf(phone_fields).filter(isApart).map((field) =>
   }))
 )
 
-const socialKinds = (["instagram", "page"] as const).flatMap((object): ReadonlyArray<Kind> => {
-  const itemOf = (account: string, name: string, part: unknown): Json => ({
+const messengerKinds = (["instagram", "page"] as const).flatMap((object): ReadonlyArray<Kind> => {
+  const eventOf = (account: string, name: string, part: unknown): Json => ({
     sender: { id: "24601" },
     recipient: { id: account },
     timestamp: millis,
@@ -174,30 +174,30 @@ const socialKinds = (["instagram", "page"] as const).flatMap((object): ReadonlyA
     isMessage,
     make
   })
-  const items = ["messaging", "standby"].flatMap((list) =>
-    namesOf(social_items).map((name) =>
-      kind(`${list}: ${name}`, meaningIn(social_items, name) === "message", (account, id, part) => ({
-        item: itemOf(account, name, { mid: id, ...objectOf(part) }),
+  const events = ["messaging", "standby"].flatMap((list) =>
+    namesOf(messaging_events).map((name) =>
+      kind(`${list}: ${name}`, meaningIn(messaging_events, name) === "message", (account, id, part) => ({
+        item: eventOf(account, name, { mid: id, ...objectOf(part) }),
         entryOf: (item, intact) => ({ id: account, time: millis, [list]: among(item, intact) })
       }))
     )
   )
-  const changes = [...social_fields, "comments", "feed", "hologram"].map((field) =>
-    kind(`change: ${field}`, social_fields.has(field), (account, id, part) => ({
-      item: itemOf(account, "message", { mid: id, ...objectOf(part) }),
+  const changes = [...messaging_event_fields, "comments", "feed", "hologram"].map((field) =>
+    kind(`change: ${field}`, messaging_event_fields.has(field), (account, id, part) => ({
+      item: eventOf(account, "message", { mid: id, ...objectOf(part) }),
       entryOf: (value, intact) => ({ id: account, changes: [{ field, value }], messaging: intact })
     }))
   )
-  return [...items, ...changes]
+  return [...events, ...changes]
 })
 
-/** Every kind of part that a network could sign. */
+/** Every kind of item that a network could sign. */
 export const kinds: ReadonlyArray<Kind> = [
   ...messageKinds,
   ...systemKinds,
   ...statusKinds,
   ...fieldKinds,
-  ...socialKinds
+  ...messengerKinds
 ]
 
 // ------------------------------------------------------------ random parts
@@ -232,7 +232,7 @@ const fieldsIn = (value: unknown): ReadonlyArray<readonly [name: string, value: 
     ? Object.entries(value).flatMap(([name, inner]) => [[name, inner] as const, ...fieldsIn(inner)])
     : []
 
-const known = documented.flatMap(({ part }) => fieldsIn(part("1", "wamid.0"))).filter(([name]) => !/^\d+$/.test(name))
+const known = documented.flatMap(({ entry }) => fieldsIn(entry("1", "wamid.0"))).filter(([name]) => !/^\d+$/.test(name))
 const vocabulary = Array.fromIterable(Map.groupBy(known, ([name]) => name).values())
 
 const pick = <A>(values: ReadonlyArray<A>) =>

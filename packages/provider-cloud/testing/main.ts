@@ -1,5 +1,5 @@
 /**
- * The fake network as a process of its own: `node packages/provider-cloud/testing/main.ts`.
+ * The fake Graph API as a process of its own: `node packages/provider-cloud/testing/main.ts`.
  *
  * `CALLBACK_URL` gets the callbacks, or several such URLs with commas between, in turn. `APP_SECRET` signs them,
  * `ACCESS_TOKEN` is the token that requests must carry, and `PORT` is where it listens (4020).

@@ -1,4 +1,4 @@
-/** How the fake network responds to a message: a script decides, else the last four digits of the recipient. */
+/** How the fake Graph API responds to a message: a script decides, else the last four digits of the recipient. */
 import { Schema } from "effect"
 
 /** The response to a message. */

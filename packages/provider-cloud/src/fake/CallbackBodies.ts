@@ -1,12 +1,12 @@
-/** Bodies of callbacks in the format of each network. */
+/** The bodies of callbacks, in the format of each network. */
 
-/** One notice, before it is put into a body with others. */
-export type Part =
+/** An entry with one change or one messaging event, and the `object` of the bodies that can contain it. */
+export type CallbackEntry =
   | { readonly object: "whatsapp_business_account"; readonly id: string; readonly change: object }
-  | { readonly object: "instagram" | "page"; readonly id: string; readonly item: object }
+  | { readonly object: "instagram" | "page"; readonly id: string; readonly event: object }
 
-/** Returns a part with messages or statuses of a number. It contains the number's ID. */
-export const phonePart = (phone_number_id: string, value: object): Part => ({
+/** Returns an entry of WhatsApp with the value of a change. It contains the number's ID. */
+export const whatsAppEntry = (phone_number_id: string, value: object): CallbackEntry => ({
   object: "whatsapp_business_account",
   id: "102290129340398",
   change: {
@@ -19,8 +19,8 @@ export const phonePart = (phone_number_id: string, value: object): Part => ({
   }
 })
 
-/** Returns a part with a status of a message. It does not contain the recipient's contact. */
-export const statusPart = (
+/** Returns an entry of WhatsApp with the status of a message. It does not contain the recipient's contact. */
+export const statusEntry = (
   phone_number_id: string,
   { reference, ...status }: {
     readonly id: string
@@ -29,8 +29,8 @@ export const statusPart = (
     readonly recipient_id: string
     readonly reference: string | null
   }
-): Part =>
-  phonePart(phone_number_id, {
+): CallbackEntry =>
+  whatsAppEntry(phone_number_id, {
     statuses: [{
       ...status,
       timestamp: String(status.timestamp),
@@ -41,7 +41,7 @@ export const statusPart = (
     }]
   })
 
-/** A person on phone messaging. A person with a username may have no number. */
+/** A person on WhatsApp. A person with a username may have no number. */
 interface Writer {
   readonly wa_id?: string
   readonly user_id?: string
@@ -49,13 +49,13 @@ interface Writer {
   readonly username?: string
 }
 
-/** Returns a part with a message to a number and its sender's contact. */
-export const messagePart = (
+/** Returns an entry of WhatsApp with a message to a number and its sender's contact. */
+export const messageEntry = (
   phone_number_id: string,
   { name, user_id, username, wa_id }: Writer,
   message: object
-): Part =>
-  phonePart(phone_number_id, {
+): CallbackEntry =>
+  whatsAppEntry(phone_number_id, {
     contacts: [{
       profile: { ...(name === undefined ? {} : { name }), ...(username === undefined ? {} : { username }) },
       ...(wa_id === undefined ? {} : { wa_id }),
@@ -68,26 +68,26 @@ export const messagePart = (
     }]
   })
 
-/** Returns a part with an item of a page or a photo account. */
-export const socialPart = (
+/** Returns an entry of Messenger or Instagram with a messaging event. */
+export const messengerEntry = (
   object: "instagram" | "page",
-  { account, item, person, timestamp }: {
+  { account, event, person, timestamp }: {
     readonly account: string
     readonly person: string
     readonly timestamp: number
-    readonly item: object
+    readonly event: object
   }
-): Part => ({
+): CallbackEntry => ({
   object,
   id: account,
-  item: { sender: { id: person }, recipient: { id: account }, timestamp, ...item }
+  event: { sender: { id: person }, recipient: { id: account }, timestamp, ...event }
 })
 
-const entryOf = (part: Part) =>
-  "change" in part
-    ? { id: part.id, changes: [part.change] }
-    : { id: part.id, time: 1_767_225_600_123, messaging: [part.item] }
+const encodedEntry = (entry: CallbackEntry) =>
+  "change" in entry
+    ? { id: entry.id, changes: [entry.change] }
+    : { id: entry.id, time: 1_767_225_600_123, messaging: [entry.event] }
 
-/** Returns a body with several parts of one network, each an entry of its own. */
-export const bodyOf = (parts: ReadonlyArray<Part>): string =>
-  JSON.stringify({ object: parts[0]?.object ?? "whatsapp_business_account", entry: parts.map(entryOf) })
+/** Returns a body with several entries of one network. */
+export const bodyOf = (entries: ReadonlyArray<CallbackEntry>): string =>
+  JSON.stringify({ object: entries[0]?.object ?? "whatsapp_business_account", entry: entries.map(encodedEntry) })

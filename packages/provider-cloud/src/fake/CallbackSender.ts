@@ -1,12 +1,12 @@
-/** The callbacks of the fake network: signed, in batches, and retried until the response is 200. */
+/** The callbacks of the fake Graph API: signed, in batches, and retried until the response is 200. */
 import { Effect, type Redacted, Ref } from "effect"
 import { sign, signature_header } from "../SignedBodies.ts"
-import { bodyOf, type Part } from "./CallbackBodies.ts"
+import { bodyOf, type CallbackEntry } from "./CallbackBodies.ts"
 import { enqueue, type State } from "./State.ts"
 
 /** How a batch of callbacks is posted. */
 export interface Posting {
-  /** The maximum number of parts of one body. */
+  /** The maximum number of entries of one body. */
   readonly batch?: number
   /** How often each body is posted, whatever the response is. */
   readonly times?: number
@@ -17,12 +17,12 @@ const no_response = 503
 
 const encoder = new TextEncoder()
 
-/** Returns the parts by network, in bodies of at most `batch` parts. */
-const bodies = (parts: ReadonlyArray<Part>, batch: number): ReadonlyArray<ReadonlyArray<Part>> =>
-  Array.from(Map.groupBy(parts, ({ object }) => object).values()).flatMap((alike) =>
+/** Returns the entries by network, in bodies of at most `batch` entries. */
+const bodies = (entries: ReadonlyArray<CallbackEntry>, batch: number): ReadonlyArray<ReadonlyArray<CallbackEntry>> =>
+  Array.from(Map.groupBy(entries, ({ object }) => object).values()).flatMap((ofNetwork) =>
     Array.from(
-      { length: Math.ceil(alike.length / batch) },
-      (_, index) => alike.slice(index * batch, (index + 1) * batch)
+      { length: Math.ceil(ofNetwork.length / batch) },
+      (_, index) => ofNetwork.slice(index * batch, (index + 1) * batch)
     )
   )
 
@@ -52,10 +52,10 @@ export const make = Effect.fnUntraced(function*(
     const waiting = yield* Ref.modify(state, (memory) => [memory.waiting, { ...memory, waiting: [] }] as const)
     const statuses = yield* Effect.forEach(
       bodies(waiting, batch),
-      Effect.fnUntraced(function*(parts) {
-        const body = encoder.encode(bodyOf(parts))
+      Effect.fnUntraced(function*(entries) {
+        const body = encoder.encode(bodyOf(entries))
         const statuses = yield* Effect.replicateEffect(postRaw(body), times)
-        if (!statuses.includes(200)) yield* enqueue(state, ...parts)
+        if (!statuses.includes(200)) yield* enqueue(state, ...entries)
         return statuses
       })
     )

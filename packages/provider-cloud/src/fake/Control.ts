@@ -1,8 +1,8 @@
-/** The control routes of a fake network that runs in its own process. */
+/** The control routes of a fake Graph API that runs in its own process. */
 import { Clock, Effect, Layer, Random, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Behavior } from "./Behaviors.ts"
-import { messagePart, socialPart } from "./CallbackBodies.ts"
+import { messageEntry, messengerEntry } from "./CallbackBodies.ts"
 import { FakeGraph } from "./FakeGraph.ts"
 
 const Script = Schema.Union([
@@ -10,7 +10,7 @@ const Script = Schema.Union([
   Schema.Struct({ next_calls: Schema.Int, behavior: Behavior })
 ])
 
-/** A message of a person to a number, a page or a photo account, which are given by their IDs on the network. */
+/** A message of a person to a number, a page, or an Instagram account, which are given by their IDs on the network. */
 const Written = Schema.Struct({
   object: Schema.Literals(["whatsapp_business_account", "page", "instagram"]),
   account: Schema.String,
@@ -44,11 +44,11 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
       const timestamp = yield* Clock.currentTimeMillis
       const id = `${object}.${timestamp}.${yield* Random.nextInt}`
       if (object !== "whatsapp_business_account") {
-        const item = { message: { mid: id, text } }
-        return yield* fake.enqueue(socialPart(object, { account, person: from, timestamp, item }))
+        const event = { message: { mid: id, text } }
+        return yield* fake.enqueue(messengerEntry(object, { account, person: from, timestamp, event }))
       }
       const message = { id, timestamp: String(Math.floor(timestamp / 1000)), type: "text", text: { body: text } }
-      yield* fake.enqueue(messagePart(account, { wa_id: from, name: "Echo" }, message))
+      yield* fake.enqueue(messageEntry(account, { wa_id: from, name: "Echo" }, message))
     })
   )
 
@@ -59,7 +59,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   yield* router.add("POST", "/fake/write", write)
 }))
 
-/** The maximum number of notices of one body, and how many bodies of five are posted twice. */
+/** The maximum number of entries of one body, and how many bodies of five are posted twice. */
 const batch_max = 10
 const repeated_in_five = 1
 

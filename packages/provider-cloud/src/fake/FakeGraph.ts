@@ -10,7 +10,7 @@ import { Context, Effect, Layer, type Redacted, Ref } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { path as ingressPath } from "../Ingress.ts"
 import type { Behavior } from "./Behaviors.ts"
-import type { Part } from "./CallbackBodies.ts"
+import type { CallbackEntry } from "./CallbackBodies.ts"
 import * as CallbackSender from "./CallbackSender.ts"
 import * as Files from "./Files.ts"
 import * as Messages from "./Messages.ts"
@@ -25,7 +25,7 @@ export interface Options {
   readonly callback_urls?: ReadonlyArray<string>
 }
 
-/** The controls of the fake network. */
+/** The controls of the fake Graph API. */
 export class FakeGraph extends Context.Service<FakeGraph, {
   readonly url: string
   readonly accepted: Effect.Effect<ReadonlyArray<State.AcceptedMessage>>
@@ -34,10 +34,10 @@ export class FakeGraph extends Context.Service<FakeGraph, {
   readonly script: (recipient: string, behavior: Behavior) => Effect.Effect<void>
   /** Sets the behavior of the next calls, for any recipient. */
   readonly scriptNext: (...behaviors: ReadonlyArray<Behavior>) => Effect.Effect<void>
-  /** Adds parts to the callbacks that are still to be posted. */
-  readonly enqueue: (...parts: ReadonlyArray<Part>) => Effect.Effect<void>
+  /** Adds entries to the callbacks that are still to be posted. */
+  readonly enqueue: (...entries: ReadonlyArray<CallbackEntry>) => Effect.Effect<void>
   /** The callbacks that are still to be posted. */
-  readonly waiting: Effect.Effect<ReadonlyArray<Part>>
+  readonly waiting: Effect.Effect<ReadonlyArray<CallbackEntry>>
   /** Posts the waiting callbacks, and returns the statuses. Those without a 200 stay. */
   readonly post: (posting?: CallbackSender.Posting) => Effect.Effect<ReadonlyArray<number>>
   /** Posts any bytes with any signature, by default the right one. */
@@ -86,7 +86,7 @@ const make = Effect.fnUntraced(function*({ app_secret, callback_urls, token }: O
     discarded: see(({ discarded }) => discarded),
     script: (recipient, behavior) => set(({ scripts }) => ({ scripts: new Map(scripts).set(recipient, behavior) })),
     scriptNext: (...behaviors) => set(({ next }) => ({ next: [...next, ...behaviors] })),
-    enqueue: (...parts) => State.enqueue(state, ...parts),
+    enqueue: (...entries) => State.enqueue(state, ...entries),
     waiting: see(({ waiting }) => waiting),
     post,
     postRaw,

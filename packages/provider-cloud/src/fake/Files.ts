@@ -1,4 +1,4 @@
-/** How the fake network accepts, returns, and deletes files: by ID a link, and by the link the bytes. */
+/** How the fake Graph API accepts, returns, and deletes files: by ID a link, and by the link the bytes. */
 import { Effect, Option, Ref } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { nextId, reject, set, type State } from "./State.ts"

@@ -1,8 +1,8 @@
-/** How the fake network accepts messages, and the callbacks that follow. */
+/** How the fake Graph API accepts messages, and the callbacks that follow. */
 import { DateTime, Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type Behavior, behaviorOf, type ScriptedResponse } from "./Behaviors.ts"
-import { messagePart, type Part, socialPart, statusPart } from "./CallbackBodies.ts"
+import { type CallbackEntry, messageEntry, messengerEntry, statusEntry } from "./CallbackBodies.ts"
 import { add } from "./Files.ts"
 import { inputOf, isUserId, read, type SendRequest } from "./Requests.ts"
 import { type AcceptedMessage, enqueue, errorResponse, type Memory, nextId, reject, set, type State } from "./State.ts"
@@ -28,7 +28,7 @@ const choose = (state: State, recipient: string) =>
     return [[behavior, response], { ...memory, calls: new Map(memory.calls).set(recipient, call + 1) }]
   })
 
-const phoneReports = Effect.fnUntraced(function*(
+const whatsAppReports = Effect.fnUntraced(function*(
   state: State,
   { account, id, recipient, reference, text }: AcceptedMessage,
   { reply, statuses }: Behavior,
@@ -36,7 +36,7 @@ const phoneReports = Effect.fnUntraced(function*(
 ) {
   const recipient_id = canonical(recipient)
   const reports = statuses.map((status, index) =>
-    statusPart(account, { id, status, timestamp: seconds + index, recipient_id, reference })
+    statusEntry(account, { id, status, timestamp: seconds + index, recipient_id, reference })
   )
   if (reply === null) return reports
   const media_id = yield* add(state, new Uint8Array([137, 80, 78, 71]), "image/png")
@@ -44,36 +44,36 @@ const phoneReports = Effect.fnUntraced(function*(
     ? { type: "text", text: { body: `echo: ${text ?? ""}` } }
     : { type: "image", image: { id: media_id, mime_type: "image/png", sha256: "made up" } }
   const message = { id: `${id}.reply`, timestamp: String(seconds + 1), ...content }
-  return [...reports, messagePart(account, { wa_id: recipient_id, name: "Echo" }, message)]
+  return [...reports, messageEntry(account, { wa_id: recipient_id, name: "Echo" }, message)]
 })
 
 /** A page gets a callback for its own message too, with the account as the sender and the metadata of the request. */
-const pageReports = (
+const messengerReports = (
   { account, id, recipient, reference, text }: AcceptedMessage,
   millis: number
-): ReadonlyArray<Part> => {
+): ReadonlyArray<CallbackEntry> => {
   if (reference === null) return []
   const message = { mid: id, text: text ?? "", is_echo: true, metadata: reference }
   const delivery = { mids: [id], watermark: millis }
   return [
-    socialPart("page", { account: recipient, person: account, timestamp: millis, item: { message } }),
-    socialPart("page", { account, person: recipient, timestamp: millis + 1, item: { delivery } })
+    messengerEntry("page", { account: recipient, person: account, timestamp: millis, event: { message } }),
+    messengerEntry("page", { account, person: recipient, timestamp: millis + 1, event: { delivery } })
   ]
 }
 
 const accept = Effect.fnUntraced(function*(state: State, request: SendRequest, behavior: Behavior) {
-  const { isMisaddressed, isPhone, ...fields } = request
-  const message: AcceptedMessage = { id: yield* nextId(state, isPhone ? "wamid.FAKE" : "m_FAKE"), ...fields }
+  const { isMisaddressed, isWhatsApp, ...fields } = request
+  const message: AcceptedMessage = { id: yield* nextId(state, isWhatsApp ? "wamid.FAKE" : "m_FAKE"), ...fields }
   if (isMisaddressed) {
     yield* set(state, ({ discarded }) => ({ discarded: [...discarded, message] }))
     return message.id
   }
   yield* set(state, ({ accepted }) => ({ accepted: [...accepted, message] }))
   const millis = (yield* DateTime.now).epochMilliseconds
-  const parts = isPhone
-    ? yield* phoneReports(state, message, behavior, Math.floor(millis / 1000))
-    : pageReports(message, millis)
-  yield* enqueue(state, ...parts)
+  const entries = isWhatsApp
+    ? yield* whatsAppReports(state, message, behavior, Math.floor(millis / 1000))
+    : messengerReports(message, millis)
+  yield* enqueue(state, ...entries)
   return message.id
 })
 
@@ -83,9 +83,9 @@ const contactOf = (recipient: string, input: string) =>
     : { input, wa_id: canonical(recipient), user_id: `XX.${canonical(recipient)}` }
 
 const acceptedResponse = (request: SendRequest, id: string) => {
-  const { isPhone, recipient } = request
+  const { isWhatsApp, recipient } = request
   return HttpServerResponse.jsonUnsafe(
-    isPhone
+    isWhatsApp
       ? {
         messaging_product: "whatsapp",
         contacts: [contactOf(recipient, inputOf(request))],

@@ -1,4 +1,4 @@
-/** The fake network's responses about an object, by its ID: a file, a template, an account, or a person. */
+/** The fake Graph API's responses about an object, by its ID: a file, a template, an account, or a person. */
 import { Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Files from "./Files.ts"
@@ -60,7 +60,7 @@ export const numbersRoute = Effect.map(HttpRouter.params, ({ id = "" }) =>
     paging: { cursors: { before: "0", after: "1" } }
   }))
 
-/** Responds to every path that the fake network does not have. */
+/** Responds to every path that the fake Graph API does not have. */
 export const unknown = Effect.map(
   HttpServerRequest.HttpServerRequest,
   ({ url }) => reject(2500, 404, `Unknown path components: ${url.split("?")[0] ?? ""}`)

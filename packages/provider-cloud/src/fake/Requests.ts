@@ -1,4 +1,4 @@
-/** Requests to send a message, as the fake network reads and checks them. */
+/** Requests to send a message, as the fake Graph API reads and checks them. */
 import { Data, Effect, Option, Ref, Schema } from "effect"
 import type { AcceptedMessage, FakeTemplate, State } from "./State.ts"
 import { defaultTemplates } from "./Templates.ts"
@@ -38,7 +38,7 @@ type Outbound = typeof Outbound.Type
 
 /** A request to send a message. */
 export interface SendRequest extends Omit<AcceptedMessage, "id"> {
-  readonly isPhone: boolean
+  readonly isWhatsApp: boolean
   /** Whether `to` contains a user ID instead of a number. */
   readonly isMisaddressed: boolean
 }
@@ -50,8 +50,8 @@ export class Fault extends Data.TaggedError("Fault")<{
   readonly details: string
 }> {}
 
-const chars_max = { phone: 4096, page: 2000 } as const
-const photo_bytes_max = 1000
+const chars_max = { whatsapp: 4096, messenger: 2000 } as const
+const instagram_bytes_max = 1000
 
 export const isUserId = (id: string) => /^[A-Z]{2}\./.test(id)
 
@@ -144,13 +144,16 @@ const wrongTemplate = (
     : new Fault({ code: 132000, details: `The body has ${count} parameters, not ${expected}.` })
 }
 
-const wrongPhone = (templates: ReadonlyArray<FakeTemplate>, { template, text, to, type }: Outbound): Fault | null => {
+const wrongWhatsApp = (
+  templates: ReadonlyArray<FakeTemplate>,
+  { template, text, to, type }: Outbound
+): Fault | null => {
   if (to !== undefined && !isUserId(to) && !/^[0-9]{5,15}$/.test(normalized(to))) {
     return new Fault({ code: 131009, details: "`to` is not a phone number." })
   }
   switch (type ?? "text") {
     case "text":
-      return wrongText(text?.body, chars_max.phone)
+      return wrongText(text?.body, chars_max.whatsapp)
     case "template":
       return wrongTemplate(templates, template)
     default:
@@ -158,13 +161,13 @@ const wrongPhone = (templates: ReadonlyArray<FakeTemplate>, { template, text, to
   }
 }
 
-/** Pages name the type of a message, photo accounts do not. */
-const wrongSocial = (body: unknown, { message }: Outbound): Fault | null => {
+/** Messenger requires the type of a message, Instagram does not. */
+const wrongMessenger = (body: unknown, { message }: Outbound): Fault | null => {
   if (message?.attachment !== undefined || message?.attachments !== undefined) return null
-  const isPage = typeof body === "object" && body !== null && "messaging_type" in body
-  return isPage
-    ? wrongText(message?.text, chars_max.page)
-    : wrongText(message?.text, photo_bytes_max, countBytes)
+  const isMessenger = typeof body === "object" && body !== null && "messaging_type" in body
+  return isMessenger
+    ? wrongText(message?.text, chars_max.messenger)
+    : wrongText(message?.text, instagram_bytes_max, countBytes)
 }
 
 const decode = Schema.decodeUnknownOption(Outbound)
@@ -177,20 +180,20 @@ export const read = Effect.fnUntraced(function*(state: State, account: string, b
   if (Option.isNone(decoded)) return yield* invalid("A parameter has a wrong type.")
   const outbound = decoded.value
   const { biz_opaque_callback_data, message, message_id, recipient: named, status, text, to } = outbound
-  const isPhone = outbound.messaging_product === "whatsapp"
-  if (!isPhone && message === undefined && outbound.sender_action === undefined) {
+  const isWhatsApp = outbound.messaging_product === "whatsapp"
+  if (!isWhatsApp && message === undefined && outbound.sender_action === undefined) {
     return yield* invalid("The parameter messaging_product is required.")
   }
-  if (isPhone && status !== undefined) {
+  if (isWhatsApp && status !== undefined) {
     const isRead = status === "read" && message_id !== undefined && message_id !== ""
     return isRead ? { kind: "read" } as const : yield* invalid("`status` must be `read`, with a `message_id`.")
   }
   const recipient = normalized(to ?? (typeof named === "object" ? named.id : named ?? ""))
   if (recipient === "") return yield* invalid("The recipient is missing.")
-  if (!isPhone && outbound.sender_action !== undefined) return { kind: "action", recipient } as const
+  if (!isWhatsApp && outbound.sender_action !== undefined) return { kind: "action", recipient } as const
   const { templates } = yield* Ref.get(state)
   const known = templates.size === 0 ? defaultTemplates : Array.from(templates.values()).flat()
-  const wrong = isPhone ? wrongPhone(known, outbound) : wrongSocial(body, outbound)
+  const wrong = isWhatsApp ? wrongWhatsApp(known, outbound) : wrongMessenger(body, outbound)
   if (wrong !== null) return yield* wrong
   const request: SendRequest = {
     account,
@@ -198,7 +201,7 @@ export const read = Effect.fnUntraced(function*(state: State, account: string, b
     reference: biz_opaque_callback_data ?? message?.metadata ?? null,
     text: text?.body ?? message?.text ?? null,
     body,
-    isPhone,
+    isWhatsApp,
     isMisaddressed: to !== undefined && isUserId(to)
   }
   return { kind: "send", request } as const

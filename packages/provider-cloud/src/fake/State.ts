@@ -1,8 +1,8 @@
-/** The state of the fake network, and the settings of a test. */
+/** The state of the fake Graph API, and the settings of a test. */
 import { Effect, Redacted, Ref } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Behavior, ScriptedResponse } from "./Behaviors.ts"
-import type { Part } from "./CallbackBodies.ts"
+import type { CallbackEntry } from "./CallbackBodies.ts"
 
 /** A message that the network accepted. */
 export interface AcceptedMessage {
@@ -36,7 +36,7 @@ export interface Memory {
   readonly scripts: ReadonlyMap<string, Behavior>
   readonly next: ReadonlyArray<Behavior>
   /** The callbacks that are still to be posted. */
-  readonly waiting: ReadonlyArray<Part>
+  readonly waiting: ReadonlyArray<CallbackEntry>
   readonly templates: ReadonlyMap<string, ReadonlyArray<FakeTemplate>>
   readonly broken_page: number | null
   readonly slow_page: number | null
@@ -72,14 +72,14 @@ export const make = Ref.make<Memory>({
 export const set = (state: State, change: (memory: Memory) => Partial<Memory>) =>
   Ref.update(state, (memory) => ({ ...memory, ...change(memory) }))
 
-export const enqueue = (state: State, ...parts: ReadonlyArray<Part>) =>
-  set(state, ({ waiting }) => ({ waiting: [...waiting, ...parts] }))
+export const enqueue = (state: State, ...entries: ReadonlyArray<CallbackEntry>) =>
+  set(state, ({ waiting }) => ({ waiting: [...waiting, ...entries] }))
 
 export const nextId = (state: State, kind: string) =>
   Ref.modify(state, (memory) => [`${kind}${memory.last + 1}`, { ...memory, last: memory.last + 1 }] as const)
 
 interface Rejection extends Extract<ScriptedResponse, { readonly response: "reject" }> {
-  /** The text of the error; by default that the fake network rejects. */
+  /** The text of the error; by default that the fake Graph API rejects. */
   readonly details?: string
 }
 

@@ -1,4 +1,4 @@
-/** The list of templates of the fake network, in pages. One page may fail or never get a response. */
+/** The list of templates of the fake Graph API, in pages. One page may fail or never get a response. */
 import { Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type FakeTemplate, type Memory, reject, type State } from "./State.ts"

@@ -16,7 +16,7 @@ const destinations: Readonly<Record<string, string>> = {
   "adapter-postgres/src/database/Client/Watchdog.ts": "DATABASE_URL",
   "client/src/Attempt.ts": "the base URL that the caller sets",
   "client/src/MessagingCrm.ts": "the base URL that the caller sets",
-  "provider-cloud/src/GraphCalls.ts": "GRAPH_URL",
+  "provider-cloud/src/GraphClient.ts": "GRAPH_URL",
   "provider-cloud/src/fake/CallbackSender.ts": "the callback URL of the fake network",
   "provider-mock/src/http/CallbackSender.ts": "the callback URL of the mock network",
   "provider-mock/src/http/RemoteMock.ts": "PROVIDER_URL",
@@ -24,7 +24,7 @@ const destinations: Readonly<Record<string, string>> = {
   "server/src/dev/EmbeddedPostgres.ts": "a database on this machine",
   "server/src/dev/FreePort.ts": "no connection: a server",
   "server/src/http": "no connection: a server",
-  "server/src/BuiltInProviders.ts": "the client of GraphCalls.ts",
+  "server/src/BuiltInProviders.ts": "the client of GraphClient.ts",
   "server/src/observability/Telemetry.ts": "OTEL_EXPORTER_OTLP_ENDPOINT",
   "server/src/cli/WebhookListener.ts": "BASE_URL"
 }

@@ -8,7 +8,7 @@ import { OtlpExporter, OtlpSerialization, OtlpTracer } from "effect/observabilit
 import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 import type { IncomingMessage } from "node:http"
-import { callbacks_ignored } from "../../../provider-cloud/src/IgnoredParts.ts"
+import { callbacks_ignored } from "../../../provider-cloud/src/IgnoredItems.ts"
 import { manifest } from "../../src/Manifest.ts"
 import * as Telemetry from "../../src/observability/Telemetry.ts"
 import { eventually } from "../../testing/Eventually.ts"

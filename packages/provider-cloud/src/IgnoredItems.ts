@@ -1,7 +1,7 @@
-/** Counts and logs the parts of callbacks that become no event. No label contains personal data. */
+/** Counts and logs the items of callbacks that become no event. No label contains personal data. */
 import { Effect, Metric } from "effect"
-import { isDocumented } from "./Callback/Kinds.ts"
-import type { Ignored } from "./Callback/Notice.ts"
+import { isDocumented } from "./Callback/DocumentedKinds.ts"
+import type { Ignored } from "./Callback/Entry.ts"
 
 /** `reason` as in `Ignored`, or `unconnected` for an account without a channel. `kind` is a documented one, or `other`. */
 export const callbacks_ignored = Metric.counter("messaging_crm_callbacks_ignored_total", {
@@ -15,18 +15,19 @@ export const countUnconnected = Metric.update(
   1
 )
 
-/** Counts and logs ignored parts. Those that no documentation explains are logged at a higher level. */
-export const report = (parts: ReadonlyArray<Ignored>) =>
+/** Counts and logs ignored items. Those that no documentation explains are logged at a higher level. */
+export const report = (items: ReadonlyArray<Ignored>) =>
   Effect.forEach(
-    Map.groupBy(parts, ({ kind, reason }) => JSON.stringify([reason, kind])).values(),
-    Effect.fnUntraced(function*([part, ...others]) {
-      if (part === undefined) return
-      const { kind, reason } = part
-      const count = 1 + others.length
+    Map.groupBy(items, ({ kind, reason }) => JSON.stringify([reason, kind])).values(),
+    Effect.fnUntraced(function*(alike) {
+      const [first] = alike
+      if (first === undefined) return
+      const { kind, reason } = first
+      const count = alike.length
       const label = isDocumented(kind) ? kind : "other"
       yield* Metric.update(Metric.withAttributes(callbacks_ignored, { reason, kind: label }), count)
       const log = reason === "unknown" || reason === "unreadable" ? Effect.logInfo : Effect.logDebug
-      yield* Effect.annotateLogs(log("Callback part ignored"), { reason, kind, count })
+      yield* Effect.annotateLogs(log("Callback item ignored"), { reason, kind, count })
     }),
     { discard: true }
   )

@@ -1,6 +1,7 @@
-/** Schemas for the networks' JSON. Every field may be absent, and unknown fields are ignored. */
+/** Schemas for the JSON of the Graph API: every field can be absent, and unknown fields are ignored. */
 import { Text, toStorable } from "@messaging-crm/core/Text"
-import { Effect, Option, Schema, SchemaGetter } from "effect"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import { DateTime, Effect, Option, Schema, SchemaGetter } from "effect"
 
 /** Schema for a field that counts as absent where it is null or of another shape. */
 export const lenient = <S extends Schema.Constraint>(schema: S) =>
@@ -30,8 +31,6 @@ export const Quantity = Schema.Union([Schema.Finite, Schema.FiniteFromString])
 /** Schema for a whole number, which some networks write as text. */
 export const Whole = Quantity.check(Schema.isInt())
 
-export type Json = Readonly<Record<string, unknown>>
-
 /** Schema for a flag, which some networks write as text. */
 export const Flag = Schema.Union([Schema.Boolean, Schema.Literals(["true", "false"])]).pipe(
   Schema.decodeTo(Schema.Boolean, {
@@ -45,16 +44,39 @@ const decodeFlag = Schema.decodeUnknownOption(Flag)
 /** Returns whether a value is a flag that is set. */
 export const isFlagSet = (value: unknown): boolean => Option.getOrElse(decodeFlag(value), () => false)
 
-export const isObject = (value: unknown): value is Json =>
+type UnknownObject = Readonly<Record<string, unknown>>
+
+export const isObject = (value: unknown): value is UnknownObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Returns a value if it is an object, else an empty one. */
-export const objectOf = (value: unknown): Json => isObject(value) ? value : {}
+export const objectOf = (value: unknown): UnknownObject => isObject(value) ? value : {}
 
 const decodeId = Schema.decodeUnknownOption(NetworkId)
 
 /** Returns a value if it is an id, else null. */
 export const idOf = (value: unknown): string | null => Option.getOrNull(decodeId(value))
+
+/** Schema for a time of a network: a number, its digits as text, or an ISO date. */
+export const NetworkTime = Schema.Union([Schema.Number, Schema.String])
+
+/** The smallest value that is read as milliseconds. In seconds it would be the year 33658. */
+const millis_min = 1e12
+const millis_max = 8.64e15
+
+const iso = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9]{2}:?[0-9]{2})$/
+
+/** Returns the time that a network gives in seconds or milliseconds, as a number or as text, or as an ISO date. */
+export const timeIn = (moment: typeof NetworkTime.Type | undefined): Option.Option<Timestamp> => {
+  if (typeof moment === "string" && iso.test(moment)) return DateTime.make(moment)
+  const value = typeof moment === "string" && !/^[0-9]{1,16}$/.test(moment) ? NaN : Number(moment)
+  const millis = value >= millis_min ? value : value * 1000
+  return millis > 0 && millis <= millis_max ? DateTime.make(Math.trunc(millis)) : Option.none()
+}
+
+/** Returns the time that a network gives; else the fallback. */
+export const timeOf = (moment: typeof NetworkTime.Type | undefined, fallback: DateTime.Utc): Timestamp =>
+  Option.getOrElse(timeIn(moment), () => fallback)
 
 /** Schema for a list whose items are decoded one by one, later. */
 export const Items = Schema.Array(Schema.Unknown)
@@ -67,31 +89,4 @@ export const decodeEach = <S extends Schema.Codec<unknown, unknown>>(schema: S) 
   const decode = Schema.decodeUnknownOption(schema)
   return (items: ReadonlyArray<unknown> = []): ReadonlyArray<S["Type"]> =>
     items.slice(0, items_max).flatMap((item) => Option.toArray(decode(item)))
-}
-
-/** The deepest nesting of a JSON value that is kept. */
-const depth_max = 16
-
-/** Returns a JSON value whose texts every store can keep. What is nested too deep becomes null. */
-const storableJson = (value: unknown, depth: number): Schema.Json => {
-  if (typeof value === "string") return toStorable(value)
-  // Only a number is finite, which the type of `isFinite` does not say.
-  if (typeof value === "boolean" || Number.isFinite(value)) return value as boolean | number
-  if (typeof value !== "object" || value === null || depth === depth_max) return null
-  if (Array.isArray(value)) return value.map((item) => storableJson(item, depth + 1))
-  return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [toStorable(name), storableJson(part, depth + 1)])
-  )
-}
-
-const parse = Option.liftThrowable((text: string): unknown => JSON.parse(text))
-
-export type JsonObject = Readonly<Record<string, Schema.Json>>
-
-/** Returns a JSON object that is given as it is or as text, or null. */
-export const jsonObjectOf = (given: unknown): JsonObject | null => {
-  const value = typeof given === "string" ? Option.getOrNull(parse(given)) : given
-  if (!isObject(value)) return null
-  // The cast is safe: `storableJson` returns an object for an object.
-  return storableJson(value, 0) as JsonObject
 }

@@ -1,14 +1,14 @@
-/** The events in callbacks of pages and photo accounts, kind by kind. */
+/** The events in callbacks of Messenger and Instagram, kind by kind. */
 import { assert, describe, it } from "@effect/vitest"
-import { read } from "@messaging-crm/provider-cloud/Callback"
+import * as Callback from "@messaging-crm/provider-cloud/Callback"
 import { DateTime, Option } from "effect"
-import { socialPart } from "../src/fake/CallbackBodies.ts"
-import { app_id, arrival, eventOf, parse, reference, seconds, sent_at, social } from "./Callback.ts"
+import { messengerEntry } from "../src/fake/CallbackBodies.ts"
+import { app_id, arrival, eventOf, messenger, parseEntries, reference, seconds, sent_at } from "./Callback.ts"
 
-describe("the messages of pages and photo accounts", () => {
+describe("the messages of Messenger and Instagram", () => {
   it("reads a text", () => {
-    assert.deepStrictEqual(social({ message: { mid: "m_1", text: "hi" } }), {
-      notices: [{
+    assert.deepStrictEqual(messenger({ message: { mid: "m_1", text: "hi" } }), {
+      events: [{
         account: { type: "photo_social", id: "1784" },
         event: {
           event: "message_received",
@@ -31,78 +31,79 @@ describe("the messages of pages and photo accounts", () => {
       type,
       payload: { url: `https://cdn.example/${index}` }
     }))
-    const { notices } = social({ message: { mid: "m_1", text: "look", attachments } })
+    const { events } = messenger({ message: { mid: "m_1", text: "look", attachments } })
     assert.deepStrictEqual(
-      notices.map(({ event, file }) => event.event === "message_received" ? [event.type, event.text, file] : []),
+      events.map(({ event, file }) => event.event === "message_received" ? [event.type, event.text, file] : []),
       [
         ["image", "look", { url: "https://cdn.example/0" }],
         ["video", null, { url: "https://cdn.example/1" }],
         ["document", null, { url: "https://cdn.example/2" }]
       ]
     )
-    const ids = notices.map(({ event }) => "provider_message_id" in event ? event.provider_message_id : "")
+    const ids = events.map(({ event }) => "provider_message_id" in event ? event.provider_message_id : "")
     assert.deepStrictEqual(ids, ["m_1", "m_1.1", "m_1.2"])
   })
 
   it("reads an attachment of an unknown kind as a message", () => {
     const attachments = [{ type: "story_mention", payload: { url: "https://cdn.example/story" } }, 7]
-    const { notices } = social({ message: { mid: "m_1", attachments } })
+    const { events } = messenger({ message: { mid: "m_1", attachments } })
     assert.deepStrictEqual(
-      notices.map(({ event }) => event.event === "message_received" ? [event.type, event.text] : []),
+      events.map(({ event }) => event.event === "message_received" ? [event.type, event.text] : []),
       [["unsupported", "https://cdn.example/story"], ["unsupported", null]]
     )
   })
 
   it("reads an edit, a deletion, a postback, and a reaction", () => {
-    assert.deepInclude(eventOf(social({ message_edit: { mid: "m_1", text: "hi!" } }).notices), {
+    assert.deepInclude(eventOf(messenger({ message_edit: { mid: "m_1", text: "hi!" } }).events), {
       event: "message_edited",
       provider_message_id: "m_1",
       text: "hi!"
     })
     for (const is_deleted of [true, "true"]) {
-      const { notices } = social({ message: { mid: "m_1", is_deleted } })
-      const ids = notices.map(({ event }) =>
-        event.event === "message_deleted" ? event.provider_message_id : event.event
-      )
+      const { events } = messenger({ message: { mid: "m_1", is_deleted } })
+      const ids = events.map(({ event }) => event.event === "message_deleted" ? event.provider_message_id : event.event)
       // A deletion does not say how many files the message had.
       assert.deepStrictEqual(ids.slice(0, 3), ["m_1", "m_1.1", "m_1.2"])
       assert.lengthOf(ids, 30)
     }
-    assert.deepInclude(eventOf(social({ message: { mid: "m_1", is_deleted: "false", text: "hi" } }).notices), {
+    assert.deepInclude(eventOf(messenger({ message: { mid: "m_1", is_deleted: "false", text: "hi" } }).events), {
       event: "message_received",
       text: "hi"
     })
-    assert.deepInclude(eventOf(social({ postback: { mid: "m_2", title: "Start", payload: "GO" } }).notices), {
+    assert.deepInclude(eventOf(messenger({ postback: { mid: "m_2", title: "Start", payload: "GO" } }).events), {
       provider_message_id: "m_2",
       type: "interactive",
       text: "Start"
     })
-    assert.deepInclude(eventOf(social({ reaction: { mid: "m_1", action: "react", emoji: "😍" } }).notices), {
+    assert.deepInclude(eventOf(messenger({ reaction: { mid: "m_1", action: "react", emoji: "😍" } }).events), {
       type: "reaction",
       text: "😍"
     })
   })
 })
 
-describe("the echoes and receipts of pages and photo accounts", () => {
+describe("the echoes and receipts of Messenger and Instagram", () => {
   it("a page's echo completes the send, and a receipt updates each message", () => {
     const echo = { mid: "m_1", text: "hello", is_echo: true, metadata: reference }
-    const part = socialPart("page", { account: "24601", person: "1784", timestamp: 1, item: { message: echo } })
-    const [notice] = parse(part).notices
-    assert.deepStrictEqual(notice?.account, { type: "page_messaging", id: "1784" })
-    assert.deepInclude(notice?.event, { event: "message_status_reported", status: "sent", reference })
-    const delivered = social({ delivery: { mids: ["m_1", "m_2"], watermark: seconds } }, "page").notices
+    const entry = messengerEntry("page", { account: "24601", person: "1784", timestamp: 1, event: { message: echo } })
+    const [first] = parseEntries(entry).events
+    assert.deepStrictEqual(first?.account, { type: "page_messaging", id: "1784" })
+    assert.deepInclude(first?.event, { event: "message_status_reported", status: "sent", reference })
+    const delivered = messenger({ delivery: { mids: ["m_1", "m_2"], watermark: seconds } }, "page").events
     assert.deepStrictEqual(
       delivered.map(({ event }) => event.event === "message_status_reported" ? event.provider_message_id : event.event),
       ["m_1", "m_2", "messages_reported"]
     )
-    assert.deepInclude(eventOf(social({ read: { mid: "m_1" } }).notices), { status: "read" })
+    assert.deepInclude(eventOf(messenger({ read: { mid: "m_1" } }).events), { status: "read" })
   })
 
   it("an echo of another app is a message of the business, even if its metadata look like a reference", () => {
     const echo = { mid: "m_1", text: "hello", is_echo: true, metadata: reference }
     const eventFrom = (message: object) =>
-      eventOf(parse(socialPart("page", { account: "24601", person: "1784", timestamp: 1, item: { message } })).notices)
+      eventOf(
+        parseEntries(messengerEntry("page", { account: "24601", person: "1784", timestamp: 1, event: { message } }))
+          .events
+      )
     for (const own of [app_id, Number(app_id)]) {
       assert.deepInclude(eventFrom({ ...echo, app_id: own }), { event: "message_status_reported", reference })
     }
@@ -113,13 +114,13 @@ describe("the echoes and receipts of pages and photo accounts", () => {
     const at = DateTime.makeUnsafe(seconds * 1000 + 123)
     for (const [kind, status] of [["delivery", "delivered"], ["read", "read"]] as const) {
       for (const watermark of [seconds * 1000, String(seconds * 1000), seconds]) {
-        const reported = social({ [kind]: { watermark } }, "page")
+        const reported = messenger({ [kind]: { watermark } }, "page")
         const event = { event: "messages_reported", external_id: "24601", status, until: sent_at, at }
-        assert.deepStrictEqual<object>(eventOf(reported.notices), event)
+        assert.deepStrictEqual<object>(eventOf(reported.events), event)
       }
       for (const watermark of [undefined, null, "soon", {}]) {
-        const { ignored, notices } = social({ [kind]: { watermark } }, "page")
-        assert.deepStrictEqual([notices, ignored], [[], [{ reason: "unreadable", kind: `item:${kind}` }]])
+        const { ignored, events } = messenger({ [kind]: { watermark } }, "page")
+        assert.deepStrictEqual([events, ignored], [[], [{ reason: "unreadable", kind: `item:${kind}` }]])
       }
     }
   })
@@ -128,9 +129,9 @@ describe("the echoes and receipts of pages and photo accounts", () => {
     const of = { account: "24601", person: "1784", timestamp: seconds * 1000 }
     const message = { mid: "m_1", text: "by hand", is_echo: true, app_id: 263902037430900 }
     for (const [object, type] of [["page", "page_messaging"], ["instagram", "photo_social"]] as const) {
-      const [notice] = parse(socialPart(object, { ...of, item: { message } })).notices
-      assert.deepStrictEqual(notice?.account, { type, id: "1784" })
-      assert.deepInclude(notice?.event, {
+      const [first] = parseEntries(messengerEntry(object, { ...of, event: { message } })).events
+      assert.deepStrictEqual(first?.account, { type, id: "1784" })
+      assert.deepInclude(first?.event, {
         event: "message_sent",
         provider_message_id: "m_1",
         to: { external_id: "24601", aliases: [], display_name: null, username: null },
@@ -139,20 +140,20 @@ describe("the echoes and receipts of pages and photo accounts", () => {
       })
     }
     // An entry names its account, so what comes from there is the business's without a mark.
-    const part = socialPart("page", { ...of, item: { message: { mid: "m_1", text: "hi" } } })
-    assert.deepInclude(eventOf(parse({ ...part, id: "1784" }).notices), { event: "message_sent", text: "hi" })
-    for (const item of [{ reaction: { mid: "m_1", action: "react", emoji: "😍" } }, { read: { watermark: 1 } }]) {
-      const own = parse({ ...socialPart("page", { ...of, item }), id: "1784" })
-      assert.deepStrictEqual([own.notices, own.ignored], [[], [{ reason: "nothing", kind: "item:own" }]])
+    const entry = messengerEntry("page", { ...of, event: { message: { mid: "m_1", text: "hi" } } })
+    assert.deepInclude(eventOf(parseEntries({ ...entry, id: "1784" }).events), { event: "message_sent", text: "hi" })
+    for (const event of [{ reaction: { mid: "m_1", action: "react", emoji: "😍" } }, { read: { watermark: 1 } }]) {
+      const own = parseEntries({ ...messengerEntry("page", { ...of, event }), id: "1784" })
+      assert.deepStrictEqual([own.events, own.ignored], [[], [{ reason: "nothing", kind: "item:own" }]])
     }
   })
 })
 
-describe("the other items of pages and photo accounts", () => {
-  it("ignores parts that no person wrote", () => {
+describe("the other events of Messenger and Instagram", () => {
+  it("ignores events that no person wrote", () => {
     const none = (item: object) => {
-      const { ignored, notices } = social(item, "page")
-      assert.deepStrictEqual(notices, [], JSON.stringify(item))
+      const { ignored, events } = messenger(item, "page")
+      assert.deepStrictEqual(events, [], JSON.stringify(item))
       return ignored.map(({ kind, reason }) => `${reason} ${kind}`)
     }
     for (
@@ -175,12 +176,12 @@ describe("the other items of pages and photo accounts", () => {
     assert.deepStrictEqual(none({}), ["unknown item:"])
   })
 
-  it("reads an item with several parts by its message", () => {
-    const { notices } = social({ referral: { source: "ADS" }, message: { mid: "m_1", text: "hi" } }, "page")
-    assert.deepInclude(eventOf(notices), { event: "message_received", text: "hi" })
+  it("parses an event with several fields by its message", () => {
+    const { events } = messenger({ referral: { source: "ADS" }, message: { mid: "m_1", text: "hi" } }, "page")
+    assert.deepInclude(eventOf(events), { event: "message_received", text: "hi" })
   })
 
-  it("reads a photo account's message in a change", () => {
+  it("parses an Instagram message in a change", () => {
     const value = {
       sender: { id: "24601" },
       recipient: { id: "1784" },
@@ -191,14 +192,14 @@ describe("the other items of pages and photo accounts", () => {
       object: "instagram",
       entry: [{ id: "1784", changes: [{ field: "messages", value }] }]
     })
-    const { notices } = Option.getOrThrow(read(body, arrival))
-    assert.deepInclude(eventOf(notices), { event: "message_received", text: "hi", sent_at })
+    const { events } = Option.getOrThrow(Callback.parse(body, arrival))
+    assert.deepInclude(eventOf(events), { event: "message_received", text: "hi", sent_at })
     const comment = JSON.stringify({
       object: "instagram",
       entry: [{ id: "1784", changes: [{ field: "comments", value }] }]
     })
-    assert.deepStrictEqual(Option.getOrThrow(read(comment, arrival)), {
-      notices: [],
+    assert.deepStrictEqual(Option.getOrThrow(Callback.parse(comment, arrival)), {
+      events: [],
       ignored: [{ reason: "nothing", kind: "field:comments" }]
     })
   })

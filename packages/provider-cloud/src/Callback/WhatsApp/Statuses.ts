@@ -1,13 +1,13 @@
-/** Reads the statuses of phone messaging. */
+/** Parses the statuses of WhatsApp, which report what became of a message. */
 import { SendId } from "@messaging-crm/core/Ids"
 import type { MessageStatusReported } from "@messaging-crm/core/Inbound"
 import { type DateTime, Option, Schema } from "effect"
-import type { AccountKey } from "../CloudAccounts.ts"
-import { pauseReasonOf } from "../ErrorCodes.ts"
-import { Items, lenient, NetworkId, StorableText, Whole } from "../GraphJson.ts"
-import { networkIdsOf, StatusRecipient } from "../People.ts"
-import { meaningIn, phone_statuses } from "./Kinds.ts"
-import { ignored, ignoredAs, NetworkTime, type Notices, noticesOf, timeOf } from "./Notice.ts"
+import type { AccountKey } from "../../CloudAccounts.ts"
+import { pauseReasonOf } from "../../ErrorCodes.ts"
+import { Items, lenient, NetworkId, NetworkTime, StorableText, timeOf, Whole } from "../../GraphSchemas.ts"
+import { networkIdsOf, StatusRecipient } from "../../PersonIds.ts"
+import { meaningIn, whatsapp_statuses } from "../DocumentedKinds.ts"
+import { ignored, ignoredAs, type Parsed, parsedEvent } from "../Entry.ts"
 
 const Status = Schema.Struct({
   id: NetworkId,
@@ -39,7 +39,7 @@ const statuses: Readonly<Record<string, MessageStatusReported["status"]>> = {
   failed: "failed"
 }
 
-/** Returns why a message failed, and whether its channel is rejected with it. */
+/** Returns why a message failed, and whether its channel is paused for it. */
 const failureOf = (errors: typeof Items.Type): Pick<MessageStatusReported, "failure" | "pauses_channel"> => {
   const [first] = errors.flatMap((error) => Option.toArray(decodeStatusError(error)))
   if (first === undefined) return {}
@@ -51,8 +51,8 @@ const failureOf = (errors: typeof Items.Type): Pick<MessageStatusReported, "fail
   })
 }
 
-/** Reads a status. It has no contact: only its own ids of the recipient are known. */
-export const readStatus = (account: AccountKey, item: unknown, received_at: DateTime.Utc): Notices => {
+/** Parses a status. It has no contact: only its own ids of the recipient are known. */
+export const parseStatus = (account: AccountKey, item: unknown, received_at: DateTime.Utc): Parsed => {
   const decoded = decodeStatus(item)
   if (Option.isNone(decoded)) return ignored("unreadable", "status")
   const {
@@ -66,22 +66,18 @@ export const readStatus = (account: AccountKey, item: unknown, received_at: Date
     timestamp,
     type
   } = decoded.value
-  const meaning = meaningIn(phone_statuses, type ?? "message")
+  const meaning = meaningIn(whatsapp_statuses, type ?? "message")
   if (meaning !== "status") return ignoredAs(meaning, `status:${type}`)
   if (recipient_type === "group") return ignored("group", `status:${decoded.value.status}`)
   const status = Object.hasOwn(statuses, decoded.value.status) ? statuses[decoded.value.status] : undefined
   if (status === undefined) return ignored("unknown", `status:${decoded.value.status}`)
-  return noticesOf({
-    account,
-    event: {
-      event: "message_status_reported",
-      provider_message_id: id,
-      reference: biz_opaque_callback_data ?? null,
-      recipient_aliases: networkIdsOf([recipient_id, recipient_user_id, recipient_parent_user_id]),
-      status,
-      at: timeOf(timestamp, received_at),
-      ...(status === "failed" ? failureOf(errors) : {})
-    },
-    file: null
+  return parsedEvent(account, {
+    event: "message_status_reported",
+    provider_message_id: id,
+    reference: biz_opaque_callback_data ?? null,
+    recipient_aliases: networkIdsOf([recipient_id, recipient_user_id, recipient_parent_user_id]),
+    status,
+    at: timeOf(timestamp, received_at),
+    ...(status === "failed" ? failureOf(errors) : {})
   })
 }

@@ -1,4 +1,4 @@
-/** Calls of the Graph API, and what is certain about a request that failed. */
+/** Calls the Graph API, and reports what is certain about a request that failed. */
 import { isUnconnected } from "@messaging-crm/core/MessagingProvider"
 import { Data, Effect, Option, Schema } from "effect"
 import {
@@ -11,7 +11,7 @@ import {
 import type { CloudAccount } from "./CloudAccounts.ts"
 import type { CloudSettings } from "./CloudSettings.ts"
 import type { GraphError } from "./ErrorCodes.ts"
-import { lenient } from "./GraphJson.ts"
+import { lenient } from "./GraphSchemas.ts"
 
 /** The request was not sent, so it had no effect. */
 export class NotSent extends Data.TaggedError("NotSent")<{}> {}

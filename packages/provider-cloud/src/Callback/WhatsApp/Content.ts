@@ -1,10 +1,18 @@
-/** Reads the content of a phone-messaging message, by its type. */
+/** Reads the content of a WhatsApp message, by its type. */
 import type { MediaKind } from "@messaging-crm/core/Media"
 import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Option } from "effect"
-import { isObject, type Items, type JsonObject, jsonObjectOf } from "../GraphJson.ts"
-import { coreId } from "../People.ts"
-import { lines, type MessageContent, providerType, textContent, withDetails } from "./Notice.ts"
+import { isObject, type Items } from "../../GraphSchemas.ts"
+import { coreId } from "../../PersonIds.ts"
+import {
+  type JsonObject,
+  jsonObjectOf,
+  lines,
+  type MessageContent,
+  providerType,
+  textContent,
+  withDetails
+} from "../MessageContent.ts"
 import {
   type Address,
   addressesOf,
@@ -12,16 +20,16 @@ import {
   cardsOf,
   type Choice,
   type Content,
+  content_fields,
   decodeContent,
   emailsOf,
   type File,
   linksOf,
-  parts,
   phonesOf,
   type Place,
   productsOf,
   type Referral
-} from "./PhoneSchemas.ts"
+} from "./ContentSchemas.ts"
 
 /** Returns the content of a message with a file, even if the file has neither an id nor a URL. */
 const file = (kind: MediaKind, given: typeof File.Type | undefined): MessageContent => {
@@ -120,10 +128,10 @@ const reaction = ({ emoji, message_id }: NonNullable<Content["reaction"]>): Mess
   })
 }
 
-const names = Object.keys(parts) as ReadonlyArray<keyof typeof parts>
+const field_names = Object.keys(content_fields) as ReadonlyArray<keyof typeof content_fields>
 
 const contentOf = (content: Content): MessageContent => {
-  const type = content.type ?? names.find((name) => content[name] !== undefined)
+  const type = content.type ?? field_names.find((name) => content[name] !== undefined)
   switch (type) {
     case "text":
       return textContent("text", content.text?.body ?? null)
@@ -186,7 +194,7 @@ const referralOf = (
 })
 
 /** Returns the details that a message of any type can have. */
-const surroundings = ({ context = {}, referral }: Content): MessageDetails => {
+const contextDetails = ({ context = {}, referral }: Content): MessageDetails => {
   const { forwarded = false, frequently_forwarded = false, message_id, referred_product } = context
   const { from_parent_user_id, from_user_id = from_parent_user_id, from = from_user_id, id = message_id } = context
   return {
@@ -219,7 +227,7 @@ const described = (message: unknown) => (given: Content): MessageContent => {
   const provider_type = given.type === "unsupported" ? given.unsupported?.type : given.type
   const provider_data = undescribed(message, content, given.type)
   return withDetails(content, {
-    ...surroundings(given),
+    ...contextDetails(given),
     ...(content.type === "unsupported" && provider_type !== undefined
       ? { provider_type: providerType(provider_type) }
       : {}),

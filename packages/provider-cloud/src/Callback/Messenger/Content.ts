@@ -1,9 +1,9 @@
-/** Reads the content of a message of a page or a photo account. */
+/** Reads the content of a message of Messenger or Instagram. */
 import type { MediaKind } from "@messaging-crm/core/Media"
 import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Option, Schema } from "effect"
-import { isObject, Items, jsonObjectOf, lenient, NetworkId, StorableText } from "../GraphJson.ts"
-import { lines, type MessageContent, providerType, textContent, withDetails } from "./Notice.ts"
+import { isObject, Items, lenient, NetworkId, StorableText } from "../../GraphSchemas.ts"
+import { jsonObjectOf, lines, type MessageContent, providerType, textContent, withDetails } from "../MessageContent.ts"
 
 const Referral = Schema.Struct({
   source: lenient(StorableText),
@@ -21,7 +21,7 @@ const Referral = Schema.Struct({
   }))
 })
 
-/** The parts of a message that are its content. */
+/** The fields of a message that are its content. */
 export const Content = {
   text: lenient(StorableText),
   attachments: lenient(Items),
@@ -51,7 +51,7 @@ export const Reaction = Schema.Struct({
 })
 
 /** The fields of an attachment's payload that the details of a message describe. */
-const described = {
+const described_fields = {
   url: lenient(StorableText),
   title: lenient(StorableText),
   id: lenient(NetworkId),
@@ -68,7 +68,7 @@ const Attachment = Schema.Struct({
   title: lenient(StorableText),
   url: lenient(StorableText),
   payload: lenient(Schema.Struct({
-    ...described,
+    ...described_fields,
     text: lenient(StorableText),
     product: lenient(Schema.Struct({ elements: lenient(Items) }))
   }))
@@ -87,7 +87,7 @@ const decodeAttachment = (item: unknown): Attachment =>
 const decodeElement = Schema.decodeUnknownOption(Element)
 
 /** The attachments that are files. The URLs of posts and reels are web pages. */
-const kinds: Readonly<Record<string, MediaKind>> = {
+const media_kinds: Readonly<Record<string, MediaKind>> = {
   image: "image",
   video: "video",
   audio: "audio",
@@ -96,9 +96,9 @@ const kinds: Readonly<Record<string, MediaKind>> = {
 }
 
 /** The types under which the networks attach the same thing again, for clients that do not support its own type. */
-const repeating = new Set(["image", "share"])
+const repeating_types = new Set(["image", "share"])
 
-const isRepeating = ({ type = "" }: Attachment): boolean => repeating.has(type)
+const isRepeating = ({ type = "" }: Attachment): boolean => repeating_types.has(type)
 
 /** Returns what identifies the thing that is attached. */
 const keysOf = ({ payload: { ig_post_media_id, sticker_id, url } = {} }: Attachment): ReadonlyArray<string> =>
@@ -107,13 +107,13 @@ const keysOf = ({ payload: { ig_post_media_id, sticker_id, url } = {} }: Attachm
 /** Returns the payload of an attachment if it has fields that the details of a message do not describe. */
 const undescribed = (item: unknown): MessageDetails => {
   const payload = isObject(item) ? item["payload"] : undefined
-  if (!isObject(payload) || Object.keys(payload).every((name) => Object.hasOwn(described, name))) return {}
+  if (!isObject(payload) || Object.keys(payload).every((name) => Object.hasOwn(described_fields, name))) return {}
   return { provider_data: jsonObjectOf(payload) ?? {} }
 }
 
-const kindOf = ({ payload, type = "" }: Attachment): MediaKind | null => {
+const mediaKindOf = ({ payload, type = "" }: Attachment): MediaKind | null => {
   if (type === "image" && payload?.sticker_id !== undefined) return "sticker"
-  return Object.hasOwn(kinds, type) ? kinds[type] ?? null : null
+  return Object.hasOwn(media_kinds, type) ? media_kinds[type] ?? null : null
 }
 
 const file = (kind: MediaKind, { payload }: Attachment): MessageContent => ({
@@ -156,7 +156,7 @@ const sharesOf = ({ payload = {}, title, type = "", url }: Attachment): Readonly
   }]
 }
 
-const shared = (attachment: Attachment): MessageContent => {
+const sharedContent = (attachment: Attachment): MessageContent => {
   const shares = sharesOf(attachment)
   const { id = null, title = null, url = null } = shares[0] ?? {}
   const { payload, type } = attachment
@@ -167,25 +167,25 @@ const shared = (attachment: Attachment): MessageContent => {
   return textContent("unsupported", text, type === undefined ? null : { shares, provider_type: providerType(type) })
 }
 
-const attached = (attachment: Attachment): MessageContent => {
-  const kind = kindOf(attachment)
+const contentOfAttachment = (attachment: Attachment): MessageContent => {
+  const kind = mediaKindOf(attachment)
   if (kind !== null) return file(kind, attachment)
-  return attachment.type === "location" ? location(attachment) : shared(attachment)
+  return attachment.type === "location" ? location(attachment) : sharedContent(attachment)
 }
 
 /** Returns the contents of attachments, each once. */
-const contentsOf = (items: typeof Items.Type): ReadonlyArray<MessageContent> => {
+const contentsOfAttachments = (items: typeof Items.Type): ReadonlyArray<MessageContent> => {
   const given = items.map((item) => ({ item, attachment: decodeAttachment(item) }))
-  const keys = new Set(given.flatMap(({ attachment }) => isRepeating(attachment) ? [] : keysOf(attachment)))
+  const ownKeys = new Set(given.flatMap(({ attachment }) => isRepeating(attachment) ? [] : keysOf(attachment)))
   return given.flatMap(({ attachment, item }) =>
-    isRepeating(attachment) && keysOf(attachment).some((key) => keys.has(key))
+    isRepeating(attachment) && keysOf(attachment).some((key) => ownKeys.has(key))
       ? []
-      : [withDetails(attached(attachment), undescribed(item))]
+      : [withDetails(contentOfAttachment(attachment), undescribed(item))]
   )
 }
 
 /** Joins the details of contents without files, with all of their shares. */
-const joined = (contents: ReadonlyArray<MessageContent>): MessageDetails => {
+const joinedDetails = (contents: ReadonlyArray<MessageContent>): MessageDetails => {
   const shares = contents.flatMap(({ details }) => details?.shares ?? [])
   const { location, provider_data, story } = Object.assign(
     {},
@@ -215,11 +215,11 @@ const referralOf = (
   greeting: null
 })
 
-const referred = (referral: typeof Referral.Type | undefined): MessageDetails =>
+const referralDetails = (referral: typeof Referral.Type | undefined): MessageDetails =>
   referral === undefined ? {} : { referral: referralOf(referral) }
 
 /** Returns the details that a message of any type can have. */
-const surroundings = ({ quick_reply, referral, reply_to, text }: typeof ContentFields.Type): MessageDetails => ({
+const contextDetails = ({ quick_reply, referral, reply_to, text }: typeof ContentFields.Type): MessageDetails => ({
   ...(quick_reply === undefined ? {} : {
     choice: {
       kind: "quick_reply",
@@ -233,30 +233,32 @@ const surroundings = ({ quick_reply, referral, reply_to, text }: typeof ContentF
   ...(reply_to?.story === undefined
     ? {}
     : { story: { action: "reply", id: reply_to.story.id ?? null, url: reply_to.story.url ?? null } }),
-  ...referred(referral)
+  ...referralDetails(referral)
 })
 
 /** Returns the contents of a message's text and attachments. */
-const partsOf = ({ attachments = [], quick_reply, text }: typeof ContentFields.Type): ReadonlyArray<MessageContent> => {
-  const [first, ...more] = contentsOf(attachments)
+const contentsWithoutContext = (
+  { attachments = [], quick_reply, text }: typeof ContentFields.Type
+): ReadonlyArray<MessageContent> => {
+  const [first, ...more] = contentsOfAttachments(attachments)
   if (text === undefined) return first === undefined ? [] : [first, ...more]
   if (first !== undefined && first.media !== null) return [{ ...first, text }, ...more]
   const content = textContent(quick_reply === undefined ? "text" : "interactive", text)
   const others = [...(first === undefined ? [] : [first]), ...more]
   const [files, rest] = [others.filter(({ media }) => media !== null), others.filter(({ media }) => media === null)]
-  return [withDetails(content, joined(rest)), ...files]
+  return [withDetails(content, joinedDetails(rest)), ...files]
 }
 
 /** Returns the contents of a message. In core each file is a separate message; text and details go with the first. */
 export const contentsOfMessage = (message: typeof ContentFields.Type): ReadonlyArray<MessageContent> => {
-  const [first = textContent("unsupported", null), ...more] = partsOf(message)
-  return [withDetails(first, surroundings(message)), ...more]
+  const [first = textContent("unsupported", null), ...more] = contentsWithoutContext(message)
+  return [withDetails(first, contextDetails(message)), ...more]
 }
 
 export const contentOfPostback = ({ payload, referral, title }: typeof Postback.Type): MessageContent =>
   textContent("interactive", title ?? null, {
     choice: { kind: "postback", id: null, title: title ?? null, description: null, payload: payload ?? null },
-    ...referred(referral)
+    ...referralDetails(referral)
   })
 
 export const contentOfReaction = ({ emoji, mid, reaction }: typeof Reaction.Type): MessageContent =>

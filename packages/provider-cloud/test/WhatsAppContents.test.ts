@@ -1,12 +1,12 @@
-/** The details of a message of phone messaging, and the parts of a message in any form. */
+/** The details of a message of WhatsApp, and messages with fields of any form. */
 import { assert, describe, it } from "@effect/vitest"
 import { bounded, type MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Arbitrary, Schema } from "effect"
-import { phonePart } from "../src/fake/CallbackBodies.ts"
-import { choice, eventOf, items, number, parse, person, phone } from "./Contents.ts"
+import { whatsAppEntry } from "../src/fake/CallbackBodies.ts"
+import { choice, eventOf, messengerAll, number, parseEntries, person, whatsApp } from "./Contents.ts"
 
-it("a phone message with a chosen button or row has its ID, title, and payload", () => {
-  const reply = (name: string, value: object) => phone({ type: "interactive", interactive: { [name]: value } })
+it("a WhatsApp message with a chosen button or row has its ID, title, and payload", () => {
+  const reply = (name: string, value: object) => whatsApp({ type: "interactive", interactive: { [name]: value } })
   assert.deepStrictEqual(reply("button_reply", { id: "cancel:4711", title: "Cancel" }), {
     type: "interactive",
     text: "Cancel",
@@ -16,14 +16,14 @@ it("a phone message with a chosen button or row has its ID, title, and payload",
     reply("list_reply", { id: "slot-2", title: "Tomorrow", description: "9 to 12" }).details,
     choice({ kind: "list_row", id: "slot-2", title: "Tomorrow", description: "9 to 12" })
   )
-  assert.deepStrictEqual(phone({ type: "button", button: { payload: "STOP", text: "No more" } }), {
+  assert.deepStrictEqual(whatsApp({ type: "button", button: { payload: "STOP", text: "No more" } }), {
     type: "interactive",
     text: "No more",
     details: choice({ kind: "template_button", title: "No more", payload: "STOP" })
   })
 })
 
-it("a phone message with a place has its coordinates, name, address, and URL, without a type too", () => {
+it("a WhatsApp message with a place has its coordinates, name, address, and URL, without a type too", () => {
   const location = {
     latitude: 53.0793,
     longitude: 8.8017,
@@ -36,11 +36,11 @@ it("a phone message with a place has its coordinates, name, address, and URL, wi
     text: "Berg Café\nLindenweg 4\n53.0793, 8.8017",
     details: { location }
   } as const
-  assert.deepStrictEqual(phone({ type: "location", location }), expected)
-  assert.deepStrictEqual(phone({ location }), expected)
+  assert.deepStrictEqual(whatsApp({ type: "location", location }), expected)
+  assert.deepStrictEqual(whatsApp({ location }), expected)
 })
 
-it("a phone message with contacts has every number and address", () => {
+it("a WhatsApp message with contacts has every number and address", () => {
   const card = {
     name: { formatted_name: "Noor Berg", first_name: "Noor" },
     org: { company: "Berg Café", department: "Kitchen", title: "Owner" },
@@ -51,7 +51,7 @@ it("a phone message with contacts has every number and address", () => {
     addresses: [{ street: "Lindenweg 4", zip: "28195", city: "Bremen", country: "Germany", type: "WORK" }]
   }
   assert.deepStrictEqual(
-    phone({ type: "contacts", contacts: [card, { name: { first_name: "Kim", last_name: "Roe" } }] }),
+    whatsApp({ type: "contacts", contacts: [card, { name: { first_name: "Kim", last_name: "Roe" } }] }),
     {
       type: "contacts",
       text: "Noor Berg\n+49 421 5550100\n4915199\nKim Roe",
@@ -88,8 +88,8 @@ it("a phone message with contacts has every number and address", () => {
   )
 })
 
-it("a phone message that is a reaction has its target, and says whether it removes the former one", () => {
-  const reaction = (emoji?: string) => phone({ type: "reaction", reaction: { message_id: "wamid.X", emoji } })
+it("a WhatsApp message that is a reaction has its target, and says whether it removes the former one", () => {
+  const reaction = (emoji?: string) => whatsApp({ type: "reaction", reaction: { message_id: "wamid.X", emoji } })
   const details = (action: "react" | "unreact", emoji: string | null): MessageDetails => ({
     reaction: { action, emoji, provider_message_id: "wamid.X" }
   })
@@ -98,12 +98,12 @@ it("a phone message that is a reaction has its target, and says whether it remov
   assert.deepStrictEqual(reaction(), { type: "reaction", text: null, details: details("unreact", null) })
 })
 
-it("a phone message that is an order has its items, with numbers as numbers or text", () => {
+it("a WhatsApp message that is an order has its items, with numbers as numbers or text", () => {
   const product_items = [
     { product_retailer_id: "mug-blue", quantity: 2, item_price: 9.5, currency: "EUR" },
     { product_retailer_id: "mug-red", quantity: "1", item_price: "10.25", currency: "EUR" }
   ]
-  assert.deepStrictEqual(phone({ type: "order", order: { catalog_id: "801", text: "Please", product_items } }), {
+  assert.deepStrictEqual(whatsApp({ type: "order", order: { catalog_id: "801", text: "Please", product_items } }), {
     type: "unsupported",
     text: "Please",
     details: {
@@ -120,9 +120,9 @@ it("a phone message that is an order has its items, with numbers as numbers or t
   })
 })
 
-it("a phone message with the answers of a flow has them as JSON", () => {
+it("a WhatsApp message with the answers of a flow has them as JSON", () => {
   const flow = (response_json: unknown) =>
-    phone({ type: "interactive", interactive: { nfm_reply: { name: "flow", body: "Sent", response_json } } })
+    whatsApp({ type: "interactive", interactive: { nfm_reply: { name: "flow", body: "Sent", response_json } } })
   assert.deepStrictEqual(flow("{\"date\":\"2026-11-24\",\"guests\":2,\"note\":\"a\\u0000b\"}"), {
     type: "interactive",
     text: "Sent",
@@ -139,7 +139,7 @@ it("a phone message with the answers of a flow has them as JSON", () => {
   assert.isNotNull(flow(`{"a":${deep}}`).details?.flow?.response)
 })
 
-it("a phone message of every type has the quoted message, forwarding, the product, and the ad", () => {
+it("a WhatsApp message of every type has the quoted message, forwarding, the product, and the ad", () => {
   const referral = {
     source_type: "ad",
     source_id: "120200001",
@@ -153,7 +153,7 @@ it("a phone message of every type has the quoted message, forwarding, the produc
   }
   const context = { from: "15550783881", id: "wamid.prev" }
   const image = { type: "image", image: { id: "77", mime_type: "image/jpeg", caption: "This one?" } }
-  assert.deepStrictEqual(phone({ ...image, context, referral }).details, {
+  assert.deepStrictEqual(whatsApp({ ...image, context, referral }).details, {
     quoted: { provider_message_id: "wamid.prev", from: "+15550783881" },
     referral: {
       source: "ad",
@@ -170,64 +170,64 @@ it("a phone message of every type has the quoted message, forwarding, the produc
     }
   })
   const text = { type: "text", text: { body: "Hi" } }
-  assert.deepStrictEqual(phone({ ...text, context: { forwarded: true } }).details, {
+  assert.deepStrictEqual(whatsApp({ ...text, context: { forwarded: true } }).details, {
     forwarded: { many_times: false }
   })
-  assert.deepStrictEqual(phone({ ...text, context: { frequently_forwarded: true } }).details, {
+  assert.deepStrictEqual(whatsApp({ ...text, context: { frequently_forwarded: true } }).details, {
     forwarded: { many_times: true }
   })
   const referred_product = { catalog_id: "801", product_retailer_id: "mug-blue" }
-  assert.deepStrictEqual(phone({ ...text, context: { ...context, referred_product } }).details, {
+  assert.deepStrictEqual(whatsApp({ ...text, context: { ...context, referred_product } }).details, {
     quoted: { provider_message_id: "wamid.prev", from: "+15550783881" },
     product: { catalog_id: "801", product_id: "mug-blue" }
   })
   const button_reply = { id: "yes", title: "Yes" }
-  assert.hasAllKeys(phone({ type: "interactive", interactive: { button_reply }, context }).details, [
+  assert.hasAllKeys(whatsApp({ type: "interactive", interactive: { button_reply }, context }).details, [
     "choice",
     "quoted"
   ])
-  assert.isNull(phone(text).details)
+  assert.isNull(whatsApp(text).details)
 })
 
-it("a phone message of a type with a long name has no half of a character, which no database would store", () => {
+it("a WhatsApp message of a type with a long name has no half of a character, which no database would store", () => {
   const type = `${"x".repeat(99)}😀 and more`
   for (const message of [{ type }, { type: "unsupported", unsupported: { type } }]) {
-    assert.strictEqual(phone(message).details?.provider_type, `${"x".repeat(99)}😀`)
+    assert.strictEqual(whatsApp(message).details?.provider_type, `${"x".repeat(99)}😀`)
   }
 })
 
-it("a phone message of an unknown type has the network's name for it, and its contents", () => {
-  assert.deepStrictEqual(phone({ type: "poll", poll: { question: "Lunch?" } }), {
+it("a WhatsApp message of an unknown type has the network's name for it, and its contents", () => {
+  assert.deepStrictEqual(whatsApp({ type: "poll", poll: { question: "Lunch?" } }), {
     type: "unsupported",
     text: null,
     details: { provider_type: "poll", provider_data: { poll: { question: "Lunch?" } } }
   })
   const errors = [{ code: 131051, title: "Message type unknown" }]
-  assert.deepStrictEqual(phone({ type: "unsupported", unsupported: { type: "poll_creation" }, errors }).details, {
+  assert.deepStrictEqual(whatsApp({ type: "unsupported", unsupported: { type: "poll_creation" }, errors }).details, {
     provider_type: "poll_creation",
     provider_data: { unsupported: { type: "poll_creation" }, errors }
   })
   const call_permission_reply = { response: "accept", is_permanent: false }
   const interactive = { type: "call_permission_reply", call_permission_reply }
-  assert.deepStrictEqual(phone({ type: "interactive", interactive }), {
+  assert.deepStrictEqual(whatsApp({ type: "interactive", interactive }), {
     type: "interactive",
     text: null,
     details: { provider_data: { interactive } }
   })
   const lost = { type: "image", image: { caption: "Look" }, errors: [{ code: 131052 }] }
-  assert.deepInclude(phone(lost), {
+  assert.deepInclude(whatsApp(lost), {
     type: "image",
     text: "Look",
     details: { provider_data: { errors: lost.errors } }
   })
 })
 
-it("a phone message that failed says why, and pauses the channel if the whole number is rejected", () => {
+it("a WhatsApp message that failed says why, and pauses the channel if the whole number is rejected", () => {
   const failed = (...errors: ReadonlyArray<unknown>) =>
     eventOf(
-      parse(phonePart(number, {
+      parseEntries(whatsAppEntry(number, {
         statuses: [{ id: "wamid.1", status: "failed", timestamp: "1767225600", recipient_id: person, errors }]
-      })).notices
+      })).events
     )
   assert.deepInclude(failed({ code: "131049", title: "Not delivered" }), {
     failure: { code: 131049, title: "Not delivered", description: null }
@@ -249,19 +249,19 @@ it("a phone message that failed says why, and pauses the channel if the whole nu
   for (const none of [failed(), failed("no")]) assert.notProperty(none, "failure")
 })
 
-describe("any part", () => {
+describe("any field", () => {
   const junk = Arbitrary.schema(Schema.Json)
   const names = ["context", "referral", "location", "contacts", "interactive", "button", "reaction", "order", "text"]
 
   it.prop("of any shape never ends the reader, and gives details within their limits", {
-    parts: Arbitrary.array(junk, { minLength: names.length, maxLength: names.length }),
+    values: Arbitrary.array(junk, { minLength: names.length, maxLength: names.length }),
     type: Arbitrary.schema(Schema.Literals([...names, "poll"]))
-  }, ({ parts, type }) => {
-    const { details } = phone({ ...Object.fromEntries(names.map((name, index) => [name, parts[index]])), type })
+  }, ({ type, values }) => {
+    const { details } = whatsApp({ ...Object.fromEntries(names.map((name, index) => [name, values[index]])), type })
     assert.isAtMost(JSON.stringify(bounded(details ?? null)).length, 16_384)
-    const [message, attachment, payload, referral] = parts
+    const [message, attachment, payload, referral] = values
     const given = { mid: "m_1", text: "Hi", referral, reply_to: message, quick_reply: message }
-    items({
+    messengerAll({
       message: { ...given, attachments: [attachment, { type: "share", payload }, { type: "location", payload }] }
     })
   })

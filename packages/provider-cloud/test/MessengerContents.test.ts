@@ -1,15 +1,15 @@
-/** Tests of the details of a message of a page or a photo account. */
+/** Tests of the details of a message of Messenger or Instagram. */
 import { assert, it } from "@effect/vitest"
-import { attached, choice, items, social } from "./Contents.ts"
+import { attached, choice, messenger, messengerAll } from "./Contents.ts"
 
-it("a message of a page or a photo account with a chosen button or quick reply has its payload", () => {
-  assert.deepStrictEqual(social({ postback: { mid: "m_1", title: "Track it", payload: "TRACK:4711" } }), {
+it("a message of Messenger or Instagram with a chosen button or quick reply has its payload", () => {
+  assert.deepStrictEqual(messenger({ postback: { mid: "m_1", title: "Track it", payload: "TRACK:4711" } }), {
     type: "interactive",
     text: "Track it",
     details: choice({ kind: "postback", title: "Track it", payload: "TRACK:4711" }),
     file: null
   })
-  assert.deepStrictEqual(social({ message: { mid: "m_1", text: "Red", quick_reply: { payload: "COLOR:RED" } } }), {
+  assert.deepStrictEqual(messenger({ message: { mid: "m_1", text: "Red", quick_reply: { payload: "COLOR:RED" } } }), {
     type: "interactive",
     text: "Red",
     details: choice({ kind: "quick_reply", title: "Red", payload: "COLOR:RED" }),
@@ -17,17 +17,17 @@ it("a message of a page or a photo account with a chosen button or quick reply h
   })
 })
 
-it("a message of a page or a photo account has a type without half a character, which no database would store", () => {
+it("a message of Messenger or Instagram has a type without half a character, which no database would store", () => {
   const type = `${"x".repeat(99)}😀 and more`
-  const details = social(attached({ type, payload: {} }))?.details
+  const details = messenger(attached({ type, payload: {} }))?.details
   const cut = `${"x".repeat(99)}😀`
   assert.deepStrictEqual([details?.provider_type, details?.shares?.[0]?.type], [cut, cut])
 })
 
-it("a message of a page or a photo account with a place has its coordinates", () => {
+it("a message of Messenger or Instagram with a place has its coordinates", () => {
   const payload = { coordinates: { lat: 53.0793, long: 8.8017 } }
   const url = "https://maps.network.example/?v=1"
-  assert.deepStrictEqual(social(attached({ type: "location", title: "Kim's place", url, payload })), {
+  assert.deepStrictEqual(messenger(attached({ type: "location", title: "Kim's place", url, payload })), {
     type: "location",
     text: "Kim's place\n53.0793, 8.8017",
     details: { location: { latitude: 53.0793, longitude: 8.8017, name: "Kim's place", address: null, url } },
@@ -35,16 +35,16 @@ it("a message of a page or a photo account with a place has its coordinates", ()
   })
 })
 
-it("a message of a page or a photo account that is a reaction has its target", () => {
+it("a message of Messenger or Instagram that is a reaction has its target", () => {
   const reaction = { mid: "m_X", action: "react", reaction: "love", emoji: "❤" }
-  assert.deepStrictEqual(social({ reaction })?.details, {
+  assert.deepStrictEqual(messenger({ reaction })?.details, {
     reaction: { action: "react", emoji: "❤", provider_message_id: "m_X" }
   })
-  assert.deepInclude(social({ reaction: { mid: "m_X", action: "react", reaction: "love" } }), { text: "love" })
+  assert.deepInclude(messenger({ reaction: { mid: "m_X", action: "react", reaction: "love" } }), { text: "love" })
 })
 
-it("a message of a page or a photo account with a shared post, reel or link has its link, which is not fetched", () => {
-  const share = (type: string, payload: object, more: object = {}) => social(attached({ type, payload, ...more }))
+it("a message of Messenger or Instagram with a shared post, reel or link has its link, which is not fetched", () => {
+  const share = (type: string, payload: object, more: object = {}) => messenger(attached({ type, payload, ...more }))
   const reel = { reel_video_id: 1790002, title: "Autumn", url: "https://www.network.example/reel/1790002" }
   for (const type of ["ig_reel", "reel"]) {
     assert.deepStrictEqual(share(type, reel), {
@@ -73,53 +73,55 @@ it("a message of a page or a photo account with a shared post, reel or link has 
   })
 })
 
-it("a message of a page or a photo account with a sticker or a post that is attached under two types has it once", () => {
+it("a message of Messenger or Instagram with a sticker or a post that is attached under two types has it once", () => {
   const sticker = { url: "https://cdn.example/like.png", sticker_id: 369239263222822 }
   const [image, own] = ["image", "sticker"].map((type) => ({ type, payload: sticker }))
   for (const both of [[image, own], [own, image], [own], [image]]) {
-    assert.deepInclude(social({ message: { mid: "m_1", attachments: both } }), {
+    assert.deepInclude(messenger({ message: { mid: "m_1", attachments: both } }), {
       type: "sticker",
       file: { url: sticker.url }
     })
   }
   const post = { url: "https://cdn.example/p", ig_post_media_id: "1790003" }
   const posts = ["share", "ig_post"].map((type) => ({ type, payload: post }))
-  assert.deepInclude(social(attached(...posts))?.details, { provider_type: "ig_post" })
+  assert.deepInclude(messenger(attached(...posts))?.details, { provider_type: "ig_post" })
   const images = [1, 2].map(() => ({ type: "image", payload: { url: sticker.url } }))
-  assert.lengthOf(items(attached(...images)), 2)
+  assert.lengthOf(messengerAll(attached(...images)), 2)
 })
 
-it("a message of a page or a photo account with an attachment that no other part describes has it unchanged", () => {
+it("a message of Messenger or Instagram with an attachment that no other detail describes has it unchanged", () => {
   const booking = { booking_id: "B1", status: "requested", start_time: 1739612400, timezone: "Europe/Berlin" }
-  assert.deepInclude(social(attached({ type: "appointment_booking", payload: booking }))?.details, {
+  assert.deepInclude(messenger(attached({ type: "appointment_booking", payload: booking }))?.details, {
     provider_type: "appointment_booking",
     provider_data: booking
   })
   const buttons = [{ type: "web_url", title: "Visit", url: "https://shop.example/" }]
   const template = { template_type: "button", text: "Choose", buttons }
-  const sent = social(attached({ type: "template", title: "", payload: template }))
+  const sent = messenger(attached({ type: "template", title: "", payload: template }))
   assert.deepInclude(sent, { text: "Choose" })
   assert.deepStrictEqual(sent?.details?.provider_data, template)
-  const asked = social({ message: { ...attached({ type: "hologram", payload: { depth: 7 } }).message, text: "See" } })
+  const asked = messenger({
+    message: { ...attached({ type: "hologram", payload: { depth: 7 } }).message, text: "See" }
+  })
   assert.deepStrictEqual(asked?.details?.provider_data, { depth: 7 })
 })
 
-it("a message of a page or a photo account about a story has the story", () => {
+it("a message of Messenger or Instagram about a story has the story", () => {
   const story = { id: 17900, url: "https://cdn.example/story.jpg" }
-  assert.deepStrictEqual(social({ message: { mid: "m_1", text: "Nice", reply_to: { story } } }, "instagram"), {
+  assert.deepStrictEqual(messenger({ message: { mid: "m_1", text: "Nice", reply_to: { story } } }, "instagram"), {
     type: "text",
     text: "Nice",
     details: { story: { action: "reply", id: "17900", url: "https://cdn.example/story.jpg" } },
     file: null
   })
-  const mention = social(attached({ type: "story_mention", payload: { url: story.url } }), "instagram")
+  const mention = messenger(attached({ type: "story_mention", payload: { url: story.url } }), "instagram")
   assert.deepStrictEqual(mention?.details, {
     story: { action: "mention", id: null, url: story.url },
     provider_type: "story_mention"
   })
 })
 
-it("a message of a page or a photo account has the quoted message and the ad, also with several files", () => {
+it("a message of Messenger or Instagram has the quoted message and the ad, also with several files", () => {
   const referral = {
     ref: "spring",
     ad_id: "6045246247433",
@@ -141,20 +143,22 @@ it("a message of a page or a photo account has the quoted message and the ad, al
     greeting: null
   }
   const files = ["image", "file"].map((type) => ({ type, payload: { url: `https://cdn.example/${type}` } }))
-  const all = items({ message: { mid: "m_1", reply_to: { mid: "m_0" }, referral, attachments: files } })
+  const all = messengerAll({ message: { mid: "m_1", reply_to: { mid: "m_0" }, referral, attachments: files } })
   assert.deepStrictEqual(all.map(({ details }) => details), [
     { quoted: { provider_message_id: "m_0", from: null }, referral: expected },
     null
   ])
-  const start = social({ postback: { mid: "m_1", title: "Start", payload: "START", referral } })
+  const start = messenger({ postback: { mid: "m_1", title: "Start", payload: "START", referral } })
   assert.deepStrictEqual(start?.details?.referral, expected)
 })
 
-it("a message of a page or a photo account with a text keeps what is attached that is no file", () => {
+it("a message of Messenger or Instagram with a text keeps what is attached that is no file", () => {
   const link = { type: "fallback", title: "Shop", payload: { url: "https://shop.example/" } }
   const place = { type: "location", payload: { coordinates: { lat: 1, long: 2 } } }
   const image = { type: "image", payload: { url: "https://cdn.example/1" } }
-  const [first, ...files] = items({ message: { mid: "m_1", text: "See", attachments: [link, place, link, image] } })
+  const [first, ...files] = messengerAll({
+    message: { mid: "m_1", text: "See", attachments: [link, place, link, image] }
+  })
   assert.deepInclude(first, { type: "text", text: "See", file: null })
   assert.deepInclude(first?.details?.location, { latitude: 1, longitude: 2 })
   assert.lengthOf(first?.details?.shares ?? [], 2)

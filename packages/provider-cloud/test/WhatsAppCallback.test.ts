@@ -1,15 +1,15 @@
-/** The events in callbacks of phone messaging, kind by kind. */
+/** The events in callbacks of WhatsApp, kind by kind. */
 import { assert, describe, it } from "@effect/vitest"
-import { read } from "@messaging-crm/provider-cloud/Callback"
+import * as Callback from "@messaging-crm/provider-cloud/Callback"
 import { Option } from "effect"
-import { messagePart, phonePart, statusPart } from "../src/fake/CallbackBodies.ts"
+import { messageEntry, statusEntry, whatsAppEntry } from "../src/fake/CallbackBodies.ts"
 import {
   ana,
   arrival,
   envelope,
   eventOf,
   number,
-  parse,
+  parseEntries,
   received_at,
   reference,
   said,
@@ -17,12 +17,12 @@ import {
   sent_at
 } from "./Callback.ts"
 
-describe("the messages of phone messaging", () => {
+describe("the messages of WhatsApp", () => {
   it("reads a text with all IDs and names of its sender", () => {
     assert.deepStrictEqual(
-      parse(messagePart(number, ana, { ...envelope, type: "text", text: { body: "Oi 👋" } })),
+      parseEntries(messageEntry(number, ana, { ...envelope, type: "text", text: { body: "Oi 👋" } })),
       {
-        notices: [{
+        events: [{
           account: { type: "phone_messaging", id: number },
           event: {
             event: "message_received",
@@ -93,34 +93,37 @@ describe("the messages of phone messaging", () => {
   it("reads an edit and a deletion", () => {
     const edit = { original_message_id: "wamid.0", message: { type: "text", text: { body: "Olá" } } }
     assert.deepStrictEqual<object>(
-      eventOf(parse(messagePart(number, ana, { ...envelope, type: "edit", edit })).notices),
+      eventOf(parseEntries(messageEntry(number, ana, { ...envelope, type: "edit", edit })).events),
       { event: "message_edited", provider_message_id: "wamid.0", text: "Olá", at: sent_at }
     )
     for (const message of [undefined, {}, { type: "hologram" }, { type: "text" }]) {
       const unreadable = { original_message_id: "wamid.0", message }
-      const { notices } = parse(messagePart(number, ana, { ...envelope, type: "edit", edit: unreadable }))
+      const { events } = parseEntries(messageEntry(number, ana, { ...envelope, type: "edit", edit: unreadable }))
       // An edit replaces the text for good.
-      assert.deepStrictEqual(notices, [], JSON.stringify(message))
+      assert.deepStrictEqual(events, [], JSON.stringify(message))
     }
     const uncaptioned = { original_message_id: "wamid.0", message: { type: "image", image: { id: "1" } } }
     assert.deepInclude(
-      eventOf(parse(messagePart(number, ana, { ...envelope, type: "edit", edit: uncaptioned })).notices),
+      eventOf(parseEntries(messageEntry(number, ana, { ...envelope, type: "edit", edit: uncaptioned })).events),
       { event: "message_edited", text: null }
     )
     const revoke = { original_message_id: "wamid.0" }
     assert.deepStrictEqual<object>(
-      eventOf(parse(messagePart(number, ana, { ...envelope, type: "revoke", revoke })).notices),
+      eventOf(parseEntries(messageEntry(number, ana, { ...envelope, type: "revoke", revoke })).events),
       { event: "message_deleted", provider_message_id: "wamid.0", at: sent_at }
     )
   })
 })
 
-describe("the other parts of a phone messaging callback", () => {
-  it("ignores parts that no person wrote", () => {
+describe("the other items of a WhatsApp callback", () => {
+  it("ignores items that no person wrote", () => {
     const none = (value: object, field = "messages") => {
-      const { change, ...part } = phonePart(number, value) as Extract<ReturnType<typeof phonePart>, { change: object }>
-      const { ignored, notices } = parse({ ...part, change: { ...change, field } })
-      assert.deepStrictEqual(notices, [], JSON.stringify(value))
+      const { change, ...entry } = whatsAppEntry(number, value) as Extract<
+        ReturnType<typeof whatsAppEntry>,
+        { change: object }
+      >
+      const { ignored, events } = parseEntries({ ...entry, change: { ...change, field } })
+      assert.deepStrictEqual(events, [], JSON.stringify(value))
       return ignored.map(({ kind, reason }) => `${reason} ${kind}`)
     }
     const said = { from: "49151", ...envelope, type: "text", text: { body: "Hi" } }
@@ -151,15 +154,15 @@ describe("the other parts of a phone messaging callback", () => {
 
   it("reads messages from the network's app as messages of the business", () => {
     const echoed = (field: string, echo: object, value: object = {}) => {
-      const part = phonePart(number, { message_echoes: [echo], ...value }) as Extract<
-        ReturnType<typeof phonePart>,
+      const entry = whatsAppEntry(number, { message_echoes: [echo], ...value }) as Extract<
+        ReturnType<typeof whatsAppEntry>,
         { change: object }
       >
-      return parse({ ...part, change: { ...part.change, field } })
+      return parseEntries({ ...entry, change: { ...entry.change, field } })
     }
     const wrote = { from: "15550783881", to: "551188887777", ...envelope, type: "text", text: { body: "By hand" } }
     for (const field of ["smb_message_echoes", "message_echoes"]) {
-      assert.deepInclude(eventOf(echoed(field, wrote).notices), {
+      assert.deepInclude(eventOf(echoed(field, wrote).events), {
         event: "message_sent",
         provider_message_id: "wamid.1",
         to: { external_id: "+551188887777", aliases: ["+5511988887777"], display_name: null, username: null },
@@ -168,27 +171,27 @@ describe("the other parts of a phone messaging callback", () => {
       })
     }
     const contacts = [{ profile: { name: "Ana" }, wa_id: "551188887777", user_id: "BR.1" }]
-    assert.deepInclude(eventOf(echoed("message_echoes", { ...wrote, to: undefined }, { contacts }).notices), {
+    assert.deepInclude(eventOf(echoed("message_echoes", { ...wrote, to: undefined }, { contacts }).events), {
       event: "message_sent",
       to: { external_id: "+551188887777", aliases: ["BR.1", "+5511988887777"], display_name: "Ana", username: null }
     })
     const revoked = { ...wrote, type: "revoke", revoke: { original_message_id: "wamid.0" } }
-    assert.deepInclude(eventOf(echoed("smb_message_echoes", revoked).notices), {
+    assert.deepInclude(eventOf(echoed("smb_message_echoes", revoked).events), {
       event: "message_deleted",
       provider_message_id: "wamid.0"
     })
     for (
       const echo of [7, {}, { ...wrote, to: undefined }, { ...wrote, group_id: "G" }, { ...wrote, type: "system" }]
     ) {
-      assert.deepStrictEqual(echoed("smb_message_echoes", Object(echo)).notices, [])
+      assert.deepStrictEqual(echoed("smb_message_echoes", Object(echo)).events, [])
     }
   })
 })
 
-describe("the statuses of phone messaging", () => {
+describe("the statuses of WhatsApp", () => {
   it("reads every status with its reference and the recipient's IDs", () => {
     const status = (name: string) =>
-      parse(statusPart(number, {
+      parseEntries(statusEntry(number, {
         id: "wamid.1",
         status: name,
         timestamp: seconds,
@@ -198,7 +201,7 @@ describe("the statuses of phone messaging", () => {
     const undeliverable = { code: 131026, title: "Undeliverable", description: "Undeliverable." }
     const expected = { sent: "sent", delivered: "delivered", read: "read", played: "read", failed: "failed" }
     for (const [name, meant] of Object.entries(expected)) {
-      assert.deepStrictEqual<object>(eventOf(status(name).notices), {
+      assert.deepStrictEqual<object>(eventOf(status(name).events), {
         event: "message_status_reported",
         provider_message_id: "wamid.1",
         reference,
@@ -209,51 +212,53 @@ describe("the statuses of phone messaging", () => {
       })
     }
     for (const name of ["deleted", "toString"]) {
-      assert.deepStrictEqual(status(name), { notices: [], ignored: [{ reason: "unknown", kind: `status:${name}` }] })
+      assert.deepStrictEqual(status(name), { events: [], ignored: [{ reason: "unknown", kind: `status:${name}` }] })
     }
   })
 
   it("drops the reference of another service", () => {
-    const part = statusPart(number, {
+    const entry = statusEntry(number, {
       id: "wamid.1",
       status: "sent",
       timestamp: seconds,
       recipient_id: "1",
       reference: "order 4711"
     })
-    assert.deepInclude(eventOf(parse(part).notices), { reference: null })
+    assert.deepInclude(eventOf(parseEntries(entry).events), { reference: null })
   })
 })
 
-describe("a body of phone messaging", () => {
+describe("a body of WhatsApp", () => {
   it("reads messages and statuses of several numbers in one body", () => {
-    const { notices } = parse(
-      messagePart("1", ana, { ...envelope, type: "text" }),
-      statusPart("2", { id: "wamid.2", status: "read", timestamp: seconds, recipient_id: "1", reference: null }),
-      messagePart("3", ana, { ...envelope, type: "text" })
+    const { events } = parseEntries(
+      messageEntry("1", ana, { ...envelope, type: "text" }),
+      statusEntry("2", { id: "wamid.2", status: "read", timestamp: seconds, recipient_id: "1", reference: null }),
+      messageEntry("3", ana, { ...envelope, type: "text" })
     )
-    assert.deepStrictEqual(notices.map(({ account }) => account.id), ["1", "2", "3"])
+    assert.deepStrictEqual(events.map(({ account }) => account.id), ["1", "2", "3"])
   })
 
   it("counts and ignores changes of other fields", () => {
     const change = { field: "message_template_status_update", value: { event: "APPROVED" } }
-    assert.deepStrictEqual(parse({ object: "whatsapp_business_account", id: "1", change }), {
-      notices: [],
+    assert.deepStrictEqual(parseEntries({ object: "whatsapp_business_account", id: "1", change }), {
+      events: [],
       ignored: [{ reason: "account", kind: "field:message_template_status_update" }]
     })
   })
 
   it("ignores a field that is not a string, and reads a change without a field as messages", () => {
-    const { change, ...part } = phonePart(number, { messages: [{ from: "49151", ...envelope }] }) as {
+    const { change, ...entry } = whatsAppEntry(number, { messages: [{ from: "49151", ...envelope }] }) as {
       readonly object: "whatsapp_business_account"
       readonly id: string
       readonly change: object
     }
     for (const field of [0, "", {}, []]) {
-      const { ignored, notices } = parse({ ...part, change: { ...change, field } })
-      assert.deepStrictEqual([notices.length, ignored[0]?.reason], [0, "unknown"])
+      const { ignored, events } = parseEntries({ ...entry, change: { ...change, field } })
+      assert.deepStrictEqual([events.length, ignored[0]?.reason], [0, "unknown"])
     }
-    for (const field of [undefined, null]) assert.lengthOf(parse({ ...part, change: { ...change, field } }).notices, 1)
+    for (const field of [undefined, null]) {
+      assert.lengthOf(parseEntries({ ...entry, change: { ...change, field } }).events, 1)
+    }
   })
 
   it("repairs text that no store can contain", () => {
@@ -262,18 +267,18 @@ describe("a body of phone messaging", () => {
 
   it("uses the time of arrival for a message without a time", () => {
     for (const timestamp of [undefined, null, "soon", -1, "99999999999999999"]) {
-      const event = eventOf(parse(messagePart(number, ana, { id: "wamid.1", timestamp, type: "text" })).notices)
+      const event = eventOf(parseEntries(messageEntry(number, ana, { id: "wamid.1", timestamp, type: "text" })).events)
       assert.deepInclude(event, { sent_at: received_at })
     }
   })
 })
 
 it("rejects a body of another kind, and ignores one of another product", () => {
-  for (const body of ["", "[]", "7", "null", "{"]) assert.isTrue(Option.isNone(read(body, arrival)))
+  for (const body of ["", "[]", "7", "null", "{"]) assert.isTrue(Option.isNone(Callback.parse(body, arrival)))
   assert.deepStrictEqual(
-    read("{\"object\":\"__proto__\",\"entry\":[{}]}", arrival),
+    Callback.parse("{\"object\":\"__proto__\",\"entry\":[{}]}", arrival),
     Option.some({
-      notices: [],
+      events: [],
       ignored: [{ reason: "unknown" as const, kind: "object:__proto__" }]
     })
   )

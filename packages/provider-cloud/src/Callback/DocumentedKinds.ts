@@ -1,31 +1,31 @@
 /**
- * The kinds of parts that the networks document, and what each is.
+ * The kinds of items that the networks document, and the meaning of each.
  *
  * Only a `message` becomes a message. A message of an unknown kind is one too, of
  * type `unsupported`; anything else of an unknown kind is counted and logged.
  */
 
 /**
- * The meaning of a part: a message, a message of the business (`echo`), a change of a
- * message, the status of one, or a change of a person. `account` is about the
- * business's account, and `nothing` is about something else.
+ * The meaning of an item: a message, a message of the business (`echo`), the edit or deletion of a message (`revision`), the
+ * status of one, or a change of a person's ids (`identity`). `account` is about the business's account, and `nothing` is about
+ * something else.
  */
-export type Meaning = "message" | "echo" | "change" | "status" | "person" | "account" | "nothing"
+export type Meaning = "message" | "echo" | "revision" | "status" | "identity" | "account" | "nothing"
 
 type Kinds = Readonly<Record<string, Meaning>>
 
-const each = (meaning: Meaning, ...kinds: ReadonlyArray<string>): Kinds =>
+const withMeaning = (meaning: Meaning, ...kinds: ReadonlyArray<string>): Kinds =>
   Object.fromEntries(kinds.map((kind) => [kind, meaning]))
 
 /**
- * The fields of changes on phone messaging. `message`: messages, echoes and statuses, each of a kind of its own.
+ * The fields of WhatsApp's changes. `message`: messages, echoes and statuses, each of a kind of its own.
  * Those of `standby` arrive while another app controls the conversation.
  */
-export const phone_fields: Kinds = {
-  ...each("message", "messages", "standby"),
-  ...each("echo", "message_echoes", "smb_message_echoes"),
-  ...each("person", "user_id_update"),
-  ...each(
+export const whatsapp_fields: Kinds = {
+  ...withMeaning("message", "messages", "standby"),
+  ...withMeaning("echo", "message_echoes", "smb_message_echoes"),
+  ...withMeaning("identity", "user_id_update"),
+  ...withMeaning(
     "account",
     "account_alerts",
     "account_offboarded",
@@ -49,7 +49,7 @@ export const phone_fields: Kinds = {
     "template_correct_category_detection",
     "template_performance_metrics"
   ),
-  ...each(
+  ...withMeaning(
     "nothing",
     "automatic_events",
     "calls",
@@ -68,9 +68,9 @@ export const phone_fields: Kinds = {
   )
 }
 
-/** The types of messages on phone messaging. */
-export const phone_messages: Kinds = {
-  ...each(
+/** The types of WhatsApp's messages. */
+export const whatsapp_messages: Kinds = {
+  ...withMeaning(
     "message",
     "audio",
     "button",
@@ -90,15 +90,15 @@ export const phone_messages: Kinds = {
     "video",
     "voice"
   ),
-  ...each("change", "edit", "revoke"),
-  ...each("person", "system"),
-  ...each("nothing", "request_welcome")
+  ...withMeaning("revision", "edit", "revoke"),
+  ...withMeaning("identity", "system"),
+  ...withMeaning("nothing", "request_welcome")
 }
 
-/** The types of system messages on phone messaging. */
-export const phone_system: Kinds = {
-  ...each("person", "customer_changed_number", "user_changed_number", "user_changed_user_id"),
-  ...each(
+/** The types of WhatsApp's system messages. */
+export const whatsapp_system: Kinds = {
+  ...withMeaning("identity", "customer_changed_number", "user_changed_number", "user_changed_user_id"),
+  ...withMeaning(
     "nothing",
     "customer_identity_changed",
     "group_created",
@@ -111,19 +111,19 @@ export const phone_system: Kinds = {
   )
 }
 
-/** The types of statuses on phone messaging. One without a type is of a message. */
-export const phone_statuses: Kinds = {
-  ...each("status", "message"),
-  ...each("nothing", "call", "payment")
+/** The types of WhatsApp's statuses. One without a type is of a message. */
+export const whatsapp_statuses: Kinds = {
+  ...withMeaning("status", "message"),
+  ...withMeaning("nothing", "call", "payment")
 }
 
-/** The kinds of items of pages and photo accounts: the names of the field that an item has. */
-export const social_items: Kinds = {
-  ...each("message", "message", "postback", "reaction"),
-  ...each("change", "message_edit"),
-  ...each("status", "delivery", "read"),
-  ...each("account", "app_roles", "policy_enforcement", "policy-enforcement"),
-  ...each(
+/** The kinds of messaging events of Messenger and Instagram: the name of the field that an event has. */
+export const messaging_events: Kinds = {
+  ...withMeaning("message", "message", "postback", "reaction"),
+  ...withMeaning("revision", "message_edit"),
+  ...withMeaning("status", "delivery", "read"),
+  ...withMeaning("account", "app_roles", "policy_enforcement", "policy-enforcement"),
+  ...withMeaning(
     "nothing",
     "account_linking",
     "branded_camera",
@@ -145,8 +145,8 @@ export const social_items: Kinds = {
   )
 }
 
-/** The fields of changes that have an item as their value, on pages and photo accounts. */
-export const social_fields: ReadonlySet<string> = new Set([
+/** The fields of changes whose value is a messaging event, another form that Instagram uses. */
+export const messaging_event_fields: ReadonlySet<string> = new Set([
   "message_deliveries",
   "message_echoes",
   "message_edit",
@@ -164,16 +164,16 @@ export const social_fields: ReadonlySet<string> = new Set([
   "standby"
 ])
 
-/** Returns what a kind is; undefined for one that is not documented. */
+/** Returns the meaning of a kind; undefined for one that is not documented. */
 export const meaningIn = (kinds: Kinds, kind: string): Meaning | undefined =>
   Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
 
 const tables: Readonly<Record<string, Kinds>> = {
-  field: phone_fields,
-  item: social_items,
-  message: phone_messages,
-  status: phone_statuses,
-  system: phone_system
+  field: whatsapp_fields,
+  item: messaging_events,
+  message: whatsapp_messages,
+  status: whatsapp_statuses,
+  system: whatsapp_system
 }
 
 /** Returns whether a kind with its prefix, such as `field:history`, is in one of the tables. */

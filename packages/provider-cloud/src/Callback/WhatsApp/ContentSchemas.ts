@@ -1,6 +1,6 @@
-/** Schemas of the content of a phone-messaging message. */
+/** Schemas of the content of a WhatsApp message. */
 import { Schema } from "effect"
-import { decodeEach, Items, lenient, NetworkId, Quantity, StorableText } from "../GraphJson.ts"
+import { decodeEach, Items, lenient, NetworkId, Quantity, StorableText } from "../../GraphSchemas.ts"
 
 export const File = Schema.Struct({
   id: lenient(NetworkId),
@@ -78,8 +78,8 @@ export const Referral = Schema.Struct({
   welcome_message: lenient(Schema.Struct({ text: lenient(StorableText) }))
 })
 
-/** The parts that determine the type of a message without one, in the order in which they are looked for. */
-export const parts = {
+/** The fields that determine the type of a message without one, in the order in which they are looked for. */
+export const content_fields = {
   text: lenient(Schema.Struct({ body: lenient(StorableText) })),
   image: lenient(File),
   video: lenient(File),
@@ -110,7 +110,7 @@ export const parts = {
 
 const Content = Schema.Struct({
   type: lenient(StorableText),
-  ...parts,
+  ...content_fields,
   unsupported: lenient(Schema.Struct({ type: lenient(StorableText) })),
   context: lenient(Schema.Struct({
     id: lenient(NetworkId),

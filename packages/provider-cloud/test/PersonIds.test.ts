@@ -1,61 +1,63 @@
-/** Tests of the person that a phone messaging callback is about: by number, by user ID, and after a change of either. */
+/** Tests of the person that a WhatsApp callback is about: by number, by user ID, and after a change of either. */
 import { assert, it } from "@effect/vitest"
-import { messagePart, phonePart } from "../src/fake/CallbackBodies.ts"
-import { ana, envelope, eventOf, number, parse } from "./Callback.ts"
+import { messageEntry, whatsAppEntry } from "../src/fake/CallbackBodies.ts"
+import { ana, envelope, eventOf, number, parseEntries } from "./Callback.ts"
 
-it("people on phone messaging with a username can have no number, or the user ID in its place", () => {
+it("people on WhatsApp with a username can have no number, or the user ID in its place", () => {
   const { user_id, wa_id: _, ...rest } = ana
   for (const writer of [{ user_id, ...rest }, { ...ana, wa_id: user_id }]) {
-    const event = eventOf(parse(messagePart(number, writer, { ...envelope, type: "text" })).notices)
+    const event = eventOf(parseEntries(messageEntry(number, writer, { ...envelope, type: "text" })).events)
     assert.deepInclude(event, {
       from: { external_id: user_id, aliases: [], display_name: "Ana Lima", username: "ana.l" }
     })
   }
 })
 
-it("people on phone messaging with a parent ID are found by it, and reached by a nearer ID", () => {
+it("people on WhatsApp with a parent ID are found by it, and reached by a nearer ID", () => {
   const parent = "DE.ENT.11815799212886844830"
   const contact = { profile: { name: "Ana Lima" }, user_id: ana.user_id, parent_user_id: parent }
   for (const ids of [{ from_parent_user_id: parent }, { from_user_id: ana.user_id, from_parent_user_id: parent }]) {
-    const part = phonePart(number, { contacts: [contact], messages: [{ ...ids, ...envelope, type: "text" }] })
-    assert.deepInclude(eventOf(parse(part).notices), {
+    const entry = whatsAppEntry(number, { contacts: [contact], messages: [{ ...ids, ...envelope, type: "text" }] })
+    assert.deepInclude(eventOf(parseEntries(entry).events), {
       from: { external_id: ana.user_id, aliases: [parent], display_name: "Ana Lima", username: null }
     })
   }
-  const alone = phonePart(number, { messages: [{ from_parent_user_id: parent, ...envelope, type: "text" }] })
-  assert.deepInclude(eventOf(parse(alone).notices), {
+  const alone = whatsAppEntry(number, { messages: [{ from_parent_user_id: parent, ...envelope, type: "text" }] })
+  assert.deepInclude(eventOf(parseEntries(alone).events), {
     from: { external_id: parent, aliases: [], display_name: null, username: null }
   })
 })
 
-it("people on phone messaging get nothing from the contact of another person", () => {
-  const part = phonePart(number, {
+it("people on WhatsApp get nothing from the contact of another person", () => {
+  const entry = whatsAppEntry(number, {
     contacts: [{ profile: { name: "Kim" }, wa_id: "4915100000000", user_id: "DE.1" }],
     messages: [{ from: "4915112345678", ...envelope, type: "text", text: { body: "Hi" } }]
   })
-  assert.deepInclude(eventOf(parse(part).notices), {
+  assert.deepInclude(eventOf(parseEntries(entry).events), {
     from: { external_id: "+4915112345678", aliases: [], display_name: null, username: null }
   })
 })
 
-it("people on phone messaging with a number of Argentina, Brazil, or Mexico have both of its spellings", () => {
+it("people on WhatsApp with a number of Argentina, Brazil, or Mexico have both of its spellings", () => {
   const pairs = [["5491123456789", "541123456789"], ["5511988887777", "551188887777"], [
     "5215512345678",
     "525512345678"
   ]]
   for (const [one = "", other = ""] of [...pairs, ...pairs.map((pair) => pair.toReversed())]) {
-    const event = eventOf(parse(messagePart(number, { wa_id: one }, { ...envelope, type: "text" })).notices)
+    const event = eventOf(parseEntries(messageEntry(number, { wa_id: one }, { ...envelope, type: "text" })).events)
     assert.deepInclude(event, {
       from: { external_id: `+${one}`, aliases: [`+${other}`], display_name: null, username: null }
     })
   }
 })
 
-it("people on phone messaging can get a new number and a new user ID", () => {
+it("people on WhatsApp can get a new number and a new user ID", () => {
   const number_change = { type: "user_changed_number", wa_id: "12195555358", body: "A new number" }
   const change = (system: object) =>
     eventOf(
-      parse(phonePart(number, { messages: [{ from: "4915112345678", ...envelope, type: "system", system }] })).notices
+      parseEntries(
+        whatsAppEntry(number, { messages: [{ from: "4915112345678", ...envelope, type: "system", system }] })
+      ).events
     )
   assert.deepStrictEqual<object>(change(number_change), {
     event: "identity_changed",
@@ -80,9 +82,11 @@ const changed = (former: ReadonlyArray<string>, now: ReadonlyArray<string>, name
   now: { external_id: now[0], aliases: now.slice(1), display_name: null, username: null, ...names }
 })
 
-it("people on phone messaging change their numbers and user IDs by each form of a system message", () => {
+it("people on WhatsApp change their numbers and user IDs by each form of a system message", () => {
   const system = (from: object, system: object) =>
-    eventOf(parse(phonePart(number, { messages: [{ ...from, ...envelope, type: "system", system }] })).notices)
+    eventOf(
+      parseEntries(whatsAppEntry(number, { messages: [{ ...from, ...envelope, type: "system", system }] })).events
+    )
   const forms: ReadonlyArray<readonly [object, object, object]> = [
     [{ from: "49151" }, { type: "user_changed_number", wa_id: "49152" }, changed(["+49151"], ["+49152"])],
     [{ from: "49151" }, { type: "user_changed_number", new_wa_id: "49152" }, changed(["+49151"], ["+49152"])],
@@ -122,10 +126,13 @@ it("people on phone messaging change their numbers and user IDs by each form of 
   for (const [from, message, expected] of forms) assert.deepStrictEqual<object>(system(from, message), expected)
 })
 
-it("people on phone messaging change their user IDs by each form of an update", () => {
+it("people on WhatsApp change their user IDs by each form of an update", () => {
   const update = (value: object) => {
-    const { change, ...part } = phonePart(number, value) as Extract<ReturnType<typeof phonePart>, { change: object }>
-    return parse({ ...part, change: { ...change, field: "user_id_update" } })
+    const { change, ...entry } = whatsAppEntry(number, value) as Extract<
+      ReturnType<typeof whatsAppEntry>,
+      { change: object }
+    >
+    return parseEntries({ ...entry, change: { ...change, field: "user_id_update" } })
   }
   const contacts = [{ profile: { name: "Ana", username: "ana.l" }, wa_id: "49152" }]
   const names = { display_name: "Ana", username: "ana.l" }
@@ -137,27 +144,29 @@ it("people on phone messaging change their user IDs by each form of an update", 
     ]
   ) {
     assert.deepStrictEqual<object>(
-      eventOf(update({ contacts, user_id_update: change }).notices),
+      eventOf(update({ contacts, user_id_update: change }).events),
       changed(["DE.1"], ["+49152", "DE.2"], names)
     )
-    assert.deepStrictEqual<object>(eventOf(update({ user_id_update: change }).notices), changed(["DE.1"], ["DE.2"]))
+    assert.deepStrictEqual<object>(eventOf(update({ user_id_update: change }).events), changed(["DE.1"], ["DE.2"]))
   }
   const both = { previous: "DE.ENT.1", current: "DE.ENT.2" }
   assert.deepStrictEqual<object>(
     eventOf(
-      update({ user_id_update: [{ user_id: { previous: "DE.1", current: "DE.2" }, parent_user_id: both }] }).notices
+      update({ user_id_update: [{ user_id: { previous: "DE.1", current: "DE.2" }, parent_user_id: both }] }).events
     ),
     changed(["DE.1", "DE.ENT.1"], ["DE.2", "DE.ENT.2"])
   )
   for (const change of [[], {}, [7], [{ user_id: { previous: "DE.1" } }], [{ user_id: "DE.1" }], "x"]) {
-    assert.deepStrictEqual(update({ user_id_update: change }).notices, [])
+    assert.deepStrictEqual(update({ user_id_update: change }).events, [])
   }
 })
 
-it("people on phone messaging are found if only the contacts name the sender", () => {
+it("people on WhatsApp are found if only the contacts name the sender", () => {
   const from = (message: object, ...contacts: ReadonlyArray<object>) => {
-    const { notices } = parse(phonePart(number, { contacts, messages: [{ ...envelope, ...message, type: "text" }] }))
-    return notices.map(({ event }) =>
+    const { events } = parseEntries(
+      whatsAppEntry(number, { contacts, messages: [{ ...envelope, ...message, type: "text" }] })
+    )
+    return events.map(({ event }) =>
       event.event === "message_received" ? [event.from.external_id, event.from.aliases, event.from.display_name] : []
     )
   }

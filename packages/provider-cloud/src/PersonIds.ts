@@ -1,7 +1,7 @@
-/** The networks' ids of people, and the people in callbacks of phone messaging. */
+/** The ids of people: as the networks and core write them, in the items of callbacks, and in WhatsApp's contacts. */
 import type { ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { Option, Schema } from "effect"
-import { idOf, isObject, type Items, lenient, NetworkId, StorableText } from "./GraphJson.ts"
+import { idOf, isObject, type Items, lenient, NetworkId, StorableText } from "./GraphSchemas.ts"
 
 // ---------------------------------------------------------------- ids
 
@@ -15,7 +15,7 @@ export const coreId = (id: string): string => digits.test(id) ? `+${id}` : id
 export const isPhoneNumber = (id: string): boolean => id.startsWith("+") && digits.test(id.slice(1))
 
 /**
- * The numbers with two spellings on phone messaging: Argentina's with or without
+ * The numbers with two spellings on WhatsApp: Argentina's with or without
  * the 9, Brazil's mobile numbers with or without the ninth digit, and Mexico's
  * with or without the 1.
  */
@@ -68,6 +68,7 @@ export const StatusRecipient = {
   recipient_parent_user_id: lenient(NetworkId)
 }
 
+/** The fields with the ids of a person in a contact. */
 const ContactIds = {
   wa_id: lenient(NetworkId),
   user_id: lenient(NetworkId),
@@ -83,6 +84,7 @@ const SystemIds = {
   previous_user_id: lenient(NetworkId),
   previous_parent_user_id: lenient(NetworkId)
 }
+/** A system message. */
 export const System = Schema.Struct({ type: lenient(Schema.String), ...SystemIds })
 
 const Replaced = Schema.Struct({ previous: lenient(NetworkId), current: lenient(NetworkId) })
@@ -95,7 +97,7 @@ export const UserIdUpdate = {
   parent_user_id: lenient(Replaced)
 }
 
-/** The fields of any item of a callback that name a person. Pages and photo accounts have `sender` and `recipient`. */
+/** The fields of any item of a callback that name a person. Messaging events have `sender` and `recipient`. */
 const person_fields = Object.keys({
   ...Sender,
   ...Recipient,
@@ -115,7 +117,7 @@ const idsIn = (fields: ReadonlyArray<string>, value: unknown): ReadonlyArray<str
   })
 
 /** Returns the ids of the senders and recipients of an item of a callback, without a plus sign. */
-export const peopleIn = (item: unknown): ReadonlyArray<string> => {
+export const personIdsIn = (item: unknown): ReadonlyArray<string> => {
   const { message = null, system = null } = isObject(item) ? item : {}
   return [...idsIn(person_fields, item), ...idsIn(person_fields, message), ...idsIn(system_fields, system)]
 }
@@ -144,30 +146,32 @@ const idsOf = ({ parent_user_id, user_id, wa_id }: Contact): Ids => [wa_id, user
  * A contact with one of these IDs is that person. The only contact of a change is too, unless
  * it has another number or another user ID: the network can omit any of the IDs.
  */
-export const isOf = (ids: ReadonlyArray<string>, isAlone: boolean) => (contact: Contact): boolean => {
+export const isContactOf = (ids: ReadonlyArray<string>, isAlone: boolean) => (contact: Contact): boolean => {
   const own = networkIdsOf(idsOf(contact))
   if (own.some((id) => ids.includes(id))) return true
   return isAlone && !own.some((one) => ids.some((other) => rankOf(one) === rankOf(other)))
 }
 
 /**
- * Returns a function that finds the contacts of the people with some ids, as `isOf` does, with one lookup for each id:
+ * Returns a function that finds the contacts of the people with some ids, as `isContactOf` does, with one lookup for each id:
  * a change can have a thousand contacts and messages.
  */
 export const contactFinder = (contacts: ReadonlyArray<unknown>) => {
   const byId = new Map<string, Array<unknown>>()
   for (const contact of contacts) {
-    for (const id of networkIdsOf(peopleIn(contact))) {
-      const alike = byId.get(id)
-      if (alike === undefined) byId.set(id, [contact])
-      else alike.push(contact)
+    for (const id of networkIdsOf(personIdsIn(contact))) {
+      const withId = byId.get(id)
+      if (withId === undefined) byId.set(id, [contact])
+      else withId.push(contact)
     }
   }
   const [alone, ...more] = contactsOf(contacts)
   return (given: Ids): ReadonlyArray<unknown> => {
     const ids = networkIdsOf(given)
     const found = Array.from(new Set(ids.flatMap((id) => byId.get(id) ?? [])))
-    return found.length === 0 && alone !== undefined && more.length === 0 && isOf(ids, true)(alone) ? contacts : found
+    return found.length === 0 && alone !== undefined && more.length === 0 && isContactOf(ids, true)(alone)
+      ? contacts
+      : found
   }
 }
 
@@ -184,6 +188,6 @@ export const personWith = (ids: Ids, contact: Contact | undefined): Option.Optio
 
 /** Returns the person with these ids, with the other ids and the names in their contact. */
 export const personOf = (ids: Ids, contacts: ReadonlyArray<Contact>): Option.Option<Person> => {
-  const contact = contacts.find(isOf(networkIdsOf(ids), contacts.length === 1))
+  const contact = contacts.find(isContactOf(networkIdsOf(ids), contacts.length === 1))
   return personWith([...ids, ...(contact === undefined ? [] : idsOf(contact))], contact)
 }

@@ -1,14 +1,22 @@
-/** The changes of a person's ids that callbacks of phone messaging report. */
+/** The changes of a person's ids that callbacks of WhatsApp report. */
 import type { IdentityChanged } from "@messaging-crm/core/Inbound"
 import { Option, Schema } from "effect"
-import { type Contact, type Ids, isOf, networkIdsOf, personWith, type System, UserIdUpdate } from "../People.ts"
+import {
+  type Contact,
+  type Ids,
+  isContactOf,
+  networkIdsOf,
+  personWith,
+  type System,
+  UserIdUpdate
+} from "../../PersonIds.ts"
 
 const decodeUserIdUpdate = Schema.decodeUnknownOption(Schema.Struct(UserIdUpdate))
 
-type Change = Pick<IdentityChanged, "event" | "former_aliases" | "former_external_id" | "now">
+type IdChange = Pick<IdentityChanged, "event" | "former_aliases" | "former_external_id" | "now">
 
 /** Returns the change of a person's ids, or none unless a former id and a new one are known. */
-const identityChange = (former: Ids, current: Ids, contact?: Contact): Option.Option<Change> => {
+const idChange = (former: Ids, current: Ids, contact?: Contact): Option.Option<IdChange> => {
   const ids = networkIdsOf(current)
   const [former_external_id, ...former_aliases] = networkIdsOf(former).filter((id) => !ids.includes(id))
   if (former_external_id === undefined) return Option.none()
@@ -29,22 +37,22 @@ const identityChange = (former: Ids, current: Ids, contact?: Contact): Option.Op
 export const systemChange = (
   { from, from_user_id }: { readonly from?: string; readonly from_user_id?: string },
   { customer, new_wa_id, parent_user_id, previous_parent_user_id, previous_user_id, user_id, wa_id }: typeof System.Type
-): Option.Option<Change> => {
+): Option.Option<IdChange> => {
   const number = wa_id ?? new_wa_id
   const formerUserId = previous_user_id ?? (user_id === undefined ? undefined : from_user_id)
   const userId = user_id ?? (from_user_id === formerUserId ? undefined : from_user_id)
-  return identityChange(
+  return idChange(
     [number === undefined ? undefined : from ?? customer, formerUserId, previous_parent_user_id],
     [number, userId, parent_user_id]
   )
 }
 
 /** Returns the change that an update of a user id reports. Its contacts have the current number. */
-export const userIdChange = (item: unknown, contacts: ReadonlyArray<Contact>): Option.Option<Change> =>
+export const userIdChange = (item: unknown, contacts: ReadonlyArray<Contact>): Option.Option<IdChange> =>
   Option.flatMap(decodeUserIdUpdate(item), ({ parent_user_id: parent, previous_user_id, user_id, wa_id }) => {
     const ids = typeof user_id === "object" ? user_id : { previous: undefined, current: user_id }
-    const contact = contacts.find(isOf(networkIdsOf([wa_id, ids.current]), contacts.length === 1))
-    return identityChange(
+    const contact = contacts.find(isContactOf(networkIdsOf([wa_id, ids.current]), contacts.length === 1))
+    return idChange(
       [previous_user_id ?? ids.previous, parent?.previous],
       [wa_id ?? contact?.wa_id, ids.current ?? contact?.user_id, parent?.current],
       contact

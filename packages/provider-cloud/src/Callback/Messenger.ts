@@ -1,0 +1,277 @@
+/** Parses and splits the callbacks of Messenger and Instagram, whose entries are messaging events: messages, their revisions, and receipts. */
+import type { ChannelType } from "@messaging-crm/core/Channels"
+import { SendId } from "@messaging-crm/core/Ids"
+import { firstCharacters } from "@messaging-crm/core/Text"
+import { type DateTime, Option, Schema } from "effect"
+import type { AccountKey } from "../CloudAccounts.ts"
+import {
+  Flag,
+  idOf,
+  isFlagSet,
+  isObject,
+  Items,
+  lenient,
+  NetworkId,
+  NetworkTime,
+  objectOf,
+  StorableText,
+  timeIn,
+  timeOf
+} from "../GraphSchemas.ts"
+import { personIdsIn } from "../PersonIds.ts"
+import { meaningIn, messaging_event_fields, messaging_events } from "./DocumentedKinds.ts"
+import {
+  type Arrival,
+  combined,
+  type Entry,
+  type EntryFormat,
+  type EntryPart,
+  fieldOf,
+  ignored,
+  ignoredAs,
+  type Parsed,
+  parsedEvent
+} from "./Entry.ts"
+import type { MessageContent } from "./MessageContent.ts"
+import {
+  Content,
+  contentOfPostback,
+  contentOfReaction,
+  contentsOfMessage,
+  Postback,
+  Reaction
+} from "./Messenger/Content.ts"
+
+type MessengerType = Exclude<ChannelType, "phone_messaging">
+
+const Message = Schema.Struct({
+  mid: NetworkId,
+  ...Content,
+  is_echo: lenient(Flag),
+  is_deleted: lenient(Flag),
+  metadata: lenient(SendId),
+  app_id: lenient(NetworkId)
+})
+
+const MessagingEvent = Schema.Struct({
+  sender: lenient(Schema.Struct({ id: NetworkId })),
+  recipient: lenient(Schema.Struct({ id: NetworkId })),
+  timestamp: lenient(NetworkTime),
+  message: lenient(Message),
+  message_edit: lenient(Schema.Struct({ mid: NetworkId, text: StorableText })),
+  postback: lenient(Postback),
+  reaction: lenient(Reaction),
+  delivery: lenient(Schema.Struct({ mids: lenient(Items), watermark: lenient(NetworkTime) })),
+  read: lenient(Schema.Struct({ mid: lenient(NetworkId), watermark: lenient(NetworkTime) }))
+})
+type MessagingEvent = typeof MessagingEvent.Type
+
+const decodeMessagingEvent = Schema.decodeUnknownOption(MessagingEvent)
+const decodeMid = Schema.decodeUnknownOption(NetworkId)
+
+/** A messaging event with what follows from its entry. */
+interface EventContext extends Pick<Arrival, "app_id"> {
+  readonly account: AccountKey
+  readonly given: MessagingEvent
+  /** Whether the business sent it, and not the person. */
+  readonly isOwn: boolean
+  readonly at: DateTime.Utc
+}
+
+const person = (id: string) => ({ external_id: id, aliases: [], display_name: null, username: null })
+
+/** Returns a message of the person, or, if the business sent it, one to the person. */
+const parsedMessage = (
+  { account, at, given: { recipient, sender }, isOwn }: EventContext,
+  provider_message_id: string,
+  { file, ...content }: MessageContent
+): Parsed => {
+  const partner = isOwn ? recipient : sender
+  if (partner === undefined) return ignored("unreadable", "item:person")
+  const message = { provider_message_id, ...content, sent_at: at }
+  return parsedEvent(
+    account,
+    isOwn
+      ? { event: "message_sent", to: person(partner.id), ...message }
+      : { event: "message_received", from: person(partner.id), ...message },
+    file
+  )
+}
+
+/** Returns a message of the person. The same kind of event from the business is ignored. */
+const receivedMessage = (context: EventContext, id: string, content: MessageContent): Parsed =>
+  context.isOwn ? ignored("nothing", "item:own") : parsedMessage(context, id, content)
+
+/** Makes a message id for an event that has none. A repeated callback gives the same id. */
+const derivedId = (kind: string, { at, given: { sender } }: EventContext, about = "") =>
+  firstCharacters([kind, sender?.id, at.epochMilliseconds, about].join("."), 500)
+
+const parsedStatus = (
+  { account, at }: EventContext,
+  provider_message_id: string,
+  status: "sent" | "delivered" | "read",
+  reference: SendId | null
+): Parsed => parsedEvent(account, { event: "message_status_reported", provider_message_id, reference, status, at })
+
+/** The most messages of core that the deletion of one message reaches. No network documents how many files a message can have. */
+const deleted_messages_max = 30
+
+/** Returns the id of one of a message's messages in core: each of its files after the first is a message of its own. */
+const messageId = (mid: string, index: number): string => index === 0 ? mid : `${firstCharacters(mid, 490)}.${index}`
+
+/** Deletes every message that a message became, since a deletion does not say how many. Core stores the deletions of those that have not arrived, for 30 days. */
+const parsedDeletion = ({ account, at }: EventContext, mid: string): Parsed =>
+  combined(
+    Array.from({ length: deleted_messages_max }, (_, index) =>
+      parsedEvent(account, { event: "message_deleted", provider_message_id: messageId(mid, index), at }))
+  )
+
+const parseMessage = (context: EventContext, message: typeof Message.Type): Parsed => {
+  const { app_id = context.app_id, is_deleted, metadata, mid } = message
+  if (is_deleted === true) return parsedDeletion(context, mid)
+  // A message that this service sent has the send's ID as its metadata. Other metadata is from another app.
+  if (context.isOwn && metadata !== undefined && app_id === context.app_id) {
+    return parsedStatus(context, mid, "sent", metadata)
+  }
+  return combined(
+    contentsOfMessage(message).map((content, index) => parsedMessage(context, messageId(mid, index), content))
+  )
+}
+
+/** Parses a reaction. The removal of one is not a message. */
+const parseReaction = (context: EventContext, reaction: typeof Reaction.Type): Parsed =>
+  reaction.action === "unreact"
+    ? ignored("nothing", "item:unreact")
+    : receivedMessage(context, derivedId("reaction", context, reaction.mid), contentOfReaction(reaction))
+
+/** Returns the report of all messages to the person before a watermark. */
+const parsedWatermark = (
+  { account, at, given: { sender } }: EventContext,
+  status: "delivered" | "read",
+  watermark: typeof NetworkTime.Type | undefined
+): ReadonlyArray<Parsed> => {
+  const until = timeIn(watermark)
+  if (Option.isNone(until) || sender === undefined) return []
+  return [parsedEvent(account, { event: "messages_reported", external_id: sender.id, status, until: until.value, at })]
+}
+
+/** Parses a receipt: a delivery or a read. */
+const parseReceipt = (context: EventContext, kind: string): Parsed => {
+  const { delivery, read } = context.given
+  const delivered = (delivery?.mids ?? []).flatMap((mid) => Option.toArray(decodeMid(mid)))
+    .map((mid) => parsedStatus(context, mid, "delivered", null))
+  const seen = read?.mid === undefined ? [] : [parsedStatus(context, read.mid, "read", null)]
+  const statuses = [
+    ...delivered,
+    ...seen,
+    ...parsedWatermark(context, "delivered", delivery?.watermark),
+    ...parsedWatermark(context, "read", read?.watermark)
+  ]
+  return statuses.length === 0 ? ignored("unreadable", kind) : combined(statuses)
+}
+
+/** Parses a messaging event by the field that it has. */
+const parseField = (context: EventContext, kind: string): Parsed => {
+  const { account, at, isOwn } = context
+  const { delivery, message, message_edit, postback, reaction, read } = context.given
+  if (message !== undefined) return parseMessage(context, message)
+  if (postback !== undefined) {
+    return receivedMessage(context, postback.mid ?? derivedId("postback", context), contentOfPostback(postback))
+  }
+  if (reaction !== undefined) return parseReaction(context, reaction)
+  if (message_edit !== undefined) {
+    const { mid: provider_message_id, text } = message_edit
+    return parsedEvent(account, { event: "message_edited", provider_message_id, text, at })
+  }
+  if (delivery !== undefined || read !== undefined) {
+    return isOwn ? ignored("nothing", "item:own") : parseReceipt(context, kind)
+  }
+  // The field that its kind requires cannot be read.
+  return ignored("unreadable", kind)
+}
+
+/** The fields of every messaging event, which do not show its kind. */
+const envelope_fields = new Set(["sender", "recipient", "timestamp"])
+
+/** Returns the kind of a messaging event: the name of a documented field, or else of its first field. */
+const kindOf = (event: object): string => {
+  const names = Object.entries(event).flatMap(([name, value]) =>
+    value === null || envelope_fields.has(name) ? [] : [name]
+  )
+  return Object.keys(messaging_events).find((kind) => names.includes(kind)) ?? names[0] ?? ""
+}
+
+interface Sides {
+  readonly isEcho: boolean
+  readonly recipient_id: string | null
+  readonly sender_id: string | null
+}
+
+/** Returns the id of an event's account: the sender if the business sent it, otherwise the recipient, or else the entry's id. */
+const ownerOf = (entry_id: string | null, { isEcho, recipient_id, sender_id }: Sides) => {
+  const isFromAccount = sender_id !== null && sender_id === entry_id && recipient_id !== entry_id
+  const isOwn = isEcho || isFromAccount
+  return { isOwn, id: (isOwn ? sender_id : recipient_id) ?? entry_id }
+}
+
+const parseMessagingEvent = (
+  type: MessengerType,
+  entry_id: string | null,
+  event: unknown,
+  { app_id, received_at }: Arrival
+): Parsed => {
+  const decoded = decodeMessagingEvent(event)
+  if (Option.isNone(decoded)) return ignored("unreadable", "item")
+  const name = kindOf(Object(event))
+  const kind = `item:${name}`
+  const meaning = meaningIn(messaging_events, name)
+  if (meaning === undefined || meaning === "account" || meaning === "nothing") return ignoredAs(meaning, kind)
+  const { message, recipient, sender, timestamp } = decoded.value
+  const { id, isOwn } = ownerOf(entry_id, {
+    isEcho: message?.is_echo === true,
+    recipient_id: recipient?.id ?? null,
+    sender_id: sender?.id ?? null
+  })
+  if (id === null) return ignored("unreadable", "item:account")
+  const at = timeOf(timestamp, received_at)
+  return parseField({ account: { type, id }, app_id, given: decoded.value, isOwn, at }, kind)
+}
+
+/** Parses a change whose value is a messaging event, another form that Instagram uses. */
+const parseChange = (type: MessengerType, entry_id: string | null, change: unknown, arrival: Arrival): Parsed => {
+  const field = fieldOf(change) ?? "messages"
+  return isObject(change) && messaging_event_fields.has(field)
+    ? parseMessagingEvent(type, entry_id, change["value"], arrival)
+    : ignored("nothing", `field:${field}`)
+}
+
+const parse = (
+  type: MessengerType,
+  { changes = [], id, messaging = [], standby = [] }: Entry,
+  arrival: Arrival
+): ReadonlyArray<Parsed> => [
+  ...[...messaging, ...standby].map((event) => parseMessagingEvent(type, id ?? null, event, arrival)),
+  ...changes.map((change) => parseChange(type, id ?? null, change, arrival))
+]
+
+const split = (type: MessengerType, entry: Entry): ReadonlyArray<EntryPart> => {
+  const entry_id = entry.id ?? null
+  return (["messaging", "standby", "changes"] as const).flatMap((list) =>
+    (entry[list] ?? []).map((item) => {
+      const event = objectOf(list === "changes" ? objectOf(item)["value"] : item)
+      const { id } = ownerOf(entry_id, {
+        isEcho: isFlagSet(objectOf(event["message"])["is_echo"]),
+        recipient_id: idOf(objectOf(event["recipient"])["id"]),
+        sender_id: idOf(objectOf(event["sender"])["id"])
+      })
+      const account = id === null ? null : { type, id }
+      return { account, people: personIdsIn(event), entries: [{ id: entry_id, [list]: [item] }] }
+    })
+  )
+}
+
+/** Returns the format of the entries of Messenger or of Instagram. */
+export const format = (type: MessengerType): EntryFormat => ({
+  parse: (entry, arrival) => parse(type, entry, arrival),
+  split: (entry) => split(type, entry)
+})
