@@ -13,5 +13,5 @@ import * as Database from "../testing/Database.ts"
 const storage = Layer.mergeAll(layer, PlainCommit.layer, Ids.layer).pipe(Layer.provide(Database.layer))
 
 it.layer(storage, { timeout: "5 minutes" })("Commits without batches and the schemas' codecs", (it) => {
-  for (const { suite } of [Commit, Contacts, Conversations, Messages]) suite(it, { runs: 5 })
+  for (const { portTests } of [Commit, Contacts, Conversations, Messages]) portTests(it, { runs: 5 })
 })

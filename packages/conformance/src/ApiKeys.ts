@@ -200,7 +200,7 @@ const separation = (it: It) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   lists(it, options)
   authentication(it)
   reads(it)

@@ -59,7 +59,7 @@ const reads = (it: It, { runs }: Options) => {
       ]
       assert.deepStrictEqual(yield* listed(ours), newest(records))
       assert.deepStrictEqual(yield* listed(ours, {}, 2), newest(records).slice(0, 2))
-      for (const [filters, found] of expected) assert.deepStrictEqual<unknown>(yield* listed(ours, filters), found)
+      for (const [filters, records] of expected) assert.deepStrictEqual<unknown>(yield* listed(ours, filters), records)
     }))
 }
 
@@ -106,11 +106,11 @@ const writes = (it: It) => {
         founded.map(({ operation, resource_id }) => ({ operation, resource_id })),
         [{ operation: "organizations.create", resource_id: ours }]
       )
-      const known = yield* Fixtures.contact(ours)
-      const fresh = yield* Fixtures.unsavedContact
+      const existing = yield* Fixtures.contact(ours)
+      const unsaved = yield* Fixtures.unsavedContact
       const recordOf = (id: string) => Fixtures.auditRecord(id, { operation: "contacts.import" })
-      const records = [yield* recordOf(known.id), yield* recordOf(fresh.id)]
-      assert.deepStrictEqual(yield* store.insertNew(ours, [known, fresh], records), [fresh.id])
+      const records = [yield* recordOf(existing.id), yield* recordOf(unsaved.id)]
+      assert.deepStrictEqual(yield* store.insertNew(ours, [existing, unsaved], records), [unsaved.id])
       assert.deepStrictEqual(yield* listed(ours), records.slice(1))
     }))
 }
@@ -134,7 +134,7 @@ const purges = (it: It) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   reads(it, options)
   writes(it)
   purges(it)

@@ -222,7 +222,7 @@ const claims = (it: It) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   bodies(it, options)
   batches(it, options)
   turns(it)

@@ -105,9 +105,9 @@ const sealedTokens = (it: It) => {
       yield* Fixtures.write(ours, ChannelAccountRows.insert(old))
       yield* Fixtures.write(ours, ChannelAccountRows.insert(young))
       yield* Fixtures.write(theirs, ChannelAccountRows.insert(other))
-      const found = yield* Fixtures.sealedOtherwise(store, prefix, 2)
+      const outdated = yield* Fixtures.sealedOtherwise(store, prefix, 2)
       assert.deepStrictEqual(
-        found.filter(({ organization_id }) => organization_id === ours || organization_id === theirs),
+        outdated.filter(({ organization_id }) => organization_id === ours || organization_id === theirs),
         [
           { organization_id: ours, id: old.channel_id, sealed_secret: old.sealed_token },
           { organization_id: theirs, id: other.channel_id, sealed_secret: other.sealed_token }
@@ -122,7 +122,7 @@ const sealedTokens = (it: It) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   rows(it, options)
   businessAccounts(it)
   sealedTokens(it)

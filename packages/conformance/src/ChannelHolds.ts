@@ -68,7 +68,7 @@ const lists = (it: It) => {
     Effect.gen(function*() {
       const store = yield* ChannelHoldStore
       const count = (reason: string) =>
-        Effect.map(store.countPaused, (all) => all.find((each) => each.reason === reason)?.count ?? 0)
+        Effect.map(store.countPaused, (counts) => counts.find((paused) => paused.reason === reason)?.count ?? 0)
       const before = yield* count("channel_blocked")
       for (const owner of [yield* Fixtures.organization, yield* Fixtures.organization]) {
         yield* Fixtures.write(owner, ChannelHoldRows.insert(yield* newPause(owner, { reason: "channel_blocked" })))
@@ -79,7 +79,7 @@ const lists = (it: It) => {
     }))
 }
 
-export const suite = (it: It) => {
+export const portTests = (it: It) => {
   rows(it)
   lists(it)
 }

@@ -41,8 +41,8 @@ const inserts = (it: It, { runs }: Options) => {
       const [first, second] = [yield* newChannel({ address: "@a" }), yield* newChannel({ address: "@a" })]
       const third = yield* newChannel({ address: "@a", type: "page_messaging", connected_at: after(1) })
       assert.strictEqual(yield* Fixtures.outcome(ours, ChannelRows.insert(first)), "committed")
-      const both = [ChannelRows.insert(third), ChannelRows.insert(second)]
-      assert.strictEqual(yield* Fixtures.outcome(ours, ...both), "Conflict")
+      const inserts = [ChannelRows.insert(third), ChannelRows.insert(second)]
+      assert.strictEqual(yield* Fixtures.outcome(ours, ...inserts), "Conflict")
       assert.deepStrictEqual(yield* store.list(ours), [first])
       assert.deepStrictEqual(yield* store.locate(third.id), Option.none())
       assert.strictEqual(yield* Fixtures.outcome(ours, ChannelRows.insert(third)), "committed")
@@ -74,7 +74,7 @@ const reads = (it: It) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   inserts(it, options)
   reads(it)
 }

@@ -7,7 +7,7 @@ import { versions, wholeOrNothing } from "./Commit/Versions.ts"
 import { records, works } from "./Commit/Work.ts"
 import type { It, Options } from "./Fixtures.ts"
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   wholeOrNothing(it)
   versions(it, options)
   keys(it)

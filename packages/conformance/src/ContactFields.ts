@@ -43,8 +43,8 @@ const reads = (it: It, { runs }: Options) => {
       const [mine, yours] = [yield* newField({}), yield* newField({})]
       yield* Fixtures.write(ours, ContactFieldRows.insert(mine))
       yield* Fixtures.write(theirs, ContactFieldRows.insert(yours))
-      const found = yield* Effect.forEach([ours, empty, theirs, ours, empty], store.list, { concurrency: "unbounded" })
-      assert.deepStrictEqual(found, [[mine], [], [yours], [mine], []])
+      const lists = yield* Effect.forEach([ours, empty, theirs, ours, empty], store.list, { concurrency: "unbounded" })
+      assert.deepStrictEqual(lists, [[mine], [], [yours], [mine], []])
     }))
 }
 
@@ -56,8 +56,8 @@ const takenKeys = (it: It) => {
       const [first, second] = [yield* newField({ key: "plan" }), yield* newField({ key: "plan" })]
       const third = yield* newField({ key: "size", created_at: after(1) })
       assert.strictEqual(yield* Fixtures.outcome(ours, ContactFieldRows.insert(first)), "committed")
-      const both = [ContactFieldRows.insert(third), ContactFieldRows.insert(second)]
-      assert.strictEqual(yield* Fixtures.outcome(ours, ...both), "Conflict")
+      const inserts = [ContactFieldRows.insert(third), ContactFieldRows.insert(second)]
+      assert.strictEqual(yield* Fixtures.outcome(ours, ...inserts), "Conflict")
       assert.deepStrictEqual(yield* store.list(ours), [first])
       assert.strictEqual(yield* Fixtures.outcome(ours, ContactFieldRows.insert(third)), "committed")
       assert.deepStrictEqual(yield* store.list(ours), [first, third])
@@ -66,7 +66,7 @@ const takenKeys = (it: It) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   reads(it, options)
   takenKeys(it)
 }

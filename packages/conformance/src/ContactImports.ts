@@ -139,9 +139,9 @@ const rowsRead = (it: Scene.It) => {
     Effect.gen(function*() {
       const { contacts, customer_number, importTable, owner_user_id, vip, visits } = yield* begin
       const columns = ["first_name", "primary_phone", "owner_user_id", "tags", "custom_values.visits"]
-      const more = [`custom_values.${customer_number.id}`, "notes"]
+      const otherColumns = [`custom_values.${customer_number.id}`, "notes"]
       const cells = [" Kim ", "0049 151 12345678", owner_user_id.toUpperCase(), "vip; ", "3", "A-1", "a\r\nb"]
-      assert.deepStrictEqual(outcomes(yield* importTable([...columns, ...more], [cells])), ["created"])
+      assert.deepStrictEqual(outcomes(yield* importTable([...columns, ...otherColumns], [cells])), ["created"])
       const [contact] = yield* contacts
       assert.deepInclude(contact, {
         first_name: "Kim",
@@ -196,7 +196,7 @@ const rowsIdentified = (it: Scene.It) => {
     }))
 }
 
-export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, options: Options) => {
+export const journeyTests = (storage: Layer.Layer<Crm.StoragePorts, unknown>, options: Options) => {
   const crm = Scene.crm(storage)
 
   it.layer(crm, { timeout: "5 minutes" })("an import of contacts", (it) => {

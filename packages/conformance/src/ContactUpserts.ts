@@ -22,13 +22,13 @@ const results = (it: Scene.It) => {
         { primary_email: "NOOR@acme.example", last_name: "Ali" }
       ]
       assert.deepStrictEqual(yield* upsert("primary_email", contacts), ["created", "updated", "unchanged", "updated"])
-      const found = yield* everyone
-      assert.lengthOf(found, 3)
-      const kim = found.find(({ first_name }) => first_name === "Kim")
+      const upserted = yield* everyone
+      assert.lengthOf(upserted, 3)
+      const kim = upserted.find(({ first_name }) => first_name === "Kim")
       assert.deepInclude(kim, { company: "Acme", city: "Bonn", primary_email: "kim@ACME.example" })
       const again = [contacts[3], contacts[1], contacts[2]]
       assert.deepStrictEqual(yield* upsert("primary_email", again), ["unchanged", "unchanged", "unchanged"])
-      assert.deepStrictEqual(yield* everyone, found)
+      assert.deepStrictEqual(yield* everyone, upserted)
     }))
 }
 
@@ -74,10 +74,10 @@ const identities = (it: Scene.It) => {
       const { upsert } = yield* begin
       const outcomesOf = (channel_type: string, ...ids: ReadonlyArray<string>) =>
         upsert("external_id", ids.map((external_id) => ({ external_id, first_name: "Kim" })), { channel_type })
-      const found = ["created", "unchanged", "unchanged"]
-      assert.deepStrictEqual(yield* outcomesOf("photo_social", "ig-1", "ig-1 ", "\n ig-1"), found)
+      const expected = ["created", "unchanged", "unchanged"]
+      assert.deepStrictEqual(yield* outcomesOf("photo_social", "ig-1", "ig-1 ", "\n ig-1"), expected)
       const spellings = ["+5215512345678", "525512345678", "+52 55 1234 5678"]
-      assert.deepStrictEqual(yield* outcomesOf("phone_messaging", ...spellings), found)
+      assert.deepStrictEqual(yield* outcomesOf("phone_messaging", ...spellings), expected)
     }))
 }
 
@@ -114,10 +114,10 @@ const rejections = (it: Scene.It) => {
       const first = [{ primary_phone: "+4915112345678" }]
       for (let round = 0; round < 9; round++) {
         assert.deepStrictEqual(yield* upsert("primary_phone", first), ["created"])
-        const found = (yield* everyone).filter(({ primary_phone }) => primary_phone !== null)
-        assert.lengthOf(found, 1)
-        yield* Effect.forEach(found, ({ id }) =>
-          as(Contacts.use((all) => all.update(id, UpdateContact.make({ primary_phone: null })))))
+        const withPhone = (yield* everyone).filter(({ primary_phone }) => primary_phone !== null)
+        assert.lengthOf(withPhone, 1)
+        yield* Effect.forEach(withPhone, ({ id }) =>
+          as(Contacts.use((contacts) => contacts.update(id, UpdateContact.make({ primary_phone: null })))))
       }
     }))
 }
@@ -135,9 +135,9 @@ const concurrency = (it: Scene.It) => {
             city: `City ${index}`
           }))
         ))
-      const all = (yield* Effect.all(requests, { concurrency: "unbounded" })).flat()
-      assert.lengthOf(all.filter((outcome) => outcome === "created"), 20)
-      assert.deepStrictEqual(all.filter((outcome) => !["created", "unchanged", "updated"].includes(outcome)), [])
+      const outcomes = (yield* Effect.all(requests, { concurrency: "unbounded" })).flat()
+      assert.lengthOf(outcomes.filter((outcome) => outcome === "created"), 20)
+      assert.deepStrictEqual(outcomes.filter((outcome) => !["created", "unchanged", "updated"].includes(outcome)), [])
       assert.deepStrictEqual(
         (yield* everyone).map(({ primary_phone }) => primary_phone).toSorted(),
         people.map(({ primary_phone }) => primary_phone)
@@ -145,7 +145,7 @@ const concurrency = (it: Scene.It) => {
     }))
 }
 
-export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
+export const journeyTests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
   const { control, layer } = controlled(storage)
 
   it.layer(Scene.crm(layer), { timeout: "5 minutes" })("an upsert of contacts", (it) => {

@@ -54,25 +54,25 @@ const rows = (it: It, { runs }: Options) => {
 
 const inserts = (it: It, { runs }: Options) => {
   it.effect.prop("inserts those of many that are new, with their tags, and leaves the others as they are", {
-    all: Arbitrary.array(fields, { minLength: 1, maxLength: 6 }),
+    inserted: Arbitrary.array(fields, { minLength: 1, maxLength: 6 }),
     values: Arbitrary.array(hardText({ min: 1, max: 50 }), { maxLength: 3 })
-  }, ({ all, values }) =>
+  }, ({ inserted, values }) =>
     Effect.gen(function*() {
       const store = yield* ContactStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const tag = yield* Fixtures.tag(ours, "vip")
       const { id: owner_user_id } = yield* Fixtures.member(ours)
-      const known = yield* Fixtures.contact(ours, { first_name: "known" })
-      const fresh = yield* Effect.forEach(all, (fields, index) =>
+      const existing = yield* Fixtures.contact(ours, { first_name: "known" })
+      const fresh = yield* Effect.forEach(inserted, (fields, index) =>
         Effect.map(Fixtures.unsavedContact, (unsaved) => {
           const custom_values = Object.fromEntries(values.map((value, place) => [`${place}`, value]))
           return { ...unsaved, ...fields, custom_values, owner_user_id, tags: index % 2 === 0 ? [tag] : [] }
         }))
       const ids = fresh.map(({ id }) => id).toSorted()
-      const again = { ...known, first_name: "again", tags: [tag], updated_at: after(9) }
+      const again = { ...existing, first_name: "again", tags: [tag], updated_at: after(9) }
       assert.deepStrictEqual((yield* store.insertNew(ours, [again, ...fresh], [])).toSorted(), ids)
       assert.deepStrictEqual(yield* store.insertNew(ours, fresh, []), [])
-      for (const contact of [known, ...fresh]) {
+      for (const contact of [existing, ...fresh]) {
         assert.deepStrictEqual(yield* store.load(ours, contact.id), Option.some({ ...contact, version: 1 }))
         assert.deepStrictEqual(yield* store.find(theirs, contact.id), Option.none())
       }
@@ -80,8 +80,8 @@ const inserts = (it: It, { runs }: Options) => {
       assert.deepStrictEqual((yield* store.insertNew(theirs, elsewhere, [])).toSorted(), ids)
       for (const contact of fresh) {
         const match = { ...Fixtures.everyone, search_terms: [searchText(contact)] } as const
-        const found = yield* store.list(ours, match, { after: null, size: 99 })
-        assert.include(found.map(({ id }) => id), contact.id)
+        const matches = yield* store.list(ours, match, { after: null, size: 99 })
+        assert.include(matches.map(({ id }) => id), contact.id)
       }
     }), { arbitrary: { runs } })
 
@@ -99,8 +99,8 @@ const concurrency = (it: It) => {
       const ours = yield* Fixtures.organization
       const contacts = yield* Effect.replicateEffect(Fixtures.unsavedContact, 40)
       const calls = Array.from({ length: 16 }, (_, index) => {
-        const some = [...contacts.slice(index), ...contacts.slice(0, index)].slice(0, 30)
-        return store.insertNew(ours, index % 2 === 0 ? some : some.toReversed(), [])
+        const batch = [...contacts.slice(index), ...contacts.slice(0, index)].slice(0, 30)
+        return store.insertNew(ours, index % 2 === 0 ? batch : batch.toReversed(), [])
       })
       const inserted = (yield* Effect.all(calls, { concurrency: "unbounded" })).flat()
       assert.deepStrictEqual(inserted.toSorted(), contacts.map(({ id }) => id).toSorted())
@@ -139,8 +139,8 @@ const updates = (it: It, { runs }: Options) => {
         )
         assert.deepStrictEqual(yield* store.load(ours, before.id), Option.some({ ...changed, version: 2 }))
         const search_terms = [searchText(changed)] as const
-        const found = yield* store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
-        assert.deepStrictEqual(found, [changed])
+        const matches = yield* store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
+        assert.deepStrictEqual(matches, [changed])
         const byEmail = { ...Fixtures.everyone, email_key: "new@acme.example" }
         assert.deepStrictEqual(yield* store.list(ours, byEmail, { after: null, size: 9 }), [changed])
       }),
@@ -183,10 +183,10 @@ const matches = (it: It) => {
     Effect.gen(function*() {
       const store = yield* ContactStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const one = yield* Fixtures.contact(ours, { primary_email: "Kim@Acme.example" })
+      const kim = yield* Fixtures.contact(ours, { primary_email: "Kim@Acme.example" })
       assert.deepStrictEqual(
         yield* store.match(ours, "email_key", "kim@acme.example"),
-        Option.some({ ...one, version: 1, is_ambiguous: false })
+        Option.some({ ...kim, version: 1, is_ambiguous: false })
       )
       assert.deepStrictEqual(yield* store.match(ours, "email_key", "Kim@Acme.example"), Option.none())
       assert.deepStrictEqual(yield* store.match(theirs, "email_key", "kim@acme.example"), Option.none())
@@ -209,23 +209,23 @@ const identities = (it: It, { runs }: Options) => {
       const social = yield* Fixtures.identity(ours, id, { channel_type: "photo_social", external_id: `1${alias}` })
       const network_ids = [`3${alias}`, "unknown", `2${alias}`, `1${alias}`]
       const identities = [first, second, social]
-      const known = (network_id: string, identity: typeof first) => ({
+      const identified = (network_id: string, identity: typeof first) => ({
         network_id,
         identity: { ...identity, contact_id: id, version: 1 },
         contact: { id, identities, version: 4 }
       })
-      const found = yield* store.identify(ours, "phone_messaging", network_ids)
-      const shown = found.map(({ contact, ...rest }) => ({
+      const owners = yield* store.identify(ours, "phone_messaging", network_ids)
+      const shown = owners.map(({ contact, ...rest }) => ({
         ...rest,
         contact: { id: contact.id, identities: contact.identities, version: contact.version }
       }))
       assert.deepStrictEqual(shown, [
-        known(`3${alias}`, second),
-        known(`2${alias}`, first),
-        known(`1${alias}`, first)
+        identified(`3${alias}`, second),
+        identified(`2${alias}`, first),
+        identified(`1${alias}`, first)
       ])
-      const others = yield* store.identify(ours, "photo_social", network_ids)
-      assert.deepStrictEqual(others.map(({ identity, network_id }) => [network_id, identity.id]), [[
+      const socialOwners = yield* store.identify(ours, "photo_social", network_ids)
+      assert.deepStrictEqual(socialOwners.map(({ identity, network_id }) => [network_id, identity.id]), [[
         `1${alias}`,
         social.id
       ]])
@@ -245,13 +245,13 @@ const separation = (it: It) => {
       const mine = yield* Effect.replicateEffect(Fixtures.contact(ours), 20)
       const yours = yield* Effect.replicateEffect(Fixtures.contact(theirs), 20)
       const lookups = [...mine, ...yours, ...mine].flatMap((contact) => [[ours, contact], [theirs, contact]] as const)
-      const found = yield* Effect.forEach(lookups, ([organization, { id }]) => store.find(organization, id), {
+      const results = yield* Effect.forEach(lookups, ([organization, { id }]) => store.find(organization, id), {
         concurrency: "unbounded"
       })
       const expected = lookups.map(([organization, contact]) =>
         (organization === ours ? mine : yours).includes(contact) ? Option.some(contact) : Option.none()
       )
-      assert.deepStrictEqual(found, expected)
+      assert.deepStrictEqual(results, expected)
     }))
 
   it.effect("keeps organizations apart", () =>
@@ -267,15 +267,15 @@ const separation = (it: It) => {
       assert.deepStrictEqual(yield* store.list(theirs, Fixtures.everyone, { after: null, size: 9 }), [])
       const yours = yield* Fixtures.contact(theirs, { primary_phone: phone })
       const identity = yield* Fixtures.identity(theirs, yours.id, { external_id: phone })
-      const known = yield* store.identify(theirs, "phone_messaging", [phone])
-      assert.deepStrictEqual(known.map((one) => one.identity.id), [identity.id])
+      const owners = yield* store.identify(theirs, "phone_messaging", [phone])
+      assert.deepStrictEqual(owners.map((owner) => owner.identity.id), [identity.id])
       const renamed = ContactRows.update({ id: mine.id, version: 2 }, { first_name: "Eve" })
       assert.strictEqual(yield* Fixtures.outcome(theirs, renamed), "Conflict")
       assert.deepStrictEqual(yield* store.find(ours, mine.id), before)
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   rows(it, options)
   inserts(it, options)
   concurrency(it)

@@ -172,21 +172,21 @@ const lists = (it: It) => {
       if (first === undefined || second === undefined) return assert.fail("Fewer than two conversations were made.")
       const listed = (filters: Partial<ConversationFilters>) =>
         Effect.map(listAll(ours, filters), (rows) => rows.map(({ id }) => id))
-      const all = yield* listed({})
+      const ids = yield* listed({})
       const closed = { status: "closed", closed_at: after(9) } as const
       yield* Fixtures.write(
         ours,
         ConversationRows.update(first, { ...closed, close_category: "resolved" }),
         ConversationRows.update(second, { ...closed, assigned_user_id })
       )
-      assert.deepStrictEqual(yield* listed({}), all)
+      assert.deepStrictEqual(yield* listed({}), ids)
       assert.deepStrictEqual(yield* listed({ status: "closed" }), [second.id, first.id])
       assert.deepStrictEqual(yield* listed({ status: "closed", assigned_user_id }), [second.id])
       assert.deepStrictEqual(yield* listed({ status: "open", assigned_user_id }), [])
       assert.lengthOf(yield* listed({ status: "open" }), 3)
       const { channel_id, contact_id } = second
-      const others = all.filter((id) => id !== second.id)
-      assert.deepStrictEqual(yield* listed({ unassigned: true }), others)
+      const unassigned = ids.filter((id) => id !== second.id)
+      assert.deepStrictEqual(yield* listed({ unassigned: true }), unassigned)
       assert.deepStrictEqual(yield* listed({ unassigned: true, status: "closed" }), [first.id])
       assert.deepStrictEqual(yield* listed({ contact_id }), [second.id])
       assert.deepStrictEqual(yield* listed({ channel_id }), [second.id])
@@ -224,8 +224,8 @@ const threads = (it: It) => {
       const alone = yield* Fixtures.identity(ours, contact_id, { external_id: "alone" }, ["alias"])
       const network_ids = ["unknown", "alias", external_id, "alone"]
       const shown = Effect.fnUntraced(function*(on: Pick<typeof channel, "id" | "type">, organization_id = ours) {
-        const found = yield* store.findThreads(organization_id, on, network_ids)
-        return found.map(({ contact, conversation, identity, network_id }) => [
+        const threads = yield* store.findThreads(organization_id, on, network_ids)
+        return threads.map(({ contact, conversation, identity, network_id }) => [
           network_id,
           identity.id,
           contact.id,
@@ -235,16 +235,16 @@ const threads = (it: It) => {
       })
       const aliased = ["alias", alone.id, contact_id, 2, null]
       const last = ["alone", alone.id, contact_id, 2, null]
-      const known = [external_id, identity_id, contact_id, 2]
-      assert.deepStrictEqual(yield* shown(channel), [aliased, [...known, [conversation_id, "open", 1]], last])
+      const owner = [external_id, identity_id, contact_id, 2]
+      assert.deepStrictEqual(yield* shown(channel), [aliased, [...owner, [conversation_id, "open", 1]], last])
       const [, thread] = yield* store.findThreads(ours, channel, network_ids)
       assert.deepStrictEqual(thread?.conversation, yield* find(ours, conversation_id))
       yield* Fixtures.write(
         ours,
         ConversationRows.update({ id: conversation_id, version: 1 }, { status: "closed", closed_at: after(1) })
       )
-      assert.deepStrictEqual(yield* shown(channel), [aliased, [...known, [conversation_id, "closed", 2]], last])
-      assert.deepStrictEqual(yield* shown(yield* Fixtures.channel(ours)), [aliased, [...known, null], last])
+      assert.deepStrictEqual(yield* shown(channel), [aliased, [...owner, [conversation_id, "closed", 2]], last])
+      assert.deepStrictEqual(yield* shown(yield* Fixtures.channel(ours)), [aliased, [...owner, null], last])
       assert.deepStrictEqual(yield* shown(yield* Fixtures.channel(ours, "photo_social")), [])
       assert.deepStrictEqual(yield* shown(channel, theirs), [])
     }))
@@ -265,7 +265,7 @@ const separation = (it: It) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   inserts(it, options)
   currentNames(it, options)
   lists(it)

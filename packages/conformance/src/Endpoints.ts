@@ -24,14 +24,14 @@ export const layer: Layer.Layer<WebhookTransport | ScriptedEndpoints> = Layer.ef
   const responses = yield* Ref.make<ReadonlyMap<string, (request: WebhookRequest) => Outcome>>(new Map())
   return Context.make(WebhookTransport, {
     post: Effect.fnUntraced(function*(request) {
-      yield* Ref.update(posted, (all) => [...all, request])
+      yield* Ref.update(posted, (requests) => [...requests, request])
       const how = (yield* Ref.get(responses)).get(request.url)
       return how === undefined ? ok : yield* how(request)
     })
   }).pipe(
     Context.add(ScriptedEndpoints, {
-      posted: (url) => Effect.map(Ref.get(posted), (all) => all.filter((request) => request.url === url)),
-      respond: (url, how) => Ref.update(responses, (all) => new Map([...all, [url, how]]))
+      posted: (url) => Effect.map(Ref.get(posted), (requests) => requests.filter((request) => request.url === url)),
+      respond: (url, how) => Ref.update(responses, (current) => new Map(current).set(url, how))
     })
   )
 }))

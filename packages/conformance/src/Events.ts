@@ -54,7 +54,7 @@ const lists = (it: It) => {
       for (const types of selections) {
         for (const since of [null, after(1), after(2), after(3)]) {
           const expected = newest.filter(({ created_at, type }) =>
-            types.some((one) => one === type) &&
+            types.some((selected) => selected === type) &&
             (since === null || created_at.epochMilliseconds >= since.epochMilliseconds)
           )
           for (const size of [1, 2, 9]) {
@@ -76,7 +76,7 @@ const lists = (it: It) => {
       for (const types of selections) {
         for (const until of [after(1), after(2), after(3)]) {
           const expected = newest.toReversed().filter(({ created_at, type }) =>
-            types.some((one) => one === type) && created_at.epochMilliseconds < until.epochMilliseconds
+            types.some((selected) => selected === type) && created_at.epochMilliseconds < until.epochMilliseconds
           )
           for (const size of [1, 2, 9]) {
             const listed = yield* Fixtures.readAllPages(
@@ -91,7 +91,7 @@ const lists = (it: It) => {
     }))
 }
 
-export const suite = (it: It) => {
+export const portTests = (it: It) => {
   purges(it)
   lists(it)
 }

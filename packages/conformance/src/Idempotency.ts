@@ -20,18 +20,18 @@ const record = (body: Uint8Array) => ({
 const write = (organization_id: OrganizationId, key: IdempotencyKey, body: Uint8Array, created_at = Fixtures.noon) =>
   Fixtures.write(organization_id, { response: { ...record(body), key, created_at } })
 
-export const suite = (it: It, { runs }: Options) => {
+export const portTests = (it: It, { runs }: Options) => {
   it.effect.prop("returns the exact bytes of a response", { body: bytes }, ({ body }) =>
     Effect.gen(function*() {
       const store = yield* IdempotencyStore
       const ours = yield* Fixtures.organization
       yield* write(ours, key, body)
-      const found = Option.getOrThrow(yield* store.find(ours, key))
-      assert.deepStrictEqual(Array.from(found.body ?? []), Array.from(body))
-      assert.strictEqual(found.fingerprint, record(body).fingerprint)
-      assert.strictEqual(found.status, 201)
-      assert.isTrue(found.sealed)
-      assert.strictEqual(found.request_id, "r-1")
+      const stored = Option.getOrThrow(yield* store.find(ours, key))
+      assert.deepStrictEqual(Array.from(stored.body ?? []), Array.from(body))
+      assert.strictEqual(stored.fingerprint, record(body).fingerprint)
+      assert.strictEqual(stored.status, 201)
+      assert.isTrue(stored.sealed)
+      assert.strictEqual(stored.request_id, "r-1")
       assert.deepStrictEqual(yield* store.find(ours, IdempotencyKey.make("another-key")), Option.none())
     }), { arbitrary: { runs } })
 
@@ -41,8 +41,8 @@ export const suite = (it: It, { runs }: Options) => {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       while ((yield* store.purge(after(0), 1000)) > 0) continue
       const keys = ["first-key", "second-key", "third-key"].map((value) => IdempotencyKey.make(value))
-      yield* Effect.forEach(keys, (each, index) =>
-        write(index === 1 ? theirs : ours, each, new Uint8Array(), after(-10 + index)))
+      yield* Effect.forEach(keys, (oldKey, index) =>
+        write(index === 1 ? theirs : ours, oldKey, new Uint8Array(), after(-10 + index)))
       yield* write(ours, key, new Uint8Array())
       assert.strictEqual(yield* store.purge(after(0), 2), 2)
       assert.strictEqual(yield* store.purge(after(0), 2), 1)

@@ -17,18 +17,18 @@ import * as WebhookReplays from "./Journeys/WebhookReplays.ts"
 import * as WebhookResources from "./Journeys/WebhookResources.ts"
 import * as Webhooks from "./Journeys/Webhooks.ts"
 
-export const suite = (storage: Storage) => {
-  IdempotentRequests.suite(storage)
-  Sends.suite(storage)
-  Holds.suite(storage)
-  Inbound.suite(storage)
-  WebhookReplays.suite(storage)
-  WebhookResources.suite(storage)
-  Webhooks.suite(storage)
-  WebhookFailures.suite(storage)
-  WebhookRaces.suite(storage)
-  PersonalData.suite(storage)
-  PersonalDataPages.suite(storage)
-  MessagePages.suite(storage)
-  MessageRetention.suite(storage)
+export const journeyTests = (storage: Storage) => {
+  IdempotentRequests.journeyTests(storage)
+  Sends.journeyTests(storage)
+  Holds.journeyTests(storage)
+  Inbound.journeyTests(storage)
+  WebhookReplays.journeyTests(storage)
+  WebhookResources.journeyTests(storage)
+  Webhooks.journeyTests(storage)
+  WebhookFailures.journeyTests(storage)
+  WebhookRaces.journeyTests(storage)
+  PersonalData.journeyTests(storage)
+  PersonalDataPages.journeyTests(storage)
+  MessagePages.journeyTests(storage)
+  MessageRetention.journeyTests(storage)
 }

@@ -100,7 +100,7 @@ const separation = (it: It) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   reads(it, options)
   commits(it)
   separation(it)

@@ -108,7 +108,7 @@ const separation = (it: It) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   inserts(it, options)
   departures(it)
   separation(it)

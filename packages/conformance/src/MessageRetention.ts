@@ -47,7 +47,7 @@ const keepSend = Effect.fnUntraced(function*(
 const texts = (organization_id: OrganizationId, { conversation_id }: Thread) =>
   Effect.map(
     MessageStore.use((store) => store.list(organization_id, conversation_id, { after: null, size: 9 })),
-    (found) => found.map(({ text }) => text)
+    (messages) => messages.map(({ text }) => text)
   )
 
 /** The previews of a thread's conversation and contact. */
@@ -158,7 +158,7 @@ const previewsAndSends = (it: It) => {
     }))
 }
 
-export const suite = (it: It) => {
+export const portTests = (it: It) => {
   purges(it)
   previewsAndSends(it)
 }

@@ -121,8 +121,8 @@ const concurrency = (it: It) => {
         Fixtures.outcome(ours, storeEarlyUpdate(key, Option.none(), read, after(9)))
       ], { concurrency: "unbounded" })
       assert.deepStrictEqual(outcomes.toSorted(), ["Conflict", "committed"])
-      const found = Option.getOrThrow(yield* store.findByProviderId(ours, on.channel.id, "p"))
-      assert.strictEqual(found.early_updates.length, Option.isSome(found.message) ? 0 : 1)
+      const stored = Option.getOrThrow(yield* store.findByProviderId(ours, on.channel.id, "p"))
+      assert.strictEqual(stored.early_updates.length, Option.isSome(stored.message) ? 0 : 1)
     }))
 }
 
@@ -173,10 +173,10 @@ const updates = (it: It) => {
       yield* Fixtures.write(ours, MessageRows.update({ ...message, version: 1 }, set))
       const changed: Message = { ...message, ...set }
       assert.deepStrictEqual(yield* store.find(ours, on.conversation_id, message.id), Option.some(changed))
-      const found = yield* store.findByProviderId(ours, on.channel.id, message.id)
+      const stored = yield* store.findByProviderId(ours, on.channel.id, message.id)
       const { contact_id } = on
       assert.deepStrictEqual(
-        Option.flatMap(found, ({ message }) => message),
+        Option.flatMap(stored, ({ message }) => message),
         Option.some({ ...changed, version: 2, contact_id })
       )
       const unknown = yield* Fixtures.message(on.conversation_id)
@@ -220,7 +220,7 @@ const separation = (it: It) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   rows(it, options)
   takenIds(it)
   concurrency(it)

@@ -9,7 +9,7 @@ import { DateTime, Effect, Layer } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { sequence } from "./Model/Commands.ts"
 import { Names } from "./Model/Names.ts"
-import { finishSends, run } from "./Model/Perform.ts"
+import { finishSends, perform } from "./Model/Perform.ts"
 import type { Organization } from "./Model/State.ts"
 import * as Provider from "./Provider.ts"
 
@@ -79,7 +79,7 @@ const oneByOne = Layer.effect(
   WorkQueue.useSync((queue) => ({ ...queue, claim: (options) => queue.claim({ ...options, limit: 1 }) }))
 )
 
-export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }: Fixtures.Options) => {
+export const modelTest = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }: Fixtures.Options) => {
   const crm = Crm.layer.pipe(
     Layer.provideMerge(
       Layer.mergeAll(oneByOne.pipe(Layer.provideMerge(storage)), Provider.layer("callback_ref"), Ids.layer)
@@ -93,15 +93,18 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
       ({ commands }) =>
         Effect.gen(function*() {
           const names = new Names()
-          const [one, other] = [yield* organization, yield* organization]
-          yield* applyBehavior([one, other])
+          const [first, second] = [yield* organization, yield* organization]
+          yield* applyBehavior([first, second])
           const scene = Effect.map(
             DateTime.now,
-            (now) => ({ names, at: { now, name: names.give }, ours: one, theirs: other })
+            (now) => ({ names, at: { now, name: names.give }, ours: first, theirs: second })
           )
           for (const command of commands) {
             const { ours, theirs, ...rest } = yield* scene
-            yield* run({ ...rest, ...(command.by === 0 ? { ours, theirs } : { ours: theirs, theirs: ours }) }, command)
+            yield* perform(
+              { ...rest, ...(command.by === 0 ? { ours, theirs } : { ours: theirs, theirs: ours }) },
+              command
+            )
           }
           yield* finishSends(yield* scene)
         }),

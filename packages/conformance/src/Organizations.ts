@@ -41,7 +41,7 @@ const reads = (it: It, { runs }: Options) => {
           return { id, name: "Acme", created_at }
         }))
       const [late, one, two, middle] = made
-      const listed = (yield* store.list).filter(({ id }) => made.some((each) => each.id === id))
+      const listed = (yield* store.list).filter(({ id }) => made.some((organization) => organization.id === id))
       const first = [one, two].toSorted((a, b) => String(a?.id) < String(b?.id) ? -1 : 1)
       assert.deepStrictEqual<ReadonlyArray<unknown>>(listed, [...first, middle, late])
     }))
@@ -73,7 +73,7 @@ const takenIds = (it: It) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   reads(it, options)
   takenIds(it)
 }

@@ -44,7 +44,7 @@ const reads = (it: It) => {
       const [conversation, ...more] = yield* store.conversations(ours, on.contact_id)
       assert.deepStrictEqual([conversation?.id, more], [on.conversation_id, []])
       const sends = (by: OrganizationId) => store.sends(by, on.conversation_id, { after: null, size: 10 })
-      assert.deepStrictEqual((yield* sends(ours)).map((found) => found.id), [send.id])
+      assert.deepStrictEqual((yield* sends(ours)).map(({ id }) => id), [send.id])
       assert.deepStrictEqual(yield* store.networkIds(theirs, on.contact_id), [])
       assert.deepStrictEqual(yield* store.conversations(theirs, on.contact_id), [])
       assert.deepStrictEqual(yield* sends(theirs), [])
@@ -57,16 +57,16 @@ const reads = (it: It) => {
       const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
       yield* filled(ours, on)
       yield* filled(ours, other)
-      const read = (after: Position | null, by = ours) => store.messages(by, on.conversation_id, { after, size: 1 })
-      const [newest, ...more] = yield* read(null)
+      const readPage = (after: Position | null, by = ours) => store.messages(by, on.conversation_id, { after, size: 1 })
+      const [newest, ...more] = yield* readPage(null)
       if (newest === undefined) return assert.fail("There is no message.")
       assert.lengthOf(more, 0)
       assert.deepStrictEqual([newest.created_at, newest.text, newest.version], [after(2), "Hello", 1])
-      const [oldest] = yield* read({ at: newest.created_at, id: newest.id })
+      const [oldest] = yield* readPage({ at: newest.created_at, id: newest.id })
       if (oldest === undefined) return assert.fail("There is only one message.")
       assert.deepStrictEqual(oldest.created_at, after(1))
-      assert.lengthOf(yield* read({ at: oldest.created_at, id: oldest.id }), 0)
-      assert.lengthOf(yield* read(null, theirs), 0)
+      assert.lengthOf(yield* readPage({ at: oldest.created_at, id: oldest.id }), 0)
+      assert.lengthOf(yield* readPage(null, theirs), 0)
     }))
 }
 
@@ -122,8 +122,8 @@ const copies = (it: It) => {
       ]
       const left = storedCopies(ours, webhook, [on, other])
       yield* store.eraseCopies(theirs, on.contact_id)
-      const all = [on.contact_id, other.contact_id].toSorted()
-      assert.deepStrictEqual(yield* left, [[true, true, true, true], all, all])
+      const contact_ids = [on.contact_id, other.contact_id].toSorted()
+      assert.deepStrictEqual(yield* left, [[true, true, true, true], contact_ids, contact_ids])
       for (let repeat = 0; repeat < 2; repeat++) {
         yield* store.eraseCopies(ours, on.contact_id)
         assert.deepStrictEqual(yield* left, [[false, false, true, true], [other.contact_id], [other.contact_id]])
@@ -219,7 +219,7 @@ const concurrentCommits = (it: It) => {
     }))
 }
 
-export const suite = (it: It) => {
+export const portTests = (it: It) => {
   reads(it)
   copies(it)
   callbacks(it)

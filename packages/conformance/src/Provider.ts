@@ -52,7 +52,7 @@ const provider = (dedup: MessagingProvider["Service"]["dedup"]) =>
     return Context.make(MessagingProvider, {
       dedup,
       deliver: Effect.fnUntraced(function*(message: OutboundMessage) {
-        yield* Ref.update(received, (all) => [...all, message])
+        yield* Ref.update(received, (messages) => [...messages, message])
         return yield* (yield* Ref.get(respond))(message)
       }),
       templates: (account) => Effect.succeed([greeting(account)])

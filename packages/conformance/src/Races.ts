@@ -37,10 +37,10 @@ const inOrder = Effect.fnUntraced(function*<E, R>(
   names: ReadonlyArray<string>,
   order: ReadonlyArray<number>
 ) {
-  const set = yield* begin
+  const scene = yield* begin
   const results: Array<unknown> = []
-  for (const index of order) results[index] = yield* outcomeOf(names[index] ?? "", set)
-  return JSON.stringify(yield* observe(set, results))
+  for (const index of order) results[index] = yield* outcomeOf(names[index] ?? "", scene)
+  return JSON.stringify(yield* observe(scene, results))
 })
 
 /** The outcomes of orders by the names of the operations, computed when first needed. */
@@ -48,17 +48,17 @@ export type SerialOutcomes = Map<string, Array<string>>
 
 /**
  * Returns null when some order has the same outcome as the concurrent run, else the outcome of every order. Each order begins
- * with the scene that `begin` returns, and which has equal rows in every call with the same `known`.
+ * with the scene that `begin` returns, and which has equal rows in every call with the same `serial_outcomes`.
  */
 export const unlessSerial = Effect.fnUntraced(function*<E, R>(
-  known: SerialOutcomes,
+  serial_outcomes: SerialOutcomes,
   begin: Effect.Effect<Scene, E, R>,
   names: ReadonlyArray<string>,
   outcome: string
 ) {
   const key = names.join("|")
-  const outcomes = known.get(key) ?? []
-  known.set(key, outcomes)
+  const outcomes = serial_outcomes.get(key) ?? []
+  serial_outcomes.set(key, outcomes)
   if (outcomes.includes(outcome)) return null
   for (const order of ordersOf(names.map((_, index) => index)).slice(outcomes.length)) {
     const ended = yield* inOrder(begin, names, order)

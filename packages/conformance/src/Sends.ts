@@ -113,12 +113,12 @@ const loads = (it: It) => {
 /** Returns the ids of all sends that pass the filters, from pages of two. */
 const idsOf = Effect.fnUntraced(function*(organization_id: OrganizationId, filters: Partial<SendFilters> = {}) {
   const store = yield* SendStore
-  const found = yield* Fixtures.readAllPages(
+  const sends = yield* Fixtures.readAllPages(
     2,
     (after: Position | null) => store.list(organization_id, { ...everySend, ...filters }, { after, size: 2 }),
     ({ created_at, id }) => ({ at: created_at, id })
   )
-  return found.map(({ id }) => id)
+  return sends.map(({ id }) => id)
 })
 
 const lists = (it: It) => {
@@ -144,19 +144,19 @@ const lists = (it: It) => {
         SendRows.update({ ...second, version: 1 }, failed),
         SendRows.update({ ...third, version: 1 }, begun)
       )
-      const all = Fixtures.newestFirst(made, ({ created_at }) => created_at).map(({ id }) => id)
+      const ids = Fixtures.newestFirst(made, ({ created_at }) => created_at).map(({ id }) => id)
       const { conversation_id } = first
-      assert.deepStrictEqual(yield* idsOf(ours), all)
+      assert.deepStrictEqual(yield* idsOf(ours), ids)
       assert.deepStrictEqual(yield* idsOf(ours, { status: "failed" }), [second.id])
       assert.deepStrictEqual(yield* idsOf(ours, { status: "sending" }), [third.id])
       assert.deepStrictEqual(yield* idsOf(ours, { status: "sent" }), [])
       assert.deepStrictEqual(
         yield* idsOf(ours, { status: "queued" }),
-        all.filter((id) => id !== second.id && id !== third.id)
+        ids.filter((id) => id !== second.id && id !== third.id)
       )
       assert.deepStrictEqual(yield* idsOf(ours, { conversation_id }), [first.id])
       assert.deepStrictEqual(yield* idsOf(ours, { conversation_id, status: "failed" }), [])
-      assert.deepStrictEqual(yield* idsOf(ours, { created_since: after(2) }), all.slice(0, 3))
+      assert.deepStrictEqual(yield* idsOf(ours, { created_since: after(2) }), ids.slice(0, 3))
       assert.deepStrictEqual(yield* idsOf(ours, { created_since: after(4) }), [])
       assert.deepStrictEqual(yield* idsOf(theirs), [])
       const [newest] = yield* store.list(ours, { ...everySend, conversation_id }, { after: null, size: 1 })
@@ -179,7 +179,7 @@ const separation = (it: It) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   inserts(it, options)
   updates(it)
   loads(it)

@@ -37,34 +37,34 @@ import * as WorkQueue from "./WorkQueue.ts"
 /** The name of a port, with which its key ends. */
 type NameOf<Key extends string> = Key extends `${string}/${infer Rest}` ? NameOf<Rest> : Key
 
-/** The suite of each port. The type requires one for every port. */
+/** The tests of each port. The type requires them for every port. */
 const ports: { readonly [Port in StoragePorts as NameOf<Port["key"]>]: (it: It, options: Options) => void } = {
-  ApiKeyStore: ApiKeys.suite,
-  AuditStore: Audit.suite,
-  CallbackStore: CallbackInbox.suite,
-  ChannelAccountStore: ChannelAccounts.suite,
-  ChannelHoldStore: ChannelHolds.suite,
-  ChannelStore: Channels.suite,
-  Commit: Commit.suite,
-  ContactFieldStore: ContactFields.suite,
-  ContactStore: Contacts.suite,
-  ConversationStore: Conversations.suite,
-  EventStore: Events.suite,
-  IdempotencyStore: Idempotency.suite,
-  MediaStore: Media.suite,
-  MemberStore: Members.suite,
-  MessageRetentionStore: MessageRetention.suite,
-  MessageStore: Messages.suite,
-  OrganizationStore: Organizations.suite,
-  PersonalDataStore: PersonalData.suite,
-  SecretCanaryStore: SecretCanary.suite,
-  SendStore: Sends.suite,
-  StorageUseStore: StorageUse.suite,
-  TagStore: Tags.suite,
-  WebhookDeliveryStore: WebhookDeliveries.suite,
-  WebhookReplayStore: WebhookReplays.suite,
-  WebhookStore: Webhooks.suite,
-  WorkQueue: WorkQueue.suite
+  ApiKeyStore: ApiKeys.portTests,
+  AuditStore: Audit.portTests,
+  CallbackStore: CallbackInbox.portTests,
+  ChannelAccountStore: ChannelAccounts.portTests,
+  ChannelHoldStore: ChannelHolds.portTests,
+  ChannelStore: Channels.portTests,
+  Commit: Commit.portTests,
+  ContactFieldStore: ContactFields.portTests,
+  ContactStore: Contacts.portTests,
+  ConversationStore: Conversations.portTests,
+  EventStore: Events.portTests,
+  IdempotencyStore: Idempotency.portTests,
+  MediaStore: Media.portTests,
+  MemberStore: Members.portTests,
+  MessageRetentionStore: MessageRetention.portTests,
+  MessageStore: Messages.portTests,
+  OrganizationStore: Organizations.portTests,
+  PersonalDataStore: PersonalData.portTests,
+  SecretCanaryStore: SecretCanary.portTests,
+  SendStore: Sends.portTests,
+  StorageUseStore: StorageUse.portTests,
+  TagStore: Tags.portTests,
+  WebhookDeliveryStore: WebhookDeliveries.portTests,
+  WebhookReplayStore: WebhookReplays.portTests,
+  WebhookStore: Webhooks.portTests,
+  WorkQueue: WorkQueue.portTests
 }
 
 /**
@@ -84,11 +84,11 @@ export const suite = (
 ): void => {
   describe(adapter, () => {
     it.layer(Layer.merge(storage, Ids.layer), { timeout: "5 minutes" })((it) => {
-      for (const [port, register] of Object.entries(ports)) describe(port, () => register(it, options))
+      for (const [port, portTests] of Object.entries(ports)) describe(port, () => portTests(it, options))
     })
-    Journeys.suite(storage)
-    ContactImports.suite(storage, options)
-    ContactUpserts.suite(storage)
-    Model.suite(storage, { runs: 2 * options.runs })
+    Journeys.journeyTests(storage)
+    ContactImports.journeyTests(storage, options)
+    ContactUpserts.journeyTests(storage)
+    Model.modelTest(storage, { runs: 2 * options.runs })
   })
 }

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It } from "./Fixtures.ts"
 
-export const suite = (it: It) => {
+export const portTests = (it: It) => {
   it.effect("sums the bytes of an organization that have not expired", () =>
     Effect.gen(function*() {
       const { add } = yield* StorageUseStore

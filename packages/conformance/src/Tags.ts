@@ -85,7 +85,7 @@ const reads = (it: It, { runs }: Options) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   inserts(it, options)
   reads(it, options)
 }

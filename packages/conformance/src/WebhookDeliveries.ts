@@ -84,7 +84,7 @@ const claims = (it: It) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   rows(it, options)
   claims(it)
 }

@@ -6,7 +6,7 @@ import { Effect, Option } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It } from "./Fixtures.ts"
 
-export const suite = (it: It) => {
+export const portTests = (it: It) => {
   it.effect("returns a replay as it was last committed, until it is removed", () =>
     Effect.gen(function*() {
       const store = yield* WebhookReplayStore

@@ -83,9 +83,9 @@ const sealedSecrets = (it: It) => {
       ]
       yield* Fixtures.webhook(ours, disabled)
       const other = yield* Fixtures.webhook(theirs)
-      const found = yield* Fixtures.sealedOtherwise(store, prefix, 50)
+      const outdated = yield* Fixtures.sealedOtherwise(store, prefix, 50)
       assert.deepStrictEqual(
-        found.filter(({ organization_id }) => organization_id === ours || organization_id === theirs),
+        outdated.filter(({ organization_id }) => organization_id === ours || organization_id === theirs),
         [
           { organization_id: ours, id: old.id, sealed_secret: old.sealed_secret },
           { organization_id: theirs, id: other.id, sealed_secret: other.sealed_secret }
@@ -101,7 +101,7 @@ const sealedSecrets = (it: It) => {
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   rows(it, options)
   lists(it)
   sealedSecrets(it)

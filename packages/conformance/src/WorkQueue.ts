@@ -106,11 +106,11 @@ const uniqueness = (it: It) => {
       const work = yield* newWork(lane)
       const [again, next] = [yield* Fixtures.uuid, yield* newWork(yield* Fixtures.uuid)]
       const other = { ...yield* newWork(lane, "send_outcome"), ref: work.ref }
-      const all = [work, { ...work, lane: again }, other, next]
-      yield* Fixtures.write(ours, ...all.map((each) => Changes.enqueue({ ...each, due_at: Fixtures.noon })))
-      const found = (yield* claim()).map(({ kind, lane, ref }) => `${kind} ${lane} ${ref}`)
+      const works = [work, { ...work, lane: again }, other, next]
+      yield* Fixtures.write(ours, ...works.map((item) => Changes.enqueue({ ...item, due_at: Fixtures.noon })))
+      const claimed = (yield* claim()).map(({ kind, lane, ref }) => `${kind} ${lane} ${ref}`)
       const expected = [work, other, next].map(({ kind, lane, ref }) => `${kind} ${lane} ${ref}`)
-      assert.deepStrictEqual(found.toSorted(), expected.toSorted())
+      assert.deepStrictEqual(claimed.toSorted(), expected.toSorted())
     }))
 }
 
@@ -124,13 +124,13 @@ const concurrency = (it: It) => {
         concurrency: "unbounded"
       })
       const rest = yield* claim()
-      const given = refs([...claims.flat(), ...rest])
-      assert.strictEqual(new Set(given).size, given.length)
-      assert.deepStrictEqual(given.toSorted(), works.map(({ ref }) => ref).toSorted())
+      const claimedRefs = refs([...claims.flat(), ...rest])
+      assert.strictEqual(new Set(claimedRefs).size, claimedRefs.length)
+      assert.deepStrictEqual(claimedRefs.toSorted(), works.map(({ ref }) => ref).toSorted())
     }))
 }
 
-export const suite = (it: It, options: Options) => {
+export const portTests = (it: It, options: Options) => {
   claims(it)
   backlog(it)
   uniqueness(it)

@@ -100,12 +100,12 @@ const concurrency = (it: It) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)
-      const all = Array.from(
+      const activities = Array.from(
         { length: 10 },
         (_, index) => outcome(ours, activity(on, { at: after(index), preview: `${index}` }))
       )
       const update = outcome(ours, ContactRows.update({ id: on.contact_id, version: 1 }, { city: "Rome" }))
-      const outcomes = yield* Effect.all([...all, update], { concurrency: "unbounded" })
+      const outcomes = yield* Effect.all([...activities, update], { concurrency: "unbounded" })
       assert.deepStrictEqual(new Set(outcomes), new Set(["committed"]))
       assert.deepInclude(yield* contactOf(ours, on), {
         city: "Rome",

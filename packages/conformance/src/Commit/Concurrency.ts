@@ -56,13 +56,13 @@ export const concurrentCommits = (it: It) => {
         yield* Effect.flatMap(Fixtures.organization, mixture),
         yield* Effect.flatMap(Fixtures.organization, mixture)
       ]
-      const all = mixtures.flatMap(({ commits, ours }) =>
+      const commits = mixtures.flatMap(({ commits, ours }) =>
         Object.entries(commits).flatMap(([name, some]) => some.map((changes) => ({ name, changes, ours })))
       )
-      const outcomes = yield* Effect.forEach(all, ({ changes, ours }) => outcome(ours, changes), {
+      const outcomes = yield* Effect.forEach(commits, ({ changes, ours }) => outcome(ours, changes), {
         concurrency: "unbounded"
       })
-      assert.deepStrictEqual(outcomes, all.map(({ name }) => name))
+      assert.deepStrictEqual(outcomes, commits.map(({ name }) => name))
       for (const { shown } of mixtures) {
         assert.deepStrictEqual(yield* shown, {
           cities: [...Array<string | null>(3).fill("new"), ...Array<string | null>(9).fill(null)],

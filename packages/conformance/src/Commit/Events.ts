@@ -82,8 +82,8 @@ const resources = (it: It) => {
             (loaded) => Option.getOrThrow(loaded).full_body
           ))
         assert.deepStrictEqual(bodies, [isKept ? Changes.fullBodyOf(event) : null, null])
-        const all = yield* Fixtures.storedEvents(ours, "message.sent")
-        assert.sameDeepMembers([...all], [Fixtures.stored(event, isKept), Fixtures.stored(bare)])
+        const events = yield* Fixtures.storedEvents(ours, "message.sent")
+        assert.sameDeepMembers([...events], [Fixtures.stored(event, isKept), Fixtures.stored(bare)])
       }
     }))
 }

@@ -41,11 +41,11 @@ export const findRecord = (organization_id: OrganizationId) =>
 
 /** Claims work of every kind until none is left, and returns what belongs to this organization. */
 export const claim = Effect.fnUntraced(function*(organization_id: OrganizationId, at = after(9)) {
-  const all: Array<ClaimedWork> = []
+  const items: Array<ClaimedWork> = []
   for (;;) {
-    const some = yield* Fixtures.claimWork({ at })
-    if (some.length === 0) return all.filter((claimed) => claimed.organization_id === organization_id)
-    all.push(...some)
+    const claimed = yield* Fixtures.claimWork({ at })
+    if (claimed.length === 0) return items.filter((item) => item.organization_id === organization_id)
+    items.push(...claimed)
   }
 })
 
@@ -53,6 +53,6 @@ export const claim = Effect.fnUntraced(function*(organization_id: OrganizationId
 export const claimed = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const work = yield* Fixtures.newWork(yield* Fixtures.uuid)
   yield* Fixtures.write(organization_id, Changes.enqueue(work))
-  const [one] = yield* claim(organization_id)
-  return one ?? assert.fail("The item was not claimed.")
+  const [item] = yield* claim(organization_id)
+  return item ?? assert.fail("The item was not claimed.")
 })

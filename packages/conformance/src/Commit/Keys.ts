@@ -166,17 +166,17 @@ const freedKeys = (it: It) => {
       yield* Fixtures.write(ours, IdentityNetworkIdRows.insert(name))
       const moved = [IdentityNetworkIdRows.remove(name), IdentityNetworkIdRows.insert({ ...name, name: "now" })]
       assert.strictEqual(yield* outcome(ours, ...moved), "committed")
-      const known = Effect.map(
+      const identifyingIds = Effect.map(
         ContactStore.use((store) => store.identify(ours, "phone_messaging", ["former", "now"])),
-        (all) => all.map(({ network_id }) => network_id)
+        (owners) => owners.map(({ network_id }) => network_id)
       )
-      assert.deepStrictEqual(yield* known, ["now"])
+      assert.deepStrictEqual(yield* identifyingIds, ["now"])
       // It is deleted already: nothing changes, and the commit is not rejected.
       const tag = yield* Fixtures.newTag("a")
       assert.strictEqual(yield* outcome(ours, IdentityNetworkIdRows.remove(name), TagRows.insert(tag)), "committed")
-      assert.deepStrictEqual([yield* known, yield* Fixtures.tagNames(ours)], [["now"], ["a"]])
+      assert.deepStrictEqual([yield* identifyingIds, yield* Fixtures.tagNames(ours)], [["now"], ["a"]])
       assert.strictEqual(yield* outcome(ours, IdentityNetworkIdRows.insert(name)), "committed")
-      assert.deepStrictEqual(yield* known, ["former", "now"])
+      assert.deepStrictEqual(yield* identifyingIds, ["former", "now"])
     }))
 }
 

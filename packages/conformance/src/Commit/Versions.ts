@@ -119,11 +119,11 @@ const updates = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       const { contact_id } = yield* Fixtures.thread(ours)
       const before = yield* contactOf(ours, { contact_id })
-      const both = (company: string) => [ContactRows.update(before, { company }), ContactRows.expect(before)]
-      yield* Fixtures.write(ours, ...both("Acme"))
+      const updateAndExpect = (company: string) => [ContactRows.update(before, { company }), ContactRows.expect(before)]
+      yield* Fixtures.write(ours, ...updateAndExpect("Acme"))
       const first = yield* contactOf(ours, { contact_id })
       assert.deepStrictEqual(first, { ...before, company: "Acme", version: 2 })
-      assert.strictEqual(yield* outcome(ours, ...both("Brick")), "Conflict")
+      assert.strictEqual(yield* outcome(ours, ...updateAndExpect("Brick")), "Conflict")
     }))
 
   it.effect("moves the version of a row of which nothing is set", () =>

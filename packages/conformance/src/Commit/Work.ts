@@ -22,14 +22,14 @@ const enqueued = (it: It) => {
       // A later item may be due earlier. It still queues behind the first.
       yield* Fixtures.write(ours, ...items.slice(3, 6).map((work) => Changes.enqueue({ ...work, due_at: after(-9) })))
       yield* Fixtures.write(ours, ...items.slice(6).map(Changes.enqueue))
-      const given: Array<string> = []
+      const claimedRefs: Array<string> = []
       for (const _ of items) {
-        const out = yield* claim(ours)
-        assert.lengthOf(out, 1)
-        given.push(...out.map(({ ref }) => ref))
-        yield* Effect.forEach(out, Fixtures.finish)
+        const claimedItems = yield* claim(ours)
+        assert.lengthOf(claimedItems, 1)
+        claimedRefs.push(...claimedItems.map(({ ref }) => ref))
+        yield* Effect.forEach(claimedItems, Fixtures.finish)
       }
-      assert.deepStrictEqual(given, items.map(({ ref }) => ref))
+      assert.deepStrictEqual(claimedRefs, items.map(({ ref }) => ref))
     }))
 
   it.effect("ignores a second item of a kind for one ref", () =>
@@ -128,12 +128,12 @@ const rejectedSettlements = (it: It) => {
   it.effect("keeps the item of a claim whose commit conflicts", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const one = yield* claimed(ours)
-      const next = yield* Fixtures.newWork(one.lane)
+      const item = yield* claimed(ours)
+      const next = yield* Fixtures.newWork(item.lane)
       const stale = OrganizationRows.expect({ id: ours, version: 9 })
-      const settled = Changes.settle({ claimed: one, outcome: "finish" })
+      const settled = Changes.settle({ claimed: item, outcome: "finish" })
       assert.strictEqual(yield* outcome(ours, settled, Changes.enqueue(next), stale), "Conflict")
-      assert.isTrue(yield* Fixtures.finish(one))
+      assert.isTrue(yield* Fixtures.finish(item))
       assert.deepStrictEqual(yield* claim(ours), [])
     }))
 }
@@ -157,8 +157,8 @@ export const records = (it: It, { runs }: Options) => {
           sealed: true
         }
         yield* Fixtures.write(ours, { response: { ...Fixtures.idempotencyRecord, ...fields, sealed: true } })
-        const { body, ...found } = Option.getOrThrow(yield* findRecord(ours))
-        assert.deepStrictEqual({ ...found, body: Array.from(body ?? []) }, { ...rest, body: Array.from(rest.body) })
+        const { body, ...stored } = Option.getOrThrow(yield* findRecord(ours))
+        assert.deepStrictEqual({ ...stored, body: Array.from(body ?? []) }, { ...rest, body: Array.from(rest.body) })
       }),
     { arbitrary: { runs } }
   )

@@ -11,7 +11,7 @@ import { begin, type CommitControl, killedAfter } from "./Scene.ts"
 /** The fingerprint of another request. */
 const otherFingerprint = "e".repeat(64)
 
-const two = [{ primary_email: "a@acme.example" }, { primary_email: "b@acme.example" }]
+const twoContacts = [{ primary_email: "a@acme.example" }, { primary_email: "b@acme.example" }]
 
 export const interruptions = (it: Scene.It, control: CommitControl) => {
   it.effect("returns the recorded outcomes and processes the rest after it was killed", () =>
@@ -25,13 +25,13 @@ export const interruptions = (it: Scene.It, control: CommitControl) => {
       // A concurrent change stays.
       const [first] = before
       if (first === undefined) return assert.fail("No contact was created.")
-      yield* as(Contacts.use((all) => all.addNote(first.id, AddNote.make({ text: "called" }))))
+      yield* as(Contacts.use((contacts) => contacts.addNote(first.id, AddNote.make({ text: "called" }))))
       const done = { outcomes: Array(10).fill("created").join(), replayed: true }
       assert.deepStrictEqual(yield* request("upsert-1", contacts), done)
       assert.deepStrictEqual(yield* request("upsert-1", contacts), done)
       assert.lengthOf(yield* everyone, 10)
-      const other = yield* Effect.flip(request("upsert-1", contacts, otherFingerprint))
-      assert.strictEqual(other._tag, "IdempotencyConflict")
+      const rejection = yield* Effect.flip(request("upsert-1", contacts, otherFingerprint))
+      assert.strictEqual(rejection._tag, "IdempotencyConflict")
       assert.deepStrictEqual(
         yield* request("upsert-2", contacts),
         { outcomes: Array(10).fill("unchanged").join(), replayed: false }
@@ -60,23 +60,23 @@ export const keys = (it: Scene.It, control: CommitControl) => {
   it.effect("rejects another request with its key, even after it was killed", () =>
     Effect.gen(function*() {
       const { everyone, request } = yield* begin
-      yield* killedAfter(control, 1, request("upsert-3", two))
-      const other = [{ primary_email: "c@acme.example" }]
-      const rejected = yield* Effect.flip(request("upsert-3", other, otherFingerprint))
+      yield* killedAfter(control, 1, request("upsert-3", twoContacts))
+      const otherContacts = [{ primary_email: "c@acme.example" }]
+      const rejected = yield* Effect.flip(request("upsert-3", otherContacts, otherFingerprint))
       assert.strictEqual(rejected._tag, "IdempotencyConflict")
       assert.deepStrictEqual(yield* everyone, [])
-      assert.strictEqual((yield* request("upsert-3", two)).outcomes, "created,created")
+      assert.strictEqual((yield* request("upsert-3", twoContacts)).outcomes, "created,created")
     }))
 
   it.effect("rejects another operation with its key once it has begun, and completes", () =>
     Effect.gen(function*() {
       const { as, everyone, request } = yield* begin
-      yield* killedAfter(control, 1, request("upsert-4", two))
-      const other = { key: IdempotencyKey.make("upsert-4"), fingerprint: otherFingerprint, request_id: "r" }
+      yield* killedAfter(control, 1, request("upsert-4", twoContacts))
+      const otherOperation = { key: IdempotencyKey.make("upsert-4"), fingerprint: otherFingerprint, request_id: "r" }
       const rejected = yield* Effect.flip(as(Idempotency.use((idempotency) =>
-        idempotency.once(other, (record) =>
-          Contacts.use((all) =>
-            all.create(CreateContact.make({ first_name: "Kim" }), {
+        idempotency.once(otherOperation, (record) =>
+          Contacts.use((contacts) =>
+            contacts.create(CreateContact.make({ first_name: "Kim" }), {
               encode: (): Effect.Effect<EncodedResponse> =>
                 Effect.succeed({ status: 201, body: new Uint8Array() }),
               record
@@ -85,7 +85,7 @@ export const keys = (it: Scene.It, control: CommitControl) => {
       )))
       assert.strictEqual(rejected._tag, "IdempotencyConflict")
       assert.deepStrictEqual(yield* everyone, [])
-      assert.strictEqual((yield* request("upsert-4", two)).outcomes, "created,created")
+      assert.strictEqual((yield* request("upsert-4", twoContacts)).outcomes, "created,created")
     }))
 
   it.effect("leaves no record of an erased person, whether it has ended or not", () =>
@@ -97,10 +97,10 @@ export const keys = (it: Scene.It, control: CommitControl) => {
         // The contacts of a request are upserted concurrently. Of the one that was killed, either was the first.
         const kim = (yield* everyone).find(({ primary_email }) => emails.includes(primary_email ?? ""))
         if (kim === undefined) return assert.fail("No contact was upserted.")
-        yield* as(PersonalData.use((all) => all.erase(kim.id)))
+        yield* as(PersonalData.use((personalData) => personalData.erase(kim.id)))
         // The key is unused again.
-        const other = yield* request(key, [{ primary_email: `${key}@shop.example` }], otherFingerprint)
-        assert.deepStrictEqual(other, { outcomes: "created", replayed: false })
+        const repeated = yield* request(key, [{ primary_email: `${key}@shop.example` }], otherFingerprint)
+        assert.deepStrictEqual(repeated, { outcomes: "created", replayed: false })
       }
     }))
 }

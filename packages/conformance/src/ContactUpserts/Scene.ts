@@ -19,20 +19,20 @@ export const begin = Effect.gen(function*() {
   const { id: member_id } = yield* Fixtures.member(organization_id)
   const as = Effect.provideService(CurrentActor, { organization_id, member_id })
   const upsert = (match: UpsertContacts["match"], contacts: ReadonlyArray<unknown>, rest: object = {}) =>
-    as(Effect.map(ContactUpserts.use((all) => all.upsert(decode({ match, contacts, ...rest }))), outcomes))
+    as(Effect.map(ContactUpserts.use((upserts) => upserts.upsert(decode({ match, contacts, ...rest }))), outcomes))
   const everyone = as(
-    Effect.map(Contacts.use((all) => all.list({ cursor: null, page_size: 100 })), ({ data }) => data)
+    Effect.map(Contacts.use((contacts) => contacts.list({ cursor: null, page_size: 100 })), ({ data }) => data)
   )
   const create = (fields: object) =>
-    as(Contacts.use((all) => all.create(Schema.decodeUnknownSync(CreateContact)(fields))))
+    as(Contacts.use((contacts) => contacts.create(Schema.decodeUnknownSync(CreateContact)(fields))))
   /** Sends a request under a key, as the API does. */
   const request = (key: string, contacts: ReadonlyArray<unknown>, fingerprint = "f".repeat(64)) =>
     as(Idempotency.use((idempotency) =>
       idempotency.once(
         { key: IdempotencyKey.make(key), fingerprint, request_id: "r" },
         (record) =>
-          ContactUpserts.use((all) =>
-            all.upsert(decode({ match: "primary_email", contacts }), {
+          ContactUpserts.use((upserts) =>
+            upserts.upsert(decode({ match: "primary_email", contacts }), {
               encode: (results): Effect.Effect<EncodedResponse> =>
                 Effect.succeed({ status: 200, body: new TextEncoder().encode(outcomes(results).join()) }),
               record

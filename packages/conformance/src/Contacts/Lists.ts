@@ -15,7 +15,7 @@ const idsOf = (organization_id: OrganizationId, filters: Partial<ContactCriteria
     ContactStore.use((store) =>
       store.list(organization_id, { ...Fixtures.everyone, ...filters }, { after: null, size: 9 })
     ),
-    (found) => found.map(({ id }) => id)
+    (contacts) => contacts.map(({ id }) => id)
   )
 
 const order = (it: It, { runs }: Options) => {
@@ -43,9 +43,9 @@ const order = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const contacts = yield* Effect.forEach(names, (first_name) => Fixtures.contact(ours, { first_name }))
-      const found = yield* idsOf(ours, { search_terms: [foldCase(term), "no contact has this"] })
+      const ids = yield* idsOf(ours, { search_terms: [foldCase(term), "no contact has this"] })
       const expected = contacts.filter((contact) => searchText(contact).includes(foldCase(term)))
-      assert.deepStrictEqual(found.toSorted(), expected.map(({ id }) => id).toSorted())
+      assert.deepStrictEqual(ids.toSorted(), expected.map(({ id }) => id).toSorted())
     }), { arbitrary: { runs } })
 }
 
@@ -54,7 +54,7 @@ const filtered = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const { id: owner_user_id } = yield* Fixtures.member(organization_id)
   const tag = yield* Fixtures.tag(organization_id, "vip")
   const phone = yield* Fixtures.newPhone
-  const all = {
+  const fields = {
     first_name: "Ada",
     owner_user_id,
     lifecycle_stage: "lead",
@@ -63,7 +63,7 @@ const filtered = Effect.fnUntraced(function*(organization_id: OrganizationId) {
     primary_email: "Kim@Acme.example",
     updated_at: after(5)
   } as const
-  const { id } = yield* Fixtures.contact(organization_id, all)
+  const { id } = yield* Fixtures.contact(organization_id, fields)
   for (
     const lacking of [
       { first_name: "Eve" },
@@ -75,7 +75,7 @@ const filtered = Effect.fnUntraced(function*(organization_id: OrganizationId) {
       { updated_at: after(4) }
     ] as const
   ) {
-    yield* Fixtures.contact(organization_id, { ...all, ...lacking })
+    yield* Fixtures.contact(organization_id, { ...fields, ...lacking })
   }
   const match = {
     search_terms: ["ada"],

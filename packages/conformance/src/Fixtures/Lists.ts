@@ -8,14 +8,14 @@ export const readAllPages = Effect.fnUntraced(function*<Item, Position, E, R>(
   read: (after: Position | null) => Effect.Effect<ReadonlyArray<Item>, E, R>,
   positionOf: (item: Item) => Position
 ) {
-  const all: Array<Item> = []
+  const items: Array<Item> = []
   let position: Position | null = null
   for (;;) {
     const page: ReadonlyArray<Item> = yield* read(position)
     assert.isAtMost(page.length, size)
     const last = page.at(-1)
-    if (last === undefined) return all
-    all.push(...page)
+    if (last === undefined) return items
+    items.push(...page)
     position = positionOf(last)
   }
 })
@@ -34,12 +34,12 @@ export const sealedOtherwise = Effect.fnUntraced(function*<Id extends string, Ro
   prefix: string,
   size: number
 ) {
-  const found = yield* readAllPages(
+  const secrets = yield* readAllPages(
     size,
     (after: Id | null) => store.sealedOtherwise(prefix, after, size),
     ({ id }) => id
   )
-  const ids = found.map(({ id }) => id)
+  const ids = secrets.map(({ id }) => id)
   assert.deepStrictEqual(ids, Array.from(new Set(ids)).toSorted())
-  return found
+  return secrets
 })

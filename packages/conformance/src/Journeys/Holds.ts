@@ -28,8 +28,8 @@ const scene = Effect.gen(function*() {
 })
 
 const attemptsOn = Effect.fnUntraced(function*(channel_id: ChannelId) {
-  const all = yield* ScriptedProvider.use((provider) => provider.received)
-  return all.filter(({ channel }) => channel.id === channel_id).length
+  const messages = yield* ScriptedProvider.use((provider) => provider.received)
+  return messages.filter(({ channel }) => channel.id === channel_id).length
 })
 
 const rejected = new ProviderRejected({ reason: "provider_auth", pauses_channel: true })
@@ -213,7 +213,7 @@ const timeLimits = (it: It) => {
     }))
 }
 
-export const suite = (storage: Storage) => {
+export const journeyTests = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("pauses of channels", (it) => {
     newTokens(it)
     pausing(it)

@@ -27,11 +27,11 @@ import * as Scene from "./Scene.ts"
 const records = (it: Scene.It) => {
   it.effect("commits its record with the effect, and a retry returns the recorded response", () =>
     Effect.gen(function*() {
-      const { as, found, tags } = yield* begin
+      const { as, storedRecord, tags } = yield* begin
       const first = yield* as(request(createTag()))
       const [tag] = yield* tags
       assert.deepStrictEqual(first, { ...encoded(201, tag), request_id: "r-1", replayed: false })
-      const stored = Option.getOrThrow(yield* found)
+      const stored = Option.getOrThrow(yield* storedRecord)
       assert.deepStrictEqual([text(stored.body), stored.status, stored.sealed], [text(first.body), 201, false])
       // The name is in use by now, but a replay is not rejected for that.
       for (const again of [createTag(), rejected(409)(createTag())]) {
@@ -50,12 +50,12 @@ const records = (it: Scene.It) => {
 const unchangedRows = (it: Scene.It) => {
   it.effect("that changes nothing is recorded without its response, and its retry returns the resource", () =>
     Effect.gen(function*() {
-      const { as, contact, found, get, rename } = yield* begin
+      const { as, contact, get, rename, storedRecord } = yield* begin
       const same = (respond: Encoded) =>
         Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({}), respond))
       const first = yield* as(request(same))
       assert.strictEqual(text(first.body), JSON.stringify(yield* get()))
-      assert.deepStrictEqual(Option.getOrThrow(yield* found), {
+      assert.deepStrictEqual(Option.getOrThrow(yield* storedRecord), {
         fingerprint: "f".repeat(64),
         status: null,
         body: null,
@@ -76,9 +76,9 @@ const unchangedRows = (it: Scene.It) => {
       const { as, organization_id } = yield* begin
       const { conversation_id } = yield* Fixtures.thread(organization_id)
       const close = (respond: Encoded) =>
-        Conversations.use((all) => all.close(conversation_id, CloseConversation.make({}), respond))
-      const reopen = Conversations.use((all) => all.reopen(conversation_id))
-      const get = as(Conversations.use((all) => all.get(conversation_id)))
+        Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}), respond))
+      const reopen = Conversations.use((conversations) => conversations.reopen(conversation_id))
+      const get = as(Conversations.use((conversations) => conversations.get(conversation_id)))
       yield* as(close(keyless))
       const closed = yield* as(request(close))
       assert.include(text(closed.body), "\"closed\"")
@@ -93,7 +93,7 @@ const unchangedRows = (it: Scene.It) => {
 const rejections = (it: Scene.It) => {
   it.effect("that is rejected is rejected again, even if it could succeed by then", () =>
     Effect.gen(function*() {
-      const { addNote, as, found, get, organization_id } = yield* begin
+      const { addNote, as, get, organization_id, storedRecord } = yield* begin
       const absent: Contact = yield* Fixtures.unsavedContact
       const note = rejected(404)(addNote(absent.id))
       const first = yield* as(request(note))
@@ -102,7 +102,7 @@ const rejections = (it: Scene.It) => {
         request_id: "r-1",
         replayed: false
       })
-      assert.isTrue(Option.isSome(yield* found))
+      assert.isTrue(Option.isSome(yield* storedRecord))
       yield* Fixtures.contact(organization_id, { ...absent })
       const second = yield* as(request(note, { request_id: "r-2" }))
       assert.deepStrictEqual([second.status, second.replayed, text(second.body)], [404, true, text(first.body)])
@@ -128,17 +128,17 @@ const rejections = (it: Scene.It) => {
 const failures = (it: Scene.It) => {
   it.effect("whose failure is not a response runs again", () =>
     Effect.gen(function*() {
-      const { as, found, tags } = yield* begin
+      const { as, storedRecord, tags } = yield* begin
       yield* as(createTag()(keyless))
       assert.strictEqual((yield* as(Effect.flip(request(createTag()))))._tag, "TagNameTaken")
-      assert.deepStrictEqual(yield* found, Option.none())
+      assert.deepStrictEqual(yield* storedRecord, Option.none())
       assert.isFalse((yield* as(request(createTag("new")))).replayed)
       assert.lengthOf(yield* tags, 2)
     }))
 
   it.effect("leaves no record after a defect, and runs again", () =>
     Effect.gen(function*() {
-      const { as, found, tags } = yield* begin
+      const { as, storedRecord, tags } = yield* begin
       const died = yield* Effect.exit(as(request(() => Effect.die("bug"))))
       assert.isTrue(Exit.hasDies(died))
       // If the response cannot be encoded, the operation's effect is not committed.
@@ -149,7 +149,7 @@ const failures = (it: Scene.It) => {
         )
       )))
       assert.isTrue(Exit.hasDies(broken))
-      assert.deepStrictEqual(yield* found, Option.none())
+      assert.deepStrictEqual(yield* storedRecord, Option.none())
       assert.deepStrictEqual(yield* tags, [])
       assert.isFalse((yield* as(request(createTag()))).replayed)
     }))
@@ -185,12 +185,12 @@ const storageLimit = (it: Scene.It) => {
 const responses = (it: Scene.It) => {
   it.effect("whose response contains a secret is stored encrypted", () =>
     Effect.gen(function*() {
-      const { as, found } = yield* begin
+      const { as, storedRecord } = yield* begin
       const input = CreateWebhook.make({ url: "https://shop.example/crm", event_types: ["message.sent"] })
       const create = (respond: Encoded) => Webhooks.use((webhooks) => webhooks.create(input, respond))
       const first = yield* as(request(create))
       assert.include(text(first.body), "whsec_")
-      const stored = Option.getOrThrow(yield* found)
+      const stored = Option.getOrThrow(yield* storedRecord)
       assert.isTrue(stored.sealed)
       assert.notInclude(text(stored.body), "whsec_")
       const second = yield* as(request(create))
@@ -232,7 +232,7 @@ const responses = (it: Scene.It) => {
     }))
 }
 
-export const suite = (storage: Scene.Storage) => {
+export const journeyTests = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a request with an idempotency key", (it) => {
     records(it)
     unchangedRows(it)

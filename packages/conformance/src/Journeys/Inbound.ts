@@ -44,19 +44,21 @@ const messages = (it: It) => {
         const after = yield* recently
         const { conversation_id } = yield* start()
         const batch = Array.from({ length: 6 }, (_, index) => `m${index}`).flatMap((provider_message_id, index) => {
-          const of = { channel_id: channel.id, provider_message_id, at: after(index) }
+          const message = { channel_id: channel.id, provider_message_id, at: after(index) }
           const said = received(provider_message_id, { type: "text", text: provider_message_id, media: null })
-          if (index % 3 === 1) return [said, receive({ event: "message_edited", text: `edited ${number}`, ...of })]
-          return index % 3 === 2 ? [said, receive({ event: "message_deleted", ...of })] : [said]
+          if (index % 3 === 1) return [said, receive({ event: "message_edited", text: `edited ${number}`, ...message })]
+          return index % 3 === 2 ? [said, receive({ event: "message_deleted", ...message })] : [said]
         })
-        const five = Array.from({ length: 5 }, () => batch).flat()
-        const shuffled = places.flatMap((at, index) => ({ at, event: five[index] })).toSorted((a, b) => a.at - b.at)
+        const deliveries = Array.from({ length: 5 }, () => batch).flat()
+        const shuffled = places.flatMap((at, index) => ({ at, event: deliveries[index] })).toSorted((a, b) =>
+          a.at - b.at
+        )
         yield* Effect.forEach(shuffled, ({ event }) => event ?? Effect.void, { concurrency: 4, discard: true })
-        const found = (yield* messagesIn(conversation_id)).map(({ deleted_at, provider_message_id, text }) =>
+        const stored = (yield* messagesIn(conversation_id)).map(({ deleted_at, provider_message_id, text }) =>
           `${provider_message_id} ${deleted_at === null ? text : "is gone"}`
         )
         const edited = `edited ${number}`
-        assert.deepStrictEqual(found.toSorted(), [
+        assert.deepStrictEqual(stored.toSorted(), [
           "m0 m0",
           `m1 ${edited}`,
           "m2 is gone",
@@ -103,20 +105,21 @@ const contents = (it: It) => {
     Effect.gen(function*() {
       const { as, channel, messagesIn, number, receive, written } = yield* begin
       yield* written("m1", "")
-      const { data } = yield* Conversations.use((all) => all.list({ cursor: null, page_size: 1 })).pipe(as)
+      const { data } = yield* Conversations.use((conversations) => conversations.list({ cursor: null, page_size: 1 }))
+        .pipe(as)
       const [conversation = assert.fail("There is no conversation.")] = data
       const text = Effect.map(messagesIn(conversation.id), ([message]) => message?.text)
       assert.deepStrictEqual([conversation.last_activity_preview, yield* text], ["[text]", null])
       const edited = { event: "message_edited", channel_id: channel.id, provider_message_id: "m1" } as const
-      for (const given of ["Hello", ""]) {
+      for (const edited_text of ["Hello", ""]) {
         yield* TestClock.adjust("1 second")
-        yield* receive({ ...edited, text: given, at: yield* DateTime.now })
-        assert.strictEqual(yield* text, given === "" ? null : given, number)
+        yield* receive({ ...edited, text: edited_text, at: yield* DateTime.now })
+        assert.strictEqual(yield* text, edited_text === "" ? null : edited_text, number)
       }
     }))
 }
 
-export const suite = (storage: Storage) => {
+export const journeyTests = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("what a provider reports", (it) => {
     messages(it)
     contents(it)

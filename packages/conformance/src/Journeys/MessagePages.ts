@@ -10,7 +10,7 @@ import * as Scene from "./Scene.ts"
 /** In JSON twice as long as in memory. */
 const long = "\n".repeat(50_000)
 
-export const suite = (storage: Scene.Storage) => {
+export const journeyTests = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("pages of messages", (it) => {
     it.effect("end where their texts get too long, and lose or repeat no message", () =>
       Effect.gen(function*() {

@@ -36,7 +36,7 @@ const scene = Effect.gen(function*() {
   return { contact, conversation, link, list, message, next_cursor, sendOf, written }
 })
 
-export const suite = (storage: Storage) => {
+export const journeyTests = (storage: Storage) => {
   it.layer(crm(storage).pipe(Layer.provide(Layer.succeed(MessageAgeMax, Duration.days(30)))), {
     timeout: "5 minutes"
   })("messages older than the limit", (it) => {

@@ -42,7 +42,7 @@ const exports = (it: It) => {
         // The bytes are in base64, and a callback is erased but not exported.
         if (place !== "callback" && place !== "bytes") assert.include(text, canary, place)
       }
-      assert.deepStrictEqual(document.contact, yield* as(Contacts.use((all) => all.get(contact_id))))
+      assert.deepStrictEqual(document.contact, yield* as(Contacts.use((contacts) => contacts.get(contact_id))))
       assert.deepStrictEqual(document.names.map(({ name }) => name), [number])
       const [thread] = document.conversations
       assert.lengthOf(document.conversations, 1)
@@ -59,9 +59,9 @@ const exports = (it: It) => {
       const texts = Array.from({ length: 120 }, (_, index) => `text ${index}`)
       yield* Effect.forEach(texts, (text, index) => written(`many.${index}.${number}`, text), { concurrency: 8 })
       const document = yield* decode(yield* as(exported(contact_id)))
-      const found = document.conversations.flatMap(({ messages }) => messages.map(({ text }) => text))
-      assert.lengthOf(found, 123)
-      assert.deepStrictEqual(texts.filter((text) => !found.includes(text)), [])
+      const exportedTexts = document.conversations.flatMap(({ messages }) => messages.map(({ text }) => text))
+      assert.lengthOf(exportedTexts, 123)
+      assert.deepStrictEqual(texts.filter((text) => !exportedTexts.includes(text)), [])
     }))
 }
 
@@ -69,7 +69,7 @@ const erasures = (it: It) => {
   it.effect("is erased, while conversations keep their shape", () =>
     Effect.gen(function*() {
       const { as, callback, contact_id, number, organization_id, other, queued, sent } = yield* person
-      const others = yield* as(exported(other.contact_id))
+      const otherExport = yield* as(exported(other.contact_id))
       const before = yield* decode(yield* as(exported(contact_id)))
       yield* as(PersonalData.use((data) => data.erase(contact_id)))
       const text = yield* as(exported(contact_id))
@@ -104,7 +104,7 @@ const erasures = (it: It) => {
       assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(text))
       assert.strictEqual(Option.getOrThrow(yield* sends.find(organization_id, sent)).recipient, "[erased]")
       const untouched = yield* as(exported(other.contact_id))
-      assert.deepStrictEqual(withoutTime(untouched), withoutTime(others))
+      assert.deepStrictEqual(withoutTime(untouched), withoutTime(otherExport))
       assert.strictEqual((yield* decode(untouched)).conversations[0]?.messages[0]?.text, "stays")
     }))
 }
@@ -116,7 +116,7 @@ const repeatedErasures = (it: It) => {
       const erase = as(PersonalData.use((data) => data.erase(contact_id)))
       const records = Effect.map(
         AuditStore.use((store) => store.list(organization_id, every, 100)),
-        (all) => all.filter(({ operation }) => operation === "contacts.erase").map(({ resource_id }) => resource_id)
+        (audit) => audit.filter(({ operation }) => operation === "contacts.erase").map(({ resource_id }) => resource_id)
       )
       yield* erase
       const text = yield* as(exported(contact_id))
@@ -160,10 +160,12 @@ const afterwards = (it: It) => {
       const same = yield* as(exported(contact_id))
       assert.deepStrictEqual(withoutTime(same), withoutTime(erased))
       assert.notInclude(same, "canary-alias")
-      const found = yield* as(
-        Conversations.use((all) => all.list({ cursor: null, page_size: 9 }))
+      const conversations = yield* as(
+        Conversations.use((conversations) => conversations.list({ cursor: null, page_size: 9 }))
       )
-      assert.isTrue(found.data.some(({ contact }) => contact.external_id === number && contact.id !== contact_id))
+      assert.isTrue(
+        conversations.data.some(({ contact }) => contact.external_id === number && contact.id !== contact_id)
+      )
     }))
 
   it.effect("leaves no address once erased: a message to it is rejected, and a start creates another contact", () =>
@@ -177,9 +179,9 @@ const afterwards = (it: It) => {
         assert.strictEqual(rejected, "RecipientErased")
       }
       yield* work
-      const { contact: old } = yield* as(Conversations.use((all) => all.get(conversation_id)))
+      const { contact: old } = yield* as(Conversations.use((conversations) => conversations.get(conversation_id)))
       const { conversation_id: next } = yield* get((yield* start()).id)
-      const { contact } = yield* as(Conversations.use((all) => all.get(next)))
+      const { contact } = yield* as(Conversations.use((conversations) => conversations.get(next)))
       assert.deepStrictEqual([old.id, contact.id === contact_id], [contact_id, false])
     }))
 
@@ -196,7 +198,7 @@ const afterwards = (it: It) => {
     }))
 }
 
-export const suite = (storage: Storage) => {
+export const journeyTests = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("a person's data", (it) => {
     exports(it)
     erasures(it)

@@ -22,7 +22,7 @@ const recording = (storage: Scene.Storage, reads: Array<number>): Scene.Storage 
       }))
   ).pipe(Layer.provideMerge(storage))
 
-export const suite = (storage: Scene.Storage) => {
+export const journeyTests = (storage: Scene.Storage) => {
   const reads: Array<number> = []
   it.layer(Scene.crm(recording(storage, reads)), { timeout: "5 minutes" })("a person with many sends", (it) => {
     it.effect("is exported and erased in pages, each of which is read once in each pass", () =>

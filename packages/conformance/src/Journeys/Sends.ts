@@ -100,7 +100,7 @@ const deduplicatedSends = (it: It) => {
     }))
 }
 
-export const suite = (storage: Storage) => {
+export const journeyTests = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("a send", (it) => {
     order(it)
     retries(it)

@@ -16,7 +16,10 @@ const scheduledRetries = (it: Scene.It) => {
       const { close, deliveries, respond, status } = yield* subscribed
       const times = yield* Ref.make<ReadonlyArray<DateTime.Utc>>([])
       const down = (outcome: Outcome) =>
-        Effect.andThen(Effect.flatMap(DateTime.now, (now) => Ref.update(times, (all) => [...all, now])), outcome)
+        Effect.andThen(
+          Effect.flatMap(DateTime.now, (now) => Ref.update(times, (earlier) => [...earlier, now])),
+          outcome
+        )
       yield* respond(() => down(refused))
       yield* close()
       yield* work
@@ -33,9 +36,9 @@ const scheduledRetries = (it: Scene.It) => {
         yield* work
         assert.lengthOf(yield* Ref.get(times), index + 2, "at its time")
       }
-      const all = yield* Ref.get(times)
-      all.slice(1).forEach((at, index) => {
-        const [waited, usual] = [DateTime.distance(all[index] ?? at, at), delays[index] ?? Duration.zero]
+      const attempted_at = yield* Ref.get(times)
+      attempted_at.slice(1).forEach((at, index) => {
+        const [waited, usual] = [DateTime.distance(attempted_at[index] ?? at, at), delays[index] ?? Duration.zero]
         const off = Math.abs(Duration.toMillis(waited) / Duration.toMillis(usual) - 1)
         assert.isAtMost(off, index === 0 ? 0 : 0.1, `delay ${index}`)
       })
@@ -63,7 +66,7 @@ const manualRetries = (it: Scene.It) => {
       assert.strictEqual(delivery.response_status, 503)
       assert.isNull(delivery.next_attempt_at)
       yield* respond(() => responded(200))
-      const retry = WebhookDeliveries.use((all) => all.retry(id, delivery.id)).pipe(as)
+      const retry = WebhookDeliveries.use((deliveries) => deliveries.retry(id, delivery.id)).pipe(as)
       const pending = yield* retry
       assert.strictEqual(pending.status, "pending")
       assert.deepStrictEqual(pending.next_attempt_at, yield* DateTime.now)
@@ -74,10 +77,10 @@ const manualRetries = (it: Scene.It) => {
       yield* TestClock.adjust("1 minutes")
       yield* work
       assert.strictEqual((yield* deliveries)[0]?.status, "succeeded")
-      const all = yield* posted
-      assert.lengthOf(all, 11)
-      assert.strictEqual(new Set(all.map(({ body }) => body)).size, 1)
-      assert.strictEqual(new Set(all.map(({ headers }) => headers["webhook-id"])).size, 1)
+      const requests = yield* posted
+      assert.lengthOf(requests, 11)
+      assert.strictEqual(new Set(requests.map(({ body }) => body)).size, 1)
+      assert.strictEqual(new Set(requests.map(({ headers }) => headers["webhook-id"])).size, 1)
     }))
 }
 
@@ -224,7 +227,7 @@ const defects = (it: Scene.It) => {
     }))
 }
 
-export const suite = (storage: Scene.Storage) => {
+export const journeyTests = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("failed webhook deliveries", (it) => {
     scheduledRetries(it)
     manualRetries(it)

@@ -40,9 +40,9 @@ const subscribe = Effect.fnUntraced(function*(count: number) {
     /** How many deliveries are in which state, and why. */
     states: Effect.map(
       WebhookDeliveryStore.use((store) => store.list(organization_id, id, count + 99)),
-      (all) =>
-        Object.entries(Object.groupBy(all, ({ failure_code, status }) => failure_code ?? status))
-          .map(([state, some]) => `${some?.length} ${state}`).toSorted()
+      (deliveries) =>
+        Object.entries(Object.groupBy(deliveries, ({ failure_code, status }) => failure_code ?? status))
+          .map(([state, inState]) => `${inState?.length} ${state}`).toSorted()
     )
   }
 })
@@ -117,7 +117,7 @@ const active = (it: Scene.It) => {
       yield* Scene.work
       const claimed = yield* retryDuringClaim(webhook)
       assert.lengthOf(claimed, 1)
-      for (const one of claimed) yield* WebhookDeliveries.use((deliveries) => deliveries.attempt(one))
+      for (const item of claimed) yield* WebhookDeliveries.use((deliveries) => deliveries.attempt(item))
       assert.deepStrictEqual(yield* webhook.states, ["1 pending"])
       yield* Scene.work
       assert.deepStrictEqual(yield* webhook.states, ["1 succeeded"])
@@ -165,7 +165,7 @@ const concurrentChanges = (it: Scene.It) => {
     }))
 }
 
-export const suite = (storage: Scene.Storage) => {
+export const journeyTests = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a webhook", (it) => {
     disabled(it)
     active(it)

@@ -22,7 +22,7 @@ const past = Effect.fnUntraced(function*(count: number) {
   const replay = (from: DateTime.Utc = since) =>
     scene.as(WebhookReplays.use((replays) => replays.start(scene.id, ReplayWebhook.make({ since: from }))))
   /** The events that were posted again. */
-  const again = Effect.map(scene.events, (all) => all.slice(ids.length).map(({ id }) => id))
+  const again = Effect.map(scene.events, (events) => events.slice(ids.length).map(({ id }) => id))
   return { ...scene, again, ids, replay, since }
 })
 
@@ -200,7 +200,7 @@ const limits = (it: Scene.It) => {
     }))
 }
 
-export const suite = (storage: Scene.Storage) => {
+export const journeyTests = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a replay", (it) => {
     events(it)
     retries(it)

@@ -43,12 +43,12 @@ const requesting = Effect.gen(function*() {
   )
   const bare = yield* Effect.forEach(types, (event_types) => scene.subscribeWith({ event_types }))
   const requestsTo = (webhooks: typeof full) =>
-    Effect.map(Effect.forEach(webhooks, ({ posted }) => posted), (all) => all.flat())
+    Effect.map(Effect.forEach(webhooks, ({ posted }) => posted), (requests) => requests.flat())
   /** Returns `data` of the last event of a type, once it is posted. */
   const last = Effect.fnUntraced(function*(type: Event["type"]) {
     yield* work
-    const found = (yield* requestsTo(full)).findLast(({ body }) => JSON.parse(body).type === type)
-    return found === undefined ? assert.fail(`There is no ${type}.`) : dataOf(found)
+    const request = (yield* requestsTo(full)).findLast(({ body }) => JSON.parse(body).type === type)
+    return request === undefined ? assert.fail(`There is no ${type}.`) : dataOf(request)
   })
   return { ...scene, bare: requestsTo(bare), last }
 })
@@ -56,13 +56,14 @@ const requesting = Effect.gen(function*() {
 /** Returns the resources of a conversation as callers read them, and the contact's ID. */
 const resourcesOf = Effect.fnUntraced(
   function*({ as }: Pick<Effect.Success<typeof requesting>, "as">, conversation_id: ConversationId) {
-    const conversation = as(Conversations.use((all) => all.get(conversation_id)))
+    const conversation = as(Conversations.use((conversations) => conversations.get(conversation_id)))
     const { contact: { id: contact_id } } = yield* conversation
     return {
       contact_id,
-      contact: Effect.map(as(Contacts.use((all) => all.get(contact_id))), json),
+      contact: Effect.map(as(Contacts.use((contacts) => contacts.get(contact_id))), json),
       conversation: Effect.map(conversation, json),
-      message: (id: string) => Effect.map(as(Messages.use((all) => all.get(conversation_id, MessageId.make(id)))), json)
+      message: (id: string) =>
+        Effect.map(as(Messages.use((messages) => messages.get(conversation_id, MessageId.make(id)))), json)
     }
   }
 )
@@ -89,20 +90,26 @@ const currentResources = (it: Scene.It) => {
       const sent = yield* last("message.sent")
       assert.deepStrictEqual(sent.message, yield* message(sent.message_id))
       yield* reported(id, { status: "read", at: yield* DateTime.now })
-      const read = yield* last("message.updated")
-      assert.strictEqual(read.message.delivered_at, read.message.read_at)
-      assert.deepStrictEqual(read.message, yield* message(read.message_id))
+      const updated = yield* last("message.updated")
+      assert.strictEqual(updated.message.delivered_at, updated.message.read_at)
+      assert.deepStrictEqual(updated.message, yield* message(updated.message_id))
 
-      yield* as(Contacts.use((all) => all.update(contact_id, UpdateContact.make({ first_name: "Kimberley" }))))
+      yield* as(
+        Contacts.use((contacts) => contacts.update(contact_id, UpdateContact.make({ first_name: "Kimberley" })))
+      )
       assert.deepStrictEqual((yield* last("contact.updated")).contact, yield* contact)
       const { id: assigned_user_id } = yield* Fixtures.member(organization_id)
       const assign = AssignConversation.make({ assigned_user_id })
-      yield* as(Conversations.use((all) => all.assign(conversation_id, assign)))
+      yield* as(Conversations.use((conversations) => conversations.assign(conversation_id, assign)))
       assert.deepStrictEqual((yield* last("conversation.assigned")).conversation, yield* conversation)
       assert.deepStrictEqual((yield* last("contact.updated")).contact, yield* contact)
-      yield* as(Conversations.use((all) => all.close(conversation_id, CloseConversation.make({ category: "x" }))))
+      yield* as(
+        Conversations.use((conversations) =>
+          conversations.close(conversation_id, CloseConversation.make({ category: "x" }))
+        )
+      )
       assert.deepStrictEqual((yield* last("conversation.closed")).conversation, yield* conversation)
-      yield* as(Conversations.use((all) => all.reopen(conversation_id)))
+      yield* as(Conversations.use((conversations) => conversations.reopen(conversation_id)))
       const reopened = yield* last("conversation.opened")
       assert.deepStrictEqual(reopened.conversation, yield* conversation)
       assert.strictEqual(reopened.conversation.contact.display_name, "Kimberley")
@@ -128,7 +135,9 @@ const replyWindows = (it: Scene.It) => {
           [opened.reply_window_expires_at, reply_window_expires_at],
           Array<string>(2).fill(DateTime.formatIso(expected))
         )
-        yield* as(Conversations.use((all) => all.close(conversation_id, CloseConversation.make({}))))
+        yield* as(
+          Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({})))
+        )
       }
     }).pipe(Effect.orDie))
 }
@@ -140,8 +149,8 @@ const erasedResources = (it: Scene.It) => {
       const contacts = yield* Contacts
       const data = yield* PersonalData
       const eraseAll = Effect.gen(function*() {
-        const { data: all } = yield* contacts.list({ cursor: null, page_size: 9 })
-        yield* Effect.forEach(all, ({ id }) => data.erase(id))
+        const { data: page } = yield* contacts.list({ cursor: null, page_size: 9 })
+        yield* Effect.forEach(page, ({ id }) => data.erase(id))
       }).pipe(Effect.orDie, as)
       const erased = yield* subscribeWith({ event_types: ["message.received"], include_resource: true })
       for (const status of [200, 500]) {
@@ -167,7 +176,7 @@ const repeatedPosts = (it: Scene.It) => {
       const conversation_id = yield* close()
       yield* work
       yield* TestClock.adjust("1 seconds")
-      yield* as(Conversations.use((all) => all.reopen(conversation_id)))
+      yield* as(Conversations.use((conversations) => conversations.reopen(conversation_id)))
       const update = (id: typeof webhook.id, include_resource: boolean) =>
         as(Webhooks.use((webhooks) => webhooks.update(id, UpdateWebhook.make({ include_resource }))))
       const replayed = Effect.fnUntraced(function*({ id, posted }: typeof webhook) {
@@ -185,7 +194,7 @@ const repeatedPosts = (it: Scene.It) => {
     }).pipe(Effect.orDie))
 }
 
-export const suite = (storage: Storage) => {
+export const journeyTests = (storage: Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("the resource of an event", (it) => {
     currentResources(it)
     replyWindows(it)

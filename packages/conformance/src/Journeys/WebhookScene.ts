@@ -38,10 +38,10 @@ export const begin = Effect.gen(function*() {
       secret: Redacted.make(signing_secret),
       respond: (how: (request: WebhookRequest) => Outcome) => endpoints.respond(url, how),
       posted: endpoints.posted(url),
-      events: Effect.flatMap(endpoints.posted(url), (all) => Effect.forEach(all, ({ body }) => decode(body))),
+      events: Effect.flatMap(endpoints.posted(url), (requests) => Effect.forEach(requests, ({ body }) => decode(body))),
       deliveries: WebhookDeliveries.use((deliveries) => deliveries.list(id)).pipe(scene.as, Effect.orDie),
       status: Webhooks.use((webhooks) => webhooks.list({ status: null })).pipe(
-        Effect.map((all) => all.find((webhook) => webhook.id === id)?.status),
+        Effect.map((webhooks) => webhooks.find((webhook) => webhook.id === id)?.status),
         scene.as
       )
     }

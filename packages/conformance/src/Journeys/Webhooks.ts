@@ -56,7 +56,7 @@ const testEvents = (it: Scene.It) => {
       const { as, subscribe } = yield* begin
       const [tested, other] = [yield* subscribe("conversation.closed"), yield* subscribe("conversation.closed")]
       const { id } = tested
-      const delivery = yield* as(WebhookDeliveries.use((all) => all.test(id)))
+      const delivery = yield* as(WebhookDeliveries.use((deliveries) => deliveries.test(id)))
       assert.deepStrictEqual(yield* tested.deliveries, [delivery])
       assert.deepStrictEqual([delivery.status, delivery.attempt_count, delivery.webhook_id], ["pending", 0, id])
       yield* work
@@ -94,7 +94,7 @@ const rotations = (it: Scene.It) => {
         const timestamp = yield* DateTime.now
         const expected = yield* Effect.forEach(
           secrets,
-          (one) => sign(one, { id: headers["webhook-id"] ?? "", timestamp, body })
+          (secret) => sign(secret, { id: headers["webhook-id"] ?? "", timestamp, body })
         )
         assert.deepStrictEqual(headers["webhook-signature"]?.split(" "), expected)
       })
@@ -207,7 +207,7 @@ const bounds = (it: Scene.It) => {
   it.effect("keeps its deliveries for 30 days", () =>
     Effect.gen(function*() {
       const { close, deliveries } = yield* subscribed
-      const purge = WebhookDeliveries.use((all) => all.purge)
+      const purge = WebhookDeliveries.use((deliveries) => deliveries.purge)
       yield* close()
       yield* work
       yield* TestClock.adjust(Duration.subtract(Duration.days(30), Duration.millis(1)))
@@ -219,7 +219,7 @@ const bounds = (it: Scene.It) => {
     }))
 }
 
-export const suite = (storage: Scene.Storage) => {
+export const journeyTests = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a webhook", (it) => {
     signedEvents(it)
     testEvents(it)

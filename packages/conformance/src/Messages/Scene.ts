@@ -20,9 +20,9 @@ export const keepEarly = Effect.fnUntraced(function*(
   update: MessageUpdate,
   now = after(9)
 ) {
-  const found = yield* MessageStore.use((store) =>
+  const stored = yield* MessageStore.use((store) =>
     store.findByProviderId(organization_id, channel_id, provider_message_id)
   )
-  const changes = storeEarlyUpdate({ channel_id, provider_message_id }, found, update, now)
+  const changes = storeEarlyUpdate({ channel_id, provider_message_id }, stored, update, now)
   if (!Changes.isNone(changes)) yield* Fixtures.write(organization_id, changes)
 })

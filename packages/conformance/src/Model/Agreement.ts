@@ -44,11 +44,11 @@ export const agree = Effect.fnUntraced(function*<A, E extends { readonly _tag: s
   expected: Outcome,
   operation: Effect.Effect<A, E, R>
 ) {
-  const found: Outcome = yield* Effect.match(as(ours)(operation), {
+  const result: Outcome = yield* Effect.match(as(ours)(operation), {
     onSuccess: ok,
     onFailure: rejection
   })
-  assert.deepStrictEqual(shown(found), names.resolve(expected, found))
+  assert.deepStrictEqual(shown(result), names.resolve(expected, result))
 })
 
 /** Reads a list to its end, and compares each page. The other organization must not be able to use our cursor. */
@@ -74,16 +74,16 @@ export const agreeOnPages = Effect.fnUntraced(function*<A, E extends { readonly 
 /** Compares our contacts and conversations, and the messages and sends of some. New names are bound to their IDs here. */
 export const agreeOnLists = Effect.fnUntraced(function*(scene: Scene, touched: ReadonlyArray<Conversation>) {
   const { names, ours } = scene
-  const all = { cursor: null, page_size: 100 }
+  const first_page = { cursor: null, page_size: 100 }
   const first = (data: unknown) => ok({ data, next_cursor: null })
   // The id of a new contact, which may be any, decides its place among those with the same time.
-  const { data } = yield* as(ours)(Effect.orDie(ContactOperations.use(({ list }) => list(all))))
+  const { data } = yield* as(ours)(Effect.orDie(ContactOperations.use(({ list }) => list(first_page))))
   names.bindNewest(ours.contacts.map(({ id }) => id), data.map(({ id }) => id))
   const contacts = Contacts.listContacts(ours, { ...everyContact, tag: null })
-  yield* agree(scene, first(contacts), ContactOperations.use(({ list }) => list(all)))
+  yield* agree(scene, first(contacts), ContactOperations.use(({ list }) => list(first_page)))
   const filters = { status: null, assigned_user_id: null, unassigned: null, contact: null, channel: null }
   const conversations = Conversations.listConversations(ours, filters)
-  yield* agree(scene, first(conversations), ConversationOperations.use(({ list }) => list(all)))
+  yield* agree(scene, first(conversations), ConversationOperations.use(({ list }) => list(first_page)))
   for (const conversation of touched) {
     const id = ConversationId.make(names.idOf(conversation.id))
     const messages = messagesOf(ours, conversation)
@@ -125,15 +125,15 @@ const Posted = Schema.fromJsonString(Schema.Struct({
 /** Compares our events of a type, or of every type. */
 const agreeOnStoredEvents = Effect.fnUntraced(function*({ names, ours }: Scene, type: AnyEventType | null) {
   const filters = { type, since: null, page_size: 100 }
-  const found: Array<string> = []
+  const stored: Array<string> = []
   for (let cursor: string | null = null, isFirst = true; isFirst || cursor !== null; isFirst = false) {
     const page: Page<Event> = yield* as(ours)(Effect.orDie(Events.use(({ list }) => list({ ...filters, cursor }))))
-    found.push(...page.data.map(({ data, type }) => canonicalJson({ type, data: sorted(data) })))
+    stored.push(...page.data.map(({ data, type }) => canonicalJson({ type, data: sorted(data) })))
     cursor = page.next_cursor
   }
   const expected = ours.events.filter((event) => type === null || event.type === type)
     .map(({ data, type }) => canonicalJson(names.resolve({ data, type }, undefined)))
-  assert.deepStrictEqual(found.toSorted(), expected.toSorted())
+  assert.deepStrictEqual(stored.toSorted(), expected.toSorted())
 })
 
 /** Compares our events, the requests to our webhooks, in any order, and the states of their deliveries. */
@@ -149,13 +149,13 @@ export const agreeOnEvents = Effect.fnUntraced(function*(scene: Scene) {
     )
     // What is replayed has the id of the event.
     if (replayed.length === 0) assert.strictEqual(new Set(events.map((event) => event.id)).size, events.length)
-    const found = events.map(({ data, type }) => {
+    const received = events.map(({ data, type }) => {
       const { contact, conversation, message, ...rest } = data
       const has_resource = (contact ?? conversation ?? message) !== undefined
       return canonicalJson({ type, data: sorted(rest), has_resource })
     })
     const expected = [...posted, ...replayed].map((event) => canonicalJson(names.resolve(event, undefined)))
-    assert.deepStrictEqual(found.toSorted(), expected.toSorted())
+    assert.deepStrictEqual(received.toSorted(), expected.toSorted())
     const webhook_id = WebhookId.make(names.idOf(id))
     const deliveries = yield* as(ours)(Effect.orDie(WebhookDeliveries.use(({ list }) => list(webhook_id))))
     const statuses = [

@@ -14,8 +14,8 @@ export const choose = <A extends { readonly id: Name | string }>(
   { index, whose }: Choice,
   of: (organization: Organization) => ReadonlyArray<A>
 ) => {
-  const all = whose === "unknown" ? [] : of(whose === "ours" ? ours : theirs)
-  const row = all[index % all.length]
+  const rows = whose === "unknown" ? [] : of(whose === "ours" ? ours : theirs)
+  const row = rows[index % rows.length]
   const id = row === undefined ? unknownId : row.id instanceof Name ? names.idOf(row.id) : row.id
   return { id, row: whose === "ours" ? row : undefined }
 }

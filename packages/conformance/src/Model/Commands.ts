@@ -40,7 +40,7 @@ type Values<F extends Fields> = {
 /** Any subset of the fields. */
 const partial = <F extends Fields>(fields: F) => {
   const entries = Object.entries(fields).map(([key, value]) =>
-    Arbitrary.map(array(value, { maxLength: 1 }), (values) => values.map((one) => [key, one] as const))
+    Arbitrary.map(array(value, { maxLength: 1 }), (values) => values.map((single) => [key, single] as const))
   )
   // The type of `Object.entries` loses which key has which value.
   return Arbitrary.map(all(entries), (kept) => Object.fromEntries(kept.flat()) as Partial<Values<F>>)

@@ -114,7 +114,7 @@ const isMatch = ({ identities, plain }: Contact, match: Match): boolean =>
     : foldCase(plain[match.by] ?? "") === foldCase(match.value)
 
 export const upsertContact = (at: Moment, organization: Organization, match: Match, input: Input): Outcome => {
-  const [contact, ...others] = organization.contacts.filter((one) => isMatch(one, match))
+  const [contact, ...others] = organization.contacts.filter((candidate) => isMatch(candidate, match))
   if (others.length > 0) return rejected("ContactAmbiguous")
   const objected = contact === undefined ? objectionToNew(organization, input) : objection(organization, input)
   if (objected !== null) return objected
@@ -213,8 +213,8 @@ export const listContacts = (organization: Organization, filters: Filters) => {
     (owner_user_id === null || contact.plain["owner_user_id"] === owner_user_id) &&
     (lifecycle_stage === null || contact.plain["lifecycle_stage"] === lifecycle_stage) &&
     (external_id === null ||
-      contact.identities.some((one) =>
-        one.external_id === external_id && (channel === null || one.channel_type === channel)
+      contact.identities.some((identity) =>
+        identity.external_id === external_id && (channel === null || identity.channel_type === channel)
       )) &&
     (phone === null || contact.plain["primary_phone"] === phone) &&
     (email === null || foldCase(contact.plain["primary_email"] ?? "") === foldCase(email)) &&

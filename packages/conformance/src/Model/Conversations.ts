@@ -8,8 +8,8 @@ import type { Contact, Conversation, Identity, Moment, Organization } from "./St
 /** The contact with this external ID on channels of this type. */
 const findIdentity = (organization: Organization, { type }: Channel, external_id: string) => {
   for (const contact of organization.contacts) {
-    const identity = contact.identities.find((known) =>
-      known.channel_type === type && known.external_id === external_id
+    const identity = contact.identities.find((identity) =>
+      identity.channel_type === type && identity.external_id === external_id
     )
     if (identity !== undefined) return { contact, identity }
   }
@@ -24,12 +24,12 @@ const findOrCreate = (
   external_id: string,
   display_name: string | null
 ) => {
-  const known = findIdentity(organization, channel, external_id)
-  if (known !== undefined) {
-    edit(organization, known.contact, () => {
-      known.identity.display_name = display_name ?? known.identity.display_name
+  const existing = findIdentity(organization, channel, external_id)
+  if (existing !== undefined) {
+    edit(organization, existing.contact, () => {
+      existing.identity.display_name = display_name ?? existing.identity.display_name
     })
-    return known
+    return existing
   }
   const isNumber = channel.type === "phone_messaging"
   const sharing = organization.contacts.filter(({ plain }) => isNumber && plain["primary_phone"] === external_id)
@@ -53,8 +53,8 @@ export const changeIdentity = (
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
   const owner = findIdentity(organization, channel, former)
-  const other = findIdentity(organization, channel, now.external_id)
-  if (owner === undefined || (other !== undefined && other.identity !== owner.identity)) return ok(undefined)
+  const holder = findIdentity(organization, channel, now.external_id)
+  if (owner === undefined || (holder !== undefined && holder.identity !== owner.identity)) return ok(undefined)
   const { contact, identity } = owner
   const isRenamed = now.display_name !== null && now.display_name !== identity.display_name
   if (former === now.external_id && !isRenamed) return ok(undefined)
@@ -71,7 +71,9 @@ export const changeIdentity = (
 /** The person's conversation on the channel. */
 export const conversationWith = (organization: Organization, channel: Channel, external_id: string) => {
   const identity = findIdentity(organization, channel, external_id)?.identity
-  return organization.conversations.find((one) => one.channel === channel && one.identity === identity)
+  return organization.conversations.find((conversation) =>
+    conversation.channel === channel && conversation.identity === identity
+  )
 }
 
 /** Finds or creates the person's conversation on the channel, and reopens it unless `reopens` is false. */
@@ -84,10 +86,12 @@ export const open = (
   { reopens }: { readonly reopens: boolean } = { reopens: true }
 ): Conversation => {
   const { contact, identity } = findOrCreate(at, organization, channel, external_id, display_name)
-  const known = organization.conversations.find((one) => one.channel === channel && one.identity === identity)
-  if (known !== undefined) {
-    if (reopens) reopen(at, organization, known)
-    return known
+  const existing = organization.conversations.find((conversation) =>
+    conversation.channel === channel && conversation.identity === identity
+  )
+  if (existing !== undefined) {
+    if (reopens) reopen(at, organization, existing)
+    return existing
   }
   const conversation: Conversation = {
     id: at.name(),

@@ -121,11 +121,11 @@ export const reportAll = (
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
   const conversation = conversationWith(organization, channel, to)
-  const all = newestFirst(
+  const messages = newestFirst(
     organization.messages.filter((message) => message.conversation === conversation),
     ({ created_at }) => created_at
   )
-  for (const message of all) {
+  for (const message of messages) {
     const before = showMessage(message)
     const { failed_at, provider_message_id, read_at, sent_at } = before
     const has = read_at !== null || (report.status === "delivered" && before.delivered_at !== null)

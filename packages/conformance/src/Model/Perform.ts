@@ -31,7 +31,7 @@ const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { reado
   const before = (yield* provider.received).length
   while ((yield* Worker.use(({ runOnce }) => runOnce)) > 0) continue
   const organizations = [ours, theirs]
-  for (const one of organizations) one.now = at.now
+  for (const organization of organizations) organization.now = at.now
   for (const { channel, content, recipient, reference } of (yield* provider.received).slice(before)) {
     const organization = organizations.find(({ channels }) => channels.some(({ id }) => id === channel.id))
     // An earlier run that failed may have left work in the queue.
@@ -45,10 +45,10 @@ const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { reado
     ])
     Sends.attempt(at, organization, send)
   }
-  assert.deepStrictEqual(organizations.flatMap((one) => Sends.due(at, one)), [])
-  for (const one of organizations) {
-    Sends.expireOutcome(at, one)
-    Events.post(one)
+  assert.deepStrictEqual(organizations.flatMap((organization) => Sends.due(at, organization)), [])
+  for (const organization of organizations) {
+    Sends.expireOutcome(at, organization)
+    Events.post(organization)
   }
   yield* agreeOnLists(scene, ours.conversations)
   yield* agreeOnLists({ ...scene, ours: theirs, theirs: ours }, theirs.conversations)
@@ -69,7 +69,7 @@ export const finishSends = Effect.fnUntraced(function*(scene: Scene) {
   assert.notInclude(ended, false)
 })
 
-const perform: CommandHandlers = {
+const handlers: CommandHandlers = {
   wait: (_, { millis }) => TestClock.adjust(millis),
 
   listCatalogs: agreeOnCatalogs,
@@ -134,7 +134,7 @@ const perform: CommandHandlers = {
 
   getMessage: (scene, command) => {
     const { id, row } = choose(scene, command.id, ({ messages }) => messages)
-    const elsewhere = scene.ours.conversations.find((one) => one !== row?.conversation)
+    const elsewhere = scene.ours.conversations.find((conversation) => conversation !== row?.conversation)
     const conversation = command.elsewhere ? elsewhere : row?.conversation
     const conversation_id = ConversationId.make(
       conversation === undefined ? unknownId : scene.names.idOf(conversation.id)
@@ -161,9 +161,9 @@ const perform: CommandHandlers = {
 }
 
 /** Runs one command on the service and on the model. */
-export const run = (scene: Scene, command: Command): Effect.Effect<void, never, Requirements> => {
+export const perform = (scene: Scene, command: Command): Effect.Effect<void, never, Requirements> => {
   for (const organization of [scene.ours, scene.theirs]) organization.now = scene.at.now
-  // The compiler cannot see that the function found by `kind` accepts a command of that kind.
-  const one = perform[command.do] as (scene: Scene, command: Command) => ReturnType<CommandHandlers["work"]>
-  return one(scene, command)
+  // The compiler cannot see that the handler of a command's name accepts that command.
+  const handle = handlers[command.do] as (scene: Scene, command: Command) => ReturnType<CommandHandlers["work"]>
+  return handle(scene, command)
 }

@@ -26,12 +26,12 @@ const chooseFields = (scene: Scene, { custom_values, owner, plain = {}, tags }: 
   const values = custom_values && Object.fromEntries(
     custom_values.map(({ field, value }) => [choose(scene, field, ({ fields }) => fields).id, value])
   )
-  const known = owner === undefined ? {} : { owner_user_id: chooseMember(scene, owner) }
+  const ownership = owner === undefined ? {} : { owner_user_id: chooseMember(scene, owner) }
   const custom = values === undefined ? {} : { custom_values: values }
   const tag_ids = tags === undefined ? {} : { tag_ids: chosen?.map(({ id }) => TagId.make(id)) ?? null }
   const labels = tags === undefined ? {} : { tags: chosen?.map(({ row }) => row) ?? [] }
-  const input = { ...plain, ...known, ...custom, ...tag_ids } as WritableContact // The generator keeps to its values.
-  return { input, modelInput: { plain: { ...plain, ...known }, ...custom, ...labels } }
+  const input = { ...plain, ...ownership, ...custom, ...tag_ids } as WritableContact // The generator keeps to its values.
+  return { input, modelInput: { plain: { ...plain, ...ownership }, ...custom, ...labels } }
 }
 
 /** Two spellings of one person's email. */
@@ -80,7 +80,7 @@ export const contacts: Pick<CommandHandlers, ContactCommands> = {
       const contacts = upserts.map(({ input }) => input)
       const input = UpsertContacts.make({ match: by, contacts, ...(by === "external_id" ? { channel_type } : {}) })
       const upsert = Effect.map(
-        ContactUpserts.use((all) => all.upsert(input)),
+        ContactUpserts.use((upserts) => upserts.upsert(input)),
         (results) => results.map(Result.match({ onFailure: rejection, onSuccess: ok }))
       )
       yield* agree(scene, ok(upserts.map(({ expected }) => expected)), upsert)
@@ -102,15 +102,15 @@ export const contacts: Pick<CommandHandlers, ContactCommands> = {
 
   editTags: (scene, command) => {
     const { contact, id } = chooseContact(scene, command.id)
-    const chosen = (choices: typeof command.add) => choices.map((one) => choose(scene, one, ({ tags }) => tags))
-    const add = chosen(command.add)
-    const remove = chosen(command.remove).filter((one) => !add.some((other) => other.id === one.id))
+    const chosen = (choices: typeof command.add) => choices.map((choice) => choose(scene, choice, ({ tags }) => tags))
+    const added = chosen(command.add)
+    const removed = chosen(command.remove).filter(({ id }) => !added.some((tag) => tag.id === id))
     const expected = Contacts.editTags(scene.at, scene.ours, contact, {
-      add: add.map(({ row }) => row),
-      remove: remove.map(({ row }) => row)
+      add: added.map(({ row }) => row),
+      remove: removed.map(({ row }) => row)
     })
-    const ids = (all: typeof add) => all.map(({ id }) => TagId.make(id))
-    const input = UpdateContact.make({ add_tag_ids: ids(add), remove_tag_ids: ids(remove) })
+    const ids = (tags: typeof added) => tags.map(({ id }) => TagId.make(id))
+    const input = UpdateContact.make({ add_tag_ids: ids(added), remove_tag_ids: ids(removed) })
     return agree(scene, expected, ContactOperations.use(({ update }) => update(id, input)))
   },
 

@@ -12,7 +12,7 @@ import * as Sends from "./Sends.ts"
 import type { Moment } from "./State.ts"
 
 /** A time in the future counts as now. */
-const known = ({ now }: Moment, at: DateTime.Utc) => DateTime.min(at, now)
+const notAfter = ({ now }: Moment, at: DateTime.Utc) => DateTime.min(at, now)
 
 type Reports = "changeIdentity" | "receive" | "reportAll" | "reportStatus" | "revise" | "sendByApp"
 
@@ -29,7 +29,7 @@ const reportStatus: CommandHandlers["reportStatus"] = (
     const reference = with_reference ? SendId.make(id) : null
     const provider_message_id = `p.${id}`
     const event = "message_status_reported"
-    const report = { status, at: known(scene.at, at), code }
+    const report = { status, at: notAfter(scene.at, at), code }
     const failure = code === null || status !== "failed"
       ? {}
       : { failure: { code, title: "Rejected", description: null } }
@@ -62,7 +62,7 @@ const receive: CommandHandlers["receive"] = (
       from,
       display_name,
       ...fields,
-      sent_at: known(scene.at, sent_at)
+      sent_at: notAfter(scene.at, sent_at)
     })
     const sender = { external_id: from, display_name, username: null }
     const event = {
@@ -84,7 +84,7 @@ const sendByApp: CommandHandlers["sendByApp"] = (
     const { id, row } = choose(scene, notTheirs(channel), ({ channels }) => channels)
     const sent_at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
     const fields = { type: "text" as const, text, details: null, provider_message_id }
-    const inbound = { from: to, display_name: null, ...fields, sent_at: known(scene.at, sent_at) }
+    const inbound = { from: to, display_name: null, ...fields, sent_at: notAfter(scene.at, sent_at) }
     const expected = Messages.send(scene.at, scene.ours, row, inbound)
     const event = {
       event: "message_sent" as const,
@@ -106,7 +106,7 @@ const reportAll: CommandHandlers["reportAll"] = (
     const { id, row } = choose(scene, notTheirs(channel), ({ channels }) => channels)
     const at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
     const until = DateTime.subtract(scene.at.now, { seconds: until_seconds_ago })
-    const report = { status, at: known(scene.at, at), code: null }
+    const report = { status, at: notAfter(scene.at, at), code: null }
     const expected = Messages.reportAll(scene.ours, row, external_id, report, until)
     const event = {
       event: "messages_reported" as const,
@@ -130,13 +130,13 @@ const revise: CommandHandlers["revise"] = (
     const { id, provider_id, row } = stored === undefined
       ? { ...early, provider_id: provider_message_id }
       : { id: stored.channel.id, provider_id: stored.provider_message_id, row: stored.channel }
-    const of = { channel_id: ChannelId.make(id), provider_message_id: provider_id }
+    const target = { channel_id: ChannelId.make(id), provider_message_id: provider_id }
     const at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
-    const revised_at = known(scene.at, at)
+    const revised_at = notAfter(scene.at, at)
     const revision = status === "edited" ? { status, text, at: revised_at } : { status, at: revised_at }
     const event = status === "edited"
-      ? { event: "message_edited" as const, ...of, text, at }
-      : { event: "message_deleted" as const, ...of, at }
+      ? { event: "message_edited" as const, ...target, text, at }
+      : { event: "message_deleted" as const, ...target, at }
     const expected = Messages.revise(scene.ours, row, provider_id, revision)
     yield* agree(scene, expected, Inbound.use(({ receive }) => receive(event)))
     yield* agreeOnLists(scene, scene.ours.conversations)

@@ -20,8 +20,8 @@ export const erase = (
   idOf: (name: Name) => string
 ): Outcome => {
   if (contact === undefined) return rejected("ContactNotFound")
-  const ours = <A extends { readonly conversation: { readonly contact: Contact } }>(all: ReadonlyArray<A>) =>
-    all.filter(({ conversation }) => conversation.contact === contact)
+  const ours = <A extends { readonly conversation: { readonly contact: Contact } }>(rows: ReadonlyArray<A>) =>
+    rows.filter(({ conversation }) => conversation.contact === contact)
   for (const message of ours(organization.messages)) {
     // What comes later about this id is about another message.
     organization.revisions.delete(`${message.conversation.channel.id} ${message.provider_message_id}`)
@@ -33,7 +33,7 @@ export const erase = (
     if (send.status !== "sent") send.failure_reason ??= "recipient_opted_out"
     if (send.status !== "sent") send.status = "failed"
   }
-  for (const conversation of organization.conversations.filter((one) => one.contact === contact)) {
+  for (const conversation of organization.conversations.filter((candidate) => candidate.contact === contact)) {
     conversation.preview &&= erased
     conversation.close_category = null
     conversation.last_inbound_at = null

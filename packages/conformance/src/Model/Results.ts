@@ -10,8 +10,8 @@ export const ok = (value: unknown): Outcome => ({ ok: value })
 export const rejected = (tag: string, param: unknown = undefined): Outcome => ({ rejected: tag, param })
 
 /** Latest first; of two with the same time, the one with the greater id comes first. */
-export const newestFirst = <A extends { readonly id: Name }>(all: ReadonlyArray<A>, at: (one: A) => DateTime.Utc) =>
-  all.toSorted((a, b) => DateTime.Order(at(b), at(a)) || byId(b.id, a.id))
+export const newestFirst = <A extends { readonly id: Name }>(rows: ReadonlyArray<A>, at: (row: A) => DateTime.Utc) =>
+  rows.toSorted((a, b) => DateTime.Order(at(b), at(a)) || byId(b.id, a.id))
 
 export const fullName = ({ plain }: Contact) =>
   [plain["first_name"], plain["last_name"]].filter((part) => part !== null).join(" ") || null

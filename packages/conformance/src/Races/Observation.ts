@@ -21,7 +21,7 @@ const byText = (values: ReadonlyArray<unknown>) => values.map((value) => JSON.st
 
 /** Returns what callers can see of a conversation and its messages. */
 const threadOf = (conversation: Conversation) =>
-  Effect.map(Messages.use((all) => all.list(conversation.id, null)), ({ data }) => ({
+  Effect.map(Messages.use((messages) => messages.list(conversation.id, null)), ({ data }) => ({
     ...conversationResult(conversation),
     with: shownId(conversation.contact.external_id),
     preview: conversation.last_activity_preview,
@@ -39,15 +39,15 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, results: Readon
   const { as, channel, lost, organization_id, queued, webhook } = scene
   return yield* as(Effect.gen(function*() {
     const every = { cursor: null, page_size: 100 }
-    const contacts = yield* Contacts.use((all) => all.list(every))
-    const conversations = yield* Conversations.use((all) => all.list(every))
+    const contacts = yield* Contacts.use((contacts) => contacts.list(every))
+    const conversations = yield* Conversations.use((conversations) => conversations.list(every))
     const threads = yield* Effect.forEach(conversations.data, threadOf)
-    const webhooks = yield* Webhooks.use((all) => all.list({ status: null }))
+    const webhooks = yield* Webhooks.use((webhooks) => webhooks.list({ status: null }))
     const isActive = webhooks.some(({ id, status }) => id === webhook.id && status === "active")
-    const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))
-    const events = yield* Events.use((all) => all.list({ type: null, since: null, ...every }))
+    const deliveries = yield* WebhookDeliveries.use((deliveries) => deliveries.list(webhook.id))
+    const events = yield* Events.use((events) => events.list({ type: null, since: null, ...every }))
     const account = yield* ChannelAccountStore.use((store) => store.find(organization_id, channel.id))
-    const all = yield* Sends.use((sends) => sends.list({ ...everySend, ...every }))
+    const listedSends = yield* Sends.use((sends) => sends.list({ ...everySend, ...every }))
     const sends = yield* Effect.forEach(
       [queued, lost],
       ({ id }) =>
@@ -63,9 +63,11 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, results: Readon
       }))),
       threads: byText(threads),
       account: Option.getOrNull(Option.map(account, ({ account_id }) => account_id.slice(channel.id.length))),
-      tags: (yield* Tags.use((all) => all.list)).map(({ name }) => name),
-      members: byText((yield* Members.use((all) => all.list)).map(({ name, role }) => ({ name, role }))),
-      keys: (yield* ApiKeys.use((all) => all.list)).map(({ revoked_at }) => revoked_at === null ? "valid" : "revoked"),
+      tags: (yield* Tags.use((tags) => tags.list)).map(({ name }) => name),
+      members: byText((yield* Members.use((members) => members.list)).map(({ name, role }) => ({ name, role }))),
+      keys: (yield* ApiKeys.use((keys) => keys.list)).map(({ revoked_at }) =>
+        revoked_at === null ? "valid" : "revoked"
+      ),
       webhooks: byText(webhooks.map(({ event_types, status, url }) => ({ event_types, status, url }))),
       events: byText(events.data.map(({ type }) => type)),
       // A delivery of a webhook that was disabled meanwhile ends when a worker claims it.
@@ -76,7 +78,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, results: Readon
             : { event_type, status, failure_code, attempt_count }
         )
       ),
-      all_sends: byText(all.data.map(({ failure_reason, status }) => [status, failure_reason])),
+      all_sends: byText(listedSends.data.map(({ failure_reason, status }) => [status, failure_reason])),
       sends: sends.map(({ failure_reason, message_id, status }) => [status, failure_reason, message_id !== null])
     }
   }))

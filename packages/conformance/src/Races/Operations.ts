@@ -39,8 +39,8 @@ type Operation = (scene: Scene) => Effect.Effect<unknown, { readonly _tag: strin
 
 const started = (to: string) => ({ channel }: Scene) =>
   Effect.map(
-    Sends.use((all) =>
-      all.start(StartConversation.make({
+    Sends.use((sends) =>
+      sends.start(StartConversation.make({
         channel_id: channel.id,
         phone: Phone.make(to),
         template: greetingWith()
@@ -51,11 +51,11 @@ const started = (to: string) => ({ channel }: Scene) =>
 
 /** Updates the contact of the conversation. */
 const contactUpdated = (inputOf: (scene: Scene) => UpdateContact): Operation => (scene) =>
-  Effect.map(Contacts.use((all) => all.update(scene.conversation.contact.id, inputOf(scene))), contactResult)
+  Effect.map(Contacts.use((contacts) => contacts.update(scene.conversation.contact.id, inputOf(scene))), contactResult)
 
 const upserted = (input: typeof UpsertContacts.Encoded): Operation => () =>
   Effect.map(
-    ContactUpserts.use((all) => all.upsert(Schema.decodeSync(UpsertContacts)(input))),
+    ContactUpserts.use((upserts) => upserts.upsert(Schema.decodeSync(UpsertContacts)(input))),
     (results) => results.map(Result.match({ onFailure: ({ _tag }) => _tag, onSuccess: ({ outcome }) => outcome }))
   )
 
@@ -63,8 +63,8 @@ const token = Schema.decodeSync(ChannelToken)("token")
 
 /** Sets a token together with an account, which is the channel's from then on. */
 const tokenOf = (account: string): Operation => ({ channel }) =>
-  ChannelAccounts.use((all) =>
-    all.setToken(
+  ChannelAccounts.use((accounts) =>
+    accounts.setToken(
       channel.id,
       token,
       Option.some({ app_id: "app", account_id: `${channel.id}.${account}`, page_id: null })
@@ -120,42 +120,45 @@ export const operations: Readonly<Record<string, Operation>> = {
   }),
   "note": ({ conversation }) =>
     Effect.map(
-      Contacts.use((all) => all.addNote(conversation.contact.id, AddNote.make({ text: "called" }))),
+      Contacts.use((contacts) => contacts.addNote(conversation.contact.id, AddNote.make({ text: "called" }))),
       contactResult
     ),
   "assign": ({ ada, conversation }) =>
     Effect.map(
-      Conversations.use((all) => all.assign(conversation.id, { assigned_user_id: ada.id })),
+      Conversations.use((conversations) => conversations.assign(conversation.id, { assigned_user_id: ada.id })),
       conversationResult
     ),
   "unassign": ({ conversation }) =>
     Effect.map(
-      Conversations.use((all) => all.assign(conversation.id, { assigned_user_id: null })),
+      Conversations.use((conversations) => conversations.assign(conversation.id, { assigned_user_id: null })),
       conversationResult
     ),
   "close": ({ conversation }) =>
     Effect.map(
-      Conversations.use((all) => all.close(conversation.id, CloseConversation.make({ category: "resolved" }))),
+      Conversations.use((conversations) =>
+        conversations.close(conversation.id, CloseConversation.make({ category: "resolved" }))
+      ),
       conversationResult
     ),
   "reopen": ({ conversation }) =>
-    Effect.map(Conversations.use((all) => all.reopen(conversation.id)), conversationResult),
+    Effect.map(Conversations.use((conversations) => conversations.reopen(conversation.id)), conversationResult),
   "send": ({ text }) => Effect.map(text("three"), sendResult),
   "start": started(phone),
   "start with a new number": started(newPhone),
   "set a token": tokenOf("one"),
   "set another token": tokenOf("two"),
   "create a tag": () =>
-    Effect.map(Tags.use((all) => all.create(CreateTag.make({ name: "c", color: "red" }))), ({ name }) => name),
+    Effect.map(Tags.use((tags) => tags.create(CreateTag.make({ name: "c", color: "red" }))), ({ name }) => name),
   "create a key": ({ ada }) =>
     Effect.map(
-      ApiKeys.use((all) =>
-        all.create(CreateApiKey.make({ name: "CI", created_by: ada.id, scopes: ["contacts:read"], expires: "90d" }))
+      ApiKeys.use((keys) =>
+        keys.create(CreateApiKey.make({ name: "CI", created_by: ada.id, scopes: ["contacts:read"], expires: "90d" }))
       ),
       ({ api_key }) => api_key.name
     ),
-  "change a role": ({ ada }) => Effect.map(Members.use((all) => all.setRole(ada.id, "member")), ({ role }) => role),
-  "remove a member": ({ ada }) => Members.use((all) => all.remove(ada.id)),
+  "change a role": ({ ada }) =>
+    Effect.map(Members.use((members) => members.setRole(ada.id, "member")), ({ role }) => role),
+  "remove a member": ({ ada }) => Members.use((members) => members.remove(ada.id)),
   "receive": ({ received }) => received("m.2", phone, "hello"),
   "receive from a new number": ({ received }) => received("m.3", newPhone, "hello"),
   "receive an edit": ({ channel, now, receive }) =>
@@ -198,34 +201,38 @@ export const operations: Readonly<Record<string, Operation>> = {
   "receive the status of the send": ({ queued, reported }) => reported(`p.${queued.id}`, "delivered", queued.id),
   "move the webhook": ({ webhook }) =>
     Effect.map(
-      Webhooks.use((all) => all.update(webhook.id, UpdateWebhook.make({ url: "https://example.com/other" }))),
+      Webhooks.use((webhooks) => webhooks.update(webhook.id, UpdateWebhook.make({ url: "https://example.com/other" }))),
       ({ url }) => url
     ),
   "subscribe to less": ({ webhook }) =>
     Effect.map(
-      Webhooks.use((all) => all.update(webhook.id, UpdateWebhook.make({ event_types: ["message.sent"] }))),
+      Webhooks.use((webhooks) => webhooks.update(webhook.id, UpdateWebhook.make({ event_types: ["message.sent"] }))),
       ({ event_types }) => event_types
     ),
   "replay to the webhook": ({ now, webhook }) =>
     Effect.map(
-      WebhookReplays.use((all) => all.start(webhook.id, ReplayWebhook.make({ since: now }))),
+      WebhookReplays.use((replays) => replays.start(webhook.id, ReplayWebhook.make({ since: now }))),
       ({ webhook_id }) => webhook_id === webhook.id
     ),
   "test the webhook": ({ webhook }) =>
-    Effect.map(WebhookDeliveries.use((all) => all.test(webhook.id)), ({ status }) => status),
+    Effect.map(WebhookDeliveries.use((deliveries) => deliveries.test(webhook.id)), ({ status }) => status),
   "rotate the secret": ({ webhook }) =>
-    Effect.map(Webhooks.use((all) => all.rotateSecret(webhook.id)), ({ signing_secret }) => signing_secret.length),
+    Effect.map(
+      Webhooks.use((webhooks) => webhooks.rotateSecret(webhook.id)),
+      ({ signing_secret }) => signing_secret.length
+    ),
   "disable the webhook": ({ webhook }) =>
-    Effect.map(Webhooks.use((all) => all.disable(webhook.id)), ({ status }) => status),
-  "attempt the delivery": ({ open }) => WebhookDeliveries.use((all) => all.attempt({ claimed: open, outgoing: null })),
+    Effect.map(Webhooks.use((webhooks) => webhooks.disable(webhook.id)), ({ status }) => status),
+  "attempt the delivery": ({ open }) =>
+    WebhookDeliveries.use((deliveries) => deliveries.attempt({ claimed: open, outgoing: null })),
   "retry the delivery": ({ done, webhook }) =>
     Effect.map(
-      WebhookDeliveries.use((all) => all.retry(webhook.id, WebhookDeliveryId.make(done.ref))),
+      WebhookDeliveries.use((deliveries) => deliveries.retry(webhook.id, WebhookDeliveryId.make(done.ref))),
       ({ status }) => status
     )
 }
 
 /** Operations of several commits. What another operation commits between them can have an event of its own that no order has. */
 export const stepwise: Readonly<Record<string, Operation>> = {
-  "erase": ({ conversation }) => PersonalData.use((all) => all.erase(conversation.contact.id))
+  "erase": ({ conversation }) => PersonalData.use((personalData) => personalData.erase(conversation.contact.id))
 }

@@ -43,11 +43,11 @@ const required = <A>(value: A | undefined, failure: string): Effect.Effect<A> =>
 
 /** Creates what an organization sets up before its first message. */
 const setUp = Effect.gen(function*() {
-  const ada = yield* Members.use((all) =>
-    all.add(AddMember.make({ name: "Ada", email: "ada@acme.example", role: "admin" }))
+  const ada = yield* Members.use((members) =>
+    members.add(AddMember.make({ name: "Ada", email: "ada@acme.example", role: "admin" }))
   )
-  const channel = yield* Channels.use((all) =>
-    all.connect(ConnectChannel.make({
+  const channel = yield* Channels.use((channels) =>
+    channels.connect(ConnectChannel.make({
       type: "phone_messaging",
       name: "Support",
       address: "+4930123456",
@@ -56,10 +56,10 @@ const setUp = Effect.gen(function*() {
   )
   const tags = yield* Effect.forEach(
     ["a", "b"],
-    (name) => Tags.use((all) => all.create(CreateTag.make({ name, color: "red" })))
+    (name) => Tags.use((tags) => tags.create(CreateTag.make({ name, color: "red" })))
   )
-  const webhook = yield* Webhooks.use((all) =>
-    all.create(CreateWebhook.make({
+  const webhook = yield* Webhooks.use((webhooks) =>
+    webhooks.create(CreateWebhook.make({
       url: "https://example.com/hook",
       event_types: ["message.received", "message.sent", "message.updated", "send.failed", "conversation.closed"]
     }))
@@ -89,11 +89,11 @@ const claims = Effect.fnUntraced(function*(hours = 0, kinds: ReadonlyArray<WorkK
   const ids = yield* Ids
   const now = DateTime.add(yield* DateTime.now, { hours })
   const lease_until = DateTime.add(now, { days: 1 })
-  const each = yield* Effect.forEach(
+  const claimed = yield* Effect.forEach(
     kinds,
     (kind) => queue.claim({ kind, limit: 64, now, lease_until, token: ids.next() })
   )
-  return each.flat()
+  return claimed.flat()
 })
 
 /** Attempts a send with its claimed work. */
@@ -106,7 +106,7 @@ const attempt = (claimed: ReadonlyArray<ClaimedWork>, { id }: Send) =>
 
 /** Returns the function that sends a text to a conversation. */
 const textsTo = (id: ConversationId) => (value: string) =>
-  Sends.use((all) => all.send(id, SendMessage.make({ type: "text", text: value })))
+  Sends.use((sends) => sends.send(id, SendMessage.make({ type: "text", text: value })))
 
 type Sending = Pick<ReturnType<typeof reportsOn>, "reported"> & { readonly text: ReturnType<typeof textsTo> }
 
@@ -133,7 +133,7 @@ const prepareSends = Effect.fnUntraced(function*({ reported, text }: Sending) {
 
 /** Returns the claims of two deliveries: one has been attempted, the other is open. */
 const prepareDeliveries = Effect.fnUntraced(function*(webhook_id: WebhookId, claimed: ReadonlyArray<ClaimedWork>) {
-  const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook_id))
+  const deliveries = yield* WebhookDeliveries.use((deliveries) => deliveries.list(webhook_id))
   // A claim returns items in any order.
   const deliveryOf = (type: EventType) =>
     required(
@@ -142,14 +142,16 @@ const prepareDeliveries = Effect.fnUntraced(function*(webhook_id: WebhookId, cla
     )
   const done = yield* deliveryOf("message.received")
   const open = yield* deliveryOf("message.sent")
-  yield* WebhookDeliveries.use((all) => all.attempt({ claimed: done, outgoing: null }))
+  yield* WebhookDeliveries.use((deliveries) => deliveries.attempt({ claimed: done, outgoing: null }))
   return { done, open }
 })
 
 /** One organization with all the rows that the operations use. It claims the work of every organization. */
 export const scene = Effect.gen(function*() {
-  const { organization, owner } = yield* Organizations.use((all) =>
-    all.create(CreateOrganization.make({ name: "Acme", owner_name: "Olga", owner_email: "olga@acme.example" }))
+  const { organization, owner } = yield* Organizations.use((organizations) =>
+    organizations.create(
+      CreateOrganization.make({ name: "Acme", owner_name: "Olga", owner_email: "olga@acme.example" })
+    )
   )
   const as = Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
   return yield* as(Effect.gen(function*() {
@@ -157,7 +159,7 @@ export const scene = Effect.gen(function*() {
     const now = yield* DateTime.now
     const { receive, received, reported } = reportsOn(channel.id, now)
     yield* received("m.1", phone, "hi")
-    const { data } = yield* Conversations.use((all) => all.list({ cursor: null, page_size: 10 }))
+    const { data } = yield* Conversations.use((conversations) => conversations.list({ cursor: null, page_size: 10 }))
     const conversation = yield* required(data[0], "The received message opened no conversation.")
     const text = textsTo(conversation.id)
     const { claimed, first, inDoubt, lost, queued } = yield* prepareSends({ reported, text })

@@ -12,9 +12,9 @@ const caps = (it: It) => {
       const theirs = yield* Fixtures.organization
       const kind = "webhook_delivery" as const
       const lanes = [lane, yield* Fixtures.uuid, yield* Fixtures.uuid]
-      yield* Effect.forEach(lanes, (each) =>
+      yield* Effect.forEach(lanes, (id) =>
         Effect.replicateEffect(
-          Effect.flatMap(newWork(each, kind), (work) => enqueue(ours, work, Fixtures.noon)),
+          Effect.flatMap(newWork(id, kind), (work) => enqueue(ours, work, Fixtures.noon)),
           8
         ))
       const other = yield* newWork(yield* Fixtures.uuid, kind)
@@ -27,7 +27,7 @@ const caps = (it: It) => {
       assert.deepStrictEqual(yield* claimWith(6, 5), [])
       const first = yield* claimWith(2, 8)
       assert.lengthOf(first, 6)
-      assert.deepStrictEqual(lanes.map((each) => first.filter((item) => item.lane === each).length), [2, 2, 2])
+      assert.deepStrictEqual(lanes.map((id) => first.filter((item) => item.lane === id).length), [2, 2, 2])
       assert.deepStrictEqual(Array.from(new Set(first.map(({ lane_cap }) => lane_cap))), [8])
       yield* throttle(ours, { kind, lane, until: null, cap: 3 })
       const second = yield* claimWith(0, 100)
@@ -57,7 +57,7 @@ const organizations = (it: It) => {
         const options = { kind: "send" as const, limit: 6, now: after(5), lease_until: after(60) }
         const claimed = yield* queue.claim({ ...options, token: yield* Fixtures.uuid, leased, organization_max: 50 })
         yield* Effect.forEach(claimed, Fixtures.release)
-        return [ours, theirs, third].map((one) => claimed.filter((item) => item.organization_id === one).length)
+        return [ours, theirs, third].map((id) => claimed.filter((item) => item.organization_id === id).length)
       })
       assert.deepStrictEqual(yield* claimWith(new Map()), [2, 2, 2])
       assert.deepStrictEqual(yield* claimWith(new Map([[ours, 9], [third, 1]])), [0, 4, 2])

@@ -14,14 +14,14 @@ const fifoLanes = (it: It, { runs }: Options) => {
       const { lane, ours } = yield* start
       const items = yield* Effect.forEach(dues, (due) =>
         Effect.tap(newWork(lane), (work) => enqueue(ours, work, after(due))))
-      const given: Array<string> = []
+      const claimedRefs: Array<string> = []
       for (const _ of items) {
         const claimed = yield* claim({ at: after(5) })
         assert.lengthOf(claimed, 1)
-        given.push(...refs(claimed))
+        claimedRefs.push(...refs(claimed))
         yield* Effect.forEach(claimed, Fixtures.finish)
       }
-      assert.deepStrictEqual(given, refs(items))
+      assert.deepStrictEqual(claimedRefs, refs(items))
       assert.deepStrictEqual(yield* claim({ at: after(5) }), [])
     }), { arbitrary: { runs } })
 
@@ -59,10 +59,10 @@ const cappedLanes = (it: It) => {
       yield* Effect.forEach(works, (work, index) => enqueue(ours, work, after(10 - index)))
       const byDue = works.toReversed().map(({ ref }) => ref)
       assert.deepStrictEqual(refs(yield* claim({ at: after(2) })).toSorted(), byDue.slice(0, 3).toSorted())
-      const more = yield* claim({ at: after(20) })
-      assert.deepStrictEqual(refs(more).toSorted(), byDue.slice(3, 8).toSorted())
+      const rest = yield* claim({ at: after(20) })
+      assert.deepStrictEqual(refs(rest).toSorted(), byDue.slice(3, 8).toSorted())
       assert.deepStrictEqual(yield* claim({ at: after(20) }), [])
-      yield* Effect.forEach(more.slice(0, 2), Fixtures.finish)
+      yield* Effect.forEach(rest.slice(0, 2), Fixtures.finish)
       assert.deepStrictEqual(refs(yield* claim({ at: after(20) })).toSorted(), byDue.slice(8, 10).toSorted())
     }))
 

@@ -19,7 +19,7 @@ const crmWith = (commit: Commit["Service"]["commit"]) =>
 export const conflicts = (it: Scene.It) => {
   it.effect("that others' changes prevent is rejected, leaves its key free, and runs when it is repeated", () =>
     Effect.gen(function*() {
-      const { as, found, get, rename } = yield* begin
+      const { as, get, rename, storedRecord } = yield* begin
       const port = yield* Commit
       let isContended = true
       const crm = yield* crmWith((organization_id, changes) =>
@@ -27,7 +27,7 @@ export const conflicts = (it: Scene.It) => {
       )
       const attempt = Effect.provideContext(as(request(rename("Ada"))), crm)
       assert.strictEqual((yield* Effect.flip(attempt))._tag, "ConcurrentChanges")
-      assert.deepStrictEqual(yield* found, Option.none())
+      assert.deepStrictEqual(yield* storedRecord, Option.none())
       isContended = false
       assert.isFalse((yield* attempt).replayed)
       assert.strictEqual((yield* get()).first_name, "Ada")
@@ -35,14 +35,14 @@ export const conflicts = (it: Scene.It) => {
 
   it.effect("whose commit was not confirmed once and then prevented by others is still processing", () =>
     Effect.gen(function*() {
-      const { as, found, rename } = yield* begin
+      const { as, rename, storedRecord } = yield* begin
       let commits = 0
       const crm = yield* crmWith(() =>
         Effect.suspend(() => Effect.fail(commits++ === 0 ? new Unconfirmed() : new Conflict()))
       )
       const failure = yield* Effect.flip(Effect.provideContext(as(request(rename("Ada"))), crm))
       assert.strictEqual(failure._tag, "RequestProcessing")
-      assert.deepStrictEqual(yield* found, Option.none())
+      assert.deepStrictEqual(yield* storedRecord, Option.none())
     }).pipe(Effect.scoped))
 }
 

@@ -61,6 +61,6 @@ export const begin = Effect.gen(function*() {
   const addNote = (id: ContactId = contact.id) => (respond: Encoded) =>
     Contacts.use((contacts) => contacts.addNote(id, AddNote.make({ text: "Called" }), respond))
   const tags = TagStore.use((store) => store.list(organization_id))
-  const found = IdempotencyStore.use((store) => store.find(organization_id, key))
-  return { addNote, as, contact, found, get, organization_id, rename, tags }
+  const storedRecord = IdempotencyStore.use((store) => store.find(organization_id, key))
+  return { addNote, as, contact, get, organization_id, rename, storedRecord, tags }
 })

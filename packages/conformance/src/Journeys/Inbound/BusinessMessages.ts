@@ -69,12 +69,12 @@ const sentMessages = (it: It) => {
 const countStatuses = Effect.fnUntraced(function*(organization_id: OrganizationId, conversation_id: ConversationId) {
   const store = yield* MessageStore
   const count = { sent: 0, delivered: 0, read: 0, failed: 0, received: 0 }
-  const all = yield* Fixtures.readAllPages(
+  const messages = yield* Fixtures.readAllPages(
     100,
     (after: Position | null) => store.list(organization_id, conversation_id, { after, size: 100 }),
     ({ created_at, id }) => ({ at: created_at, id })
   )
-  for (const { status } of all) count[status] += 1
+  for (const { status } of messages) count[status] += 1
   return count
 })
 
@@ -100,7 +100,8 @@ const reportsOfTime = (it: It) => {
         if (minute % 7 === 0) yield* written(`m${minute}`, "Yes?")
         yield* TestClock.adjust("1 minutes")
       }
-      const { data } = yield* Conversations.use((all) => all.list({ cursor: null, page_size: 1 })).pipe(as)
+      const { data } = yield* Conversations.use((conversations) => conversations.list({ cursor: null, page_size: 1 }))
+        .pipe(as)
       const [conversation = assert.fail("There is no conversation.")] = data
       const counts = countStatuses(organization_id, conversation.id)
       yield* report("delivered", 219)

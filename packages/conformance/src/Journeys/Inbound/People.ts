@@ -47,16 +47,16 @@ const networkIds = (it: It) => {
   it.effect("finds a person without a number, and adds the number when it is known", () =>
     Effect.gen(function*() {
       const { as, channel, messagesIn, number, start } = yield* begin
-      const own = `US.${yield* Fixtures.uuid}`
-      const from = { external_id: own, display_name: null, username: "kim" }
+      const user_id = `US.${yield* Fixtures.uuid}`
+      const from = { external_id: user_id, display_name: null, username: "kim" }
       yield* receivedFrom(channel, "m1", from)
-      const found = Effect.map(Contacts.use(({ list }) => list({ ...firstPage, query: number })), ({ data }) =>
+      const matches = Effect.map(Contacts.use(({ list }) => list({ ...firstPage, query: number })), ({ data }) =>
         data.map(({ identities, primary_phone }) => [primary_phone, identities[0]?.external_id])).pipe(as)
-      assert.deepStrictEqual(yield* found, [])
-      yield* receivedFrom(channel, "m2", { ...from, external_id: number, aliases: [own] })
-      assert.deepStrictEqual(yield* found, [[number, number]])
+      assert.deepStrictEqual(yield* matches, [])
+      yield* receivedFrom(channel, "m2", { ...from, external_id: number, aliases: [user_id] })
+      assert.deepStrictEqual(yield* matches, [[number, number]])
       yield* receivedFrom(channel, "m3", from)
-      assert.deepStrictEqual(yield* found, [[number, number]])
+      assert.deepStrictEqual(yield* matches, [[number, number]])
       const { conversation_id } = yield* start()
       yield* work
       assert.lengthOf(yield* messagesIn(conversation_id), 4)
@@ -84,14 +84,20 @@ const names = (it: It) => {
           former_external_id: number,
           now: { external_id: number, display_name, username }
         })
-      const found = (query: string) =>
+      const countMatches = (query: string) =>
         Effect.map(Contacts.use(({ list }) => list({ ...firstPage, query })), ({ data }) => data.length).pipe(as)
       yield* written("m1", "Hello")
-      assert.strictEqual(yield* found("kIM"), 1)
+      assert.strictEqual(yield* countMatches("kIM"), 1)
       yield* names("Soyan Ödegaard", "soyan.o")
-      assert.deepStrictEqual([yield* found("ödeg"), yield* found("SOYAN.O"), yield* found("kim")], [1, 1, 0])
+      assert.deepStrictEqual(
+        [yield* countMatches("ödeg"), yield* countMatches("SOYAN.O"), yield* countMatches("kim")],
+        [1, 1, 0]
+      )
       yield* written("m2", "Hello again")
-      assert.deepStrictEqual([yield* found("kim"), yield* found("soyan.o"), yield* found("ödeg")], [1, 1, 0])
+      assert.deepStrictEqual(
+        [yield* countMatches("kim"), yield* countMatches("soyan.o"), yield* countMatches("ödeg")],
+        [1, 1, 0]
+      )
     }))
 }
 
@@ -110,7 +116,7 @@ const changes = (it: It) => {
       const { conversation_id } = yield* start()
       yield* work
       const address = Effect.map(
-        Conversations.use((all) => all.get(conversation_id)),
+        Conversations.use((conversations) => conversations.get(conversation_id)),
         ({ contact }) => contact.external_id
       ).pipe(as)
       const says = (external_id: string, aliases: Ids) =>

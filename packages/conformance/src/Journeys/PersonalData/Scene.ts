@@ -51,8 +51,8 @@ const updateWithKey = (id: ContactId) => {
     idempotency.once(
       { key, fingerprint: "f".repeat(64), request_id: "request" },
       (record) =>
-        Contacts.use((all) =>
-          all.update(id, update, {
+        Contacts.use((contacts) =>
+          contacts.update(id, update, {
             encode: (contact): Effect.Effect<EncodedResponse> =>
               Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(contact)) }),
             record
@@ -71,11 +71,13 @@ export const person = Effect.gen(function*() {
   const { id: sent } = yield* start(canaries.template)
   yield* work
   const { conversation_id } = yield* scene.get(sent)
-  const { contact } = yield* as(Conversations.use((all) => all.get(conversation_id)))
+  const { contact } = yield* as(Conversations.use((conversations) => conversations.get(conversation_id)))
   yield* as(updateWithKey(ContactId.make(contact.id)))
   const { id: queued } = yield* start(canaries.queued)
   yield* as(
-    Conversations.use((all) => all.close(conversation_id, CloseConversation.make({ category: canaries.category })))
+    Conversations.use((conversations) =>
+      conversations.close(conversation_id, CloseConversation.make({ category: canaries.category }))
+    )
   )
   const callback = yield* Fixtures.storedCallback(
     channel.id,

@@ -92,9 +92,9 @@ const reusedProviderIds = (it: It) => {
       yield* provider.respond(() => Effect.succeed({ provider_message_id: "taken" }))
       const sends = [yield* start("Ada"), yield* start("Bob")]
       yield* work
-      const found = yield* Effect.forEach(sends, ({ id }) => messageOf(id))
+      const messages = yield* Effect.forEach(sends, ({ id }) => messageOf(id))
       assert.deepStrictEqual(
-        found.map(({ provider_message_id, status, text }) => [provider_message_id, status, text]),
+        messages.map(({ provider_message_id, status, text }) => [provider_message_id, status, text]),
         [[null, "sent", "Hello Ada"], [null, "sent", "Hello Bob"]]
       )
       // Reports of the id are about the message that had it first.
