@@ -4,7 +4,7 @@ import type { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { traced } from "@messaging-crm/core/Traces"
 import { Context, Effect, Layer, Option } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import { type CloudAccount, CloudAccounts, keyOf } from "./CloudAccounts.ts"
+import { accountKeyOf, type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
 import { reasonOf } from "./ErrorCodes.ts"
 import { baseUrlOf, call } from "./GraphClient.ts"
@@ -41,7 +41,7 @@ export class AccountCheck extends Context.Service<AccountCheck, {
       const settings = yield* CloudSettings
 
       const checkAccount = (account: CloudAccount) => {
-        const url = `${baseUrlOf(settings, account)}/${encodeURIComponent(keyOf(account).id)}`
+        const url = `${baseUrlOf(settings, account)}/${encodeURIComponent(accountKeyOf(account).id)}`
         const request = HttpClientRequest.get(url, { urlParams: { fields: fieldOf(account) } })
         return call(client, account, request).pipe(
           Effect.timeout(settings.deliver_time_max),

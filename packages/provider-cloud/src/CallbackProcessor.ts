@@ -56,7 +56,7 @@ const makeProcessEvents = Effect.gen(function*() {
   const inbound = yield* Inbound
   const profiles = yield* Profiles
   const downloads = Slots.make<string>(files_max)
-  const turns = yield* RcMap.make({ lookup: (_person: string) => Semaphore.make(1) })
+  const personLocks = yield* RcMap.make({ lookup: (_person: string) => Semaphore.make(1) })
 
   /** Starts a lookup of the sender's names. The message does not wait for it. */
   const lookUpNames = (account: CloudAccount, event: ProviderEvent) => {
@@ -95,7 +95,8 @@ const makeProcessEvents = Effect.gen(function*() {
       within: (people, process) =>
         // In one order, so that two callbacks about the same people do not wait for each other.
         people.toSorted().reduce(
-          (inner, person) => Effect.scoped(Effect.flatMap(RcMap.get(turns, person), (turn) => turn.withPermit(inner))),
+          (inner, person) =>
+            Effect.scoped(Effect.flatMap(RcMap.get(personLocks, person), (lock) => lock.withPermit(inner))),
           process
         )
     }, (event) =>

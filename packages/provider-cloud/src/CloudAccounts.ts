@@ -74,7 +74,7 @@ export interface AccountKey {
 }
 
 /** Returns the identification of an account in callbacks. */
-export const keyOf = (account: CloudAccount): AccountKey => {
+export const accountKeyOf = (account: CloudAccount): AccountKey => {
   switch (account.type) {
     case "phone_messaging":
       return { type: account.type, id: account.phone_number_id }
@@ -94,7 +94,7 @@ export const groupByAccount = <A extends { readonly account: AccountKey | null }
 /** Returns the network's ids of an account as core stores them. */
 export const accountIdsOf = (account: CloudAccount): AccountIds => ({
   app_id: account.app_id,
-  account_id: keyOf(account).id,
+  account_id: accountKeyOf(account).id,
   page_id: account.type === "photo_social" ? account.page_id : null
 })
 
@@ -144,7 +144,7 @@ const fromSetting = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type):
     findWhere((account): account is CloudAccount => holds(account))
 
   const locate = (app_id: string, { id, type }: AccountKey) =>
-    findFirst((account) => account.app_id === app_id && account.type === type && keyOf(account).id === id)
+    findFirst((account) => account.app_id === app_id && account.type === type && accountKeyOf(account).id === id)
 
   return {
     apps: Effect.succeed(apps),

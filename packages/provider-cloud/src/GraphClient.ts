@@ -77,8 +77,8 @@ export const baseUrlOf = (
   { base_url, photo_social_base_url, version }: CloudSettings,
   account: CloudAccount
 ): string => {
-  const isOwn = account.type === "photo_social" && account.page_id === null
-  return `${(isOwn ? photo_social_base_url : base_url).replace(/\/+$/, "")}/${version}`
+  const hasOwnLogin = account.type === "photo_social" && account.page_id === null
+  return `${(hasOwnLogin ? photo_social_base_url : base_url).replace(/\/+$/, "")}/${version}`
 }
 
 /** Sends one request with an account's token. A request that is interrupted may have had an effect. */

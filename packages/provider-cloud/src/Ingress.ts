@@ -42,49 +42,51 @@ const Handshake = Schema.Struct({
   "hub.challenge": Schema.String.check(Schema.isMaxLength(1000))
 })
 
+type Accounts = CloudAccounts["Service"]
+
+/** Responds to the registration of the callback URL: returns the challenge if the verify token is that of an app. */
+const handshake = ({ apps }: Accounts) =>
+  HttpServerRequest.schemaSearchParams(Handshake).pipe(
+    Effect.flatMap((query) =>
+      Effect.map(apps, (known) =>
+        known.some(({ verify_token }) =>
+            equalConstantTime(Redacted.value(verify_token), query["hub.verify_token"])
+          )
+          ? respond(200, query["hub.challenge"])
+          : respond(403, "The verify token is not valid."))
+    ),
+    Effect.catchTag("SchemaError", () => Effect.succeed(respond(403, "The request is not a subscription.")))
+  )
+
+/** Returns the app whose secret signed a body, or none if the signature is invalid. */
+const signerOf = Effect.fnUntraced(function*({ apps }: Accounts, body: ArrayBuffer, signature: string) {
+  const known = yield* apps
+  const isSigner = yield* Effect.forEach(known, ({ secret }) => verify(secret, body, signature))
+  return Option.fromUndefinedOr(known.find((_, index): boolean => isSigner[index] === true))
+})
+
+/** Returns the parts with their channels. The channel of an account is looked up once. */
+const withChannels = (accounts: Accounts, app_id: string, parts: ReadonlyArray<BodyPart>) =>
+  Effect.forEach(
+    groupByAccount(parts),
+    Effect.fnUntraced(function*(partsOfAccount) {
+      const account = partsOfAccount[0]?.account ?? null
+      const channel_id = account === null ? null : Option.getOrNull(yield* accounts.channelOf(app_id, account))
+      return partsOfAccount.map(({ body, people }) => ({ channel_id, people, body }))
+    }),
+    { concurrency: accounts_at_once }
+  )
+
 /** Layer for `GET` and `POST /ingress/graph`. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const accounts = yield* CloudAccounts
   const inbox = yield* CallbackInbox
   const readUnverified = makeReader({ body_bytes_max, total_bytes_max: unverified_bytes_max })
 
-  /** Responds to the registration of the callback URL: returns the challenge if the verify token is that of an app. */
-  const handshake = HttpServerRequest.schemaSearchParams(Handshake).pipe(
-    Effect.flatMap((query) =>
-      Effect.map(
-        accounts.apps,
-        (apps) =>
-          apps.some(({ verify_token }) => equalConstantTime(Redacted.value(verify_token), query["hub.verify_token"]))
-            ? respond(200, query["hub.challenge"])
-            : respond(403, "The verify token is not valid.")
-      )
-    ),
-    Effect.catchTag("SchemaError", () => Effect.succeed(respond(403, "The request is not a subscription.")))
-  )
-
-  /** Returns the app whose secret signed a body, or none if the signature is invalid. */
-  const signerOf = Effect.fnUntraced(function*(body: ArrayBuffer, signature: string) {
-    const apps = yield* accounts.apps
-    const isSigner = yield* Effect.forEach(apps, ({ secret }) => verify(secret, body, signature))
-    return Option.fromUndefinedOr(apps.find((_, index): boolean => isSigner[index] === true))
-  })
-
-  /** Finds the channel of each part. The parts of one account are found together. */
-  const locate = (app_id: string, parts: ReadonlyArray<BodyPart>) =>
-    Effect.forEach(
-      groupByAccount(parts),
-      Effect.fnUntraced(function*(partsOfAccount) {
-        const account = partsOfAccount[0]?.account ?? null
-        const channel_id = account === null ? null : Option.getOrNull(yield* accounts.channelOf(app_id, account))
-        return partsOfAccount.map(({ body, people }) => ({ channel_id, people, body }))
-      }),
-      { concurrency: accounts_at_once }
-    )
-
   const receiveSigned = Effect.fnUntraced(function*({ id }: CloudApp, body: ArrayBuffer) {
     const parts = split(new Uint8Array(body))
     if (Option.isNone(parts)) return respond(400, "The body is not a callback.")
-    yield* inbox.store(id, (yield* locate(id, parts.value)).flat())
+    yield* inbox.store(id, (yield* withChannels(accounts, id, parts.value)).flat())
     return respond(200, "ok")
   })
 
@@ -95,7 +97,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     if (Number(request.headers["content-length"] ?? 0) > body_bytes_max) return tooLarge
     const signed = yield* readUnverified(
       request,
-      (body) => Effect.map(signerOf(body, signature), Option.map((app) => ({ app, body })))
+      (body) => Effect.map(signerOf(accounts, body, signature), Option.map((app) => ({ app, body })))
     )
     return yield* Option.match(signed, {
       onNone: () => Effect.succeed(invalidSignature),
@@ -111,6 +113,6 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     })
   )
 
-  yield* router.add("GET", path, handshake)
+  yield* router.add("GET", path, handshake(accounts))
   yield* router.add("POST", path, receive)
 }))

@@ -1,5 +1,5 @@
 /**
- * Profiles: looks up the names of people on Messenger and Instagram, whose callbacks hold ids only.
+ * Profiles: looks up the names of people on Messenger and Instagram, whose callbacks contain ids only.
  *
  * A lookup runs in the background, after the message is stored. Each person is looked up once a day per process. A
  * lookup that fails is repeated twice, and again with the person's next message.
@@ -8,7 +8,7 @@ import { limits } from "@messaging-crm/core/Limits"
 import { firstCharacters } from "@messaging-crm/core/Text"
 import { Clock, Context, Duration, Effect, Layer, Option, Schedule, Schema, Semaphore } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import { type CloudAccount, keyOf } from "./CloudAccounts.ts"
+import { accountKeyOf, type CloudAccount } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
 import { baseUrlOf, call, type CallError, ResponseLost } from "./GraphClient.ts"
 import { lenient, StorableText } from "./GraphSchemas.ts"
@@ -65,6 +65,23 @@ export const Profiles = Context.Reference<{
   ) => Effect.Effect<void>
 }>("@messaging-crm/provider-cloud/Profiles", { defaultValue: () => ({ lookUp: () => Effect.void }) })
 
+/** Requests the fields of a person that have names. */
+const requestProfile = (
+  client: HttpClient.HttpClient,
+  settings: CloudSettings,
+  account: Exclude<CloudAccount, { type: "phone_messaging" }>,
+  person_id: string
+) =>
+  call(
+    client,
+    account,
+    HttpClientRequest.get(`${baseUrlOf(settings, account)}/${encodeURIComponent(person_id)}`, {
+      urlParams: { fields: fields[account.type] }
+    })
+  ).pipe(
+    Effect.timeoutOrElse({ duration: look_up_time_max, orElse: () => Effect.fail(new ResponseLost()) })
+  )
+
 /** Layer that looks names up over the Graph API, with the token of the account. */
 export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.effect(
   Profiles,
@@ -77,25 +94,12 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
     const retryAt = new Map<string, number>()
     let inProgress = 0
 
-    const request = (account: Exclude<CloudAccount, { type: "phone_messaging" }>, person_id: string) =>
-      slots.withPermit(
-        call(
-          client,
-          account,
-          HttpClientRequest.get(`${baseUrlOf(settings, account)}/${encodeURIComponent(person_id)}`, {
-            urlParams: { fields: fields[account.type] }
-          })
-        ).pipe(
-          Effect.timeoutOrElse({ duration: look_up_time_max, orElse: () => Effect.fail(new ResponseLost()) })
-        )
-      )
-
     const run = (
       key: string,
-      found: Effect.Effect<unknown, CallError>,
+      profile: Effect.Effect<unknown, CallError>,
       onFound: (names: Names) => Effect.Effect<void>
     ) =>
-      found.pipe(
+      profile.pipe(
         Effect.retry({ schedule: pauses, times: 2, while: isTransient }),
         Effect.flatMap((response) => {
           const names = namesOf(response)
@@ -117,7 +121,7 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
     ) {
       if (account.type === "phone_messaging") return
       const now = yield* Clock.currentTimeMillis
-      const { id, type } = keyOf(account)
+      const { id, type } = accountKeyOf(account)
       const key = JSON.stringify([type, id, person_id])
       if ((retryAt.get(key) ?? 0) > now || inProgress >= in_progress_max) return
       retryAt.delete(key)
@@ -125,7 +129,10 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
       const [oldest] = retryAt.keys()
       if (retryAt.size > remembered_max && oldest !== undefined) retryAt.delete(oldest)
       inProgress++
-      yield* Effect.forkIn(run(key, request(account, person_id), onFound), scope)
+      yield* Effect.forkIn(
+        run(key, slots.withPermit(requestProfile(client, settings, account, person_id)), onFound),
+        scope
+      )
     })
 
     return { lookUp }

@@ -7,7 +7,7 @@ import { ChannelAccounts, ChannelToken } from "@messaging-crm/core/ChannelAccoun
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
-import { CloudAccounts, keyOf } from "@messaging-crm/provider-cloud/CloudAccounts"
+import { accountKeyOf, CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { Effect, Layer, Option, Redacted, Schema } from "effect"
 
 const services = Crm.channelAccounts.pipe(Layer.provideMerge(Layer.merge(Memory.layer, Ids.layer)))
@@ -79,6 +79,6 @@ it.effect("each type of channel has the names of its network", () =>
         Effect.provide(CloudAccounts.layerStored(Redacted.make(JSON.stringify({ apps }))))
       )
       assert.deepInclude(Option.getOrNull(account), { type, ...expected })
-      assert.deepStrictEqual(Option.getOrNull(Option.map(account, keyOf)), { type, id: "7" })
+      assert.deepStrictEqual(Option.getOrNull(Option.map(account, accountKeyOf)), { type, id: "7" })
     }
   }).pipe(Effect.provide(services)))

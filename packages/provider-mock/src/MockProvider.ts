@@ -8,6 +8,7 @@
 import type { SendId } from "@messaging-crm/core/Ids"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import {
+  type Accepted,
   MessagingProvider,
   type OutboundMessage,
   ProviderBusy,
@@ -47,8 +48,36 @@ export class MockProvider extends Context.Service<MockProvider, {
 const isInvalidTemplate = ({ channel, content }: OutboundMessage): boolean => {
   if (content.type === "text") return false
   const { components, id } = content.template
-  const template = templatesOf(channel.phone_messaging_business_account_id ?? "").find((one) => one.id === id)
+  const template = templatesOf(channel.phone_messaging_business_account_id ?? "").find((listed) => listed.id === id)
   return template !== undefined && Result.isFailure(fillTemplate(template, components))
+}
+
+/** Returns why the network cannot deliver a message, whatever its recipient's behavior is; null if it can. */
+const rejectionOf = (message: OutboundMessage): ProviderRejected | null => {
+  // As WhatsApp, Messenger, and Instagram do.
+  if (message.content.text.trim() === "") return new ProviderRejected({ reason: "provider_rejected" })
+  return isInvalidTemplate(message) ? new ProviderRejected({ reason: "template_invalid" }) : null
+}
+
+/** Responds to a call, for which `accept` accepts the message. */
+const respond = (
+  response: ScriptedResponse,
+  accept: Effect.Effect<Accepted>
+): Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderOutcomeUnknown> => {
+  switch (response.response) {
+    case "accept":
+      return accept
+    case "accept_without_response":
+      return Effect.andThen(accept, new ProviderOutcomeUnknown())
+    case "drop_without_response":
+      return Effect.fail(new ProviderOutcomeUnknown())
+    case "reject":
+      return Effect.fail(new ProviderRejected({ reason: response.reason }))
+    case "busy":
+      return Effect.fail(
+        new ProviderBusy({ reason: response.reason, retry_after_seconds: response.retry_after_seconds })
+      )
+  }
 }
 
 const make = Effect.gen(function*() {
@@ -82,26 +111,10 @@ const make = Effect.gen(function*() {
     if (yield* Ref.get(down)) {
       return yield* new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
     }
-    // As WhatsApp, Messenger, and Instagram do.
-    if (message.content.text.trim() === "") return yield* new ProviderRejected({ reason: "provider_rejected" })
-    if (isInvalidTemplate(message)) return yield* new ProviderRejected({ reason: "template_invalid" })
+    const rejection = rejectionOf(message)
+    if (rejection !== null) return yield* rejection
     const behavior = yield* Ref.modify(scripts, (all) => Scripts.choose(all, message))
-    const response = yield* nextResponse(message, behavior)
-    switch (response.response) {
-      case "accept":
-        return yield* accept(message, behavior)
-      case "accept_without_response":
-        yield* accept(message, behavior)
-        return yield* new ProviderOutcomeUnknown()
-      case "drop_without_response":
-        return yield* new ProviderOutcomeUnknown()
-      case "reject":
-        return yield* new ProviderRejected({ reason: response.reason })
-      case "busy": {
-        const { reason, retry_after_seconds } = response
-        return yield* new ProviderBusy({ reason, retry_after_seconds })
-      }
-    }
+    return yield* respond(yield* nextResponse(message, behavior), accept(message, behavior))
   })
 
   const templates = (account: string) =>

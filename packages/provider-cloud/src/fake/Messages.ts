@@ -4,7 +4,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type Behavior, behaviorOf, type ScriptedResponse } from "./Behaviors.ts"
 import { type CallbackEntry, messageEntry, messengerEntry, statusEntry } from "./CallbackBodies.ts"
 import { add } from "./Files.ts"
-import { inputOf, isUserId, read, type SendRequest } from "./Requests.ts"
+import { inputOf, isUserId, readRequest, type SendRequest } from "./Requests.ts"
 import { type AcceptedMessage, enqueue, errorResponse, type Memory, nextId, reject, set, type State } from "./State.ts"
 
 /** Drops the connection, so that the response is lost. */
@@ -18,7 +18,7 @@ const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => 
 export const canonical = (digits: string): string =>
   digits.replace(/^(55[1-9][1-9])9([6-9][0-9]{7})$/, "$1$2").replace(/^(52)1([1-9][0-9]{9})$/, "$1$2")
 
-const choose = (state: State, recipient: string) =>
+const nextBehavior = (state: State, recipient: string) =>
   Ref.modify(state, (memory): readonly [readonly [Behavior, ScriptedResponse], Memory] => {
     const [scripted, ...next] = memory.next
     if (scripted !== undefined) return [[scripted, scripted.responses[0]], { ...memory, next }]
@@ -28,7 +28,7 @@ const choose = (state: State, recipient: string) =>
     return [[behavior, response], { ...memory, calls: new Map(memory.calls).set(recipient, call + 1) }]
   })
 
-const whatsAppReports = Effect.fnUntraced(function*(
+const whatsAppEntries = Effect.fnUntraced(function*(
   state: State,
   { account, id, recipient, reference, text }: AcceptedMessage,
   { reply, statuses }: Behavior,
@@ -48,7 +48,7 @@ const whatsAppReports = Effect.fnUntraced(function*(
 })
 
 /** A page gets a callback for its own message too, with the account as the sender and the metadata of the request. */
-const messengerReports = (
+const messengerEntries = (
   { account, id, recipient, reference, text }: AcceptedMessage,
   millis: number
 ): ReadonlyArray<CallbackEntry> => {
@@ -71,8 +71,8 @@ const accept = Effect.fnUntraced(function*(state: State, request: SendRequest, b
   yield* set(state, ({ accepted }) => ({ accepted: [...accepted, message] }))
   const millis = (yield* DateTime.now).epochMilliseconds
   const entries = isWhatsApp
-    ? yield* whatsAppReports(state, message, behavior, Math.floor(millis / 1000))
-    : messengerReports(message, millis)
+    ? yield* whatsAppEntries(state, message, behavior, Math.floor(millis / 1000))
+    : messengerEntries(message, millis)
   yield* enqueue(state, ...entries)
   return message.id
 })
@@ -97,7 +97,7 @@ const acceptedResponse = (request: SendRequest, id: string) => {
 
 /** Responds to a request to send as the script, or else the number, determines. */
 const send = Effect.fnUntraced(function*(state: State, request: SendRequest) {
-  const [behavior, response] = yield* choose(state, request.recipient)
+  const [behavior, response] = yield* nextBehavior(state, request.recipient)
   switch (response.response) {
     case "accept":
       return acceptedResponse(request, yield* accept(state, request, behavior))
@@ -117,7 +117,7 @@ const send = Effect.fnUntraced(function*(state: State, request: SendRequest) {
 export const route = (state: State) =>
   Effect.gen(function*() {
     const { id: account = "" } = yield* HttpRouter.params
-    const requested = yield* read(state, account, yield* HttpServerRequest.schemaBodyJson(Schema.Unknown))
+    const requested = yield* readRequest(state, account, yield* HttpServerRequest.schemaBodyJson(Schema.Unknown))
     switch (requested.kind) {
       case "read":
         return HttpServerResponse.jsonUnsafe({ success: true })

@@ -75,7 +75,7 @@ interface FakeComponent {
 }
 
 const componentOf = ({ components }: FakeTemplate, type: string): FakeComponent | undefined =>
-  Array.isArray(components) ? components.find((one: FakeComponent) => one.type === type) : undefined
+  Array.isArray(components) ? components.find((component: FakeComponent) => component.type === type) : undefined
 
 /** Returns how many different placeholders the body of a template has. */
 const placeholdersOf = (template: FakeTemplate): number =>
@@ -175,7 +175,7 @@ const decode = Schema.decodeUnknownOption(Outbound)
 const invalid = (details: string) => new Fault({ code: 100, details })
 
 /** Reads a request. Fails with what is wrong with it. */
-export const read = Effect.fnUntraced(function*(state: State, account: string, body: unknown) {
+export const readRequest = Effect.fnUntraced(function*(state: State, account: string, body: unknown) {
   const decoded = decode(body)
   if (Option.isNone(decoded)) return yield* invalid("A parameter has a wrong type.")
   const outbound = decoded.value

@@ -105,7 +105,7 @@ const keysOf = ({ payload: { ig_post_media_id, sticker_id, url } = {} }: Attachm
   [sticker_id, ig_post_media_id, url].flatMap((key) => key === undefined ? [] : [key])
 
 /** Returns the payload of an attachment if it has fields that the details of a message do not describe. */
-const undescribed = (item: unknown): MessageDetails => {
+const undescribedPayload = (item: unknown): MessageDetails => {
   const payload = isObject(item) ? item["payload"] : undefined
   if (!isObject(payload) || Object.keys(payload).every((name) => Object.hasOwn(described_fields, name))) return {}
   return { provider_data: jsonObjectOf(payload) ?? {} }
@@ -116,7 +116,7 @@ const mediaKindOf = ({ payload, type = "" }: Attachment): MediaKind | null => {
   return Object.hasOwn(media_kinds, type) ? media_kinds[type] ?? null : null
 }
 
-const file = (kind: MediaKind, { payload }: Attachment): MessageContent => ({
+const fileContent = (kind: MediaKind, { payload }: Attachment): MessageContent => ({
   type: kind,
   text: null,
   media: { kind, mime_type: null, filename: null, transcript: null, bytes: null },
@@ -124,7 +124,7 @@ const file = (kind: MediaKind, { payload }: Attachment): MessageContent => ({
   file: payload?.url === undefined ? null : { url: payload.url }
 })
 
-const location = ({ payload, title, url }: Attachment): MessageContent => {
+const locationContent = ({ payload, title, url }: Attachment): MessageContent => {
   const { lat = null, long = null } = payload?.coordinates ?? {}
   const name = title ?? payload?.title ?? null
   const coordinates = lat === null || long === null ? null : `${lat}, ${long}`
@@ -169,8 +169,8 @@ const sharedContent = (attachment: Attachment): MessageContent => {
 
 const contentOfAttachment = (attachment: Attachment): MessageContent => {
   const kind = mediaKindOf(attachment)
-  if (kind !== null) return file(kind, attachment)
-  return attachment.type === "location" ? location(attachment) : sharedContent(attachment)
+  if (kind !== null) return fileContent(kind, attachment)
+  return attachment.type === "location" ? locationContent(attachment) : sharedContent(attachment)
 }
 
 /** Returns the contents of attachments, each once. */
@@ -180,7 +180,7 @@ const contentsOfAttachments = (items: typeof Items.Type): ReadonlyArray<MessageC
   return given.flatMap(({ attachment, item }) =>
     isRepeating(attachment) && keysOf(attachment).some((key) => ownKeys.has(key))
       ? []
-      : [withDetails(contentOfAttachment(attachment), undescribed(item))]
+      : [withDetails(contentOfAttachment(attachment), undescribedPayload(item))]
   )
 }
 

@@ -16,23 +16,23 @@ import {
 import {
   type Address,
   addressesOf,
-  type Card,
   cardsOf,
   type Choice,
+  type ContactCard,
   type Content,
   content_fields,
   decodeContent,
   emailsOf,
   type File,
   linksOf,
+  type Location,
   phonesOf,
-  type Place,
   productsOf,
   type Referral
 } from "./ContentSchemas.ts"
 
 /** Returns the content of a message with a file, even if the file has neither an id nor a URL. */
-const file = (kind: MediaKind, given: typeof File.Type | undefined): MessageContent => {
+const fileContent = (kind: MediaKind, given: typeof File.Type | undefined): MessageContent => {
   const { caption, filename, id, mime_type, url } = given ?? {}
   const address = url === undefined ? null : { url }
   return {
@@ -44,7 +44,7 @@ const file = (kind: MediaKind, given: typeof File.Type | undefined): MessageCont
   }
 }
 
-const place = ({ address, latitude, longitude, name, url }: typeof Place.Type): MessageContent => {
+const locationContent = ({ address, latitude, longitude, name, url }: typeof Location.Type): MessageContent => {
   const coordinates = latitude === undefined || longitude === undefined ? undefined : `${latitude}, ${longitude}`
   return textContent("location", lines(name, address, coordinates), {
     location: {
@@ -60,13 +60,13 @@ const place = ({ address, latitude, longitude, name, url }: typeof Place.Type): 
 const labeled = (type: string | undefined, value: string | null | undefined) =>
   value === null || value === undefined || value === "" ? [] : [{ type: type ?? null, value }]
 
-const nameOf = ({ name }: typeof Card.Type): string | null =>
+const nameOf = ({ name }: typeof ContactCard.Type): string | null =>
   lines(name?.formatted_name) ?? ([name?.first_name, name?.last_name].filter(Boolean).join(" ") || null)
 
 const addressOf = ({ city, country, state, street, zip }: typeof Address.Type): string =>
   [street, [zip, city].filter(Boolean).join(" "), state, country].filter(Boolean).join(", ")
 
-const personOf = (card: typeof Card.Type) => ({
+const personOf = (card: typeof ContactCard.Type) => ({
   name: nameOf(card),
   organization: card.org?.company ?? null,
   department: card.org?.department ?? null,
@@ -81,7 +81,7 @@ const personOf = (card: typeof Card.Type) => ({
   addresses: addressesOf(card.addresses).flatMap((address) => labeled(address.type, addressOf(address)))
 })
 
-const cards = (items: typeof Items.Type): MessageContent => {
+const contactsContent = (items: typeof Items.Type): MessageContent => {
   const contacts = cardsOf(items).map(personOf)
   const text = lines(...contacts.flatMap(({ name, phones }) => [name, ...phones.map(({ value }) => value)]))
   return textContent("contacts", text, { contacts })
@@ -89,16 +89,19 @@ const cards = (items: typeof Items.Type): MessageContent => {
 
 type Kind = "button" | "list_row" | "template_button"
 
-const choice = (kind: Kind, { description, id, payload, title }: typeof Choice.Type & { readonly payload?: string }) =>
+const choiceContent = (
+  kind: Kind,
+  { description, id, payload, title }: typeof Choice.Type & { readonly payload?: string }
+) =>
   textContent("interactive", lines(title), {
     choice: { kind, id: id ?? null, title: title ?? null, description: description ?? null, payload: payload ?? null }
   })
 
-const interactive = (
+const interactiveContent = (
   { body: message, button_reply, list_reply, nfm_reply }: NonNullable<Content["interactive"]>
 ): MessageContent => {
-  if (button_reply !== undefined) return choice("button", button_reply)
-  if (list_reply !== undefined) return choice("list_row", list_reply)
+  if (button_reply !== undefined) return choiceContent("button", button_reply)
+  if (list_reply !== undefined) return choiceContent("list_row", list_reply)
   if (nfm_reply === undefined) return textContent("interactive", lines(message?.text))
   const { body, name, response_json } = nfm_reply
   return textContent("interactive", lines(body), {
@@ -106,7 +109,7 @@ const interactive = (
   })
 }
 
-const order = ({ catalog_id, product_items, text }: NonNullable<Content["order"]>): MessageContent =>
+const orderContent = ({ catalog_id, product_items, text }: NonNullable<Content["order"]>): MessageContent =>
   textContent("unsupported", lines(text), {
     order: {
       catalog_id: catalog_id ?? null,
@@ -121,7 +124,7 @@ const order = ({ catalog_id, product_items, text }: NonNullable<Content["order"]
   })
 
 /** Returns the content of a reaction. A reaction without an emoji removes the former one. */
-const reaction = ({ emoji, message_id }: NonNullable<Content["reaction"]>): MessageContent => {
+const reactionContent = ({ emoji, message_id }: NonNullable<Content["reaction"]>): MessageContent => {
   const text = lines(emoji)
   return textContent("reaction", text, {
     reaction: { action: text === null ? "unreact" : "react", emoji: text, provider_message_id: message_id ?? null }
@@ -140,26 +143,26 @@ const contentOf = (content: Content): MessageContent => {
     case "audio":
     case "document":
     case "sticker":
-      return file(type, content[type])
+      return fileContent(type, content[type])
     case "voice":
-      return file("audio", content.voice ?? content.audio)
+      return fileContent("audio", content.voice ?? content.audio)
     case "location":
-      return place(content.location ?? {})
+      return locationContent(content.location ?? {})
     case "contacts":
-      return cards(content.contacts ?? [])
+      return contactsContent(content.contacts ?? [])
     case "interactive":
-      return interactive(content.interactive ?? {})
+      return interactiveContent(content.interactive ?? {})
     case "button": {
       const { payload, text } = content.button ?? {}
-      return choice("template_button", {
+      return choiceContent("template_button", {
         ...(text === undefined ? {} : { title: text }),
         ...(payload === undefined ? {} : { payload })
       })
     }
     case "reaction":
-      return reaction(content.reaction ?? {})
+      return reactionContent(content.reaction ?? {})
     case "order":
-      return order(content.order ?? {})
+      return orderContent(content.order ?? {})
     default:
       return textContent("unsupported", null)
   }
@@ -213,7 +216,7 @@ const contextDetails = ({ context = {}, referral }: Content): MessageDetails => 
 }
 
 /** Returns the fields of a message that nothing else describes: those of an unknown type, and why it has no contents. */
-const undescribed = (message: unknown, { details, type }: MessageContent, name = ""): JsonObject => {
+const undescribedFields = (message: unknown, { details, type }: MessageContent, name = ""): JsonObject => {
   const given = isObject(message) ? message : {}
   const isRead = details === null ? type !== "unsupported" && type !== "interactive" : details.flow?.response !== null
   const fields = Object.entries(given).filter(([field, value]) =>
@@ -222,10 +225,10 @@ const undescribed = (message: unknown, { details, type }: MessageContent, name =
   return jsonObjectOf(Object.fromEntries(fields)) ?? {}
 }
 
-const described = (message: unknown) => (given: Content): MessageContent => {
+const describedContent = (message: unknown) => (given: Content): MessageContent => {
   const content = contentOf(given)
   const provider_type = given.type === "unsupported" ? given.unsupported?.type : given.type
-  const provider_data = undescribed(message, content, given.type)
+  const provider_data = undescribedFields(message, content, given.type)
   return withDetails(content, {
     ...contextDetails(given),
     ...(content.type === "unsupported" && provider_type !== undefined
@@ -237,4 +240,7 @@ const described = (message: unknown) => (given: Content): MessageContent => {
 
 /** Returns the content of a message; `unsupported` without text for an unknown type. */
 export const contentOfMessage = (message: unknown): MessageContent =>
-  Option.match(decodeContent(message), { onNone: () => textContent("unsupported", null), onSome: described(message) })
+  Option.match(decodeContent(message), {
+    onNone: () => textContent("unsupported", null),
+    onSome: describedContent(message)
+  })

@@ -10,7 +10,7 @@ export const File = Schema.Struct({
   caption: lenient(StorableText)
 })
 
-export const Place = Schema.Struct({
+export const Location = Schema.Struct({
   latitude: lenient(Quantity),
   longitude: lenient(Quantity),
   name: lenient(StorableText),
@@ -18,7 +18,7 @@ export const Place = Schema.Struct({
   url: lenient(StorableText)
 })
 
-export const Card = Schema.Struct({
+export const ContactCard = Schema.Struct({
   name: lenient(Schema.Struct({
     formatted_name: lenient(StorableText),
     first_name: lenient(StorableText),
@@ -87,7 +87,7 @@ export const content_fields = {
   voice: lenient(File),
   document: lenient(File),
   sticker: lenient(File),
-  location: lenient(Place),
+  location: lenient(Location),
   contacts: lenient(Items),
   interactive: lenient(Schema.Struct({
     body: lenient(Schema.Struct({ text: lenient(StorableText) })),
@@ -129,7 +129,7 @@ const Content = Schema.Struct({
 export type Content = typeof Content.Type
 
 export const decodeContent = Schema.decodeUnknownOption(Content)
-export const cardsOf = decodeEach(Card)
+export const cardsOf = decodeEach(ContactCard)
 export const phonesOf = decodeEach(Phone)
 export const emailsOf = decodeEach(Email)
 export const linksOf = decodeEach(Link)
