@@ -37,18 +37,7 @@ const chooseFields = (scene: Scene, { custom_values, owner, plain = {}, tags }: 
 /** Two spellings of one person's email. */
 const emails = { "+4915100000001": "kim@acme.example", "+4915100000002": "KIM@Acme.example" }
 
-type ContactCommands =
-  | "addNote"
-  | "createContact"
-  | "createTag"
-  | "editTags"
-  | "eraseContact"
-  | "getContact"
-  | "listContacts"
-  | "updateContact"
-  | "upsertContacts"
-
-export const contacts: Pick<CommandHandlers, ContactCommands> = {
+export const contactHandlers = {
   createTag: (scene, { color, name }) =>
     agree(
       scene,
@@ -142,4 +131,4 @@ export const contacts: Pick<CommandHandlers, ContactCommands> = {
       (cursor) => ContactOperations.use(({ list }) => list({ ...filters, tag_id, cursor, page_size }))
     )
   }
-}
+} satisfies Partial<CommandHandlers>

@@ -14,8 +14,6 @@ import type { Moment } from "./State.ts"
 /** A time in the future counts as now. */
 const notAfter = ({ now }: Moment, at: DateTime.Utc) => DateTime.min(at, now)
 
-type Reports = "changeIdentity" | "receive" | "reportAll" | "reportStatus" | "revise" | "sendByApp"
-
 const reportStatus: CommandHandlers["reportStatus"] = (
   scene,
   { code, id: choice, seconds_ago, status, through, with_reference }
@@ -157,11 +155,11 @@ const changeIdentity: CommandHandlers["changeIdentity"] = (scene, { channel, dis
     yield* agreeOnLists(scene, [])
   })
 
-export const inbound: Pick<CommandHandlers, Reports> = {
+export const inboundHandlers = {
   reportStatus,
   receive,
   sendByApp,
   reportAll,
   revise,
   changeIdentity
-}
+} satisfies Partial<CommandHandlers>

@@ -16,9 +16,7 @@ const choiceOf = (template: string, value: string) => ({
     : []
 })
 
-type SendCommands = "getSend" | "listSends" | "sendTemplate" | "sendText" | "start"
-
-export const sends: Pick<CommandHandlers, SendCommands> = {
+export const sendHandlers = {
   start: (scene, { channel, phone, template, value }) =>
     Effect.gen(function*() {
       const { id, row } = choose(scene, channel, ({ channels }) => channels)
@@ -69,4 +67,4 @@ export const sends: Pick<CommandHandlers, SendCommands> = {
       (cursor) => SendOperations.use(({ list }) => list({ ...filters, cursor, page_size }))
     )
   }
-}
+} satisfies Partial<CommandHandlers>

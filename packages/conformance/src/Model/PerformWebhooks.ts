@@ -9,15 +9,7 @@ import { choose } from "./Choices.ts"
 import type { CommandHandlers } from "./CommandHandlers.ts"
 import * as Events from "./Events.ts"
 
-type Administers =
-  | "createWebhook"
-  | "disableWebhook"
-  | "replayWebhook"
-  | "rotateSecret"
-  | "testWebhook"
-  | "updateWebhook"
-
-export const webhooks: Pick<CommandHandlers, Administers> = {
+export const webhookHandlers = {
   createWebhook: (scene, { event_types, include_resource }) => {
     const url = `https://w${scene.ours.webhooks.length}.${scene.ours.id}.shop.example/`
     const subscription = { event_types, include_resource }
@@ -69,4 +61,4 @@ export const webhooks: Pick<CommandHandlers, Administers> = {
       yield* agree(scene, Events.disableWebhook(scene.at, scene.ours, row), disable)
       yield* agreeOnEvents(scene)
     })
-}
+} satisfies Partial<CommandHandlers>
