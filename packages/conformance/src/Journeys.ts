@@ -1,7 +1,10 @@
 /**
- * Tests of the guarantees of several ports together: idempotent requests, sends, inbound events, and webhooks from beginning to end, with every
- * failure of the provider and the endpoints.
+ * Tests of the guarantees of several ports together: idempotent requests, imports and upserts of contacts, sends, inbound
+ * events, and webhooks from beginning to end, with every failure of the provider and the endpoints.
  */
+import type { Options } from "./Fixtures.ts"
+import * as ContactImports from "./Journeys/ContactImports.ts"
+import * as ContactUpserts from "./Journeys/ContactUpserts.ts"
 import * as Holds from "./Journeys/Holds.ts"
 import * as IdempotentRequests from "./Journeys/IdempotentRequests.ts"
 import * as Inbound from "./Journeys/Inbound.ts"
@@ -17,7 +20,7 @@ import * as WebhookReplays from "./Journeys/WebhookReplays.ts"
 import * as WebhookResources from "./Journeys/WebhookResources.ts"
 import * as Webhooks from "./Journeys/Webhooks.ts"
 
-export const journeyTests = (storage: Storage) => {
+export const journeyTests = (storage: Storage, options: Options) => {
   IdempotentRequests.journeyTests(storage)
   Sends.journeyTests(storage)
   Holds.journeyTests(storage)
@@ -31,4 +34,6 @@ export const journeyTests = (storage: Storage) => {
   PersonalDataPages.journeyTests(storage)
   MessagePages.journeyTests(storage)
   MessageRetention.journeyTests(storage)
+  ContactImports.journeyTests(storage, options)
+  ContactUpserts.journeyTests(storage)
 }

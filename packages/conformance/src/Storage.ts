@@ -10,9 +10,7 @@ import * as ChannelHolds from "./ChannelHolds.ts"
 import * as Channels from "./Channels.ts"
 import * as Commit from "./Commit.ts"
 import * as ContactFields from "./ContactFields.ts"
-import * as ContactImports from "./ContactImports.ts"
 import * as Contacts from "./Contacts.ts"
-import * as ContactUpserts from "./ContactUpserts.ts"
 import * as Conversations from "./Conversations.ts"
 import * as Events from "./Events.ts"
 import type { It, Options } from "./Fixtures.ts"
@@ -86,9 +84,7 @@ export const suite = (
     it.layer(Layer.merge(storage, Ids.layer), { timeout: "5 minutes" })((it) => {
       for (const [port, portTests] of Object.entries(ports)) describe(port, () => portTests(it, options))
     })
-    Journeys.journeyTests(storage)
-    ContactImports.journeyTests(storage, options)
-    ContactUpserts.journeyTests(storage)
+    Journeys.journeyTests(storage, options)
     Model.modelTest(storage, { runs: 2 * options.runs })
   })
 }

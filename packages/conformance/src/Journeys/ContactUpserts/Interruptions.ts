@@ -5,7 +5,7 @@ import * as Crm from "@messaging-crm/core/Crm"
 import { type EncodedResponse, Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { Effect, Exit, Layer } from "effect"
-import type * as Scene from "../Journeys/Scene.ts"
+import type * as Scene from "../Scene.ts"
 import { begin, type CommitControl, killedAfter } from "./Scene.ts"
 
 /** The fingerprint of another request. */

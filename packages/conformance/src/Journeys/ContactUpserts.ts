@@ -2,12 +2,11 @@
 import { assert, it } from "@effect/vitest"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
-import type * as Crm from "@messaging-crm/core/Crm"
-import { Effect, type Layer } from "effect"
+import { Effect } from "effect"
+import * as Fixtures from "../Fixtures.ts"
 import { interruptions, keys } from "./ContactUpserts/Interruptions.ts"
 import { begin, controlled } from "./ContactUpserts/Scene.ts"
-import * as Fixtures from "./Fixtures.ts"
-import * as Scene from "./Journeys/Scene.ts"
+import * as Scene from "./Scene.ts"
 
 const results = (it: Scene.It) => {
   it.effect("creates, updates, and leaves contacts as they are, in the given order", () =>
@@ -145,7 +144,7 @@ const concurrency = (it: Scene.It) => {
     }))
 }
 
-export const journeyTests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
+export const journeyTests = (storage: Scene.Storage) => {
   const { control, layer } = controlled(storage)
 
   it.layer(Scene.crm(layer), { timeout: "5 minutes" })("an upsert of contacts", (it) => {

@@ -6,7 +6,7 @@ import { ContactUpserts, UpsertContacts, type UpsertResult } from "@messaging-cr
 import type * as Crm from "@messaging-crm/core/Crm"
 import { type EncodedResponse, Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
 import { Effect, Layer, Result, Schema } from "effect"
-import * as Fixtures from "../Fixtures.ts"
+import * as Fixtures from "../../Fixtures.ts"
 
 const decode = Schema.decodeUnknownSync(UpsertContacts)
 

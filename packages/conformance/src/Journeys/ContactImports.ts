@@ -4,15 +4,14 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { ContactImports } from "@messaging-crm/core/ContactImports"
 import { ContactStore, CreateContact } from "@messaging-crm/core/Contacts"
-import type * as Crm from "@messaging-crm/core/Crm"
 import { MemberId } from "@messaging-crm/core/Ids"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
-import { Arbitrary, Effect, type Layer, Result } from "effect"
+import { Arbitrary, Effect, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { hardText, integer } from "./Arbitraries.ts"
-import * as Fixtures from "./Fixtures.ts"
-import type { Options } from "./Fixtures.ts"
-import * as Scene from "./Journeys/Scene.ts"
+import { hardText, integer } from "../Arbitraries.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Options } from "../Fixtures.ts"
+import * as Scene from "./Scene.ts"
 
 /** An organization with a tag and two contact fields, and the calls of the tests. */
 const begin = Effect.gen(function*() {
@@ -196,7 +195,7 @@ const rowsIdentified = (it: Scene.It) => {
     }))
 }
 
-export const journeyTests = (storage: Layer.Layer<Crm.StoragePorts, unknown>, options: Options) => {
+export const journeyTests = (storage: Scene.Storage, options: Options) => {
   const crm = Scene.crm(storage)
 
   it.layer(crm, { timeout: "5 minutes" })("an import of contacts", (it) => {
