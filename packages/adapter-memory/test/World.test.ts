@@ -63,7 +63,7 @@ it.effect("deletes the bytes of a file with the message that is too old", () =>
     const on = yield* Fixtures.thread(ours)
     const { id, ...file } = yield* Fixtures.file(ours)
     const media = { ...file, id, kind: "image", transcript: null } as const
-    const message = yield* Fixtures.message(on.conversation_id, { created_at: after(1), media })
+    const message = yield* Fixtures.newMessage(on.conversation_id, { created_at: after(1), media })
     yield* Fixtures.write(ours, insert(on.channel.id, on.contact_id, Option.none(), message, null))
     const stored = World.use(({ read }) => read(({ tables }) => Table.everywhere(tables, BytesRows).length))
     assert.strictEqual(yield* stored, 1)

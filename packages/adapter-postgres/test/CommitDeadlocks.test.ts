@@ -70,7 +70,7 @@ it.layer(database, { excludeTestServices: true })("Commits of several processes"
       for (const type of types) yield* Fixtures.webhook(ours, { event_types: [type] })
       const before = yield* Database.deadlocks
       const raiseAll = Effect.fnUntraced(function*(types: ReadonlyArray<EventType>) {
-        const events = yield* Effect.forEach(types, (type) => Fixtures.event({ type }))
+        const events = yield* Effect.forEach(types, (type) => Fixtures.newEvent({ type }))
         return yield* Fixtures.outcome(ours, ...events.map(Changes.raise))
       })
       const [a, b, c] = types

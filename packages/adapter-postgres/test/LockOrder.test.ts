@@ -23,7 +23,7 @@ const scene = Effect.gen(function*() {
   const on = yield* Fixtures.thread(ours)
   const file = yield* Fixtures.file(ours)
   const media = { ...file, kind: "image", transcript: null } as const
-  const message = yield* Fixtures.message(on.conversation_id, { created_at: after(1), media })
+  const message = yield* Fixtures.newMessage(on.conversation_id, { created_at: after(1), media })
   yield* Fixtures.write(ours, insert(on.channel.id, on.contact_id, Option.none(), message, null))
   return { ours, on, message, file }
 })

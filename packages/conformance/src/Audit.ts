@@ -24,12 +24,12 @@ const reads = (it: It, { runs }: Options) => {
   }, ({ request_id }) =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const record = yield* Fixtures.auditRecord(yield* Fixtures.uuid, {
+      const record = yield* Fixtures.newAuditRecord(yield* Fixtures.uuid, {
         key_id: ApiKeyId.make(yield* Fixtures.uuid),
         member_id: MemberId.make(yield* Fixtures.uuid),
         request_id
       })
-      const operators = yield* Fixtures.auditRecord(yield* Fixtures.uuid)
+      const operators = yield* Fixtures.newAuditRecord(yield* Fixtures.uuid)
       yield* Fixtures.write(ours, { audit: record })
       yield* Fixtures.write(ours, { audit: operators })
       assert.deepStrictEqual(yield* listed(ours), newest([record, operators]))
@@ -43,10 +43,10 @@ const reads = (it: It, { runs }: Options) => {
       const key_id = ApiKeyId.make(yield* Fixtures.uuid)
       const member_id = MemberId.make(yield* Fixtures.uuid)
       const records = [
-        yield* Fixtures.auditRecord(resource_id, { at: after(2), key_id, member_id }),
-        yield* Fixtures.auditRecord(other, { at: after(3), key_id, member_id }),
-        yield* Fixtures.auditRecord(resource_id, { at: after(1), member_id }),
-        yield* Fixtures.auditRecord(other, { at: after(1) })
+        yield* Fixtures.newAuditRecord(resource_id, { at: after(2), key_id, member_id }),
+        yield* Fixtures.newAuditRecord(other, { at: after(3), key_id, member_id }),
+        yield* Fixtures.newAuditRecord(resource_id, { at: after(1), member_id }),
+        yield* Fixtures.newAuditRecord(other, { at: after(1) })
       ]
       for (const audit of records) yield* Fixtures.write(ours, { audit })
       const [first, second, third, fourth] = records
@@ -68,7 +68,7 @@ const writes = (it: It) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.contact(ours)
-      const audit = yield* Fixtures.auditRecord(id)
+      const audit = yield* Fixtures.newAuditRecord(id)
       const change = ContactRows.update({ id, version: 2 }, { company: "Brick" })
       assert.strictEqual(yield* outcome(ours, change, { audit }), "Conflict")
       assert.deepStrictEqual(yield* listed(ours), [])
@@ -84,10 +84,10 @@ const writes = (it: It) => {
       const [even, odd] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const records = yield* Effect.forEach(
         Array.from({ length: 40 }, (_, number) => number),
-        (number) => Fixtures.auditRecord(`${number}`.padStart(8, "0") + "-0000-4000-8000-000000000000")
+        (number) => Fixtures.newAuditRecord(`${number}`.padStart(8, "0") + "-0000-4000-8000-000000000000")
       )
       yield* Effect.forEach(records, (audit, number) =>
-        Effect.flatMap(Fixtures.unsavedContact, (contact) =>
+        Effect.flatMap(Fixtures.newContact, (contact) =>
           Fixtures.write(number % 2 === 0 ? even : odd, insert(contact), { audit })), { concurrency: "unbounded" })
       for (const [parity, ours] of [even, odd].entries()) {
         const stored = records.filter((_, number) =>
@@ -107,8 +107,8 @@ const writes = (it: It) => {
         [{ operation: "organizations.create", resource_id: ours }]
       )
       const existing = yield* Fixtures.contact(ours)
-      const unsaved = yield* Fixtures.unsavedContact
-      const recordOf = (id: string) => Fixtures.auditRecord(id, { operation: "contacts.import" })
+      const unsaved = yield* Fixtures.newContact
+      const recordOf = (id: string) => Fixtures.newAuditRecord(id, { operation: "contacts.import" })
       const records = [yield* recordOf(existing.id), yield* recordOf(unsaved.id)]
       assert.deepStrictEqual(yield* store.insertNew(ours, [existing, unsaved], records), [unsaved.id])
       assert.deepStrictEqual(yield* listed(ours), records.slice(1))
@@ -124,7 +124,7 @@ const purges = (it: It) => {
       const ours = yield* Fixtures.organization
       const records = yield* Effect.forEach(
         [-1_000_003, -1_000_002, -1_000_001, -1_000_000],
-        (millis) => Effect.flatMap(Fixtures.uuid, (id) => Fixtures.auditRecord(id, { at: after(millis) }))
+        (millis) => Effect.flatMap(Fixtures.uuid, (id) => Fixtures.newAuditRecord(id, { at: after(millis) }))
       )
       for (const audit of records) yield* Fixtures.write(ours, { audit })
       assert.strictEqual(yield* store.purge(old, 2), 2)

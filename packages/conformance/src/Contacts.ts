@@ -64,7 +64,7 @@ const inserts = (it: It, { runs }: Options) => {
       const { id: owner_user_id } = yield* Fixtures.member(ours)
       const existing = yield* Fixtures.contact(ours, { first_name: "known" })
       const fresh = yield* Effect.forEach(inserted, (fields, index) =>
-        Effect.map(Fixtures.unsavedContact, (unsaved) => {
+        Effect.map(Fixtures.newContact, (unsaved) => {
           const custom_values = Object.fromEntries(values.map((value, place) => [`${place}`, value]))
           return { ...unsaved, ...fields, custom_values, owner_user_id, tags: index % 2 === 0 ? [tag] : [] }
         }))
@@ -97,7 +97,7 @@ const concurrency = (it: It) => {
     Effect.gen(function*() {
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
-      const contacts = yield* Effect.replicateEffect(Fixtures.unsavedContact, 40)
+      const contacts = yield* Effect.replicateEffect(Fixtures.newContact, 40)
       const calls = Array.from({ length: 16 }, (_, index) => {
         const batch = [...contacts.slice(index), ...contacts.slice(0, index)].slice(0, 30)
         return store.insertNew(ours, index % 2 === 0 ? batch : batch.toReversed(), [])

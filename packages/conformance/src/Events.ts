@@ -18,10 +18,10 @@ const mixed = Effect.gen(function*() {
   const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
   const rows = yield* Effect.forEach(
     [[0, sent], [2, closed], [1, tested], [2, sent], [0, closed], [2, tested]] as const,
-    ([millis, type]) => Fixtures.event({ created_at: after(millis), type })
+    ([millis, type]) => Fixtures.newEvent({ created_at: after(millis), type })
   )
   yield* Fixtures.write(ours, ...rows.map(Changes.raise))
-  yield* Fixtures.write(theirs, Changes.raise(yield* Fixtures.event({ created_at: after(1) })))
+  yield* Fixtures.write(theirs, Changes.raise(yield* Fixtures.newEvent({ created_at: after(1) })))
   return { newest: Fixtures.newestFirst(rows, ({ created_at }) => created_at), ours }
 })
 
@@ -36,8 +36,8 @@ const purges = (it: It) => {
       const store = yield* Fixtures.withoutEvents(after(0))
       const ours = yield* Fixtures.organization
       const to = yield* Fixtures.webhook(ours)
-      yield* Effect.forEach([-3, -2, -1], (millis) => Fixtures.raised(ours, to, millis))
-      const young = yield* Fixtures.raised(ours, to, 0)
+      yield* Effect.forEach([-3, -2, -1], (millis) => Fixtures.raisedDelivery(ours, to, millis))
+      const young = yield* Fixtures.raisedDelivery(ours, to, 0)
       assert.strictEqual(yield* store.purge(after(0), 2), 2)
       assert.strictEqual(yield* store.purge(after(0), 2), 1)
       assert.strictEqual(yield* store.purge(after(0), 2), 0)
@@ -63,7 +63,7 @@ const lists = (it: It) => {
               (after: Position | null) => store.list(ours, { types, since }, { after, size }),
               positionOf
             )
-            assert.deepStrictEqual(listed, expected.map(Fixtures.listed))
+            assert.deepStrictEqual(listed, expected.map(Fixtures.listedEvent))
           }
         }
       }
@@ -84,7 +84,7 @@ const lists = (it: It) => {
               (after: Position | null) => store.next(ours, { types, until }, { after: after ?? beginning, size }),
               positionOf
             )
-            assert.deepStrictEqual(listed, expected.map((event) => Fixtures.stored(event)))
+            assert.deepStrictEqual(listed, expected.map((event) => Fixtures.storedEvent(event)))
           }
         }
       }

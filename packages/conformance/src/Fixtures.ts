@@ -1,4 +1,8 @@
-/** Rows that tests need before they begin, each written by a commit, and reads that several suites share. */
+/**
+ * Rows that tests need, and reads that several suites share.
+ *
+ * `newTag` and the like return a row that is not stored; `tag` and the like commit one, and return it.
+ */
 export * from "./Fixtures/Accounts.ts"
 export * from "./Fixtures/Base.ts"
 export * from "./Fixtures/Catalog.ts"

@@ -22,7 +22,7 @@ const keep = Effect.fnUntraced(function*(
   { channel, contact_id, conversation_id }: Thread,
   fields: Partial<Message>
 ) {
-  const message = yield* Fixtures.message(conversation_id, fields)
+  const message = yield* Fixtures.newMessage(conversation_id, fields)
   yield* Fixtures.write(organization_id, insert(channel.id, contact_id, Option.none(), message, null))
   return message
 })
@@ -39,7 +39,7 @@ const keepSend = Effect.fnUntraced(function*(
   thread: Thread,
   fields: Partial<SendColumns>
 ) {
-  const send = { ...yield* Fixtures.send(thread), ...fields }
+  const send = { ...yield* Fixtures.newSend(thread), ...fields }
   yield* Fixtures.write(organization_id, SendRows.insert(send))
   return send.id
 })
@@ -101,7 +101,7 @@ const purges = (it: It) => {
       ]
       for (const message_id of [...messages.map(({ id }) => id), null]) {
         const resource = { name: "message", value: { id: message_id }, contact_id, message_id }
-        yield* Fixtures.write(ours, Changes.raise(yield* Fixtures.event({ resource })))
+        yield* Fixtures.write(ours, Changes.raise(yield* Fixtures.newEvent({ resource })))
       }
       assert.strictEqual(yield* purge(10, 9), 1)
       const events = yield* Fixtures.storedEvents(ours, "message.sent")

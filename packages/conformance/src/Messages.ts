@@ -32,7 +32,7 @@ const rows = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)
       const { channel, contact_id, conversation_id } = on
-      const message = yield* Fixtures.message(conversation_id, {
+      const message = yield* Fixtures.newMessage(conversation_id, {
         text,
         provider_message_id,
         sender: { type: "contact", name },
@@ -77,18 +77,18 @@ const takenIds = (it: It) => {
       const on = yield* Fixtures.thread(ours)
       const { conversation_id } = on
       const [first, second] = yield* Effect.all([
-        Fixtures.message(conversation_id, { provider_message_id: "p" }),
-        Fixtures.message(conversation_id, { provider_message_id: "p", created_at: after(9) })
+        Fixtures.newMessage(conversation_id, { provider_message_id: "p" }),
+        Fixtures.newMessage(conversation_id, { provider_message_id: "p", created_at: after(9) })
       ])
       assert.strictEqual(yield* Fixtures.outcome(ours, inserted(on, first)), "committed")
       assert.strictEqual(yield* Fixtures.outcome(ours, inserted(on, second)), "Conflict")
       assert.deepStrictEqual(yield* store.find(ours, conversation_id, second.id), Option.none())
       const unnamed = yield* Effect.all(
-        [1, 2].map(() => Fixtures.message(conversation_id, { provider_message_id: null }))
+        [1, 2].map(() => Fixtures.newMessage(conversation_id, { provider_message_id: null }))
       )
       yield* Effect.forEach(unnamed, (message) => Fixtures.write(ours, inserted(on, message)))
       const other = yield* Fixtures.thread(ours)
-      const elsewhere = yield* Fixtures.message(other.conversation_id, { provider_message_id: "p" })
+      const elsewhere = yield* Fixtures.newMessage(other.conversation_id, { provider_message_id: "p" })
       assert.strictEqual(yield* Fixtures.outcome(ours, inserted(other, elsewhere)), "committed")
       const ids = (yield* store.list(ours, conversation_id, { after: null, size: 9 })).map(({ id }) => id)
       assert.deepStrictEqual(ids.toSorted(), [first, ...unnamed].map(({ id }) => id).toSorted())
@@ -101,7 +101,7 @@ const concurrency = (it: It) => {
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)
       const insertOne = Effect.flatMap(
-        Fixtures.message(on.conversation_id, { provider_message_id: "p" }),
+        Fixtures.newMessage(on.conversation_id, { provider_message_id: "p" }),
         (message) => Fixtures.outcome(ours, inserted(on, message))
       )
       const outcomes = yield* Effect.all(Array.from({ length: 8 }, () => insertOne), { concurrency: "unbounded" })
@@ -114,7 +114,7 @@ const concurrency = (it: It) => {
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)
       const key = { channel_id: on.channel.id, provider_message_id: "p" }
-      const message = yield* Fixtures.message(on.conversation_id, { provider_message_id: "p" })
+      const message = yield* Fixtures.newMessage(on.conversation_id, { provider_message_id: "p" })
       const read = { status: "read", at: after(3) } as const
       const outcomes = yield* Effect.all([
         Fixtures.outcome(ours, inserted(on, message)),
@@ -136,7 +136,7 @@ const lists = (it: It, { runs }: Options) => {
       const on = yield* Fixtures.thread(ours)
       const messages = yield* Effect.forEach(millis, (value) =>
         Effect.tap(
-          Fixtures.message(on.conversation_id, { created_at: after(value) }),
+          Fixtures.newMessage(on.conversation_id, { created_at: after(value) }),
           (message) => Fixtures.write(ours, inserted(on, message))
         ))
       const key = (message: Message) => `${message.created_at.epochMilliseconds} ${message.id}`
@@ -155,7 +155,7 @@ const updates = (it: It) => {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)
-      const message = yield* Fixtures.message(on.conversation_id, {
+      const message = yield* Fixtures.newMessage(on.conversation_id, {
         media: { id: null, kind: "image", mime_type: null, filename: "a.png", byte_size: 1, transcript: null }
       })
       yield* Fixtures.write(ours, inserted(on, message))
@@ -179,7 +179,7 @@ const updates = (it: It) => {
         Option.flatMap(stored, ({ message }) => message),
         Option.some({ ...changed, version: 2, contact_id })
       )
-      const unknown = yield* Fixtures.message(on.conversation_id)
+      const unknown = yield* Fixtures.newMessage(on.conversation_id)
       assert.strictEqual(
         yield* Fixtures.outcome(ours, MessageRows.update({ ...unknown, version: 1 }, set)),
         "Conflict"
@@ -195,7 +195,7 @@ const separation = (it: It) => {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const on = yield* Fixtures.thread(ours)
       const { channel, conversation_id } = on
-      const message = yield* Fixtures.message(conversation_id, { provider_message_id: "p" })
+      const message = yield* Fixtures.newMessage(conversation_id, { provider_message_id: "p" })
       yield* Fixtures.write(ours, inserted(on, message))
       yield* keepEarly(ours, channel.id, "q", { status: "read", at: after(1) })
       const early = yield* store.findByProviderId(ours, channel.id, "q")

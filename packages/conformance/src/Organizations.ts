@@ -6,7 +6,7 @@ import { type Member, MemberStore, toColumns } from "@messaging-crm/core/Members
 import { type Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
 import { DateTime, Effect, Exit, Option } from "effect"
 import { hardText, moment } from "./Arbitraries.ts"
-import { auditRecord, type It, noon, type Options, uuid } from "./Fixtures.ts"
+import { type It, newAuditRecord, noon, type Options, uuid } from "./Fixtures.ts"
 
 const reads = (it: It, { runs }: Options) => {
   it.effect.prop("returns an organization and its owner as they were inserted, and none for another id", {
@@ -19,7 +19,7 @@ const reads = (it: It, { runs }: Options) => {
       const organization: Organization = { id: OrganizationId.make(yield* uuid), name, created_at }
       const id = MemberId.make(yield* uuid)
       const owner: Member = { id, name, email: "ada@acme.example", role: "owner", created_at }
-      yield* store.insert(organization, toColumns(owner), yield* auditRecord(organization.id))
+      yield* store.insert(organization, toColumns(owner), yield* newAuditRecord(organization.id))
       assert.deepStrictEqual(yield* store.find(organization.id), Option.some({ ...organization, version: 1 }))
       assert.deepStrictEqual(yield* members.list(organization.id), [owner])
       assert.deepStrictEqual(yield* store.find(OrganizationId.make(yield* uuid)), Option.none())
@@ -36,7 +36,7 @@ const reads = (it: It, { runs }: Options) => {
           yield* store.insert(
             { id, name: "Acme", created_at },
             toColumns({ ...member, id: MemberId.make(yield* uuid) }),
-            yield* auditRecord(id)
+            yield* newAuditRecord(id)
           )
           return { id, name: "Acme", created_at }
         }))
@@ -61,7 +61,7 @@ const takenIds = (it: It) => {
         created_at: noon
       }))
       const [owner, other] = [yield* newOwner, yield* newOwner]
-      const [record, again] = [yield* auditRecord(organization.id), yield* auditRecord(organization.id)]
+      const [record, again] = [yield* newAuditRecord(organization.id), yield* newAuditRecord(organization.id)]
       yield* store.insert(organization, toColumns(owner), record)
       const second = { ...organization, name: "Brick" }
       assert.isTrue(Exit.hasDies(yield* Effect.exit(store.insert(second, toColumns(other), again))))

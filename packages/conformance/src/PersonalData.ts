@@ -19,10 +19,10 @@ type Thread = Effect.Success<ReturnType<typeof Fixtures.thread>>
 
 /** A queued send and two messages of a conversation. */
 const filled = Effect.fnUntraced(function*(organization_id: OrganizationId, on: Thread) {
-  const send = yield* Fixtures.send(on)
+  const send = yield* Fixtures.newSend(on)
   yield* Fixtures.write(organization_id, SendRows.insert(send))
   for (const millis of [1, 2]) {
-    const message = yield* Fixtures.message(on.conversation_id, { created_at: after(millis) })
+    const message = yield* Fixtures.newMessage(on.conversation_id, { created_at: after(millis) })
     yield* Fixtures.write(organization_id, insert(on.channel.id, on.contact_id, Option.none(), message, null))
   }
   return send
@@ -79,7 +79,7 @@ const begunKeyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`begun-${cont
 const storeCopies = Effect.fnUntraced(function*(ours: OrganizationId, webhook: WebhookColumns, thread: Thread) {
   const { contact_id } = thread
   const body = new TextEncoder().encode(JSON.stringify({ id: contact_id }))
-  const event = yield* Fixtures.event({
+  const event = yield* Fixtures.newEvent({
     body: JSON.stringify({ data: { conversation_id: thread.conversation_id } }),
     resource: { name: "contact", value: thread, contact_id, message_id: null }
   })
@@ -143,18 +143,18 @@ const callbacks = (it: It) => {
       const [channel, foreign] = [yield* Fixtures.channel(ours), yield* Fixtures.channel(theirs)]
       const person = yield* Fixtures.uuid
       const erased = [
-        yield* Fixtures.storedCallback(channel.id, [person]),
-        yield* Fixtures.storedCallback(channel.id, ["another", person])
+        yield* Fixtures.callback(channel.id, [person]),
+        yield* Fixtures.callback(channel.id, ["another", person])
       ]
       const kept = [
-        yield* Fixtures.storedCallback(channel.id, ["another"]),
-        yield* Fixtures.storedCallback(channel.id, [`${person}0`]),
-        yield* Fixtures.storedCallback(channel.id, []),
-        yield* Fixtures.storedCallback(foreign.id, [person]),
-        yield* Fixtures.storedCallback(null, [person])
+        yield* Fixtures.callback(channel.id, ["another"]),
+        yield* Fixtures.callback(channel.id, [`${person}0`]),
+        yield* Fixtures.callback(channel.id, []),
+        yield* Fixtures.callback(foreign.id, [person]),
+        yield* Fixtures.callback(null, [person])
       ]
       yield* store.eraseCallbacks(ours, [person, "nobody"])
-      const left = yield* Fixtures.storedCallbacks
+      const left = yield* Fixtures.storedCallbackIds
       for (const id of erased) assert.notInclude(left, id)
       for (const id of kept) assert.include(left, id)
     }))
@@ -168,8 +168,8 @@ const laterCommits = (it: It) => {
       const channel = yield* Fixtures.channel(ours)
       const person = yield* Fixtures.uuid
       const [erased, kept] = [
-        yield* Fixtures.storedCallback(channel.id, [person]),
-        yield* Fixtures.storedCallback(channel.id, ["another"])
+        yield* Fixtures.callback(channel.id, [person]),
+        yield* Fixtures.callback(channel.id, ["another"])
       ]
       const commitFrom = Effect.fnUntraced(function*(callback: string) {
         const tag = yield* Fixtures.newTag(yield* Fixtures.uuid)
@@ -194,7 +194,7 @@ const concurrentCommits = (it: It) => {
       const channel = yield* Fixtures.channel(ours)
       for (let round = 0; round < 10; round++) {
         const person = yield* Fixtures.uuid
-        const callback = yield* Fixtures.storedCallback(channel.id, [person])
+        const callback = yield* Fixtures.callback(channel.id, [person])
         const applied = yield* Deferred.make<string>()
         // Commits one tag after another until a commit is rejected, so that the erasure begins between commits.
         const commits = Effect.gen(function*() {

@@ -25,7 +25,7 @@ const inserts = (it: It, { runs }: Options) => {
         components: [{ type: "body" as const, parameters: [{ type: "text" as const, text, parameter_name: "a" }] }]
       }
       const row: SendColumns = {
-        ...yield* Fixtures.send(yield* Fixtures.thread(ours)),
+        ...yield* Fixtures.newSend(yield* Fixtures.thread(ours)),
         member_id,
         content: { type: "template", template, text }
       }
@@ -40,8 +40,8 @@ const updates = (it: It) => {
       const store = yield* SendStore
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)
-      const [sent, failed] = [yield* Fixtures.send(on), yield* Fixtures.send(on)]
-      const message = yield* Fixtures.message(on.conversation_id)
+      const [sent, failed] = [yield* Fixtures.newSend(on), yield* Fixtures.newSend(on)]
+      const message = yield* Fixtures.newMessage(on.conversation_id)
       const { id: message_id } = message
       yield* Fixtures.write(
         ours,
@@ -74,7 +74,7 @@ const loads = (it: It) => {
       const ours = yield* Fixtures.organization
       const member = yield* Fixtures.member(ours)
       const on = yield* Fixtures.thread(ours)
-      const [first, second] = [yield* Fixtures.send(on), { ...yield* Fixtures.send(on), member_id: member.id }]
+      const [first, second] = [yield* Fixtures.newSend(on), { ...yield* Fixtures.newSend(on), member_id: member.id }]
       yield* Fixtures.write(ours, SendRows.insert(first), SendRows.insert(second))
       const who = { channel: on.channel, contact_id: on.contact_id, identity_id: on.identity_id }
       assert.deepStrictEqual(
@@ -130,7 +130,7 @@ const lists = (it: It) => {
       const made = yield* Effect.forEach(
         [1, 3, 2, 3, 0],
         (millis, index) =>
-          Effect.map(Fixtures.send(index === 0 ? other : on), (row) => ({ ...row, created_at: after(millis) }))
+          Effect.map(Fixtures.newSend(index === 0 ? other : on), (row) => ({ ...row, created_at: after(millis) }))
       )
       yield* Fixtures.write(ours, ...made.map((row) => SendRows.insert(row)))
       const [first, second, third] = made
@@ -169,7 +169,7 @@ const separation = (it: It) => {
     Effect.gen(function*() {
       const store = yield* SendStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const row = yield* Fixtures.send(yield* Fixtures.thread(ours))
+      const row = yield* Fixtures.newSend(yield* Fixtures.thread(ours))
       yield* Fixtures.write(ours, SendRows.insert(row))
       assert.deepStrictEqual(yield* store.find(theirs, row.id), Option.none())
       const begun = SendRows.update({ ...row, version: 1 }, { status: "sending" })

@@ -31,7 +31,7 @@ const rows = (it: It, { runs }: Options) => {
       const store = yield* WebhookDeliveryStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const to = yield* Fixtures.webhook(ours)
-      const delivery = yield* Fixtures.raised(ours, to)
+      const delivery = yield* Fixtures.raisedDelivery(ours, to)
       const update = (version: number, set: Partial<WebhookDelivery>) =>
         WebhookDeliveryRows.update({ id: delivery.id, version }, set)
       const first = DeliveryState.attempt(delivery, { ...attempt, response_body }, next ? after(9) : null)
@@ -54,7 +54,7 @@ const rows = (it: It, { runs }: Options) => {
       const store = yield* WebhookDeliveryStore
       const ours = yield* Fixtures.organization
       const to = yield* Fixtures.webhook(ours)
-      const rows = yield* Effect.forEach([0, 2, 1, 2, 0], (millis) => Fixtures.raised(ours, to, millis))
+      const rows = yield* Effect.forEach([0, 2, 1, 2, 0], (millis) => Fixtures.raisedDelivery(ours, to, millis))
       const sorted = Fixtures.newestFirst(rows, ({ created_at }) => created_at)
       assert.deepStrictEqual(yield* store.list(ours, to.id, 9), sorted)
       assert.deepStrictEqual(yield* store.list(ours, to.id, 3), sorted.slice(0, 3))
@@ -68,7 +68,7 @@ const claims = (it: It) => {
       yield* Fixtures.emptyQueue
       const ours = yield* Fixtures.organization
       const to = yield* Fixtures.webhook(ours)
-      const ids = yield* Effect.forEach([1, 2, 3], () => Effect.map(Fixtures.raised(ours, to), ({ id }) => id))
+      const ids = yield* Effect.forEach([1, 2, 3], () => Effect.map(Fixtures.raisedDelivery(ours, to), ({ id }) => id))
       const kind = "webhook_delivery" as const
       const token = yield* Fixtures.uuid
       const claim = store.claim({ kind, limit: 1000, now: after(60), lease_until: after(120), token })

@@ -116,7 +116,7 @@ export const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Ser
     contacts.create(CreateContact.make({ first_name: "Kim", tag_ids: [tag(1).tag_id] }))
   ),
   "imported contacts": ContactStore.use((store) =>
-    Effect.flatMap(Effect.replicateEffect(Fixtures.unsavedContact, 100), (all) => store.insertNew(Crowd.large, all, []))
+    Effect.flatMap(Effect.replicateEffect(Fixtures.newContact, 100), (all) => store.insertNew(Crowd.large, all, []))
   ),
   "a new tag": Tags.use((tags) => tags.create(CreateTag.make({ name: "New", color: "red" }))),
   "an idempotency record": Effect.gen(function*() {

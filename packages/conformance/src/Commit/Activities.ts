@@ -162,7 +162,7 @@ const inserts = (it: It) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const channel = yield* Fixtures.channel(ours)
-      const contact = yield* Fixtures.unsavedContact
+      const contact = yield* Fixtures.newContact
       const identity = {
         id: IdentityId.make(yield* Fixtures.uuid),
         channel_type: channel.type,

@@ -101,7 +101,7 @@ const rowsOf = Effect.fnUntraced(function*(ours: OrganizationId) {
   const file = yield* Fixtures.file(ours)
   yield* Fixtures.write(ours, { response: Fixtures.idempotencyRecord })
   const webhook = yield* Fixtures.webhook(ours)
-  const event = yield* Fixtures.event()
+  const event = yield* Fixtures.newEvent()
   yield* Fixtures.write(ours, Changes.raise(event))
   const state = Effect.gen(function*() {
     return [

@@ -28,7 +28,7 @@ const subscribed = (it: It, { runs }: Options) => {
         yield* Fixtures.webhook(ours, { status: "disabled", disabled_at: after(1) }),
         yield* Fixtures.webhook(yield* Fixtures.organization)
       ]
-      const event = yield* Fixtures.event({ body, created_at: after(3) })
+      const event = yield* Fixtures.newEvent({ body, created_at: after(3) })
       yield* Fixtures.write(ours, Changes.raise(event))
       for (const webhook of webhooks) {
         const delivery = Fixtures.deliveryOf(event, webhook)
@@ -73,7 +73,7 @@ const resources = (it: It) => {
         yield* Fixtures.webhook(theirs, asks)
         const [first] = yield* Effect.forEach(webhooks, (fields) => Fixtures.webhook(ours, fields))
         const resource = { name: "message", value: { text: "\u4e00\"" }, contact_id, message_id }
-        const [event, bare] = [yield* Fixtures.event({ resource }), yield* Fixtures.event()]
+        const [event, bare] = [yield* Fixtures.newEvent({ resource }), yield* Fixtures.newEvent()]
         const full_ids = yield* Fixtures.write(ours, Changes.raise(event), Changes.raise(bare))
         assert.deepStrictEqual(full_ids, isKept ? [event.id] : [])
         const bodies = yield* Effect.forEach([event, bare], ({ id }) =>
@@ -83,7 +83,7 @@ const resources = (it: It) => {
           ))
         assert.deepStrictEqual(bodies, [isKept ? Changes.fullBodyOf(event) : null, null])
         const events = yield* Fixtures.storedEvents(ours, "message.sent")
-        assert.sameDeepMembers([...events], [Fixtures.stored(event, isKept), Fixtures.stored(bare)])
+        assert.sameDeepMembers([...events], [Fixtures.storedEvent(event, isKept), Fixtures.storedEvent(bare)])
       }
     }))
 }
@@ -102,7 +102,7 @@ const deliveries = (it: It) => {
       const store = yield* Fixtures.withoutEvents(after(100))
       const ours = yield* Fixtures.organization
       const webhook = yield* Fixtures.webhook(ours)
-      const event = Fixtures.event()
+      const event = Fixtures.newEvent()
       const [sent, failed] = [yield* event, { ...yield* event, type: "send.failed" }]
       const closed = { ...yield* event, type: "conversation.closed" }
       yield* Fixtures.write(ours, ...[sent, closed, failed].map(Changes.raise))
@@ -115,7 +115,7 @@ const deliveries = (it: It) => {
     Effect.gen(function*() {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [gone, other] = [yield* Fixtures.webhook(ours), yield* Fixtures.webhook(ours)]
-      const events = yield* Effect.forEach([0, 1, 2, 3], (millis) => Fixtures.event({ created_at: after(millis) }))
+      const events = yield* Effect.forEach([0, 1, 2, 3], (millis) => Fixtures.newEvent({ created_at: after(millis) }))
       yield* Fixtures.write(ours, ...events.map(Changes.raise))
       const before = yield* Fixtures.deliveriesOf(ours, gone)
       const [newest, newer, older, oldest] = before

@@ -55,7 +55,7 @@ const insertedKeys = (it: It) => {
       const ours = yield* Fixtures.organization
       const { channel, conversation_id, field, member, name, named, on, tag } = yield* keysInUse(ours)
       const conversation = open(on.channel, on, undefined, yield* Fixtures.context)
-      const contact = yield* Fixtures.unsavedContact
+      const contact = yield* Fixtures.newContact
       const taken: Readonly<Record<string, Changes.Changes>> = {
         "a tag's id": TagRows.insert({ ...tag, name: "b", name_key: "b" }),
         "a tag's name": TagRows.insert({ ...tag, id: TagId.make(yield* Fixtures.uuid) }),
@@ -111,7 +111,7 @@ const identityNames = (it: It) => {
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
       const findOrCreate = Effect.gen(function*() {
-        const [contact, id] = [yield* Fixtures.unsavedContact, IdentityId.make(yield* Fixtures.uuid)]
+        const [contact, id] = [yield* Fixtures.newContact, IdentityId.make(yield* Fixtures.uuid)]
         const identity = {
           id,
           channel_type: "phone_messaging",

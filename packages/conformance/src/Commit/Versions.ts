@@ -19,11 +19,11 @@ import { activity, claim, contactOf, conversationOf, findRecord } from "./Fixtur
 const everyKind = Effect.fnUntraced(function*(ours: OrganizationId) {
   const on = yield* Fixtures.thread(ours)
   const webhook = yield* Fixtures.webhook(ours)
-  const [row, tag] = [yield* Fixtures.send(on), yield* Fixtures.newTag("vip")]
+  const [row, tag] = [yield* Fixtures.newSend(on), yield* Fixtures.newTag("vip")]
   const { identity_id } = on
   const alias = `alias ${yield* Fixtures.uuid}`
   const changesAt = (version: number) =>
-    Effect.map(Fixtures.event(), (event) => [
+    Effect.map(Fixtures.newEvent(), (event) => [
       ContactRows.update({ id: on.contact_id, version: 1 }, { company: "Brick" }),
       ConversationRows.update({ id: on.conversation_id, version }, { status: "closed", closed_at: after(1) }),
       SendRows.insert(row),
@@ -143,7 +143,7 @@ const conflicts = (it: It) => {
       const on = yield* Fixtures.thread(ours)
       const tag = yield* Fixtures.tag(ours, "a")
       yield* Fixtures.write(ours, TagRows.remove(tag))
-      const [send, message] = [yield* Fixtures.send(on), yield* Fixtures.message(on.conversation_id)]
+      const [send, message] = [yield* Fixtures.newSend(on), yield* Fixtures.newMessage(on.conversation_id)]
       const contact = { id: on.contact_id }
       for (const version of [0, 2, 9]) {
         assert.strictEqual(yield* outcome(ours, ContactRows.update({ ...contact, version }, { city: "x" })), "Conflict")

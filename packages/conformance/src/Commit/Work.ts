@@ -48,7 +48,7 @@ const enqueued = (it: It) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       yield* Fixtures.webhook(ours)
-      const event = yield* Fixtures.event()
+      const event = yield* Fixtures.newEvent()
       const trace = yield* Effect.gen(function*() {
         yield* Fixtures.write(ours, Changes.raise(event))
         return yield* Traces.current

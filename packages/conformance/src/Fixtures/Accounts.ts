@@ -6,8 +6,8 @@ import { OrganizationStore } from "@messaging-crm/core/Organizations"
 import { Effect } from "effect"
 import { context, noon, uuid, write } from "./Base.ts"
 
-/** An unsaved audit record about a resource. */
-export const auditRecord = Effect.fnUntraced(function*(resource_id: string, fields: Partial<AuditRecord> = {}) {
+/** An audit record about a resource that is not stored yet. */
+export const newAuditRecord = Effect.fnUntraced(function*(resource_id: string, fields: Partial<AuditRecord> = {}) {
   const made = make("contacts.create", resource_id, { member_id: null }, null, yield* context)
   return { ...made, ...fields }
 })
@@ -24,7 +24,7 @@ export const founded = Effect.gen(function*() {
   }
   yield* OrganizationStore.use((store) =>
     Effect.flatMap(
-      auditRecord(organization_id, { operation: "organizations.create" }),
+      newAuditRecord(organization_id, { operation: "organizations.create" }),
       (made) => store.insert({ id: organization_id, name: "Acme", created_at: noon }, toColumns(owner), made)
     )
   )

@@ -8,7 +8,7 @@ import {
   criteriaOf,
   type Identity,
   insert as insertContact,
-  newContact
+  newContact as contactOf
 } from "@messaging-crm/core/Contacts"
 import { ContactId, IdentityId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Option } from "effect"
@@ -18,14 +18,14 @@ import { noon, uuid, write } from "./Base.ts"
 export const everyone: ContactCriteria = criteriaOf({})
 
 /** A contact that is not stored yet. */
-export const unsavedContact = Effect.map(uuid, (id) => newContact(ContactId.make(id), { phone: null }, noon))
+export const newContact = Effect.map(uuid, (id) => contactOf(ContactId.make(id), { phone: null }, noon))
 
 /** A number that no other test uses, as a phone number and as an external ID. */
 export const newPhone = Effect.map(uuid, (id) => `+4${BigInt(`0x${id.replaceAll("-", "")}`) % 10_000_000_000_000n}`)
 
 /** Creates a contact. */
 export const contact = Effect.fnUntraced(function*(organization_id: OrganizationId, fields: Partial<Contact> = {}) {
-  const row: Contact = { ...yield* unsavedContact, ...fields }
+  const row: Contact = { ...yield* newContact, ...fields }
   yield* write(organization_id, insertContact(row))
   return row
 })

@@ -38,7 +38,7 @@ export const thread = Effect.fnUntraced(function*(organization_id: OrganizationI
 })
 
 /** A message that is not stored yet. */
-export const message = Effect.fnUntraced(function*(conversation_id: ConversationId, fields: Partial<Message> = {}) {
+export const newMessage = Effect.fnUntraced(function*(conversation_id: ConversationId, fields: Partial<Message> = {}) {
   const id = MessageId.make(yield* uuid)
   const row: Message = {
     id,
@@ -71,7 +71,7 @@ export const messageReceived = (
 ): ProviderMessageReceived => ({ event: "message_received", type: "text", text: "Hi", media: null, ...fields })
 
 /** A send that is not stored yet. */
-export const send = Effect.fnUntraced(
+export const newSend = Effect.fnUntraced(
   function*(on: { readonly conversation_id: ConversationId; readonly channel: Channel }) {
     const row: SendColumns = {
       id: SendId.make(yield* uuid),
@@ -109,7 +109,7 @@ export const file = Effect.fnUntraced(function*(
 })
 
 /** Stores the body of a callback from some people to a channel, and returns its id. */
-export const storedCallback = Effect.fnUntraced(function*(
+export const callback = Effect.fnUntraced(function*(
   channel_id: ChannelId | null,
   people: ReadonlyArray<string>,
   body = Uint8Array.of(1)
@@ -122,7 +122,7 @@ export const storedCallback = Effect.fnUntraced(function*(
 })
 
 /** The ids of the callbacks that are stored, which it claims for a moment. */
-export const storedCallbacks = Effect.gen(function*() {
+export const storedCallbackIds = Effect.gen(function*() {
   const now = DateTime.makeUnsafe("2090-01-01T00:00:00.000Z")
   const token = yield* uuid
   const claimed = yield* CallbackStore.use((store) => store.claim({ limit: 10_000, now, lease_until: now, token }))

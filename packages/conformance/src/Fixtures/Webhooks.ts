@@ -35,7 +35,7 @@ export const webhook = Effect.fnUntraced(function*(
 })
 
 /** An event that is not stored yet. */
-export const event = Effect.fnUntraced(function*(fields: Partial<Changes.RaisedEvent> = {}) {
+export const newEvent = Effect.fnUntraced(function*(fields: Partial<Changes.RaisedEvent> = {}) {
   const row: Changes.RaisedEvent = {
     id: EventId.make(yield* uuid),
     type: "message.sent",
@@ -48,11 +48,11 @@ export const event = Effect.fnUntraced(function*(fields: Partial<Changes.RaisedE
 })
 
 /** Returns an event as the list contains it. */
-export const listed = ({ resource: _, ...event }: Changes.RaisedEvent): ListedEvent => event
+export const listedEvent = ({ resource: _, ...event }: Changes.RaisedEvent): ListedEvent => event
 
 /** Returns an event as it is stored. */
-export const stored = (event: Changes.RaisedEvent, isAsked = false): StoredEvent => ({
-  ...listed(event),
+export const storedEvent = (event: Changes.RaisedEvent, isAsked = false): StoredEvent => ({
+  ...listedEvent(event),
   full_body: isAsked ? Changes.fullBodyOf(event) : null
 })
 
@@ -82,12 +82,12 @@ export const deliveriesOf = (organization_id: OrganizationId, { id }: Pick<Webho
   WebhookDeliveryStore.use((store) => store.list(organization_id, id, 99))
 
 /** Raises an event, and returns the delivery to the webhook that a read must return. */
-export const raised = Effect.fnUntraced(function*(
+export const raisedDelivery = Effect.fnUntraced(function*(
   organization_id: OrganizationId,
   to: Pick<WebhookColumns, "id">,
   millis = 0
 ) {
-  const row = yield* event({ created_at: after(millis) })
+  const row = yield* newEvent({ created_at: after(millis) })
   yield* write(organization_id, Changes.raise(row))
   return deliveryOf(row, to)
 })

@@ -94,7 +94,7 @@ const rejections = (it: Scene.It) => {
   it.effect("that is rejected is rejected again, even if it could succeed by then", () =>
     Effect.gen(function*() {
       const { addNote, as, get, organization_id, storedRecord } = yield* begin
-      const absent: Contact = yield* Fixtures.unsavedContact
+      const absent: Contact = yield* Fixtures.newContact
       const note = rejected(404)(addNote(absent.id))
       const first = yield* as(request(note))
       assert.deepStrictEqual(first, {

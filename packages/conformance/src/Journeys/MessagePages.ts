@@ -19,7 +19,7 @@ export const journeyTests = (storage: Scene.Storage) => {
         const ids: Array<string> = []
         for (let number = 0; number < 50; number++) {
           const text = number === 7 ? long.repeat(30) : long
-          const message = yield* Fixtures.message(conversation_id, { created_at: Fixtures.after(number), text })
+          const message = yield* Fixtures.newMessage(conversation_id, { created_at: Fixtures.after(number), text })
           ids.unshift(message.id)
           yield* Fixtures.write(organization_id, insert(channel.id, contact_id, Option.none(), message, null))
         }

@@ -97,7 +97,7 @@ const erasures = (it: It) => {
       const file = before.conversations[0]?.messages[1]?.media?.id
       if (!file) return assert.fail("The message has no stored file.")
       assert.isTrue(Option.isNone(yield* MediaStore.use((store) => store.find(organization_id, file))))
-      assert.notInclude(yield* Fixtures.storedCallbacks, callback)
+      assert.notInclude(yield* Fixtures.storedCallbackIds, callback)
 
       // The worker finds nothing to send.
       yield* work

@@ -32,7 +32,7 @@ export const journeyTests = (storage: Scene.Storage) => {
         const ids: Array<string> = []
         for (let number = 0; number < count; number++) {
           // Some have the same time.
-          const send = { ...yield* Fixtures.send(on), created_at: Fixtures.after(Math.floor(number / 7)) }
+          const send = { ...yield* Fixtures.newSend(on), created_at: Fixtures.after(Math.floor(number / 7)) }
           ids.push(send.id)
           yield* Fixtures.write(organization_id, SendRows.insert(send))
         }

@@ -45,7 +45,7 @@ const keptUpdates = (it: It, { runs }: Options) => {
           message: Option.none()
         })
       )
-      const message = yield* Fixtures.message(conversation_id, { provider_message_id: "p" })
+      const message = yield* Fixtures.newMessage(conversation_id, { provider_message_id: "p" })
       yield* Fixtures.write(ours, insert(channel.id, contact_id, early, message, null))
       assert.deepStrictEqual(
         yield* store.findByProviderId(ours, channel.id, "p"),
@@ -71,11 +71,11 @@ const purges = (it: It) => {
       while ((yield* store.purgeEarlyUpdates(after(10), 1000)) > 0) continue
       const read = { status: "read", at: after(3) } as const
       for (const millis of [1, 2, 3, 10]) yield* keepEarly(ours, channel.id, `${millis}`, read, after(millis))
-      const arrived = yield* Fixtures.message(conversation_id, { provider_message_id: "4", created_at: after(-9) })
+      const arrived = yield* Fixtures.newMessage(conversation_id, { provider_message_id: "4", created_at: after(-9) })
       yield* keepEarly(ours, channel.id, "4", read, after(4))
       const early = yield* store.findByProviderId(ours, channel.id, "4")
       yield* Fixtures.write(ours, insert(channel.id, on.contact_id, early, arrived, null))
-      const older = yield* Fixtures.message(conversation_id, { provider_message_id: "5", created_at: after(-9) })
+      const older = yield* Fixtures.newMessage(conversation_id, { provider_message_id: "5", created_at: after(-9) })
       yield* Fixtures.write(ours, inserted(on, older))
       assert.strictEqual(yield* store.purgeEarlyUpdates(after(10), 2), 2)
       assert.strictEqual(yield* store.purgeEarlyUpdates(after(10), 2), 1)

@@ -79,13 +79,13 @@ export const person = Effect.gen(function*() {
       conversations.close(conversation_id, CloseConversation.make({ category: canaries.category }))
     )
   )
-  const callback = yield* Fixtures.storedCallback(
+  const callback = yield* Fixtures.callback(
     channel.id,
     [number.slice(1)],
     encoder.encode(`${canaries.callback} of ${number.slice(1)}`)
   )
   const other = yield* Fixtures.thread(organization_id)
-  const message = yield* Fixtures.message(other.conversation_id, { text: "stays" })
+  const message = yield* Fixtures.newMessage(other.conversation_id, { text: "stays" })
   yield* Fixtures.write(organization_id, insert(other.channel.id, other.contact_id, Option.none(), message, null))
   return { ...scene, callback, contact_id: ContactId.make(contact.id), conversation_id, other, queued, sent }
 })
