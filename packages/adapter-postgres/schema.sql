@@ -712,33 +712,8 @@ BEGIN
       l.allowed,
       leased.items + row_number() OVER (PARTITION BY l.name ORDER BY item.due_at, item.seq) AS round
     FROM work_lanes l
-    CROSS JOIN LATERAL (
-      SELECT count(*) AS items
-      FROM (
-        SELECT
-        FROM work
-        WHERE lane_name = l.name AND leased_until IS NOT NULL
-        ORDER BY leased_until
-      ) item
-    ) leased
-    -- Two separate queries, so that each reads the first rows of an index.
-    CROSS JOIN LATERAL (
-      (
-        SELECT ctid AS id, due_at, seq
-        FROM work
-        WHERE l.fifo AND lane_name = l.name AND leased_until IS NULL
-        ORDER BY seq
-        LIMIT 1
-      )
-      UNION ALL
-      (
-        SELECT ctid AS id, due_at, seq
-        FROM work
-        WHERE NOT l.fifo AND lane_name = l.name AND leased_until IS NULL
-        ORDER BY due_at, seq
-        LIMIT greatest(0, l.allowed - leased.items)
-      )
-    ) item
+    CROSS JOIN LATERAL leased_items(l.name) leased
+    CROSS JOIN LATERAL waiting_items(l.name, l.fifo, greatest(0, l.allowed - leased.items)) item
     WHERE l.name = ANY(names) AND coalesce(l.paused_until <= at, true) AND item.due_at <= at
   ), turns AS (
     SELECT
@@ -851,40 +826,10 @@ BEGIN
     -- A turn reads 20 times as many contacts as the last one. If that found at least a tenth of what is missing, this one
     -- fills the page, and no contact has to be looked up.
     IF 10 * added < size - returned THEN
-      SELECT ids INTO found_ids
-      FROM (VALUES
-        (CASE WHEN tag IS NOT NULL THEN ARRAY(
-          SELECT contact_id FROM contact_tags WHERE organization_id = organization AND tag_id = tag LIMIT lookup_max + 1
-        ) END),
-        (CASE WHEN channel IS NOT NULL THEN ARRAY(
-          SELECT contact_id FROM identities WHERE organization_id = organization AND channel_type = channel
-          UNION ALL
-          SELECT id FROM contacts
-          WHERE organization_id = organization AND channel = 'phone_messaging' AND primary_phone IS NOT NULL
-          LIMIT lookup_max + 1
-        ) END),
-        (CASE WHEN stage IS NOT NULL AND owner IS NOT NULL THEN ARRAY(
-          SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT lookup_max + 1
-        ) END),
-        -- The index of texts returns all contacts at once, so a sample of one in 256 first shows how many there are.
-        (CASE WHEN terms IS NOT NULL AND NOT EXISTS (
-          SELECT FROM contact_texts
-          WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 1)
-            OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 1)
-          OFFSET 1 + lookup_max / 256
-        ) THEN ARRAY(
-          SELECT contact_id FROM contact_texts
-          WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 0)
-            OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 0)
-        ) END)
-      ) AS lookups (ids)
-      WHERE cardinality(ids) <= lookup_max
-      ORDER BY cardinality(ids)
-      LIMIT 1;
+      found_ids := look_up_contacts(organization, owner, stage, tag, channel, terms, lookup_max);
     END IF;
 
-    -- One of the four parts has rows: those that were looked up, or the next ones of the owner, the stage, or all. A limit
-    -- of 0 skips a part. A condition would do so too, but PostgreSQL then reads all columns of each row.
+    -- Reads the contacts that were looked up, or else, with a limit above 0, the newest ones.
     RETURN QUERY
     SELECT c.*
     FROM (
@@ -893,26 +838,8 @@ BEGIN
       CROSS JOIN LATERAL (SELECT * FROM contacts WHERE organization_id = organization AND id = found.id OFFSET 0) AS c
       WHERE (c.updated_at, c.id) < (from_at, from_id)
       UNION ALL
-      (
-        SELECT * FROM contacts
-        WHERE organization_id = organization AND owner_user_id = owner AND (updated_at, id) < (from_at, from_id)
-        ORDER BY updated_at DESC, id DESC
-        LIMIT read_max * (found_ids IS NULL)::integer
-      )
-      UNION ALL
-      (
-        SELECT * FROM contacts
-        WHERE organization_id = organization AND lifecycle_stage = stage AND (updated_at, id) < (from_at, from_id)
-        ORDER BY updated_at DESC, id DESC
-        LIMIT read_max * (found_ids IS NULL AND owner IS NULL)::integer
-      )
-      UNION ALL
-      (
-        SELECT * FROM contacts
-        WHERE organization_id = organization AND (updated_at, id) < (from_at, from_id)
-        ORDER BY updated_at DESC, id DESC
-        LIMIT read_max * (found_ids IS NULL AND owner IS NULL AND stage IS NULL)::integer
-      )
+      SELECT *
+      FROM newest_contacts(organization, from_at, from_id, read_max * (found_ids IS NULL)::integer, owner, stage)
     ) AS c
     WHERE (owner IS NULL OR c.owner_user_id = owner)
       AND (stage IS NULL OR c.lifecycle_stage = stage)
@@ -927,17 +854,26 @@ BEGIN
     returned := returned + added;
     -- Nothing is left if the turn could read all contacts of the owner, of the stage, or of the organization.
     EXIT WHEN found_ids IS NOT NULL OR returned = size OR NOT EXISTS (
-      SELECT FROM contacts WHERE organization_id = organization AND owner_user_id = owner
-      UNION ALL
-      SELECT FROM contacts WHERE organization_id = organization AND owner IS NULL AND lifecycle_stage = stage
-      UNION ALL
-      SELECT FROM contacts WHERE organization_id = organization AND owner IS NULL AND stage IS NULL
-      OFFSET read_max
+      SELECT FROM newest_contacts(organization, from_at, from_id, read_max + 1, owner, stage) OFFSET read_max
     );
     read_max := 20 * read_max;
     lookup_max := read_max;
   END LOOP;
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION leased_items(lane_wanted text)
+ RETURNS TABLE(items bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT count(*)
+  FROM (
+    SELECT
+    FROM work
+    WHERE lane_name = lane_wanted AND leased_until IS NOT NULL
+    ORDER BY leased_until
+  ) item
 $function$;
 
 CREATE OR REPLACE FUNCTION lock_due_lanes(wanted text, most integer, at timestamp with time zone, holders uuid[], held integer[], organization_most integer)
@@ -992,6 +928,78 @@ BEGIN
   ORDER BY due.turn, due.next_due
   LIMIT most;
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION look_up_contacts(organization uuid, owner uuid, stage text, tag uuid, channel text, terms text[], most bigint)
+ RETURNS uuid[]
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+BEGIN
+  RETURN (
+    SELECT ids
+    FROM (VALUES
+      -- The contacts with the tag.
+      (CASE WHEN tag IS NOT NULL THEN ARRAY(
+        SELECT contact_id FROM contact_tags WHERE organization_id = organization AND tag_id = tag LIMIT most + 1
+      ) END),
+      -- The contacts with an identity on the channel. A phone number is one on phone messaging.
+      (CASE WHEN channel IS NOT NULL THEN ARRAY(
+        SELECT contact_id FROM identities WHERE organization_id = organization AND channel_type = channel
+        UNION ALL
+        SELECT id FROM contacts
+        WHERE organization_id = organization AND channel = 'phone_messaging' AND primary_phone IS NOT NULL
+        LIMIT most + 1
+      ) END),
+      -- The contacts in the stage. Without an owner, `newest_contacts` reads them in order.
+      (CASE WHEN stage IS NOT NULL AND owner IS NOT NULL THEN ARRAY(
+        SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT most + 1
+      ) END),
+      -- The contacts whose text may contain a term. The index of texts returns all of them at once, so a sample of one in
+      -- 256 first shows how many there are.
+      (CASE WHEN terms IS NOT NULL AND NOT EXISTS (
+        SELECT FROM contact_texts
+        WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 1)
+          OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 1)
+        OFFSET 1 + most / 256
+      ) THEN ARRAY(
+        SELECT contact_id FROM contact_texts
+        WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 0)
+          OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 0)
+      ) END)
+    ) AS lookups (ids)
+    WHERE cardinality(ids) <= most
+    ORDER BY cardinality(ids)
+    LIMIT 1
+  );
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION newest_contacts(organization uuid, from_at timestamp with time zone, from_id uuid, most bigint, owner uuid, stage text)
+ RETURNS SETOF contacts
+ LANGUAGE sql
+ STABLE
+AS $function$
+  (
+    SELECT * FROM contacts
+    WHERE organization_id = organization AND owner_user_id = owner AND (updated_at, id) < (from_at, from_id)
+    ORDER BY updated_at DESC, id DESC
+    LIMIT most
+  )
+  UNION ALL
+  (
+    SELECT * FROM contacts
+    WHERE organization_id = organization AND lifecycle_stage = stage AND (updated_at, id) < (from_at, from_id)
+    ORDER BY updated_at DESC, id DESC
+    LIMIT most * (owner IS NULL)::integer
+  )
+  UNION ALL
+  (
+    SELECT * FROM contacts
+    WHERE organization_id = organization AND (updated_at, id) < (from_at, from_id)
+    ORDER BY updated_at DESC, id DESC
+    LIMIT most * (owner IS NULL AND stage IS NULL)::integer
+  )
 $function$;
 
 CREATE OR REPLACE FUNCTION reject_update()
@@ -1059,32 +1067,8 @@ BEGIN
       END AS closed
     FROM work_lanes l
     CROSS JOIN LATERAL (SELECT l.name = ANY(served) AS served) is_served
-    CROSS JOIN LATERAL (
-      SELECT count(*) AS items
-      FROM (
-        SELECT
-        FROM work
-        WHERE lane_name = l.name AND leased_until IS NOT NULL
-        ORDER BY leased_until
-      ) item
-    ) leased
-    LEFT JOIN LATERAL (
-      (
-        SELECT due_at
-        FROM work
-        WHERE l.fifo AND lane_name = l.name AND leased_until IS NULL
-        ORDER BY seq
-        LIMIT 1
-      )
-      UNION ALL
-      (
-        SELECT due_at
-        FROM work
-        WHERE NOT l.fifo AND lane_name = l.name AND leased_until IS NULL
-        ORDER BY due_at, seq
-        LIMIT 1
-      )
-    ) head ON true
+    CROSS JOIN LATERAL leased_items(l.name) leased
+    LEFT JOIN LATERAL waiting_items(l.name, l.fifo, 1) head ON true
     WHERE l.name = ANY(names)
   ) s
   WHERE l.name = s.name AND l.name = ANY(names);
@@ -1123,6 +1107,28 @@ BEGIN
   END IF;
   RETURN keys;
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION waiting_items(lane_wanted text, fifo boolean, most bigint)
+ RETURNS TABLE(id tid, due_at timestamp with time zone, seq bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  (
+    SELECT ctid, due_at, seq
+    FROM work
+    WHERE fifo AND lane_name = lane_wanted AND leased_until IS NULL
+    ORDER BY seq
+    LIMIT 1
+  )
+  UNION ALL
+  (
+    SELECT ctid, due_at, seq
+    FROM work
+    WHERE NOT fifo AND lane_name = lane_wanted AND leased_until IS NULL
+    ORDER BY due_at, seq
+    LIMIT most
+  )
 $function$;
 
 CREATE OR REPLACE FUNCTION webhook_delivery_id(event_id uuid, webhook_id uuid)

@@ -26,33 +26,8 @@ BEGIN
       l.allowed,
       leased.items + row_number() OVER (PARTITION BY l.name ORDER BY item.due_at, item.seq) AS round
     FROM work_lanes l
-    CROSS JOIN LATERAL (
-      SELECT count(*) AS items
-      FROM (
-        SELECT
-        FROM work
-        WHERE lane_name = l.name AND leased_until IS NOT NULL
-        ORDER BY leased_until
-      ) item
-    ) leased
-    -- Two separate queries, so that each reads the first rows of an index.
-    CROSS JOIN LATERAL (
-      (
-        SELECT ctid AS id, due_at, seq
-        FROM work
-        WHERE l.fifo AND lane_name = l.name AND leased_until IS NULL
-        ORDER BY seq
-        LIMIT 1
-      )
-      UNION ALL
-      (
-        SELECT ctid AS id, due_at, seq
-        FROM work
-        WHERE NOT l.fifo AND lane_name = l.name AND leased_until IS NULL
-        ORDER BY due_at, seq
-        LIMIT greatest(0, l.allowed - leased.items)
-      )
-    ) item
+    CROSS JOIN LATERAL leased_items(l.name) leased
+    CROSS JOIN LATERAL waiting_items(l.name, l.fifo, greatest(0, l.allowed - leased.items)) item
     WHERE l.name = ANY(names) AND coalesce(l.paused_until <= at, true) AND item.due_at <= at
   ), turns AS (
     SELECT

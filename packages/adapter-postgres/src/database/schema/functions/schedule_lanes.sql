@@ -41,32 +41,8 @@ BEGIN
       END AS closed
     FROM work_lanes l
     CROSS JOIN LATERAL (SELECT l.name = ANY(served) AS served) is_served
-    CROSS JOIN LATERAL (
-      SELECT count(*) AS items
-      FROM (
-        SELECT
-        FROM work
-        WHERE lane_name = l.name AND leased_until IS NOT NULL
-        ORDER BY leased_until
-      ) item
-    ) leased
-    LEFT JOIN LATERAL (
-      (
-        SELECT due_at
-        FROM work
-        WHERE l.fifo AND lane_name = l.name AND leased_until IS NULL
-        ORDER BY seq
-        LIMIT 1
-      )
-      UNION ALL
-      (
-        SELECT due_at
-        FROM work
-        WHERE NOT l.fifo AND lane_name = l.name AND leased_until IS NULL
-        ORDER BY due_at, seq
-        LIMIT 1
-      )
-    ) head ON true
+    CROSS JOIN LATERAL leased_items(l.name) leased
+    LEFT JOIN LATERAL waiting_items(l.name, l.fifo, 1) head ON true
     WHERE l.name = ANY(names)
   ) s
   WHERE l.name = s.name AND l.name = ANY(names);
