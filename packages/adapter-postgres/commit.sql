@@ -3,168 +3,217 @@
 -- npm test -- packages/adapter-postgres/test/CommitStatement.test.ts --update
 
 WITH responses_recorded AS (
-INSERT INTO idempotency_keys (
-organization_id, key, fingerprint, status, body, sealed, request_id, created_at
-)
-SELECT organization_id, key, fingerprint, status, decode(body, 'base64'), sealed, request_id, created_at
-FROM jsonb_to_recordset($3::jsonb) AS g (
-organization_id uuid, key text, fingerprint text, status smallint, body text, sealed boolean, request_id text,
-created_at timestamptz
-)
-RETURNING 1
+    INSERT INTO idempotency_keys (
+      organization_id, key, fingerprint, status, body, sealed, request_id, created_at
+    )
+    SELECT organization_id, key, fingerprint, status, decode(body, 'base64'), sealed, request_id, created_at
+    FROM jsonb_to_recordset($2::jsonb) AS g (
+      organization_id uuid, key text, fingerprint text, status smallint, body text, sealed boolean, request_id text,
+      created_at timestamptz
+    )
+    RETURNING 1
 ),
 
 contacts_inserted AS (
-INSERT INTO contacts (organization_id, first_name, last_name, primary_email, primary_phone, company, job_title, birthday, city, region, country, street_address, postal_code, website_url, network_url, source, notes, owner_user_id, lead_status, lifecycle_stage, custom_values, identities, tags, last_activity_at, last_activity_preview, last_conversation_id, id, updated_at, search_text, email_key)
-SELECT organization_id, first_name, last_name, primary_email, primary_phone, company, job_title, birthday, city, region, country, street_address, postal_code, website_url, network_url, source, notes, owner_user_id, lead_status, lifecycle_stage, custom_values, identities, tags, last_activity_at, last_activity_preview, last_conversation_id, id, updated_at, search_text, email_key
-FROM jsonb_populate_recordset(NULL::contacts, $5::jsonb)
-RETURNING 1
+    INSERT INTO contacts (organization_id, first_name, last_name, primary_email, primary_phone, company, job_title, birthday, city, region, country, street_address, postal_code, website_url, network_url, source, notes, owner_user_id, lead_status, lifecycle_stage, custom_values, identities, tags, last_activity_at, last_activity_preview, last_conversation_id, id, updated_at, search_text, email_key)
+    SELECT organization_id, first_name, last_name, primary_email, primary_phone, company, job_title, birthday, city, region, country, street_address, postal_code, website_url, network_url, source, notes, owner_user_id, lead_status, lifecycle_stage, custom_values, identities, tags, last_activity_at, last_activity_preview, last_conversation_id, id, updated_at, search_text, email_key
+    FROM jsonb_populate_recordset(NULL::contacts, $3::jsonb)
+    RETURNING 1
 ),
 
 contacts_described AS (
-SELECT organization_id, id, search_text, tags FROM jsonb_to_recordset($7::jsonb) AS c (organization_id uuid, id uuid, search_text text, tags jsonb)
+    SELECT organization_id, id, search_text, tags
+    FROM jsonb_to_recordset($4::jsonb) AS c (organization_id uuid, id uuid, search_text text, tags jsonb)
 ),
 
 contacts_indexed AS (
-INSERT INTO contact_texts (organization_id, contact_id, search_text)
-SELECT organization_id, id, search_text FROM contacts_described RETURNING 1
+    INSERT INTO contact_texts (organization_id, contact_id, search_text)
+    SELECT organization_id, id, search_text
+    FROM contacts_described
+    RETURNING 1
 ),
 
 contacts_first_tagged AS (
-INSERT INTO contact_tags (organization_id, contact_id, tag_id)
-SELECT organization_id, id, (tag ->> 'id')::uuid FROM contacts_described, jsonb_array_elements(tags) AS tag RETURNING 1
+    INSERT INTO contact_tags (organization_id, contact_id, tag_id)
+    SELECT organization_id, id, (tag ->> 'id')::uuid
+    FROM contacts_described, jsonb_array_elements(tags) AS tag
+    RETURNING 1
 ),
 
 identities_inserted AS (
-INSERT INTO identities (organization_id, id, channel_type, external_id, display_name, username, contact_id)
-SELECT organization_id, id, channel_type, external_id, display_name, username, contact_id
-FROM jsonb_populate_recordset(NULL::identities, $8::jsonb)
-RETURNING 1
+    INSERT INTO identities (organization_id, id, channel_type, external_id, display_name, username, contact_id)
+    SELECT organization_id, id, channel_type, external_id, display_name, username, contact_id
+    FROM jsonb_populate_recordset(NULL::identities, $5::jsonb)
+    RETURNING 1
 ),
 
 identity_names_inserted AS (
-INSERT INTO identity_names (organization_id, channel_type, name, identity_id)
-SELECT organization_id, channel_type, name, identity_id
-FROM jsonb_populate_recordset(NULL::identity_names, $10::jsonb)
-RETURNING 1
+    INSERT INTO identity_names (organization_id, channel_type, name, identity_id)
+    SELECT organization_id, channel_type, name, identity_id
+    FROM jsonb_populate_recordset(NULL::identity_names, $6::jsonb)
+    RETURNING 1
 ),
 
 conversations_inserted AS (
-INSERT INTO conversations (organization_id, id, channel_id, contact_id, identity_id, status, close_category, assigned_user_id, agent_id, created_at, opened_at, closed_at, last_activity_at, last_activity_preview, last_inbound_at)
-SELECT organization_id, id, channel_id, contact_id, identity_id, status, close_category, assigned_user_id, agent_id, created_at, opened_at, closed_at, last_activity_at, last_activity_preview, last_inbound_at
-FROM jsonb_populate_recordset(NULL::conversations, $12::jsonb)
-RETURNING 1
+    INSERT INTO conversations (organization_id, id, channel_id, contact_id, identity_id, status, close_category, assigned_user_id, agent_id, created_at, opened_at, closed_at, last_activity_at, last_activity_preview, last_inbound_at)
+    SELECT organization_id, id, channel_id, contact_id, identity_id, status, close_category, assigned_user_id, agent_id, created_at, opened_at, closed_at, last_activity_at, last_activity_preview, last_inbound_at
+    FROM jsonb_populate_recordset(NULL::conversations, $7::jsonb)
+    RETURNING 1
 ),
 
 sends_inserted AS (
-INSERT INTO sends (organization_id, id, conversation_id, channel_id, recipient, member_id, status, message_id, failure_reason, created_at, content, first_attempt_at, may_be_sent)
-SELECT organization_id, id, conversation_id, channel_id, recipient, member_id, status, message_id, failure_reason, created_at, content, first_attempt_at, may_be_sent
-FROM jsonb_populate_recordset(NULL::sends, $14::jsonb)
-RETURNING 1
+    INSERT INTO sends (organization_id, id, conversation_id, channel_id, recipient, member_id, status, message_id, failure_reason, created_at, content, first_attempt_at, may_be_sent)
+    SELECT organization_id, id, conversation_id, channel_id, recipient, member_id, status, message_id, failure_reason, created_at, content, first_attempt_at, may_be_sent
+    FROM jsonb_populate_recordset(NULL::sends, $8::jsonb)
+    RETURNING 1
 ),
 
 events_raised AS (
-SELECT *
-FROM jsonb_to_recordset($2::jsonb) AS e (organization_id uuid, id uuid, type text, body text, created_at timestamptz, resource jsonb, trace text)
+    SELECT *
+    FROM jsonb_to_recordset($9::jsonb) AS e (
+      organization_id uuid, id uuid, type text, body text, created_at timestamptz, resource jsonb, trace text
+    )
 ),
 
 deliveries_raised AS (
-SELECT e.organization_id, e.id, e.type, e.created_at, e.trace, w.id AS webhook_id, w.include_resource,
-webhook_delivery_id(e.id, w.id) AS delivery_id
-FROM events_raised e
-JOIN webhooks w ON w.organization_id = e.organization_id AND w.status = 'active' AND e.type = ANY(w.event_types)
+    SELECT e.organization_id, e.id, e.type, e.created_at, e.trace, w.id AS webhook_id, w.include_resource,
+      webhook_delivery_id(e.id, w.id) AS delivery_id
+    FROM events_raised e
+    JOIN webhooks w ON w.organization_id = e.organization_id AND w.status = 'active' AND e.type = ANY(w.event_types)
 ),
 
 events_inserted AS (
-INSERT INTO webhook_events (organization_id, id, type, body, created_at, full_body, contact_id, message_id)
-SELECT organization_id, id, type, body, created_at,
-stored ->> 'body', (stored ->> 'contact_id')::uuid, (stored ->> 'message_id')::uuid
-FROM (
-SELECT *, CASE WHEN id = ANY(ARRAY(SELECT id FROM deliveries_raised WHERE include_resource)) THEN resource END AS stored
-FROM events_raised
-) e
-RETURNING CASE WHEN full_body IS NOT NULL THEN id END AS full_id
+    INSERT INTO webhook_events (organization_id, id, type, body, created_at, full_body, contact_id, message_id)
+    SELECT organization_id, id, type, body, created_at,
+      stored ->> 'body', (stored ->> 'contact_id')::uuid, (stored ->> 'message_id')::uuid
+    FROM (
+      SELECT *, CASE WHEN id = ANY(ARRAY(SELECT id FROM deliveries_raised WHERE include_resource)) THEN resource END AS stored
+      FROM events_raised
+    ) e
+    RETURNING CASE WHEN full_body IS NOT NULL THEN id END AS full_id
 ),
 
 deliveries_inserted AS (
-INSERT INTO webhook_deliveries (
-organization_id, id, webhook_id, event_id, event_type, status, attempt_count, next_attempt_at, created_at
-)
-SELECT organization_id, delivery_id, webhook_id, id, type, 'pending', 0, created_at, created_at
-FROM deliveries_raised
-ORDER BY webhook_id, created_at, id
-RETURNING 1
+    INSERT INTO webhook_deliveries (
+      organization_id, id, webhook_id, event_id, event_type, status, attempt_count, next_attempt_at, created_at
+    )
+    SELECT organization_id, delivery_id, webhook_id, id, type, 'pending', 0, created_at, created_at
+    FROM deliveries_raised
+    ORDER BY webhook_id, created_at, id
+    RETURNING 1
 ),
 
 work_inserted AS (
-INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at, trace)
-SELECT organization_id, kind || ':' || lane, kind, lane, ref, due_at, trace
-FROM (SELECT * FROM jsonb_to_recordset($16::jsonb) AS g (organization_id uuid, kind text, lane uuid, ref uuid, due_at timestamptz, trace text) UNION ALL SELECT organization_id, 'webhook_delivery' AS kind, webhook_id AS lane, delivery_id AS ref,
-created_at AS due_at, trace
-FROM deliveries_raised) AS given
-ON CONFLICT (kind, ref) DO NOTHING
-RETURNING organization_id, lane_name, due_at
+    INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at, trace)
+    SELECT organization_id, kind || ':' || lane, kind, lane, ref, due_at, trace
+    FROM (
+      SELECT *
+      FROM jsonb_to_recordset($10::jsonb) AS e (
+        organization_id uuid, kind text, lane uuid, ref uuid, due_at timestamptz, trace text
+      )
+      UNION ALL
+      SELECT organization_id, 'webhook_delivery' AS kind, webhook_id AS lane, delivery_id AS ref, created_at AS due_at, trace
+      FROM deliveries_raised
+    ) AS items
+    ON CONFLICT (kind, ref) DO NOTHING
+    RETURNING organization_id, lane_name, due_at
 ),
 
-lanes_given AS (
-SELECT organization_id, name, bool_or(opens) AS opens, bool_or(inserts) AS inserts, min(due_at) AS due_at,
-max((throttle ->> 'cap')::integer) AS cap, max((throttle ->> 'until')::timestamptz) AS until
-FROM (SELECT *, true AS opens FROM jsonb_to_recordset($17::jsonb) AS given (organization_id uuid, name text, due_at timestamptz, throttle jsonb, inserts boolean) UNION ALL SELECT organization_id, lane_name, due_at, NULL, true, false FROM work_inserted) AS given
-GROUP BY organization_id, name
+lane_changes AS (
+    SELECT organization_id, name, bool_or(opens) AS opens, bool_or(inserts) AS inserts, min(due_at) AS due_at,
+      max(cap) AS cap, max(until) AS until
+    FROM (
+      SELECT *, true AS opens
+      FROM jsonb_to_recordset($11::jsonb) AS given (
+        organization_id uuid, name text, inserts boolean, due_at timestamptz, cap integer, until timestamptz
+      )
+      UNION ALL
+      SELECT organization_id, lane_name, true, due_at, NULL, NULL, false
+      FROM work_inserted
+    ) all_changes
+    GROUP BY organization_id, name
 ),
 
 lanes_locked AS (
-SELECT l.name, g.opens, g.due_at, g.cap, g.until
-FROM work_lanes l
-JOIN lanes_given g ON g.name = l.name
-WHERE l.name = ANY(ARRAY(SELECT name FROM lanes_given))
-AND (
-g.cap IS NOT NULL
-OR (g.opens AND (l.closed OR l.fifo))
-OR (
-g.due_at IS NOT NULL AND NOT l.closed
-AND (l.emptied_at IS NOT NULL OR l.next_due > greatest(l.paused_until, g.due_at))
-)
-)
-ORDER BY l.name
-FOR UPDATE OF l
+    SELECT l.name, c.opens, c.due_at, c.cap, c.until
+    FROM work_lanes l
+    JOIN lane_changes c ON c.name = l.name
+    WHERE l.name = ANY(ARRAY(SELECT name FROM lane_changes))
+      AND (
+        c.cap IS NOT NULL
+        OR (c.opens AND (l.closed OR l.fifo))
+        OR (
+          c.due_at IS NOT NULL AND NOT l.closed
+          AND (l.emptied_at IS NOT NULL OR l.next_due > greatest(l.paused_until, c.due_at))
+        )
+      )
+    ORDER BY l.name
+    FOR UPDATE OF l
 ),
 
 lanes_written AS (
-UPDATE work_lanes l
-SET
-allowed = CASE WHEN g.cap IS NULL THEN l.allowed ELSE least(l.cap, g.cap) END,
-paused_until = CASE WHEN g.cap IS NULL THEN l.paused_until ELSE g.until END,
-closed = l.closed AND NOT g.opens,
-emptied_at = CASE WHEN g.due_at IS NULL THEN l.emptied_at END,
-next_due = greatest(
-CASE WHEN g.cap IS NULL THEN l.paused_until END,
-l.served_at,
-CASE
-WHEN g.opens THEN '-infinity'
-WHEN l.closed THEN l.next_due
-ELSE least(l.next_due, g.due_at)
-END
-)
-FROM lanes_locked g
-WHERE l.name = g.name AND l.name = ANY(ARRAY(SELECT name FROM lanes_locked))
-RETURNING l.name
+    UPDATE work_lanes l
+    SET
+      allowed = CASE WHEN c.cap IS NULL THEN l.allowed ELSE least(l.cap, c.cap) END,
+      paused_until = CASE WHEN c.cap IS NULL THEN l.paused_until ELSE c.until END,
+      closed = l.closed AND NOT c.opens,
+      emptied_at = CASE WHEN c.due_at IS NULL THEN l.emptied_at END,
+      next_due = greatest(
+        CASE WHEN c.cap IS NULL THEN l.paused_until END,
+        l.served_at,
+        CASE
+          WHEN c.opens THEN '-infinity'
+          WHEN l.closed THEN l.next_due
+          ELSE least(l.next_due, c.due_at)
+        END
+      )
+    FROM lanes_locked c
+    WHERE l.name = c.name AND l.name = ANY(ARRAY(SELECT name FROM lanes_locked))
+    RETURNING l.name
 ),
 
 lanes_inserted AS (
-INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due, paused_until)
-SELECT g.organization_id, g.name, k.cap, coalesce(least(k.cap, g.cap), k.cap), k.fifo,
-coalesce(greatest(g.due_at, g.until), '-infinity'), g.until
-FROM lanes_given g
-JOIN (VALUES ('send', 1, true), ('send_outcome', 1, true), ('webhook_delivery', 8, false), ('webhook_replay', 1, true)) AS k (kind, cap, fifo) ON k.kind = split_part(g.name, ':', 1)
-WHERE g.inserts AND (SELECT count(*) FROM lanes_written) >= 0
-ORDER BY g.name
-ON CONFLICT (name) DO NOTHING
-RETURNING name
+    INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due, paused_until)
+    SELECT c.organization_id, c.name, k.cap, coalesce(least(k.cap, c.cap), k.cap), k.fifo,
+      coalesce(greatest(c.due_at, c.until), '-infinity'), c.until
+    FROM lane_changes c
+    JOIN (VALUES ('send', 1, true), ('send_outcome', 1, true), ('webhook_delivery', 8, false), ('webhook_replay', 1, true)) AS k (kind, cap, fifo) ON k.kind = split_part(c.name, ':', 1)
+    WHERE c.inserts AND (SELECT count(*) FROM lanes_written) >= 0
+    ORDER BY c.name
+    ON CONFLICT (name) DO NOTHING
+    RETURNING name
 ),
 
 audited AS (
-INSERT INTO audit_records (organization_id, id, at, operation, resource_id, key_id, member_id, request_id)
-SELECT organization_id, id, at, operation, resource_id, key_id, member_id, request_id FROM jsonb_populate_recordset(NULL::audit_records, $18::jsonb) RETURNING 1)
-SELECT commit_requires(true, true AND (SELECT count(*) FROM responses_recorded) = $4::integer AND (SELECT count(*) FROM contacts_inserted) = $6::integer AND (SELECT count(*) FROM contacts_described) >= 0 AND (SELECT count(*) FROM contacts_indexed) >= 0 AND (SELECT count(*) FROM contacts_first_tagged) >= 0 AND (SELECT count(*) FROM identities_inserted) = $9::integer AND (SELECT count(*) FROM identity_names_inserted) = $11::integer AND (SELECT count(*) FROM conversations_inserted) = $13::integer AND (SELECT count(*) FROM sends_inserted) = $15::integer AND (SELECT count(*) FROM events_raised) >= 0 AND (SELECT count(*) FROM deliveries_raised) >= 0 AND (SELECT count(*) FROM events_inserted) >= 0 AND (SELECT count(*) FROM deliveries_inserted) >= 0 AND (SELECT count(*) FROM work_inserted) >= 0 AND (SELECT count(*) FROM lanes_given) >= 0 AND (SELECT count(*) FROM lanes_locked) >= 0 AND (SELECT count(*) FROM lanes_written) >= 0 AND (SELECT count(*) FROM lanes_inserted) >= 0 AND (SELECT count(*) FROM audited) = $19::integer), to_jsonb(ARRAY(SELECT full_id FROM events_inserted WHERE full_id IS NOT NULL)) AS full_ids
+    INSERT INTO audit_records (organization_id, id, at, operation, resource_id, key_id, member_id, request_id)
+    SELECT organization_id, id, at, operation, resource_id, key_id, member_id, request_id
+    FROM jsonb_populate_recordset(NULL::audit_records, $12::jsonb)
+    RETURNING 1
+)
+
+SELECT
+  commit_requires(
+    true,
+    true
+    AND (SELECT count(*) FROM responses_recorded) = $13::integer
+    AND (SELECT count(*) FROM contacts_inserted) = $14::integer
+    AND (SELECT count(*) FROM contacts_described) >= 0
+    AND (SELECT count(*) FROM contacts_indexed) >= 0
+    AND (SELECT count(*) FROM contacts_first_tagged) >= 0
+    AND (SELECT count(*) FROM identities_inserted) = $15::integer
+    AND (SELECT count(*) FROM identity_names_inserted) = $16::integer
+    AND (SELECT count(*) FROM conversations_inserted) = $17::integer
+    AND (SELECT count(*) FROM sends_inserted) = $18::integer
+    AND (SELECT count(*) FROM events_raised) >= 0
+    AND (SELECT count(*) FROM deliveries_raised) >= 0
+    AND (SELECT count(*) FROM events_inserted) >= 0
+    AND (SELECT count(*) FROM deliveries_inserted) >= 0
+    AND (SELECT count(*) FROM work_inserted) >= 0
+    AND (SELECT count(*) FROM lane_changes) >= 0
+    AND (SELECT count(*) FROM lanes_locked) >= 0
+    AND (SELECT count(*) FROM lanes_written) >= 0
+    AND (SELECT count(*) FROM lanes_inserted) >= 0
+    AND (SELECT count(*) FROM audited) = $19::integer
+  ),
+  to_jsonb(ARRAY(SELECT full_id FROM events_inserted WHERE full_id IS NOT NULL)) AS full_ids
 WHERE set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true) IS NOT NULL

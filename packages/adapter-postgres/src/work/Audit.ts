@@ -12,7 +12,8 @@ const columns = columnsOf(AuditRecord)
 
 /** The text that inserts records, up to the arguments `(NULL::audit_records, JSON)`: each record with its `organization_id`. */
 export const insert = `INSERT INTO audit_records (organization_id, ${columns})
-  SELECT organization_id, ${columns} FROM jsonb_populate_recordset`
+    SELECT organization_id, ${columns}
+    FROM jsonb_populate_recordset`
 
 /** Layer that reads and purges audit records in PostgreSQL. */
 export const layer = Layer.effect(

@@ -18,7 +18,7 @@
  * `closed`. A lane that is not closed becomes empty when a claim finds no waiting item
  * and claims none.
  *
- * Only `claim_work.sql` claims items. Commits (`Commit/Work.ts`) lock a lane only to
+ * Only `claim_work.sql` claims items. Commits (`Commit/Lanes.ts`) lock a lane only to
  * open or throttle it: one that is open or closed needs no lock for another item.
  *
  * A commit decides this by its snapshot, while a concurrent claim may find the lane
@@ -75,78 +75,82 @@ export const claimWork = (
     )
   `
 
+const backlogWith = (sql: SqlClient.SqlClient): WorkQueue["Service"]["backlog"] => (now) =>
+  backlogs(sql`
+    SELECT
+      kind,
+      count(*) FILTER (WHERE NOT leased AND is_due)::int AS due,
+      count(*) FILTER (WHERE NOT leased AND NOT is_due)::int AS later,
+      count(*) FILTER (WHERE leased)::int AS leased,
+      min(due_at) FILTER (WHERE NOT leased AND is_due) AS oldest_due_at
+    FROM (
+      SELECT
+        w.kind,
+        w.due_at,
+        w.leased_until IS NOT NULL AS leased,
+        w.due_at <= ${date(now)} AND coalesce(l.paused_until <= ${date(now)}, true) AS is_due
+      FROM work w
+      JOIN work_lanes l ON l.name = w.lane_name
+    ) items
+    GROUP BY kind
+  `)
+
+/** Ends leases that are over, and opens or deletes the lanes of these items and those that have long been empty. */
+const sweepWith = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(
+    function*(now: DateTime.Utc) {
+      const isUnthrottled = sql`allowed = cap AND paused_until IS NULL`
+      const emptied_before = date(DateTime.subtract(now, { seconds: empty_seconds }))
+      const swept = yield* sql<{ readonly name: string }>`
+      SELECT name
+      FROM work_lanes
+      WHERE name = ANY(ARRAY(
+        SELECT lane_name FROM work WHERE leased_until <= ${date(now)}
+        UNION
+        SELECT name
+        FROM work_lanes l
+        WHERE emptied_at <= ${emptied_before}
+          AND ((${isUnthrottled}) OR EXISTS (SELECT FROM work WHERE lane_name = l.name))
+      ))
+      ORDER BY name
+      FOR UPDATE SKIP LOCKED
+    `
+      if (swept.length === 0) return
+      const names = swept.map(({ name }) => name)
+      // SKIP LOCKED: a concurrent settlement has locked its item, and waits for the lane that is locked here.
+      yield* sql`
+      UPDATE work
+      SET leased_until = NULL, token = NULL
+      WHERE (kind, ref) IN (
+        SELECT kind, ref
+        FROM work
+        WHERE lane_name = ANY(${names}::text[]) AND leased_until <= ${date(now)}
+        FOR UPDATE SKIP LOCKED
+      )
+    `
+      yield* sql`
+      WITH removed AS (
+        DELETE FROM work_lanes l
+        WHERE name = ANY(${names}::text[]) AND emptied_at <= ${emptied_before}
+          AND ${isUnthrottled}
+          AND NOT EXISTS (SELECT FROM work WHERE lane_name = l.name)
+      )
+      UPDATE work_lanes l
+      SET closed = false, emptied_at = NULL, next_due = greatest(paused_until, served_at, '-infinity')
+      WHERE name = ANY(${names}::text[])
+        AND EXISTS (SELECT FROM work WHERE lane_name = l.name)
+    `
+    },
+    sql.withTransaction,
+    Effect.orDie
+  )
+
 /** Layer that keeps work in PostgreSQL. */
 export const layer = Layer.effect(
   WorkQueue,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const claiming = yield* commitOrTransactionClient
-
-    const backlog = (now: DateTime.Utc) =>
-      backlogs(sql`
-          SELECT
-            kind,
-            count(*) FILTER (WHERE NOT leased AND is_due)::int AS due,
-            count(*) FILTER (WHERE NOT leased AND NOT is_due)::int AS later,
-            count(*) FILTER (WHERE leased)::int AS leased,
-            min(due_at) FILTER (WHERE NOT leased AND is_due) AS oldest_due_at
-          FROM (
-            SELECT
-              w.kind,
-              w.due_at,
-              w.leased_until IS NOT NULL AS leased,
-              w.due_at <= ${date(now)} AND coalesce(l.paused_until <= ${date(now)}, true) AS is_due
-            FROM work w
-            JOIN work_lanes l ON l.name = w.lane_name
-          ) items
-          GROUP BY kind
-        `)
-
-    const sweep = (now: DateTime.Utc) =>
-      sql.withTransaction(Effect.gen(function*() {
-        const isUnthrottled = sql`allowed = cap AND paused_until IS NULL`
-        const emptied_before = date(DateTime.subtract(now, { seconds: empty_seconds }))
-        const ended = yield* sql<{ readonly name: string }>`
-          SELECT name
-          FROM work_lanes
-          WHERE name = ANY(ARRAY(
-            SELECT lane_name FROM work WHERE leased_until <= ${date(now)}
-            UNION
-            SELECT name
-            FROM work_lanes l
-            WHERE emptied_at <= ${emptied_before}
-              AND ((${isUnthrottled}) OR EXISTS (SELECT FROM work WHERE lane_name = l.name))
-          ))
-          ORDER BY name
-          FOR UPDATE SKIP LOCKED
-        `
-        if (ended.length === 0) return
-        const names = ended.map(({ name }) => name)
-        // SKIP LOCKED: a concurrent settlement has locked its item, and waits for the lane that is locked here.
-        yield* sql`
-          UPDATE work
-          SET leased_until = NULL, token = NULL
-          WHERE (kind, ref) IN (
-            SELECT kind, ref
-            FROM work
-            WHERE lane_name = ANY(${names}::text[]) AND leased_until <= ${date(now)}
-            FOR UPDATE SKIP LOCKED
-          )
-        `
-        yield* sql`
-          WITH removed AS (
-            DELETE FROM work_lanes l
-            WHERE name = ANY(${names}::text[]) AND emptied_at <= ${emptied_before}
-              AND ${isUnthrottled}
-              AND NOT EXISTS (SELECT FROM work WHERE lane_name = l.name)
-          )
-          UPDATE work_lanes l
-          SET closed = false, emptied_at = NULL, next_due = greatest(paused_until, served_at, '-infinity')
-          WHERE name = ANY(${names}::text[])
-            AND EXISTS (SELECT FROM work WHERE lane_name = l.name)
-        `
-      })).pipe(Effect.orDie)
-
     return WorkQueue.of({
       claim: (claim) =>
         Effect.flatMap(claiming, (client) =>
@@ -154,8 +158,8 @@ export const layer = Layer.effect(
             SELECT organization_id, kind, lane, lane_cap, ref, attempt, defects, token, trace
             FROM ${claimWork(client, claim)}
           `)),
-      sweep,
-      backlog
+      sweep: sweepWith(sql),
+      backlog: backlogWith(sql)
     })
   })
 )

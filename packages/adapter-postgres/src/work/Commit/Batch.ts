@@ -1,14 +1,10 @@
 /** Decides which commits can share a statement. */
 import { type Changes, touchedId } from "@messaging-crm/core/Changes"
 import type { Table } from "@messaging-crm/core/Table"
-import { tables } from "@messaging-crm/core/Tables"
 import * as Contacts from "./Contacts.ts"
+import * as Lanes from "./Lanes.ts"
 import type { CommitRequest } from "./Part.ts"
 import * as Rows from "./Rows.ts"
-import * as Work from "./Work.ts"
-
-/** The tables with activity. */
-export const tables_with_activity = Object.values(tables).filter(({ activity }) => activity !== null)
 
 const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =>
   rows.length < 2
@@ -57,7 +53,7 @@ export const exclusiveKeysOf = ({ changes, organization_id }: CommitRequest): Re
     ...[...remove, ...update].map((row) => Rows.rowKey({ ...row, organization_id })),
     ...(touch === undefined
       ? []
-      : tables_with_activity.map((table) =>
+      : Rows.tables_with_activity.map((table) =>
         Rows.rowKey({ table, key: { id: touchedId(table, touch) ?? "" }, organization_id })
       )),
     ...(response === undefined ? [] : [`idempotency_keys|${organization_id}|${response.key}`])
@@ -73,6 +69,6 @@ export const sharedKeysOf = (
   { changes: { expect = [], settle, throttle = [] }, organization_id }: CommitRequest
 ): ReadonlyArray<string> => [
   ...expect.map((row) => Rows.rowKey({ ...row, organization_id })),
-  ...(settle === undefined || settle.outcome === "hold" ? [] : [Work.laneName(settle.claimed)]),
-  ...throttle.map(Work.laneName)
+  ...(settle === undefined || settle.outcome === "hold" ? [] : [Lanes.nameOf(settle.claimed)]),
+  ...throttle.map(Lanes.nameOf)
 ]

@@ -2,68 +2,68 @@
 import type { Alias, Update } from "@messaging-crm/core/Changes"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import type { Table } from "@messaging-crm/core/Table"
-import { anyNumber, type Owned, type Part, type Values } from "./Part.ts"
+import type { Owned, Part, Values } from "./Part.ts"
+
+const contacts_reindexed: Part = {
+  name: "contacts_reindexed",
+  body: `
+    UPDATE contact_texts t
+    SET search_text = w.fields ->> 'search_text'
+    FROM contacts_written w
+    WHERE t.organization_id = w.organization_id AND t.contact_id = w.id AND w.fields ? 'search_text'
+    RETURNING 1`
+}
+
+const contacts_untagged: Part = {
+  name: "contacts_untagged",
+  body: `
+    DELETE FROM contact_tags t
+    USING contacts_written w
+    WHERE t.organization_id = w.organization_id AND t.contact_id = w.id AND w.fields ? 'tags'
+      AND NOT w.fields -> 'tags' @> jsonb_build_array(jsonb_build_object('id', t.tag_id))
+    RETURNING 1`
+}
+
+const contacts_tagged: Part = {
+  name: "contacts_tagged",
+  body: `
+    INSERT INTO contact_tags (organization_id, contact_id, tag_id)
+    SELECT w.organization_id, w.id, (tag ->> 'id')::uuid
+    FROM contacts_written w, jsonb_array_elements(w.fields -> 'tags') AS tag
+    ON CONFLICT DO NOTHING
+    RETURNING 1`
+}
+
+/** Returns the columns with copies that updates of contacts set, each with whether one of them does. */
+const setsOf = (updates: ReadonlyArray<Update>) => {
+  const sets = (column: string) => updates.some(({ set, table }) => table === ContactRows.table && column in set)
+  return { search_text: sets("search_text"), tags: sets("tags") }
+}
+
+/** Returns what distinguishes statements that update contacts. */
+export const shapeOf = (updates: ReadonlyArray<Update>): ReadonlyArray<boolean> => Object.values(setsOf(updates))
 
 /**
  * Updates the search text and tags of contacts.
  *
  * They have tables of their own, because every message updates the contact's row.
  */
-export const updateCopies = (table: Table, updates: ReadonlyArray<Update>): ReadonlyArray<Part> => {
-  if (table !== ContactRows.table) return []
-  const sets = (column: string) => updates.some(({ set }) => column in set)
-  return [
-    ...(sets("search_text")
-      ? [{
-        name: "contacts_reindexed",
-        body: `
-          UPDATE contact_texts t
-          SET search_text = w.fields ->> 'search_text'
-          FROM contacts_written w
-          WHERE t.organization_id = w.organization_id AND t.contact_id = w.id AND w.fields ? 'search_text'
-          RETURNING 1`,
-        requires: anyNumber("contacts_reindexed")
-      }]
-      : []),
-    ...(sets("tags")
-      ? [{
-        name: "contacts_untagged",
-        body: `
-          DELETE FROM contact_tags t
-          USING contacts_written w
-          WHERE t.organization_id = w.organization_id AND t.contact_id = w.id AND w.fields ? 'tags'
-            AND NOT w.fields -> 'tags' @> jsonb_build_array(jsonb_build_object('id', t.tag_id))
-          RETURNING 1`,
-        requires: anyNumber("contacts_untagged")
-      }, {
-        name: "contacts_tagged",
-        body: `
-          INSERT INTO contact_tags (organization_id, contact_id, tag_id)
-          SELECT w.organization_id, w.id, (tag ->> 'id')::uuid
-          FROM contacts_written w, jsonb_array_elements(w.fields -> 'tags') AS tag
-          ON CONFLICT DO NOTHING
-          RETURNING 1`,
-        requires: anyNumber("contacts_tagged")
-      }]
-      : [])
-  ]
+export const updateCopies = (updates: ReadonlyArray<Update>): ReadonlyArray<Part> => {
+  const { search_text, tags } = setsOf(updates)
+  return [...(search_text ? [contacts_reindexed] : []), ...(tags ? [contacts_untagged, contacts_tagged] : [])]
 }
-
-/** Returns what distinguishes statements that update contacts. */
-export const shapeOf = (updates: ReadonlyArray<Update>): ReadonlyArray<boolean> =>
-  ["search_text", "tags"].map((column) =>
-    updates.some(({ set, table }) => table === ContactRows.table && column in set)
-  )
 
 /** Returns the text that inserts the search texts of the contacts in an expression. */
 export const insertTexts = (contacts: string): string => `
-  INSERT INTO contact_texts (organization_id, contact_id, search_text)
-  SELECT organization_id, id, search_text FROM ${contacts}`
+    INSERT INTO contact_texts (organization_id, contact_id, search_text)
+    SELECT organization_id, id, search_text
+    FROM ${contacts}`
 
 /** Returns the text that inserts the tags of the contacts in an expression. */
 export const insertTags = (contacts: string): string => `
-  INSERT INTO contact_tags (organization_id, contact_id, tag_id)
-  SELECT organization_id, id, (tag ->> 'id')::uuid FROM ${contacts}, jsonb_array_elements(tags) AS tag`
+    INSERT INTO contact_tags (organization_id, contact_id, tag_id)
+    SELECT organization_id, id, (tag ->> 'id')::uuid
+    FROM ${contacts}, jsonb_array_elements(tags) AS tag`
 
 /** Inserts the search text and tags of new contacts. */
 export const insertCopies = (
@@ -73,18 +73,17 @@ export const insertCopies = (
 ): ReadonlyArray<Part> =>
   table !== ContactRows.table ? [] : [{
     name: "contacts_described",
-    body: `SELECT organization_id, id, search_text, tags FROM jsonb_to_recordset(${
-      json(contacts)
-    }) AS c (organization_id uuid, id uuid, search_text text, tags jsonb)`,
-    requires: anyNumber("contacts_described")
+    body: `
+    SELECT organization_id, id, search_text, tags
+    FROM jsonb_to_recordset(${json(contacts)}) AS c (organization_id uuid, id uuid, search_text text, tags jsonb)`
   }, {
     name: "contacts_indexed",
-    body: `${insertTexts("contacts_described")} RETURNING 1`,
-    requires: anyNumber("contacts_indexed")
+    body: `${insertTexts("contacts_described")}
+    RETURNING 1`
   }, {
     name: "contacts_first_tagged",
-    body: `${insertTags("contacts_described")} RETURNING 1`,
-    requires: anyNumber("contacts_first_tagged")
+    body: `${insertTags("contacts_described")}
+    RETURNING 1`
   }]
 
 /** Inserts network IDs of identities, except those that exist. */
@@ -96,6 +95,5 @@ export const insertAliases = ({ json }: Values, aliases: ReadonlyArray<Owned<Ali
     FROM jsonb_populate_recordset(NULL::identity_names, ${json(aliases)})
     ORDER BY channel_type, name
     ON CONFLICT DO NOTHING
-    RETURNING 1`,
-  requires: anyNumber("aliases_inserted")
+    RETURNING 1`
 })

@@ -1,7 +1,7 @@
-import { exactly, type Owned, type Part, type Values } from "./Part.ts"
+import type { Owned, Part, Values } from "./Part.ts"
 
 /** Completes files whose bytes are already stored: from then on, they are visible. */
-export const insertFiles = ({ json, parameter }: Values, rows: ReadonlyArray<Owned<object>>): Part => ({
+export const insertFiles = ({ json }: Values, rows: ReadonlyArray<Owned<object>>): Part => ({
   name: "media_inserted",
   body: `
     UPDATE media r
@@ -11,5 +11,5 @@ export const insertFiles = ({ json, parameter }: Values, rows: ReadonlyArray<Own
     )
     WHERE r.organization_id = n.organization_id AND r.id = n.id AND r.byte_size IS NULL
     RETURNING 1`,
-  requires: exactly("media_inserted", parameter(rows.length))
+  rows: rows.length
 })

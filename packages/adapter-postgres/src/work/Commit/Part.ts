@@ -6,8 +6,10 @@ import type { OrganizationId } from "@messaging-crm/core/Ids"
 export interface Part {
   readonly name: string
   readonly body: string
-  /** The condition that the main query checks. */
-  readonly requires: string
+  /** How many rows the part must have; any number if absent. */
+  readonly rows?: number
+  /** A further condition that the main query checks. */
+  readonly requires?: string
   /** The meaning of a failure; a conflict if absent. */
   readonly failure?: "lease lost" | "subscribed"
 }
@@ -36,7 +38,3 @@ export type Owned<A> = A & { readonly organization_id: OrganizationId }
 export interface Traced {
   readonly trace: string | null
 }
-
-/** Returns a condition that is always true. It makes PostgreSQL run the part here, which fixes when its rows are locked. */
-export const anyNumber = (name: string): string => `(SELECT count(*) FROM ${name}) >= 0`
-export const exactly = (name: string, count: string): string => `(SELECT count(*) FROM ${name}) = ${count}::integer`

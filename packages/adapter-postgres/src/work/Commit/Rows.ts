@@ -1,9 +1,10 @@
 /** Rows of the resources' tables: expected, removed, updated, touched and inserted. */
 import { type Activity, type Expectation, type Removal, touchedId, type Update } from "@messaging-crm/core/Changes"
 import { type ActivityPart, lock_order, type Table } from "@messaging-crm/core/Table"
+import { tables } from "@messaging-crm/core/Tables"
 import { withTextTimes } from "@messaging-crm/core/Timestamps"
 import { Record } from "effect"
-import { anyNumber, exactly, type Owned, type Part, type Values } from "./Part.ts"
+import type { Owned, Part, Values } from "./Part.ts"
 
 /** Returns the place of a table in the order of locks. */
 const rankOf = ({ name }: Table): number => lock_order.findIndex((each) => each === name)
@@ -16,6 +17,9 @@ const keyTypes = ({ key }: Table): string =>
   ["organization_id uuid", ...Object.entries(key).map(([column, type]) => `${column} ${type}`)].join(", ")
 const keyMatches = ({ key, owner }: Table): string =>
   [`r.${owner} = w.organization_id`, ...Object.keys(key).map((column) => `r.${column} = w.${column}`)].join(" AND ")
+
+/** The tables with activity. */
+export const tables_with_activity = Object.values(tables).filter(({ activity }) => activity !== null)
 
 interface Keyed {
   readonly key: Readonly<Record<string, string>>
@@ -59,41 +63,33 @@ export const byTable = <Row extends { readonly table: Table }>(
   inLockOrder(Array.from(Map.groupBy(rows, ({ table }) => table)), ([table]) => table)
 
 /** Locks rows, and requires that each still has its version. */
-export const expectRows = (
-  values: Values,
-  [table, rows]: [Table, ReadonlyArray<Owned<Expectation>>]
-): Part => {
-  const { json, parameter } = values
-  const name = `${table.name}_expected`
+export const expectRows = (values: Values, table: Table, rows: ReadonlyArray<Owned<Expectation>>): Part => {
   // Several commits may expect one row. If they expect different versions, the statement fails, and each commits alone.
   const each = Array.from(new Map(rows.map((row) => [`${keyText(row)}|${row.version}`, row])).values())
+  const expected = values.json(
+    inOrder(byKey(each)).map(({ key, organization_id, version }) => ({ organization_id, ...key, version }))
+  )
   return {
-    name,
+    name: `${table.name}_expected`,
     body: `
-      SELECT 1
-      FROM ${table.name} r, jsonb_to_recordset(${
-      json(inOrder(byKey(each)).map(({ key, organization_id, version }) => ({ organization_id, ...key, version })))
-    }) AS w (${keyTypes(table)}, version integer)
-      WHERE ${isNamed(values, table, each)} AND r.version = w.version
-      FOR SHARE OF r`,
-    requires: exactly(name, parameter(each.length))
+    SELECT 1
+    FROM ${table.name} r, jsonb_to_recordset(${expected}) AS w (${keyTypes(table)}, version integer)
+    WHERE ${isNamed(values, table, each)} AND r.version = w.version
+    FOR SHARE OF r`,
+    rows: each.length
   }
 }
 
 /** Deletes the rows that still exist. */
-export const deleteRows = (values: Values, [table, rows]: [Table, ReadonlyArray<Owned<Removal>>]): Part => {
-  const { json } = values
-  const name = `${table.name}_removed`
+export const deleteRows = (values: Values, table: Table, rows: ReadonlyArray<Owned<Removal>>): Part => {
+  const removed = values.json(inOrder(byKey(rows)).map(({ key, organization_id }) => ({ organization_id, ...key })))
   return {
-    name,
+    name: `${table.name}_removed`,
     body: `
-      DELETE FROM ${table.name} r
-      USING jsonb_to_recordset(${
-      json(inOrder(byKey(rows)).map(({ key, organization_id }) => ({ organization_id, ...key })))
-    }) AS w (${keyTypes(table)})
-      WHERE ${isNamed(values, table, rows)}
-      RETURNING 1`,
-    requires: anyNumber(name)
+    DELETE FROM ${table.name} r
+    USING jsonb_to_recordset(${removed}) AS w (${keyTypes(table)})
+    WHERE ${isNamed(values, table, rows)}
+    RETURNING 1`
   }
 }
 
@@ -111,13 +107,8 @@ const writtenRows = (
   updates: ReadonlyArray<Owned<Update>>,
   touches: ReadonlyArray<Owned<Activity>>
 ): ReadonlyArray<Owned<Written>> => {
-  const rows = new Map(
-    Array.from(
-      byKey(updates),
-      (
-        [text, { key, organization_id, set, version }]
-      ): [string, Owned<Written>] => [text, { organization_id, key, version, set, touch: null }]
-    )
+  const rows = new Map<string, Owned<Written>>(
+    Array.from(byKey(updates), ([text, { table: _, ...update }]) => [text, { ...update, touch: null }])
   )
   for (const { organization_id, ...touch } of touches) {
     const id = touchedId(table, touch)
@@ -150,7 +141,21 @@ const activityOf = ({ activity, columns }: Table, next: string): Readonly<Record
   }
 }
 
-/** Updates and touches rows. A touch alone sets only the columns of the activity. */
+/** Returns the columns that a statement sets in a row `r`, and their values. A touch alone sets only those of the activity. */
+const assignmentOf = (table: Table, isSet: boolean): string => {
+  const assigned = {
+    ...(isSet ? Record.map(table.columns, (_, column) => `n.${column}`) : {}),
+    ...activityOf(table, isSet ? "n" : "r"),
+    version: "r.version + (w.fields IS NOT NULL)::integer"
+  }
+  const expressions = Object.values(assigned).join(", ")
+  const row = isSet
+    ? `(SELECT ${expressions} FROM jsonb_populate_record(r, coalesce(w.fields, '{}')) n)`
+    : `ROW (${expressions})`
+  return `(${Object.keys(assigned).join(", ")}) = ${row}`
+}
+
+/** Updates and touches rows. */
 export const updateRows = (
   values: Values,
   table: Table,
@@ -160,38 +165,25 @@ export const updateRows = (
   const { json, parameter } = values
   const name = `${table.name}_written`
   const rows = writtenRows(table, updates, touches)
-  const isSet = updates.length > 0
-  const assigned = {
-    ...(isSet ? Record.map(table.columns, (_, column) => `n.${column}`) : {}),
-    ...activityOf(table, isSet ? "n" : "r"),
-    version: "r.version + (w.fields IS NOT NULL)::integer"
-  }
-  const expressions = Object.values(assigned).join(", ")
+  const written = json(rows.map(({ key, organization_id, set, touch, version }) => ({
+    organization_id,
+    ...key,
+    version,
+    fields: set && withTextTimes(set),
+    touch: touch && withTextTimes(touch)
+  })))
+  const keys = Object.keys(table.key).map((column) => `r.${column}`).join(", ")
+  const isNamedRow = isNamed(values, table, rows)
+  const with_version = parameter(rows.filter(({ version }) => version !== null).length)
   return {
     name,
     body: `
-      UPDATE ${table.name} r
-      SET (${Object.keys(assigned).join(", ")}) = ${
-      isSet
-        ? `(SELECT ${expressions} FROM jsonb_populate_record(r, coalesce(w.fields, '{}')) n)`
-        : `ROW (${expressions})`
-    }
-      FROM jsonb_to_recordset(${
-      json(rows.map(({ key, organization_id, set, touch, version }) => ({
-        organization_id,
-        ...key,
-        version,
-        fields: set && withTextTimes(set),
-        touch: touch && withTextTimes(touch)
-      })))
-    }) AS w (${keyTypes(table)}, version integer, fields jsonb, touch jsonb)
-      WHERE ${isNamed(values, table, rows)} AND (w.version IS NULL OR r.version = w.version)
-      RETURNING w.organization_id, ${
-      Object.keys(table.key).map((column) => `r.${column}`).join(", ")
-    }, w.version AS found, w.fields`,
-    requires: `(SELECT count(found) FROM ${name}) = ${
-      parameter(rows.filter(({ version }) => version !== null).length)
-    }::integer`
+    UPDATE ${table.name} r
+    SET ${assignmentOf(table, updates.length > 0)}
+    FROM jsonb_to_recordset(${written}) AS w (${keyTypes(table)}, version integer, fields jsonb, touch jsonb)
+    WHERE ${isNamedRow} AND (w.version IS NULL OR r.version = w.version)
+    RETURNING w.organization_id, ${keys}, w.version AS found, w.fields`,
+    requires: `(SELECT count(found) FROM ${name}) = ${with_version}::integer`
   }
 }
 
@@ -204,16 +196,15 @@ const byKeyOf = (table: Table) => {
 }
 
 /** Inserts rows of the same columns. */
-export const insertRows = ({ json, parameter }: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part => {
-  const name = `${table.name}_inserted`
+export const insertRows = ({ json }: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part => {
   const columns = Object.keys(rows[0] ?? {}).join(", ")
   return {
-    name,
+    name: `${table.name}_inserted`,
     body: `
-      INSERT INTO ${table.name} (${columns})
-      SELECT ${columns}
-      FROM jsonb_populate_recordset(NULL::${table.name}, ${json(rows.toSorted(byKeyOf(table)))})
-      RETURNING 1`,
-    requires: exactly(name, parameter(rows.length))
+    INSERT INTO ${table.name} (${columns})
+    SELECT ${columns}
+    FROM jsonb_populate_recordset(NULL::${table.name}, ${json(rows.toSorted(byKeyOf(table)))})
+    RETURNING 1`,
+    rows: rows.length
   }
 }

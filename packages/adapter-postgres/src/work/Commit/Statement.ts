@@ -4,48 +4,49 @@ import { MediaRows } from "@messaging-crm/core/Media"
 import type { Table } from "@messaging-crm/core/Table"
 import { withTextTimes } from "@messaging-crm/core/Timestamps"
 import * as Audit from "../Audit.ts"
-import { tables_with_activity } from "./Batch.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Events from "./Events.ts"
+import * as Lanes from "./Lanes.ts"
 import * as Media from "./Media.ts"
-import { type CommitRequest, exactly, type Owned, type Part, type Values } from "./Part.ts"
+import type { CommitRequest, Owned, Part, Values } from "./Part.ts"
 import * as Rows from "./Rows.ts"
 import * as Work from "./Work.ts"
 
 type CommitRequests = readonly [CommitRequest, ...ReadonlyArray<CommitRequest>]
 
 const recordResponses = (
-  { json, parameter }: Values,
+  { json }: Values,
   records: ReadonlyArray<Owned<NonNullable<Changes["response"]>>>
-): Part => ({
-  name: "responses_recorded",
-  body: `
+): Part => {
+  const recorded = json(records.map(({ body, ...record }) => ({
+    ...record,
+    body: body === null ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64")
+  })))
+  return {
+    name: "responses_recorded",
+    body: `
     INSERT INTO idempotency_keys (
       organization_id, key, fingerprint, status, body, sealed, request_id, created_at
     )
     SELECT organization_id, key, fingerprint, status, decode(body, 'base64'), sealed, request_id, created_at
-    FROM jsonb_to_recordset(${
-    json(
-      records.map(({ body, ...record }) => ({
-        ...record,
-        body: body === null ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64")
-      }))
-    )
-  }) AS g (
+    FROM jsonb_to_recordset(${recorded}) AS g (
       organization_id uuid, key text, fingerprint text, status smallint, body text, sealed boolean, request_id text,
       created_at timestamptz
     )
     RETURNING 1`,
-  requires: exactly("responses_recorded", parameter(records.length))
-})
+    rows: records.length
+  }
+}
 
 const insertAuditRecords = (
-  { json, parameter }: Values,
+  { json }: Values,
   records: ReadonlyArray<Owned<NonNullable<Changes["audit"]>>>
 ): Part => ({
   name: "audited",
-  body: `${Audit.insert}(NULL::audit_records, ${json(records)}) RETURNING 1`,
-  requires: exactly("audited", parameter(records.length))
+  body: `
+    ${Audit.insert}(NULL::audit_records, ${json(records)})
+    RETURNING 1`,
+  rows: records.length
 })
 
 /** Locks the stored callbacks that changes come from, so that none is deleted before the commit ends. */
@@ -54,8 +55,12 @@ const lockCallbacks = ({ parameter }: Values, callbacks: ReadonlyArray<string>):
   return {
     name: "callbacks_stored",
     body: `
-    SELECT 1 FROM provider_callbacks WHERE id = ANY(${parameter(ids)}::uuid[]) ORDER BY id FOR KEY SHARE`,
-    requires: exactly("callbacks_stored", parameter(ids.length)),
+    SELECT 1
+    FROM provider_callbacks
+    WHERE id = ANY(${parameter(ids)}::uuid[])
+    ORDER BY id
+    FOR KEY SHARE`,
+    rows: ids.length,
     failure: "lease lost"
   }
 }
@@ -94,6 +99,32 @@ const merged = (requests: CommitRequests) => {
   } satisfies Record<keyof Changes, unknown>
 }
 
+type Merged = ReturnType<typeof merged>
+
+/** Returns the parts that expect, delete, update, and touch rows, in the order of locks. */
+const lockingParts = (values: Values, { expect, remove, touch, update }: Merged): ReadonlyArray<Part> => {
+  const updates = new Map(Rows.byTable(update))
+  const touched = touch.length === 0 ? [] : Rows.tables_with_activity
+  const parts: ReadonlyArray<readonly [Table, ReadonlyArray<Part>]> = [
+    ...Rows.byTable(expect).map(([table, rows]) => [table, [Rows.expectRows(values, table, rows)]] as const),
+    ...Rows.byTable(remove).map(([table, rows]) => [table, [Rows.deleteRows(values, table, rows)]] as const),
+    ...Array.from(new Set([...updates.keys(), ...touched]), (table) => {
+      const rows = updates.get(table) ?? []
+      return [table, [Rows.updateRows(values, table, rows, touch), ...Contacts.updateCopies(rows)]] as const
+    })
+  ]
+  return Rows.inLockOrder(parts, ([table]) => table).flatMap(([, ofTable]) => ofTable)
+}
+
+const insertingParts = (values: Values, { insert }: Merged): ReadonlyArray<Part> =>
+  Rows.byTable(insert).flatMap(([table, inserts]) => {
+    const rows = inserts.flatMap((some) => some.rows)
+    return [
+      table === MediaRows.table ? Media.insertFiles(values, rows) : Rows.insertRows(values, table, rows),
+      ...Contacts.insertCopies(values, table, rows)
+    ]
+  })
+
 /** Returns the parts of the changes, in the order in which they lock rows. */
 const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> => {
   const all = merged(requests)
@@ -101,40 +132,30 @@ const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> 
   const { settle } = first.changes
   const ifAny = <A>(rows: ReadonlyArray<A>, part: (values: Values, rows: ReadonlyArray<A>) => Part) =>
     rows.length === 0 ? [] : [part(values, rows)]
-  const updates = Rows.byTable(all.update)
-  const touched = all.touch.length === 0
-    ? []
-    : tables_with_activity.filter((one) => !updates.some(([table]) => table === one))
-  const locked: ReadonlyArray<readonly [Table, ReadonlyArray<Part>]> = [
-    ...Rows.byTable(all.expect).map((some) => [some[0], [Rows.expectRows(values, some)]] as const),
-    ...Rows.byTable(all.remove).map((some) => [some[0], [Rows.deleteRows(values, some)]] as const),
-    ...[...updates, ...touched.map((table) => [table, []] as const)].map(([table, rows]) =>
-      [table, [Rows.updateRows(values, table, rows, all.touch), ...Contacts.updateCopies(table, rows)]] as const
-    )
-  ]
   const raises = all.raise.length > 0 && first.isSubscribed
-  const events = raises
-    ? Events.insertEvents(values, all.raise, all.abandon)
-    : ifAny(all.raise, Events.insertUnsubscribedEvents)
   return [
     ...ifAny(all.response, recordResponses),
-    ...(settle === undefined ? [] : [Work.settleItems(values, { ...settle, kind: settle.claimed.kind }, all.settle)]),
+    ...(settle === undefined ? [] : [Work.settleItems(values, settle, all.settle)]),
     ...ifAny(all.callback, lockCallbacks),
-    ...Rows.inLockOrder(locked, ([table]) => table).flatMap(([, parts]) => parts),
-    ...Rows.byTable(all.insert).flatMap(([table, inserts]) => {
-      const rows = inserts.flatMap((some) => some.rows)
-      return [
-        table === MediaRows.table ? Media.insertFiles(values, rows) : Rows.insertRows(values, table, rows),
-        ...Contacts.insertCopies(values, table, rows)
-      ]
-    }),
+    ...lockingParts(values, all),
+    ...insertingParts(values, all),
     ...ifAny(all.aliases, Contacts.insertAliases),
     ...(all.abandon.length === 0 ? [] : [Events.abandonDeliveries(values, first)]),
-    ...events,
-    ...Work.queueWork(values, { ...all, raises }),
+    ...(raises
+      ? Events.insertEvents(values, all.raise, all.abandon)
+      : ifAny(all.raise, Events.insertUnsubscribedEvents)),
+    ...Work.enqueueItems(values, all.enqueue, raises),
+    ...Lanes.changeLanes(values, { ...all, hasWork: all.enqueue.length > 0 || raises }),
     ...ifAny(all.audit, insertAuditRecords)
   ]
 }
+
+/** Returns the condition that the main query checks. It makes PostgreSQL run the part here, which fixes when its rows are locked. */
+const conditionOf = ({ parameter }: Values, { name, requires, rows }: Part): string =>
+  [
+    `(SELECT count(*) FROM ${name}) ${rows === undefined ? ">= 0" : `= ${parameter(rows)}::integer`}`,
+    ...(requires === undefined ? [] : [requires])
+  ].join("\n    AND ")
 
 /**
  * Returns the statement that applies the changes of commits of one shape, and its
@@ -146,19 +167,25 @@ export const statementOf = (requests: CommitRequests, lock_timeout: string | nul
   const parameters: Array<unknown> = [lock_timeout]
   const parameter = (value: unknown) => `$${parameters.push(value)}`
   const json = (rows: ReadonlyArray<object>) => `${parameter(JSON.stringify(rows.map(withTextTimes)))}::jsonb`
-  const parts = partsOf({ parameter, json }, requests)
+  const values = { parameter, json }
+  const parts = partsOf(values, requests)
   const all = (failure: Part["failure"]) =>
-    ["true", ...parts.filter((part) => part.failure === failure).map(({ requires }) => requires)].join(" AND ")
-  const [first] = requests
-  const raises = first.changes.raise !== undefined && first.changes.raise.length > 0
+    ["true", ...parts.filter((part) => part.failure === failure).map((part) => conditionOf(values, part))].join(
+      "\n    AND "
+    )
+  const [{ changes: { raise = [] }, isSubscribed }] = requests
+  const raised = isSubscribed
+    ? `${Events.full_ids} AS full_ids`
+    : `commit_requires_no_subscriber(${all("subscribed")})`
   return {
     parameters,
-    text: `WITH ${parts.map(({ body, name }) => `${name} AS (${body})`).join(", ")}
-      SELECT commit_requires(${all("lease lost")}, ${all(undefined)})${
-      !raises ? "" : first.isSubscribed
-        ? `, ${Events.full_ids} AS full_ids`
-        : `, commit_requires_no_subscriber(${all("subscribed")})`
-    }
-      WHERE set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true) IS NOT NULL`
+    text: `WITH ${parts.map(({ body, name }) => `${name} AS (${body}\n)`).join(",\n\n")}
+
+SELECT
+  commit_requires(
+    ${all("lease lost")},
+    ${all(undefined)}
+  )${raise.length === 0 ? "" : `,\n  ${raised}`}
+WHERE set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true) IS NOT NULL`
   }
 }
