@@ -1,10 +1,20 @@
-/** Finds a page of contacts in PostgreSQL. */
+/**
+ * Finds a page of contacts in PostgreSQL, in one of three ways.
+ *
+ * | Filters | Way |
+ * | --- | --- |
+ * | a phone, email address, or external ID | reads the few contacts that match it, and checks the other filters |
+ * | none, an owner, or a stage | reads an index that has the matching contacts in the list's order |
+ * | any other | `find_contacts.sql`; for a tag of an owner or stage only if their newest contacts do not fill the page |
+ */
 import { ChannelType } from "@messaging-crm/core/Channels"
 import type { ContactCriteria } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
-import type { SqlClient, Statement } from "effect/sql"
+import { Effect } from "effect"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { date, json, startOf } from "../database/Columns.ts"
+import type { Selection } from "../database/Rows.ts"
 
 /** Returns whether a filter matches only a few contacts, which an index of its own finds. */
 const isExact = ({ email_key, external_id, phone }: ContactCriteria): boolean =>
@@ -88,7 +98,7 @@ const newest_max = 1500
  * each row. For the same reason, only the contacts of the page are read in full, by their `ctid`, which cannot change within
  * the statement's snapshot. A `ctid` is unique only within one partition, so the join also compares the key.
  */
-export const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> | null => {
+const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> | null => {
   const { columns, match, organization_id, page } = selected
   const { channel, lifecycle_stage, owner_user_id, search_terms, tag_id } = match
   if (isExact(match) || search_terms !== null || channel !== null || tag_id === null) return null
@@ -117,26 +127,50 @@ export const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Stat
   `
 }
 
-/** Returns the statement that selects the page, in the list's order. */
-export const pageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
-  const { columns, match, organization_id, page } = selected
+/** Returns the source of a page that an index finds: the contacts `c` that pass all filters. */
+const indexed = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragment => {
+  const { match, organization_id } = selected
+  return sql`${candidates(sql, organization_id, match)} c
+    WHERE c.organization_id = ${organization_id} AND ${passes(sql, match)} AND ${isOnPage(sql, selected)}`
+}
+
+/** Returns the source of a page that must be searched for. */
+const searched = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragment => {
+  const { match: { channel, lifecycle_stage, owner_user_id, search_terms, tag_id }, organization_id, page } = selected
   const { at, id } = startOf(page)
-  const { channel, lifecycle_stage, owner_user_id, tag_id } = match
-  // Every text contains the empty term, which is not in the index of texts.
-  const search_terms = match.search_terms?.includes("") === true ? null : match.search_terms
   // A search returns the newest `updated_at` first, so a page begins with the contacts that were updated since the given time.
-  const from = isSearch({ ...match, search_terms }) && !isExact(match)
-    ? sql`find_contacts(
-        ${organization_id}, ${at}, ${id}, ${page.size}, ${owner_user_id}, ${lifecycle_stage}, ${tag_id}, ${channel},
-        ${search_terms}::text[]
-      ) c
-      WHERE ${isOnPage(sql, selected)}`
-    : sql`${candidates(sql, organization_id, match)} c
-        WHERE c.organization_id = ${organization_id} AND ${passes(sql, match)} AND ${isOnPage(sql, selected)}`
+  return sql`find_contacts(
+      ${organization_id}, ${at}, ${id}, ${page.size}, ${owner_user_id}, ${lifecycle_stage}, ${tag_id}, ${channel},
+      ${search_terms}::text[]
+    ) c
+    WHERE ${isOnPage(sql, selected)}`
+}
+
+/** Returns the statement that selects the page, in the list's order. */
+const pageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
+  const { columns, match, page } = selected
   return sql`
     SELECT ${sql.literal(columns)}
-    FROM ${from}
+    FROM ${isSearch(match) && !isExact(match) ? searched(sql, selected) : indexed(sql, selected)}
     ORDER BY c.updated_at DESC, c.id DESC
     LIMIT ${page.size}
   `
+}
+
+/** Reads a page. If the newest contacts fill it, there is no other statement. */
+export const read = <Row>(
+  sql: SqlClient.SqlClient,
+  { columns, rows }: Selection<Row>,
+  organization_id: OrganizationId,
+  criteria: ContactCriteria,
+  page: PageRequest
+): Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> => {
+  // Every text contains the empty term, which is not in the index of texts.
+  const search_terms = criteria.search_terms?.includes("") === true ? null : criteria.search_terms
+  const selected = { columns, organization_id, match: { ...criteria, search_terms }, page }
+  const whole = Effect.suspend(() => rows(pageOf(sql, selected)))
+  const newest = newestPageOf(sql, selected)
+  return newest === null
+    ? whole
+    : Effect.flatMap(rows(newest), (found) => found.length === page.size ? Effect.succeed(found) : whole)
 }

@@ -60,23 +60,12 @@ const makeMatchers = (sql: SqlClient.SqlClient) => {
   return { email_key: matchBy("email_key"), primary_phone: matchBy("primary_phone") }
 }
 
-/** Makes the function that lists contacts. A page of the newest that is full needs no other statement. */
+/** Makes the function that lists contacts, on the connections for searches if it must search for them. */
 const makeList = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   const search = yield* Searches.make(sql)
-
   const listed: ContactStore["Service"]["list"] = (organization_id, match, page) => {
-    const selected = { columns: list.columns, organization_id, match, page }
-    const readAll = (client: SqlClient.SqlClient) => list.rows(Search.pageOf(client, selected))
-    const read = (client: SqlClient.SqlClient) => {
-      const newest = Search.newestPageOf(client, selected)
-      return newest === null
-        ? readAll(client)
-        : Effect.flatMap(
-          list.rows(newest),
-          (found) => found.length === page.size ? Effect.succeed(found) : readAll(client)
-        )
-    }
-    return Search.isSearch(match) ? search(organization_id, read) : Effect.orDie(readAll(sql))
+    const read = (client: SqlClient.SqlClient) => Search.read(client, list, organization_id, match, page)
+    return Search.isSearch(match) ? search(organization_id, read) : Effect.orDie(read(sql))
   }
   return listed
 })

@@ -25,7 +25,7 @@ const decoded = <S extends OwnSchema>(schema: S, statement: Statement): Effect.E
   Effect.flatMap(Codecs, ({ decode }) => Effect.flatMap(statement, decode(schema)))
 
 /** The columns that a list selects, and how its statement is run and its rows are decoded. */
-interface Selection<Row> {
+export interface Selection<Row> {
   readonly columns: string
   readonly rows: (statement: Sql.Statement<unknown>) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
 }
