@@ -852,8 +852,9 @@ BEGIN
 
     GET DIAGNOSTICS added = ROW_COUNT;
     returned := returned + added;
+    EXIT WHEN found_ids IS NOT NULL OR returned = size;
     -- Nothing is left if the turn could read all contacts of the owner, of the stage, or of the organization.
-    EXIT WHEN found_ids IS NOT NULL OR returned = size OR NOT EXISTS (
+    EXIT WHEN NOT EXISTS (
       SELECT FROM newest_contacts(organization, from_at, from_id, read_max + 1, owner, stage) OFFSET read_max
     );
     read_max := 20 * read_max;

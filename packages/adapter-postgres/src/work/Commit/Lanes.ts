@@ -45,7 +45,7 @@ const of_inserted_work = `
       SELECT organization_id, lane_name, true, due_at, NULL, NULL, false
       FROM work_inserted`
 
-/** Gathers the changes of each lane in one row. */
+/** Gathers the changes of each lane in one row: `cap` is null without a throttle, `due_at` without a new or released item. */
 const gatherChanges = ({ json }: Values, changes: ReadonlyArray<LaneChange>, hasWork: boolean): Part => ({
   name: "lane_changes",
   body: `
