@@ -130,7 +130,7 @@ const lanes_inserted: Part = {
 /** The same with throttles: a lane that another commit inserted meanwhile, without the throttle, is a conflict. */
 const throttled_lanes_inserted: Part = {
   ...lanes_inserted,
-  requires: `NOT EXISTS (
+  requires: `(SELECT count(*) FROM lanes_inserted) >= 0 AND NOT EXISTS (
     SELECT FROM lane_changes c
     WHERE c.inserts AND c.cap IS NOT NULL
       AND NOT EXISTS (SELECT FROM lanes_locked l WHERE l.name = c.name)

@@ -8,7 +8,7 @@ export interface Part {
   readonly body: string
   /** How many rows the part must have; any number if absent. */
   readonly rows?: number
-  /** A further condition that the main query checks. */
+  /** The condition that the main query checks instead of the number of rows. It reads the part, so that PostgreSQL runs it. */
   readonly requires?: string
   /** The meaning of a failure; a conflict if absent. */
   readonly failure?: "lease lost" | "subscribed"

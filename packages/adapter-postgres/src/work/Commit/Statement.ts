@@ -152,10 +152,7 @@ const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> 
 
 /** Returns the condition that the main query checks. It makes PostgreSQL run the part here, which fixes when its rows are locked. */
 const conditionOf = ({ parameter }: Values, { name, requires, rows }: Part): string =>
-  [
-    `(SELECT count(*) FROM ${name}) ${rows === undefined ? ">= 0" : `= ${parameter(rows)}::integer`}`,
-    ...(requires === undefined ? [] : [requires])
-  ].join("\n    AND ")
+  requires ?? `(SELECT count(*) FROM ${name}) ${rows === undefined ? ">= 0" : `= ${parameter(rows)}::integer`}`
 
 /**
  * Returns the statement that applies the changes of commits of one shape, and its
