@@ -61,8 +61,8 @@ const gatherChanges = ({ json }: Values, changes: ReadonlyArray<LaneChange>, has
 })
 
 /**
- * Locks the lanes whose row must change: those that are throttled, closed lanes that are opened, and empty lanes and those
- * that would be checked too late for a new item. All statements lock lanes in the same order.
+ * Locks the lanes whose row must change: those that are throttled, closed or fifo lanes of settled items, and lanes of new
+ * or released items that are empty or would be checked too late. All statements lock lanes in the same order.
  *
  * The lanes are named twice, in a join and in an array, so that no estimate of the
  * planner makes it read all lanes.
