@@ -826,10 +826,45 @@ BEGIN
     -- A turn reads 20 times as many contacts as the last one. If that found at least a tenth of what is missing, this one
     -- fills the page, and no contact has to be looked up.
     IF 10 * added < size - returned THEN
-      found_ids := look_up_contacts(organization, owner, stage, tag, channel, terms, lookup_max);
+      -- The smallest of up to four lists: each has all contacts that match one filter, or is too long.
+      SELECT ids INTO found_ids
+      FROM (VALUES
+        -- The contacts with the tag.
+        (CASE WHEN tag IS NOT NULL THEN ARRAY(
+          SELECT contact_id FROM contact_tags WHERE organization_id = organization AND tag_id = tag LIMIT lookup_max + 1
+        ) END),
+        -- The contacts with an identity on the channel. A phone number is one on phone messaging.
+        (CASE WHEN channel IS NOT NULL THEN ARRAY(
+          SELECT contact_id FROM identities WHERE organization_id = organization AND channel_type = channel
+          UNION ALL
+          SELECT id FROM contacts
+          WHERE organization_id = organization AND channel = 'phone_messaging' AND primary_phone IS NOT NULL
+          LIMIT lookup_max + 1
+        ) END),
+        -- The contacts in the stage. Without an owner, an index has them in the list's order.
+        (CASE WHEN stage IS NOT NULL AND owner IS NOT NULL THEN ARRAY(
+          SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT lookup_max + 1
+        ) END),
+        -- The contacts whose text may contain a term. The index of texts returns all of them at once, so a sample of one in
+        -- 256 first shows how many there are.
+        (CASE WHEN terms IS NOT NULL AND NOT EXISTS (
+          SELECT FROM contact_texts
+          WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 1)
+            OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 1)
+          OFFSET 1 + lookup_max / 256
+        ) THEN ARRAY(
+          SELECT contact_id FROM contact_texts
+          WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 0)
+            OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 0)
+        ) END)
+      ) AS lookups (ids)
+      WHERE cardinality(ids) <= lookup_max
+      ORDER BY cardinality(ids)
+      LIMIT 1;
     END IF;
 
-    -- Reads the contacts that were looked up, or else, with a limit above 0, the newest ones.
+    -- One of the four parts has rows: those that were looked up, or the next ones of the owner, the stage, or all. A limit
+    -- of 0 skips a part. A condition would do so too, but PostgreSQL then reads all columns of each row.
     RETURN QUERY
     SELECT c.*
     FROM (
@@ -838,8 +873,26 @@ BEGIN
       CROSS JOIN LATERAL (SELECT * FROM contacts WHERE organization_id = organization AND id = found.id OFFSET 0) AS c
       WHERE (c.updated_at, c.id) < (from_at, from_id)
       UNION ALL
-      SELECT *
-      FROM newest_contacts(organization, from_at, from_id, read_max * (found_ids IS NULL)::integer, owner, stage)
+      (
+        SELECT * FROM contacts
+        WHERE organization_id = organization AND owner_user_id = owner AND (updated_at, id) < (from_at, from_id)
+        ORDER BY updated_at DESC, id DESC
+        LIMIT read_max * (found_ids IS NULL)::integer
+      )
+      UNION ALL
+      (
+        SELECT * FROM contacts
+        WHERE organization_id = organization AND lifecycle_stage = stage AND (updated_at, id) < (from_at, from_id)
+        ORDER BY updated_at DESC, id DESC
+        LIMIT read_max * (found_ids IS NULL AND owner IS NULL)::integer
+      )
+      UNION ALL
+      (
+        SELECT * FROM contacts
+        WHERE organization_id = organization AND (updated_at, id) < (from_at, from_id)
+        ORDER BY updated_at DESC, id DESC
+        LIMIT read_max * (found_ids IS NULL AND owner IS NULL AND stage IS NULL)::integer
+      )
     ) AS c
     WHERE (owner IS NULL OR c.owner_user_id = owner)
       AND (stage IS NULL OR c.lifecycle_stage = stage)
@@ -855,7 +908,12 @@ BEGIN
     EXIT WHEN found_ids IS NOT NULL OR returned = size;
     -- Nothing is left if the turn could read all contacts of the owner, of the stage, or of the organization.
     EXIT WHEN NOT EXISTS (
-      SELECT FROM newest_contacts(organization, from_at, from_id, read_max + 1, owner, stage) OFFSET read_max
+      SELECT FROM contacts WHERE organization_id = organization AND owner_user_id = owner
+      UNION ALL
+      SELECT FROM contacts WHERE organization_id = organization AND owner IS NULL AND lifecycle_stage = stage
+      UNION ALL
+      SELECT FROM contacts WHERE organization_id = organization AND owner IS NULL AND stage IS NULL
+      OFFSET read_max
     );
     read_max := 20 * read_max;
     lookup_max := read_max;
@@ -929,78 +987,6 @@ BEGIN
   ORDER BY due.turn, due.next_due
   LIMIT most;
 END
-$function$;
-
-CREATE OR REPLACE FUNCTION look_up_contacts(organization uuid, owner uuid, stage text, tag uuid, channel text, terms text[], most bigint)
- RETURNS uuid[]
- LANGUAGE plpgsql
- STABLE
-AS $function$
-BEGIN
-  RETURN (
-    SELECT ids
-    FROM (VALUES
-      -- The contacts with the tag.
-      (CASE WHEN tag IS NOT NULL THEN ARRAY(
-        SELECT contact_id FROM contact_tags WHERE organization_id = organization AND tag_id = tag LIMIT most + 1
-      ) END),
-      -- The contacts with an identity on the channel. A phone number is one on phone messaging.
-      (CASE WHEN channel IS NOT NULL THEN ARRAY(
-        SELECT contact_id FROM identities WHERE organization_id = organization AND channel_type = channel
-        UNION ALL
-        SELECT id FROM contacts
-        WHERE organization_id = organization AND channel = 'phone_messaging' AND primary_phone IS NOT NULL
-        LIMIT most + 1
-      ) END),
-      -- The contacts in the stage. Without an owner, `newest_contacts` reads them in order.
-      (CASE WHEN stage IS NOT NULL AND owner IS NOT NULL THEN ARRAY(
-        SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT most + 1
-      ) END),
-      -- The contacts whose text may contain a term. The index of texts returns all of them at once, so a sample of one in
-      -- 256 first shows how many there are.
-      (CASE WHEN terms IS NOT NULL AND NOT EXISTS (
-        SELECT FROM contact_texts
-        WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 1)
-          OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 1)
-        OFFSET 1 + most / 256
-      ) THEN ARRAY(
-        SELECT contact_id FROM contact_texts
-        WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 0)
-          OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 0)
-      ) END)
-    ) AS lookups (ids)
-    WHERE cardinality(ids) <= most
-    ORDER BY cardinality(ids)
-    LIMIT 1
-  );
-END
-$function$;
-
-CREATE OR REPLACE FUNCTION newest_contacts(organization uuid, from_at timestamp with time zone, from_id uuid, most bigint, owner uuid, stage text)
- RETURNS SETOF contacts
- LANGUAGE sql
- STABLE
-AS $function$
-  (
-    SELECT * FROM contacts
-    WHERE organization_id = organization AND owner_user_id = owner AND (updated_at, id) < (from_at, from_id)
-    ORDER BY updated_at DESC, id DESC
-    LIMIT most
-  )
-  UNION ALL
-  (
-    SELECT * FROM contacts
-    WHERE organization_id = organization AND lifecycle_stage = stage AND (updated_at, id) < (from_at, from_id)
-    ORDER BY updated_at DESC, id DESC
-    LIMIT most * (owner IS NULL)::integer
-  )
-  UNION ALL
-  (
-    SELECT * FROM contacts
-    WHERE organization_id = organization AND (updated_at, id) < (from_at, from_id)
-    ORDER BY updated_at DESC, id DESC
-    LIMIT most * (owner IS NULL AND stage IS NULL)::integer
-  )
 $function$;
 
 CREATE OR REPLACE FUNCTION reject_update()
