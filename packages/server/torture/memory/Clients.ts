@@ -4,10 +4,13 @@ import { DateTime, Effect, Random } from "effect"
 import { pick } from "../../testing/Pick.ts"
 import type { TestOrganization } from "../../testing/TestOrganization.ts"
 import type { Call, InboundMessage } from "../History.ts"
-import { isSuccess, resourcesIn } from "../Responses.ts"
-import { readResponse } from "../run/Recorder.ts"
-import { type MemoryRequest, phones, randomRequests, SeenResources } from "./Requests.ts"
+import * as RandomRequests from "../run/RandomRequests.ts"
+import { type PlannedRequest, readResponse } from "../run/Recorder.ts"
+import { addSeen, makeSeenResources, type SeenResources } from "../run/SeenResources.ts"
 import type { Handler } from "./Service.ts"
+
+/** Two ordinary numbers, and one for each behavior of the mock network that ends a send within a short run. */
+const phones = ["+491511234567", "+491511234568", "+491510000002", "+491510000003", "+491510000007"]
 
 /** The calls and inbound messages so far. */
 export interface Recording {
@@ -20,23 +23,27 @@ export interface Recording {
   readonly seen: SeenResources
 }
 
-export const makeRecording = (handler: Handler, organization: TestOrganization, now: () => number): Recording => ({
-  handler,
-  organization,
-  now,
-  calls: [],
-  inbound: [],
-  seen: new SeenResources()
-})
+export const makeRecording = (handler: Handler, organization: TestOrganization, now: () => number): Recording => {
+  const { channel, member_id } = organization
+  let number = 0
+  const seen = makeSeenResources({
+    channel_id: channel.id,
+    member_id,
+    template_id: `${channel.phone_messaging_business_account_id}.order_ready`,
+    phones,
+    newUrl: () => `https://shop.example/${number++}`
+  })
+  return { handler, organization, now, calls: [], inbound: [], seen }
+}
 
 /** Makes a call, and returns its response; null if the client loses it. */
 export const request = Effect.fnUntraced(function*(
   { calls, handler, now, organization: { key, key_id }, seen }: Recording,
   client: number,
-  { body, method, operation, path }: MemoryRequest,
-  idempotency_key: string | null,
+  planned: PlannedRequest,
   isLost: boolean
 ) {
+  const { body = null, idempotency_key = null, method, operation, path } = planned
   const request_id = `r-${calls.length}`
   const call: Call = {
     client,
@@ -57,32 +64,26 @@ export const request = Effect.fnUntraced(function*(
   const response = yield* Effect.promise(() => readResponse(received))
   if (isLost) return null
   calls[call.index] = { ...call, ended_at: now(), response }
-  if (isSuccess(response)) { for (const resource of resourcesIn(response.body)) seen.add(operation, resource) }
+  addSeen(seen, planned, response)
   return response
 })
 
-/** Makes a call, and repeats it after a lost response and sometimes after a response. */
-const requestAndRepeat = Effect.fnUntraced(function*(
-  recording: Recording,
-  client: number,
-  planned: MemoryRequest,
-  unique: string
-) {
-  const isWrite = planned.method !== "GET"
-  const idempotency_key = isWrite ? unique : null
+/** Makes a call, and repeats one with an idempotency key after a lost response and sometimes after a response. */
+const requestAndRepeat = Effect.fnUntraced(function*(recording: Recording, client: number, planned: PlannedRequest) {
+  const isWrite = planned.idempotency_key !== undefined
   const chance = yield* Random.next
-  const first = yield* request(recording, client, planned, idempotency_key, isWrite && chance < 0.15)
+  const first = yield* request(recording, client, planned, isWrite && chance < 0.15)
   if ((first === null && chance > 0.03) || (isWrite && chance > 0.9)) {
-    yield* request(recording, client, planned, idempotency_key, false)
+    yield* request(recording, client, planned, false)
   }
 })
 
 /** Makes random requests, one after another. */
 export const runClient = Effect.fnUntraced(function*(recording: Recording, client: number, requests: number) {
+  let unique = 0
   for (let number = 0; number < requests; number++) {
-    const unique = `client-${client}-${number}`
-    const planned = yield* yield* pick(randomRequests(recording.seen, recording.organization, unique))
-    yield* requestAndRepeat(recording, client, planned, unique)
+    const planned = yield* RandomRequests.next(recording.seen, (prefix) => `${prefix} ${client}-${unique++}`)
+    yield* requestAndRepeat(recording, client, planned)
   }
 })
 

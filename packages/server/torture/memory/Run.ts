@@ -51,8 +51,9 @@ const createWebhooks = Effect.fnUntraced(function*(recording: Recording, count: 
       url: `https://shop.example/first-${number}`,
       event_types: number < 2 ? ["contact.created", "message.sent"] : ["webhook.disabled"]
     }
-    const planned = { operation: "webhooks.create", method: "POST", path: "/webhooks", body } as const
-    yield* request(recording, 0, planned, `webhook ${number}`, false)
+    const idempotency_key = `webhook ${number}`
+    const planned = { operation: "webhooks.create", method: "POST", path: "/webhooks", body, idempotency_key } as const
+    yield* request(recording, 0, planned, false)
   }
 })
 

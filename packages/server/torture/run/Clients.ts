@@ -66,41 +66,43 @@ const client = Effect.fnUntraced(function*(world: World, caller: Caller) {
 })
 
 /** Creates API keys, lets clients use them, and revokes them, as an operator does. */
-const operator = Effect.fnUntraced(function*({ is_stopping, keys, operators, recorder, seen }: World, caller: Caller) {
-  const organization = seen[caller.organization]
-  const own = keys[caller.organization]
-  if (organization === undefined || own === undefined) return
-  const input = {
-    name: "torture",
-    created_by: MemberId.make(organization.member_id),
-    expires: "90d",
-    scopes: Scope.literals
-  } as const
-  const run = operators(organization)
-  const create = run(ApiKeys.use((keys) => keys.create(CreateApiKey.make(input)))).pipe(
-    Effect.map(({ api_key, key }) => ({ id: api_key.id, secret: Redacted.value(key) }))
-  )
-  while (!(yield* Ref.get(is_stopping))) {
-    const created = yield* recorder.command(caller, "api_keys.create", input, create)
-    yield* Effect.sleep(yield* Random.nextIntBetween(300, 1500))
-    if (created === null) continue
-    own.push(created)
-    yield* Effect.sleep(yield* Random.nextIntBetween(500, 2000))
-    const { id } = created
-    yield* recorder.command(caller, "api_keys.revoke", { id }, run(ApiKeys.use((keys) => keys.revoke(id))))
-    // Clients use the key a little longer. The service must reject each of these requests.
-    yield* Effect.sleep("200 millis")
-    own.splice(own.findIndex((key) => key.id === id), 1)
+const operator = Effect.fnUntraced(
+  function*({ cluster, is_stopping, keys, operators, recorder }: World, caller: Caller) {
+    const organization = cluster.organizations[caller.organization]
+    const own = keys[caller.organization]
+    if (organization === undefined || own === undefined) return
+    const input = {
+      name: "torture",
+      created_by: MemberId.make(organization.member_id),
+      expires: "90d",
+      scopes: Scope.literals
+    } as const
+    const run = operators(organization)
+    const create = run(ApiKeys.use((keys) => keys.create(CreateApiKey.make(input)))).pipe(
+      Effect.map(({ api_key, key }) => ({ id: api_key.id, secret: Redacted.value(key) }))
+    )
+    while (!(yield* Ref.get(is_stopping))) {
+      const created = yield* recorder.command(caller, "api_keys.create", input, create)
+      yield* Effect.sleep(yield* Random.nextIntBetween(300, 1500))
+      if (created === null) continue
+      own.push(created)
+      yield* Effect.sleep(yield* Random.nextIntBetween(500, 2000))
+      const { id } = created
+      yield* recorder.command(caller, "api_keys.revoke", { id }, run(ApiKeys.use((keys) => keys.revoke(id))))
+      // Clients use the key a little longer. The service must reject each of these requests.
+      yield* Effect.sleep("200 millis")
+      own.splice(own.findIndex((key) => key.id === id), 1)
+    }
   }
-})
+)
 
 /** Sends inbound messages. The network repeats a callback until the service acknowledges it, and sometimes once more. */
 const sendInbound = Effect.fnUntraced(function*(world: World, organization: number, inbound: Array<InboundMessage>) {
   const { cluster, is_stopping, recorder, seen } = world
   const callBack = yield* Processes.callbackSender(cluster.environment)
-  const channel_id = seen[organization]?.channel_id ?? ""
+  const { channel_id = "", phones = [] } = seen[organization] ?? {}
   while (!(yield* Ref.get(is_stopping))) {
-    const from = yield* pick(RandomRequests.phones)
+    const from = yield* pick(phones)
     const index = inbound.length
     const message: InboundMessage = {
       organization,

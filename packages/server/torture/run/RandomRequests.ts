@@ -7,11 +7,6 @@ import type { Resource } from "../History.ts"
 import type { PlannedRequest } from "./Recorder.ts"
 import type { SeenResources } from "./SeenResources.ts"
 
-/** The phones that all clients use: three ordinary numbers, and one for each behavior of the mock network. */
-export const phones = ["1234567", "1234568", "1234569", "1234567", "1234568"]
-  .concat(["0000002", "0000003", "0000004", "0000005", "0000006", "0000007"])
-  .map((number) => `+49151${number}`)
-
 /** The number of objects of a kind that all clients change. */
 const shared_max = 6
 
@@ -58,7 +53,7 @@ const contactFields = Effect.fnUntraced(function*({ member_id, tags }: SeenResou
 })
 
 const contacts: Readonly<Record<string, Generate>> = {
-  "contacts.create": Effect.fnUntraced(function*(_, unique) {
+  "contacts.create": Effect.fnUntraced(function*({ phones }, unique) {
     const body = { first_name: unique("created"), primary_phone: (yield* pick(phones)) ?? null }
     return write({ operation: "contacts.create", method: "POST", path: "/contacts", body }, unique)
   }),
@@ -113,7 +108,7 @@ const onConversation =
     })
 
 const conversations: Readonly<Record<string, Generate>> = {
-  "sends.start": Effect.fnUntraced(function*({ channel_id, template_id }, unique) {
+  "sends.start": Effect.fnUntraced(function*({ channel_id, phones, template_id }, unique) {
     const phone = (yield* pick(phones)) ?? ""
     const body = Processes.greeting(channel_id, phone, unique("started"), template_id)
     return write({ operation: "sends.start", method: "POST", path: "/conversations", body }, unique)

@@ -23,6 +23,11 @@ export interface Options extends Cluster.Options {
   readonly before: Cluster.Programs | null
 }
 
+/** The phones that all clients use: three ordinary numbers, and one for each behavior of the mock network. */
+const phones = ["1234567", "1234568", "1234569", "1234567", "1234568"]
+  .concat(["0000002", "0000003", "0000004", "0000005", "0000006", "0000007"])
+  .map((number) => `+49151${number}`)
+
 const Accepted = Schema.fromJsonString(Schema.Struct({
   accepted: Schema.Array(Schema.Struct({
     reference: Schema.String,
@@ -57,9 +62,10 @@ const start = Effect.fnUntraced(function*(options: Options) {
   const operators = yield* Operators.make(cluster)
   const endpoints = yield* Endpoints.make(cluster.organizations.length, recorder.now)
   let number = 0
-  const seen = cluster.organizations.map((organization, index) =>
-    makeSeenResources(organization, cluster.template_id, () => endpoints.urlOf(index, `/endpoint-${number++}`))
-  )
+  const seen = cluster.organizations.map(({ channel_id, member_id }, index) => {
+    const newUrl = () => endpoints.urlOf(index, `/endpoint-${number++}`)
+    return makeSeenResources({ channel_id, member_id, template_id: cluster.template_id, phones, newUrl })
+  })
   const keys = cluster.organizations.map(({ key, key_id }) => [{ id: key_id, secret: key }])
   const is_stopping = yield* Ref.make(false)
   const world: Clients.World = { cluster, recorder, operators, seen, keys, is_stopping }

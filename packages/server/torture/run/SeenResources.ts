@@ -1,13 +1,20 @@
 /** The IDs that the clients of an organization have seen in responses. */
 import type { RecordedResponse } from "../History.ts"
 import { isSuccess, resourcesIn } from "../Responses.ts"
-import type { Organization } from "./Cluster.ts"
 import type { PlannedRequest } from "./Recorder.ts"
 
-export interface SeenResources extends Organization {
+/** The parts of an organization that requests name. */
+interface Named {
+  readonly channel_id: string
+  readonly member_id: string
   readonly template_id: string
+  /** The phones of contacts. The mock network behaves by their last digits. */
+  readonly phones: ReadonlyArray<string>
   /** Returns the URL of an endpoint that no other webhook has. */
   readonly newUrl: () => string
+}
+
+export interface SeenResources extends Named {
   readonly contacts: Array<string>
   readonly conversations: Array<string>
   readonly messages: Array<{ readonly id: string; readonly conversation_id: string }>
@@ -18,14 +25,8 @@ export interface SeenResources extends Organization {
   readonly deliveries: Array<{ readonly id: string; readonly webhook_id: string }>
 }
 
-export const makeSeenResources = (
-  organization: Organization,
-  template_id: string,
-  newUrl: () => string
-): SeenResources => ({
-  ...organization,
-  template_id,
-  newUrl,
+export const makeSeenResources = (named: Named): SeenResources => ({
+  ...named,
   contacts: [],
   conversations: [],
   messages: [],
