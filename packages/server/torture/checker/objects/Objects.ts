@@ -4,10 +4,10 @@ import { createdId, type Evidence, type Kind } from "../Evidence.ts"
 import { isCompleted, phoneOf, type Request } from "../Requests.ts"
 import { contact, type ContactState } from "./ContactSpecification.ts"
 import { contactOwnerOf, conversation } from "./ConversationSpecification.ts"
-import { search, type SearchResult, type Specification } from "./Linearizability.ts"
+import { search, type SearchResult, type Specification, type Step } from "./Linearizability.ts"
 import { readStep, rejectableSteps, sideEffectSteps, singleStep, stepsOf } from "./ObjectSteps.ts"
 import { type Action, successfulRead } from "./Outcomes.ts"
-import { type RepeatableStep, withRepeats } from "./Repeats.ts"
+import { type RepeatableAction, type RepeatableStep, withRepeats } from "./Repeats.ts"
 import { upsertSteps } from "./Upserts.ts"
 import { webhook } from "./WebhookSpecification.ts"
 
@@ -15,13 +15,29 @@ const kinds = ["contacts", "conversations", "webhooks"] as const
 
 type ObjectKind = Extract<Kind, typeof kinds[number]>
 
-/** One object and the actions on it. */
-export interface ObjectHistory {
-  readonly kind: ObjectKind
+/** The name of each kind in a violation. */
+const names = {
+  contacts: "contact (contract §8)",
+  conversations: "conversation (contract §10)",
+  webhooks: "webhook (contract §14)"
+} as const
+
+/** The steps on one object, and the search for an order that explains them. */
+export interface ObjectHistory<Action> {
+  /** The kind of object, as a violation names it. */
+  readonly name: string
   readonly id: string
-  readonly steps: Array<RepeatableStep>
-  readonly search: (steps: ReadonlyArray<RepeatableStep>, budget?: number) => SearchResult
+  readonly steps: ReadonlyArray<Step<Action>>
+  readonly search: (steps: ReadonlyArray<Step<Action>>, budget?: number) => SearchResult
+  /** Returns the call of an action, or null for a final read, and what its response showed. */
+  readonly viewOf: (action: Action) => { readonly call: number | null; readonly shown: unknown }
 }
+
+interface GrowingHistory extends ObjectHistory<RepeatableAction> {
+  readonly steps: Array<RepeatableStep>
+}
+
+const viewOf: GrowingHistory["viewOf"] = ({ action: { call, outcome } }) => ({ call, shown: outcome?.resource })
 
 const searching = <State>(specification: Specification<State, Action>) => {
   const repeatable = withRepeats(specification)
@@ -36,7 +52,7 @@ const searches = {
 
 interface Objects {
   readonly evidence: Evidence
-  readonly histories: Map<string, ObjectHistory>
+  readonly histories: Map<string, GrowingHistory>
   /** The IDs of the objects that a call created. */
   readonly created: ReadonlySet<string>
   /** The conversation of a channel and an external ID. */
@@ -76,7 +92,8 @@ const add = (
   ...steps: ReadonlyArray<RepeatableStep>
 ) => {
   if (!id) return
-  const history = histories.get(id) ?? { kind, id, steps: [], search: searches[kind](created.has(id)) }
+  const history = histories.get(id) ??
+    { name: names[kind], id, steps: [], search: searches[kind](created.has(id)), viewOf }
   history.steps.push(...steps)
   histories.set(id, history)
 }
@@ -180,7 +197,7 @@ const addInbound = (objects: Objects) => {
 }
 
 /** Returns every object with the actions on it. */
-export const objectsOf = (evidence: Evidence): ReadonlyArray<ObjectHistory> => {
+export const objectsOf = (evidence: Evidence): ReadonlyArray<ObjectHistory<RepeatableAction>> => {
   const objects = emptyObjects(evidence)
   for (const request of evidence.requests) addWrite(objects, request)
   addReads(objects)

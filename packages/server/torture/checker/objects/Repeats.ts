@@ -5,7 +5,7 @@
 import type { Specification, Step } from "./Linearizability.ts"
 import type { Action } from "./Outcomes.ts"
 
-interface RepeatableAction {
+export interface RepeatableAction {
   readonly action: Action
   /**
    * `effect`: the request takes effect. `effect or nothing`: only repetitions got a response, which is either the recorded

@@ -4,15 +4,12 @@ import type { Call, Resource } from "../../History.ts"
 import { isSuccess, listOf, textOf } from "../../Responses.ts"
 import type { Evidence } from "../Evidence.ts"
 import { type CompletedCall, isCompleted, type Request, spanOf } from "../Requests.ts"
-import { search, type SearchResult, type Step } from "./Linearizability.ts"
+import { search, type Step } from "./Linearizability.ts"
+import type { ObjectHistory } from "./Objects.ts"
 import { outcomeOf } from "./Outcomes.ts"
 import { type TagAction, tags } from "./TagSpecification.ts"
 
-/** The actions on the tags of one organization. */
-export interface TagHistory {
-  readonly steps: ReadonlyArray<Step<TagAction>>
-  readonly search: (steps: ReadonlyArray<Step<TagAction>>, budget?: number) => SearchResult
-}
+const viewOf = (action: TagAction) => ({ call: action.call, shown: action.do === "list" ? action.tags : null })
 
 const creationStep = (request: Request): ReadonlyArray<Step<TagAction>> => {
   const { call, outcomes: [first] } = request
@@ -44,8 +41,8 @@ const initialTags = (final: ReadonlyArray<Resource>, creations: ReadonlyArray<Re
 }
 
 /** Returns the actions on the tags of each organization. */
-export const tagsOf = ({ end, history, requests }: Evidence): ReadonlyArray<TagHistory> =>
-  history.organizations.map(({ final }, organization) => {
+export const tagsOf = ({ end, history, requests }: Evidence): ReadonlyArray<ObjectHistory<TagAction>> =>
+  history.organizations.map(({ final, id }, organization) => {
     const isOwn = (call: Call, operation: Call["operation"]) =>
       call.operation === operation && call.organization === organization
     const creations = requests.filter(({ call }) => isOwn(call, "tags.create"))
@@ -58,6 +55,9 @@ export const tagsOf = ({ end, history, requests }: Evidence): ReadonlyArray<TagH
     }
     const specification = tags(initialTags(final.tags, creations))
     return {
+      name: "set of tags (contract §9.3)",
+      id,
+      viewOf,
       steps: [...creations.flatMap(creationStep), ...lists.map(listStep), last],
       search: (steps, budget) => search(specification, steps, budget)
     }
