@@ -34,6 +34,35 @@ it("the picture is one of 64 by 64 pixels", () => {
 const acceptedOf = ({ reference }: OutboundMessage) =>
   Effect.map(MockProvider.use((mock) => mock.acceptedOf({ reference })), (accepted) => accepted.length)
 
+const emittedEvents = Effect.gen(function*() {
+  yield* TestClock.adjust("1 seconds")
+  return yield* Effect.flatMap(MockProvider, ({ callbacks }) => Queue.clear(callbacks))
+})
+
+const outcomeOf = (to: OutboundMessage) =>
+  Effect.map(deliver(to), (result) => Result.isSuccess(result) ? "accepted" : result.failure._tag)
+
+it.effect("each test number has its outcome, and its reports and reply", () =>
+  Effect.gen(function*() {
+    const expected = {
+      "0001": ["accepted", "delivered", "sent"],
+      "0002": ["ProviderRejected"],
+      "0003": ["accepted", "failed", "sent"],
+      "0004": ["ProviderBusy"],
+      "0005": ["ProviderOutcomeUnknown", "delivered", "read", "sent"],
+      "0006": ["ProviderOutcomeUnknown"],
+      "0007": ["accepted", "delivered", "read", "sent", "text"],
+      "0008": ["accepted", "delivered", "image", "read", "sent"],
+      "0009": ["ProviderBusy"],
+      "5678": ["accepted", "delivered", "read", "sent"]
+    }
+    for (const [digits, results] of Object.entries(expected)) {
+      const outcome = yield* outcomeOf(delivery(`+4915112${digits}`))
+      const kinds = new Set((yield* emittedEvents).map(kindOf))
+      assert.deepStrictEqual([outcome, ...Array.from(kinds).toSorted()], results, digits)
+    }
+  }).pipe(Effect.provide(layer)))
+
 it.effect("0004 is busy twice and then accepts the message, 0009 throttles once", () =>
   Effect.gen(function*() {
     for (const [digits, rejections, retry_after_seconds] of [["0004", 2, null], ["0009", 1, 2]] as const) {
@@ -65,24 +94,35 @@ it.effect("reports every message with its reference, some of them twice, within 
     assert.isAbove(events.length, 150)
   }).pipe(Effect.provide(layer)))
 
-it.effect("follows a script, accepts nothing while it is down, and has templates for each account", () =>
+it.effect("follows the script of a number", () =>
   Effect.gen(function*() {
     const mock = yield* MockProvider
-    const provider = yield* MessagingProvider
     const number = "+4915112345678"
     yield* mock.script({ recipient: number }, {
       responses: [{ response: "reject", reason: "recipient_opted_out" }],
       reports: [],
       reply: null
     })
-    const rejected = yield* deliver(delivery(number))
-    assert.isTrue(Result.isFailure(rejected) && rejected.failure._tag === "ProviderRejected")
+    assert.strictEqual(yield* outcomeOf(delivery(number)), "ProviderRejected")
+    assert.deepStrictEqual(yield* mock.accepted, [])
+  }).pipe(Effect.provide(layer)))
+
+it.effect("accepts nothing and has no templates while it is down", () =>
+  Effect.gen(function*() {
+    const mock = yield* MockProvider
+    const templates = MessagingProvider.use((provider) => provider.templates("acme"))
     yield* mock.setDown(true)
-    const down = yield* deliver(delivery("+49151125679"))
-    assert.isTrue(Result.isFailure(down) && down.failure._tag === "ProviderBusy")
-    assert.isTrue(Result.isFailure(yield* Effect.result(provider.templates("acme"))))
+    assert.strictEqual(yield* outcomeOf(delivery("+49151125679")), "ProviderBusy")
+    assert.isTrue(Result.isFailure(yield* Effect.result(templates)))
+    assert.deepStrictEqual(yield* mock.accepted, [])
     yield* mock.setDown(false)
-    const templates = yield* provider.templates("acme")
+    assert.isNotEmpty(yield* templates)
+    assert.strictEqual(yield* outcomeOf(delivery("+49151125679")), "accepted")
+  }).pipe(Effect.provide(layer)))
+
+it.effect("has templates of each status and format for each account", () =>
+  Effect.gen(function*() {
+    const templates = yield* MessagingProvider.use((provider) => provider.templates("acme"))
     assert.deepStrictEqual(templates.map(({ status }) => status), [
       "APPROVED",
       "APPROVED",
@@ -93,7 +133,6 @@ it.effect("follows a script, accepts nothing while it is down, and has templates
     ])
     assert.include(templates.map(({ parameter_format }) => parameter_format), "NAMED")
     assert.isTrue(templates.every((template) => template.phone_messaging_business_account_id === "acme"))
-    assert.deepStrictEqual(yield* mock.accepted, [])
   }).pipe(Effect.provide(layer)))
 
 it.effect("prefers the script of the next calls, then of a message, then of a number", () =>

@@ -23,6 +23,19 @@ const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
     Effect.succeed(HttpServerResponse.empty())
   ))
 
+/** Handles a request without a response body. */
+const command = <A, I>(schema: Schema.Codec<A, I>, run: (body: A) => Effect.Effect<void>) =>
+  HttpServerRequest.schemaBodyJson(schema).pipe(
+    Effect.flatMap(run),
+    Effect.as(done),
+    Effect.catchTag("SchemaError", malformed)
+  )
+
+const acceptedOf = (mock: MockProvider["Service"], { recipient, reference }: typeof Protocol.AcceptedQuery.Type) => {
+  if (reference !== undefined) return mock.acceptedOf({ reference })
+  return recipient === undefined ? mock.accepted : mock.acceptedOf({ recipient })
+}
+
 /** Layer for the network's HTTP API. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const mock = yield* MockProvider
@@ -47,13 +60,8 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     Effect.catchTag("ProviderUnavailable", () => Effect.succeed(HttpServerResponse.empty({ status: 503 })))
   )
 
-  const acceptedOf = ({ recipient, reference }: typeof Protocol.AcceptedQuery.Type) => {
-    if (reference !== undefined) return mock.acceptedOf({ reference })
-    return recipient === undefined ? mock.accepted : mock.acceptedOf({ recipient })
-  }
-
   const accepted = HttpServerRequest.schemaSearchParams(Protocol.AcceptedQuery).pipe(
-    Effect.flatMap(acceptedOf),
+    Effect.flatMap((query) => acceptedOf(mock, query)),
     Effect.flatMap((all) =>
       respondAcceptedMessages({
         accepted: all.map(({ accepted_at, message, provider_message_id }) => ({
@@ -67,14 +75,6 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     ),
     Effect.catchTag("SchemaError", malformed)
   )
-
-  /** Handles a request without a response body. */
-  const command = <A, I>(schema: Schema.Codec<A, I>, run: (body: A) => Effect.Effect<void>) =>
-    HttpServerRequest.schemaBodyJson(schema).pipe(
-      Effect.flatMap(run),
-      Effect.as(done),
-      Effect.catchTag("SchemaError", malformed)
-    )
 
   yield* router.add("POST", "/deliver", deliver)
   yield* router.add("GET", "/templates/:account", templates)
