@@ -3,10 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { bounded, type MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Arbitrary, Schema } from "effect"
 import { whatsAppEntry } from "../src/fake/CallbackBodies.ts"
-import { choice, eventOf, messengerAll, number, parseEntries, person, whatsApp } from "./Contents.ts"
+import { ana, eventOf, number, parseEntries } from "./Callback.ts"
+import { choice, messengerContents, whatsAppContent } from "./Contents.ts"
 
 it("a WhatsApp message with a chosen button or row has its ID, title, and payload", () => {
-  const reply = (name: string, value: object) => whatsApp({ type: "interactive", interactive: { [name]: value } })
+  const reply = (name: string, value: object) =>
+    whatsAppContent({ type: "interactive", interactive: { [name]: value } })
   assert.deepStrictEqual(reply("button_reply", { id: "cancel:4711", title: "Cancel" }), {
     type: "interactive",
     text: "Cancel",
@@ -16,7 +18,7 @@ it("a WhatsApp message with a chosen button or row has its ID, title, and payloa
     reply("list_reply", { id: "slot-2", title: "Tomorrow", description: "9 to 12" }).details,
     choice({ kind: "list_row", id: "slot-2", title: "Tomorrow", description: "9 to 12" })
   )
-  assert.deepStrictEqual(whatsApp({ type: "button", button: { payload: "STOP", text: "No more" } }), {
+  assert.deepStrictEqual(whatsAppContent({ type: "button", button: { payload: "STOP", text: "No more" } }), {
     type: "interactive",
     text: "No more",
     details: choice({ kind: "template_button", title: "No more", payload: "STOP" })
@@ -36,8 +38,8 @@ it("a WhatsApp message with a place has its coordinates, name, address, and URL,
     text: "Berg Café\nLindenweg 4\n53.0793, 8.8017",
     details: { location }
   } as const
-  assert.deepStrictEqual(whatsApp({ type: "location", location }), expected)
-  assert.deepStrictEqual(whatsApp({ location }), expected)
+  assert.deepStrictEqual(whatsAppContent({ type: "location", location }), expected)
+  assert.deepStrictEqual(whatsAppContent({ location }), expected)
 })
 
 it("a WhatsApp message with contacts has every number and address", () => {
@@ -51,7 +53,7 @@ it("a WhatsApp message with contacts has every number and address", () => {
     addresses: [{ street: "Lindenweg 4", zip: "28195", city: "Bremen", country: "Germany", type: "WORK" }]
   }
   assert.deepStrictEqual(
-    whatsApp({ type: "contacts", contacts: [card, { name: { first_name: "Kim", last_name: "Roe" } }] }),
+    whatsAppContent({ type: "contacts", contacts: [card, { name: { first_name: "Kim", last_name: "Roe" } }] }),
     {
       type: "contacts",
       text: "Noor Berg\n+49 421 5550100\n4915199\nKim Roe",
@@ -89,7 +91,7 @@ it("a WhatsApp message with contacts has every number and address", () => {
 })
 
 it("a WhatsApp message that is a reaction has its target, and says whether it removes the former one", () => {
-  const reaction = (emoji?: string) => whatsApp({ type: "reaction", reaction: { message_id: "wamid.X", emoji } })
+  const reaction = (emoji?: string) => whatsAppContent({ type: "reaction", reaction: { message_id: "wamid.X", emoji } })
   const details = (action: "react" | "unreact", emoji: string | null): MessageDetails => ({
     reaction: { action, emoji, provider_message_id: "wamid.X" }
   })
@@ -103,26 +105,29 @@ it("a WhatsApp message that is an order has its items, with numbers as numbers o
     { product_retailer_id: "mug-blue", quantity: 2, item_price: 9.5, currency: "EUR" },
     { product_retailer_id: "mug-red", quantity: "1", item_price: "10.25", currency: "EUR" }
   ]
-  assert.deepStrictEqual(whatsApp({ type: "order", order: { catalog_id: "801", text: "Please", product_items } }), {
-    type: "unsupported",
-    text: "Please",
-    details: {
-      order: {
-        catalog_id: "801",
-        text: "Please",
-        items: [
-          { product_id: "mug-blue", quantity: 2, price: 9.5, currency: "EUR" },
-          { product_id: "mug-red", quantity: 1, price: 10.25, currency: "EUR" }
-        ]
-      },
-      provider_type: "order"
+  assert.deepStrictEqual(
+    whatsAppContent({ type: "order", order: { catalog_id: "801", text: "Please", product_items } }),
+    {
+      type: "unsupported",
+      text: "Please",
+      details: {
+        order: {
+          catalog_id: "801",
+          text: "Please",
+          items: [
+            { product_id: "mug-blue", quantity: 2, price: 9.5, currency: "EUR" },
+            { product_id: "mug-red", quantity: 1, price: 10.25, currency: "EUR" }
+          ]
+        },
+        provider_type: "order"
+      }
     }
-  })
+  )
 })
 
 it("a WhatsApp message with the answers of a flow has them as JSON", () => {
   const flow = (response_json: unknown) =>
-    whatsApp({ type: "interactive", interactive: { nfm_reply: { name: "flow", body: "Sent", response_json } } })
+    whatsAppContent({ type: "interactive", interactive: { nfm_reply: { name: "flow", body: "Sent", response_json } } })
   assert.deepStrictEqual(flow("{\"date\":\"2026-11-24\",\"guests\":2,\"note\":\"a\\u0000b\"}"), {
     type: "interactive",
     text: "Sent",
@@ -153,7 +158,7 @@ it("a WhatsApp message of every type has the quoted message, forwarding, the pro
   }
   const context = { from: "15550783881", id: "wamid.prev" }
   const image = { type: "image", image: { id: "77", mime_type: "image/jpeg", caption: "This one?" } }
-  assert.deepStrictEqual(whatsApp({ ...image, context, referral }).details, {
+  assert.deepStrictEqual(whatsAppContent({ ...image, context, referral }).details, {
     quoted: { provider_message_id: "wamid.prev", from: "+15550783881" },
     referral: {
       source: "ad",
@@ -170,52 +175,55 @@ it("a WhatsApp message of every type has the quoted message, forwarding, the pro
     }
   })
   const text = { type: "text", text: { body: "Hi" } }
-  assert.deepStrictEqual(whatsApp({ ...text, context: { forwarded: true } }).details, {
+  assert.deepStrictEqual(whatsAppContent({ ...text, context: { forwarded: true } }).details, {
     forwarded: { many_times: false }
   })
-  assert.deepStrictEqual(whatsApp({ ...text, context: { frequently_forwarded: true } }).details, {
+  assert.deepStrictEqual(whatsAppContent({ ...text, context: { frequently_forwarded: true } }).details, {
     forwarded: { many_times: true }
   })
   const referred_product = { catalog_id: "801", product_retailer_id: "mug-blue" }
-  assert.deepStrictEqual(whatsApp({ ...text, context: { ...context, referred_product } }).details, {
+  assert.deepStrictEqual(whatsAppContent({ ...text, context: { ...context, referred_product } }).details, {
     quoted: { provider_message_id: "wamid.prev", from: "+15550783881" },
     product: { catalog_id: "801", product_id: "mug-blue" }
   })
   const button_reply = { id: "yes", title: "Yes" }
-  assert.hasAllKeys(whatsApp({ type: "interactive", interactive: { button_reply }, context }).details, [
+  assert.hasAllKeys(whatsAppContent({ type: "interactive", interactive: { button_reply }, context }).details, [
     "choice",
     "quoted"
   ])
-  assert.isNull(whatsApp(text).details)
+  assert.isNull(whatsAppContent(text).details)
 })
 
 it("a WhatsApp message of a type with a long name has no half of a character, which no database would store", () => {
   const type = `${"x".repeat(99)}😀 and more`
   for (const message of [{ type }, { type: "unsupported", unsupported: { type } }]) {
-    assert.strictEqual(whatsApp(message).details?.provider_type, `${"x".repeat(99)}😀`)
+    assert.strictEqual(whatsAppContent(message).details?.provider_type, `${"x".repeat(99)}😀`)
   }
 })
 
 it("a WhatsApp message of an unknown type has the network's name for it, and its contents", () => {
-  assert.deepStrictEqual(whatsApp({ type: "poll", poll: { question: "Lunch?" } }), {
+  assert.deepStrictEqual(whatsAppContent({ type: "poll", poll: { question: "Lunch?" } }), {
     type: "unsupported",
     text: null,
     details: { provider_type: "poll", provider_data: { poll: { question: "Lunch?" } } }
   })
   const errors = [{ code: 131051, title: "Message type unknown" }]
-  assert.deepStrictEqual(whatsApp({ type: "unsupported", unsupported: { type: "poll_creation" }, errors }).details, {
-    provider_type: "poll_creation",
-    provider_data: { unsupported: { type: "poll_creation" }, errors }
-  })
+  assert.deepStrictEqual(
+    whatsAppContent({ type: "unsupported", unsupported: { type: "poll_creation" }, errors }).details,
+    {
+      provider_type: "poll_creation",
+      provider_data: { unsupported: { type: "poll_creation" }, errors }
+    }
+  )
   const call_permission_reply = { response: "accept", is_permanent: false }
   const interactive = { type: "call_permission_reply", call_permission_reply }
-  assert.deepStrictEqual(whatsApp({ type: "interactive", interactive }), {
+  assert.deepStrictEqual(whatsAppContent({ type: "interactive", interactive }), {
     type: "interactive",
     text: null,
     details: { provider_data: { interactive } }
   })
   const lost = { type: "image", image: { caption: "Look" }, errors: [{ code: 131052 }] }
-  assert.deepInclude(whatsApp(lost), {
+  assert.deepInclude(whatsAppContent(lost), {
     type: "image",
     text: "Look",
     details: { provider_data: { errors: lost.errors } }
@@ -226,7 +234,7 @@ it("a WhatsApp message that failed says why, and pauses the channel if the whole
   const failed = (...errors: ReadonlyArray<unknown>) =>
     eventOf(
       parseEntries(whatsAppEntry(number, {
-        statuses: [{ id: "wamid.1", status: "failed", timestamp: "1767225600", recipient_id: person, errors }]
+        statuses: [{ id: "wamid.1", status: "failed", timestamp: "1767225600", recipient_id: ana.wa_id, errors }]
       })).events
     )
   assert.deepInclude(failed({ code: "131049", title: "Not delivered" }), {
@@ -257,11 +265,14 @@ describe("any field", () => {
     values: Arbitrary.array(junk, { minLength: names.length, maxLength: names.length }),
     type: Arbitrary.schema(Schema.Literals([...names, "poll"]))
   }, ({ type, values }) => {
-    const { details } = whatsApp({ ...Object.fromEntries(names.map((name, index) => [name, values[index]])), type })
+    const { details } = whatsAppContent({
+      ...Object.fromEntries(names.map((name, index) => [name, values[index]])),
+      type
+    })
     assert.isAtMost(JSON.stringify(bounded(details ?? null)).length, 16_384)
     const [message, attachment, payload, referral] = values
     const given = { mid: "m_1", text: "Hi", referral, reply_to: message, quick_reply: message }
-    messengerAll({
+    messengerContents({
       message: { ...given, attachments: [attachment, { type: "share", payload }, { type: "location", payload }] }
     })
   })
