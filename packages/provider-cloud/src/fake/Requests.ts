@@ -61,7 +61,7 @@ const normalized = (to: string): string => isUserId(to) ? to : to.replaceAll(/[\
 const countCharacters = (text: string): number => Array.from(text).length
 const countBytes = (text: string): number => new TextEncoder().encode(text).length
 
-const wrongText = (text: string | undefined, max: number, count = countCharacters): Fault | null => {
+const faultInText = (text: string | undefined, max: number, count = countCharacters): Fault | null => {
   if (text === undefined || text.trim() === "") {
     return new Fault({ code: 100, details: "The text is missing or blank." })
   }
@@ -100,51 +100,52 @@ const Parameter = Schema.Union([
 ])
 const decodeParameter = Schema.decodeUnknownOption(Parameter)
 
-/** Returns what is wrong with the parameters of a component, whose types the network supports. */
-const wrongParameter = (
-  found: FakeTemplate,
-  { parameters = [], type }: { readonly type: string; readonly parameters?: ReadonlyArray<unknown> }
-): Fault | null => {
-  const part = type.toLowerCase()
-  const format = String(componentOf(found, "HEADER")?.format ?? "TEXT").toLowerCase()
-  const isFile = part === "header" && format !== "text"
-  const types = isFile
-    ? [format]
-    : part === "button"
-    ? ["text", "payload", "coupon_code"]
-    : ["text", "currency", "date_time"]
-  return parameters.every((parameter) => {
-      const read = decodeParameter(parameter)
-      return Option.isSome(read) && types.includes(read.value.type)
-    })
-    ? null
-    : new Fault({ code: 132012, details: `The ${part} has a parameter of another format than ${types.join(", ")}.` })
+/** Returns the types of parameters that the network supports in a component. */
+const parameterTypes = (component: string, header_format: string): ReadonlyArray<string> => {
+  if (component === "button") return ["text", "payload", "coupon_code"]
+  return component === "header" && header_format !== "text" ? [header_format] : ["text", "currency", "date_time"]
 }
 
-const wrongTemplate = (
+const faultInParameters = (
+  template: FakeTemplate,
+  { parameters = [], type }: { readonly type: string; readonly parameters?: ReadonlyArray<unknown> }
+): Fault | null => {
+  const component = type.toLowerCase()
+  const types = parameterTypes(component, String(componentOf(template, "HEADER")?.format ?? "TEXT").toLowerCase())
+  const areSupported = parameters.every((parameter) => {
+    const decoded = decodeParameter(parameter)
+    return Option.isSome(decoded) && types.includes(decoded.value.type)
+  })
+  return areSupported ? null : new Fault({
+    code: 132012,
+    details: `The ${component} has a parameter of another format than ${types.join(", ")}.`
+  })
+}
+
+const faultInTemplate = (
   templates: ReadonlyArray<FakeTemplate>,
   given: typeof Template.Type | undefined
 ): Fault | null => {
   if (given === undefined) return new Fault({ code: 131008, details: "The template is missing." })
-  const found = templates.find(({ language, name }) => name === given.name && language === given.language.code)
-  if (found === undefined) {
+  const template = templates.find(({ language, name }) => name === given.name && language === given.language.code)
+  if (template === undefined) {
     return new Fault({
       code: 132001,
       status: 404,
       details: `There is no template ${given.name} in ${given.language.code}.`
     })
   }
-  const faults = (given.components ?? []).map((component) => wrongParameter(found, component))
-  const wrong = faults.find((fault) => fault !== null)
-  if (wrong !== undefined) return wrong
+  const faults = (given.components ?? []).map((component) => faultInParameters(template, component))
+  const fault = faults.find((fault) => fault !== null)
+  if (fault !== undefined) return fault
   const body = given.components?.find(({ type }) => type.toLowerCase() === "body")
-  const [count, expected] = [body?.parameters?.length ?? 0, placeholdersOf(found)]
+  const [count, expected] = [body?.parameters?.length ?? 0, placeholdersOf(template)]
   return count === expected
     ? null
     : new Fault({ code: 132000, details: `The body has ${count} parameters, not ${expected}.` })
 }
 
-const wrongWhatsApp = (
+const faultInWhatsApp = (
   templates: ReadonlyArray<FakeTemplate>,
   { template, text, to, type }: Outbound
 ): Fault | null => {
@@ -153,21 +154,21 @@ const wrongWhatsApp = (
   }
   switch (type ?? "text") {
     case "text":
-      return wrongText(text?.body, chars_max.whatsapp)
+      return faultInText(text?.body, chars_max.whatsapp)
     case "template":
-      return wrongTemplate(templates, template)
+      return faultInTemplate(templates, template)
     default:
       return null
   }
 }
 
 /** Messenger requires the type of a message, Instagram does not. */
-const wrongMessenger = (body: unknown, { message }: Outbound): Fault | null => {
+const faultInMessenger = (body: unknown, { message }: Outbound): Fault | null => {
   if (message?.attachment !== undefined || message?.attachments !== undefined) return null
   const isMessenger = typeof body === "object" && body !== null && "messaging_type" in body
   return isMessenger
-    ? wrongText(message?.text, chars_max.messenger)
-    : wrongText(message?.text, instagram_bytes_max, countBytes)
+    ? faultInText(message?.text, chars_max.messenger)
+    : faultInText(message?.text, instagram_bytes_max, countBytes)
 }
 
 const decode = Schema.decodeUnknownOption(Outbound)
@@ -192,9 +193,9 @@ export const readRequest = Effect.fnUntraced(function*(state: State, account: st
   if (recipient === "") return yield* invalid("The recipient is missing.")
   if (!isWhatsApp && outbound.sender_action !== undefined) return { kind: "action", recipient } as const
   const { templates } = yield* Ref.get(state)
-  const known = templates.size === 0 ? defaultTemplates : Array.from(templates.values()).flat()
-  const wrong = isWhatsApp ? wrongWhatsApp(known, outbound) : wrongMessenger(body, outbound)
-  if (wrong !== null) return yield* wrong
+  const listed = templates.size === 0 ? defaultTemplates : Array.from(templates.values()).flat()
+  const fault = isWhatsApp ? faultInWhatsApp(listed, outbound) : faultInMessenger(body, outbound)
+  if (fault !== null) return yield* fault
   const request: SendRequest = {
     account,
     recipient,
