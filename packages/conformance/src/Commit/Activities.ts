@@ -10,7 +10,7 @@ import * as Fixtures from "../Fixtures.ts"
 import { after, type It, type Options, outcome } from "../Fixtures.ts"
 import { activity, contactOf, conversationOf } from "./Fixtures.ts"
 
-const activities = Arbitrary.array(
+const anyActivities = Arbitrary.array(
   Arbitrary.all({
     at: integer({ min: 0, max: 20 }),
     inbound: integer({ min: -5, max: 20 }),
@@ -41,7 +41,7 @@ const versions = (it: It) => {
 const orders = (it: It, { runs }: Options) => {
   it.effect.prop(
     "ends in the same conversation and contact in any order of activities",
-    { activities },
+    { activities: anyActivities },
     (given) =>
       Effect.gen(function*() {
         const ours = yield* Fixtures.organization
@@ -100,12 +100,12 @@ const concurrency = (it: It) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const on = yield* Fixtures.thread(ours)
-      const activities = Array.from(
+      const concurrent = Array.from(
         { length: 10 },
         (_, index) => outcome(ours, activity(on, { at: after(index), preview: `${index}` }))
       )
       const update = outcome(ours, ContactRows.update({ id: on.contact_id, version: 1 }, { city: "Rome" }))
-      const outcomes = yield* Effect.all([...activities, update], { concurrency: "unbounded" })
+      const outcomes = yield* Effect.all([...concurrent, update], { concurrency: "unbounded" })
       assert.deepStrictEqual(new Set(outcomes), new Set(["committed"]))
       assert.deepInclude(yield* contactOf(ours, on), {
         city: "Rome",
@@ -189,7 +189,7 @@ const inserts = (it: It) => {
     }))
 }
 
-export const touches = (it: It, options: Options) => {
+export const activities = (it: It, options: Options) => {
   versions(it)
   orders(it, options)
   sameTime(it)

@@ -20,7 +20,7 @@ const mixture = Effect.fnUntraced(function*(ours: OrganizationId) {
   const contacts = yield* Effect.replicateEffect(Fixtures.contact(ours), 12)
   const rename = (from: number, version: number) =>
     contacts.slice(from, from + 3).map(({ id }) => ContactRows.update({ id, version }, { city: "new" }))
-  const settle = (one: ClaimedWork) => Changes.settle({ claimed: one, outcome: "finish" })
+  const settle = (item: ClaimedWork) => Changes.settle({ claimed: item, outcome: "finish" })
   const [taken, again] = [yield* Fixtures.newTag("taken"), yield* Fixtures.newTag("again")]
   yield* Fixtures.write(ours, TagRows.insert(taken), { response: Fixtures.idempotencyRecord })
   const lost = yield* claimed(ours)
@@ -57,12 +57,12 @@ export const concurrentCommits = (it: It) => {
         yield* Effect.flatMap(Fixtures.organization, mixture)
       ]
       const commits = mixtures.flatMap(({ commits, ours }) =>
-        Object.entries(commits).flatMap(([name, some]) => some.map((changes) => ({ name, changes, ours })))
+        Object.entries(commits).flatMap(([expected, alike]) => alike.map((changes) => ({ expected, changes, ours })))
       )
       const outcomes = yield* Effect.forEach(commits, ({ changes, ours }) => outcome(ours, changes), {
         concurrency: "unbounded"
       })
-      assert.deepStrictEqual(outcomes, commits.map(({ name }) => name))
+      assert.deepStrictEqual(outcomes, commits.map(({ expected }) => expected))
       for (const { shown } of mixtures) {
         assert.deepStrictEqual(yield* shown, {
           cities: [...Array<string | null>(3).fill("new"), ...Array<string | null>(9).fill(null)],

@@ -138,7 +138,7 @@ const rejectedSettlements = (it: It) => {
     }))
 }
 
-export const works = (it: It) => {
+export const workItems = (it: It) => {
   enqueued(it)
   settled(it)
   rejectedSettlements(it)
