@@ -4,17 +4,20 @@ export interface Module {
   readonly tests: ReadonlyArray<string>
 }
 
-const conformance = "adapter-memory/test/conformance.test.ts"
+const conformance = [
+  "adapter-memory/test/conformance/Ports.test.ts",
+  "adapter-memory/test/conformance/Operations.test.ts"
+]
 
 /** Paths are below `packages`. A test that kills many mutants comes first, because the first failure ends a run. */
 export const modules: Readonly<Record<string, Module>> = {
   "status-merge": {
     files: ["core/src/messaging/Message.ts"],
-    tests: ["core/test/Messages.test.ts", conformance]
+    tests: ["core/test/Messages.test.ts", ...conformance]
   },
   idempotency: {
     files: ["core/src/work/Idempotency.ts", "core/src/work/RecordedResponses.ts"],
-    tests: ["core/test/Idempotency.test.ts", "adapter-http/test/Pipeline.test.ts", conformance]
+    tests: ["core/test/Idempotency.test.ts", "adapter-http/test/Pipeline.test.ts", ...conformance]
   },
   signature: {
     files: [
@@ -63,7 +66,7 @@ export const modules: Readonly<Record<string, Module>> = {
       "core/test/Webhooks/Schedule.test.ts",
       "core/test/decisions/WebhookOutcome.test.ts",
       "core/test/Webhooks/Disabled.test.ts",
-      conformance
+      ...conformance
     ]
   },
   limits: {
@@ -87,7 +90,7 @@ export const modules: Readonly<Record<string, Module>> = {
     tests: [
       "core/test/Changes.test.ts",
       "core/test/Decide.test.ts",
-      conformance,
+      ...conformance,
       "adapter-http/test/Pipeline.test.ts",
       "adapter-http/test/Replays.test.ts"
     ]
@@ -97,26 +100,26 @@ export const modules: Readonly<Record<string, Module>> = {
     tests: [
       "core/test/ContactTable.test.ts",
       "core/test/decisions/Contacts.test.ts",
-      conformance,
+      ...conformance,
       "adapter-http/test/ContactList.test.ts",
       "adapter-http/test/Contacts.test.ts"
     ]
   },
   "decisions-identities": {
     files: ["core/src/contacts/ContactIdentities.ts"],
-    tests: ["core/test/decisions/ContactIdentities.test.ts", "provider-cloud/test/PersonIds.test.ts", conformance]
+    tests: ["core/test/decisions/ContactIdentities.test.ts", "provider-cloud/test/PersonIds.test.ts", ...conformance]
   },
   "decisions-upserts": {
     files: ["core/src/contacts/ContactUpserts.ts"],
-    tests: ["core/test/ContactUpserts.test.ts", conformance, "adapter-http/test/Upserts.test.ts"]
+    tests: ["core/test/ContactUpserts.test.ts", ...conformance, "adapter-http/test/Upserts.test.ts"]
   },
   "decisions-conversations": {
     files: ["core/src/messaging/Conversations.ts"],
-    tests: ["core/test/decisions/Conversations.test.ts", conformance]
+    tests: ["core/test/decisions/Conversations.test.ts", ...conformance]
   },
   "decisions-messages": {
     files: ["core/src/messaging/Messages.ts"],
-    tests: ["core/test/decisions/Messages.test.ts", "core/test/MessageList.test.ts", conformance]
+    tests: ["core/test/decisions/Messages.test.ts", "core/test/MessageList.test.ts", ...conformance]
   },
   "decisions-sends": {
     files: ["core/src/messaging/Sends.ts", "core/src/messaging/SendCompletion.ts"],
@@ -124,7 +127,7 @@ export const modules: Readonly<Record<string, Module>> = {
       "core/test/decisions/Sends.test.ts",
       "core/test/decisions/SendState.test.ts",
       "core/test/decisions/SendCompletion.test.ts",
-      conformance,
+      ...conformance,
       "provider-cloud/test/KnownPitfalls.test.ts"
     ]
   },
@@ -134,7 +137,7 @@ export const modules: Readonly<Record<string, Module>> = {
       "core/test/Dispatch.test.ts",
       "core/test/decisions/SendState.test.ts",
       "provider-cloud/test/PausedChannels.test.ts",
-      conformance,
+      ...conformance,
       "provider-cloud/test/KnownPitfalls.test.ts"
     ]
   }

@@ -65,8 +65,30 @@ const ports: { readonly [Port in StoragePorts as NameOf<Port["key"]>]: (it: It, 
   WorkQueue: WorkQueue.portTests
 }
 
+type Suite = (adapter: string, storage: Layer.Layer<StoragePorts, unknown>, options?: Options) => void
+
+const defaults: Options = { runs: 100 }
+
+/** Registers the tests of every port's guarantees, for one adapter. */
+export const portSuite: Suite = (adapter, storage, options = defaults) => {
+  describe(adapter, () => {
+    it.layer(Layer.merge(storage, Ids.layer), { timeout: "5 minutes" })((it) => {
+      for (const [port, portTests] of Object.entries(ports)) describe(port, () => portTests(it, options))
+    })
+  })
+}
+
+/** Registers the tests of the guarantees that operations have over a storage, for one adapter. */
+export const operationSuite: Suite = (adapter, storage, options = defaults) => {
+  describe(adapter, () => {
+    Journeys.journeyTests(storage, options)
+    Model.modelTest(storage, { runs: 2 * options.runs })
+  })
+}
+
 /**
- * Registers the tests of every guarantee of a storage, for one adapter.
+ * Registers the tests of every guarantee of a storage, for one adapter: those of `portSuite` and of `operationSuite`, which
+ * two test files can run concurrently, each on a storage of its own.
  *
  * Each test, and each run of a property, makes its own organization, so it does
  * not see the rows of others, and no adapter needs a reset. The callback inbox,
@@ -75,16 +97,7 @@ const ports: { readonly [Port in StoragePorts as NameOf<Port["key"]>]: (it: It, 
  * must not run concurrently on one storage. A property that fails prints the seed
  * that repeats it.
  */
-export const suite = (
-  adapter: string,
-  storage: Layer.Layer<StoragePorts, unknown>,
-  options: Options = { runs: 100 }
-): void => {
-  describe(adapter, () => {
-    it.layer(Layer.merge(storage, Ids.layer), { timeout: "5 minutes" })((it) => {
-      for (const [port, portTests] of Object.entries(ports)) describe(port, () => portTests(it, options))
-    })
-    Journeys.journeyTests(storage, options)
-    Model.modelTest(storage, { runs: 2 * options.runs })
-  })
+export const suite: Suite = (adapter, storage, options) => {
+  portSuite(adapter, storage, options)
+  operationSuite(adapter, storage, options)
 }
