@@ -14,18 +14,18 @@ import { ContactStore } from "./Contacts.ts"
 export interface Matched {
   readonly found: Option.Option<LoadedContact>
   /** Whether other contacts have the value too. */
-  readonly isAmbiguous: boolean
+  readonly is_ambiguous: boolean
   /** The id for a new contact; null where any will do. */
   readonly free_id: ContactId | null
 }
 
 /** A lookup that found no contact, without an id for a new one. */
-export const unmatched: Matched = { found: Option.none(), isAmbiguous: false, free_id: null }
+export const unmatched: Matched = { found: Option.none(), is_ambiguous: false, free_id: null }
 
 /** A lookup that found a contact. */
 const matchedOf = ({ is_ambiguous, ...contact }: MatchedContact): Matched => ({
   found: Option.some(contact),
-  isAmbiguous: is_ambiguous,
+  is_ambiguous,
   free_id: null
 })
 

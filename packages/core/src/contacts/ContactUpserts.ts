@@ -144,8 +144,8 @@ export const upsert = (
   loaded: Loaded,
   context: DecisionContext
 ): Result.Result<Changes.Decision<Upserted>, UpsertRejection> => {
-  const { found, identity, isAmbiguous, references } = loaded
-  if (isAmbiguous) return Result.fail(new ContactAmbiguous({ match: wanted.match }))
+  const { found, identity, is_ambiguous, references } = loaded
+  if (is_ambiguous) return Result.fail(new ContactAmbiguous({ match: wanted.match }))
   if (Option.isNone(found)) return create(wanted, loaded, context)
   const { version: _version, ...before } = found.value
   return Result.map(
@@ -220,7 +220,7 @@ const makeUpsertOne = Effect.gen(function*() {
     return yield* runAudited("contacts.upsert", {
       load: load(organization_id, wanted),
       decide,
-      isQuiet: true
+      is_quiet: true
     }, respond)
   })
 })

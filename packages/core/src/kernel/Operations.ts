@@ -16,19 +16,19 @@ export interface Rules {
   /** Whether a request must carry an idempotency key, or may; null for an operation that writes nothing. */
   readonly idempotency: "required" | "optional" | null
   /** Whether a change leaves an audit record. */
-  readonly isAudited: boolean
+  readonly is_audited: boolean
   /** Whether the result holds a secret, so that a recorded response is stored encrypted. */
-  readonly isSecret: boolean
+  readonly is_secret: boolean
 }
 
 const read = <S extends Scope | null>(scope: S) =>
-  ({ scope, idempotency: null, isAudited: false, isSecret: false }) as const
+  ({ scope, idempotency: null, is_audited: false, is_secret: false }) as const
 
 const write = <const I extends "required" | "optional">(scope: Scope, idempotency: I) =>
-  ({ scope, idempotency, isAudited: true, isSecret: false }) as const
+  ({ scope, idempotency, is_audited: true, is_secret: false }) as const
 
 /** An operator's command, without an idempotency key. */
-const command = { scope: null, idempotency: null, isAudited: true, isSecret: false } as const
+const command = { scope: null, idempotency: null, is_audited: true, is_secret: false } as const
 
 /** The operations, by name: the resource, and what is done with it. */
 export const operations = {
@@ -74,12 +74,12 @@ export const operations = {
   "templates.list": read("templates:read"),
   "webhook_deliveries.list": read("webhooks:manage"),
   "webhook_deliveries.retry": write("webhooks:manage", "required"),
-  "webhooks.create": { ...write("webhooks:manage", "optional"), isSecret: true },
+  "webhooks.create": { ...write("webhooks:manage", "optional"), is_secret: true },
   "webhooks.disable": write("webhooks:manage", "required"),
   "webhooks.get": read("webhooks:manage"),
   "webhooks.list": read("webhooks:manage"),
   "webhooks.replay": write("webhooks:manage", "required"),
-  "webhooks.rotate_secret": { ...write("webhooks:manage", "required"), isSecret: true },
+  "webhooks.rotate_secret": { ...write("webhooks:manage", "required"), is_secret: true },
   "webhooks.test": write("webhooks:manage", "required"),
   "webhooks.update": write("webhooks:manage", "required")
 } as const satisfies Readonly<Record<string, Rules>>
@@ -96,12 +96,12 @@ export type KeyedOperation = { [O in Operation]: Table[O]["scope"] extends Scope
 export type KeyedWrite = { [O in KeyedOperation]: Table[O]["idempotency"] extends string ? O : never }[KeyedOperation]
 
 /** The operations that leave an audit record. */
-export type AuditedOperation = { [O in Operation]: Table[O]["isAudited"] extends true ? O : never }[Operation]
+export type AuditedOperation = { [O in Operation]: Table[O]["is_audited"] extends true ? O : never }[Operation]
 
 /** The rules of an operation, in one type for all of them. */
 export const rulesOf = (operation: Operation): Rules => operations[operation]
 
-const isAudited = (operation: Operation): operation is AuditedOperation => rulesOf(operation).isAudited
+const isAudited = (operation: Operation): operation is AuditedOperation => rulesOf(operation).is_audited
 
 // `Object.keys` loses the type of the names.
 const names = Object.keys(operations) as ReadonlyArray<Operation>

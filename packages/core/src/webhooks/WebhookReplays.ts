@@ -141,11 +141,11 @@ interface Batch {
   /** The position of the last event that was posted. */
   readonly last: Position
   /** Whether no event is left. */
-  readonly isDone: boolean
+  readonly is_done: boolean
   /** The attempt that failed; null if none did. */
   readonly failed: Attempt | null
   /** Whether an event was not posted, because the host is busy or the secret is unreadable. */
-  readonly isHeld: boolean
+  readonly is_held: boolean
 }
 
 /** A replay that has not ended, and its active webhook. */
@@ -208,14 +208,14 @@ const proceed = (
     return { result: null, changes: end({ claimed, replay: replay.value }) }
   }
   const running: Running = { claimed, replay: replay.value, webhook: webhook.value }
-  const { failed, isDone, isHeld, url } = batch
+  const { failed, is_done, is_held, url } = batch
   // A failure at a URL that the webhook no longer has says nothing about its endpoint.
   if (failed !== null && running.webhook.url === url) return afterFailure(running, batch, failed, context)
   return {
     result: null,
     changes: Changes.all(
       failed === null && hasSucceeded(running, batch) ? Outcome.recovered(running.webhook) : Changes.none,
-      isDone ? end(running) : continueAfter(running, batch, isHeld ? pause_min : Duration.zero, context)
+      is_done ? end(running) : continueAfter(running, batch, is_held ? pause_min : Duration.zero, context)
     )
   }
 }
@@ -285,7 +285,7 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
         { created_at: until, position_at: at, position_id: id }: WebhookReplayRow
       ) {
         const deadline = DateTime.addDuration(yield* DateTime.now, batch_time)
-        const batch: Batch = { url: webhook.url, last: { at, id }, isDone: false, failed: null, isHeld: false }
+        const batch: Batch = { url: webhook.url, last: { at, id }, is_done: false, failed: null, is_held: false }
         let { last } = batch
         for (let count = 0; count < batch_max;) {
           const page = yield* events.next(
@@ -299,13 +299,13 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
             const posted = yield* Effect.result(
               post({ organization_id, webhook, event_id: EventId.make(id), body: bodyFor(webhook, bodies) })
             )
-            if (Result.isFailure(posted)) return { ...batch, last, isHeld: true }
+            if (Result.isFailure(posted)) return { ...batch, last, is_held: true }
             const { attempt } = posted.success
             if (attempt.failure_code !== null) return { ...batch, last, failed: attempt }
             last = { at: created_at, id }
             count++
           }
-          if (page.length < page_max) return { ...batch, last, isDone: true }
+          if (page.length < page_max) return { ...batch, last, is_done: true }
         }
         return { ...batch, last }
       })

@@ -40,7 +40,7 @@ export interface LoadAndDecide<Loaded, A, Rejection, R> {
    */
   readonly current?: (loaded: Loaded) => Result.Result<A, Rejection>
   /** Whether a call that changes nothing leaves no record at all, because its result shows no resource. */
-  readonly isQuiet?: true
+  readonly is_quiet?: true
 }
 
 /** An operation of an actor that writes. */
@@ -76,17 +76,17 @@ interface Call {
   readonly name: AuditedOperation
   readonly actor: Actor
   readonly request_id: string | null
-  readonly isQuiet: true | undefined
+  readonly is_quiet: true | undefined
 }
 
 /** Returns the audit record of a call. A call that changes nothing has none if it is quiet, or an operator's. */
 const auditOf = <A extends { readonly id: string }>(
-  { actor, isQuiet, name, request_id }: Call,
+  { actor, is_quiet, name, request_id }: Call,
   { changes, result }: Changes.Decision<A>,
   context: DecisionContext
 ): Records =>
   // Audited even without changes, because the response shows the resource to a key that may lack the scope to read it.
-  Changes.isWithoutEffect(changes) && (actor.key_id === undefined || isQuiet)
+  Changes.isWithoutEffect(changes) && (actor.key_id === undefined || is_quiet)
     ? Changes.none
     : { audit: Audit.make(name, result.id, actor, request_id, context) }
 
@@ -207,10 +207,10 @@ const respondTo = Effect.fnUntraced(function*<A extends { readonly id: string },
   const response = yield* encode(decision.result)
   const audit = auditOf(call, decision, context)
   const isUnchanged = Changes.isWithoutEffect(decision.changes)
-  if (record === null || record.is_retry || (call.isQuiet && isUnchanged)) return [response, audit] as const
+  if (record === null || record.is_retry || (call.is_quiet && isUnchanged)) return [response, audit] as const
   const stored = hasCurrent && isUnchanged ? null : response
   const recorded = yield* responses.make(call.actor.organization_id, record, stored, {
-    is_secret: rulesOf(call.name).isSecret,
+    is_secret: rulesOf(call.name).is_secret,
     created_at: context.now
   })
   return [response, { ...audit, response: recorded }] as const
@@ -276,7 +276,7 @@ export class Decide extends Context.Service<Decide, {
         respond?: Respond<A, Out>
       ) {
         const actor = yield* CurrentActor
-        const call: Call = { name, actor, request_id: yield* RequestId, isQuiet: operation.isQuiet }
+        const call: Call = { name, actor, request_id: yield* RequestId, is_quiet: operation.is_quiet }
         if (respond === undefined) {
           // Without `respond`, `Out` is the type of the result.
           const complete = returnResult(call) as unknown as Complete<A, Out>

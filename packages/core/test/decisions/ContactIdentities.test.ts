@@ -128,7 +128,7 @@ describe("a person who is found", () => {
     to: Partial<Person>,
     ids: ReadonlyArray<KnownIdentity>,
     of: Option.Option<LoadedContact> = Option.none()
-  ) => findOrCreateByIdentity(person(to), ids, { found: of, free_id: null, isAmbiguous: false }, context())
+  ) => findOrCreateByIdentity(person(to), ids, { found: of, free_id: null, is_ambiguous: false }, context())
 
   it("by every id changes nothing", () => {
     const { changes, result } = found({ aliases: ["user-1"] }, [known(phone), known("user-1")])
@@ -200,7 +200,7 @@ it("identities of a contact are in the order of their ids", () => {
     const { changes } = findOrCreateByIdentity(
       person({ external_id: "new" }),
       [],
-      { found: Option.some({ ...owner, identities }), free_id: null, isAmbiguous: false },
+      { found: Option.some({ ...owner, identities }), free_id: null, is_ambiguous: false },
       context()
     )
     const { identities: stored = [] } = (contactSet(changes) ?? {}) as { readonly identities?: ReadonlyArray<Identity> }

@@ -49,7 +49,7 @@ export const attemptResultOf = ({ response }: Call): AttemptResult => {
 }
 
 const isWrite = ({ operation, request }: Call): boolean =>
-  request.method === "COMMAND" ? rulesOf(operation).isAudited : rulesOf(operation).idempotency !== null
+  request.method === "COMMAND" ? rulesOf(operation).is_audited : rulesOf(operation).idempotency !== null
 
 /** Returns the parts of a request that its fingerprint covers. */
 const fingerprintOf = ({ request: { body, method, path } }: Call): string => JSON.stringify([method, path, body ?? {}])

@@ -25,7 +25,7 @@ const boundsOf = (request: Request): Bounds => {
 
 const checkRequest = (request: Request, byRequest: ReadonlyMap<string | null, ReadonlyArray<Resource>>) => {
   const { attempts, call, outcomes } = request
-  if (call.request.method === "COMMAND" || !rulesOf(call.operation).isAudited) return []
+  if (call.request.method === "COMMAND" || !rulesOf(call.operation).is_audited) return []
   const records = attempts.flatMap(({ request: { request_id } }) => byRequest.get(request_id) ?? [])
   const { least, most } = boundsOf(request)
   const calls = outcomes.length === 0 ? [call.index] : outcomes.slice(0, 1).map(({ index }) => index)
