@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { limits } from "@messaging-crm/core/Limits"
-import { bounded, boundedFailure, type MessageDetails } from "@messaging-crm/core/MessageDetails"
+import { boundedDetails, boundedFailure, type MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Arbitrary, Schema } from "effect"
 
 const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(value)).byteLength
@@ -12,14 +12,14 @@ const flowOf = (answer: string) => ({ name: null, response: { answer } })
 describe("details", () => {
   it("within their limits are stored as they are, and none as null", () => {
     const details: MessageDetails = { quoted, flow: flowOf("yes") }
-    assert.strictEqual(bounded(details), details)
-    assert.isNull(bounded({}))
-    assert.isNull(bounded(null))
+    assert.strictEqual(boundedDetails(details), details)
+    assert.isNull(boundedDetails({}))
+    assert.isNull(boundedDetails(null))
   })
 
   it("lose the items beyond the limit of a list, and say so", () => {
     const shares = Array.from({ length: limits.details_items_max + 1 }, () => share)
-    assert.deepStrictEqual(bounded({ quoted, shares }), {
+    assert.deepStrictEqual(boundedDetails({ quoted, shares }), {
       quoted,
       shares: shares.slice(0, limits.details_items_max),
       is_truncated: true
@@ -28,8 +28,8 @@ describe("details", () => {
 
   it("lose the largest parts where they are too large, and say so", () => {
     const large = "\u{1F600}".repeat(limits.details_bytes_max / 4)
-    assert.deepStrictEqual(bounded({ flow: flowOf(large), quoted }), { quoted, is_truncated: true })
-    assert.deepStrictEqual(bounded({ flow: flowOf(large) }), { is_truncated: true })
+    assert.deepStrictEqual(boundedDetails({ flow: flowOf(large), quoted }), { quoted, is_truncated: true })
+    assert.deepStrictEqual(boundedDetails({ flow: flowOf(large) }), { is_truncated: true })
   })
 
   it.prop("are never larger than the limit", {
@@ -44,7 +44,7 @@ describe("details", () => {
       flow: flowOf("\u00E9".repeat(answer)),
       choice: { kind: "button", id: null, title: "t".repeat(title), description: null, payload: null }
     }
-    assert.isAtMost(bytesOf(bounded(details)), limits.details_bytes_max)
+    assert.isAtMost(bytesOf(boundedDetails(details)), limits.details_bytes_max)
   })
 
   it("of a failure have short texts, cut between characters", () => {

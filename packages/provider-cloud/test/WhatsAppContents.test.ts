@@ -1,6 +1,6 @@
 /** The details of a message of WhatsApp, and messages with fields of any form. */
 import { assert, describe, it } from "@effect/vitest"
-import { bounded, type MessageDetails } from "@messaging-crm/core/MessageDetails"
+import { boundedDetails, type MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Arbitrary, Schema } from "effect"
 import { whatsAppEntry } from "../src/fake/CallbackBodies.ts"
 import { ana, eventOf, number, parseEntries } from "./Callback.ts"
@@ -269,7 +269,7 @@ describe("any field", () => {
       ...Object.fromEntries(names.map((name, index) => [name, values[index]])),
       type
     })
-    assert.isAtMost(JSON.stringify(bounded(details ?? null)).length, 16_384)
+    assert.isAtMost(JSON.stringify(boundedDetails(details ?? null)).length, 16_384)
     const [message, attachment, payload, referral] = values
     const given = { mid: "m_1", text: "Hi", referral, reply_to: message, quick_reply: message }
     messengerContents({

@@ -2,7 +2,7 @@ import {
   canonicalJson,
   type EncodedResponse,
   Idempotency,
-  type Outcome,
+  type KeyedResponse,
   parseKey
 } from "@messaging-crm/core/Idempotency"
 import { Secrets } from "@messaging-crm/core/Secrets"
@@ -48,7 +48,7 @@ const asRecorded = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServe
     })
   )
 
-const respond = ({ replayed, request_id, ...response }: Outcome) =>
+const respond = ({ replayed, request_id, ...response }: KeyedResponse) =>
   toResponse(response, replayed ? { "idempotent-replayed": "true", "original-request-id": request_id } : {})
 
 const normalizedQuery = (query: string): string =>

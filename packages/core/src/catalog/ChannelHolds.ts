@@ -94,7 +94,7 @@ export const nextCheck = (
   return DateTime.add(now, { seconds: Math.min(Math.max(paused / 10, check_seconds.min), check_seconds.max) })
 }
 
-const written = (found: Option.Option<ChannelHoldRow>, hold: ChannelHold): Changes.Changes => {
+const putHold = (found: Option.Option<ChannelHoldRow>, hold: ChannelHold): Changes.Changes => {
   const { channel_id: _, ...set } = hold
   return Option.match(found, {
     onNone: () => ChannelHoldRows.insert(hold),
@@ -111,7 +111,7 @@ export const pause = (
 ): Changes.Changes =>
   Option.exists(found, isPause)
     ? Changes.none
-    : written(found, { channel_id, reason, held_at: now, until: null, level: 0 })
+    : putHold(found, { channel_id, reason, held_at: now, until: null, level: 0 })
 
 /**
  * Throttles a channel for the time that the network asks for, or else for a longer one each time.
@@ -136,7 +136,7 @@ export const throttle = (
   const isClose = last !== undefined &&
     DateTime.isLessThan(now, DateTime.add(last.until, { seconds: spreadOf(last) + close_seconds }))
   const level = isClose ? Math.min(last.level + 1, level_max) : 0
-  return written(found, { channel_id, reason: "rate_limited", held_at: now, until: until(level), level })
+  return putHold(found, { channel_id, reason: "rate_limited", held_at: now, until: until(level), level })
 }
 
 // ---------------------------------------------------------------- port

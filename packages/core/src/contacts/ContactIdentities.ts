@@ -231,6 +231,27 @@ const lostIds = (
   return new Set((isReplaced ? [...former, external_id] : former).filter((id) => !current.includes(id)))
 }
 
+/** Writes which network IDs an identity has: it loses some that it had (`own`), and gets others. */
+const replaceNetworkIds = (
+  { channel_type, external_id, id: identity_id }: Identity,
+  person: Person,
+  { added, lost, own }: {
+    readonly own: ReadonlySet<string>
+    readonly lost: ReadonlySet<string>
+    readonly added: ReadonlyArray<string>
+  }
+): Changes.Changes =>
+  Changes.all(
+    ...Array.from(lost)
+      .filter((name) => own.has(name) || name === external_id)
+      .map((name) => IdentityNetworkIdRows.remove({ channel_type, name })),
+    // If two commits assign this ID to two people at the same time, one of them conflicts. An alias stays with the first.
+    own.has(person.external_id)
+      ? Changes.none
+      : IdentityNetworkIdRows.insert({ channel_type, name: person.external_id, identity_id }),
+    addAliases(channel_type, identity_id, added.filter((name) => name !== person.external_id))
+  )
+
 /**
  * Replaces network IDs of an identity by others, after a person has changed their number or user id.
  *
@@ -254,25 +275,17 @@ export const changeIdentity = (
   const taken = known.find(({ network_id }) => network_id === person.external_id)
   if (found === undefined || Option.isNone(contact)) return Changes.none
   if (taken !== undefined && taken.identity.id !== found.identity.id) return Changes.none
-  const { channel_type } = person
   const { identity } = found
   const own = new Set(known.flatMap((one) => one.identity.id === identity.id ? one.network_id : []))
   const lost = lostIds(former, person, identity)
+  const added = networkIdsOf(person).filter((name) => !own.has(name))
   const moved = lost.has(identity.external_id) ? { external_id: person.external_id } : {}
   const set = { ...newProfile(identity, person), ...moved }
+  if (lost.size === 0 && added.length === 0 && Object.keys(set).length === 0) return Changes.none
   const { primary_phone } = contact.value
   const hadNumber = primary_phone !== null && lost.has(primary_phone) && person.phone !== null
-  const added = networkIdsOf(person).filter((id) => !own.has(id))
-  if (lost.size === 0 && added.length === 0 && Object.keys(set).length === 0) return Changes.none
   return Changes.all(
-    ...Array.from(lost)
-      .filter((name) => own.has(name) || name === identity.external_id)
-      .map((name) => IdentityNetworkIdRows.remove({ channel_type, name })),
-    // If two commits assign this ID to two people at the same time, one of them conflicts. An alias stays with the first.
-    taken === undefined
-      ? IdentityNetworkIdRows.insert({ channel_type, name: person.external_id, identity_id: identity.id })
-      : Changes.none,
-    addAliases(channel_type, identity.id, added.filter((id) => id !== person.external_id)),
+    replaceNetworkIds(identity, person, { added, lost, own }),
     IdentityRows.update(identity, set),
     change(contact.value, {
       identities: withIdentity(contact.value, identity, set),

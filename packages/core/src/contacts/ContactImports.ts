@@ -29,11 +29,11 @@ import {
   type Column,
   type ColumnRepeated,
   type ColumnUnknown,
+  type ImportTable,
   KeyMissing,
   type KeyUnsuitable,
   readColumns,
   readRow,
-  type Table,
   type TagUnknown,
   type TextBroken,
   valueOf
@@ -49,7 +49,7 @@ import {
 // ---------------------------------------------------------------- data
 
 /** The outcome for one contact: inserted, or present already. */
-export type Outcome = "created" | "unchanged"
+export type ImportOutcome = "created" | "unchanged"
 
 /** Why a contact cannot be imported. */
 export type ContactRejected = ContactUnnamed | ReferenceUnknown | CustomValueInvalid
@@ -105,23 +105,23 @@ export class ContactImports extends Context.Service<ContactImports, {
   /** Inserts the contacts that are missing, in one statement. Returns the outcome of each, in order. */
   readonly add: (
     inputs: ReadonlyArray<CreateContact>
-  ) => Effect.Effect<ReadonlyArray<Result.Result<Outcome, ContactRejected>>, never, CurrentActor>
+  ) => Effect.Effect<ReadonlyArray<Result.Result<ImportOutcome, ContactRejected>>, never, CurrentActor>
   /** Reads the header of a table. `key` is the column that identifies a contact, or null for all columns. Writes nothing. */
   readonly open: (
     columns: ReadonlyArray<string>,
     key: string | null
-  ) => Effect.Effect<Table, ColumnUnknown | ColumnRepeated | KeyUnsuitable, CurrentActor>
+  ) => Effect.Effect<ImportTable, ColumnUnknown | ColumnRepeated | KeyUnsuitable, CurrentActor>
   /** Inserts the rows' contacts that are missing, in one statement. Returns the outcome of each row, in order. */
   readonly addRows: (
-    table: Table,
+    table: ImportTable,
     rows: ReadonlyArray<ReadonlyArray<string>>
-  ) => Effect.Effect<ReadonlyArray<Result.Result<Outcome, RowRejected>>, never, CurrentActor>
+  ) => Effect.Effect<ReadonlyArray<Result.Result<ImportOutcome, RowRejected>>, never, CurrentActor>
   /**
    * Updates or creates the rows' contacts, at most 100, which the key column identifies. An empty cell changes nothing.
    * Returns the outcome of each row, in order.
    */
   readonly upsertRows: (
-    table: Table,
+    table: ImportTable,
     key: UpsertKey,
     rows: ReadonlyArray<ReadonlyArray<string>>
   ) => Effect.Effect<ReadonlyArray<Result.Result<Upserted["outcome"], RowRejected>>, never, CurrentActor>
@@ -152,7 +152,7 @@ export class ContactImports extends Context.Service<ContactImports, {
         const records = distinct.map(({ id }) => Audit.make("contacts.import", id, actor, request_id, { now, uuid }))
         const inserted = new Set(yield* store.insertNew(organization_id, distinct, records))
         // `delete` is true once for each id, so only the first of several equal contacts counts as created.
-        return contacts.map(Result.map(({ id }): Outcome => inserted.delete(id) ? "created" : "unchanged"))
+        return contacts.map(Result.map(({ id }): ImportOutcome => inserted.delete(id) ? "created" : "unchanged"))
       })
 
       const add = operation("contacts.import")(function*(inputs: ReadonlyArray<CreateContact>) {
@@ -165,7 +165,7 @@ export class ContactImports extends Context.Service<ContactImports, {
       })
 
       const addRows = operation("contacts.import")(
-        function*(table: Table, rows: ReadonlyArray<ReadonlyArray<string>>) {
+        function*(table: ImportTable, rows: ReadonlyArray<ReadonlyArray<string>>) {
           const { key } = table
           return yield* insertMissing(rows.map((cells) =>
             Result.flatMap(
@@ -177,7 +177,7 @@ export class ContactImports extends Context.Service<ContactImports, {
       )
 
       const upsertRows = operation("contacts.import")(
-        function*(table: Table, key: UpsertKey, rows: ReadonlyArray<ReadonlyArray<string>>) {
+        function*(table: ImportTable, key: UpsertKey, rows: ReadonlyArray<ReadonlyArray<string>>) {
           const read = rows.map((cells) =>
             Result.flatMap(readRow(table, cells), ({ tag_ids, ...fields }) =>
               (fields[key] ?? null) === null

@@ -91,7 +91,7 @@ export const resolve = (
 }
 
 /** Fails if a contact would have too many tags. */
-export const bounded = (tags: ReadonlyArray<Tag>): Result.Result<ReadonlyArray<Tag>, TagsTooMany> =>
+export const withinTagLimit = (tags: ReadonlyArray<Tag>): Result.Result<ReadonlyArray<Tag>, TagsTooMany> =>
   tags.length > limits.tag_ids_max
     ? Result.fail(new TagsTooMany({ limit: limits.tag_ids_max }))
     : Result.succeed(tags)

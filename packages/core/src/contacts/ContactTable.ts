@@ -50,7 +50,7 @@ export interface Column {
 }
 
 /** A table whose header has been read. */
-export interface Table {
+export interface ImportTable {
   readonly columns: ReadonlyArray<Column>
   /** The column that identifies a contact; null where all values together do. */
   readonly key: Column | null
@@ -112,7 +112,7 @@ const several = (cell: string): ReadonlyArray<string> =>
 
 /** Returns the contact that a row describes. Cells are trimmed; an empty cell sets no field. */
 export const readRow = resultFunction(
-  function*({ columns, tags }: Table, cells: ReadonlyArray<string>) {
+  function*({ columns, tags }: ImportTable, cells: ReadonlyArray<string>) {
     if (cells.length !== columns.length) {
       return yield* Result.fail(new CellsMismatch({ columns: columns.length, cells: cells.length }))
     }

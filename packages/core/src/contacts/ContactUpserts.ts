@@ -1,9 +1,12 @@
 /**
  * Upserts: contacts that are found by a value and updated, or else created (contract §8.11).
  *
- * Each contact is an operation of its own, with its own commit and outcome. Under an idempotency key each has a record
- * of its own, so a retry repeats what was done and continues with the rest. The key's record has no response: the
- * response has a record of its own.
+ * Each contact is an operation of its own, with its own commit and outcome. A request with an idempotency key commits
+ * several records:
+ *
+ * 1. the record of the key, without a response: from then on, no other request with the key takes effect;
+ * 2. a record of each contact's outcome, so that a retry repeats what was done and continues with the rest;
+ * 3. the record of the whole response, under a key that is derived from the request's.
  */
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { ChannelType } from "../catalog/Channels.ts"
@@ -180,10 +183,10 @@ const upsertedOf = ({ body }: Pick<EncodedResponse, "body">): Upserted => decode
 const recorded = (result: Upserted): Effect.Effect<EncodedResponse> =>
   Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(result)) })
 
-/** Why the rest of a request is not processed. A retry continues it. */
-type Interrupted = IdempotencyConflict | RequestProcessing
+/** Why a request is not finished. A retry continues it. */
+type Unfinished = IdempotencyConflict | RequestProcessing
 
-const isInterrupted = (error: Interrupted | UpsertRejection): error is Interrupted =>
+const isUnfinished = (error: Unfinished | UpsertRejection): error is Unfinished =>
   error._tag === "IdempotencyConflict" || error._tag === "RequestProcessing"
 
 /** Makes the function that upserts one contact. */
@@ -233,7 +236,7 @@ const makeRespondOnce = Idempotency.useSync((idempotency) => {
   return Effect.fnUntraced(
     function*<E, R>(request: Recording, respond: Effect.Effect<EncodedResponse, E, R>) {
       const end = yield* partOf(request, "end")
-      const ended = request.is_retry ? yield* idempotency.replay(end) : Option.none()
+      const ended = request.is_retry ? yield* idempotency.findResponse(end) : Option.none()
       if (Option.isSome(ended)) return ended.value
       yield* idempotency.begin(request)
       return yield* idempotency.record(end, respond)
@@ -247,7 +250,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
   readonly upsert: <Out = ReadonlyArray<UpsertResult>>(
     input: UpsertContacts,
     respond?: Respond<ReadonlyArray<UpsertResult>, Out>
-  ) => Effect.Effect<Out, Interrupted, CurrentActor>
+  ) => Effect.Effect<Out, Unfinished, CurrentActor>
 }>()("@messaging-crm/core/ContactUpserts") {
   static readonly layer = Layer.effect(
     ContactUpserts,
@@ -264,7 +267,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
           const upserted = upsertedOf(yield* idempotency.oncePart(part, (record) => upsertOne(wanted, record)))
           if (upserted.outcome !== "unchanged") return upserted
           // Nothing was committed, so a record of an earlier or concurrent run could not be detected.
-          const earlier = yield* idempotency.replay(part)
+          const earlier = yield* idempotency.findResponse(part)
           return Option.match(earlier, { onNone: () => upserted, onSome: upsertedOf })
         }
       )
@@ -273,10 +276,10 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
       const resultOf = (
         item: Item,
         request: Recording | null
-      ): Effect.Effect<UpsertResult, Interrupted, CurrentActor> =>
+      ): Effect.Effect<UpsertResult, Unfinished, CurrentActor> =>
         upsertOnce(item, request).pipe(
           Effect.map((upserted): UpsertResult => Result.succeed(upserted)),
-          Effect.catch((error) => isInterrupted(error) ? Effect.fail(error) : Effect.succeed(Result.fail(error)))
+          Effect.catch((error) => isUnfinished(error) ? Effect.fail(error) : Effect.succeed(Result.fail(error)))
         )
 
       /** Upserts the contacts of a request, and returns the outcome of each in the given order. */

@@ -36,14 +36,14 @@ import {
   type UpdateContact
 } from "./Contact.ts"
 import {
-  bounded,
   type CustomValueInvalid,
   editsTags,
   makeLoadReferences,
   type References,
   type ReferenceUnknown,
   resolve,
-  type TagsTooMany
+  type TagsTooMany,
+  withinTagLimit
 } from "./ContactReferences.ts"
 import { ContactRows, insert, keysOf } from "./ContactRows.ts"
 import { type ContactCriteria, type ContactFilters, criteriaOf, searched_fields } from "./ContactSearch.ts"
@@ -192,7 +192,7 @@ export const update = resultFunction(
     const { result, changes } = change(loaded, {
       ...plain,
       ...(custom_values === undefined ? {} : { custom_values: merged(loaded.custom_values, custom_values) }),
-      ...(editsTags(input) ? { tags: yield* bounded(resolved) } : {})
+      ...(editsTags(input) ? { tags: yield* withinTagLimit(resolved) } : {})
     }, context)
     return { result, changes: Changes.all(changes, ownersExpected(references)) }
   }

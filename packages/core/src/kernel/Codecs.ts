@@ -1,9 +1,9 @@
 /**
  * How the service converts its own values: rows of the database to core's types, and results of operations to JSON.
  *
- * The default is the schema itself. `@messaging-crm/fast` has codecs that skip the
- * schema's checks, because own values were checked when they came in. A stored object with a tag that only a newer
- * version knows is a defect by default, and unchanged with these codecs.
+ * The default is the schema itself. `@messaging-crm/fast` has codecs that skip the schema's checks, because the service
+ * checked these values before it stored them. A stored object with a tag that only a newer version knows is a defect by
+ * default, and unchanged with these codecs.
  */
 import { Context, DateTime, Effect, Schema, SchemaGetter } from "effect"
 

@@ -84,19 +84,21 @@ export const operations = {
   "webhooks.update": write("webhooks:manage", "required")
 } as const satisfies Readonly<Record<string, Rules>>
 
-type Table = typeof operations
+type Operations = typeof operations
 
 /** The name of an operation. */
-export type Operation = keyof Table
+export type Operation = keyof Operations
 
 /** The operations that an API key may run. */
-export type KeyedOperation = { [O in Operation]: Table[O]["scope"] extends Scope ? O : never }[Operation]
+export type KeyedOperation = { [O in Operation]: Operations[O]["scope"] extends Scope ? O : never }[Operation]
 
 /** The operations that an API key may run and that write. */
-export type KeyedWrite = { [O in KeyedOperation]: Table[O]["idempotency"] extends string ? O : never }[KeyedOperation]
+export type KeyedWrite = {
+  [O in KeyedOperation]: Operations[O]["idempotency"] extends string ? O : never
+}[KeyedOperation]
 
 /** The operations that leave an audit record. */
-export type AuditedOperation = { [O in Operation]: Table[O]["is_audited"] extends true ? O : never }[Operation]
+export type AuditedOperation = { [O in Operation]: Operations[O]["is_audited"] extends true ? O : never }[Operation]
 
 /** The rules of an operation, in one type for all of them. */
 export const rulesOf = (operation: Operation): Rules => operations[operation]

@@ -163,20 +163,20 @@ export const assign = (
   })
 }
 
-const required = (conversation: Option.Option<ConversationRow>) =>
+const foundConversation = (conversation: Option.Option<ConversationRow>) =>
   Result.fromOption(conversation, () => new ConversationNotFound())
 
 /** Returns a conversation as it was loaded. */
 export const current = (
   conversation: Option.Option<ConversationRow>
-): Result.Result<Conversation, ConversationNotFound> => Result.map(required(conversation), toConversation)
+): Result.Result<Conversation, ConversationNotFound> => Result.map(foundConversation(conversation), toConversation)
 
 export const close = (
   conversation: Option.Option<ConversationRow>,
   { category = null }: CloseConversation,
   context: DecisionContext
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
-  Result.map(required(conversation), (row) =>
+  Result.map(foundConversation(conversation), (row) =>
     change(
       row,
       ConversationState.close(row, category, context.now),
@@ -188,7 +188,7 @@ export const reopen = (
   context: DecisionContext
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
   Result.map(
-    required(conversation),
+    foundConversation(conversation),
     (row) => change(row, ConversationState.reopen(row, context.now), (after) => opened(after, context))
   )
 

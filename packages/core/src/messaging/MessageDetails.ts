@@ -177,7 +177,7 @@ const withFewItems = (details: MessageDetails): MessageDetails => {
  *
  * Items beyond the limit of a list are left out, and then the largest parts until the rest is small enough.
  */
-export const bounded = (given: MessageDetails | null): MessageDetails | null => {
+export const boundedDetails = (given: MessageDetails | null): MessageDetails | null => {
   if (given === null) return null
   const details = withFewItems(given)
   // Each part is measured once, in an object of its own, so together they take less.

@@ -15,7 +15,7 @@ import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 import { type KnownThread, open } from "./Conversations.ts"
 import * as Media from "./Media.ts"
-import { bounded } from "./MessageDetails.ts"
+import { boundedDetails } from "./MessageDetails.ts"
 import {
   applyUpdate,
   arrived,
@@ -86,7 +86,7 @@ const messageOf = (
     type: event.type,
     text: reportedText(event.text),
     media: null,
-    details: bounded(event.details ?? null),
+    details: boundedDetails(event.details ?? null),
     provider_message_id: event.provider_message_id,
     created_at: context.now,
     sent_at: clamped(event.sent_at, context.now),

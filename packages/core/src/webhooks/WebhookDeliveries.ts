@@ -54,7 +54,7 @@ export class WebhookDeliveryNotFound
 // ----------------------------------------------------------- decisions
 
 /** Returns a delivery of a webhook as it was loaded. */
-const found = (
+const foundDelivery = (
   outgoing: Option.Option<Outgoing>,
   webhook: Option.Option<WebhookRow>
 ): Result.Result<
@@ -77,7 +77,7 @@ export const retry = (
   Changes.Decision<WebhookDelivery>,
   WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled
 > =>
-  Result.flatMap(found(outgoing, webhook), ({ loaded, webhook }) => {
+  Result.flatMap(foundDelivery(outgoing, webhook), ({ loaded, webhook }) => {
     if (webhook.status === "disabled") return Result.fail(new WebhookDisabled())
     const { version, ...delivery } = loaded
     const { id, status, webhook_id } = delivery
@@ -307,7 +307,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
             }, concurrently),
             decide: ({ outgoing, webhook }, context) => retry(outgoing, webhook, context),
             current: ({ outgoing, webhook }) =>
-              Result.map(found(outgoing, webhook), ({ loaded }) => Struct.omit(loaded, ["version"]))
+              Result.map(foundDelivery(outgoing, webhook), ({ loaded }) => Struct.omit(loaded, ["version"]))
           }, respond)
         }
       )

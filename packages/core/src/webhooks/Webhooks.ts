@@ -118,7 +118,7 @@ const update = (
   })
 }
 
-/** Replaces the signing secret by the encrypted text of all that sign; null where they would be too many. */
+/** Replaces the encrypted signing secrets. Fails if `sealed_secret` is null, because there would be too many of them. */
 const rotate = (
   row: WebhookRow,
   sealed_secret: string | null

@@ -40,7 +40,7 @@ export {
 export type IdempotencyRecord = Omit<RecordedResponse, "created_at" | "key">
 
 /** A response, and whether it was replayed from the record. */
-export interface Outcome extends EncodedResponse {
+export interface KeyedResponse extends EncodedResponse {
   readonly replayed: boolean
   /** The id of the request that ran the operation. */
   readonly request_id: string
@@ -80,8 +80,8 @@ export const canonicalJson = (value: unknown): string => {
   return `{${entries.map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`).join(",")}}`
 }
 
-/** Returns the outcome of a request whose response is not a replay. */
-const firstOutcome = ({ request_id }: KeyedRequest, response: EncodedResponse): Outcome => ({
+/** Returns the response of the request that ran the operation. */
+const firstResponse = ({ request_id }: KeyedRequest, response: EncodedResponse): KeyedResponse => ({
   ...response,
   request_id,
   replayed: false
@@ -133,15 +133,15 @@ const makeRecords = Effect.gen(function*() {
   /** Replays the record of the key, if there is one. */
   const replay = Effect.fnUntraced(function*<E, R>({ organization_id, request, work }: KeyUse<E, R>) {
     const found = yield* find(organization_id, request)
-    if (Option.isNone(found)) return Option.none<Outcome>()
+    if (Option.isNone(found)) return Option.none<KeyedResponse>()
     const { request_id, response } = found.value
     const repeated = response ?? (yield* work({ ...request, is_retry: true }))
-    return Option.some<Outcome>({ ...repeated, request_id, replayed: true })
+    return Option.some<KeyedResponse>({ ...repeated, request_id, replayed: true })
   })
 
   /** Replays the record of the key, or fails if there is none. */
   const replayOrFail = <E, R, E2>(use: KeyUse<E, R>, error: () => E2) =>
-    Effect.flatMap(replay(use), (outcome) => Effect.fromOption(outcome, error))
+    Effect.flatMap(replay(use), (replayed) => Effect.fromOption(replayed, error))
 
   /** Commits a record alone, without a secret. */
   const commitRecord = Effect.fnUntraced(
@@ -159,7 +159,7 @@ const makeRecords = Effect.gen(function*() {
   const commitResponse = <E, R>(use: KeyUse<E, R>, response: EncodedResponse) =>
     Effect.matchEffect(commitRecord(use.organization_id, use.request, response), {
       onFailure: () => replayOrFail(use, () => new RequestProcessing()),
-      onSuccess: () => Effect.succeed(firstOutcome(use.request, response))
+      onSuccess: () => Effect.succeed(firstResponse(use.request, response))
     })
 
   /** Replays the record of the key, or commits that of a rejection, which contains no secret. */
@@ -201,22 +201,23 @@ export class Idempotency extends Context.Service<Idempotency, {
   readonly once: <E, R>(
     request: KeyedRequest,
     work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
-  ) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing | StorageExhausted, R | CurrentActor>
+  ) => Effect.Effect<KeyedResponse, E | IdempotencyConflict | RequestProcessing | StorageExhausted, R | CurrentActor>
   /** Runs a part of a request that has begun, like `once`. It requires no storage, so that the request is completed. */
   readonly oncePart: <E, R>(
     part: KeyedRequest,
     work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
-  ) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R | CurrentActor>
+  ) => Effect.Effect<KeyedResponse, E | IdempotencyConflict | RequestProcessing, R | CurrentActor>
   /**
    * Commits a record without a response, for `work` of `once` that consists of several commits: from then on no other
-   * request with the key takes effect, and a retry continues this one.
+   * request with the key takes effect, and a retry continues this one. A retry does nothing, because it has the record.
    *
-   * A retry has its record. If a concurrent call has a record under the key, this one ends as an operation whose key was
-   * used, and `once`, which has required the storage, replays that record.
+   * If a concurrent call has committed a record under the key, this call ends with a defect, and `once` replays that record.
    */
   readonly begin: (request: Recording) => Effect.Effect<void, RequestProcessing, CurrentActor>
   /** Returns the recorded response of a key; none without a record, and for a record without a response. */
-  readonly replay: (request: KeyedRequest) => Effect.Effect<Option.Option<Outcome>, IdempotencyConflict, CurrentActor>
+  readonly findResponse: (
+    request: KeyedRequest
+  ) => Effect.Effect<Option.Option<KeyedResponse>, IdempotencyConflict, CurrentActor>
   /**
    * Runs `work`, which commits nothing under the key, and then commits its response as the record of the key. If `work` or
    * the commit fails, the record of a concurrent call is replayed if there is one. The response contains no secret.
@@ -224,7 +225,7 @@ export class Idempotency extends Context.Service<Idempotency, {
   readonly record: <E, R>(
     request: KeyedRequest,
     work: Effect.Effect<EncodedResponse, E, R>
-  ) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R | CurrentActor>
+  ) => Effect.Effect<KeyedResponse, E | IdempotencyConflict | RequestProcessing, R | CurrentActor>
   /** Deletes one batch of records older than 72 hours, and returns their number. */
   readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/Idempotency") {
@@ -239,8 +240,8 @@ export class Idempotency extends Context.Service<Idempotency, {
       const run = <E, R>(use: KeyUse<E, R>) =>
         Effect.flatMap(
           use.work({ ...use.request, is_retry: false }),
-          (response): Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R> =>
-            response.status >= 400 ? reject(use, response) : Effect.succeed(firstOutcome(use.request, response))
+          (response): Effect.Effect<KeyedResponse, E | IdempotencyConflict | RequestProcessing, R> =>
+            response.status >= 400 ? reject(use, response) : Effect.succeed(firstResponse(use.request, response))
         )
 
       const runOrRecover = <E, R>(use: KeyUse<E, R>) => Effect.catchCause(run(use), (cause) => recover(use, cause))
@@ -275,15 +276,15 @@ export class Idempotency extends Context.Service<Idempotency, {
         )
       })
 
-      const replayResponse = traced("Idempotency.replay")(function*(request: KeyedRequest) {
+      const findResponse = traced("Idempotency.findResponse")(function*(request: KeyedRequest) {
         const { organization_id } = yield* CurrentActor
         const found = yield* find(organization_id, request)
         return Option.flatMap(
           found,
           ({ request_id, response }) =>
             response === null
-              ? Option.none<Outcome>()
-              : Option.some<Outcome>({ ...response, request_id, replayed: true })
+              ? Option.none<KeyedResponse>()
+              : Option.some<KeyedResponse>({ ...response, request_id, replayed: true })
         )
       })
 
@@ -303,7 +304,7 @@ export class Idempotency extends Context.Service<Idempotency, {
         once,
         oncePart,
         begin,
-        replay: replayResponse,
+        findResponse,
         record,
         purge: purgeOlderThan(record_age_max, store.purge)
       })

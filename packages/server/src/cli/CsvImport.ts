@@ -2,7 +2,7 @@
 import * as ErrorMapping from "@messaging-crm/adapter-http/handlers/ErrorMapping"
 import { explain, type Explanation } from "@messaging-crm/adapter-http/middleware/SchemaIssues"
 import { batch_size, ContactImports, type RowRejected, type UpsertKey } from "@messaging-crm/core/ContactImports"
-import type { Table } from "@messaging-crm/core/ContactTable"
+import type { ImportTable } from "@messaging-crm/core/ContactTable"
 import { limits } from "@messaging-crm/core/Limits"
 import { Data, Effect, Option, Result, Sink, Stream } from "effect"
 import * as Csv from "./Csv.ts"
@@ -50,7 +50,7 @@ const explainRejection = (rejected: RowRejected): Explanation => {
 }
 
 /** Explains a bad line with the file's own column names. */
-const explainLine = (table: Table, line: number, rejected: RowRejected): BadLine => {
+const explainLine = (table: ImportTable, line: number, rejected: RowRejected): BadLine => {
   const { message, param } = explainRejection(rejected)
   const column = table.columns.find((one) => one.param === param)
   return param === null || column === undefined
@@ -58,24 +58,26 @@ const explainLine = (table: Table, line: number, rejected: RowRejected): BadLine
     : { line, param: column.name, message: message.replace(param, column.name) }
 }
 
-const importBatch = Effect.fnUntraced(function*(table: Table, update: UpsertKey | null, rows: ReadonlyArray<Csv.Row>) {
-  const all = rows.map(({ cells }) => cells)
-  const results: ReadonlyArray<Result.Result<string, RowRejected>> = yield* ContactImports.use((imports) =>
-    update === null ? imports.addRows(table, all) : imports.upsertRows(table, update, all)
-  )
-  const counted = (wanted: string) =>
-    results.filter((result) => Result.isSuccess(result) && result.success === wanted).length
-  const bad = rows.flatMap(({ line }, index) => {
-    const result = results[index]
-    return result !== undefined && Result.isFailure(result) ? [explainLine(table, line, result.failure)] : []
-  })
-  return {
-    created: counted("created"),
-    unchanged: counted("unchanged"),
-    updated: counted("updated"),
-    bad
-  } satisfies BatchOutcome
-})
+const importBatch = Effect.fnUntraced(
+  function*(table: ImportTable, update: UpsertKey | null, rows: ReadonlyArray<Csv.Row>) {
+    const all = rows.map(({ cells }) => cells)
+    const results: ReadonlyArray<Result.Result<string, RowRejected>> = yield* ContactImports.use((imports) =>
+      update === null ? imports.addRows(table, all) : imports.upsertRows(table, update, all)
+    )
+    const counted = (wanted: string) =>
+      results.filter((result) => Result.isSuccess(result) && result.success === wanted).length
+    const bad = rows.flatMap(({ line }, index) => {
+      const result = results[index]
+      return result !== undefined && Result.isFailure(result) ? [explainLine(table, line, result.failure)] : []
+    })
+    return {
+      created: counted("created"),
+      unchanged: counted("unchanged"),
+      updated: counted("updated"),
+      bad
+    } satisfies BatchOutcome
+  }
+)
 
 /** Opens a CSV file with contacts. Returns a stream that imports them, with the outcome of each batch of lines. */
 export const importCsv = Effect.fnUntraced(function*<E, R>(
