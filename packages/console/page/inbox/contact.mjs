@@ -1,7 +1,7 @@
 // Draws the contact of the open conversation: its fields, tags, and notes.
 import { html } from "lit-html"
-import { withSpaces } from "../elements/formats.mjs"
 import { callOperation, showingErrors, state, updateState } from "../store.mjs"
+import { contactFields } from "./contactFields.mjs"
 
 /** @import { Contact, UpdateContact } from "@messaging-crm/client" */
 
@@ -20,20 +20,6 @@ const addNote = showingErrors(async (/** @type {Event & { target: HTMLFormElemen
   field.value = ""
 })
 
-const labeledFields = /** @type {const} */ ([
-  ["primary_phone", "Phone"],
-  ["primary_email", "Email"],
-  ["company", "Company"],
-  ["lifecycle_stage", "Stage"],
-  ["source", "Source"]
-])
-
-/** @param {Contact} contact */
-const contactFields = (contact) =>
-  labeledFields
-    .filter(([field]) => contact[field] !== null)
-    .map(([field, label]) => html`<dt>${label}</dt><dd>${withSpaces(contact[field] ?? "")}</dd>`)
-
 /**
  * Draws the contact of the open conversation.
  *
@@ -47,7 +33,7 @@ export const contactPanel = (contact) => {
     event.target.value = ""
   }
   return html`<aside class="details" aria-label="Contact">
-    <h3>Contact</h3><dl>${contactFields(contact)}</dl>
+    <h3>Contact</h3><dl>${contactFields(contact).map(([label, text]) => html`<dt>${label}</dt><dd>${text}</dd>`)}</dl>
     <h3>Tags</h3><div class="tags">
       ${
     contact.tags.map(({ color, id, name }) =>
