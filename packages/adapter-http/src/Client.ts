@@ -15,7 +15,7 @@ const backoff = {
 const isPassing = ({ headers, status }: HttpClientResponse.HttpClientResponse): boolean =>
   status === 409 && "retry-after" in headers
 
-/** Every attempt of a call has the headers of the first, so that a repeated write has no second effect. */
+/** Repeats whole requests: what prepares a request in `client` runs again for each attempt. */
 const repeated = <E, R>(client: HttpClient.HttpClient.With<E, R>) =>
   client.pipe(
     HttpClient.transformResponse(Effect.timeout("30 seconds")),
@@ -52,10 +52,9 @@ export class Client extends Context.Service<Client, HttpApiClient.ForApi<typeof 
             : Effect.map(ids.uuid, (key) => HttpClientRequest.setHeader(request, "idempotency-key", key))
         return yield* HttpApiClient.makeWith(Api, {
           baseUrl: options.base_url.replace(/\/v1\/?$/, ""),
-          httpClient: httpClient.pipe(
-            HttpClient.mapRequest(HttpClientRequest.bearerToken(options.api_key)),
-            HttpClient.mapRequestEffect(withKey),
-            repeated
+          // The key is made outside of the attempts, so that a repeated write has no second effect.
+          httpClient: HttpClient.makeWith(Effect.flatMap(repeated(httpClient).execute), withKey).pipe(
+            HttpClient.mapRequest(HttpClientRequest.bearerToken(options.api_key))
           )
         })
       })

@@ -1,11 +1,12 @@
 /** The contract as an Effect client, against the service. */
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Client, idempotencyKey } from "@messaging-crm/adapter-http/Client"
 import { CreateContact } from "@messaging-crm/core/Contacts"
 import { Ids } from "@messaging-crm/core/Ids"
 import { CreateTag } from "@messaging-crm/core/Tags"
-import { Effect, Layer, Redacted } from "effect"
-import { FetchHttpClient } from "effect/http"
+import { Effect, Fiber, Layer, Redacted } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
+import { TestClock } from "effect/testing"
 import { afterAll } from "vitest"
 import { start } from "../testing/Service.ts"
 
@@ -74,3 +75,58 @@ it.live("repeats a write that is still running", () =>
         headers: { "retry-after": "1" }
       })
   ]))))
+
+describe("every attempt of a write has one idempotency key, and every write has another", () => {
+  const rejection = (status: number, code: string) =>
+    Response.json({ error: { code, message: "Wait.", param: null, request_id: "r1" } }, {
+      status,
+      headers: { "retry-after": "1" }
+    })
+  const tag = { data: { id: "0199abcd-0000-7000-8000-00000000000f", name: "VIP", color: "amber" } }
+  const failures = {
+    "no response": null,
+    "500": rejection(500, "internal_error"),
+    "429": rejection(429, "rate_limited"),
+    "503": rejection(503, "overloaded"),
+    "409 request_processing": rejection(409, "request_processing"),
+    "409 conflict": rejection(409, "conflict")
+  }
+
+  /** Returns the keys of the attempts of a write whose first attempt fails, and then those of another. */
+  const keysOf = (failure: Response | null, headers: { readonly "idempotency-key"?: string }) =>
+    Effect.gen(function*() {
+      const keys: Array<string | undefined> = []
+      const http = HttpClient.make((request) => {
+        keys.push(request.headers["idempotency-key"])
+        const response = keys.length === 1 ? failure : Response.json(tag)
+        return response === null
+          ? Effect.fail(
+            new HttpClientError.HttpClientError({ reason: new HttpClientError.TransportError({ request }) })
+          )
+          : Effect.succeed(HttpClientResponse.fromWeb(request, response))
+      })
+      const client = Client.layer({ api_key: Redacted.make("svc_live_1"), base_url: "http://localhost/v1" }).pipe(
+        Layer.provide([Layer.succeed(HttpClient.HttpClient, http), Ids.layer])
+      )
+      const create = Client.use(({ tags }) =>
+        tags.create({ headers, payload: CreateTag.make({ name: "VIP", color: "amber" }) })
+      )
+      const calls = yield* Effect.forkChild(Effect.provide(Effect.andThen(create, create), client))
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(calls)
+      return keys
+    })
+
+  it.effect.each(Object.entries(failures))("after %s", ([, failure]) =>
+    Effect.gen(function*() {
+      const [first, repeated, other, ...more] = yield* keysOf(failure?.clone() ?? null, {})
+      assert.isDefined(first)
+      assert.strictEqual(repeated, first)
+      assert.isDefined(other)
+      assert.notStrictEqual(other, first)
+      assert.isEmpty(more)
+      const given = { "idempotency-key": "signup-4711" }
+      const three = Array.from({ length: 3 }, () => "signup-4711")
+      assert.deepStrictEqual(yield* keysOf(failure?.clone() ?? null, given), three)
+    }))
+})
