@@ -3,7 +3,7 @@
  */
 import { DateTime, Schema } from "effect"
 import { ConversationId, MessageId } from "../kernel/Ids.ts"
-import { preview, Text } from "../kernel/Text.ts"
+import { jsonSchemaOnly, preview, Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { LinkedMedia, MessageMedia } from "./Media.ts"
 import { Failure, MessageDetails } from "./MessageDetails.ts"
@@ -13,7 +13,7 @@ import { Failure, MessageDetails } from "./MessageDetails.ts"
 export const Direction = Schema.Literals(["inbound", "outbound"])
 export type Direction = typeof Direction.Type
 
-/** An open enumeration: new values may appear within `v1`. */
+/** The types of messages that providers report to this version. */
 export const MessageType = Schema.Literals([
   "text",
   "template",
@@ -27,8 +27,16 @@ export const MessageType = Schema.Literals([
   "interactive",
   "reaction",
   "unsupported"
-]).annotate({ format: "open-enum" })
+])
 export type MessageType = typeof MessageType.Type
+
+/** Schema for the type of a stored message. It is open, because new types can appear within `v1` (contract §1.4). */
+const OpenMessageType = Schema.String.check(jsonSchemaOnly({
+  description: `Values: ${
+    MessageType.literals.map((type) => `\`${type}\``).join(", ")
+  }. New values can appear within a version.`,
+  "x-extensible-enum": MessageType.literals
+}))
 
 export const Sender = Schema.Struct({
   type: Schema.Literals(["contact", "member", "agent", "system", "business_app"]).annotate({
@@ -48,7 +56,7 @@ export const Message = Schema.Struct({
   id: MessageId,
   conversation_id: ConversationId,
   direction: Direction.annotate({ description: "`inbound` from the contact, `outbound` from the organization." }),
-  type: MessageType,
+  type: OpenMessageType,
   text: Schema.NullOr(Schema.String).annotate({
     description: "The text, the caption, or the template with its values."
   }),

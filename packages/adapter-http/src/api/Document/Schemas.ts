@@ -7,17 +7,6 @@ type Json = JsonSchema.JsonSchema
 
 const isNull = (schema: unknown): boolean => isObject(schema) && schema.type === "null"
 
-/** Writes an open enumeration as a string, with its current values in the description. */
-const open = ({ enum: words, format: _format, ...schema }: Json): Json => {
-  const known = Array.isArray(words) ? words.map((word) => `\`${word}\``).join(", ") : ""
-  const more = `Values: ${known}. New values can appear within a version.`
-  return {
-    ...schema,
-    description: schema.description === undefined ? more : `${schema.description} ${more}`,
-    "x-extensible-enum": words
-  }
-}
-
 /** Writes `anyOf` of a plain schema and null as the plain schema with the additional type `null`. */
 const nullable = ({ anyOf: _anyOf, ...schema }: Json, plain: Json): Json => ({
   ...plain,
@@ -43,7 +32,6 @@ const unbounded = ({ maximum, minimum, ...schema }: Json): Json => ({
 
 const simplify = (schema: Json): Json => {
   if (schema.type === "integer") return unbounded(schema)
-  if (schema.format === "open-enum") return open(schema)
   if (Array.isArray(schema.allOf)) return merged(schema)
   if (!Array.isArray(schema.anyOf)) return schema
   const [first, second] = schema.anyOf
