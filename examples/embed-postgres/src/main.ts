@@ -8,6 +8,7 @@ import { Conflict } from "@messaging-crm/core/Commit"
 import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
 import * as Crm from "@messaging-crm/core/Crm"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
+import { RootKeys } from "@messaging-crm/core/Secrets"
 import { Worker } from "@messaging-crm/core/Worker"
 import * as MockProvider from "@messaging-crm/provider-mock"
 import * as EmbeddedPostgres from "@messaging-crm/server/EmbeddedPostgres"
@@ -30,10 +31,12 @@ const database = Migrations.layer.pipe(
   Layer.provideMerge(Layer.unwrap(Effect.map(url, (url) => Client.layer({ url }))))
 )
 
-// If you use webhooks, provide `RootKeys` here too: it encrypts their secrets.
+// 32 random bytes from your secret store, the same at every start: with another key, the worker sends nothing.
+const rootKeys = Layer.succeed(RootKeys, [Redacted.make(new Uint8Array(32).fill(7))])
+
 const crm = Worker.layerLoop.pipe(
   Layer.provideMerge(Crm.layer),
-  Layer.provide([MockProvider.layer, WebhookTransport.layer()]),
+  Layer.provide([MockProvider.layer, WebhookTransport.layer(), rootKeys]),
   Layer.provideMerge(Postgres.layer),
   Layer.provideMerge(database)
 )

@@ -211,7 +211,10 @@ describe("a recorded response", () => {
       assert.deepStrictEqual(Array.from(yield* open(ours, key, { body, sealed })), Array.from(bytes("whsec_")))
       for (const [organization, other] of [[theirs, key], [ours, IdempotencyKey.make("order-4712")]] as const) {
         const exit = yield* Effect.exit(open(organization, other, { body, sealed }))
-        assert.include(Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "", "No key in SECRET_KEY decrypts")
+        assert.include(
+          Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "",
+          "No key in SECRET_KEY (RootKeys if the core is embedded) decrypts"
+        )
       }
     }).pipe(Effect.provide(scene("apply").outside)))
 

@@ -284,7 +284,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
         const token = yield* openOnce(tokenContext(organization_id, account.channel_id), sealed_token)
         if (Option.isSome(token)) return Option.some<OpenedAccount>({ ...account, token: token.value })
         yield* Effect.logError(
-          "No key in SECRET_KEY decrypts the token of a channel. Restore the key, or set the token again with `channels set-token`."
+          "No key in SECRET_KEY (RootKeys if the core is embedded) decrypts the token of a channel. Restore the key, or set the token again with `channels set-token`."
         ).pipe(Effect.annotateLogs({ channel_id: account.channel_id }))
         return yield* new SecretUnreadable()
       })

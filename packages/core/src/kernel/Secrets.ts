@@ -15,7 +15,8 @@ export const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
  * decrypt.
  *
  * The default is a random key of this process, so its signatures are not valid
- * after a restart. A server sets the keys from `SECRET_KEY`.
+ * after a restart, and no later process with other keys claims work of the same
+ * storage. A server sets the keys from `SECRET_KEY`.
  */
 export const RootKeys = Context.Reference<ReadonlyArray<Redacted.Redacted<Uint8Array<ArrayBuffer>>>>(
   "@messaging-crm/core/Secrets/RootKeys",

@@ -85,7 +85,9 @@ export const postponeUnreadable = (claimed: ClaimedWork, webhook: WebhookRow, no
 
 export const reportUnreadable = ({ id: webhook_id }: WebhookRow) =>
   Effect.annotateLogs(
-    Effect.logError("No key in SECRET_KEY decrypts the signing secret of a webhook: its deliveries wait"),
+    Effect.logError(
+      "No key in SECRET_KEY (RootKeys if the core is embedded) decrypts the signing secret of a webhook: its deliveries wait"
+    ),
     { webhook_id }
   )
 

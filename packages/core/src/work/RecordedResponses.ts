@@ -88,7 +88,9 @@ export const make = Effect.gen(function*() {
       if (!sealed) return body
       const text = yield* secrets.open(contextOf(organization_id, key), decoder.decode(body))
       if (Option.isSome(text)) return encoder.encode(text.value)
-      return yield* Effect.die(new Error("No key in SECRET_KEY decrypts the recorded response."))
+      return yield* Effect.die(
+        new Error("No key in SECRET_KEY (RootKeys if the core is embedded) decrypts the recorded response.")
+      )
     }),
     /** Returns the changes, without the resources of their events if the organization's budget is used up. */
     withinBudget: (organization_id: OrganizationId, changes: Changes): Effect.Effect<Changes> => {

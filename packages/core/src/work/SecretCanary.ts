@@ -1,8 +1,8 @@
 /**
  * Secret canary: proves that a process has a key under which the stored secrets are encrypted.
  *
- * The first process of a database stores an encrypted text. A process that cannot decrypt it has another
- * `SECRET_KEY`, and could decrypt no token of a channel and no signing secret of a webhook either. So it
+ * The first process of a database stores an encrypted text. A process that cannot decrypt it has other
+ * root keys, and could decrypt no token of a channel and no signing secret of a webhook either. So it
  * is not ready, and claims nothing.
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
@@ -71,7 +71,7 @@ export class SecretCanary extends Context.Service<SecretCanary, {
         const isOpened = sealed === last?.sealed ? last.isOpened : yield* opens(sealed)
         if (!isOpened && last?.isOpened !== false) {
           yield* Effect.logError(
-            "No key in SECRET_KEY decrypts the database's secrets; the process is not ready and claims no work"
+            "No key in SECRET_KEY (RootKeys if the core is embedded) decrypts the database's secrets; the process is not ready and claims no work"
           )
         }
         last = { at, sealed, isOpened }
