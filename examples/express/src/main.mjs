@@ -19,7 +19,8 @@ const crm = ManagedRuntime.make(
     Layer.provide([Memory.layer, MockProvider.layer, WebhookTransport.layer()])
   )
 )
-const api = Http.toWebHandler(crm)
+// Before the server listens: if the services cannot be built, the process ends.
+const api = await Http.toWebHandler(crm)
 
 /** Express speaks Node's requests, the API the web's. */
 const answer = async (request, response) => {
@@ -68,5 +69,7 @@ const response = await fetch(`http://127.0.0.1:${server.address().port}/v1/conta
 assert.equal(response.status, 201)
 console.log(await response.json())
 
+// Requests in progress need the services until their responses are sent.
 server.close()
+await once(server, "close")
 await crm.dispose()

@@ -99,15 +99,17 @@ export const layer = HttpApiBuilder.layer(Api).pipe(
 /**
  * Returns the API as a function from a web `Request` to a `Response`, for an existing server.
  *
- * It uses the services of the runtime, until that is disposed. It responds to every
- * path, so pass it only requests for the API.
+ * It builds the services of the runtime first, and rejects if that fails. A
+ * runtime keeps its failed build, so the process must then end. The function
+ * uses the services until the runtime is disposed. It responds to every path, so
+ * pass it only requests for the API.
  */
-export const toWebHandler = <E>(
+export const toWebHandler = async <E>(
   crm: ManagedRuntime.ManagedRuntime<Crm.Services, E>
-): (request: Request) => Promise<Response> =>
+): Promise<(request: Request) => Promise<Response>> =>
   HttpRouter.toWebHandler(
     layer.pipe(
-      Layer.provideMerge(Layer.effectContext(crm.contextEffect)),
+      Layer.provideMerge(Layer.succeedContext(await crm.context())),
       Layer.provide(HttpServer.layerServices)
     ),
     { routerConfig, disableLogger: true }

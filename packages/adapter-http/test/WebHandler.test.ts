@@ -18,7 +18,7 @@ const crm = ManagedRuntime.make(
     Layer.provideMerge([Layer.succeed(RequestsPerMinute, 2), Layer.succeed(References.MinimumLogLevel, "None")])
   )
 )
-const api = Http.toWebHandler(crm)
+const api = await Http.toWebHandler(crm)
 
 it("uses the runtime's services, with their tuning", async () => {
   const { actor, key } = await crm.runPromise(Effect.gen(function*() {
@@ -47,6 +47,12 @@ it("uses the runtime's services, with their tuning", async () => {
   await list()
   assert.strictEqual((await list()).status, 429)
   await crm.dispose()
+})
+
+it("fails before the first request if the services of the runtime cannot be built", async () => {
+  const broken = ManagedRuntime.make(Layer.effectContext(Effect.fail("The database is unavailable.")))
+  const failure = await Http.toWebHandler(broken).then(() => "", String)
+  assert.include(failure, "The database is unavailable.")
 })
 
 it("leaves an embedder's own paths alone, however they are spelled", async () => {

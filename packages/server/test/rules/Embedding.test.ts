@@ -22,6 +22,14 @@ it("a program whose data outlives it has root keys that do too", () => {
   for (const { name, text } of persistent) assert.match(text, /Layer\.succeed\(RootKeys, /, name)
 })
 
+it("a program with a server of its own waits for that server's last response before it disposes the services", () => {
+  const serving = programs.filter(({ text }) => text.includes("server.close()") && text.includes("crm.dispose()"))
+  assert.isNotEmpty(serving)
+  for (const { name, text } of serving) {
+    assert.match(text, /server\.close\(\)\nawait once\(server, "close"\)\nawait crm\.dispose\(\)/, name)
+  }
+})
+
 it("a message of core about a root key names the server's setting and the reference of embedders", () => {
   const messages = globSync("packages/core/src/**/*.ts").flatMap((file) =>
     Array.from(textOf(file).matchAll(/"[^"\n]*\bSECRET_KEY\b[^"\n]*"/g), ([message]) => ({ file, message }))
