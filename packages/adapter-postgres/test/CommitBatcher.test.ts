@@ -65,7 +65,7 @@ it.effect.prop(
         for (const one of batch) running.delete(one)
         batches--
       })
-      const ask = CommitBatcher.make<Item, number, never, never>({
+      const ask = CommitBatcher.make<Item, number, never>({
         ...groups,
         concurrency,
         size,
@@ -100,7 +100,7 @@ it.effect.prop(
 it.effect("requests of one turn share a batch, and requests made meanwhile share the next one", () =>
   Effect.gen(function*() {
     const batches: Array<{ readonly items: ReadonlyArray<string>; readonly end: Deferred.Deferred<void> }> = []
-    const ask = CommitBatcher.make<string, string, never, never>({
+    const ask = CommitBatcher.make<string, string, never>({
       concurrency: 1,
       size: 9,
       groupOf: () => "any",
@@ -126,7 +126,7 @@ it.effect("requests of one turn share a batch, and requests made meanwhile share
   }))
 
 const failing = (options: { readonly size: number; readonly groupOf: (item: string) => string }) =>
-  CommitBatcher.make<string, string, never, never>({
+  CommitBatcher.make<string, string, never>({
     concurrency: 1,
     exclusiveKeysOf: () => [],
     sharedKeysOf: () => [],

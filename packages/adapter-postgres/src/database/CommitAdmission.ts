@@ -1,10 +1,29 @@
-/** Decides which requests of `CommitBatcher.ts` can run, and in which batch. */
+/**
+ * Decides which requests of `CommitBatcher.ts` can run, and in which batch.
+ *
+ * | State of a batch | Meaning | It has a slot and its keys | Its group can start another batch |
+ * | --- | --- | --- | --- |
+ * | `collecting` | requests join it until the turn of the event loop ends | yes | no |
+ * | `together` | its requests run as one | yes | no |
+ * | `apart` | its requests run each on its own; a batch of one starts here | yes | yes |
+ * | ended | it is no longer in `running` | no | yes |
+ */
+import type { Array } from "effect"
 
 /** The group and keys of a request, as the batcher's `Options` describe them. */
 export interface Request {
   readonly group: string | null
   readonly exclusive: ReadonlyArray<string>
   readonly shared: ReadonlyArray<string>
+}
+
+export interface Batch<R extends Request> {
+  readonly requests: Array.NonEmptyArray<R>
+  /** The keys of its requests, which are locked for requests of other batches. */
+  readonly locked: Set<string>
+  /** Those keys with which further requests can join it. */
+  readonly shared: Set<string>
+  state: "collecting" | "together" | "apart"
 }
 
 interface Options {
@@ -14,94 +33,84 @@ interface Options {
   readonly size: number
 }
 
-/** Makes the queue of waiting requests, of which `take` returns those that can run. */
-const makeQueue = <R extends Request>() => {
-  let waiting: Array<R> = []
-  /** The keys of the running requests. */
-  const busy = new Set<string>()
-  return {
-    add: (request: R): void => {
-      waiting.push(request)
-    },
-    /**
-     * Removes and returns the waiting requests that can run now and are admitted. Each is
-     * asked about once, in the order of the requests. No request overtakes an earlier one
-     * with the same exclusive key. `joined` are the shared keys of the batch that they
-     * join; null for requests that start one.
-     */
-    take: (admit: (request: R) => boolean, joined: Set<string> | null): ReadonlyArray<R> => {
-      const taken: Array<R> = []
-      const left: Array<R> = []
-      const blocked = new Set<string>()
-      for (const request of waiting) {
-        const { exclusive, shared } = request
-        const isFree = exclusive.every((key) => !busy.has(key) && !blocked.has(key)) &&
-          shared.every((key) => (!busy.has(key) && !blocked.has(key)) || joined?.has(key) === true)
-        if (isFree && admit(request)) {
-          for (const key of [...exclusive, ...shared]) busy.add(key)
-          taken.push(request)
-          for (const key of shared) joined?.add(key)
-        } else {
-          left.push(request)
-          for (const key of exclusive) blocked.add(key)
-        }
-      }
-      waiting = left
-      return taken
-    },
-    release: (requests: ReadonlyArray<R>): void => {
-      for (const { exclusive, shared } of requests) {
-        for (const key of [...exclusive, ...shared]) busy.delete(key)
-      }
-    }
+const lockKeys = <R extends Request>({ locked, shared }: Batch<R>, request: R): void => {
+  for (const key of request.exclusive) locked.add(key)
+  for (const key of request.shared) {
+    locked.add(key)
+    shared.add(key)
   }
 }
 
-/** Makes the functions that admit requests to batches. */
+/** Makes the functions that add a request and change the state of a batch. Each returns the batches that start because of it. */
 export const make = <R extends Request>({ concurrency, size }: Options) => {
-  const queue = makeQueue<R>()
-  /** Groups that cannot start another batch, because one collects requests until the next turn of the event loop, or runs with several. */
-  const occupied = new Set<string>()
-  let running = 0
+  let waiting: Array<R> = []
+  let running: ReadonlyArray<Batch<R>> = []
 
-  const isOccupied = (group: string | null): boolean => group !== null && occupied.has(group)
+  const canStart = (group: string | null): boolean =>
+    running.length < concurrency &&
+    (group === null || running.every(({ requests: [first], state }) => state === "apart" || first.group !== group))
 
-  /** Acquires a slot and the group for a batch that begins with a request, if both are free. */
-  const occupy = ({ group }: Request): boolean => {
-    if (running >= concurrency || isOccupied(group)) return false
-    running++
-    if (group !== null) occupied.add(group)
-    return true
+  const canJoin = ({ requests }: Batch<R>, group: string | null): boolean =>
+    requests[0].group === group && requests.length < size
+
+  const startBatch = (request: R): Batch<R> => {
+    const batch: Batch<R> = { requests: [request], locked: new Set(), shared: new Set(), state: "collecting" }
+    lockKeys(batch, request)
+    running = [...running, batch]
+    return batch
   }
 
-  /** Lets the group of a request start another batch. */
-  const leaveGroup = ({ group }: Request): void => {
-    if (group !== null) occupied.delete(group)
+  /**
+   * Lets waiting requests join a batch or, without one, start batches, which it returns. It checks the requests in their
+   * order, and none overtakes an earlier one with the same exclusive key.
+   */
+  const admit = (joined: Batch<R> | null): ReadonlyArray<Batch<R>> => {
+    const started: Array<Batch<R>> = []
+    const left: Array<R> = []
+    /** The exclusive keys of the requests that are left. */
+    const awaited = new Set<string>()
+    const isFree = (key: string): boolean => !awaited.has(key) && running.every(({ locked }) => !locked.has(key))
+    for (const request of waiting) {
+      const isAdmitted = (joined === null ? canStart(request.group) : canJoin(joined, request.group)) &&
+        request.exclusive.every(isFree) &&
+        request.shared.every((key) => isFree(key) || joined?.shared.has(key) === true)
+      if (!isAdmitted) {
+        left.push(request)
+        for (const key of request.exclusive) awaited.add(key)
+      } else if (joined === null) {
+        started.push(startBatch(request))
+      } else {
+        joined.requests.push(request)
+        lockKeys(joined, request)
+      }
+    }
+    waiting = left
+    return started
   }
+
+  const startBatches = (): ReadonlyArray<Batch<R>> => running.length < concurrency ? admit(null) : []
 
   return {
-    leaveGroup,
-    /** Adds a request. Returns false if it must wait for the batch of its group. */
-    add: (request: R): boolean => {
-      queue.add(request)
-      return !isOccupied(request.group)
+    /** Adds a waiting request. */
+    add: (request: R): ReadonlyArray<Batch<R>> => {
+      waiting.push(request)
+      return canStart(request.group) ? startBatches() : []
     },
-    /** Returns the requests that each start a batch now: the first waiting ones of their groups, while there are free slots. */
-    start: (): ReadonlyArray<R> => running >= concurrency ? [] : queue.take(occupy, null),
-    /** Returns the batch that begins with a request. */
-    formBatch: (first: R): readonly [R, ...ReadonlyArray<R>] => {
-      const { group, shared } = first
-      if (group === null) return [first]
-      let left = size - 1
-      const others = queue.take((request) => request.group === group && left-- > 0, new Set(shared))
-      // A batch of one must not block its group while it waits for a row lock.
-      if (others.length === 0) leaveGroup(first)
-      return [first, ...others]
+    /** Ends the turn in which a batch collects requests. A batch of one must not block its group while it waits for a row lock. */
+    close: (batch: Batch<R>): ReadonlyArray<Batch<R>> => {
+      if (batch.requests[0].group !== null) admit(batch)
+      batch.state = batch.requests.length === 1 ? "apart" : "together"
+      return startBatches()
     },
-    /** Frees the slot and the keys of a batch. */
-    end: (batch: ReadonlyArray<R>): void => {
-      running--
-      queue.release(batch)
+    /** Lets the requests of a batch run each on its own, because they cannot run as one. */
+    split: (batch: Batch<R>): ReadonlyArray<Batch<R>> => {
+      batch.state = "apart"
+      return startBatches()
+    },
+    /** Ends a batch. */
+    end: (batch: Batch<R>): ReadonlyArray<Batch<R>> => {
+      running = running.filter((each) => each !== batch)
+      return startBatches()
     }
   }
 }

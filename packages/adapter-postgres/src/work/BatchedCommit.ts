@@ -22,7 +22,7 @@ const shared_lock_timeout = "100ms"
 export const layer = Layer.effect(
   Commit,
   makeWith((one, client) =>
-    CommitBatcher.make<CommitRequest, ReadonlyArray<EventId>, Rejection, never>({
+    CommitBatcher.make<CommitRequest, ReadonlyArray<EventId>, Rejection>({
       concurrency: statements_max,
       size: commits_max,
       groupOf: shapeOf,
