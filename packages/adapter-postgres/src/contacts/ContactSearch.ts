@@ -1,11 +1,15 @@
 /**
- * Finds a page of contacts in PostgreSQL, in one of three ways.
+ * Finds a page of contacts in PostgreSQL, in one of four ways (`planOf`). An exact filter is a phone, an email address, or an
+ * external ID, which usually matches few contacts.
  *
- * | Filters | Way |
- * | --- | --- |
- * | a phone, email address, or external ID | reads the few contacts that match it, and checks the other filters |
- * | none, an owner, or a stage | reads an index that has the matching contacts in the list's order |
- * | any other | `find_contacts.sql`; for a tag of an owner or stage only if their newest contacts do not fill the page |
+ * | Filters | Way | Statement |
+ * | --- | --- | --- |
+ * | none, an owner, or a stage; an exact one alone or with one of these | `indexed` | reads the matching contacts by their index |
+ * | any other with an exact one | `exact` | reads the contacts that match the exact filter, and checks the other filters |
+ * | a tag with an owner or a stage | `newest_then_search` | reads the newest contacts of the owner or stage; `search` if they do not fill the page |
+ * | any other | `search` | `find_contacts.sql` |
+ *
+ * Only `indexed` uses the shared connections: each other way may read many contacts for a page of a few.
  */
 import { ChannelType } from "@messaging-crm/core/Channels"
 import type { ContactCriteria } from "@messaging-crm/core/Contacts"
@@ -16,15 +20,30 @@ import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { date, json, startOf } from "../database/Columns.ts"
 import type { Selection } from "../database/Rows.ts"
 
-/** Returns whether a filter matches only a few contacts, which an index of its own finds. */
-const isExact = ({ email_key, external_id, phone }: ContactCriteria): boolean =>
-  email_key !== null || external_id !== null || phone !== null
+/** How a page is found, and the filters that its contacts pass. */
+export interface Plan {
+  readonly way: "indexed" | "exact" | "newest_then_search" | "search"
+  readonly match: ContactCriteria
+}
 
-/** Returns whether contacts must be searched for, because no index contains the matching contacts in the list's order. */
-export const isSearch = (match: ContactCriteria): boolean => {
-  const { channel, external_id, lifecycle_stage, search_terms, owner_user_id, tag_id } = match
-  return (channel !== null && external_id === null) || search_terms !== null || tag_id !== null ||
-    (owner_user_id !== null && lifecycle_stage !== null)
+const wayOf = (match: ContactCriteria): Plan["way"] => {
+  const { channel, email_key, external_id, lifecycle_stage, owner_user_id, phone, search_terms, tag_id } = match
+  const isOfChannel = channel !== null && external_id === null
+  const isOfOwnerAndStage = owner_user_id !== null && lifecycle_stage !== null
+  if (!isOfChannel && !isOfOwnerAndStage && search_terms === null && tag_id === null) return "indexed"
+  if (email_key !== null || external_id !== null || phone !== null) return "exact"
+  const isOfOwnerOrStage = owner_user_id !== null || lifecycle_stage !== null
+  return tag_id !== null && isOfOwnerOrStage && channel === null && search_terms === null
+    ? "newest_then_search"
+    : "search"
+}
+
+/** Decides how to find the contacts that meet some criteria. */
+export const planOf = (criteria: ContactCriteria): Plan => {
+  // Every text contains the empty term, which is not in the index of texts.
+  const search_terms = criteria.search_terms?.includes("") === true ? null : criteria.search_terms
+  const match = { ...criteria, search_terms }
+  return { way: wayOf(match), match }
 }
 
 /**
@@ -72,10 +91,9 @@ const passes = (sql: SqlClient.SqlClient, match: ContactCriteria): Statement.Fra
 }
 
 /** A page of contacts to select, by columns of `c`. */
-interface Selected {
+interface Selected extends Plan {
   readonly columns: string
   readonly organization_id: OrganizationId
-  readonly match: ContactCriteria
   readonly page: PageRequest
 }
 
@@ -91,18 +109,15 @@ const newest_max = 1500
 
 /**
  * Returns the statement that selects the page of a tag from the newest contacts of its owner or stage: a page that it fills
- * is the one of the list. Null if the page has other filters.
+ * is the one of the list.
  *
  * Most such pages are filled, and this read costs less than the start of `find_contacts`. It reads nothing for a tag with
  * at most 20 contacts, which the function looks up: a limit of 0 costs less than a condition, which makes PostgreSQL copy
  * each row. For the same reason, only the contacts of the page are read in full, by their `ctid`, which cannot change within
  * the statement's snapshot. A `ctid` is unique only within one partition, so the join also compares the key.
  */
-const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> | null => {
-  const { columns, match, organization_id, page } = selected
-  const { channel, lifecycle_stage, owner_user_id, search_terms, tag_id } = match
-  if (isExact(match) || search_terms !== null || channel !== null || tag_id === null) return null
-  if (owner_user_id === null && lifecycle_stage === null) return null
+const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
+  const { columns, match: { lifecycle_stage, owner_user_id, tag_id }, organization_id, page } = selected
   const isIndexed = owner_user_id === null
     ? sql`c.lifecycle_stage = ${lifecycle_stage}`
     : sql`c.owner_user_id = ${owner_user_id}`
@@ -127,7 +142,7 @@ const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.S
   `
 }
 
-/** Returns the source of a page that an index finds: the contacts `c` that pass all filters. */
+/** Returns the source of a page that is `indexed` or `exact`: the contacts `c` that pass all filters. */
 const indexed = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragment => {
   const { match, organization_id } = selected
   return sql`${candidates(sql, organization_id, match)} c
@@ -148,10 +163,10 @@ const searched = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragm
 
 /** Returns the statement that selects the page, in the list's order. */
 const pageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
-  const { columns, match, page } = selected
+  const { columns, page, way } = selected
   return sql`
     SELECT ${sql.literal(columns)}
-    FROM ${isSearch(match) && !isExact(match) ? searched(sql, selected) : indexed(sql, selected)}
+    FROM ${way === "indexed" || way === "exact" ? indexed(sql, selected) : searched(sql, selected)}
     ORDER BY c.updated_at DESC, c.id DESC
     LIMIT ${page.size}
   `
@@ -162,15 +177,13 @@ export const read = <Row>(
   sql: SqlClient.SqlClient,
   { columns, rows }: Selection<Row>,
   organization_id: OrganizationId,
-  criteria: ContactCriteria,
+  plan: Plan,
   page: PageRequest
 ): Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> => {
-  // Every text contains the empty term, which is not in the index of texts.
-  const search_terms = criteria.search_terms?.includes("") === true ? null : criteria.search_terms
-  const selected = { columns, organization_id, match: { ...criteria, search_terms }, page }
+  const selected = { ...plan, columns, organization_id, page }
   const whole = Effect.suspend(() => rows(pageOf(sql, selected)))
-  const newest = newestPageOf(sql, selected)
-  return newest === null
-    ? whole
-    : Effect.flatMap(rows(newest), (found) => found.length === page.size ? Effect.succeed(found) : whole)
+  return plan.way !== "newest_then_search" ? whole : Effect.flatMap(
+    rows(newestPageOf(sql, selected)),
+    (found) => found.length === page.size ? Effect.succeed(found) : whole
+  )
 }

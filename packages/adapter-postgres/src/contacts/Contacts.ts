@@ -1,14 +1,14 @@
-import { Contact, ContactStore, Identity, keysOf } from "@messaging-crm/core/Contacts"
+import { Contact, ContactStore, Identity, keysOf, SearchTimeout } from "@messaging-crm/core/Contacts"
 import { ContactId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, json, OptionalAt, repeated } from "../database/Columns.ts"
 import { rows, selection } from "../database/Rows.ts"
-import * as Searches from "../database/Searches.ts"
+import { makeSearch } from "../database/SearchConnections.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 import * as Audit from "../work/Audit.ts"
 import { insertTags, insertTexts } from "../work/Commit/Contacts.ts"
-import * as Search from "./ContactSearch.ts"
+import * as ContactSearch from "./ContactSearch.ts"
 
 const Row = Schema.Struct({
   ...Contact.fields,
@@ -62,10 +62,11 @@ const makeMatchers = (sql: SqlClient.SqlClient) => {
 
 /** Makes the function that lists contacts, on the connections for searches if it must search for them. */
 const makeList = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
-  const search = yield* Searches.make(sql)
-  const listed: ContactStore["Service"]["list"] = (organization_id, match, page) => {
-    const read = (client: SqlClient.SqlClient) => Search.read(client, list, organization_id, match, page)
-    return Search.isSearch(match) ? search(organization_id, read) : Effect.orDie(read(sql))
+  const search = yield* makeSearch(sql, () => new SearchTimeout())
+  const listed: ContactStore["Service"]["list"] = (organization_id, criteria, page) => {
+    const plan = ContactSearch.planOf(criteria)
+    const read = (client: SqlClient.SqlClient) => ContactSearch.read(client, list, organization_id, plan, page)
+    return plan.way === "indexed" ? Effect.orDie(read(sql)) : search(organization_id, read)
   }
   return listed
 })

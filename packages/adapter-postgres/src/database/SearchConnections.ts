@@ -1,5 +1,7 @@
-import { Context } from "effect"
-import type { SqlClient } from "effect/sql"
+/** The connections for searches, which organizations use in turns. */
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { Context, Duration, Effect, Fiber, Option, PartitionedSemaphore } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
 
 /**
  * A client whose connections are used for searches only, and how many statements it runs at once.
@@ -12,3 +14,56 @@ export class SearchConnections extends Context.Service<SearchConnections, {
   readonly sql: SqlClient.SqlClient
   readonly statements: number
 }>()("@messaging-crm/adapter-postgres/SearchConnections") {}
+
+/** How long a search waits for a slot. Its statement then has a second. */
+const wait_max = Duration.seconds(1)
+
+const isTimeout = (error: SqlError.SqlError): boolean => error.reason._tag === "StatementTimeoutError"
+
+type Search<A> = (sql: SqlClient.SqlClient) => Effect.Effect<A, SqlError.SqlError>
+
+/**
+ * Makes a function that runs searches on `SearchConnections`, if they are provided, and fails with `timeout` if one takes
+ * too long. Inside a transaction of the caller, a search is part of it.
+ */
+export const makeSearch = Effect.fnUntraced(function*<E>(own: SqlClient.SqlClient, timeout: () => E) {
+  const connections = yield* Effect.serviceOption(SearchConnections)
+  if (Option.isNone(connections)) return <A>(_: OrganizationId, search: Search<A>) => Effect.orDie(search(own))
+  const { sql, statements } = connections.value
+  const slots = PartitionedSemaphore.makeUnsafe<OrganizationId>({ permits: statements })
+
+  const limited = <A>(search: Search<A>): Effect.Effect<A, E> =>
+    Effect.catch(search(sql), (error) => isTimeout(error) ? Effect.fail(timeout()) : Effect.die(error))
+
+  /** Acquires a slot: at once if one is free, which needs no timer. */
+  const acquire = (organization_id: OrganizationId): Effect.Effect<Option.Option<void>> =>
+    Effect.flatMap(slots.available, (free) => {
+      const acquired = slots.take(organization_id, 1)
+      return free > 0 ? Effect.asSome(acquired) : Effect.timeoutOption(acquired, wait_max)
+    })
+
+  /**
+   * Waiting organizations alternate, so that none delays the others. A sent statement keeps its slot until it ends,
+   * because an interruption does not stop it.
+   */
+  const run = <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, E> =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(
+        restore(acquire(organization_id)),
+        Option.match({
+          onNone: () => Effect.fail(timeout()),
+          onSome: () =>
+            Effect.flatMap(
+              Effect.forkDetach(Effect.ensuring(limited(search), slots.release(1)), { startImmediately: true }),
+              (sent) => restore(Fiber.join(sent))
+            )
+        })
+      )
+    )
+
+  return <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, E> =>
+    Effect.flatMap(
+      Effect.serviceOption(own.transactionService),
+      (outer) => Option.isNone(outer) ? run(organization_id, search) : Effect.orDie(search(own))
+    )
+})

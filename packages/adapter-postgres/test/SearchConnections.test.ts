@@ -1,13 +1,12 @@
 /** Searches have connections, a time limit and turns of their own. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { SearchConnections } from "@messaging-crm/adapter-postgres/SearchConnections"
+import { makeSearch, SearchConnections } from "@messaging-crm/adapter-postgres/SearchConnections"
 import { SearchTimeout } from "@messaging-crm/core/Contacts"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Config, Deferred, Effect, Fiber, Layer, Ref } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import * as Searches from "../src/database/Searches.ts"
 
 const client = Layer.unwrap(Effect.map(Config.Redacted("TEST_DATABASE_URL"), (url) => Client.layer({ url })))
 
@@ -20,7 +19,7 @@ layer(client, { timeout: "5 minutes" })("searches", (it) => {
   it.effect("time out after a second with a typed error, while other reads complete", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const search = yield* Searches.make(sql)
+      const search = yield* makeSearch(sql, () => new SearchTimeout())
       const endless = Effect.flip(search(busy, (sql) => sql`SELECT pg_sleep(60) AS "a search"`))
       const searching = yield* Effect.forkChild(Effect.all([endless, endless], { concurrency: "unbounded" }))
       const running = sql<{ readonly count: number }>`
@@ -36,7 +35,7 @@ layer(client, { timeout: "5 minutes" })("searches", (it) => {
   it.effect("take part in a transaction of the caller", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const search = yield* Searches.make(sql)
+      const search = yield* makeSearch(sql, () => new SearchTimeout())
       const pid = (sql: SqlClient.SqlClient) => sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
       const [own, found] = yield* sql.withTransaction(Effect.all([pid(sql), search(busy, pid)]))
       assert.deepStrictEqual(found, own)
@@ -51,7 +50,7 @@ describe("organizations", () => {
 
   it.effect("take turns: the one with a hundred searches keeps another waiting for one of them", () =>
     Effect.gen(function*() {
-      const search = yield* Searches.make(yield* SqlClient.SqlClient)
+      const search = yield* makeSearch(yield* SqlClient.SqlClient, () => new SearchTimeout())
       const ended = yield* Ref.make<ReadonlyArray<string>>([])
       const gate = yield* Deferred.make<void>()
       const step = (name: string, organization: OrganizationId) =>
@@ -68,7 +67,7 @@ describe("organizations", () => {
 
   it.effect("wait for a turn for a second at most, also behind a search whose client has hung up", () =>
     Effect.gen(function*() {
-      const search = yield* Searches.make(yield* SqlClient.SqlClient)
+      const search = yield* makeSearch(yield* SqlClient.SqlClient, () => new SearchTimeout())
       const received = yield* Deferred.make<void>()
       const holding = yield* Effect.forkChild(search(busy, () => Deferred.await(received)), { startImmediately: true })
       yield* Effect.forkChild(Fiber.interrupt(holding), { startImmediately: true })
