@@ -69,18 +69,18 @@ export const count = (statement: Statement): Effect.Effect<number> =>
   Effect.orDie(Effect.map(statement, (found) => found.length))
 
 /**
- * Makes a function that deletes at most `limit` rows of a table, the oldest by a column, and returns their number. Rows that
- * another transaction has locked are left for the next call, so that the two cannot deadlock.
+ * Makes a function that deletes at most `limit` rows of a table that meet a condition, the oldest by a column, and returns
+ * their number. Rows that another transaction has locked are left for the next call, so that the two cannot deadlock.
  */
 export const purge =
-  (sql: SqlClient.SqlClient, table: string, column: string) =>
+  (sql: SqlClient.SqlClient, table: string, column: string, condition = "true") =>
   (before: Timestamp, limit: number): Effect.Effect<number> =>
     count(sql`
       DELETE FROM ${sql(table)}
       WHERE ctid = ANY(ARRAY(
         SELECT ctid
         FROM ${sql(table)}
-        WHERE ${sql(column)} < ${date(before)}
+        WHERE ${sql(column)} < ${date(before)} AND ${sql.literal(condition)}
         ORDER BY ${sql(column)}
         LIMIT ${limit}
         FOR UPDATE SKIP LOCKED

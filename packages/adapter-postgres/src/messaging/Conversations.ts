@@ -6,14 +6,23 @@ import { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Array, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Known, known_columns } from "../contacts/Contacts.ts"
-import { At, OptionalAt } from "../database/Columns.ts"
+import { At } from "../database/Columns.ts"
 import { rows, selection } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { selectPage } from "./ConversationPages.ts"
 
 const OptionalText = Schema.NullOr(Schema.String)
 
-const Row = Schema.Struct({
+/** The columns with times, which are `At` in a row and `Timestamp` in a row as JSON. */
+const timesOf = <At extends Schema.Constraint>(at: At) => ({
+  created_at: at,
+  opened_at: at,
+  closed_at: Schema.NullOr(at),
+  last_activity_at: at,
+  last_inbound_at: Schema.NullOr(at)
+})
+
+const columns = {
   id: ConversationId,
   channel_id: ChannelId,
   channel_type: ChannelType,
@@ -28,28 +37,18 @@ const Row = Schema.Struct({
   close_category: OptionalText,
   assigned_user_id: Schema.NullOr(MemberId),
   agent_id: OptionalText,
-  created_at: At,
-  opened_at: At,
-  closed_at: OptionalAt,
-  last_activity_at: At,
   last_activity_preview: OptionalText,
-  last_inbound_at: OptionalAt,
   version: Schema.Int
-})
+}
+
+const Row = Schema.Struct({ ...columns, ...timesOf(At) })
 
 /** Decodes conversations with the columns of `select_conversations`. */
 export const conversations = rows(Row)
 
 const threads = rows(Schema.Struct({
   ...Known.fields,
-  conversation: Schema.NullOr(Schema.Struct({
-    ...Row.fields,
-    created_at: Timestamp,
-    opened_at: Timestamp,
-    closed_at: Schema.NullOr(Timestamp),
-    last_activity_at: Timestamp,
-    last_inbound_at: Schema.NullOr(Timestamp)
-  }))
+  conversation: Schema.NullOr(Schema.Struct({ ...columns, ...timesOf(Timestamp) }))
 }))
 
 /** The columns that do not belong to the conversation itself. */
@@ -102,16 +101,13 @@ export const layer = Layer.effect(
       decode: threads
     })
 
-    const columns = sql.literal(list.columns)
-    const joined = sql.literal(joins)
-
     return ConversationStore.of({
       find: (organization_id, id) => find({ organization_id, id }),
       list: (organization_id, filters, page) =>
         Effect.orDie(list.rows(sql`
-          SELECT ${columns}
+          SELECT ${sql.literal(list.columns)}
           FROM (${selectPage(sql, organization_id, filters, page)}) v
-          ${joined}
+          ${sql.literal(joins)}
           ORDER BY v.last_activity_at DESC, v.id DESC
           LIMIT ${page.size}
         `)),

@@ -9,8 +9,8 @@ import {
 } from "@messaging-crm/core/Messages"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, date, OptionalAt, repeated, startOf } from "../database/Columns.ts"
-import { count, first, rows, selection } from "../database/Rows.ts"
+import { At, OptionalAt, repeated, startOf } from "../database/Columns.ts"
+import { first, purge, rows, selection } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 const Row = Schema.Struct({
@@ -80,19 +80,7 @@ export const layer = Layer.effect(
           LIMIT ${page.size}
         `))
       },
-      purgeEarlyUpdates: (before, limit) =>
-        count(sql`
-          DELETE FROM provider_messages
-          WHERE ctid = ANY(ARRAY(
-            SELECT ctid
-            FROM provider_messages
-            WHERE message_id IS NULL AND created_at < ${date(before)}
-            ORDER BY created_at
-            LIMIT ${limit}
-          ))
-            AND message_id IS NULL
-          RETURNING 1
-        `)
+      purgeEarlyUpdates: purge(sql, "provider_messages", "created_at", "message_id IS NULL")
     })
   })
 )
