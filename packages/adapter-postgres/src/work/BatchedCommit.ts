@@ -18,7 +18,7 @@ const [statements_max, commits_max] = [3, 64]
 /** How long a statement of several commits waits for a lock, so that one locked row does not delay the others for long. */
 const shared_lock_timeout = "100ms"
 
-/** Layer that commits to PostgreSQL in batches. */
+/** Layer that commits to PostgreSQL in batches. It wraps the commit of one operation, as `Commit.ts` makes it. */
 export const layer = Layer.effect(
   Commit,
   makeWith((one, client) =>

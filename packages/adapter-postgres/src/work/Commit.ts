@@ -31,6 +31,12 @@ import * as Subscriptions from "./Commit/Subscriptions.ts"
 /** Why a commit was not applied, or may not have been. */
 export type Rejection = Conflict | KeyUsed | LeaseLost | Unconfirmed
 
+/** The SQLSTATE of `commit_requires.sql` if the lease of the claimed item has ended. */
+const lease_lost = "MC001"
+
+/** The SQLSTATE of `commit_requires_no_subscriber.sql` if a webhook subscribes to an event. */
+const has_subscriber = "MC002"
+
 /** Translates a failure of the statement. After a lost connection the outcome is unknown. */
 export const rejected = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never, Rejection> => {
   const { reason } = error
@@ -44,7 +50,7 @@ export const rejected = (error: SqlError.SqlError, hasKey: boolean): Effect.Effe
     case "ConnectionError":
       return hasKey ? Effect.fail(new Unconfirmed()) : Effect.die(error)
     default:
-      return codeOf(error) === "MC001" ? Effect.fail(new LeaseLost()) : Effect.die(error)
+      return codeOf(error) === lease_lost ? Effect.fail(new LeaseLost()) : Effect.die(error)
   }
 }
 
@@ -74,15 +80,17 @@ export const makeWith = (wrap: (one: CommitOne, client: SqlClient.SqlClient) => 
 
     const subscriptions = Subscriptions.make()
 
-    const commitOn = (client: SqlClient.SqlClient): CommitOne => (request) =>
-      Effect.suspend(() => runStatement(client, statementOf([request], null))).pipe(
-        Effect.catch((error) => {
-          const { changes, organization_id } = request
-          if (codeOf(error) !== "MC002") return rejected(error, changes.response !== undefined)
-          subscriptions.add(organization_id, changes)
-          return commitOn(client)({ ...request, isSubscribed: true })
-        })
-      )
+    /** Commits on a client, and a second time with deliveries if the first statement finds that a webhook subscribes. */
+    const commitOn = (client: SqlClient.SqlClient): CommitOne => (request) => {
+      const { changes, organization_id } = request
+      const attempt = (tried: CommitRequest) => Effect.suspend(() => runStatement(client, statementOf([tried], null)))
+      const reject = (error: SqlError.SqlError) => rejected(error, changes.response !== undefined)
+      return Effect.catch(attempt(request), (error) => {
+        if (codeOf(error) !== has_subscriber) return reject(error)
+        subscriptions.add(organization_id, changes)
+        return Effect.catch(attempt({ ...request, isSubscribed: true }), reject)
+      })
+    }
     const commit = wrap(commitOn(own), own)
     const commitInside = commitOn(sql)
 
@@ -104,5 +112,5 @@ export const makeWith = (wrap: (one: CommitOne, client: SqlClient.SqlClient) => 
     })
   })
 
-/** Layer that commits each operation with a statement of its own. `BatchedCommit.ts` wraps it. */
+/** Layer that commits each operation with a statement of its own: all of `Commit` except the batches of `BatchedCommit.ts`, which the service uses. */
 export const layer = Layer.effect(Commit, makeWith((one) => one))
