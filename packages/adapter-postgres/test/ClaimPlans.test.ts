@@ -4,6 +4,7 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Lanes from "../testing/Lanes.ts"
 import * as Processes from "./Processes.ts"
 import { claim, enqueue, own, Time } from "./WorkQueueScene.ts"
 
@@ -89,7 +90,7 @@ it.layer(Processes.database, { excludeTestServices: true })("claims", (it) => {
             yield* addItems(yield* enqueue(organization_id, next, kind), long)
             yield* assertReadsFew(["work", "work_lanes"], most, claim(queue, kind, new Time(), most))
           }))
-          yield* sql`TRUNCATE work, work_lanes`
+          yield* Lanes.removeAll
         }
       })
   )

@@ -10,6 +10,7 @@ import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Deferred, Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Database from "../testing/Database.ts"
+import * as Lanes from "../testing/Lanes.ts"
 import * as Processes from "./Processes.ts"
 
 const unbounded = { concurrency: "unbounded" } as const
@@ -64,7 +65,6 @@ it.layer(database, { excludeTestServices: true })("Commits of several processes"
 
   it.effect("never deadlocks when processes raise events for the same webhooks in different orders", () =>
     Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
       const ours = yield* Fixtures.organization
       const types = ["message.sent", "send.failed", "message.received"] as const
       for (const type of types) yield* Fixtures.webhook(ours, { event_types: [type] })
@@ -94,8 +94,8 @@ it.layer(database, { excludeTestServices: true })("Commits of several processes"
       const all: Array<string> = []
       for (let round = 0; round < 60; round++) {
         // Lanes that are due, that are idle, and that do not exist.
-        if (round % 3 === 1) yield* sql`UPDATE work_lanes SET next_due = 'infinity', closed = false`
-        if (round % 3 === 2) yield* sql`WITH gone AS (DELETE FROM work) DELETE FROM work_lanes`
+        if (round % 3 === 1) yield* Lanes.makeIdle
+        if (round % 3 === 2) yield* Lanes.removeAll
         const outcomes = yield* Effect.all(
           processes.flatMap((process) => [
             ...orders.map((order) => Effect.provide(raiseAll(order), process)),

@@ -3,8 +3,8 @@ import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ContactRows } from "@messaging-crm/core/Contacts"
-import { ContactId, ConversationId, EventId, OrganizationId } from "@messaging-crm/core/Ids"
-import { TagRows } from "@messaging-crm/core/Tags"
+import { AuditRecordId, ContactId, ConversationId, EventId, OrganizationId, TagId } from "@messaging-crm/core/Ids"
+import { CreateTag, TagRows } from "@messaging-crm/core/Tags"
 import type { ClaimedWork } from "@messaging-crm/core/WorkQueue"
 import { Arbitrary, DateTime, Schema } from "effect"
 import { shapeOf } from "../src/work/Commit/Batch.ts"
@@ -29,14 +29,18 @@ const claimed = (n: number): ClaimedWork => ({
 const event = (n: number) =>
   Changes.raise({ id: EventId.make(uuid(n)), type: "message.sent", body: "{}", created_at: at, resource: null })
 
-const tag = (n: number) => ({ id: uuid(n), name: `tag ${n}`, color: "red", created_at: at })
+const tag = (n: number) => ({
+  ...CreateTag.make({ name: `tag ${n}`, color: "red" }),
+  id: TagId.make(uuid(n)),
+  name_key: `tag ${n}`
+})
 
 /** One row of each part of changes; `n` makes its keys unique. */
 const kinds: { readonly [Part in Exclude<keyof Changes.Changes, "abandon">]-?: (n: number) => Changes.Changes } = {
-  expect: (n) => TagRows.expect({ id: uuid(n) as never, version: 1 }),
-  insert: (n) => TagRows.insert(tag(n) as never),
+  expect: (n) => TagRows.expect({ id: TagId.make(uuid(n)), version: 1 }),
+  insert: (n) => TagRows.insert(tag(n)),
   update: (n) => ContactRows.update({ id: ContactId.make(uuid(n)), version: 1 }, { city: "Rome" }),
-  remove: (n) => TagRows.remove({ id: uuid(n) as never }),
+  remove: (n) => TagRows.remove({ id: TagId.make(uuid(n)) }),
   aliases: (n) => Changes.aliases({ channel_type: "phone_messaging", name: `${n}`, identity_id: uuid(n) }),
   touch: (n) =>
     Changes.touch({
@@ -55,7 +59,7 @@ const kinds: { readonly [Part in Exclude<keyof Changes.Changes, "abandon">]-?: (
   response: (n) => ({ response: { ...Fixtures.idempotencyRecord, key: `key-${n}` } }),
   audit: (n) => ({
     audit: {
-      id: uuid(n) as never,
+      id: AuditRecordId.make(uuid(n)),
       at,
       operation: "tags.create",
       resource_id: uuid(n),

@@ -1,8 +1,9 @@
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
-import { DateTime, Effect, Fiber } from "effect"
+import { DateTime, Effect, Fiber, Option } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Lanes from "../testing/Lanes.ts"
 import * as Processes from "./Processes.ts"
 import { waiterFor, whileOpen } from "./Sessions.ts"
 import { assertNothingLeft, claim, Done, enqueue, fill, own, queues, sweepAll, Time, work } from "./WorkQueueScene.ts"
@@ -119,7 +120,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
         yield* Effect.forEach(claimed, queue.finish)
       }
       assert.includeMembers(served, lanes)
-      yield* sql`TRUNCATE work, work_lanes`
+      yield* Lanes.removeAll
     }))
 
   it.effect("loses no item that is enqueued in a lane while its only other item is finished", () =>
@@ -217,12 +218,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
         assert.strictEqual(claimer.given, 0)
         const [other = queue] = yield* queues
         const fiber = yield* Effect.forkChild(other.finish(first))
-        const waits = sql<{ readonly waits: boolean }>`
-          SELECT EXISTS (
-            SELECT FROM pg_locks WHERE NOT granted AND ${claimer.pid}::int = ANY(pg_blocking_pids(pid))
-          ) AS waits
-        `
-        yield* Effect.repeat(waits, { until: ([row]) => row?.waits === true || fiber.pollUnsafe() !== undefined })
+        yield* Effect.race(waiterFor(claimer.pid), Fiber.await(fiber))
         return fiber
       }))
       assert.isTrue(yield* Fiber.join(finishing))
@@ -234,14 +230,9 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
 
   /** Advances the time to the next check of the lane, or by ten seconds if none is scheduled soon. */
   const advanceToNextCheck = Effect.fnUntraced(function*(lane: string, time: Time) {
-    const sql = yield* SqlClient.SqlClient
     const soon = DateTime.add(time.now, { seconds: 10 })
-    const [row] = yield* sql<{ readonly at: DateTime.Utc }>`
-      SELECT least(next_due, ${DateTime.toDateUtc(soon)}::timestamptz) AS at
-      FROM work_lanes
-      WHERE name LIKE ${`%:${lane}`}
-    `
-    time.now = row === undefined ? soon : DateTime.max(time.now, row.at)
+    const next = Option.getOrElse(yield* Lanes.nextCheckOf(lane), () => soon)
+    time.now = DateTime.max(time.now, DateTime.min(next, soon))
   })
 
   const cases = (["send", "webhook_delivery"] as const).flatMap((kind) =>
@@ -277,7 +268,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
           found.push(...(yield* claim(queue, kind, time)).map((item) => item.ref))
           time.now = DateTime.add(time.now, { milliseconds: 100 })
         }
-        yield* sql`TRUNCATE work, work_lanes`
+        yield* Lanes.removeAll
         assert.deepStrictEqual(found, [ref])
       }))
   }

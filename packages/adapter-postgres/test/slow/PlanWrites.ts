@@ -18,8 +18,9 @@ import { WebhookDeliveries, WebhookDeliveryRows } from "@messaging-crm/core/Webh
 import { WebhookRows, Webhooks } from "@messaging-crm/core/Webhooks"
 import { type WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect } from "effect"
-import { SqlClient } from "effect/sql"
+import type { SqlClient } from "effect/sql"
 import * as Crowd from "../../testing/Crowd.ts"
+import * as Lanes from "../../testing/Lanes.ts"
 import { channel, contact, conversation, now, owner, tag, webhook } from "./PlanCases.ts"
 
 /** The services that the cases require. */
@@ -36,8 +37,7 @@ export const claim = (kind: WorkKind) => ({
 
 /** Takes the first item of a lane out of the queue. */
 const claimFrom = Effect.fnUntraced(function*(kind: WorkKind, lane: string) {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`UPDATE work_lanes SET next_due = '-infinity' WHERE name = ${`${kind}:${lane}`}`
+  yield* Lanes.checkNow(kind, lane)
   const at = DateTime.makeUnsafe("2999-01-01T00:00:00Z")
   const claimed = yield* WorkQueue.use((queue) => queue.claim({ ...claim(kind), now: at, lease_until: at }))
   return yield* Effect.fromNullishOr(claimed.find((item) => item.lane === lane))
