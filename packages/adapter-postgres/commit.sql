@@ -7,7 +7,7 @@ WITH responses_recorded AS (
       organization_id, key, fingerprint, status, body, sealed, request_id, created_at
     )
     SELECT organization_id, key, fingerprint, status, decode(body, 'base64'), sealed, request_id, created_at
-    FROM jsonb_to_recordset($2::jsonb) AS g (
+    FROM jsonb_to_recordset($2::jsonb) AS given (
       organization_id uuid, key text, fingerprint text, status smallint, body text, sealed boolean, request_id text,
       created_at timestamptz
     )
@@ -23,7 +23,7 @@ contacts_inserted AS (
 
 contacts_described AS (
     SELECT organization_id, id, search_text, tags
-    FROM jsonb_to_recordset($4::jsonb) AS c (organization_id uuid, id uuid, search_text text, tags jsonb)
+    FROM jsonb_to_recordset($4::jsonb) AS given (organization_id uuid, id uuid, search_text text, tags jsonb)
 ),
 
 contacts_indexed AS (
@@ -70,16 +70,16 @@ sends_inserted AS (
 
 events_raised AS (
     SELECT *
-    FROM jsonb_to_recordset($9::jsonb) AS e (
+    FROM jsonb_to_recordset($9::jsonb) AS event (
       organization_id uuid, id uuid, type text, body text, created_at timestamptz, resource jsonb, trace text
     )
 ),
 
 deliveries_raised AS (
-    SELECT e.organization_id, e.id, e.type, e.created_at, e.trace, w.id AS webhook_id, w.include_resource,
-      webhook_delivery_id(e.id, w.id) AS delivery_id
-    FROM events_raised e
-    JOIN webhooks w ON w.organization_id = e.organization_id AND w.status = 'active' AND e.type = ANY(w.event_types)
+    SELECT event.organization_id, event.id, event.type, event.created_at, event.trace,
+      webhook.id AS webhook_id, webhook.include_resource, webhook_delivery_id(event.id, webhook.id) AS delivery_id
+    FROM events_raised event
+    JOIN webhooks webhook ON webhook.organization_id = event.organization_id AND webhook.status = 'active' AND event.type = ANY(webhook.event_types)
 ),
 
 events_inserted AS (
@@ -89,7 +89,7 @@ events_inserted AS (
     FROM (
       SELECT *, CASE WHEN id = ANY(ARRAY(SELECT id FROM deliveries_raised WHERE include_resource)) THEN resource END AS stored
       FROM events_raised
-    ) e
+    ) event
     RETURNING CASE WHEN full_body IS NOT NULL THEN id END AS full_id
 ),
 
@@ -108,7 +108,7 @@ work_inserted AS (
     SELECT organization_id, kind || ':' || lane, kind, lane, ref, due_at, trace
     FROM (
       SELECT *
-      FROM jsonb_to_recordset($10::jsonb) AS e (
+      FROM jsonb_to_recordset($10::jsonb) AS enqueued (
         organization_id uuid, kind text, lane uuid, ref uuid, due_at timestamptz, trace text
       )
       UNION ALL
@@ -135,51 +135,51 @@ lane_changes AS (
 ),
 
 lanes_locked AS (
-    SELECT l.name, c.opens, c.due_at, c.cap, c.until
-    FROM work_lanes l
-    JOIN lane_changes c ON c.name = l.name
-    WHERE l.name = ANY(ARRAY(SELECT name FROM lane_changes))
+    SELECT lane.name, change.opens, change.due_at, change.cap, change.until
+    FROM work_lanes lane
+    JOIN lane_changes change ON change.name = lane.name
+    WHERE lane.name = ANY(ARRAY(SELECT name FROM lane_changes))
       AND (
-        c.cap IS NOT NULL
-        OR (c.opens AND (l.closed OR l.fifo))
+        change.cap IS NOT NULL
+        OR (change.opens AND (lane.closed OR lane.fifo))
         OR (
-          c.due_at IS NOT NULL AND NOT l.closed
-          AND (l.emptied_at IS NOT NULL OR l.next_due > greatest(l.paused_until, c.due_at))
+          change.due_at IS NOT NULL AND NOT lane.closed
+          AND (lane.emptied_at IS NOT NULL OR lane.next_due > greatest(lane.paused_until, change.due_at))
         )
       )
-    ORDER BY l.name
-    FOR UPDATE OF l
+    ORDER BY lane.name
+    FOR UPDATE OF lane
 ),
 
 lanes_written AS (
-    UPDATE work_lanes l
+    UPDATE work_lanes lane
     SET
-      allowed = CASE WHEN c.cap IS NULL THEN l.allowed ELSE least(l.cap, c.cap) END,
-      paused_until = CASE WHEN c.cap IS NULL THEN l.paused_until ELSE c.until END,
-      closed = l.closed AND NOT c.opens,
-      emptied_at = CASE WHEN c.due_at IS NULL THEN l.emptied_at END,
+      allowed = CASE WHEN change.cap IS NULL THEN lane.allowed ELSE least(lane.cap, change.cap) END,
+      paused_until = CASE WHEN change.cap IS NULL THEN lane.paused_until ELSE change.until END,
+      closed = lane.closed AND NOT change.opens,
+      emptied_at = CASE WHEN change.due_at IS NULL THEN lane.emptied_at END,
       next_due = greatest(
-        CASE WHEN c.cap IS NULL THEN l.paused_until END,
-        l.served_at,
+        CASE WHEN change.cap IS NULL THEN lane.paused_until END,
+        lane.served_at,
         CASE
-          WHEN c.opens THEN '-infinity'
-          WHEN l.closed THEN l.next_due
-          ELSE least(l.next_due, c.due_at)
+          WHEN change.opens THEN '-infinity'
+          WHEN lane.closed THEN lane.next_due
+          ELSE least(lane.next_due, change.due_at)
         END
       )
-    FROM lanes_locked c
-    WHERE l.name = c.name AND l.name = ANY(ARRAY(SELECT name FROM lanes_locked))
-    RETURNING l.name
+    FROM lanes_locked change
+    WHERE lane.name = change.name AND lane.name = ANY(ARRAY(SELECT name FROM lanes_locked))
+    RETURNING lane.name
 ),
 
 lanes_inserted AS (
     INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due, paused_until)
-    SELECT c.organization_id, c.name, k.cap, coalesce(least(k.cap, c.cap), k.cap), k.fifo,
-      coalesce(greatest(c.due_at, c.until), '-infinity'), c.until
-    FROM lane_changes c
-    JOIN (VALUES ('send', 1, true), ('send_outcome', 1, true), ('webhook_delivery', 8, false), ('webhook_replay', 1, true)) AS k (kind, cap, fifo) ON k.kind = split_part(c.name, ':', 1)
-    WHERE c.inserts AND (SELECT count(*) FROM lanes_written) >= 0
-    ORDER BY c.name
+    SELECT change.organization_id, change.name, kinds.cap, coalesce(least(kinds.cap, change.cap), kinds.cap),
+      kinds.fifo, coalesce(greatest(change.due_at, change.until), '-infinity'), change.until
+    FROM lane_changes change
+    JOIN (VALUES ('send', 1, true), ('send_outcome', 1, true), ('webhook_delivery', 8, false), ('webhook_replay', 1, true)) AS kinds (kind, cap, fifo) ON kinds.kind = split_part(change.name, ':', 1)
+    WHERE change.inserts AND (SELECT count(*) FROM lanes_written) >= 0
+    ORDER BY change.name
     ON CONFLICT (name) DO NOTHING
     RETURNING name
 ),

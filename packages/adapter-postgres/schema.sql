@@ -671,17 +671,21 @@ BEGIN
     WHERE due_at <= at
     LIMIT most
   ), due AS (
-    SELECT c.row, c.id, c.due_at, row_number() OVER (PARTITION BY t.id ORDER BY c.due_at, c.id) AS turn
-    FROM turns t
+    SELECT
+      callback.row,
+      callback.id,
+      callback.due_at,
+      row_number() OVER (PARTITION BY turns.id ORDER BY callback.due_at, callback.id) AS turn
+    FROM turns
     CROSS JOIN LATERAL (
       SELECT ctid AS row, id, due_at
       FROM provider_callbacks
-      WHERE organization_id = t.id AND due_at <= at
+      WHERE organization_id = turns.id AND due_at <= at
       ORDER BY due_at, id
       LIMIT most
       FOR UPDATE SKIP LOCKED
-    ) c
-    ORDER BY turn, c.due_at, c.id
+    ) callback
+    ORDER BY turn, callback.due_at, callback.id
     LIMIT most
   ), taken AS (
     UPDATE provider_callbacks
@@ -689,11 +693,11 @@ BEGIN
     WHERE ctid = ANY(ARRAY(SELECT row FROM due))
     RETURNING *
   )
-  SELECT t.id, t.source, t.channel_id, t.body, t.received_at, t.attempt, t.token,
+  SELECT taken.id, taken.source, taken.channel_id, taken.body, taken.received_at, taken.attempt, taken.token,
     (SELECT id FROM turns ORDER BY place DESC LIMIT 1) AS served
-  FROM taken t
-  JOIN due ON due.id = t.id
-  ORDER BY due.turn, due.due_at, t.id;
+  FROM taken
+  JOIN due ON due.id = taken.id
+  ORDER BY due.turn, due.due_at, taken.id;
 END
 $function$;
 
@@ -707,21 +711,21 @@ BEGIN
   WITH due AS (
     SELECT
       item.id,
-      l.organization_id,
-      l.next_due,
-      l.allowed,
-      leased.items + row_number() OVER (PARTITION BY l.name ORDER BY item.due_at, item.seq) AS round
-    FROM work_lanes l
-    CROSS JOIN LATERAL leased_items(l.name) leased
-    CROSS JOIN LATERAL waiting_items(l.name, l.fifo, greatest(0, l.allowed - leased.items)) item
-    WHERE l.name = ANY(names) AND coalesce(l.paused_until <= at, true) AND item.due_at <= at
+      lane.organization_id,
+      lane.next_due,
+      lane.allowed,
+      leased.items + row_number() OVER (PARTITION BY lane.name ORDER BY item.due_at, item.seq) AS round
+    FROM work_lanes lane
+    CROSS JOIN LATERAL leased_items(lane.name) leased
+    CROSS JOIN LATERAL waiting_items(lane.name, lane.fifo, greatest(0, lane.allowed - leased.items)) item
+    WHERE lane.name = ANY(names) AND coalesce(lane.paused_until <= at, true) AND item.due_at <= at
   ), turns AS (
     SELECT
       due.id,
       due.next_due,
-      coalesce(h.items, 0) + row_number() OVER (PARTITION BY due.organization_id ORDER BY round, next_due) AS turn
+      coalesce(holder.items, 0) + row_number() OVER (PARTITION BY due.organization_id ORDER BY round, next_due) AS turn
     FROM due
-    LEFT JOIN unnest(holders, held) AS h (id, items) ON h.id = due.organization_id
+    LEFT JOIN unnest(holders, held) AS holder (id, items) ON holder.id = due.organization_id
     WHERE due.round <= due.allowed
   ), next AS (
     SELECT id
@@ -769,16 +773,16 @@ BEGIN
   END LOOP;
   RETURN QUERY
     SELECT
-      c.organization_id,
-      c.kind,
-      c.lane,
-      (SELECT allowed::integer FROM work_lanes WHERE name = c.lane_name),
-      c.ref,
-      c.attempt,
-      c.defects,
-      c.token,
-      c.trace
-    FROM unnest(claimed) c;
+      item.organization_id,
+      item.kind,
+      item.lane,
+      (SELECT allowed::integer FROM work_lanes WHERE name = item.lane_name),
+      item.ref,
+      item.attempt,
+      item.defects,
+      item.token,
+      item.trace
+    FROM unnest(claimed) item;
 END
 $function$;
 
@@ -823,8 +827,8 @@ DECLARE
   added bigint := 0;
 BEGIN
   LOOP
-    -- A turn reads 20 times as many contacts as the last one. If that found at least a tenth of what is missing, this one
-    -- fills the page, and no contact has to be looked up.
+    -- No contact is looked up if reading will probably fill the page. This turn reads 20 times as many contacts as the last
+    -- one, so it probably does if that one found at least a tenth of the missing contacts.
     IF 10 * added < size - returned THEN
       -- The smallest of up to four lists: each has all contacts that match one filter, or is too long.
       SELECT ids INTO found_ids
@@ -953,25 +957,25 @@ BEGIN
     SELECT (
       SELECT organization_id
       FROM work_lanes
-      WHERE kind = wanted AND next_due < 'infinity' AND organization_id > o.id
+      WHERE kind = wanted AND next_due < 'infinity' AND organization_id > organization.id
       ORDER BY organization_id
       LIMIT 1
     )
-    FROM organizations o
-    WHERE o.id IS NOT NULL
+    FROM organizations organization
+    WHERE organization.id IS NOT NULL
   ), due AS (
     SELECT
       lane.name,
       lane.next_due,
-      coalesce(h.items, 0) + row_number() OVER (PARTITION BY o.id ORDER BY lane.next_due) AS turn
-    FROM organizations o
-    LEFT JOIN unnest(holders, held) AS h (id, items) ON h.id = o.id
+      coalesce(holder.items, 0) + row_number() OVER (PARTITION BY organization.id ORDER BY lane.next_due) AS turn
+    FROM organizations organization
+    LEFT JOIN unnest(holders, held) AS holder (id, items) ON holder.id = organization.id
     CROSS JOIN LATERAL (
       SELECT name, next_due
       FROM work_lanes
-      WHERE kind = wanted AND organization_id = o.id AND next_due <= at AND next_due < 'infinity'
+      WHERE kind = wanted AND organization_id = organization.id AND next_due <= at AND next_due < 'infinity'
       ORDER BY next_due
-      LIMIT greatest(0, least(most * 4, organization_most - coalesce(h.items, 0)))
+      LIMIT greatest(0, least(most * 4, organization_most - coalesce(holder.items, 0)))
     ) lane
     ORDER BY turn, next_due
     LIMIT most * 4
@@ -1017,48 +1021,48 @@ CREATE OR REPLACE FUNCTION schedule_lanes(names text[], served text[], at timest
 AS $function$
 #variable_conflict use_column
 BEGIN
-  UPDATE work_lanes l
+  UPDATE work_lanes lane
   SET
-    closed = s.closed,
-    served_at = CASE WHEN s.served THEN at ELSE l.served_at END,
+    closed = found.closed,
+    served_at = CASE WHEN found.served THEN at ELSE lane.served_at END,
     emptied_at = CASE
-      WHEN s.head_due IS NULL AND NOT s.served AND NOT s.closed THEN coalesce(l.emptied_at, at)
+      WHEN found.head_due IS NULL AND NOT found.served AND NOT found.closed THEN coalesce(lane.emptied_at, at)
     END,
     next_due = CASE
       -- A settlement or a sweep opens the lane. The minute is a safety net.
-      WHEN s.closed AND s.leased > 0 THEN at + interval '1 minute'
+      WHEN found.closed AND found.leased > 0 THEN at + interval '1 minute'
       -- The lane is full, but its settlements may not see `closed`.
-      WHEN s.head_due IS NOT NULL AND s.leased >= l.allowed THEN at + interval '1 second'
+      WHEN found.head_due IS NOT NULL AND found.leased >= lane.allowed THEN at + interval '1 second'
       -- An item waits for the end of a pause, for the turn of its lane, or for its time.
-      WHEN s.head_due IS NOT NULL THEN greatest(
-        l.paused_until,
-        CASE WHEN s.served THEN at ELSE l.served_at END,
-        s.head_due
+      WHEN found.head_due IS NOT NULL THEN greatest(
+        lane.paused_until,
+        CASE WHEN found.served THEN at ELSE lane.served_at END,
+        found.head_due
       )
       -- The last waiting item was just claimed: the next claim finds the lane empty.
-      WHEN s.leased > 0 AND s.served THEN at
+      WHEN found.leased > 0 AND found.served THEN at
       -- The lane is empty: it is checked twice more, because a commit may add an item that this statement does not see.
-      WHEN l.emptied_at IS NULL THEN at + interval '100 milliseconds'
-      WHEN l.emptied_at > at - interval '1 second' THEN at + interval '1 second'
+      WHEN lane.emptied_at IS NULL THEN at + interval '100 milliseconds'
+      WHEN lane.emptied_at > at - interval '1 second' THEN at + interval '1 second'
       ELSE 'infinity'
     END
   FROM (
     SELECT
-      l.name,
+      lane.name,
       is_served.served,
       leased.items AS leased,
       head.due_at AS head_due,
       CASE
-        WHEN l.fifo THEN head.due_at IS NOT NULL OR leased.items > 0
-        ELSE leased.items >= l.allowed AND (l.closed OR is_served.served)
+        WHEN lane.fifo THEN head.due_at IS NOT NULL OR leased.items > 0
+        ELSE leased.items >= lane.allowed AND (lane.closed OR is_served.served)
       END AS closed
-    FROM work_lanes l
-    CROSS JOIN LATERAL (SELECT l.name = ANY(served) AS served) is_served
-    CROSS JOIN LATERAL leased_items(l.name) leased
-    LEFT JOIN LATERAL waiting_items(l.name, l.fifo, 1) head ON true
-    WHERE l.name = ANY(names)
-  ) s
-  WHERE l.name = s.name AND l.name = ANY(names);
+    FROM work_lanes lane
+    CROSS JOIN LATERAL (SELECT lane.name = ANY(served) AS served) is_served
+    CROSS JOIN LATERAL leased_items(lane.name) leased
+    LEFT JOIN LATERAL waiting_items(lane.name, lane.fifo, 1) head ON true
+    WHERE lane.name = ANY(names)
+  ) found
+  WHERE lane.name = found.name AND lane.name = ANY(names);
 END
 $function$;
 

@@ -5,6 +5,24 @@
  * webhook. Its row in `work_lanes` is the lock under which its items are claimed, so
  * that its cap is never exceeded.
  *
+ * | Column of `work_lanes` | Written by | Meaning |
+ * | --- | --- | --- |
+ * | `cap`, `fifo` | the commit that inserts the lane | the properties of its kind (core's `lanes`) |
+ * | `allowed` | throttles | how many items can be leased at once: `cap`, or fewer in a throttled lane |
+ * | `paused_until` | throttles | until when no item is claimed; null without a pause |
+ * | `closed` | set by claims, cleared by settlements, throttles, and sweeps | the next item must wait until another one is settled |
+ * | `emptied_at` | set by claims, cleared by commits that add an item and by sweeps | since when claims have found no item; null for a lane that is not empty |
+ * | `served_at` | claims | when an item was last claimed |
+ * | `next_due` | claims, commits, and sweeps | when a claim checks the lane next; `infinity` for an empty lane after its last check |
+ *
+ * | Column of `work` | Written by | Meaning |
+ * | --- | --- | --- |
+ * | `seq` | the insertion | the order of the items of a fifo lane |
+ * | `due_at` | the insertion, and the settlement of an item that is due again | from when the item can be claimed |
+ * | `leased_until`, `token` | set by claims, cleared by settlements and sweeps | the end of the lease, and the claim that has it; null for a waiting item |
+ * | `attempt` | claims; decreased by a release | the number of claims |
+ * | `defects` | settlements | how many of these claims ended with a defect |
+ *
  * | State | Event | Next state |
  * | --- | --- | --- |
  * | none | a commit adds an item, or throttles the lane | open |
@@ -13,10 +31,10 @@
  * | empty (`emptied_at`) | a commit adds an item | open |
  * | empty for 15 seconds | a sweep | open if it has items, unchanged if it is throttled, otherwise deleted |
  *
- * A claim closes a fifo lane that has items. It closes another lane that is full and
- * of which it has just claimed items, so that their settlements are sure to see
- * `closed`. A lane that is not closed becomes empty when a claim finds no waiting item
- * and claims none.
+ * A claim closes a fifo lane that has items, and another lane that is full. Only a
+ * settlement whose snapshot has `closed` opens a lane that is not fifo, so a claim closes
+ * such a lane only if it has also claimed items of it: their settlements come later. A
+ * lane that is not closed becomes empty when a claim finds no waiting item and claims none.
  *
  * Only `claim_work.sql` claims items. Commits (`Commit/Lanes.ts`) lock a lane only to
  * open or throttle it: one that is open or closed needs no lock for another item.

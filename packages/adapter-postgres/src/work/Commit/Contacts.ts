@@ -7,20 +7,22 @@ import type { Owned, Part, Values } from "./Part.ts"
 const contacts_reindexed: Part = {
   name: "contacts_reindexed",
   body: `
-    UPDATE contact_texts t
-    SET search_text = w.fields ->> 'search_text'
-    FROM contacts_written w
-    WHERE t.organization_id = w.organization_id AND t.contact_id = w.id AND w.fields ? 'search_text'
+    UPDATE contact_texts copy
+    SET search_text = written.fields ->> 'search_text'
+    FROM contacts_written written
+    WHERE copy.organization_id = written.organization_id AND copy.contact_id = written.id
+      AND written.fields ? 'search_text'
     RETURNING 1`
 }
 
 const contacts_untagged: Part = {
   name: "contacts_untagged",
   body: `
-    DELETE FROM contact_tags t
-    USING contacts_written w
-    WHERE t.organization_id = w.organization_id AND t.contact_id = w.id AND w.fields ? 'tags'
-      AND NOT w.fields -> 'tags' @> jsonb_build_array(jsonb_build_object('id', t.tag_id))
+    DELETE FROM contact_tags copy
+    USING contacts_written written
+    WHERE copy.organization_id = written.organization_id AND copy.contact_id = written.id
+      AND written.fields ? 'tags'
+      AND NOT written.fields -> 'tags' @> jsonb_build_array(jsonb_build_object('id', copy.tag_id))
     RETURNING 1`
 }
 
@@ -28,8 +30,8 @@ const contacts_tagged: Part = {
   name: "contacts_tagged",
   body: `
     INSERT INTO contact_tags (organization_id, contact_id, tag_id)
-    SELECT w.organization_id, w.id, (tag ->> 'id')::uuid
-    FROM contacts_written w, jsonb_array_elements(w.fields -> 'tags') AS tag
+    SELECT written.organization_id, written.id, (tag ->> 'id')::uuid
+    FROM contacts_written written, jsonb_array_elements(written.fields -> 'tags') AS tag
     ON CONFLICT DO NOTHING
     RETURNING 1`
 }
@@ -75,7 +77,7 @@ export const insertCopies = (
     name: "contacts_described",
     body: `
     SELECT organization_id, id, search_text, tags
-    FROM jsonb_to_recordset(${json(contacts)}) AS c (organization_id uuid, id uuid, search_text text, tags jsonb)`
+    FROM jsonb_to_recordset(${json(contacts)}) AS given (organization_id uuid, id uuid, search_text text, tags jsonb)`
   }, {
     name: "contacts_indexed",
     body: `${insertTexts("contacts_described")}

@@ -19,16 +19,16 @@ export const abandonDeliveries = ({ json, parameter }: Values, { changes, organi
     SET status = 'failed', failure_code = 'webhook_disabled', next_attempt_at = NULL, version = version + 1
     WHERE organization_id = ${organization}::uuid
       AND id = ANY(ARRAY(
-        SELECT d.id
-        FROM jsonb_to_recordset(${webhooks}) AS w (webhook_id uuid, "limit" integer)
+        SELECT delivery.id
+        FROM jsonb_to_recordset(${webhooks}) AS webhook (webhook_id uuid, "limit" integer)
         CROSS JOIN LATERAL (
           SELECT id
           FROM webhook_deliveries
-          WHERE organization_id = ${organization}::uuid AND webhook_id = w.webhook_id
+          WHERE organization_id = ${organization}::uuid AND webhook_id = webhook.webhook_id
             AND status = 'pending' AND id <> ALL(${updated}::uuid[])
           ORDER BY created_at DESC, id DESC
-          LIMIT w."limit"
-        ) d
+          LIMIT webhook."limit"
+        ) delivery
       ))
       AND status = 'pending'
     RETURNING 1`
@@ -39,6 +39,10 @@ const distinct = (values: ReadonlyArray<string>): ReadonlyArray<string> => Array
 
 /** The ids of the events that `raised` stores with their resources, as JSON. */
 export const full_ids = "to_jsonb(ARRAY(SELECT full_id FROM events_inserted WHERE full_id IS NOT NULL))"
+
+/** The condition that a `webhook` subscribes to an `event`. */
+const subscribes =
+  "webhook.organization_id = event.organization_id AND webhook.status = 'active' AND event.type = ANY(webhook.event_types)"
 
 /** Inserts events that no webhook subscribes to. */
 export const insertUnsubscribedEvents = (
@@ -54,13 +58,15 @@ export const insertUnsubscribedEvents = (
     body: `
     INSERT INTO webhook_events (organization_id, id, type, body, created_at)
     SELECT *
-    FROM jsonb_to_recordset(${stored}) AS e (organization_id uuid, id uuid, type text, body text, created_at timestamptz)
+    FROM jsonb_to_recordset(${stored}) AS event (
+      organization_id uuid, id uuid, type text, body text, created_at timestamptz
+    )
     RETURNING organization_id, type`,
     // The organizations are named twice, so that no plan reads all webhooks.
     requires: `NOT EXISTS (
-    SELECT FROM events_inserted e
-    JOIN webhooks w ON w.organization_id = e.organization_id AND w.status = 'active' AND e.type = ANY(w.event_types)
-    WHERE w.organization_id = ANY(${organizations}::uuid[])
+    SELECT FROM events_inserted event
+    JOIN webhooks webhook ON ${subscribes}
+    WHERE webhook.organization_id = ANY(${organizations}::uuid[])
   )`,
     failure: "subscribed"
   }
@@ -78,7 +84,7 @@ const raiseEvents = ({ json }: Values, events: ReadonlyArray<Owned<RaisedEvent> 
     name: "events_raised",
     body: `
     SELECT *
-    FROM jsonb_to_recordset(${raised}) AS e (
+    FROM jsonb_to_recordset(${raised}) AS event (
       organization_id uuid, id uuid, type text, body text, created_at timestamptz, resource jsonb, trace text
     )`
   }
@@ -89,14 +95,14 @@ const raiseDeliveries = ({ parameter }: Values, disabled: NonNullable<Changes["a
   const except = disabled.length === 0
     ? ""
     : `
-    WHERE w.id <> ALL(${parameter(disabled.map(({ webhook_id }) => webhook_id))}::uuid[])`
+    WHERE webhook.id <> ALL(${parameter(disabled.map(({ webhook_id }) => webhook_id))}::uuid[])`
   return {
     name: "deliveries_raised",
     body: `
-    SELECT e.organization_id, e.id, e.type, e.created_at, e.trace, w.id AS webhook_id, w.include_resource,
-      webhook_delivery_id(e.id, w.id) AS delivery_id
-    FROM events_raised e
-    JOIN webhooks w ON w.organization_id = e.organization_id AND w.status = 'active' AND e.type = ANY(w.event_types)${except}`
+    SELECT event.organization_id, event.id, event.type, event.created_at, event.trace,
+      webhook.id AS webhook_id, webhook.include_resource, webhook_delivery_id(event.id, webhook.id) AS delivery_id
+    FROM events_raised event
+    JOIN webhooks webhook ON ${subscribes}${except}`
   }
 }
 
@@ -109,7 +115,7 @@ const events_inserted: Part = {
     FROM (
       SELECT *, CASE WHEN id = ANY(ARRAY(SELECT id FROM deliveries_raised WHERE include_resource)) THEN resource END AS stored
       FROM events_raised
-    ) e
+    ) event
     RETURNING CASE WHEN full_body IS NOT NULL THEN id END AS full_id`
 }
 

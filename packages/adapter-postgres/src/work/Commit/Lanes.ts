@@ -1,4 +1,4 @@
-/** The lanes that a commit opens, throttles, and inserts, in the order of its steps. `../WorkQueue.ts` describes lanes. */
+/** The lanes that a commit opens, throttles, and inserts, in the order of its steps. `../WorkQueue.ts` describes their columns. */
 import { isThrottled, type Settlement, type Throttle } from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { lanes, type Work } from "@messaging-crm/core/WorkQueue"
@@ -61,8 +61,9 @@ const gatherChanges = ({ json }: Values, changes: ReadonlyArray<LaneChange>, has
 })
 
 /**
- * Locks the lanes whose row must change: those that are throttled, closed or fifo lanes of settled items, and lanes of new
- * or released items that are empty or would be checked too late. All statements lock lanes in the same order.
+ * Locks the lanes whose row must change: throttled lanes; closed or fifo lanes of settled items; and lanes that get a new
+ * or released item, if they are empty or their next check is later than the item is due. All statements lock lanes in the
+ * same order.
  *
  * The lanes are named twice, in a join and in an array, so that no estimate of the
  * planner makes it read all lanes.
@@ -70,44 +71,44 @@ const gatherChanges = ({ json }: Values, changes: ReadonlyArray<LaneChange>, has
 const lanes_locked: Part = {
   name: "lanes_locked",
   body: `
-    SELECT l.name, c.opens, c.due_at, c.cap, c.until
-    FROM work_lanes l
-    JOIN lane_changes c ON c.name = l.name
-    WHERE l.name = ANY(ARRAY(SELECT name FROM lane_changes))
+    SELECT lane.name, change.opens, change.due_at, change.cap, change.until
+    FROM work_lanes lane
+    JOIN lane_changes change ON change.name = lane.name
+    WHERE lane.name = ANY(ARRAY(SELECT name FROM lane_changes))
       AND (
-        c.cap IS NOT NULL
-        OR (c.opens AND (l.closed OR l.fifo))
+        change.cap IS NOT NULL
+        OR (change.opens AND (lane.closed OR lane.fifo))
         OR (
-          c.due_at IS NOT NULL AND NOT l.closed
-          AND (l.emptied_at IS NOT NULL OR l.next_due > greatest(l.paused_until, c.due_at))
+          change.due_at IS NOT NULL AND NOT lane.closed
+          AND (lane.emptied_at IS NOT NULL OR lane.next_due > greatest(lane.paused_until, change.due_at))
         )
       )
-    ORDER BY l.name
-    FOR UPDATE OF l`
+    ORDER BY lane.name
+    FOR UPDATE OF lane`
 }
 
 /** Opens and throttles the locked lanes. */
 const lanes_written: Part = {
   name: "lanes_written",
   body: `
-    UPDATE work_lanes l
+    UPDATE work_lanes lane
     SET
-      allowed = CASE WHEN c.cap IS NULL THEN l.allowed ELSE least(l.cap, c.cap) END,
-      paused_until = CASE WHEN c.cap IS NULL THEN l.paused_until ELSE c.until END,
-      closed = l.closed AND NOT c.opens,
-      emptied_at = CASE WHEN c.due_at IS NULL THEN l.emptied_at END,
+      allowed = CASE WHEN change.cap IS NULL THEN lane.allowed ELSE least(lane.cap, change.cap) END,
+      paused_until = CASE WHEN change.cap IS NULL THEN lane.paused_until ELSE change.until END,
+      closed = lane.closed AND NOT change.opens,
+      emptied_at = CASE WHEN change.due_at IS NULL THEN lane.emptied_at END,
       next_due = greatest(
-        CASE WHEN c.cap IS NULL THEN l.paused_until END,
-        l.served_at,
+        CASE WHEN change.cap IS NULL THEN lane.paused_until END,
+        lane.served_at,
         CASE
-          WHEN c.opens THEN '-infinity'
-          WHEN l.closed THEN l.next_due
-          ELSE least(l.next_due, c.due_at)
+          WHEN change.opens THEN '-infinity'
+          WHEN lane.closed THEN lane.next_due
+          ELSE least(lane.next_due, change.due_at)
         END
       )
-    FROM lanes_locked c
-    WHERE l.name = c.name AND l.name = ANY(ARRAY(SELECT name FROM lanes_locked))
-    RETURNING l.name`
+    FROM lanes_locked change
+    WHERE lane.name = change.name AND lane.name = ANY(ARRAY(SELECT name FROM lanes_locked))
+    RETURNING lane.name`
 }
 
 const kinds = Object.entries(lanes).map(([kind, { cap, fifo }]) => `('${kind}', ${cap}, ${fifo})`).join(", ")
@@ -117,12 +118,12 @@ const lanes_inserted: Part = {
   name: "lanes_inserted",
   body: `
     INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due, paused_until)
-    SELECT c.organization_id, c.name, k.cap, coalesce(least(k.cap, c.cap), k.cap), k.fifo,
-      coalesce(greatest(c.due_at, c.until), '-infinity'), c.until
-    FROM lane_changes c
-    JOIN (VALUES ${kinds}) AS k (kind, cap, fifo) ON k.kind = split_part(c.name, ':', 1)
-    WHERE c.inserts AND (SELECT count(*) FROM lanes_written) >= 0
-    ORDER BY c.name
+    SELECT change.organization_id, change.name, kinds.cap, coalesce(least(kinds.cap, change.cap), kinds.cap),
+      kinds.fifo, coalesce(greatest(change.due_at, change.until), '-infinity'), change.until
+    FROM lane_changes change
+    JOIN (VALUES ${kinds}) AS kinds (kind, cap, fifo) ON kinds.kind = split_part(change.name, ':', 1)
+    WHERE change.inserts AND (SELECT count(*) FROM lanes_written) >= 0
+    ORDER BY change.name
     ON CONFLICT (name) DO NOTHING
     RETURNING name`
 }
@@ -131,10 +132,10 @@ const lanes_inserted: Part = {
 const throttled_lanes_inserted: Part = {
   ...lanes_inserted,
   requires: `(SELECT count(*) FROM lanes_inserted) >= 0 AND NOT EXISTS (
-    SELECT FROM lane_changes c
-    WHERE c.inserts AND c.cap IS NOT NULL
-      AND NOT EXISTS (SELECT FROM lanes_locked l WHERE l.name = c.name)
-      AND NOT EXISTS (SELECT FROM lanes_inserted i WHERE i.name = c.name)
+    SELECT FROM lane_changes change
+    WHERE change.inserts AND change.cap IS NOT NULL
+      AND NOT EXISTS (SELECT FROM lanes_locked lane WHERE lane.name = change.name)
+      AND NOT EXISTS (SELECT FROM lanes_inserted inserted WHERE inserted.name = change.name)
   )`
 }
 

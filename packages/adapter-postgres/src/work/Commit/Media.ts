@@ -4,12 +4,12 @@ import type { Owned, Part, Values } from "./Part.ts"
 export const insertFiles = ({ json }: Values, rows: ReadonlyArray<Owned<object>>): Part => ({
   name: "media_inserted",
   body: `
-    UPDATE media r
-    SET mime_type = n.mime_type, filename = n.filename, byte_size = n.byte_size
-    FROM jsonb_to_recordset(${json(rows)}) AS n (
+    UPDATE media stored
+    SET mime_type = given.mime_type, filename = given.filename, byte_size = given.byte_size
+    FROM jsonb_to_recordset(${json(rows)}) AS given (
       organization_id uuid, id uuid, mime_type text, filename text, byte_size integer
     )
-    WHERE r.organization_id = n.organization_id AND r.id = n.id AND r.byte_size IS NULL
+    WHERE stored.organization_id = given.organization_id AND stored.id = given.id AND stored.byte_size IS NULL
     RETURNING 1`,
   rows: rows.length
 })

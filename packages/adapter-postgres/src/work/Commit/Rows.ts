@@ -16,7 +16,8 @@ export const inLockOrder = <A>(all: ReadonlyArray<A>, tableOf: (each: A) => Tabl
 const keyTypes = ({ key }: Table): string =>
   ["organization_id uuid", ...Object.entries(key).map(([column, type]) => `${column} ${type}`)].join(", ")
 const keyMatches = ({ key, owner }: Table): string =>
-  [`r.${owner} = w.organization_id`, ...Object.keys(key).map((column) => `r.${column} = w.${column}`)].join(" AND ")
+  [`stored.${owner} = given.organization_id`, ...Object.keys(key).map((column) => `stored.${column} = given.${column}`)]
+    .join(" AND ")
 
 /** The tables with activity. */
 export const tables_with_activity = Object.values(tables).filter(({ activity }) => activity !== null)
@@ -28,7 +29,7 @@ interface Keyed {
 const keyText = ({ key, organization_id }: Owned<Keyed>): string => [organization_id, ...Object.values(key)].join("|")
 
 /**
- * The condition under which `r` is one of the rows that `w` names.
+ * The condition under which `stored` is one of the rows that `given` names.
  *
  * The rows are named twice, in a join and in arrays. So even a plan that was made
  * while the table was empty reads only these rows of a large one.
@@ -37,7 +38,7 @@ const isNamed = ({ parameter }: Values, table: Table, rows: ReadonlyArray<Owned<
   const values = (column: string) =>
     rows.map(({ key, organization_id }) => column === "organization_id" ? organization_id : key[column] ?? "")
   const among = Object.entries({ [table.owner]: "uuid", ...table.key }).map(
-    ([column, type]) => `r.${column} = ANY(${parameter(values(column))}::${type}[])`
+    ([column, type]) => `stored.${column} = ANY(${parameter(values(column))}::${type}[])`
   )
   return [keyMatches(table), ...among].join(" AND ")
 }
@@ -73,9 +74,9 @@ export const expectRows = (values: Values, table: Table, rows: ReadonlyArray<Own
     name: `${table.name}_expected`,
     body: `
     SELECT 1
-    FROM ${table.name} r, jsonb_to_recordset(${expected}) AS w (${keyTypes(table)}, version integer)
-    WHERE ${isNamed(values, table, each)} AND r.version = w.version
-    FOR SHARE OF r`,
+    FROM ${table.name} stored, jsonb_to_recordset(${expected}) AS given (${keyTypes(table)}, version integer)
+    WHERE ${isNamed(values, table, each)} AND stored.version = given.version
+    FOR SHARE OF stored`,
     rows: each.length
   }
 }
@@ -86,8 +87,8 @@ export const deleteRows = (values: Values, table: Table, rows: ReadonlyArray<Own
   return {
     name: `${table.name}_removed`,
     body: `
-    DELETE FROM ${table.name} r
-    USING jsonb_to_recordset(${removed}) AS w (${keyTypes(table)})
+    DELETE FROM ${table.name} stored
+    USING jsonb_to_recordset(${removed}) AS given (${keyTypes(table)})
     WHERE ${isNamed(values, table, rows)}
     RETURNING 1`
   }
@@ -121,36 +122,36 @@ const writtenRows = (
 }
 
 /**
- * Returns the expressions that apply an activity to the columns of a row `r`, by column. `next` is the row
+ * Returns the expressions that apply an activity to the columns of a row `stored`, by column. `next` is the row
  * after the update.
  */
 const activityOf = ({ activity, columns }: Table, next: string): Readonly<Record<string, string>> => {
   if (activity === null) return {}
   const { latest, moved, newest } = activity
-  const partOf = (part: ActivityPart = "at", column: string) => `(w.touch ->> '${part}')::${columns[column]}`
+  const partOf = (part: ActivityPart = "at", column: string) => `(given.touch ->> '${part}')::${columns[column]}`
   // A time moves forward, unless an update removes it.
   const latestOf = (part: ActivityPart | undefined, column: string) =>
     `CASE WHEN ${next}.${column} IS NULL THEN ${partOf(part, column)}
-      ELSE greatest(r.${column}, ${next}.${column}, ${partOf(part, column)}) END`
+      ELSE greatest(stored.${column}, ${next}.${column}, ${partOf(part, column)}) END`
   return {
     [latest]: latestOf("at", latest),
     ...Record.map(moved, latestOf),
     ...Record.map(newest, (part, column) =>
-      `CASE WHEN w.touch IS NULL OR r.${latest} > ${partOf("at", latest)}
+      `CASE WHEN given.touch IS NULL OR stored.${latest} > ${partOf("at", latest)}
         THEN ${next}.${column} ELSE ${partOf(part, column)} END`)
   }
 }
 
-/** Returns the columns that a statement sets in a row `r`, and their values. A touch alone sets only those of the activity. */
+/** Returns the columns that a statement sets in a row `stored`, and their values. A touch alone sets only those of the activity. */
 const assignmentOf = (table: Table, isSet: boolean): string => {
   const assigned = {
-    ...(isSet ? Record.map(table.columns, (_, column) => `n.${column}`) : {}),
-    ...activityOf(table, isSet ? "n" : "r"),
-    version: "r.version + (w.fields IS NOT NULL)::integer"
+    ...(isSet ? Record.map(table.columns, (_, column) => `updated.${column}`) : {}),
+    ...activityOf(table, isSet ? "updated" : "stored"),
+    version: "stored.version + (given.fields IS NOT NULL)::integer"
   }
   const expressions = Object.values(assigned).join(", ")
   const row = isSet
-    ? `(SELECT ${expressions} FROM jsonb_populate_record(r, coalesce(w.fields, '{}')) n)`
+    ? `(SELECT ${expressions} FROM jsonb_populate_record(stored, coalesce(given.fields, '{}')) updated)`
     : `ROW (${expressions})`
   return `(${Object.keys(assigned).join(", ")}) = ${row}`
 }
@@ -172,17 +173,17 @@ export const updateRows = (
     fields: set && withTextTimes(set),
     touch: touch && withTextTimes(touch)
   })))
-  const keys = Object.keys(table.key).map((column) => `r.${column}`).join(", ")
+  const keys = Object.keys(table.key).map((column) => `stored.${column}`).join(", ")
   const isNamedRow = isNamed(values, table, rows)
   const with_version = parameter(rows.filter(({ version }) => version !== null).length)
   return {
     name,
     body: `
-    UPDATE ${table.name} r
+    UPDATE ${table.name} stored
     SET ${assignmentOf(table, updates.length > 0)}
-    FROM jsonb_to_recordset(${written}) AS w (${keyTypes(table)}, version integer, fields jsonb, touch jsonb)
-    WHERE ${isNamedRow} AND (w.version IS NULL OR r.version = w.version)
-    RETURNING w.organization_id, ${keys}, w.version AS found, w.fields`,
+    FROM jsonb_to_recordset(${written}) AS given (${keyTypes(table)}, version integer, fields jsonb, touch jsonb)
+    WHERE ${isNamedRow} AND (given.version IS NULL OR stored.version = given.version)
+    RETURNING given.organization_id, ${keys}, given.version AS found, given.fields`,
     requires: `(SELECT count(found) FROM ${name}) = ${with_version}::integer`
   }
 }

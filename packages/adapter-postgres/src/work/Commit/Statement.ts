@@ -29,7 +29,7 @@ const recordResponses = (
       organization_id, key, fingerprint, status, body, sealed, request_id, created_at
     )
     SELECT organization_id, key, fingerprint, status, decode(body, 'base64'), sealed, request_id, created_at
-    FROM jsonb_to_recordset(${recorded}) AS g (
+    FROM jsonb_to_recordset(${recorded}) AS given (
       organization_id uuid, key text, fingerprint text, status smallint, body text, sealed boolean, request_id text,
       created_at timestamptz
     )

@@ -6,21 +6,21 @@ type Outcome = Settlement["outcome"]
 
 /** The assignments of the outcomes that keep an item, in addition to those that end its lease. */
 const assignments: Readonly<Record<Exclude<Outcome, "finish" | "finish_if_leased" | "hold">, string>> = {
-  postpone: "due_at = c.due_at",
-  defect: "due_at = c.due_at, defects = w.defects + 1",
-  release: "attempt = w.attempt - 1"
+  postpone: "due_at = claim.due_at",
+  defect: "due_at = claim.due_at, defects = item.defects + 1",
+  release: "attempt = item.attempt - 1"
 }
 
-/** Returns the text that gives an outcome to the items `w` of the claims `c`, under the condition that each is still leased. */
+/** Returns the text that gives an outcome to each `item` of a `claim`, under the condition that the claim still has it. */
 const settleAs = (outcome: Outcome, claims: string, isLeased: string): string => {
   switch (outcome) {
     case "hold":
-      return `SELECT 1 FROM work w, ${claims} WHERE ${isLeased} FOR SHARE OF w`
+      return `SELECT 1 FROM work item, ${claims} WHERE ${isLeased} FOR SHARE OF item`
     case "finish":
     case "finish_if_leased":
-      return `DELETE FROM work w USING ${claims} WHERE ${isLeased} RETURNING 1`
+      return `DELETE FROM work item USING ${claims} WHERE ${isLeased} RETURNING 1`
     default:
-      return `UPDATE work w SET ${assignments[outcome]}, leased_until = NULL, token = NULL
+      return `UPDATE work item SET ${assignments[outcome]}, leased_until = NULL, token = NULL
     FROM ${claims} WHERE ${isLeased} RETURNING 1`
   }
 }
@@ -37,10 +37,14 @@ export const settleItems = (
   settlements: ReadonlyArray<Settlement>
 ): Part => {
   const given = json(settlements.map(({ claimed: { ref, token }, ...settlement }) => ({ ref, token, ...settlement })))
-  const claims = `jsonb_to_recordset(${given}) AS c (ref uuid, token uuid, due_at timestamptz)`
-  const isKind = `w.kind = ${parameter(kind)}`
-  const isItem = `w.ref = ANY(${parameter(settlements.map(({ claimed }) => claimed.ref))}::uuid[])`
-  const body = settleAs(outcome, claims, `${isKind} AND ${isItem} AND w.ref = c.ref AND w.token = c.token`)
+  const claims = `jsonb_to_recordset(${given}) AS claim (ref uuid, token uuid, due_at timestamptz)`
+  const isKind = `item.kind = ${parameter(kind)}`
+  const isItem = `item.ref = ANY(${parameter(settlements.map(({ claimed }) => claimed.ref))}::uuid[])`
+  const body = settleAs(
+    outcome,
+    claims,
+    `${isKind} AND ${isItem} AND item.ref = claim.ref AND item.token = claim.token`
+  )
   return outcome === "finish_if_leased"
     ? { name: "settled", body }
     : { name: "settled", body, rows: settlements.length, failure: "lease lost" }
@@ -64,7 +68,7 @@ const raised_deliveries = `
 
 const enqueuedItems = ({ json }: Values, enqueue: ReadonlyArray<Owned<Enqueued> & Traced>): string => `
       SELECT *
-      FROM jsonb_to_recordset(${json(enqueue)}) AS e (
+      FROM jsonb_to_recordset(${json(enqueue)}) AS enqueued (
         organization_id uuid, kind text, lane uuid, ref uuid, due_at timestamptz, trace text
       )`
 

@@ -56,17 +56,21 @@ BEGIN
     WHERE due_at <= at
     LIMIT most
   ), due AS (
-    SELECT c.row, c.id, c.due_at, row_number() OVER (PARTITION BY t.id ORDER BY c.due_at, c.id) AS turn
-    FROM turns t
+    SELECT
+      callback.row,
+      callback.id,
+      callback.due_at,
+      row_number() OVER (PARTITION BY turns.id ORDER BY callback.due_at, callback.id) AS turn
+    FROM turns
     CROSS JOIN LATERAL (
       SELECT ctid AS row, id, due_at
       FROM provider_callbacks
-      WHERE organization_id = t.id AND due_at <= at
+      WHERE organization_id = turns.id AND due_at <= at
       ORDER BY due_at, id
       LIMIT most
       FOR UPDATE SKIP LOCKED
-    ) c
-    ORDER BY turn, c.due_at, c.id
+    ) callback
+    ORDER BY turn, callback.due_at, callback.id
     LIMIT most
   ), taken AS (
     UPDATE provider_callbacks
@@ -74,10 +78,10 @@ BEGIN
     WHERE ctid = ANY(ARRAY(SELECT row FROM due))
     RETURNING *
   )
-  SELECT t.id, t.source, t.channel_id, t.body, t.received_at, t.attempt, t.token,
+  SELECT taken.id, taken.source, taken.channel_id, taken.body, taken.received_at, taken.attempt, taken.token,
     (SELECT id FROM turns ORDER BY place DESC LIMIT 1) AS served
-  FROM taken t
-  JOIN due ON due.id = t.id
-  ORDER BY due.turn, due.due_at, t.id;
+  FROM taken
+  JOIN due ON due.id = taken.id
+  ORDER BY due.turn, due.due_at, taken.id;
 END
 $$;

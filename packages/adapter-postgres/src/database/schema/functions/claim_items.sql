@@ -21,21 +21,21 @@ BEGIN
   WITH due AS (
     SELECT
       item.id,
-      l.organization_id,
-      l.next_due,
-      l.allowed,
-      leased.items + row_number() OVER (PARTITION BY l.name ORDER BY item.due_at, item.seq) AS round
-    FROM work_lanes l
-    CROSS JOIN LATERAL leased_items(l.name) leased
-    CROSS JOIN LATERAL waiting_items(l.name, l.fifo, greatest(0, l.allowed - leased.items)) item
-    WHERE l.name = ANY(names) AND coalesce(l.paused_until <= at, true) AND item.due_at <= at
+      lane.organization_id,
+      lane.next_due,
+      lane.allowed,
+      leased.items + row_number() OVER (PARTITION BY lane.name ORDER BY item.due_at, item.seq) AS round
+    FROM work_lanes lane
+    CROSS JOIN LATERAL leased_items(lane.name) leased
+    CROSS JOIN LATERAL waiting_items(lane.name, lane.fifo, greatest(0, lane.allowed - leased.items)) item
+    WHERE lane.name = ANY(names) AND coalesce(lane.paused_until <= at, true) AND item.due_at <= at
   ), turns AS (
     SELECT
       due.id,
       due.next_due,
-      coalesce(h.items, 0) + row_number() OVER (PARTITION BY due.organization_id ORDER BY round, next_due) AS turn
+      coalesce(holder.items, 0) + row_number() OVER (PARTITION BY due.organization_id ORDER BY round, next_due) AS turn
     FROM due
-    LEFT JOIN unnest(holders, held) AS h (id, items) ON h.id = due.organization_id
+    LEFT JOIN unnest(holders, held) AS holder (id, items) ON holder.id = due.organization_id
     WHERE due.round <= due.allowed
   ), next AS (
     SELECT id

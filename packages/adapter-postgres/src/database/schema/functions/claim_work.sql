@@ -1,10 +1,10 @@
--- Claims work. `work/WorkQueue.ts` describes the states of lanes.
+-- Claims work. `work/WorkQueue.ts` describes the states and columns of lanes.
 --
 -- A function, so that a claim is one round trip, while each of its three steps is a statement with a snapshot of its own:
 -- a statement's snapshot is older than the locks that it waits for, so the items are read after their lanes are locked.
 --
--- `holders` are the organizations of which the caller holds items, `held` how many, and `organization_most` how many
--- items of one organization it may hold.
+-- It claims at most `most` items of the kind `wanted`, with the token `claim`. `holders` are the organizations of which the
+-- caller holds items, `held` how many, and `organization_most` how many items of one organization it may hold.
 --
 -- The plans must not depend on table sizes: the queue may be empty when they are made, and long a second later. The
 -- settings below make the steps use indexes. LATERAL, ORDER BY inside a count, and `ctid` make them use the right ones:
@@ -53,15 +53,15 @@ BEGIN
   END LOOP;
   RETURN QUERY
     SELECT
-      c.organization_id,
-      c.kind,
-      c.lane,
-      (SELECT allowed::integer FROM work_lanes WHERE name = c.lane_name),
-      c.ref,
-      c.attempt,
-      c.defects,
-      c.token,
-      c.trace
-    FROM unnest(claimed) c;
+      item.organization_id,
+      item.kind,
+      item.lane,
+      (SELECT allowed::integer FROM work_lanes WHERE name = item.lane_name),
+      item.ref,
+      item.attempt,
+      item.defects,
+      item.token,
+      item.trace
+    FROM unnest(claimed) item;
 END
 $$;

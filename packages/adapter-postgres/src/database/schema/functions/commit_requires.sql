@@ -1,4 +1,5 @@
--- Raises an error that rolls back its statement: `MC001` if the lease of the claimed item has ended.
+-- Raises an error that rolls back its statement: `MC001` if the lease of the claimed item has ended (not `held`), otherwise
+-- `serialization_failure` if another condition of the commit is not met (not `stands`).
 CREATE OR REPLACE FUNCTION commit_requires(held boolean, stands boolean) RETURNS void
 LANGUAGE plpgsql
 AS $$

@@ -26,8 +26,8 @@ DECLARE
   added bigint := 0;
 BEGIN
   LOOP
-    -- A turn reads 20 times as many contacts as the last one. If that found at least a tenth of what is missing, this one
-    -- fills the page, and no contact has to be looked up.
+    -- No contact is looked up if reading will probably fill the page. This turn reads 20 times as many contacts as the last
+    -- one, so it probably does if that one found at least a tenth of the missing contacts.
     IF 10 * added < size - returned THEN
       -- The smallest of up to four lists: each has all contacts that match one filter, or is too long.
       SELECT ids INTO found_ids

@@ -27,25 +27,25 @@ BEGIN
     SELECT (
       SELECT organization_id
       FROM work_lanes
-      WHERE kind = wanted AND next_due < 'infinity' AND organization_id > o.id
+      WHERE kind = wanted AND next_due < 'infinity' AND organization_id > organization.id
       ORDER BY organization_id
       LIMIT 1
     )
-    FROM organizations o
-    WHERE o.id IS NOT NULL
+    FROM organizations organization
+    WHERE organization.id IS NOT NULL
   ), due AS (
     SELECT
       lane.name,
       lane.next_due,
-      coalesce(h.items, 0) + row_number() OVER (PARTITION BY o.id ORDER BY lane.next_due) AS turn
-    FROM organizations o
-    LEFT JOIN unnest(holders, held) AS h (id, items) ON h.id = o.id
+      coalesce(holder.items, 0) + row_number() OVER (PARTITION BY organization.id ORDER BY lane.next_due) AS turn
+    FROM organizations organization
+    LEFT JOIN unnest(holders, held) AS holder (id, items) ON holder.id = organization.id
     CROSS JOIN LATERAL (
       SELECT name, next_due
       FROM work_lanes
-      WHERE kind = wanted AND organization_id = o.id AND next_due <= at AND next_due < 'infinity'
+      WHERE kind = wanted AND organization_id = organization.id AND next_due <= at AND next_due < 'infinity'
       ORDER BY next_due
-      LIMIT greatest(0, least(most * 4, organization_most - coalesce(h.items, 0)))
+      LIMIT greatest(0, least(most * 4, organization_most - coalesce(holder.items, 0)))
     ) lane
     ORDER BY turn, next_due
     LIMIT most * 4

@@ -1,8 +1,9 @@
--- Returns the keys that every text with a term has: of every sequence of three characters among the last nine before an
--- @. The beginnings of phone numbers and the domains of email addresses are frequent, so they are not selective. Every third
+-- Returns keys that the text of every contact with a term has (`text_keys`): those of all sequences of three characters in
+-- the selective part of the term. That part has no domain of an email address and no beginning of a phone number, because
+-- these are frequent: it is the last nine characters before an @, or of the whole term if nothing precedes an @. Every third
 -- sequence would do, but then two frequent ones can have many contacts in common that lack the term.
 --
--- With the last bit 1, they are the keys that only one contact in 256 has (`text_keys`).
+-- With `last_bit` 1, they are the flipped keys, which only one contact in 256 has.
 CREATE OR REPLACE FUNCTION term_keys(organization uuid, term text, last_bit bigint) RETURNS bigint[]
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN ARRAY(
