@@ -1,12 +1,13 @@
 /**
  * Decides which requests of `CommitBatcher.ts` can run, and in which batch.
  *
- * | State of a batch | Meaning | It has a slot and its keys | Its group can start another batch |
+ * | State of a batch | Meaning | Its group can start another batch | Next state |
  * | --- | --- | --- | --- |
- * | `collecting` | requests join it until the turn of the event loop ends | yes | no |
- * | `together` | its requests run as one | yes | no |
- * | `apart` | its requests run each on its own; a batch of one starts here | yes | yes |
- * | ended | it is no longer in `running` | no | yes |
+ * | `collecting` | requests join it until the turn of the event loop ends | no | `together`, or `apart` with only one request |
+ * | `together` | its requests run as one | no | ended, or `apart` if none took effect |
+ * | `apart` | each of its requests runs on its own | yes | ended |
+ *
+ * A batch has a slot and its keys until it ends.
  */
 import type { Array } from "effect"
 
@@ -17,6 +18,7 @@ export interface Request {
   readonly shared: ReadonlyArray<string>
 }
 
+/** A batch that has started. */
 export interface Batch<R extends Request> {
   readonly requests: Array.NonEmptyArray<R>
   /** The keys of its requests, which are locked for requests of other batches. */
