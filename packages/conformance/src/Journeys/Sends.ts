@@ -1,10 +1,16 @@
 /** A send from its request to its end, with every outcome of the provider. */
 import { assert, it } from "@effect/vitest"
-import { ProviderBusy, ProviderOutcomeUnknown } from "@messaging-crm/core/MessagingProvider"
-import { Effect } from "effect"
+import {
+  ProviderBusy,
+  ProviderHeld,
+  ProviderOutcomeUnknown,
+  ProviderRejected
+} from "@messaging-crm/core/MessagingProvider"
+import type { Send } from "@messaging-crm/core/Sends"
+import { DateTime, Duration, Effect, Latch } from "effect"
 import { TestClock } from "effect/testing"
-import { accept, ScriptedProvider } from "../Provider.ts"
-import { begin, crm, type It, type Storage, work } from "./Scene.ts"
+import { accept, type Outcome, ScriptedProvider } from "../Provider.ts"
+import { begin, crm, type It, type Storage, work, workFor } from "./Scene.ts"
 import { attempts } from "./Sends/Attempts.ts"
 import { unknownOutcomes } from "./Sends/LostResponses.ts"
 import { attemptsOf, busy } from "./Sends/Scene.ts"
@@ -64,6 +70,73 @@ const retries = (it: It) => {
     }))
 }
 
+/** A send to a provider that deduplicates, whose first response is lost, and after which each attempt has an outcome. */
+const lostThen = Effect.fnUntraced(function*(outcome: Outcome) {
+  const scene = yield* begin
+  const began_at = yield* DateTime.now
+  const attempts: Array<number> = []
+  yield* scene.provider.respond((message) =>
+    Effect.gen(function*() {
+      if (message.channel.id !== scene.channel.id) return yield* accept(message)
+      attempts.push(Duration.toSeconds(DateTime.distance(began_at, yield* DateTime.now)))
+      return yield* attempts.length === 1 ? new ProviderOutcomeUnknown() : outcome
+    })
+  )
+  const send = yield* scene.start()
+  return { ...scene, attempts, send }
+})
+
+/** Checks that a send with an unknown outcome is not attempted again, and fails after 15 minutes. */
+const staysUnknown = Effect.fnUntraced(function*(
+  { attempts, get, send }: Pick<Effect.Success<ReturnType<typeof lostThen>>, "attempts" | "get"> & {
+    readonly send: Send
+  }
+) {
+  const made = attempts.length
+  const { failure_reason, status } = yield* get(send.id)
+  assert.deepStrictEqual([status, failure_reason], ["unknown", null])
+  yield* workFor("15 minutes", "1 minute")
+  assert.lengthOf(attempts, made)
+  const ended = yield* get(send.id)
+  assert.deepStrictEqual([ended.status, ended.failure_reason], ["failed", "outcome_unknown"])
+})
+
+const unresolvedSends = (it: It) => {
+  it.effect.each([
+    busy,
+    new ProviderBusy({ reason: "rate_limited", retry_after_seconds: null, throttles: "channel" }),
+    new ProviderHeld({ reason: "provider_auth" }),
+    new ProviderOutcomeUnknown(),
+    new ProviderRejected({ reason: "provider_rejected" }),
+    new ProviderRejected({ reason: "provider_auth", pauses_channel: true })
+  ])(
+    "is unknown two minutes after an attempt whose response was lost if later ones end with $_tag",
+    (outcome) =>
+      Effect.gen(function*() {
+        const scene = yield* lostThen(outcome)
+        yield* work
+        yield* workFor("2 minutes", "1 second")
+        const { attempts } = scene
+        assert.isAtMost(attempts.length, 6)
+        assert.deepStrictEqual(attempts, [0, 1, 6, 21, 51, 111].slice(0, attempts.length))
+        yield* staysUnknown(scene)
+      })
+  )
+
+  it.effect("is unknown two minutes after its first attempt if the worker stops during each", () =>
+    Effect.gen(function*() {
+      const begun = yield* Latch.make()
+      const scene = yield* lostThen(Effect.andThen(begun.open, Effect.never))
+      for (let minute = 0; minute <= 3; minute++) {
+        yield* Effect.race(work, begun.await)
+        yield* begun.close
+        yield* TestClock.adjust("1 minute")
+      }
+      assert.deepStrictEqual(scene.attempts, [0, 60, 120])
+      yield* staysUnknown(scene)
+    }))
+}
+
 const deduplicatedSends = (it: It) => {
   it.effect("is retried with the same reference when the response was lost", () =>
     Effect.gen(function*() {
@@ -110,6 +183,9 @@ export const journeyTests = (storage: Storage) => {
 
   it.layer(crm(storage, "client_ref"), { timeout: "5 minutes" })(
     "a send to a provider that deduplicates by reference",
-    deduplicatedSends
+    (it) => {
+      deduplicatedSends(it)
+      unresolvedSends(it)
+    }
   )
 }

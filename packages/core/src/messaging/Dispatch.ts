@@ -18,7 +18,7 @@ import type { ClaimedWork } from "../work/WorkQueue.ts"
 import { isKnownContent } from "./Content.ts"
 import { type FailureReason, MessagingProvider, ProviderOutcomeUnknown } from "./MessagingProvider.ts"
 import { makeOutcomes, postpone, stop, UnknownOutcomeTimeout, type Unsettled } from "./SendOutcomes.ts"
-import { isOpen, type OutgoingSend, SendRows, SendState, type SendStatus, SendStore } from "./Sends.ts"
+import { isOpen, type OutgoingSend, SendRows, SendState, SendStore } from "./Sends.ts"
 import { isInTime } from "./SendSchedule.ts"
 
 export { UnknownOutcomeTimeout } from "./SendOutcomes.ts"
@@ -43,12 +43,6 @@ const outcomes = {
 const count = (outcome: string, reason = "none") =>
   Metric.update(Metric.withAttributes(send_attempts, { outcome, reason }), 1)
 
-/** A send as it is once its attempt has begun, and the status that it had before. */
-interface Begun {
-  readonly outgoing: OutgoingSend
-  readonly before: SendStatus
-}
-
 /** A pause of a send, and the reason for which it fails if the pause is too long. */
 interface Wait {
   readonly due_at: Timestamp
@@ -62,10 +56,7 @@ const wait = (unsettled: Unsettled, { due_at, reason }: Wait, context: DecisionC
   const mayWait = first_attempt_at === null
     ? DateTime.isLessThanOrEqualTo(due_at, DateTime.addDuration(created_at, hold_time_max))
     : isInTime({ first_attempt_at }, due_at)
-  if (mayWait) return postpone(claimed, due_at)
-  // A send that is still `sending` lost its worker during an attempt, which may have sent it.
-  const { may_be_sent } = SendState.begin(send, context.now)
-  return stop({ ...unsettled, send: { ...send, may_be_sent } }, reason, context)
+  return mayWait ? postpone(claimed, due_at) : stop(unsettled, reason, context)
 }
 
 /**
@@ -76,34 +67,38 @@ const waitOf = ({ hold, send }: OutgoingSend, now: Timestamp): Wait | null => {
   if (!isKnownContent(send.content)) {
     return { due_at: DateTime.add(now, { seconds: 30 }), reason: "provider_unavailable" }
   }
-  // A send that is `sending` lost its worker during an attempt. It must not wait, so that its unknown outcome is reported.
+  // A send that is `sending` must not wait for its channel, so that its unknown outcome is reported.
   const held = Option.filter(Holds.active(Option.fromNullOr(hold), now), () => send.status === "queued")
   const waitFor = (found: Holds.ChannelHold) => ({ due_at: Holds.nextCheck(found, send.id, now), reason: found.reason })
   return Option.getOrNull(Option.map(held, waitFor))
 }
 
-/** Begins an attempt. Returns null, and settles the work, if the send has already ended or its channel is held. */
+/**
+ * Begins an attempt. Returns null, and settles the work, if the send has already ended, its channel is held, or an earlier
+ * attempt may have sent it and must not be repeated.
+ */
 const begin = (
   claimed: ClaimedWork,
   outgoing: Option.Option<OutgoingSend>,
-  { expectedAliases, timeout }: {
-    readonly expectedAliases: MessagingProvider["Service"]["expectedAliases"]
+  { provider, timeout }: {
+    readonly provider: Pick<MessagingProvider["Service"], "dedup" | "expectedAliases">
     readonly timeout: Duration.Duration
   },
   context: DecisionContext
-): Changes.Decision<Begun | null> => {
+): Changes.Decision<OutgoingSend | null> => {
   const { now } = context
   if (Option.isNone(outgoing) || !isOpen(outgoing.value.send)) return { result: null, changes: Changes.finish(claimed) }
   const { channel, identity_id, send } = outgoing.value
-  const waiting = waitOf(outgoing.value, now)
-  if (waiting !== null) return { result: null, changes: wait({ claimed, send, timeout }, waiting, context) }
   const set = SendState.begin(send, now)
-  const aliases = expectedAliases?.(channel, send.recipient) ?? []
+  // A send that is already `sending` lost its worker during an attempt, which may have sent it.
+  const unsettled = { claimed, send: { ...send, may_be_sent: set.may_be_sent }, timeout }
+  const mayRepeat = provider.dedup === "client_ref" && isInTime(set, now)
+  if (set.may_be_sent && !mayRepeat) return { result: null, changes: stop(unsettled, "outcome_unknown", context) }
+  const waiting = waitOf(outgoing.value, now)
+  if (waiting !== null) return { result: null, changes: wait(unsettled, waiting, context) }
+  const aliases = provider.expectedAliases?.(channel, send.recipient) ?? []
   return {
-    result: {
-      outgoing: { ...outgoing.value, send: { ...send, ...set, version: send.version + 1 } },
-      before: send.status
-    },
+    result: { ...outgoing.value, send: { ...send, ...set, version: send.version + 1 } },
     changes: Changes.all(
       SendRows.update(send, set),
       addAliases(channel.type, identity_id, aliases),
@@ -151,7 +146,7 @@ export class Dispatch extends Context.Service<Dispatch, {
                 case "ProviderHeld":
                   return outcome.hold(attempt, error)
                 case "ProviderOutcomeUnknown":
-                  return outcome.handleUnknownOutcome(claimed, send)
+                  return outcome.handleUnknownOutcome(claimed)
               }
             }
           })
@@ -161,14 +156,9 @@ export class Dispatch extends Context.Service<Dispatch, {
       const attempt = traced("Dispatch.attempt")(function*(claimed: ClaimedWork) {
         const begun = yield* settle(claimed, {
           load: store.load(claimed.organization_id, SendId.make(claimed.ref)),
-          decide: (outgoing, context) =>
-            begin(claimed, outgoing, { expectedAliases: provider.expectedAliases, timeout }, context)
+          decide: (outgoing, context) => begin(claimed, outgoing, { provider, timeout }, context)
         })
-        if (begun === null) return
-        // A send that is already `sending` lost its worker during an attempt, whose outcome is therefore unknown.
-        yield* begun.before !== "queued" && provider.dedup !== "client_ref"
-          ? outcome.handleUnknownOutcome(claimed, begun.outgoing.send)
-          : deliver(claimed, begun.outgoing)
+        if (begun !== null) yield* deliver(claimed, begun)
       })
 
       const expireOutcome = traced("Dispatch.expireOutcome")(function*(claimed: ClaimedWork) {

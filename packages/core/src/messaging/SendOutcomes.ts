@@ -7,10 +7,10 @@
  * - Busy, and certainly not sent: the send is retried with a backoff, for two minutes.
  *   If the channel is throttled, its other sends wait as long as the network asks for.
  * - Unknown: a retry could send the message twice. If the provider deduplicates by
- *   reference, the send is retried for two minutes. After that, and immediately for
- *   any other provider, the send is `unknown` until a callback reports its outcome.
- *   Without one it fails after 15 minutes. A later rejection does not fail it sooner,
- *   because it does not prove that the earlier attempt sent nothing.
+ *   reference, the send is retried for two minutes, even if its channel is paused. After
+ *   that, and immediately for any other provider, the send is `unknown` until a callback
+ *   reports its outcome. Without one it fails after 15 minutes. A later rejection does not
+ *   fail it sooner, because it does not prove that the earlier attempt sent nothing.
  */
 import { Context, DateTime, Duration, Effect, Option, Schedule } from "effect"
 import * as Holds from "../catalog/ChannelHolds.ts"
@@ -74,6 +74,26 @@ export const stop = (unsettled: Unsettled, reason: FailureReason, context: Decis
   return send.may_be_sent
     ? awaitCallback(unsettled, context)
     : Changes.all(fail(send, reason, context), Changes.finish(claimed))
+}
+
+/** Retries a send as long as the next attempt is in time (contract §12.6), and else makes no further attempt. */
+const retryInTime = (
+  unsettled: Unsettled,
+  { reason, retry_after_seconds, throttles }: Pick<ProviderBusy, "reason" | "retry_after_seconds" | "throttles">,
+  context: DecisionContext
+): Changes.Changes => {
+  const { claimed, send } = unsettled
+  const { now } = context
+  const first = send.first_attempt_at ?? now
+  const pauses = throttles === "recipient" ? throttles : "usual"
+  const attempts = attemptsOf(claimed.attempt, first, now, pauses)
+  return Option.match(nextAttempt(attempts, first, now, retry_after_seconds, pauses), {
+    onNone: () => stop(unsettled, reason, context),
+    onSome: (due_at) => {
+      const set = send.may_be_sent ? { may_be_sent: true } : SendState.requeue(send)
+      return Changes.all(SendRows.update(send, set), postpone(claimed, due_at))
+    }
+  })
 }
 
 // ---------------------------------------------------------- operations
@@ -140,15 +160,21 @@ const makeUnsent = Effect.gen(function*() {
   const stopSend = (claimed: ClaimedWork, reason: FailureReason) =>
     settleSend(claimed, (send, context) => stop({ claimed, send, timeout }, reason, context))
 
-  /** Lets a send wait with its channel, as if the attempt had not begun. */
+  /**
+   * Lets a send wait with its channel, as if the attempt had not begun. If an earlier attempt may have sent it, it does not
+   * wait, so that its unknown outcome is reported.
+   */
   const hold = Effect.fnUntraced(function*(attempt: SendAttempt, { reason }: ProviderHeld) {
     const { claimed } = attempt
     yield* channels.pause(attempt, reason)
-    yield* settleSend(claimed, (row, { now }) => {
-      const hold = { held_at: now, until: null, level: 0 }
+    yield* settleSend(claimed, (send, context) => {
+      if (send.may_be_sent) {
+        return retryInTime({ claimed, send, timeout }, { reason, retry_after_seconds: null }, context)
+      }
+      const hold = { held_at: context.now, until: null, level: 0 }
       return Changes.all(
-        row.may_be_sent ? Changes.none : SendRows.update(row, { ...SendState.requeue(row), first_attempt_at: null }),
-        postpone(claimed, Holds.nextCheck(hold, row.id, now))
+        SendRows.update(send, { ...SendState.requeue(send), first_attempt_at: null }),
+        postpone(claimed, Holds.nextCheck(hold, send.id, context.now))
       )
     })
   })
@@ -162,22 +188,10 @@ const makeUnsent = Effect.gen(function*() {
     yield* stopSend(attempt.claimed, reason)
   })
 
-  const retry = Effect.fnUntraced(function*(
-    attempt: SendAttempt,
-    { reason, retry_after_seconds, throttles }: ProviderBusy
-  ) {
-    const { claimed, send: { first_attempt_at } } = attempt
-    if (throttles === "channel") yield* channels.throttle(attempt, retry_after_seconds)
-    const now = yield* DateTime.now
-    const [first, pauses] = [first_attempt_at ?? now, throttles === "recipient" ? throttles : "usual"] as const
-    const attempts = attemptsOf(claimed.attempt, first, now, pauses)
-    const due_at = nextAttempt(attempts, first, now, retry_after_seconds, pauses)
-    if (Option.isNone(due_at)) return yield* stopSend(claimed, reason)
-    yield* settleSend(claimed, (row) =>
-      Changes.all(
-        row.may_be_sent ? Changes.none : SendRows.update(row, SendState.requeue(row)),
-        postpone(claimed, due_at.value)
-      ))
+  const retry = Effect.fnUntraced(function*(attempt: SendAttempt, busy: ProviderBusy) {
+    const { claimed } = attempt
+    if (busy.throttles === "channel") yield* channels.throttle(attempt, busy.retry_after_seconds)
+    yield* settleSend(claimed, (send, context) => retryInTime({ claimed, send, timeout }, busy, context))
   })
 
   return { hold, reject, retry, stop: stopSend }
@@ -193,19 +207,13 @@ export const makeOutcomes = Effect.gen(function*() {
     settleSend(claimed, (send, context) => Changes.all(fail(send, reason, context), Changes.finish(claimed)))
 
   /** Handles an attempt whose outcome is not known: the provider accepted it, or did not. */
-  const handleUnknownOutcome = Effect.fnUntraced(function*(
-    claimed: ClaimedWork,
-    { first_attempt_at }: Pick<SendRow, "first_attempt_at">
-  ) {
-    const now = yield* DateTime.now
-    const due_at = provider.dedup === "client_ref"
-      ? nextAttempt(claimed.attempt, first_attempt_at ?? now, now, null)
-      : Option.none()
-    yield* settleSend(claimed, (send, context) =>
-      Option.isNone(due_at)
-        ? awaitCallback({ claimed, send, timeout }, context)
-        : Changes.all(SendRows.update(send, { may_be_sent: true }), postpone(claimed, due_at.value)))
-  })
+  const handleUnknownOutcome = (claimed: ClaimedWork) =>
+    settleSend(claimed, (row, context) => {
+      const unsettled = { claimed, send: { ...row, may_be_sent: true }, timeout }
+      return provider.dedup === "client_ref"
+        ? retryInTime(unsettled, { reason: "outcome_unknown", retry_after_seconds: null }, context)
+        : awaitCallback(unsettled, context)
+    })
 
   return { ...yield* makeUnsent, complete: yield* makeComplete, fail: failSend, handleUnknownOutcome }
 })
