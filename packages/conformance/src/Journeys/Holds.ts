@@ -127,19 +127,25 @@ const waiting = (it: It) => {
       yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as)
     }))
 
-  it.effect("a paused channel fails its sends after a day, with the reason", () =>
+  it.effect("a paused channel fails its sends after a day and not before, with the reason", () =>
     Effect.gen(function*() {
       const { as, channel, provider, startWith, stateOf } = yield* scene
       yield* provider.respond(() => rejected)
       yield* startWith("01")
       yield* work
-      const { id } = yield* startWith("02")
-      yield* workFor(Duration.seconds(86_400 - 300), "1 hour")
-      assert.strictEqual(yield* stateOf(id), "queued")
-      yield* workFor("600 seconds", "120 seconds")
-      assert.strictEqual(yield* stateOf(id), "provider_auth")
-      assert.strictEqual(yield* attemptsOn(channel.id), 1)
+      const early = yield* startWith("02")
+      yield* workFor("1 second")
+      const late = yield* startWith("03")
+      yield* workFor(Duration.seconds(86_400 - 301), "1 minute")
+      yield* workFor("299 seconds", "1 second")
+      assert.strictEqual(yield* stateOf(early.id), "queued")
+      yield* workFor("1 second")
+      assert.strictEqual(yield* stateOf(early.id), "provider_auth")
+      yield* provider.respond(accept)
       yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as)
+      yield* workFor("1 second")
+      assert.strictEqual(yield* stateOf(late.id), "sent")
+      assert.strictEqual(yield* attemptsOn(channel.id), 2)
     }))
 
   it.effect("a channel is not paused by a rejection of one message", () =>
@@ -210,6 +216,44 @@ const timeLimits = (it: It) => {
       assert.strictEqual(yield* stateOf(waiting.id), "queued")
       yield* workFor("5 seconds", "1 second")
       assert.strictEqual(yield* stateOf(waiting.id), "sent")
+    }))
+
+  it.effect("a send waits for a throttle that was a day long when it was accepted", () =>
+    Effect.gen(function*() {
+      const { provider, startWith, stateOf } = yield* scene
+      yield* provider.respond(() =>
+        new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 86_400, throttles: "channel" })
+      )
+      yield* startWith("01")
+      yield* work
+      const { id } = yield* startWith("02")
+      yield* work
+      assert.strictEqual(yield* stateOf(id), "queued")
+      yield* provider.respond(accept)
+      yield* workFor("1 day", "12 hours")
+      assert.strictEqual(yield* stateOf(id), "sent")
+    }))
+
+  it.effect("a send that was attempted waits for its paused channel until its two minutes are over", () =>
+    Effect.gen(function*() {
+      const [resumed, paused] = [yield* scene, yield* scene]
+      const { provider } = resumed
+      const busy = new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
+      yield* provider.respond(() => busy)
+      const [first, second] = [yield* resumed.startWith("01"), yield* paused.startWith("01")]
+      yield* work
+      yield* provider.respond(() => rejected)
+      yield* resumed.startWith("02")
+      yield* paused.startWith("02")
+      yield* work
+      yield* workFor("119 seconds", "1 second")
+      assert.strictEqual(yield* resumed.stateOf(first.id), "queued")
+      assert.strictEqual(yield* paused.stateOf(second.id), "queued")
+      yield* provider.respond(accept)
+      yield* ChannelHolds.use(({ resume }) => resume(resumed.channel.id)).pipe(resumed.as)
+      yield* workFor("1 second")
+      assert.strictEqual(yield* resumed.stateOf(first.id), "sent")
+      assert.strictEqual(yield* paused.stateOf(second.id), "provider_auth")
     }))
 }
 

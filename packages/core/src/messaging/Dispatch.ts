@@ -18,8 +18,8 @@ import type { ClaimedWork } from "../work/WorkQueue.ts"
 import { isKnownContent } from "./Content.ts"
 import { type FailureReason, MessagingProvider, ProviderOutcomeUnknown } from "./MessagingProvider.ts"
 import { makeOutcomes, postpone, stop, UnknownOutcomeTimeout, type Unsettled } from "./SendOutcomes.ts"
-import { isOpen, type OutgoingSend, SendRows, SendState, SendStore } from "./Sends.ts"
-import { isInTime } from "./SendSchedule.ts"
+import { isOpen, type OutgoingSend, type SendRow, SendRows, SendState, SendStore } from "./Sends.ts"
+import { endOfRetries, isInTime } from "./SendSchedule.ts"
 
 export { UnknownOutcomeTimeout } from "./SendOutcomes.ts"
 export { attemptsOf, nextAttempt, retry_time_max } from "./SendSchedule.ts"
@@ -49,14 +49,17 @@ interface Wait {
   readonly reason: FailureReason
 }
 
-/** Postpones the attempt until a time, or makes none if the send would wait too long. */
+/** Returns when a send has waited long enough: a day after it was accepted, or two minutes after its first attempt. */
+const endOfWait = ({ created_at, first_attempt_at }: SendRow): Timestamp =>
+  first_attempt_at === null ? DateTime.addDuration(created_at, hold_time_max) : endOfRetries(first_attempt_at)
+
+/** Postpones the attempt until a time, or makes none if the send has waited long enough. It checks once more at the end of its wait. */
 const wait = (unsettled: Unsettled, { due_at, reason }: Wait, context: DecisionContext): Changes.Changes => {
   const { claimed, send } = unsettled
-  const { created_at, first_attempt_at } = send
-  const mayWait = first_attempt_at === null
-    ? DateTime.isLessThanOrEqualTo(due_at, DateTime.addDuration(created_at, hold_time_max))
-    : isInTime({ first_attempt_at }, due_at)
-  return mayWait ? postpone(claimed, due_at) : stop(unsettled, reason, context)
+  const end = endOfWait(send)
+  return DateTime.isLessThan(context.now, end)
+    ? postpone(claimed, DateTime.min(due_at, end))
+    : stop(unsettled, reason, context)
 }
 
 /**

@@ -38,6 +38,10 @@ export const nextAttempt = (
   return isInTime({ first_attempt_at }, due_at) ? Option.some(due_at) : Option.none()
 }
 
-/** Returns whether an attempt can begin at a time: two minutes after the first one at the latest. */
+/** Returns the latest time at which an attempt can begin: two minutes after the first one. */
+export const endOfRetries = (first_attempt_at: Timestamp): Timestamp =>
+  DateTime.addDuration(first_attempt_at, retry_time_max)
+
+/** Returns whether an attempt can begin at a time. */
 export const isInTime = ({ first_attempt_at }: { readonly first_attempt_at: Timestamp }, at: Timestamp): boolean =>
-  DateTime.isLessThanOrEqualTo(at, DateTime.addDuration(first_attempt_at, retry_time_max))
+  DateTime.isLessThanOrEqualTo(at, endOfRetries(first_attempt_at))
