@@ -2,6 +2,7 @@
 import { assert } from "@effect/vitest"
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"
+import type { Identity } from "@messaging-crm/core/Contacts"
 import { IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import type { OrganizationId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { insert } from "@messaging-crm/core/Messages"
@@ -135,28 +136,72 @@ const copies = (it: It) => {
     }))
 }
 
+/** Creates a contact with an identity, and returns its ID and the identity's external ID. */
+const identified = Effect.fnUntraced(
+  function*(organization_id: OrganizationId, fields: Partial<Identity> = {}, aliases: ReadonlyArray<string> = []) {
+    const { id } = yield* Fixtures.contact(organization_id)
+    const { external_id } = yield* Fixtures.identity(organization_id, id, fields, aliases)
+    return { id, external_id }
+  }
+)
+
+/** Returns which of some callbacks are stored. */
+const areStored = (ids: ReadonlyArray<string>) =>
+  Effect.map(Fixtures.storedCallbackIds, (stored) => ids.map((id) => stored.includes(id)))
+
 const callbacks = (it: It) => {
-  it.effect("deletes the callbacks of the organization's channels about the people, and no others", () =>
+  it.effect("deletes the callbacks of the organization's channels about a contact, and no others", () =>
     Effect.gen(function*() {
       const store = yield* PersonalDataStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [channel, foreign] = [yield* Fixtures.channel(ours), yield* Fixtures.channel(theirs)]
-      const person = yield* Fixtures.uuid
+      const otherType = yield* Fixtures.channel(ours, "page_messaging")
+      const [alias, number] = [yield* Fixtures.uuid, yield* Fixtures.newPhone]
+      const { external_id: person, id } = yield* identified(ours, {}, [alias, number])
+      yield* identified(ours, { channel_type: "page_messaging", external_id: person })
       const erased = [
         yield* Fixtures.callback(channel.id, [person]),
-        yield* Fixtures.callback(channel.id, ["another", person])
+        yield* Fixtures.callback(channel.id, ["another", person]),
+        yield* Fixtures.callback(channel.id, [alias]),
+        yield* Fixtures.callback(channel.id, [number.slice(1)])
       ]
       const kept = [
         yield* Fixtures.callback(channel.id, ["another"]),
         yield* Fixtures.callback(channel.id, [`${person}0`]),
         yield* Fixtures.callback(channel.id, []),
+        yield* Fixtures.callback(otherType.id, [person]),
         yield* Fixtures.callback(foreign.id, [person]),
         yield* Fixtures.callback(null, [person])
       ]
-      yield* store.eraseCallbacks(ours, [person, "nobody"])
-      const left = yield* Fixtures.storedCallbackIds
-      for (const id of erased) assert.notInclude(left, id)
-      for (const id of kept) assert.include(left, id)
+      yield* store.eraseCallbacks(theirs, id)
+      assert.notInclude(yield* areStored([...erased, ...kept]), false)
+      yield* store.eraseCallbacks(ours, id)
+      assert.notInclude(yield* areStored(erased), true)
+      assert.notInclude(yield* areStored(kept), false)
+    }))
+
+  it.effect("deletes the callbacks with a contact's phone, unless that is a network ID of another contact", () =>
+    Effect.gen(function*() {
+      const store = yield* PersonalDataStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const channel = yield* Fixtures.channel(ours)
+      const primary_phone = yield* Fixtures.newPhone
+      const [first, second] = [
+        yield* Fixtures.contact(ours, { primary_phone }),
+        yield* Fixtures.contact(ours, { primary_phone })
+      ]
+      yield* identified(theirs, { external_id: primary_phone })
+      yield* identified(ours, { channel_type: "page_messaging", external_id: primary_phone })
+      const callback = Fixtures.callback(channel.id, [primary_phone.slice(1)])
+      const before = yield* callback
+      yield* store.eraseCallbacks(ours, first.id)
+      assert.deepStrictEqual(yield* areStored([before]), [false])
+      yield* Fixtures.identity(ours, second.id, { external_id: primary_phone })
+      const after = yield* callback
+      yield* store.eraseCallbacks(ours, first.id)
+      assert.deepStrictEqual(yield* areStored([after]), [true])
+      yield* store.eraseCallbacks(ours, second.id)
+      assert.deepStrictEqual(yield* areStored([after]), [false])
     }))
 }
 
@@ -166,7 +211,7 @@ const laterCommits = (it: It) => {
       const store = yield* PersonalDataStore
       const ours = yield* Fixtures.organization
       const channel = yield* Fixtures.channel(ours)
-      const person = yield* Fixtures.uuid
+      const { external_id: person, id } = yield* identified(ours)
       const [erased, kept] = [
         yield* Fixtures.callback(channel.id, [person]),
         yield* Fixtures.callback(channel.id, ["another"])
@@ -176,7 +221,7 @@ const laterCommits = (it: It) => {
         return yield* Fixtures.outcome(ours, TagRows.insert(tag), { callback })
       })
       assert.deepStrictEqual(yield* Effect.forEach([erased, kept], commitFrom), ["committed", "committed"])
-      yield* store.eraseCallbacks(ours, [person])
+      yield* store.eraseCallbacks(ours, id)
       assert.deepStrictEqual(
         yield* Effect.forEach([kept, erased, kept, kept], commitFrom, { concurrency: "unbounded" }),
         ["committed", "LeaseLost", "committed", "committed"]
@@ -193,7 +238,7 @@ const concurrentCommits = (it: It) => {
       const ours = yield* Fixtures.organization
       const channel = yield* Fixtures.channel(ours)
       for (let round = 0; round < 10; round++) {
-        const person = yield* Fixtures.uuid
+        const { external_id: person, id } = yield* identified(ours)
         const callback = yield* Fixtures.callback(channel.id, [person])
         const applied = yield* Deferred.make<string>()
         // Commits one tag after another until a commit is rejected, so that the erasure begins between commits.
@@ -209,7 +254,7 @@ const concurrentCommits = (it: It) => {
         })
         const running = yield* Effect.forkChild(Effect.replicateEffect(commits, 4, { concurrency: "unbounded" }))
         const first = yield* Deferred.await(applied)
-        yield* store.eraseCallbacks(ours, [person])
+        yield* store.eraseCallbacks(ours, id)
         const then = yield* Fixtures.tagNames(ours)
         assert.include(then, first)
         const outcomes = (yield* Fiber.join(running)).flat()

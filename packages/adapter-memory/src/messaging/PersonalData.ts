@@ -1,5 +1,6 @@
 import { ChannelRows } from "@messaging-crm/core/Channels"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
+import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
 import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
 import { MessageRows } from "@messaging-crm/core/Messages"
@@ -7,10 +8,11 @@ import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { SendRows } from "@messaging-crm/core/Sends"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { HashMap, Layer, Option } from "effect"
+import { identify } from "../contacts/Contacts.ts"
 import { EventRows, IdempotencyRows, withoutResource } from "../work/OwnRows.ts"
 import { page, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
-import { type CallbackRow, World } from "../world/World.ts"
+import { type CallbackRow, World, type WorldState } from "../world/World.ts"
 import { toRow } from "./Conversations.ts"
 
 const decoder = new TextDecoder()
@@ -66,22 +68,48 @@ const eraseCopies = (tables: Table.Tables, owner: OrganizationId, contact_id: Co
     tables
   )
 
+const networkIdsOf = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId) =>
+  Table.all(tables, IdentityNetworkIdRows, owner).flatMap((name) =>
+    Option.toArray(
+      Option.filter(
+        Table.get(tables, IdentityRows, owner, name.identity_id),
+        (identity) => identity.contact_id === contact_id
+      )
+    ).map(({ version }) => ({ ...Table.plain(name), identity_version: version }))
+  )
+
+/** Returns the phone of a contact, unless it is a network ID. */
+const phoneOf = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId) =>
+  Table.get(tables, ContactRows, owner, contact_id).pipe(
+    Option.flatMapNullishOr(({ primary_phone }) => primary_phone),
+    Option.filter((phone) => identify(tables, owner, "phone_messaging", [phone]).length === 0),
+    Option.map((name) => ({ channel_type: "phone_messaging", name }) as const)
+  )
+
+/** Deletes the callbacks of the organization's channels that are about a contact. */
+const eraseCallbacks = (state: WorldState, owner: OrganizationId, contact_id: ContactId): WorldState => {
+  const { callbacks, tables } = state
+  const names = [
+    ...networkIdsOf(tables, owner, contact_id),
+    ...Option.toArray(phoneOf(tables, owner, contact_id))
+  ]
+  const isErased = ({ channel_id, people }: CallbackRow) =>
+    channel_id !== null &&
+    Option.exists(
+      Table.get(tables, ChannelRows, owner, channel_id),
+      ({ type }) =>
+        names.some(({ channel_type, name }) => channel_type === type && people.includes(name.replace(/^\+/, "")))
+    )
+  return { ...state, callbacks: HashMap.filter(callbacks, (callback) => !isErased(callback)) }
+}
+
 /** Layer that exports and erases people in the in-memory world. */
 export const layer = Layer.effect(
   PersonalDataStore,
   World.useSync(({ modify, read }) =>
     PersonalDataStore.of({
       networkIds: (organization_id, contact_id) =>
-        read(({ tables }) =>
-          Table.all(tables, IdentityNetworkIdRows, organization_id).flatMap((name) =>
-            Option.toArray(
-              Option.filter(
-                Table.get(tables, IdentityRows, organization_id, name.identity_id),
-                (identity) => identity.contact_id === contact_id
-              )
-            ).map(({ version }) => ({ ...Table.plain(name), identity_version: version }))
-          )
-        ),
+        read(({ tables }) => networkIdsOf(tables, organization_id, contact_id)),
       conversations: (organization_id, contact_id) =>
         read(({ tables }) => threadsOf(tables, organization_id, contact_id).map(toRow(tables, organization_id))),
       sends: (organization_id, conversation_id, request) =>
@@ -102,17 +130,8 @@ export const layer = Layer.effect(
         ),
       eraseCopies: (organization_id, contact_id) =>
         modify((state) => [undefined, { ...state, tables: eraseCopies(state.tables, organization_id, contact_id) }]),
-      eraseCallbacks: (organization_id, people) =>
-        modify((state) => {
-          const isErased = (callback: CallbackRow) =>
-            callback.channel_id !== null &&
-            Option.isSome(Table.get(state.tables, ChannelRows, organization_id, callback.channel_id)) &&
-            callback.people.some((person) => people.includes(person))
-          return [undefined, {
-            ...state,
-            callbacks: HashMap.filter(state.callbacks, (callback) => !isErased(callback))
-          }]
-        })
+      eraseCallbacks: (organization_id, contact_id) =>
+        modify((state) => [undefined, eraseCallbacks(state, organization_id, contact_id)])
     })
   )
 )

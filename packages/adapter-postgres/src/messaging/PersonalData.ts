@@ -94,11 +94,33 @@ export const layer = Layer.effect(
       // Each is a transaction, so that it locks its rows only while it runs: a retry of a request waits for its record.
       eraseCopies: (organization_id, contact_id) =>
         Effect.forEach(copiesErased(sql, organization_id, contact_id), patiently, { discard: true }),
-      eraseCallbacks: (organization_id, people) =>
+      eraseCallbacks: (organization_id, contact_id) =>
         patiently(run(sql`
-          DELETE FROM provider_callbacks
-          WHERE channel_id IN (SELECT id FROM channels WHERE organization_id = ${organization_id})
-            AND jsonb_exists_any(people, ${people}::text[])
+          WITH network_ids AS (
+            SELECT n.channel_type, n.name
+            FROM identities i
+            JOIN identity_names n ON n.organization_id = i.organization_id AND n.channel_type = i.channel_type
+              AND n.identity_id = i.id
+            WHERE i.organization_id = ${organization_id} AND i.contact_id = ${contact_id}
+            UNION
+            SELECT 'phone_messaging', c.primary_phone
+            FROM contacts c
+            WHERE c.organization_id = ${organization_id} AND c.id = ${contact_id} AND NOT EXISTS (
+              SELECT
+              FROM identity_names n
+              WHERE n.organization_id = c.organization_id AND n.channel_type = 'phone_messaging'
+                AND n.name = c.primary_phone
+            )
+          ), people AS MATERIALIZED (
+            SELECT channel_type, array_agg(substr(name, CASE WHEN starts_with(name, '+') THEN 2 ELSE 1 END)) AS ids
+            FROM network_ids
+            WHERE name IS NOT NULL
+            GROUP BY channel_type
+          )
+          DELETE FROM provider_callbacks b
+          USING channels c, people p
+          WHERE c.organization_id = ${organization_id} AND p.channel_type = c.type AND b.channel_id = c.id
+            AND jsonb_exists_any(b.people, p.ids)
         `))
     })
   })

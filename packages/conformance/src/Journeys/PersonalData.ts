@@ -109,6 +109,16 @@ const erasures = (it: It) => {
     }))
 }
 
+const duplicates = (it: It) => {
+  it.effect("of a duplicate is erased without the unprocessed messages of the contact with the same phone", () =>
+    Effect.gen(function*() {
+      const { as, callback, number, organization_id } = yield* person
+      const duplicate = yield* Fixtures.contact(organization_id, { primary_phone: number })
+      yield* as(PersonalData.use((data) => data.erase(duplicate.id)))
+      assert.include(yield* Fixtures.storedCallbackIds, callback)
+    }))
+}
+
 const repeatedErasures = (it: It) => {
   it.effect("is erased once: a repeat changes nothing, and the audit has one record", () =>
     Effect.gen(function*() {
@@ -202,6 +212,7 @@ export const journeyTests = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("a person's data", (it) => {
     exports(it)
     erasures(it)
+    duplicates(it)
     repeatedErasures(it)
     afterwards(it)
   })

@@ -152,8 +152,9 @@ export interface LoadedNetworkId extends IdentityNetworkId {
  * - `eraseCopies` deletes the idempotency records whose body contains the contact's id, and all other records with
  *   the same fingerprints. It removes the resources of events about the contact, its conversations, and its messages,
  *   and the endpoints' responses to such events. The versions of their deliveries that are pending or have a response increase.
- * - `eraseCallbacks` deletes the stored callbacks of the organization's channels
- *   that are about one of the people.
+ * - `eraseCallbacks` deletes the stored callbacks of the organization's channels that are about the contact: those with
+ *   one of its network IDs on this type of channel, without the plus sign, or with its phone, unless that is a network ID
+ *   of another contact when they are deleted.
  * - Nothing of another contact or organization is changed. Each may be repeated.
  */
 export class PersonalDataStore extends Context.Service<PersonalDataStore, {
@@ -176,7 +177,7 @@ export class PersonalDataStore extends Context.Service<PersonalDataStore, {
     page: PageRequest
   ) => Effect.Effect<ReadonlyArray<SendRow>>
   readonly eraseCopies: (organization_id: OrganizationId, contact_id: ContactId) => Effect.Effect<void>
-  readonly eraseCallbacks: (organization_id: OrganizationId, people: ReadonlyArray<string>) => Effect.Effect<void>
+  readonly eraseCallbacks: (organization_id: OrganizationId, contact_id: ContactId) => Effect.Effect<void>
 }>()("@messaging-crm/core/PersonalData/PersonalDataStore") {}
 
 /** Returns the rows of a conversation, in the pages that `read` returns. A page can be shorter than requested; the last one is empty. */
@@ -303,12 +304,9 @@ const makeErase = Effect.gen(function*() {
       found: contacts.load(organization_id, id),
       network_ids: store.networkIds(organization_id, id)
     }, concurrently)
-    const { found, network_ids } = yield* load
-    const { primary_phone } = yield* Effect.fromOption(found, () => new ContactNotFound())
-    const phone = primary_phone === null ? [] : [primary_phone]
-    // Callbacks name people without a plus sign.
-    const people = [...network_ids.map(({ name }) => name), ...phone].map((name) => name.replace(/^\+/, ""))
-    yield* store.eraseCallbacks(organization_id, people)
+    const { found } = yield* load
+    yield* Effect.fromOption(found, () => new ContactNotFound())
+    yield* store.eraseCallbacks(organization_id, id)
     // From here on, the person's network IDs lead to no identity. What was decided before can still be committed until
     // `eraseStored` has written the conversations, so it runs after this, and then the contact's preview is erased.
     yield* runAudited("contacts.erase", { load, decide: erase })
