@@ -46,15 +46,6 @@ export const export_schema = {
   $defs: document.definitions
 }
 
-/** Encoders of the parts of an export. */
-export const toJson = {
-  time: Schema.encodeSync(Timestamp),
-  contact: Schema.encodeSync(Contact),
-  conversation: Schema.encodeSync(Conversation),
-  send: Schema.encodeSync(ExportedSend),
-  message: Schema.encodeSync(ExportedMessage)
-}
-
 /** Returns the pieces of a JSON object whose last fields are arrays of items, each in pieces itself. */
 export const written = <E, R>(
   head: object,

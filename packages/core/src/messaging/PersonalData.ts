@@ -9,6 +9,7 @@ import { Context, DateTime, Effect, Equal, Layer, Option, Result, Stream, Struct
 import { type IdentityNetworkId, IdentityNetworkIdRows, IdentityRows } from "../contacts/ContactIdentities.ts"
 import {
   change,
+  Contact,
   ContactNotFound,
   ContactStore,
   emptyContact,
@@ -16,15 +17,17 @@ import {
   type LoadedContact
 } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
+import { Codecs } from "../kernel/Codecs.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
 import type { ContactId, MediaId, OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import type { PageRequest, Position } from "../kernel/Page.ts"
 import { erased } from "../kernel/Text.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
-import { ExportedSend, toJson, written } from "./ContactExport.ts"
-import { type ConversationRow, ConversationRows, toConversation } from "./Conversations.ts"
+import { ExportedMessage, ExportedSend, written } from "./ContactExport.ts"
+import { Conversation, type ConversationRow, ConversationRows, toConversation } from "./Conversations.ts"
 import { MediaRows, MediaStore } from "./Media.ts"
 import { type Message, type MessageRow, MessageRows, ProviderMessageRows } from "./Messages.ts"
 import { type SendRow, SendRows, SendState } from "./Sends.ts"
@@ -194,9 +197,13 @@ const inPages = <Row extends MessageRow | SendRow, E, R>(
 
 /** Makes the function that exports a contact. */
 const makeExport = Effect.gen(function*() {
+  const { encode } = yield* Codecs
   const contacts = yield* ContactStore
   const media = yield* MediaStore
   const store = yield* PersonalDataStore
+
+  const encodeMessage = encode(ExportedMessage)
+  const encodeSend = encode(ExportedSend)
 
   /** Returns the bytes of a file, or null if it is removed meanwhile. */
   const readFile = Effect.fnUntraced(function*(organization_id: OrganizationId, id: MediaId) {
@@ -214,7 +221,7 @@ const makeExport = Effect.gen(function*() {
 
   const exportMessage = Effect.fnUntraced(function*(organization_id: OrganizationId, message: Message) {
     const bytes = message.media?.id ? yield* readFile(organization_id, message.media.id) : null
-    return toJson.message({ ...message, media: message.media === null ? null : { ...message.media, bytes } })
+    return yield* encodeMessage({ ...message, media: message.media === null ? null : { ...message.media, bytes } })
   })
 
   const messagesOf = (organization_id: OrganizationId, { id }: ConversationRow) =>
@@ -224,14 +231,15 @@ const makeExport = Effect.gen(function*() {
 
   const sendsOf = (organization_id: OrganizationId, { id }: ConversationRow) =>
     inPages((page) => store.sends(organization_id, id, page)).pipe(
-      Stream.map((send) => toJson.send(Struct.pick(send, Struct.keys(ExportedSend.fields))))
+      Stream.mapEffect((send) => encodeSend(Struct.pick(send, Struct.keys(ExportedSend.fields))))
     )
 
-  const conversationOf = (organization_id: OrganizationId, row: ConversationRow) =>
-    written({ conversation: toJson.conversation(toConversation(row)) }, {
+  const conversationOf = Effect.fnUntraced(function*(organization_id: OrganizationId, row: ConversationRow) {
+    return written({ conversation: yield* encode(Conversation)(toConversation(row)) }, {
       sends: Stream.map(sendsOf(organization_id, row), (send) => Stream.make(JSON.stringify(send))),
       messages: Stream.map(messagesOf(organization_id, row), (message) => Stream.make(JSON.stringify(message)))
     })
+  })
 
   return (id: ContactId) =>
     Stream.unwrap(
@@ -244,12 +252,12 @@ const makeExport = Effect.gen(function*() {
         }, concurrently)
         const contact = yield* Effect.fromOption(found, () => new ContactNotFound())
         const head = {
-          exported_at: toJson.time(yield* DateTime.now),
-          contact: toJson.contact(contact),
+          exported_at: yield* encode(Timestamp)(yield* DateTime.now),
+          contact: yield* encode(Contact)(contact),
           names: network_ids.map(Struct.pick(["channel_type", "name"]))
         }
         const conversations = Stream.fromIterable(rows).pipe(
-          Stream.map((row) => conversationOf(organization_id, row))
+          Stream.mapEffect((row) => conversationOf(organization_id, row))
         )
         return written(head, { conversations })
       })()

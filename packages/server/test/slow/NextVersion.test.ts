@@ -203,7 +203,10 @@ it.live("this version reads rows with values that the next version has added, an
     yield* untilSent(crm, send["id"])
     const organization_id = acme.organization_id
     yield* sql`UPDATE messages SET type = 'poll', sender = '{"type":"bot","name":null,"model":"m"}', details = '{"poll":[1]}'`
-    yield* sql`UPDATE sends SET status = 'failed', message_id = NULL, failure_reason = 'next_reason'`
+    yield* sql`
+      UPDATE sends
+      SET status = 'failed', message_id = NULL, failure_reason = 'next_reason', content = '{"type":"poll","question":"Why?"}'
+    `
     yield* sql`UPDATE api_keys SET scopes = scopes || '["next:read"]'`
     yield* sql`UPDATE webhooks SET event_types = event_types || 'next.happened'::text`
     yield* sql`
@@ -264,6 +267,13 @@ it.live("this version reads rows with values that the next version has added, an
     assert.deepInclude(delivery, { event_type: "next.happened", status: "succeeded" })
     yield* call("GET", "/sends?status=failed")
     const flags = ["--organization", organization_id]
+    const [contact] = many(yield* call("GET", "/contacts"))
+    const of = ["--contact", String(contact?.["id"])]
+    const { code, stderr, stdout } = yield* Processes.run(["contacts", "export", ...flags, ...of], environment)
+    assert.strictEqual(code, 0, stderr)
+    const [{ messages, sends }] = JSON.parse(stdout).conversations
+    assert.deepInclude(messages[0], { type: "poll", sender: { type: "bot", name: null } })
+    assert.deepInclude(sends[0], { failure_reason: "next_reason", content: { type: "poll", question: "Why?" } })
     yield* Processes.command(["audit", "list", ...flags], environment)
     yield* Processes.command(["webhooks", "list", ...flags], environment)
     yield* Processes.command(["keys", "list", ...flags], environment)
