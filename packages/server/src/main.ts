@@ -9,27 +9,33 @@ import * as Help from "./cli/Help.ts"
 import { visible } from "./cli/Visible.ts"
 import { manifest } from "./Manifest.ts"
 
-/** Exits with 0 after an interruption, and prints the error otherwise. */
+const printError = (message: string): void => {
+  const shown = process.argv.includes("--json") ? JSON.stringify({ error: { message } }) : message
+  process.stderr.write(`${visible(shown)}\n`)
+}
+
+/** After an interruption, exits with 0 or the code that is set, and prints the error otherwise. */
 const teardown: Runtime.Teardown = (exit, onExit) => {
-  if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return onExit(0)
+  if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return onExit(Number(process.exitCode ?? 0))
   const error = Cause.squash(exit.cause)
   // The command line has already shown its own help and errors.
   if (!(error instanceof Error && "_tag" in error && error._tag === "ShowHelp")) {
-    const message = Help.messageOf(exit.cause)
-    const shown = process.argv.includes("--json") ? JSON.stringify({ error: { message } }) : message
-    process.stderr.write(`${visible(shown)}\n`)
+    printError(Help.messageOf(exit.cause))
   }
   onExit(1)
 }
 
 const interrupt = (): void => void process.kill(process.pid, "SIGINT")
 
-// A reader that stops, such as `head`, and a terminal that closes end the process like Ctrl-C, so that it cleans up.
-let isRead = true
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE" && error.code !== "EIO") throw error
-  if (isRead) interrupt()
-  isRead = false
+// A reader that stops, such as `head`, a terminal that closes, and a full disk end the process like Ctrl-C, so that it
+// cleans up.
+process.stdout.once("error", ({ code }: NodeJS.ErrnoException) => {
+  process.stdout.on("error", () => {})
+  if (code !== "EPIPE" && code !== "EIO") {
+    process.exitCode = 1
+    printError(`The output cannot be written (${code}). Free disk space, or write it to another place.`)
+  }
+  interrupt()
 })
 process.on("SIGHUP", interrupt)
 

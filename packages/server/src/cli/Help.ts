@@ -69,13 +69,19 @@ const fileProblems: Readonly<Record<string, string>> = {
 
 const pathOf = (error: object): string => "pathOrDescriptor" in error ? String(error.pathOrDescriptor) : "The file"
 
+/** Returns the problem that only the operating system's code names, such as `ENOSPC`. */
+const diskProblem = (reason: object): string | null =>
+  "cause" in reason && reason.cause instanceof Error && "code" in reason.cause
+    ? `cannot be read or written (${reason.cause.code}). Check its disk`
+    : null
+
 /** Returns the sentence for an error of a file, or null for any other error. */
 const aboutFile = (error: Error): string | null => {
   if (!("_tag" in error) || error._tag !== "PlatformError" || !("reason" in error)) return null
   const { reason } = error
   if (typeof reason !== "object" || reason === null || !("_tag" in reason)) return null
-  const problem = fileProblems[String(reason._tag)]
-  return problem === undefined ? null : `${pathOf(reason)} ${problem}.`
+  const problem = fileProblems[String(reason._tag)] ?? diskProblem(reason)
+  return problem === null ? null : `${pathOf(reason)} ${problem}.`
 }
 
 /** Returns the message of a failure for the user, or the full cause of an unexpected one without a message. */

@@ -1,7 +1,7 @@
 /** `contacts export` and `contacts erase`: everything about one person. */
 import { ContactId } from "@messaging-crm/core/Ids"
 import { export_schema, PersonalData } from "@messaging-crm/core/PersonalData"
-import { Effect, FileSystem, Option, Stream } from "effect"
+import { Effect, Exit, FileSystem, Option, Stream } from "effect"
 import { Command, Flag, Prompt } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
@@ -12,18 +12,16 @@ const contact = Flags.id("contact", ContactId, "ID of the contact")
 
 const absent = Admin.reject("No contact of this organization has this ID. Find the ID with GET /contacts?query=.")
 
-/** Makes a function that writes pieces of text to a new file that only its owner may read, or to stdout. */
-const writer = Effect.fnUntraced(function*(output: Option.Option<string>) {
-  if (Option.isNone(output)) return (piece: string) => Effect.sync(() => process.stdout.write(visible(piece)))
+const toStdout = (piece: string) => Effect.sync(() => process.stdout.write(visible(piece)))
+
+/** Writes pieces of text to a new file that only its owner can read. If that fails, removes the file. */
+const writeNewFile = Effect.fnUntraced(function*<E, R>(path: string, pieces: Stream.Stream<string, E, R>) {
   const files = yield* FileSystem.FileSystem
-  let flag: "a" | "wx" = "wx"
-  return (piece: string) =>
-    Effect.andThen(
-      files.writeFileString(output.value, piece, { flag, mode: 0o600 }),
-      Effect.sync(() => {
-        flag = "a"
-      })
-    )
+  yield* Effect.acquireUseRelease(
+    files.writeFileString(path, "", { flag: "wx", mode: 0o600 }),
+    () => Stream.runForEach(pieces, (piece) => files.writeFileString(path, piece, { flag: "a" })),
+    (_, exit) => Exit.isSuccess(exit) ? Effect.void : Effect.ignore(files.remove(path))
+  )
 })
 
 export const exportContact = Command.make(
@@ -36,9 +34,15 @@ export const exportContact = Command.make(
     )
   },
   Effect.fnUntraced(function*({ contact, organization, output }) {
-    const write = yield* writer(output)
-    const pieces = Stream.unwrap(PersonalData.useSync((data) => data.export(contact)))
-    yield* Admin.asOperator(organization, Stream.runForEach(Stream.concat(pieces, Stream.make("\n")), write)).pipe(
+    const pieces = Stream.concat(
+      Stream.unwrap(PersonalData.useSync((data) => data.export(contact))),
+      Stream.make("\n")
+    )
+    const write = Option.match(output, {
+      onNone: () => Stream.runForEach(pieces, toStdout),
+      onSome: (path) => writeNewFile(path, pieces)
+    })
+    yield* Admin.asOperator(organization, write).pipe(
       Effect.catchTag("ContactNotFound", absent)
     )
   })

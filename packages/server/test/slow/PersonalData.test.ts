@@ -15,6 +15,8 @@ import addFormats from "ajv-formats"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Context, DateTime, Effect, Layer, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
 import { readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { canaries, person } from "../../../conformance/src/Journeys/PersonalData/Scene.ts"
@@ -197,6 +199,21 @@ const told = {
   value: "canary-value"
 }
 
+/** Runs a program of Node that can write at most 1 KiB to a file. */
+const withFileLimit = (args: ReadonlyArray<string>, environment: Processes.Environment) =>
+  Effect.callback<{ readonly code: number | null; readonly stderr: string }>((resume) => {
+    const shell = "trap '' XFSZ; ulimit -f 1; exec \"$@\""
+    const child = spawn("bash", ["-c", shell, "bash", process.execPath, ...args], {
+      env: { PATH: process.env["PATH"], ...environment },
+      stdio: ["ignore", "ignore", "pipe"]
+    })
+    let stderr = ""
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      stderr += text
+    })
+    child.once("close", (code) => resume(Effect.succeed({ code, stderr })))
+  })
+
 const Records = Schema.fromJsonString(Schema.Array(AuditRecord))
 
 it("the published schema of an export is current", async () => {
@@ -268,6 +285,10 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("a person's
       assert.deepStrictEqual(withoutTime(text), withoutTime(printed.stdout))
       assert.strictEqual((yield* Effect.promise(() => stat(file))).mode & 0o777, 0o600)
       assert.strictEqual((yield* contacts("export", ...of, "--output", file)).code, 1)
+      const cut = join(yield* folder, "cut.json")
+      const failed = yield* withFileLimit([Processes.main, "contacts", "export", ...of, "--output", cut], environment)
+      assert.deepStrictEqual(failed, { code: 1, stderr: `${cut} cannot be read or written (EFBIG). Check its disk.\n` })
+      assert.isFalse(existsSync(cut))
 
       const said = [...Object.values(canaries), ...Object.values(fields), ...Object.values(told)]
       const words = [...said, ...said.map(foldCase), number, number.slice(1), endpoint_canary]

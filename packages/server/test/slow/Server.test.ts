@@ -5,10 +5,13 @@ import * as Protocol from "@messaging-crm/provider-mock/http/Protocol"
 import { templatesOf } from "@messaging-crm/provider-mock/Templates"
 import { Deferred, Effect, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { execFile } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
 import { readdirSync, readFileSync } from "node:fs"
+import { open } from "node:fs/promises"
 import { getPriority } from "node:os"
 import { join } from "node:path"
+import { text } from "node:stream/consumers"
 import { start } from "../../src/dev/EmbeddedPostgres.ts"
 import { freePort } from "../../src/dev/FreePort.ts"
 import { eventually } from "../../testing/Eventually.ts"
@@ -82,6 +85,21 @@ it.live(
       assert.include(JSON.parse(quiet.stderr).error.message, "DATABASE_URL is required")
     })
 )
+
+it.live("a command whose output cannot be written exits with 1 and one error", () =>
+  Effect.gen(function*() {
+    const full = yield* Effect.promise(() => open("/dev/full", "w"))
+    const child = spawn(process.execPath, [Processes.main, "openapi"], { stdio: ["ignore", full.fd, "pipe"] })
+    const exited = once(child, "exit")
+    const stderr = yield* Effect.promise(() => child.stderr === null ? Promise.resolve("") : text(child.stderr))
+    const [code] = yield* Effect.promise(() => exited)
+    yield* Effect.promise(() => full.close())
+    assert.strictEqual(
+      stderr,
+      "The output cannot be written (ENOSPC). Free disk space, or write it to another place.\n"
+    )
+    assert.strictEqual(code, 1)
+  }))
 
 it.live("serve rejects a database without its migrations", () =>
   Effect.gen(function*() {
