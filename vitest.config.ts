@@ -8,7 +8,7 @@ const withPostgres = "packages/{adapter-postgres,server}/test/**/*.test.ts"
 /** Tests that start programs, fill a large database, or try every pair of operations. `npm run test:all` runs them too. */
 const slow = "packages/*/test/slow/**/*.test.ts"
 
-const globalSetup = ["packages/server/testing/Postgres.ts"]
+const globalSetup = ["packages/server/testing/GlobalSetup.ts"]
 
 /** The files that take longest, most of them because they wait. They start first, so that the others run meanwhile. */
 const longest = [

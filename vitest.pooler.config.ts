@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config"
 export default defineConfig({
   test: {
     include: ["packages/*/pooler/**/*.test.ts"],
-    globalSetup: ["packages/server/testing/Postgres.ts"],
+    globalSetup: ["packages/server/testing/GlobalSetup.ts"],
     testTimeout: 60_000,
     hookTimeout: 60_000
   }

@@ -17,7 +17,7 @@ import * as OtherOrganization from "./attacks/OtherOrganization.ts"
 import * as Preparation from "./attacks/Preparation.ts"
 import * as Arguments from "./harness/Arguments.ts"
 import * as Benchmark from "./harness/Benchmark.ts"
-import { Processes } from "./harness/Fixtures.ts"
+import { Organizations, Processes, Servers } from "./harness/Fixtures.ts"
 import * as Limits from "./harness/Limits.ts"
 import * as ProcessOutput from "./harness/ProcessOutput.ts"
 import * as Service from "./harness/Service.ts"
@@ -47,8 +47,8 @@ interface Subject {
 const startSubject = Effect.fnUntraced(function*(kind: Attacks.Kind) {
   const provider = kind === "cloud" ? "cloud" : "mock"
   const cluster = yield* Service.cluster(1, provider, { RATE_LIMIT_PER_MINUTE: "1000000" })
-  const { child } = yield* Processes.serve(cluster.environment, cluster.server)
-  const other = yield* Processes.organization(cluster.environment)
+  const { child } = yield* Servers.serve(cluster.environment, cluster.server)
+  const other = yield* Organizations.create(cluster.environment)
   const link = kind === "mock" ? yield* Preparation.linkOf(cluster) : "/"
   if (kind !== "cold") yield* Preparation.warmUp(cluster.server)
   return { cluster, pid: child.pid ?? 0, other_key: other.key, link } satisfies Subject

@@ -18,7 +18,7 @@ import { lockedReads } from "./contention/LockedReads.ts"
 import { lostUpdates } from "./contention/LostUpdates.ts"
 import * as Arguments from "./harness/Arguments.ts"
 import * as Benchmark from "./harness/Benchmark.ts"
-import { Processes } from "./harness/Fixtures.ts"
+import { Processes, Servers } from "./harness/Fixtures.ts"
 import * as Service from "./harness/Service.ts"
 
 const { conversations_per_second, rounds, seconds } = Arguments.numbers({
@@ -30,7 +30,7 @@ const { conversations_per_second, rounds, seconds } = Arguments.numbers({
 
 const measureContention = Effect.gen(function*() {
   const cluster = yield* Service.cluster(2)
-  for (const server of cluster.servers) yield* Processes.serveApi(cluster.environment, server)
+  for (const server of cluster.servers) yield* Servers.serveApi(cluster.environment, server)
   yield* Processes.startMain(["worker"], cluster.environment)
   return yield* Effect.gen(function*() {
     const lost_updates = yield* lostUpdates(cluster, rounds)

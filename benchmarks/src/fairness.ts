@@ -12,7 +12,7 @@ import type { Arrival } from "./harness/Arrivals.ts"
 import * as Backlog from "./harness/Backlog.ts"
 import * as Benchmark from "./harness/Benchmark.ts"
 import * as Endpoint from "./harness/Endpoint.ts"
-import { Processes } from "./harness/Fixtures.ts"
+import { Organizations, Servers } from "./harness/Fixtures.ts"
 import * as Limits from "./harness/Limits.ts"
 import { summaryOf } from "./harness/Percentiles.ts"
 import * as Service from "./harness/Service.ts"
@@ -56,8 +56,8 @@ const delaysOf = Effect.fnUntraced(function*(webhook_id: string, arrivals: Reado
 
 const measureFairness = Effect.gen(function*() {
   const cluster = yield* Service.cluster(1)
-  yield* Processes.serve(cluster.environment, cluster.server)
-  const other = yield* Processes.organization(cluster.environment)
+  yield* Servers.serve(cluster.environment, cluster.server)
+  const other = yield* Organizations.create(cluster.environment)
   const endpoint = yield* Endpoint.start
   const { port } = new URL(endpoint.url)
   const slow = yield* subscribeSlow(cluster, port)

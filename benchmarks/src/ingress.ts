@@ -11,7 +11,7 @@ import { Clock, Effect, Random, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Arguments from "./harness/Arguments.ts"
 import * as Benchmark from "./harness/Benchmark.ts"
-import { Processes } from "./harness/Fixtures.ts"
+import { Servers } from "./harness/Fixtures.ts"
 import { memoryDuring, memoryOf } from "./harness/Memory.ts"
 import * as Service from "./harness/Service.ts"
 import { untilPasses } from "./harness/Waiting.ts"
@@ -40,7 +40,7 @@ const startReceiver = Effect.fnUntraced(function*({ environment, server }: Servi
   const { apps: [app], channels: [channel] } = yield* Schema.decodeUnknownEffect(Accounts)(
     environment["CLOUD_ACCOUNTS"]
   )
-  const { child } = yield* Processes.serve(environment, server)
+  const { child } = yield* Servers.serve(environment, server)
   return {
     url: server.url,
     pid: child.pid ?? 0,

@@ -10,7 +10,7 @@
 import { Duration, Effect, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Benchmark from "./harness/Benchmark.ts"
-import { Processes } from "./harness/Fixtures.ts"
+import { Api, Servers } from "./harness/Fixtures.ts"
 import * as Limits from "./harness/Limits.ts"
 import { median } from "./harness/Percentiles.ts"
 import * as Service from "./harness/Service.ts"
@@ -32,10 +32,10 @@ const contactsOf = (group: string) =>
   )
 
 /** Makes a function that sends a write, and one that upserts 100 people of a group. */
-const clientOf = (server: Processes.Server, key: string) => {
+const clientOf = (server: Servers.Server, key: string) => {
   const send = (method: "PATCH" | "POST", path: string, idempotency_key: string, json: unknown) =>
     Effect.flatMap(
-      Processes.request(server, method, path, { key, idempotency_key, json }),
+      Api.request(server, method, path, { key, idempotency_key, json }),
       ({ status, text }) => status < 300 ? Effect.succeed(text) : Effect.die(new Error(text))
     )
   const upsert = (group: string, first: number, city: string) =>
@@ -99,7 +99,7 @@ const untilUpsertsAreStored = contactsOf("killed").pipe(
 const measureUpserts = Effect.gen(function*() {
   const { acme, database_url, environment, server } = yield* Service.cluster(1)
   const client = clientOf(server, acme.key)
-  const serve = Processes.serve(environment, server)
+  const serve = Servers.serve(environment, server)
   /** The process is killed at the end of the scope. */
   const measureUntilKilled = Effect.scoped(Effect.gen(function*() {
     yield* serve

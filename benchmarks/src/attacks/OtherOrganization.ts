@@ -1,7 +1,7 @@
 /** The requests of another organization during an attack. */
 import { Effect } from "effect"
 import { Agent, request } from "node:http"
-import type { Processes } from "../harness/Fixtures.ts"
+import type { Servers } from "../harness/Fixtures.ts"
 import { memoryDuring } from "../harness/Memory.ts"
 import { summaryOf } from "../harness/Percentiles.ts"
 
@@ -55,7 +55,7 @@ const sendSteadily = (url: string, seconds: number, options: Options) =>
 
 /** Lets the other organization send requests for some seconds, and measures them and the server's process. */
 export const measure = Effect.fnUntraced(function*(
-  server: Processes.Server,
+  server: Servers.Server,
   key: string,
   { pid, seconds }: { readonly pid: number; readonly seconds: number }
 ) {

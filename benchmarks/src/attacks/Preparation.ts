@@ -1,7 +1,8 @@
 /** Prepares a server for an attack, and the attacker's organization on it. */
 import { DateTime, Effect, Schedule, Schema } from "effect"
 import { get } from "node:http"
-import { Processes } from "../harness/Fixtures.ts"
+import type { Servers } from "../harness/Fixtures.ts"
+import { Api, Callbacks } from "../harness/Fixtures.ts"
 import * as Service from "../harness/Service.ts"
 
 const endpoints = 16
@@ -29,11 +30,11 @@ const largest_file = {
 /** Stores a file of the maximum size, and returns the path of a link to it. */
 export const linkOf = Effect.fnUntraced(function*({ acme, environment, server }: Service.Cluster) {
   const { channel_id, key } = acme
-  const callBack = yield* Processes.callbackSender(environment)
+  const callBack = yield* Callbacks.makeSender(environment)
   yield* callBack(server, [{ ...yield* messageNow(channel_id), type: "video", media: largest_file }])
-  const conversations = yield* Processes.request(server, "GET", "/conversations", { key })
+  const conversations = yield* Api.request(server, "GET", "/conversations", { key })
   const { data: [conversation] } = yield* Schema.decodeUnknownEffect(Conversations)(conversations.text)
-  const messages = yield* Processes.request(server, "GET", `/conversations/${conversation?.id}/messages`, { key })
+  const messages = yield* Api.request(server, "GET", `/conversations/${conversation?.id}/messages`, { key })
   const { data: [newest] } = yield* Schema.decodeUnknownEffect(Messages)(messages.text)
   return new URL(newest?.media?.url ?? "/", server.url).pathname
 })
@@ -41,7 +42,7 @@ export const linkOf = Effect.fnUntraced(function*({ acme, environment, server }:
 /** Subscribes hostile endpoints, and raises events for them until it is interrupted. */
 export const raiseEvents = Effect.fnUntraced(function*({ acme, environment, server }: Service.Cluster, url: string) {
   const { channel_id, key } = acme
-  const callBack = yield* Processes.callbackSender(environment)
+  const callBack = yield* Callbacks.makeSender(environment)
   for (let number = 0; number < endpoints; number++) {
     yield* Service.subscribe(server, key, `${url}/${number}`)
   }
@@ -52,7 +53,7 @@ export const raiseEvents = Effect.fnUntraced(function*({ acme, environment, serv
 })
 
 /** Requests the pages that a server prepares at their first request, so that its memory at rest includes them. */
-export const warmUp = ({ url }: Processes.Server) =>
+export const warmUp = ({ url }: Servers.Server) =>
   Effect.forEach(
     ["/docs", "/v1/openapi.json"],
     (path) =>

@@ -3,7 +3,7 @@ import { Clock, Effect, Ref } from "effect"
 import { SqlClient } from "effect/sql"
 import { delaysOf } from "../harness/Arrivals.ts"
 import * as Endpoint from "../harness/Endpoint.ts"
-import { Processes } from "../harness/Fixtures.ts"
+import { Api } from "../harness/Fixtures.ts"
 import * as ProcessorTime from "../harness/ProcessorTime.ts"
 import * as Service from "../harness/Service.ts"
 import * as Statements from "../harness/Statements.ts"
@@ -37,7 +37,7 @@ interface Writers {
   readonly started_at: number
   readonly channel_id: string
   /** Sends a write, and counts the status of its response. */
-  readonly write: (path: string, idempotency_key: string, json: unknown) => ReturnType<typeof Processes.request>
+  readonly write: (path: string, idempotency_key: string, json: unknown) => ReturnType<typeof Api.request>
 }
 
 /** Starts and closes conversations for the set time. */
@@ -51,7 +51,7 @@ const runWriter = Effect.fnUntraced(function*(
     yield* Effect.sleep(Math.max(0, due_at - (yield* Clock.currentTimeMillis)))
     // Each client has 500 numbers of its own. None ends with four digits that select a behavior of the mock network.
     const phone = `+4915${String(writer * 1_000_000 + number % 500 * 10 + 100).padStart(9, "0")}`
-    const greeting = Processes.greeting(channel_id, phone, `n${number}`)
+    const greeting = Api.newConversation(channel_id, phone, `n${number}`)
     const response = yield* write("/conversations", `start-${writer}-${number}`, greeting)
     const { conversation_id } = yield* resourceOf(response)
     yield* write(`/conversations/${conversation_id}/close`, `close-${writer}-${number}`, { category: "resolved" })
@@ -68,7 +68,7 @@ const runWriters = Effect.fnUntraced(function*(cluster: Service.Cluster, pace: P
     started_at: yield* Clock.currentTimeMillis,
     channel_id,
     write: (path, idempotency_key, json) =>
-      Processes.request(nextServer(), "POST", path, { key, json, idempotency_key }).pipe(
+      Api.request(nextServer(), "POST", path, { key, json, idempotency_key }).pipe(
         Effect.tap(({ status }) => Ref.update(statuses, (all) => ({ ...all, [status]: (all[status] ?? 0) + 1 })))
       )
   }

@@ -1,7 +1,7 @@
 /** Reads of one contact while writers wait for another. */
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { Processes } from "../harness/Fixtures.ts"
+import { Api } from "../harness/Fixtures.ts"
 import { summaryOf } from "../harness/Percentiles.ts"
 import type * as Service from "../harness/Service.ts"
 import { resourceOf } from "./Requests.ts"
@@ -19,7 +19,7 @@ export const lockedReads = Effect.fnUntraced(function*(cluster: Service.Cluster)
   const { acme: { key }, server } = cluster
   const create = (first_name: string) =>
     Effect.flatMap(
-      Processes.request(server, "POST", "/contacts", {
+      Api.request(server, "POST", "/contacts", {
         key,
         json: { first_name },
         idempotency_key: `locked-reads-${first_name}`
@@ -29,11 +29,11 @@ export const lockedReads = Effect.fnUntraced(function*(cluster: Service.Cluster)
   const [locked, other] = [yield* create("locked"), yield* create("other")]
   const read = Effect.gen(function*() {
     const started_at = yield* Clock.currentTimeMillis
-    yield* Effect.flatMap(Processes.request(server, "GET", `/contacts/${other.id}`, { key }), resourceOf)
+    yield* Effect.flatMap(Api.request(server, "GET", `/contacts/${other.id}`, { key }), resourceOf)
     return (yield* Clock.currentTimeMillis) - started_at
   })
   const edit = (number: number) =>
-    Processes.request(server, "PATCH", `/contacts/${locked.id}`, {
+    Api.request(server, "PATCH", `/contacts/${locked.id}`, {
       key,
       json: { city: `${number}` },
       idempotency_key: `locked-reads-edit-${number}`

@@ -1,6 +1,6 @@
 /** Concurrent tags, edits, and notes of one contact. */
 import { Effect } from "effect"
-import { Processes } from "../harness/Fixtures.ts"
+import { Api } from "../harness/Fixtures.ts"
 import type * as Service from "../harness/Service.ts"
 import { resourceOf, serversOf } from "./Requests.ts"
 
@@ -9,7 +9,7 @@ type Request = (
   path: string,
   idempotency_key: string,
   json?: unknown
-) => ReturnType<typeof Processes.request>
+) => ReturnType<typeof Api.request>
 
 /** Tags, edits, and annotates a new contact concurrently. Returns the number of rejections, and whether an update is lost. */
 const updateConcurrently = Effect.fnUntraced(function*(request: Request, tag_id: string, number: number) {
@@ -33,7 +33,7 @@ export const lostUpdates = Effect.fnUntraced(function*(cluster: Service.Cluster,
   const { key } = cluster.acme
   const nextServer = serversOf(cluster)
   const request: Request = (method, path, idempotency_key, json) =>
-    Processes.request(nextServer(), method, path, { key, ...(json === undefined ? {} : { json, idempotency_key }) })
+    Api.request(nextServer(), method, path, { key, ...(json === undefined ? {} : { json, idempotency_key }) })
   const tag = yield* Effect.flatMap(request("POST", "/tags", "tag-of-all", { name: "a", color: "red" }), resourceOf)
   const results = yield* Effect.forEach(
     Array.from({ length: rounds }, (_, number) => number),

@@ -1,6 +1,6 @@
 /** The parts that the measurements of concurrent writers share: servers in turn, and the resources of responses. */
 import { Effect, Schema } from "effect"
-import type { Processes } from "../harness/Fixtures.ts"
+import type { Api, Servers } from "../harness/Fixtures.ts"
 import type * as Service from "../harness/Service.ts"
 
 /** The fields that the measurements read from a resource. */
@@ -15,11 +15,11 @@ const Resource = Schema.fromJsonString(Schema.Struct({
 }))
 
 /** Returns the resource of a response. */
-export const resourceOf = ({ text }: Processes.Response) =>
+export const resourceOf = ({ text }: Api.Response) =>
   Effect.map(Schema.decodeUnknownEffect(Resource)(text), ({ data }) => data)
 
 /** Returns a function that picks the servers in turn. */
 export const serversOf = ({ servers }: Service.Cluster) => {
   let turn = 0
-  return (): Processes.Server => servers[turn++ % servers.length] ?? { port: 0, url: "" }
+  return (): Servers.Server => servers[turn++ % servers.length] ?? { port: 0, url: "" }
 }

@@ -2,7 +2,8 @@
 import { ChannelId } from "@messaging-crm/core/Ids"
 import type { ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { DateTime, Effect, Schema } from "effect"
-import { Processes } from "./Fixtures.ts"
+import type { Processes, Servers } from "./Fixtures.ts"
+import { Api, Cluster } from "./Fixtures.ts"
 
 const unlimited = { LOG_FORMAT: "json", RATE_LIMIT_PER_MINUTE: "1000000", REQUESTS_AT_ONCE: "1000" }
 
@@ -16,7 +17,7 @@ export const cluster = Effect.fnUntraced(function*(
   settings: Processes.Environment = unlimited
 ) {
   const environment = { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", ...settings }
-  const cluster = yield* Processes.cluster({ servers, provider, environment })
+  const cluster = yield* Cluster.make({ servers, provider, environment })
   const [server] = cluster.servers
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
   return { ...cluster, server }
@@ -28,12 +29,12 @@ const Created = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ id: 
 
 /** Subscribes a URL to events, and returns the ID of the webhook. */
 export const subscribe = (
-  server: Processes.Server,
+  server: Servers.Server,
   key: string,
   url: string,
   event_types: ReadonlyArray<string> = ["message.received"]
 ) =>
-  Processes.request(server, "POST", "/webhooks", { key, json: { url, event_types } }).pipe(
+  Api.request(server, "POST", "/webhooks", { key, json: { url, event_types } }).pipe(
     Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Created)(text)),
     Effect.map(({ data }) => data.id)
   )

@@ -2,7 +2,7 @@
 import { Clock, Effect } from "effect"
 import { loadavg } from "node:os"
 import * as Benchmark from "../harness/Benchmark.ts"
-import { Processes } from "../harness/Fixtures.ts"
+import { Databases, Processes } from "../harness/Fixtures.ts"
 import * as Statements from "../harness/Statements.ts"
 import * as Load from "./Load.ts"
 import * as PopulationRows from "./PopulationRows.ts"
@@ -101,7 +101,7 @@ const measureAll = Effect.fnUntraced(function*(
 /** Compares the targets on a new database with a number of contacts. */
 export const compare = Effect.fnUntraced(function*(contacts: number, comparison: Comparison) {
   const { measures, names, options, print, workloads } = comparison
-  const database_url = yield* Processes.database
+  const database_url = yield* Databases.empty
   const environment = Targets.environmentOf(database_url)
   yield* Processes.command(["migrate"], environment)
   const started_at = yield* Clock.currentTimeMillis

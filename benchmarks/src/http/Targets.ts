@@ -2,7 +2,7 @@
 import { Effect, Option, Schema } from "effect"
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import { freePort, Processes } from "../harness/Fixtures.ts"
+import { Api, freePort, Processes, Servers } from "../harness/Fixtures.ts"
 import * as ProcessOutput from "../harness/ProcessOutput.ts"
 import * as Population from "./Population.ts"
 
@@ -35,7 +35,7 @@ const profiling = profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu
 
 const startService = Effect.fnUntraced(function*(environment: Processes.Environment) {
   const port = yield* freePort
-  const { child, exited } = yield* Processes.serveApi({ ...environment, ...settings, ...profiling }, {
+  const { child, exited } = yield* Servers.serveApi({ ...environment, ...settings, ...profiling }, {
     port,
     url: `http://127.0.0.1:${port}`
   })
@@ -74,7 +74,7 @@ const Page = Schema.fromJsonString(Schema.Struct({ next_cursor: Schema.NullOr(Sc
 const pageAfter = (target: Target, cursor: string | undefined) => {
   const after = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`
   const server = { port: target.port, url: `http://127.0.0.1:${target.port}` }
-  return Processes.request(server, "GET", `/contacts?page_size=50${after}`, { key: Population.key(1) }).pipe(
+  return Api.request(server, "GET", `/contacts?page_size=50${after}`, { key: Population.key(1) }).pipe(
     Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Page)(text)),
     Effect.map(({ next_cursor }) => Option.fromNullOr(next_cursor)),
     Effect.orDie

@@ -2,7 +2,7 @@
 import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { delaysOf, firstArrivals } from "../harness/Arrivals.ts"
-import { Processes, type Subscribers } from "../harness/Fixtures.ts"
+import { Api, type Subscribers } from "../harness/Fixtures.ts"
 import { memoryDuring } from "../harness/Memory.ts"
 import * as Service from "../harness/Service.ts"
 import { untilPasses } from "../harness/Waiting.ts"
@@ -63,7 +63,7 @@ export const measureDuringReplay = Effect.fnUntraced(function*(
 ) {
   const stored = yield* storeEvents(service.acme.organization_id, stored_events)
   const before = received.length
-  yield* Processes.request(service.server, "POST", `/webhooks/${webhook_id}/replay`, {
+  yield* Api.request(service.server, "POST", `/webhooks/${webhook_id}/replay`, {
     key: service.acme.key,
     json: { since: DateTime.formatIso(DateTime.subtract(yield* DateTime.now, { days: 2 })) },
     idempotency_key: `replay-${messages.first}`

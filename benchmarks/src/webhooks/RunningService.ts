@@ -2,7 +2,7 @@
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { Processes, Subscribers } from "../harness/Fixtures.ts"
+import { Callbacks, Servers, Subscribers } from "../harness/Fixtures.ts"
 import * as Service from "../harness/Service.ts"
 import { untilPasses } from "../harness/Waiting.ts"
 
@@ -14,8 +14,8 @@ export interface RunningService extends Service.Cluster {
 
 export const startService = Effect.gen(function*() {
   const cluster = yield* Service.cluster(1)
-  const { child } = yield* Processes.serve(cluster.environment, cluster.server)
-  const post = yield* Processes.callbackSender(cluster.environment)
+  const { child } = yield* Servers.serve(cluster.environment, cluster.server)
+  const post = yield* Callbacks.makeSender(cluster.environment)
   const callBack = (event: ProviderEvent) =>
     Effect.flatMap(
       post(cluster.server, [event]),

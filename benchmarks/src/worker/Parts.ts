@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Backlog from "../harness/Backlog.ts"
 import * as Endpoint from "../harness/Endpoint.ts"
-import { Processes } from "../harness/Fixtures.ts"
+import { Api, Callbacks, Processes } from "../harness/Fixtures.ts"
 import * as ProcessOutput from "../harness/ProcessOutput.ts"
 import * as Service from "../harness/Service.ts"
 import { measureBacklog, measureCost, untilQueueIsEmpty, vacuum } from "./Costs.ts"
@@ -52,9 +52,9 @@ export const deliveries = Effect.fnUntraced(function*(cluster: Service.Cluster, 
 export const sends = Effect.fnUntraced(function*(cluster: Service.Cluster, count: number) {
   const { acme, server } = cluster
   const start = (number: number) =>
-    Processes.request(server, "POST", "/conversations", {
+    Api.request(server, "POST", "/conversations", {
       key: acme.key,
-      json: Processes.greeting(acme.channel_id, `+49151${first_number + number}`, `n${number}`),
+      json: Api.newConversation(acme.channel_id, `+49151${first_number + number}`, `n${number}`),
       idempotency_key: `bench-start-${number}`
     }).pipe(Effect.flatMap(({ status }) => requireSuccess(status)))
   const startAll = (first: number, sends: number) =>
@@ -83,7 +83,7 @@ export const inbound = Effect.fnUntraced(function*(
   { batch, concurrency, items, pid }: InboundOptions
 ) {
   const { acme, server } = cluster
-  const callBack = yield* Processes.callbackSender(cluster.environment)
+  const callBack = yield* Callbacks.makeSender(cluster.environment)
   const first = batch * 1_000_000
   const messageOf = (number: number) =>
     Service.messageReceived(acme.channel_id, `bench-${number}`, `+49152${5_000_000 + number % 1000}`)

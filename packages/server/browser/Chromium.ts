@@ -3,7 +3,7 @@ import { Effect, Schema, type Scope } from "effect"
 import { createInterface } from "node:readline"
 import { type Browser, chromium, type Page } from "playwright-core"
 import { folder } from "../testing/Folder.ts"
-import * as Processes from "../testing/Processes.ts"
+import * as Processes from "../testing/processes/Processes.ts"
 
 export const Ready = Schema.fromJsonString(Schema.Struct({
   base_url: Schema.String,

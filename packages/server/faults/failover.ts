@@ -5,27 +5,11 @@
  * fails if the first write takes more than 15 seconds after the promotion.
  */
 import { Effect } from "effect"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { drill } from "../testing/Failover.ts"
+import { runDrill } from "../testing/drills/Drill.ts"
+import { drill } from "../testing/drills/Failover.ts"
+import { folder } from "../testing/Folder.ts"
 
 const first_write_max_ms = 15_000
-
-// So that a drill that is stopped leaves no server behind.
-const stop = new AbortController()
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort())
-
-const directory = await mkdtemp(join(tmpdir(), "messaging-crm-failover-"))
-const { failovers, violations, ...counts } = await Effect.runPromise(
-  drill({
-    directory,
-    failovers: Number(process.argv[2] ?? 20),
-    clients: 6,
-    onFailover: (failover) => console.log(JSON.stringify(failover))
-  }).pipe(Effect.scoped, Effect.timeout("20 minutes")),
-  { signal: stop.signal }
-).finally(() => rm(directory, { recursive: true, force: true }))
 
 /** Returns the median and the maximum. */
 const summary = (values: ReadonlyArray<number>) => {
@@ -33,7 +17,17 @@ const summary = (values: ReadonlyArray<number>) => {
   return { median: sorted[Math.floor(sorted.length / 2)], max: sorted.at(-1) }
 }
 
-const first_write_ms = summary(failovers.map((failover) => failover.first_write_ms))
-const ready_ms = summary(failovers.map((failover) => failover.ready_ms))
-console.log(JSON.stringify({ failovers: failovers.length, first_write_ms, ready_ms, ...counts, violations }))
-process.exit(violations.length === 0 && (first_write_ms.max ?? 0) <= first_write_max_ms ? 0 : 1)
+const run = Effect.gen(function*() {
+  const { failovers, violations, ...counts } = yield* drill({
+    directory: yield* folder,
+    failovers: Number(process.argv[2] ?? 20),
+    clients: 6,
+    onFailover: (failover) => console.log(JSON.stringify(failover))
+  })
+  const first_write_ms = summary(failovers.map((failover) => failover.first_write_ms))
+  const ready_ms = summary(failovers.map((failover) => failover.ready_ms))
+  console.log(JSON.stringify({ failovers: failovers.length, first_write_ms, ready_ms, ...counts, violations }))
+  return violations.length === 0 && (first_write_ms.max ?? 0) <= first_write_max_ms
+})
+
+await runDrill(run.pipe(Effect.timeout("20 minutes")))

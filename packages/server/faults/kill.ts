@@ -4,25 +4,22 @@
  * and over the fake Graph API in place of the mock provider, `-- 20 cloud`.
  *
  * Three servers share one database and one network in another process. Clients
- * write to them (`../testing/Writes.ts`).
+ * write to them (`../testing/drills/Writes.ts`).
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Proxy from "@messaging-crm/adapter-postgres/testing/Proxy"
-import { ConfigProvider, Effect, Fiber, Random, Redacted, Ref, Schedule } from "effect"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { fileURLToPath } from "node:url"
-import { start as startPostgres } from "../src/dev/EmbeddedPostgres.ts"
-import * as Processes from "../testing/Processes.ts"
-import * as StoredWrites from "../testing/StoredWrites.ts"
-import * as Writes from "../testing/Writes.ts"
+import { Effect, Fiber, Random, Redacted, Ref, Schedule } from "effect"
+import { runDrill, withPostgres } from "../testing/drills/Drill.ts"
+import * as StoredWrites from "../testing/drills/StoredWrites.ts"
+import * as Writes from "../testing/drills/Writes.ts"
+import * as Cluster from "../testing/processes/Cluster.ts"
+import { program } from "../testing/processes/Programs.ts"
+import * as Servers from "../testing/processes/Servers.ts"
 
 const kills_wanted = Number(process.argv[2] ?? 120)
 const provider = process.argv[3] === "cloud" ? "cloud" : "mock"
 const dropped_responses_wanted = Math.ceil(kills_wanted / 2)
 const clients = 6
-const shortTimeoutServer = fileURLToPath(new URL("./server.ts", import.meta.url))
 
 /** The records of the clients and of the killers. */
 interface Outcome extends Writes.Outcome {
@@ -33,13 +30,13 @@ interface Outcome extends Writes.Outcome {
 
 /** Runs one server and kills it at a random moment, again and again. */
 const killer = Effect.fnUntraced(function*(
-  { environment }: Writes.Cluster,
-  server: Processes.Server,
+  { environment }: Cluster.Cluster,
+  server: Servers.Server,
   kills: Ref.Ref<number>
 ) {
   while ((yield* Ref.get(kills)) < kills_wanted) {
     yield* Effect.scoped(Effect.gen(function*() {
-      yield* Processes.serve(environment, server, shortTimeoutServer)
+      yield* Servers.serve(environment, server, program("server"))
       yield* Effect.sleep(`${yield* Random.nextIntBetween(50, 3000)} millis`)
     }))
     const count = yield* Ref.updateAndGet(kills, (value) => value + 1)
@@ -63,7 +60,7 @@ const responseDropper = Effect.fnUntraced(function*({ loseResponse }: Proxy.Prox
 })
 
 /** Runs clients while servers are killed, then servers that are not killed, until every request has its response. */
-const run = Effect.fnUntraced(function*(cluster: Writes.Cluster) {
+const run = Effect.fnUntraced(function*(cluster: Cluster.Cluster) {
   const dropped_responses = yield* Ref.make(0)
   const kills = yield* Ref.make(0)
   const isStopping = Effect.map(
@@ -73,7 +70,7 @@ const run = Effect.fnUntraced(function*(cluster: Writes.Cluster) {
   const writers = yield* Writes.make(cluster, clients)
   const writing = yield* Effect.forkChild(writers.writeUntil(isStopping))
   const proxy = yield* Proxy.make(Redacted.make(cluster.database_url))
-  const through: Writes.Cluster = {
+  const through: Cluster.Cluster = {
     ...cluster,
     environment: { ...cluster.environment, DATABASE_URL: Redacted.value(proxy.url) }
   }
@@ -82,7 +79,7 @@ const run = Effect.fnUntraced(function*(cluster: Writes.Cluster) {
     concurrency: "unbounded",
     discard: true
   })
-  yield* Effect.forEach(cluster.servers, (server) => Processes.serve(through.environment, server, shortTimeoutServer), {
+  yield* Effect.forEach(cluster.servers, (server) => Servers.serve(through.environment, server, program("server")), {
     concurrency: "unbounded"
   })
   yield* Fiber.join(writing)
@@ -94,7 +91,7 @@ const run = Effect.fnUntraced(function*(cluster: Writes.Cluster) {
   } satisfies Outcome
 })
 
-/** Compares the responses with what is stored and sent. Prints the result and returns whether the test passed. */
+/** Compares the responses with what is stored and sent. Prints the result and returns whether the drill passed. */
 const verify = (outcome: Outcome, stored: StoredWrites.Stored) => {
   const { dropped_responses, kills } = outcome
   // The network is never down, so a send that was not accepted is one whose response was lost.
@@ -111,8 +108,8 @@ const verify = (outcome: Outcome, stored: StoredWrites.Stored) => {
   return violations.length === 0
 }
 
-const test = Effect.gen(function*() {
-  const cluster = yield* Processes.cluster({
+const drill = Effect.gen(function*() {
+  const cluster = yield* Cluster.make({
     servers: 3,
     provider,
     environment: {
@@ -127,15 +124,6 @@ const test = Effect.gen(function*() {
     Effect.provide(Client.layer({ url: Redacted.make(cluster.database_url) }))
   )
   return verify(outcome, stored)
-}).pipe(Effect.scoped)
+})
 
-const directory = await mkdtemp(join(tmpdir(), "messaging-crm-kill-"))
-const passed = await Effect.runPromise(
-  Effect.gen(function*() {
-    const url = yield* startPostgres({ directory })
-    const environment = ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: url }))
-    return yield* Effect.provide(test, environment)
-  }).pipe(Effect.scoped, Effect.timeout("20 minutes"))
-)
-await rm(directory, { recursive: true, force: true })
-process.exit(passed ? 0 : 1)
+await runDrill(withPostgres(drill).pipe(Effect.timeout("20 minutes")))

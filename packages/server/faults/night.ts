@@ -33,7 +33,7 @@ const parts: ReadonlyArray<Part> = [
   { script: "upgrade-test", minutes: 10 },
   { script: "kill-test", minutes: 20 },
   { script: "kill-test", minutes: 20, args: () => [100, "cloud"] },
-  { script: "kill-test:webhooks", minutes: 20 },
+  { script: "delivery-test", minutes: 20 },
   { script: "failover-test", minutes: 20 },
   { script: "disk-test", minutes: 10, needsRoot: true },
   { script: "coverage", minutes: 20 },

@@ -6,17 +6,17 @@
  * Prints the seed, the numbers and the violations as JSON; exits with 1 if there are violations. The p99 of the other
  * client is printed and not checked, because it depends on the machine.
  */
-import { Clock, ConfigProvider, Effect, Fiber, Schema } from "effect"
+import { Clock, Effect, Fiber, Schema } from "effect"
 import { existsSync, readFileSync } from "node:fs"
-import { mkdtemp, rm } from "node:fs/promises"
 import { Agent, request } from "node:http"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { start as startPostgres } from "../src/dev/EmbeddedPostgres.ts"
 import { freePort } from "../src/dev/FreePort.ts"
-import { bundled } from "../testing/Bundle.ts"
-import * as Processes from "../testing/Processes.ts"
+import { runDrill, withPostgres } from "../testing/drills/Drill.ts"
+import { bundled } from "../testing/processes/Bundle.ts"
+import * as Cluster from "../testing/processes/Cluster.ts"
+import * as Organizations from "../testing/processes/Organizations.ts"
+import * as Processes from "../testing/processes/Processes.ts"
+import * as Servers from "../testing/processes/Servers.ts"
 
 const seconds = Number(process.argv[2] ?? 30)
 const seed = Number(process.argv[3] ?? Math.floor(Math.random() * 1_000_000))
@@ -47,7 +47,7 @@ const ask = (url: string, key: string) =>
   })
 
 /** Lets the other client work for so many seconds, and returns its responses and the most memory that the server had. */
-const watch = Effect.fnUntraced(function*({ url }: Processes.Server, key: string, pid: number, seconds: number) {
+const watch = Effect.fnUntraced(function*({ url }: Servers.Server, key: string, pid: number, seconds: number) {
   const until = (yield* Clock.currentTimeMillis) + seconds * 1000
   const responses: Array<{ readonly status: number; readonly millis: number }> = []
   let memory_mib = 0
@@ -79,16 +79,16 @@ const fuzz = Effect.fnUntraced(function*(key: string, ports: ReadonlyArray<numbe
   return yield* Schema.decodeUnknownEffect(Counts)(text)
 }, Effect.scoped)
 
-const test = Effect.gen(function*() {
+const drill = Effect.gen(function*() {
   console.log(JSON.stringify({ seed, seconds }))
   const metrics_port = yield* freePort
-  const { acme, environment, servers: [server] } = yield* Processes.cluster({
+  const { acme, environment, servers: [server] } = yield* Cluster.make({
     servers: 1,
     environment: { METRICS_PORT: String(metrics_port), RATE_LIMIT_PER_MINUTE: "1000000", LOG_LEVEL: "none" }
   })
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
-  const other = yield* Processes.organization(environment)
-  const { child } = yield* Processes.serve(environment, server)
+  const other = yield* Organizations.create(environment)
+  const { child } = yield* Servers.serve(environment, server)
   const pid = child.pid ?? 0
   // Prepared at its first request, and not by an attack.
   yield* Processes.untilUp(`${server.url}/docs`)
@@ -109,15 +109,11 @@ const test = Effect.gen(function*() {
   ]
   console.log(JSON.stringify({ seed, counts, rest, during, violations }, null, 2))
   return violations.length === 0
-}).pipe(Effect.scoped)
+})
 
-const directory = await mkdtemp(join(tmpdir(), "messaging-crm-fuzz-"))
-const passed = await Effect.runPromise(
-  Effect.gen(function*() {
-    const url = yield* startPostgres({ directory })
-    const environment = ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: url }))
-    return yield* test.pipe(Effect.provide(environment), Effect.provideService(Processes.Program, bundled()))
-  }).pipe(Effect.scoped, Effect.timeout(`${seconds + 180} seconds`))
+await runDrill(
+  withPostgres(drill).pipe(
+    Effect.provideService(Processes.Program, bundled()),
+    Effect.timeout(`${seconds + 180} seconds`)
+  )
 )
-await rm(directory, { recursive: true, force: true })
-process.exit(passed ? 0 : 1)

@@ -7,7 +7,7 @@ import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { freePort } from "../src/dev/FreePort.ts"
-import * as Processes from "../testing/Processes.ts"
+import * as Processes from "../testing/processes/Processes.ts"
 
 const program = process.env["PGBOUNCER"] ?? "/usr/sbin/pgbouncer"
 

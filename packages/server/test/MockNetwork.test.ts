@@ -10,7 +10,7 @@ import type { RequestListener } from "node:http"
 import { buffer } from "node:stream/consumers"
 import * as BuiltInProviders from "../src/BuiltInProviders.ts"
 import { freePort } from "../src/dev/FreePort.ts"
-import { startHttpServer } from "../testing/TestHttpServer.ts"
+import { startHttpServer } from "../testing/processes/TestHttpServer.ts"
 import { address, listen, post } from "./MockHttp.ts"
 import { delivery, outcome } from "./Outbound.ts"
 

@@ -6,7 +6,7 @@ import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import config from "../../../vitest.config.ts"
 import { folder } from "../testing/Folder.ts"
-import { startHttpServer } from "../testing/TestHttpServer.ts"
+import { startHttpServer } from "../testing/processes/TestHttpServer.ts"
 
 const text = (file: string) => readFileSync(file, "utf8")
 const json = (file: string) => JSON.parse(text(file))
@@ -32,7 +32,7 @@ it("PostgreSQL starts only for the projects `postgres` and `slow`", () => {
   const setups = projects.map((project) =>
     typeof project === "object" && "test" in project ? [project.test?.name, project.test?.globalSetup ?? null] : project
   )
-  const postgres = ["packages/server/testing/Postgres.ts"]
+  const postgres = ["packages/server/testing/GlobalSetup.ts"]
   assert.deepStrictEqual(setups, [["memory", null], ["postgres", postgres], ["slow", postgres]])
   assert.notProperty(config.test, "globalSetup")
 })

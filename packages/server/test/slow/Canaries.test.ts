@@ -9,9 +9,13 @@ import { ChannelId } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { spawn } from "node:child_process"
-import * as Processes from "../../testing/Processes.ts"
-import { environment as programEnvironment } from "../../testing/Programs.ts"
-import { startHttpServer } from "../../testing/TestHttpServer.ts"
+import * as Api from "../../testing/processes/Api.ts"
+import * as Callbacks from "../../testing/processes/Callbacks.ts"
+import * as Cluster from "../../testing/processes/Cluster.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import { environment as programEnvironment } from "../../testing/processes/Programs.ts"
+import type * as Servers from "../../testing/processes/Servers.ts"
+import { startHttpServer } from "../../testing/processes/TestHttpServer.ts"
 import {
   bodiesOf,
   commands,
@@ -35,7 +39,7 @@ type Records = Array<{ readonly where: string; readonly text: string }>
 const serve = Effect.fnUntraced(function*(
   records: Records,
   environment: Processes.Environment,
-  { port, url }: Processes.Server
+  { port, url }: Servers.Server
 ) {
   yield* Effect.acquireRelease(
     Effect.sync(() => {
@@ -85,7 +89,7 @@ const ListOf = Schema.fromJsonString(Schema.Struct({ data: Schema.Array(Schema.S
 /** Two servers, one that logs JSON and one that logs for people, and what tests do to them. Rejections are recorded. */
 const begin = Effect.fnUntraced(function*(records: Records) {
   const elsewhere = yield* outside
-  const cluster = yield* Processes.cluster({
+  const cluster = yield* Cluster.make({
     servers: 2,
     environment: {
       OTEL_EXPORTER_OTLP_ENDPOINT: yield* collector(records),
@@ -102,14 +106,14 @@ const begin = Effect.fnUntraced(function*(records: Records) {
       serve(records, { ...environment, LOG_FORMAT: index === 0 ? "json" : "pretty", LOG_LEVEL: "debug" }, server),
     { concurrency: "unbounded" }
   )
-  const callBack = yield* Processes.callbackSender(environment)
+  const callBack = yield* Callbacks.makeSender(environment)
   let turn = 0
   const next = () => servers[turn++ % servers.length] ?? { port: 0, url: "" }
   const note = (path: string, { status, text }: { readonly status: number; readonly text: string }) => {
     if (status >= 400) records.push({ where: `${status} of ${path}`, text })
   }
   const request = (method: "GET" | "PATCH" | "POST", path: string, json?: unknown) =>
-    Processes.request(next(), method, path, {
+    Api.request(next(), method, path, {
       key,
       ...(method === "GET" ? {} : { json, idempotency_key: `${word}-${turn}` })
     }).pipe(Effect.tap((response) => Effect.sync(() => note(path, response))))
@@ -191,7 +195,7 @@ const writeAll = (
     request("POST", "/webhooks", { url: `${elsewhere.url}/${text}`, event_types: ["message.received"] }),
     request("POST", `/conversations/${conversation_id}/messages`, message),
     request("POST", `/conversations/${conversation_id}/close`, { category: text }),
-    request("POST", "/conversations", Processes.greeting(channel_id, phone, text)),
+    request("POST", "/conversations", Api.newConversation(channel_id, phone, text)),
     receive(text)
   ], { concurrency: "unbounded" })
 }

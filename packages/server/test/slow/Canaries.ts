@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ServerResponse } from "node:http"
-import type * as Processes from "../../testing/Processes.ts"
+import type * as Processes from "../../testing/processes/Processes.ts"
 
 export const word = "kanarienvogel"
 export const phone = "+4915155501234"

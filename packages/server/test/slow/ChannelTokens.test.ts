@@ -3,7 +3,10 @@ import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Processes from "../../testing/Processes.ts"
+import * as Api from "../../testing/processes/Api.ts"
+import * as Cluster from "../../testing/processes/Cluster.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import * as Servers from "../../testing/processes/Servers.ts"
 
 const Account = Schema.Struct({ token: Schema.String, phone_number_id: Schema.String, app_id: Schema.String })
 const Setting = Schema.fromJsonString(
@@ -53,8 +56,8 @@ it.live(
   "a token is stored, pauses its channel when the network rejects it, and resumes it when it is replaced",
   () =>
     Effect.gen(function*() {
-      const { acme, database_url, environment: given, network_url, servers: [server], template_id } = yield* Processes
-        .cluster({ servers: 1, environment: {}, provider: "cloud" })
+      const { acme, database_url, environment: given, network_url, servers: [server], template_id } = yield* Cluster
+        .make({ servers: 1, environment: {}, provider: "cloud" })
       if (server === undefined) return assert.fail("there is no server")
       const setting = yield* decode(Setting, given["CLOUD_ACCOUNTS"] ?? "")
       const [{ app_id, phone_number_id, token }] = setting.channels
@@ -93,15 +96,15 @@ it.live(
       assert.include(unchecked.stderr, "the token was not verified")
       assert.strictEqual((yield* run(setToken, token)).code, 0)
 
-      yield* Processes.serve(environment, server)
+      yield* Servers.serve(environment, server)
       const start = (phone: string) =>
-        Processes.request(server, "POST", "/conversations", {
+        Api.request(server, "POST", "/conversations", {
           key: acme.key,
-          json: Processes.greeting(acme.channel_id, phone, "Kim", template_id),
+          json: Api.newConversation(acme.channel_id, phone, "Kim", template_id),
           idempotency_key: `start-${phone}`
         }).pipe(Effect.flatMap(({ text }) => decode(Send, text)), Effect.map(({ data }) => data.id))
       const read = (id: string) =>
-        Processes.request(server, "GET", `/sends/${id}`, { key: acme.key }).pipe(
+        Api.request(server, "GET", `/sends/${id}`, { key: acme.key }).pipe(
           Effect.flatMap(({ text }) => decode(Send, text)),
           Effect.map(({ data }) => data.failure_reason ?? data.status)
         )
@@ -146,7 +149,7 @@ it.live(
 
 it.live("a channel is connected together with its account, or not at all", () =>
   Effect.gen(function*() {
-    const { acme, environment } = yield* Processes.cluster({ servers: 1, environment: {}, provider: "cloud" })
+    const { acme, environment } = yield* Cluster.make({ servers: 1, environment: {}, provider: "cloud" })
     const setting = yield* decode(Setting, environment["CLOUD_ACCOUNTS"] ?? "")
     const [{ app_id, token }] = setting.channels
     const args = (address: string) =>
@@ -186,7 +189,7 @@ const deleteCanary = (database_url: string) =>
 
 it.live("a token is stored under the key of the database only, and set again under a new one when that key is lost", () =>
   Effect.gen(function*() {
-    const { acme, database_url, environment: given, servers: [server] } = yield* Processes.cluster({
+    const { acme, database_url, environment: given, servers: [server] } = yield* Cluster.make({
       servers: 1,
       environment: {},
       provider: "cloud"
@@ -218,7 +221,7 @@ it.live("a token is stored under the key of the database only, and set again und
     assert.deepStrictEqual(yield* accounts(old), ["ok"])
 
     yield* deleteCanary(database_url)
-    yield* Processes.serve(another, server)
+    yield* Servers.serve(another, server)
     assert.deepStrictEqual(yield* accounts(another), ["provider_auth"])
     const again = yield* run(setToken, another)
     assert.strictEqual(again.code, 0, again.stderr)

@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Reference from "../../scripts/Reference.ts"
 import { folder } from "../../testing/Folder.ts"
-import * as Processes from "../../testing/Processes.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
 
 const commands = Effect.provide(Reference.commands, NodeServices.layer)
 

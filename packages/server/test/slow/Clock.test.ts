@@ -7,10 +7,13 @@ import { type ClaimedWork, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { eventually } from "../../testing/Eventually.ts"
-import * as Processes from "../../testing/Processes.ts"
-import { shiftedClock } from "../../testing/ShiftedClock.ts"
+import * as Api from "../../testing/processes/Api.ts"
+import * as Cluster from "../../testing/processes/Cluster.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import * as Servers from "../../testing/processes/Servers.ts"
+import { shiftedClock } from "../../testing/processes/ShiftedClock.ts"
 
-const nowhere: Processes.Server = { port: 0, url: "" }
+const nowhere: Servers.Server = { port: 0, url: "" }
 
 /** Puts a process on a host whose clock is hours ahead, or behind. */
 const ahead = (hours: number) => shiftedClock(hours * 3_600_000)
@@ -35,14 +38,14 @@ it.live(
   "commands, requests and workers on a host that is 73 hours ahead write the database's time",
   () =>
     Effect.gen(function*() {
-      const { acme, database_url, environment, servers: [server = nowhere] } = yield* Processes.cluster({
+      const { acme, database_url, environment, servers: [server = nowhere] } = yield* Cluster.make({
         servers: 1,
         environment: ahead(73)
       })
-      yield* Processes.serve(environment, server)
-      const json = Processes.greeting(acme.channel_id, "+49 151 7654321", "Kim")
+      yield* Servers.serve(environment, server)
+      const json = Api.newConversation(acme.channel_id, "+49 151 7654321", "Kim")
       const options = { key: acme.key, json, idempotency_key: "start-1234" }
-      assert.strictEqual((yield* Processes.request(server, "POST", "/conversations", options)).status, 202)
+      assert.strictEqual((yield* Api.request(server, "POST", "/conversations", options)).status, 202)
 
       const done = eventually(written, (rows) => rows.length === 6 && rows.every(({ is_now }) => is_now !== null)).pipe(
         Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 }))
@@ -109,19 +112,19 @@ it.live(
   "workers on hosts that are 1 hour behind, and 1, 73 and 744 hours ahead, sweep no lease, freeze no lane, purge nothing",
   () =>
     Effect.gen(function*() {
-      const { acme, database_url, environment, servers: [server = nowhere] } = yield* Processes.cluster({
+      const { acme, database_url, environment, servers: [server = nowhere] } = yield* Cluster.make({
         servers: 1,
         environment: {}
       })
       yield* Processes.startMain(["serve", "--no-worker", "--port", String(server.port)], environment)
       yield* Processes.untilUp(`${server.url}/health/ready`)
       const post = (path: string, idempotency_key: string, json: unknown) =>
-        Processes.request(server, "POST", path, { key: acme.key, json, idempotency_key })
+        Api.request(server, "POST", path, { key: acme.key, json, idempotency_key })
       const start = Effect.fnUntraced(function*(phone: string) {
         const { text } = yield* post(
           "/conversations",
           `start ${phone}`,
-          Processes.greeting(acme.channel_id, phone, "Kim")
+          Api.newConversation(acme.channel_id, phone, "Kim")
         )
         return (yield* Schema.decodeUnknownEffect(Started)(text)).data
       })

@@ -1,8 +1,12 @@
 /** The service over the Graph API, as processes: what it sends is delivered, and what it is told is never lost. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import * as Databases from "../../testing/databases/Databases.ts"
 import { eventually } from "../../testing/Eventually.ts"
-import * as Processes from "../../testing/Processes.ts"
+import * as Api from "../../testing/processes/Api.ts"
+import * as Cluster from "../../testing/processes/Cluster.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import * as Servers from "../../testing/processes/Servers.ts"
 
 const Send = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ conversation_id: Schema.String }) }))
 const Messages = Schema.fromJsonString(
@@ -25,16 +29,16 @@ it.live(
   "a template is sent and read, an inbound message is stored, a text is sent and read, and the account is checked",
   () =>
     Effect.gen(function*() {
-      const { acme, environment, network_url, servers: [server], template_id } = yield* Processes.cluster({
+      const { acme, environment, network_url, servers: [server], template_id } = yield* Cluster.make({
         servers: 1,
         environment: {},
         provider: "cloud"
       })
       if (server === undefined) return assert.fail("there is no server")
-      yield* Processes.serve(environment, server)
-      const json = Processes.greeting(acme.channel_id, "+4915112345678", "Kim", template_id)
+      yield* Servers.serve(environment, server)
+      const json = Api.newConversation(acme.channel_id, "+4915112345678", "Kim", template_id)
       const post = (path: string, body: unknown, idempotency_key: string) =>
-        Processes.request(server, "POST", path, { key: acme.key, json: body, idempotency_key })
+        Api.request(server, "POST", path, { key: acme.key, json: body, idempotency_key })
       const started = yield* post("/conversations", json, "cloud-start")
       assert.strictEqual(started.status, 202, started.text)
       const { data: { conversation_id } } = yield* Schema.decodeUnknownEffect(Send)(started.text)
@@ -43,7 +47,7 @@ it.live(
       /** Reads the conversation until it is as wanted, the newest message first. */
       const until = (wanted: ReadonlyArray<string>) =>
         eventually(
-          Processes.request(server, "GET", path, { key: acme.key }).pipe(
+          Api.request(server, "GET", path, { key: acme.key }).pipe(
             Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Messages)(text)),
             Effect.map(({ data }) => data.map(({ direction, status }) => `${direction} ${status}`))
           ),
@@ -72,7 +76,7 @@ it.live(
 
 it.live("invalid accounts prevent the startup, and the error does not show them", () =>
   Effect.gen(function*() {
-    const url = yield* Processes.database
+    const url = yield* Databases.empty
     const SECRET_KEY = Buffer.alloc(32, "a").toString("base64")
     const given = { DATABASE_URL: url, SECRET_KEY, PROVIDER: "cloud", HOST: "127.0.0.1", PORT: "0" }
     yield* Processes.command(["migrate"], given)

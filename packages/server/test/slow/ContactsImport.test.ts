@@ -16,14 +16,15 @@ import { join } from "node:path"
 import * as BuiltInProviders from "../../src/BuiltInProviders.ts"
 import * as Database from "../../src/Database.ts"
 import * as Layers from "../../src/Layers.ts"
+import * as Databases from "../../testing/databases/Databases.ts"
 import { folder } from "../../testing/Folder.ts"
-import * as Processes from "../../testing/Processes.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
 
 class Environment extends Context.Service<Environment, Processes.Environment>()("test/Environment") {}
 
 /** A migrated database, the operations on it, and the environment of commands that use it. */
 const layer = Layer.unwrap(Effect.gen(function*() {
-  const database_url = yield* Processes.database
+  const database_url = yield* Databases.empty
   const storage = Layers.postgres.pipe(
     Layer.provideMerge(Database.migrated),
     Layer.provideMerge(Client.layer({ url: Redacted.make(database_url) }))

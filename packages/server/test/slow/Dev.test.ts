@@ -8,7 +8,9 @@ import { promisify } from "node:util"
 import { freePort } from "../../src/dev/FreePort.ts"
 import { eventually } from "../../testing/Eventually.ts"
 import { folder } from "../../testing/Folder.ts"
-import * as Processes from "../../testing/Processes.ts"
+import * as Api from "../../testing/processes/Api.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import type * as Servers from "../../testing/processes/Servers.ts"
 
 const Ready = Schema.fromJsonString(Schema.Struct({
   base_url: Schema.String,
@@ -37,13 +39,13 @@ const dev = Effect.fnUntraced(function*(
   })
   const ready = yield* Effect.orDie(Schema.decodeUnknownEffect(Ready)(line))
   const stop = Effect.andThen(Effect.sync(() => started.child.kill("SIGTERM")), started.exited)
-  const server: Processes.Server = { port: 0, url: ready.base_url.replace(/\/v1$/, "") }
+  const server: Servers.Server = { port: 0, url: ready.base_url.replace(/\/v1$/, "") }
   return { ready, server, stop }
 })
 
 const Data = Schema.fromJsonString(Schema.Struct({ data: Schema.Record(Schema.String, Schema.Unknown) }))
 
-const until = <E>(get: Effect.Effect<Processes.Response, E>, field: string, value: string) =>
+const until = <E>(get: Effect.Effect<Api.Response, E>, field: string, value: string) =>
   eventually(
     get.pipe(
       Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Data)(text)),
@@ -53,26 +55,26 @@ const until = <E>(get: Effect.Effect<Processes.Response, E>, field: string, valu
   )
 
 /** Starts a conversation and follows it until the message is read. */
-const journey = Effect.fnUntraced(function*(server: Processes.Server, ready: typeof Ready.Type) {
+const journey = Effect.fnUntraced(function*(server: Servers.Server, ready: typeof Ready.Type) {
   const key = ready.api_key
   const channel = ready.channels.find(({ type }) => type === "phone_messaging")
   const json = {
-    ...Processes.greeting(channel?.id ?? "", "+49 151 12345678", "Kim"),
+    ...Api.newConversation(channel?.id ?? "", "+49 151 12345678", "Kim"),
     template: {
-      ...Processes.greeting("", "", "Kim").template,
+      ...Api.newConversation("", "", "Kim").template,
       id: ready.template_ids.find((id) => id.endsWith("order_ready"))
     }
   }
-  const started = yield* Processes.request(server, "POST", "/conversations", {
+  const started = yield* Api.request(server, "POST", "/conversations", {
     key,
     json,
     idempotency_key: crypto.randomUUID()
   })
   assert.strictEqual(started.status, 202, started.text)
   const { data } = yield* Schema.decodeUnknownEffect(Data)(started.text)
-  const sent = yield* until(Processes.request(server, "GET", `/sends/${data["id"]}`, { key }), "status", "sent")
+  const sent = yield* until(Api.request(server, "GET", `/sends/${data["id"]}`, { key }), "status", "sent")
   const path = `/conversations/${sent["conversation_id"]}/messages/${sent["message_id"]}`
-  yield* until(Processes.request(server, "GET", path, { key }), "status", "read")
+  yield* until(Api.request(server, "GET", path, { key }), "status", "read")
   return path
 })
 
@@ -88,12 +90,12 @@ describe("dev", () => {
         assert.strictEqual(docs.status, 200)
         const home = yield* Effect.promise(() => fetch(`${server.url}/`, { redirect: "manual" }))
         assert.deepStrictEqual([home.status, home.headers.get("location")], [302, "/console"])
-        const page = yield* Processes.request(server, "GET", "/contacts?page_size=50", { key: ready.api_key })
+        const page = yield* Api.request(server, "GET", "/contacts?page_size=50", { key: ready.api_key })
         assert.deepStrictEqual(
           [page.headers.get("content-encoding"), page.headers.get("vary")],
           ["gzip", "Accept-Encoding"]
         )
-        const short = yield* Processes.request(server, "GET", "/tags", { key: ready.api_key })
+        const short = yield* Api.request(server, "GET", "/tags", { key: ready.api_key })
         assert.isNull(short.headers.get("content-encoding"))
         // The provider is in this process, so nobody calls back.
         const ingress = yield* Effect.promise(() => fetch(`${server.url}/ingress/mock`, { method: "POST" }))
@@ -110,7 +112,7 @@ describe("dev", () => {
       assert.strictEqual(response.status, 200, page)
       // The examples of the page work in the demo: no cursor, and a tag that does not exist yet.
       assert.notMatch(page, /"name":"cursor"[^}]*"example":"[^"]/)
-      const tag = yield* Processes.request(server, "POST", "/tags", {
+      const tag = yield* Api.request(server, "POST", "/tags", {
         key: ready.api_key,
         json: { name: "VIP", color: "amber" },
         idempotency_key: "the-example"
@@ -123,7 +125,7 @@ describe("dev", () => {
           return value?.[1] ?? value?.[2] ?? "missing"
         })
         assert.strictEqual(
-          (yield* Processes.request(server, "GET", filled, { key: ready.api_key })).status,
+          (yield* Api.request(server, "GET", filled, { key: ready.api_key })).status,
           200,
           filled
         )
@@ -158,13 +160,13 @@ describe("dev", () => {
       assert.strictEqual(yield* first.stop, 0)
       const second = yield* dev(directory)
       assert.strictEqual(second.ready.api_key, first.ready.api_key)
-      const kept = yield* Processes.request(second.server, "GET", path, { key: second.ready.api_key })
+      const kept = yield* Api.request(second.server, "GET", path, { key: second.ready.api_key })
       assert.strictEqual(kept.status, 200)
       // In a shell with its variables, every command finds the service that runs.
       const doctor = `source ${join(directory, "env")} && ${process.execPath} ${Processes.main} doctor`
       const checked = yield* Effect.promise(() => promisify(execFile)("bash", ["-c", doctor]))
       assert.match(checked.stdout, /^ok +Channels/m)
-      const webhook = yield* Processes.request(second.server, "POST", "/webhooks", {
+      const webhook = yield* Api.request(second.server, "POST", "/webhooks", {
         key: second.ready.api_key,
         json: { url: "https://shop.example/crm", event_types: ["message.sent"] },
         idempotency_key: "a-webhook"
@@ -178,7 +180,7 @@ describe("dev", () => {
         name === "demo"
       )
       yield* Processes.command(["keys", "revoke", ...of, "--key-id", listed?.id ?? ""], environment)
-      const revoked = yield* Processes.request(second.server, "GET", "/tags", { key: second.ready.api_key })
+      const revoked = yield* Api.request(second.server, "GET", "/tags", { key: second.ready.api_key })
       assert.strictEqual(revoked.status, 401)
       const members = yield* Processes.command(["members", "list", ...of], environment)
       const simple = (members as ReadonlyArray<{ readonly id: string; readonly role: string }>).find(({ role }) =>

@@ -10,7 +10,7 @@ import { join } from "node:path"
 import { isFree } from "../../src/dev/FreePort.ts"
 import { eventually } from "../../testing/Eventually.ts"
 import { folder } from "../../testing/Folder.ts"
-import { announcement } from "../../testing/Postgres.ts"
+import { announcement } from "../../testing/GlobalSetup.ts"
 
 /** A directory inside one that no other user may enter. */
 const closedDirectory = folder.pipe(Effect.map((directory) => join(directory, "data")))
@@ -45,7 +45,7 @@ it.live("PostgreSQL starts again with its data after its process was killed", ()
   }))
 
 const testRun = `
-  import { setup } from "./packages/server/testing/Postgres.ts"
+  import { setup } from "./packages/server/testing/GlobalSetup.ts"
   await setup()
   process.stdout.write(process.env.TEST_PROGRAMS + " " + process.env.TEST_DATABASE_URL)
 `

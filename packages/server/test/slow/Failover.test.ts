@@ -1,7 +1,7 @@
 /** One failover of the database under load; `npm run failover-test` runs 20 and measures their times. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { drill } from "../../testing/Failover.ts"
+import { drill } from "../../testing/drills/Failover.ts"
 import { folder } from "../../testing/Folder.ts"
 
 it.live(

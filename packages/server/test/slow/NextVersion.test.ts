@@ -7,8 +7,11 @@ import { SqlClient } from "effect/sql"
 import * as Files from "../../../adapter-postgres/src/database/schema/Files.ts"
 import { freePort } from "../../src/dev/FreePort.ts"
 import { eventually } from "../../testing/Eventually.ts"
-import * as Processes from "../../testing/Processes.ts"
-import * as Subscribers from "../../testing/Subscribers.ts"
+import * as Api from "../../testing/processes/Api.ts"
+import * as Cluster from "../../testing/processes/Cluster.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import * as Servers from "../../testing/processes/Servers.ts"
+import * as Subscribers from "../../testing/processes/Subscribers.ts"
 
 /** A schema to which a version adds a table, a function, and a column of each table. It works with this version. */
 const next: Migrations.Schema = {
@@ -38,8 +41,8 @@ const Many = Schema.fromJsonString(
 )
 
 interface Scene {
-  readonly cluster: Effect.Success<ReturnType<typeof Processes.cluster>>
-  readonly server: Processes.Server
+  readonly cluster: Cluster.Cluster
+  readonly server: Servers.Server
   readonly key: string
   readonly sql: SqlClient.SqlClient
   /** Sends a request, which must succeed, and returns its response. */
@@ -47,7 +50,7 @@ interface Scene {
 }
 
 const scene = Effect.gen(function*() {
-  const cluster = yield* Processes.cluster({
+  const cluster = yield* Cluster.make({
     servers: 2,
     environment: { RATE_LIMIT_PER_MINUTE: "100000", WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8" }
   })
@@ -57,7 +60,7 @@ const scene = Effect.gen(function*() {
   const database = yield* Layer.build(Client.layer({ url: Redacted.make(cluster.database_url), connections: 2 }))
   const sql = Context.get(database, SqlClient.SqlClient)
   const call: Scene["call"] = (method, path, json) =>
-    Processes.request(server, method, path, {
+    Api.request(server, method, path, {
       key,
       ...(json === undefined ? {} : { json }),
       ...(method === "GET" ? {} : { idempotency_key: crypto.randomUUID() })
@@ -76,7 +79,7 @@ const many = (text: string) => Schema.decodeUnknownSync(Many)(text).data
 
 /** Starts a conversation and returns its send, which is queued. */
 const start = ({ call, cluster }: Scene, phone: string) =>
-  Effect.map(call("POST", "/conversations", Processes.greeting(cluster.acme.channel_id, phone, "Kim")), one)
+  Effect.map(call("POST", "/conversations", Api.newConversation(cluster.acme.channel_id, phone, "Kim")), one)
 
 const untilSent = ({ call }: Scene, id: unknown) =>
   eventually(Effect.map(call("GET", `/sends/${id}`), one), ({ status }) => status === "sent")
@@ -115,7 +118,7 @@ it.live("this version runs during and after the migrations of the next version, 
   Effect.gen(function*() {
     const crm = yield* scene
     const { cluster, server, sql } = crm
-    yield* Processes.serve(cluster.environment, server)
+    yield* Servers.serve(cluster.environment, server)
     const events = yield* subscriber(crm)
     yield* exercise(crm, events, 1)
     yield* Effect.provideService(Migrations.migrate(next), SqlClient.SqlClient, sql)
@@ -126,7 +129,7 @@ it.live("this version runs during and after the migrations of the next version, 
     const [, other] = cluster.servers
     if (other === undefined) return assert.fail("There is a second server.")
     assert.deepStrictEqual(yield* Processes.command(["migrate"], cluster.environment), { applied: [] })
-    yield* Processes.serve(cluster.environment, other)
+    yield* Servers.serve(cluster.environment, other)
     yield* exercise({ ...crm, server: other }, events, 3)
   }).pipe(Effect.scoped))
 
@@ -158,7 +161,7 @@ it.live("this version counts work of an unknown kind, and does not claim it", ()
       INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at)
       VALUES (${acme.organization_id}, ${`next_kind:${lane}`}, 'next_kind', ${lane}, ${lane}, now())
     `
-    yield* Processes.serve({ ...environment, METRICS_PORT: String(metrics_port) }, server)
+    yield* Servers.serve({ ...environment, METRICS_PORT: String(metrics_port) }, server)
     const { id } = yield* start(crm, "+4915112345678")
     yield* untilSent(crm, id)
     assert.deepStrictEqual(yield* sql`SELECT attempt, leased_until FROM work WHERE kind = 'next_kind'`, [
@@ -173,7 +176,7 @@ it.live("this version leaves a send with unknown content for the next version, a
   Effect.gen(function*() {
     const crm = yield* scene
     const { cluster: { environment }, server, sql } = crm
-    yield* Processes.serveApi(environment, server)
+    yield* Servers.serveApi(environment, server)
     const unknown = yield* start(crm, "+4915112345001")
     yield* sql`UPDATE sends SET content = jsonb_build_object('type', 'poll', 'question', 'Why?', 'known', content)`
     const known = yield* start(crm, "+4915112345002")
@@ -197,7 +200,7 @@ it.live("this version reads rows with values that the next version has added, an
   Effect.gen(function*() {
     const crm = yield* scene
     const { call, cluster: { acme, environment }, server, sql } = crm
-    yield* Processes.serve(environment, server)
+    yield* Servers.serve(environment, server)
     const events = yield* subscriber(crm)
     const send = yield* start(crm, "+4915112345678")
     yield* untilSent(crm, send["id"])

@@ -4,7 +4,10 @@ import { Effect, Fiber, Option, Random, Ref, Schema } from "effect"
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { folder } from "../../testing/Folder.ts"
-import * as Processes from "../../testing/Processes.ts"
+import * as Api from "../../testing/processes/Api.ts"
+import * as Cluster from "../../testing/processes/Cluster.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import * as Servers from "../../testing/processes/Servers.ts"
 
 const contacts_count = 1000
 const page_size = 7
@@ -29,7 +32,7 @@ type Row = typeof Page.Type["data"][number]
 
 /** Two servers with the contacts, and what asks them in turn. */
 const service = Effect.gen(function*() {
-  const { acme, environment, servers } = yield* Processes.cluster({
+  const { acme, environment, servers } = yield* Cluster.make({
     servers: 2,
     environment: { RATE_LIMIT_PER_MINUTE: "1000000" }
   })
@@ -39,7 +42,7 @@ const service = Effect.gen(function*() {
     environment
   )
   assert.deepInclude(imported, { created: contacts_count, failed: 0 })
-  yield* Effect.forEach(servers, (server) => Processes.serve(environment, server), { concurrency: "unbounded" })
+  yield* Effect.forEach(servers, (server) => Servers.serve(environment, server), { concurrency: "unbounded" })
   const serverOf = (turn: number) => Effect.fromOption(Option.fromUndefinedOr(servers[turn % servers.length]))
 
   /** The whole list, in pages of a size. */
@@ -49,7 +52,7 @@ const service = Effect.gen(function*() {
     let cursor: string | null = ""
     while (cursor !== null) {
       const path = `/contacts?page_size=${size}&cursor=${encodeURIComponent(cursor)}`
-      const response = yield* Processes.request(yield* serverOf(pages), "GET", path, { key: acme.key })
+      const response = yield* Api.request(yield* serverOf(pages), "GET", path, { key: acme.key })
       assert.strictEqual(response.status, 200, response.text)
       const page: typeof Page.Type = yield* Schema.decodeUnknownEffect(Page)(response.text)
       rows.push(...page.data)
@@ -60,7 +63,7 @@ const service = Effect.gen(function*() {
   })
 
   const update = Effect.fnUntraced(function*(id: string, number: number) {
-    const { status } = yield* Processes.request(yield* serverOf(number), "PATCH", `/contacts/${id}`, {
+    const { status } = yield* Api.request(yield* serverOf(number), "PATCH", `/contacts/${id}`, {
       key: acme.key,
       json: { job_title: `Update ${number}` },
       idempotency_key: `update-${number}`

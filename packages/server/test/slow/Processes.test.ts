@@ -6,7 +6,11 @@ import { SqlClient } from "effect/sql"
 import { connect } from "node:net"
 import { freePort } from "../../src/dev/FreePort.ts"
 import { eventually } from "../../testing/Eventually.ts"
-import * as Processes from "../../testing/Processes.ts"
+import * as Api from "../../testing/processes/Api.ts"
+import * as Cluster from "../../testing/processes/Cluster.ts"
+import * as Network from "../../testing/processes/Network.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import * as Servers from "../../testing/processes/Servers.ts"
 import { host, request } from "../http/RawHttp.ts"
 
 const idOf = (text: string) =>
@@ -22,11 +26,11 @@ it.live(
   "200 concurrent starts for one number on three processes create one contact and one conversation, and send 200 messages in order",
   () =>
     Effect.gen(function*() {
-      const { acme, database_url, environment, accepted_url, servers } = yield* Processes.cluster({
+      const { acme, database_url, environment, accepted_url, servers } = yield* Cluster.make({
         servers: 3,
         environment: { RATE_LIMIT_PER_MINUTE: "100000" }
       })
-      yield* Effect.forEach(servers, (server) => Processes.serve(environment, server), { concurrency: "unbounded" })
+      yield* Effect.forEach(servers, (server) => Servers.serve(environment, server), { concurrency: "unbounded" })
       const { channel_id, key } = acme
       const waves = Array.from(
         { length: 10 },
@@ -39,9 +43,9 @@ it.live(
             if (server === undefined) {
               return yield* Effect.die("no server")
             }
-            const json = Processes.greeting(channel_id, "+49 151 7654321", name)
+            const json = Api.newConversation(channel_id, "+49 151 7654321", name)
             const options = { key, json, idempotency_key: `start-${name}` }
-            const response = yield* Processes.request(server, "POST", "/conversations", options)
+            const response = yield* Api.request(server, "POST", "/conversations", options)
             assert.strictEqual(response.status, 202, response.text)
             return idOf(response.text)
           }), { concurrency: "unbounded" }))
@@ -50,12 +54,12 @@ it.live(
         return assert.fail("No server was started.")
       }
       yield* Effect.forEach(ids.flat(), (id) =>
-        eventually(Processes.request(first, "GET", `/sends/${id}`, { key }), ({ text }) =>
+        eventually(Api.request(first, "GET", `/sends/${id}`, { key }), ({ text }) =>
           statusOf(text) === "sent"), {
         concurrency: 4
       })
 
-      const messages = yield* Processes.accepted(accepted_url)
+      const messages = yield* Network.accepted(accepted_url)
       const references = messages.map(({ reference }) =>
         reference
       )
@@ -86,19 +90,16 @@ it.live(
 
 it.live("one key on three processes gets exactly 120 responses per minute", () =>
   Effect.gen(function*() {
-    const { acme, environment, servers } = yield* Processes.cluster({
+    const { acme, environment, servers } = yield* Cluster.make({
       servers: 3,
       environment: {}
     })
-    yield* Effect.forEach(servers, (server) => Processes.serve(environment, server), { concurrency: "unbounded" })
+    yield* Effect.forEach(servers, (server) => Servers.serve(environment, server), { concurrency: "unbounded" })
     const asked = servers.flatMap((server) => Array.from({ length: 500 }, () => server))
-    const responses = yield* Effect.forEach(asked, (server) =>
-      Processes.request(server, "GET", "/tags", { key: acme.key }), {
+    const responses = yield* Effect.forEach(asked, (server) => Api.request(server, "GET", "/tags", { key: acme.key }), {
       concurrency: 100
     })
-    const accepted = responses.filter(({ status }) =>
-      status === 200
-    )
+    const accepted = responses.filter(({ status }) => status === 200)
     const rejected = responses.filter(({ status }) => status === 429)
     assert.strictEqual(accepted.length, 120)
     assert.strictEqual(rejected.length, 1380)
@@ -116,10 +117,10 @@ it.live(
   "`serve` and `worker` serve their metrics on METRICS_PORT if it is set, and nowhere else",
   () =>
     Effect.gen(function*() {
-      const { environment, servers: [server] } = yield* Processes.cluster({ servers: 1, environment: {} })
+      const { environment, servers: [server] } = yield* Cluster.make({ servers: 1, environment: {} })
       if (server === undefined) return assert.fail("No server was started.")
       const [of_server, of_worker] = [yield* freePort, yield* freePort]
-      yield* Processes.serveApi({ ...environment, METRICS_PORT: String(of_server) }, server)
+      yield* Servers.serveApi({ ...environment, METRICS_PORT: String(of_server) }, server)
       yield* Processes.startMain(["worker"], { ...environment, METRICS_PORT: String(of_worker) })
       for (const port of [of_server, of_worker]) {
         const url = `http://127.0.0.1:${port}`
@@ -138,9 +139,9 @@ it.live(
 
 it.live("`serve` and `worker` with a taken port print nothing as ready, and name the setting of the port", () =>
   Effect.gen(function*() {
-    const { environment, servers: [server, other] } = yield* Processes.cluster({ servers: 2, environment: {} })
+    const { environment, servers: [server, other] } = yield* Cluster.make({ servers: 2, environment: {} })
     if (server === undefined || other === undefined) return assert.fail("There are servers.")
-    yield* Processes.serveApi(environment, server)
+    yield* Servers.serveApi(environment, server)
     const taken = String(server.port)
     const free = String(other.port)
     for (
@@ -171,10 +172,10 @@ const sendAndReset = (port: number, text: string) =>
 
 it.live("`serve` survives 1,000 clients that reset their connections in the middle of a request", () =>
   Effect.gen(function*() {
-    const { environment, servers: [server] } = yield* Processes.cluster({ servers: 1, environment: {} })
+    const { environment, servers: [server] } = yield* Cluster.make({ servers: 1, environment: {} })
     if (server === undefined) return assert.fail("No server was started.")
     const metrics_port = yield* freePort
-    const { exited } = yield* Processes.serveApi({ ...environment, METRICS_PORT: String(metrics_port) }, server)
+    const { exited } = yield* Servers.serveApi({ ...environment, METRICS_PORT: String(metrics_port) }, server)
     const texts = [
       request("CONNECT x:1 HTTP/1.1", host),
       request("GET /health/live HTTP/1.1", host),

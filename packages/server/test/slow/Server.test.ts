@@ -14,10 +14,14 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { start } from "../../src/dev/EmbeddedPostgres.ts"
 import { freePort } from "../../src/dev/FreePort.ts"
+import * as Databases from "../../testing/databases/Databases.ts"
 import { eventually } from "../../testing/Eventually.ts"
 import { folder } from "../../testing/Folder.ts"
-import * as Processes from "../../testing/Processes.ts"
-import { startHttpServer } from "../../testing/TestHttpServer.ts"
+import * as Api from "../../testing/processes/Api.ts"
+import * as Organizations from "../../testing/processes/Organizations.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import * as Servers from "../../testing/processes/Servers.ts"
+import { startHttpServer } from "../../testing/processes/TestHttpServer.ts"
 
 const Data = Schema.fromJsonString(Schema.Struct({ data: Schema.Record(Schema.String, Schema.Unknown) }))
 
@@ -103,7 +107,7 @@ it.live("a command whose output cannot be written exits with 1 and one error", (
 
 it.live("serve rejects a database without its migrations", () =>
   Effect.gen(function*() {
-    const environment = { DATABASE_URL: yield* Processes.database, SECRET_KEY: secret, PROVIDER: "mock" }
+    const environment = { DATABASE_URL: yield* Databases.empty, SECRET_KEY: secret, PROVIDER: "mock" }
     const { code, stderr } = yield* Processes.run(["serve", "--port", "0"], environment)
     assert.strictEqual(code, 1)
     assert.include(stderr, "messaging-crm migrate")
@@ -117,7 +121,7 @@ const countMigrations = (url: string) =>
 
 it.live("the schema of an unreleased version prevents the startup, and the error asks for an empty database", () =>
   Effect.gen(function*() {
-    const url = yield* Processes.database
+    const url = yield* Databases.empty
     yield* countMigrations(url)
     const environment = { DATABASE_URL: url, SECRET_KEY: secret, PROVIDER: "mock" }
     for (const args of [["migrate"], ["serve", "--port", "0"], ["serve", "--port", "0", "--migrate"]]) {
@@ -169,9 +173,9 @@ it.live(
     Effect.gen(function*() {
       const provider = yield* slowProvider
       const port = yield* freePort
-      const server: Processes.Server = { port, url: `http://127.0.0.1:${port}` }
+      const server: Servers.Server = { port, url: `http://127.0.0.1:${port}` }
       const environment: Processes.Environment = {
-        DATABASE_URL: yield* Processes.database,
+        DATABASE_URL: yield* Databases.empty,
         SECRET_KEY: secret,
         PROVIDER: "mock",
         PROVIDER_URL: provider.url,
@@ -179,11 +183,11 @@ it.live(
         LOG_LEVEL: "info"
       }
       yield* Processes.command(["migrate"], environment)
-      const { channel_id, key } = yield* Processes.organization(environment)
-      const first = yield* Processes.serve(environment, server)
-      const started = yield* Processes.request(server, "POST", "/conversations", {
+      const { channel_id, key } = yield* Organizations.create(environment)
+      const first = yield* Servers.serve(environment, server)
+      const started = yield* Api.request(server, "POST", "/conversations", {
         key,
-        json: Processes.greeting(channel_id, "+49 151 12345678", "Kim"),
+        json: Api.newConversation(channel_id, "+49 151 12345678", "Kim"),
         idempotency_key: "stopped-meanwhile"
       })
       assert.strictEqual(started.status, 202, started.text)
@@ -216,7 +220,7 @@ it.live(
       assert.isNotEmpty(compilers)
       for (const [thread] of compilers) assert.strictEqual(getPriority(thread), Math.min(niceness + 5, 19))
       const { data } = yield* Schema.decodeUnknownEffect(Data)(started.text)
-      const found = yield* Processes.request(server, "GET", `/sends/${data["id"]}`, { key })
+      const found = yield* Api.request(server, "GET", `/sends/${data["id"]}`, { key })
       const { data: send } = yield* Schema.decodeUnknownEffect(Data)(found.text)
       assert.strictEqual(send["status"], "sent")
     }).pipe(Effect.scoped)

@@ -6,8 +6,11 @@ import { SqlClient } from "effect/sql"
 import { createServer } from "node:net"
 import { start } from "../../src/dev/EmbeddedPostgres.ts"
 import { freePort } from "../../src/dev/FreePort.ts"
+import * as Databases from "../../testing/databases/Databases.ts"
 import { folder } from "../../testing/Folder.ts"
-import * as Processes from "../../testing/Processes.ts"
+import * as Api from "../../testing/processes/Api.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import * as Servers from "../../testing/processes/Servers.ts"
 
 const secret = (name: string) => Buffer.alloc(32, name).toString("base64")
 
@@ -44,9 +47,9 @@ it.live(
       assert.deepStrictEqual(nothing.findings.map(({ name, state }) => `${name} ${state}`), ["Settings failed"])
 
       const port = yield* freePort
-      const server: Processes.Server = { port, url: `http://127.0.0.1:${port}` }
+      const server: Servers.Server = { port, url: `http://127.0.0.1:${port}` }
       const environment = {
-        DATABASE_URL: yield* Processes.database,
+        DATABASE_URL: yield* Databases.empty,
         SECRET_KEY: secret("right"),
         PROVIDER: "mock",
         HOST: "127.0.0.1",
@@ -66,8 +69,8 @@ it.live(
       const { code, stdout } = yield* Processes.run(["init", ...owner, "--json"], environment)
       assert.strictEqual(code, 0)
       const made = yield* Schema.decodeUnknownEffect(Made)(stdout)
-      yield* Processes.serve(environment, server)
-      const channels = yield* Processes.request(server, "GET", "/channels", { key: made.api_key })
+      yield* Servers.serve(environment, server)
+      const channels = yield* Api.request(server, "GET", "/channels", { key: made.api_key })
       assert.include(channels.text, made.channel_id)
 
       const healthy = yield* doctor(environment)
@@ -77,7 +80,7 @@ it.live(
       )
       assert.strictEqual(healthy.code, 0)
 
-      const subscribed = yield* Processes.request(server, "POST", "/webhooks", {
+      const subscribed = yield* Api.request(server, "POST", "/webhooks", {
         key: made.api_key,
         json: { url: `http://127.0.0.1:${yield* freePort}/`, event_types: ["message.sent"] },
         idempotency_key: "nobody-listens"
@@ -97,7 +100,7 @@ it.live(
   "doctor requires the accounts of the Graph API, as a start does, and says where they cannot be read",
   () =>
     Effect.gen(function*() {
-      const environment = { DATABASE_URL: yield* Processes.database, SECRET_KEY: secret("right"), PROVIDER: "cloud" }
+      const environment = { DATABASE_URL: yield* Databases.empty, SECRET_KEY: secret("right"), PROVIDER: "cloud" }
       yield* Processes.command(["migrate"], environment)
       for (const [accounts, detail] of [["", "CLOUD_ACCOUNTS is required"], ["{", "must be JSON"]] as const) {
         const { code, findings } = yield* doctor({ ...environment, CLOUD_ACCOUNTS: accounts })
@@ -119,7 +122,7 @@ const statements = (database_url: string, texts: ReadonlyArray<string>) =>
 
 it.live("doctor writes nothing, not even in a database without a canary", () =>
   Effect.gen(function*() {
-    const environment = { DATABASE_URL: yield* Processes.database, SECRET_KEY: secret("right"), PROVIDER: "mock" }
+    const environment = { DATABASE_URL: yield* Databases.empty, SECRET_KEY: secret("right"), PROVIDER: "mock" }
     yield* Processes.command(["migrate"], environment)
     const owner = ["--name", "Acme", "--owner-name", "Ada", "--owner-email", "ada@acme.example"]
     yield* Processes.command(["init", ...owner], environment)
@@ -140,7 +143,7 @@ it.live("doctor writes nothing, not even in a database without a canary", () =>
 
 it.live("doctor names the reason why the database cannot be used, and the next step", () =>
   Effect.gen(function*() {
-    const environment = { DATABASE_URL: yield* Processes.database, SECRET_KEY: secret("right"), PROVIDER: "mock" }
+    const environment = { DATABASE_URL: yield* Databases.empty, SECRET_KEY: secret("right"), PROVIDER: "mock" }
     const absent = yield* doctor({ ...environment, DATABASE_URL: `${environment.DATABASE_URL}_absent` })
     assert.strictEqual(absent.code, 1)
     assert.match(absent.findings[0]?.detail ?? "", /^database "\w+_absent" does not exist$/)

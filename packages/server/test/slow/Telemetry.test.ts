@@ -12,8 +12,11 @@ import { callbacks_ignored } from "../../../provider-cloud/src/IgnoredItems.ts"
 import { manifest } from "../../src/Manifest.ts"
 import * as Telemetry from "../../src/observability/Telemetry.ts"
 import { eventually } from "../../testing/Eventually.ts"
-import * as Processes from "../../testing/Processes.ts"
-import { startHttpServer } from "../../testing/TestHttpServer.ts"
+import * as Api from "../../testing/processes/Api.ts"
+import * as Cluster from "../../testing/processes/Cluster.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import * as Servers from "../../testing/processes/Servers.ts"
+import { startHttpServer } from "../../testing/processes/TestHttpServer.ts"
 
 /** Values of callers that must not reach logs and spans. */
 const canaries = {
@@ -74,12 +77,12 @@ const isBelow = (spans: ReadonlyArray<Span>, span: Span | undefined, above: Span
     isBelow(spans, spans.find(({ spanId }) => spanId === span.parentSpanId), above)
 }
 
-const nowhere: Processes.Server = { port: 0, url: "" }
+const nowhere: Servers.Server = { port: 0, url: "" }
 
 const sample = /^(\w+(?:\{\w+="[^"]*"(?:,\w+="[^"]*")*\})?) (-?[0-9.e+-]+|\+Inf|NaN)$/
 
 /** Reads `/metrics`, where every line is a comment or a sample of the text format. */
-const samples = Effect.fnUntraced(function*({ url }: Processes.Server) {
+const samples = Effect.fnUntraced(function*({ url }: Servers.Server) {
   const response = yield* Effect.promise(() => fetch(`${url}/metrics`))
   assert.strictEqual(response.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8")
   const found = new Map<string, number>()
@@ -190,7 +193,7 @@ it.live(
   () =>
     Effect.gen(function*() {
       const { received, spans, url } = yield* collector
-      const { acme, environment, servers: [server = nowhere, working = nowhere] } = yield* Processes.cluster({
+      const { acme, environment, servers: [server = nowhere, working = nowhere] } = yield* Cluster.make({
         servers: 2,
         environment: {
           OTEL_EXPORTER_OTLP_ENDPOINT: url,
@@ -200,18 +203,18 @@ it.live(
       })
       yield* Processes.startMain(["serve", "--no-worker", "--port", String(server.port)], environment)
       yield* Processes.untilUp(`${server.url}/health/ready`)
-      yield* Processes.serve(environment, working)
+      yield* Servers.serve(environment, working)
 
       const { channel_id, key } = acme
-      const json = Processes.greeting(channel_id, canaries.phone, canaries.name)
+      const json = Api.newConversation(channel_id, canaries.phone, canaries.name)
       const options = { key, json, idempotency_key: "start-1234" }
-      const accepted = yield* Processes.request(server, "POST", "/conversations", options)
+      const accepted = yield* Api.request(server, "POST", "/conversations", options)
       assert.strictEqual(accepted.status, 202)
       for (const path of [`/contacts?query=${canaries.search}`, `/contacts/${canaries.path}`]) {
-        yield* Processes.request(server, "GET", path, { key })
+        yield* Api.request(server, "GET", path, { key })
       }
       const wrong = { key, json: { ...json, [canaries.name]: canaries.phone }, idempotency_key: "start-5678" }
-      assert.strictEqual((yield* Processes.request(server, "POST", "/conversations", wrong)).status, 400)
+      assert.strictEqual((yield* Api.request(server, "POST", "/conversations", wrong)).status, 400)
 
       // The two processes export on their own.
       const expected = ["MessagingProvider.deliver", "Worker.send", "POST /v1/conversations"]

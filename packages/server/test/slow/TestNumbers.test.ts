@@ -1,11 +1,15 @@
 /** Each number of the telephone network that behaves in its own way, from the request to what its person holds. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { unknownOutcomeTimeout } from "../../faults/shortTimeouts.ts"
 import { eventually } from "../../testing/Eventually.ts"
-import * as Processes from "../../testing/Processes.ts"
-import { program } from "../../testing/Programs.ts"
+import * as Api from "../../testing/processes/Api.ts"
+import * as Cluster from "../../testing/processes/Cluster.ts"
+import * as Network from "../../testing/processes/Network.ts"
+import { program } from "../../testing/processes/Programs.ts"
+import * as Servers from "../../testing/processes/Servers.ts"
 
-const dataOf = <A, I>(data: Schema.Codec<A, I>, { text }: Processes.Response) =>
+const dataOf = <A, I>(data: Schema.Codec<A, I>, { text }: Api.Response) =>
   Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ data })))(text).pipe(
     Effect.mapBoth({ onFailure: () => new Error(text), onSuccess: (response) => response.data })
   )
@@ -65,20 +69,20 @@ const reportsOf = (message: Message | undefined) =>
   (["delivered", "read", "failed"] as const).filter((status) => (message?.[`${status}_at`] ?? null) !== null)
 
 const service = Effect.fnUntraced(function*(network: Network) {
-  const { acme, environment, accepted_url, servers: [server], template_id } = yield* Processes.cluster({
+  const { acme, environment, accepted_url, servers: [server], template_id } = yield* Cluster.make({
     servers: 1,
     provider: network,
-    environment: { RATE_LIMIT_PER_MINUTE: "100000", UNKNOWN_OUTCOME_SECONDS: "5" }
+    environment: { RATE_LIMIT_PER_MINUTE: "100000", ...unknownOutcomeTimeout(5) }
   })
   if (server === undefined) return yield* Effect.die("no server")
-  yield* Processes.serve(environment, server, program("server"))
+  yield* Servers.serve(environment, server, program("server"))
   const { channel_id, key } = acme
   const get = <A, I>(path: string, data: Schema.Codec<A, I>) =>
-    Processes.request(server, "GET", path, { key }).pipe(Effect.flatMap((response) => dataOf(data, response)))
+    Api.request(server, "GET", path, { key }).pipe(Effect.flatMap((response) => dataOf(data, response)))
   const start = (phone: string) =>
-    Processes.request(server, "POST", "/conversations", {
+    Api.request(server, "POST", "/conversations", {
       key,
-      json: Processes.greeting(channel_id, phone, "Kim", template_id),
+      json: Api.newConversation(channel_id, phone, "Kim", template_id),
       idempotency_key: `start-${phone}`
     }).pipe(Effect.flatMap((response) => dataOf(Send, response)))
 
@@ -91,7 +95,7 @@ const service = Effect.fnUntraced(function*(network: Network) {
       const sent = messages.find((message) => message.id === send.message_id)
       const reply = messages.find(({ direction }) => direction === "inbound")
       const spelled = networks[network].spelled(phone)
-      const taken = (yield* Processes.accepted(accepted_url)).filter(({ recipient }) => recipient === spelled).length
+      const taken = (yield* Network.accepted(accepted_url)).filter(({ recipient }) => recipient === spelled).length
       const seen = {
         send: send.failure_reason ?? send.status,
         reports: reportsOf(sent),
@@ -104,7 +108,7 @@ const service = Effect.fnUntraced(function*(network: Network) {
     return yield* eventually(look, isAsExpected)
   })
   const send = (conversation_id: string, text: string) =>
-    Processes.request(server, "POST", `/conversations/${conversation_id}/messages`, {
+    Api.request(server, "POST", `/conversations/${conversation_id}/messages`, {
       key,
       json: { type: "text", text },
       idempotency_key: `send-${conversation_id}`
@@ -151,7 +155,7 @@ describe.concurrent("the network", () => {
         )
         yield* eventually(texts, (all) => all.includes("echo: Thank you"))
 
-        const references = (yield* Processes.accepted(accepted_url)).map(({ reference }) => reference)
+        const references = (yield* Network.accepted(accepted_url)).map(({ reference }) => reference)
         assert.strictEqual(references.length, 9)
         assert.strictEqual(new Set(references).size, 9)
       }).pipe(Effect.scoped)

@@ -4,8 +4,10 @@ import { Event } from "@messaging-crm/core/Events"
 import { Effect, Queue, Schema } from "effect"
 import { createInterface } from "node:readline"
 import { eventually } from "../../testing/Eventually.ts"
-import * as Processes from "../../testing/Processes.ts"
-import { startHttpServer } from "../../testing/TestHttpServer.ts"
+import * as Api from "../../testing/processes/Api.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import type * as Servers from "../../testing/processes/Servers.ts"
+import { startHttpServer } from "../../testing/processes/TestHttpServer.ts"
 
 const Ready = Schema.fromJsonString(Schema.Struct({
   base_url: Schema.String,
@@ -38,9 +40,9 @@ const startService = Effect.gen(function*() {
     LOG_LEVEL: "info"
   })
   const ready = yield* Schema.decodeUnknownEffect(Ready)(yield* service.line)
-  const server: Processes.Server = { port: 0, url: ready.base_url.replace(/\/v1$/, "") }
+  const server: Servers.Server = { port: 0, url: ready.base_url.replace(/\/v1$/, "") }
   const { api_key: key } = ready
-  const webhooks = Processes.request(server, "GET", "/webhooks", { key }).pipe(
+  const webhooks = Api.request(server, "GET", "/webhooks", { key }).pipe(
     Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Webhooks)(text)),
     Effect.map(({ data }) => data)
   )
@@ -83,9 +85,9 @@ it.live(
       assert.strictEqual(huge.status, 413)
 
       const channel = ready.channels.find(({ type }) => type === "phone_messaging")
-      const greeting = Processes.greeting(channel?.id ?? "", "+49 151 5550007", "Kim")
+      const greeting = Api.newConversation(channel?.id ?? "", "+49 151 5550007", "Kim")
       const id = ready.template_ids.find((id) => id.endsWith("order_ready"))
-      const started = yield* Processes.request(server, "POST", "/conversations", {
+      const started = yield* Api.request(server, "POST", "/conversations", {
         key,
         json: { ...greeting, template: { ...greeting.template, id } },
         idempotency_key: "listen-to-me"
@@ -125,7 +127,7 @@ it.live(
       second.child.stdout?.destroy()
       const json = { first_name: "Kim" }
       for (const idempotency_key of ["contact-1", "contact-2", "contact-3"]) {
-        yield* Processes.request(server, "POST", "/contacts", { key, json, idempotency_key })
+        yield* Api.request(server, "POST", "/contacts", { key, json, idempotency_key })
       }
       assert.strictEqual(yield* second.exited, 0)
       yield* untilStatus("disabled")
@@ -137,7 +139,7 @@ it.live("a service continues although its log cannot be written", () =>
     const { key, server, service } = yield* startService
     service.child.stderr?.destroy()
     for (let request = 0; request < 5; request++) {
-      const { status } = yield* Processes.request(server, "GET", "/contacts", { key })
+      const { status } = yield* Api.request(server, "GET", "/contacts", { key })
       assert.strictEqual(status, 200)
     }
     assert.strictEqual(yield* service.stop, 0)

@@ -3,7 +3,7 @@ import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
 import { ChannelId, MemberId } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Random, Redacted, Ref } from "effect"
 import { pick } from "../../testing/Pick.ts"
-import * as Processes from "../../testing/Processes.ts"
+import * as Callbacks from "../../testing/processes/Callbacks.ts"
 import type { InboundMessage, RecordedResponse } from "../History.ts"
 import type { Cluster } from "./Cluster.ts"
 import type { Operators } from "./Operators.ts"
@@ -99,7 +99,7 @@ const operator = Effect.fnUntraced(
 /** Sends inbound messages. The network repeats a callback until the service acknowledges it, and sometimes once more. */
 const sendInbound = Effect.fnUntraced(function*(world: World, organization: number, inbound: Array<InboundMessage>) {
   const { cluster, is_stopping, recorder, seen } = world
-  const callBack = yield* Processes.callbackSender(cluster.environment)
+  const callBack = yield* Callbacks.makeSender(cluster.environment)
   const { channel_id = "", phones = [] } = seen[organization] ?? {}
   while (!(yield* Ref.get(is_stopping))) {
     const from = yield* pick(phones)

@@ -2,12 +2,16 @@
  * The system under test: PostgreSQL with a synchronous standby, the mock network, two servers with workers, and one more
  * worker. Each process reaches the database and the network through its own proxies, and is restarted when it ends.
  */
-import { ConfigProvider, Effect } from "effect"
+import { Effect } from "effect"
 import type { ChildProcess } from "node:child_process"
-import * as PostgresPair from "../../testing/PostgresPair.ts"
-import * as Processes from "../../testing/Processes.ts"
-import * as TcpProxy from "../../testing/TcpProxy.ts"
-import * as Writes from "../../testing/Writes.ts"
+import { onServer } from "../../testing/databases/Databases.ts"
+import * as PostgresPair from "../../testing/databases/PostgresPair.ts"
+import * as Writes from "../../testing/drills/Writes.ts"
+import * as ServiceCluster from "../../testing/processes/Cluster.ts"
+import * as Organizations from "../../testing/processes/Organizations.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import type * as Servers from "../../testing/processes/Servers.ts"
+import * as TcpProxy from "../../testing/processes/TcpProxy.ts"
 
 /** The programs of a process: those of this version or of the previous one. */
 export interface Programs {
@@ -40,7 +44,7 @@ export interface ServiceProcess {
   readonly restart: (setup?: Partial<Setup>) => Effect.Effect<void>
 }
 
-export type Organization = Effect.Success<ReturnType<typeof Processes.organization>>
+export type Organization = Effect.Success<ReturnType<typeof Organizations.create>>
 
 const settings: Processes.Environment = {
   ...Writes.environment,
@@ -58,9 +62,9 @@ const portsOf = (url: string): ReadonlyArray<number> =>
 
 /** Starts a process and keeps it running until the scope closes. Its proxies stay the same. */
 const keepRunning = Effect.fnUntraced(function*(
-  { environment, network_url }: Effect.Success<ReturnType<typeof Processes.cluster>>,
+  { environment, network_url }: ServiceCluster.Cluster,
   defaults: Setup,
-  server: Processes.Server | null,
+  server: Servers.Server | null,
   name: string
 ) {
   const database_url = environment["DATABASE_URL"] ?? ""
@@ -99,10 +103,8 @@ const keepRunning = Effect.fnUntraced(function*(
 /** Starts the system, which ends with the scope. */
 export const make = Effect.fnUntraced(function*({ directory, disk_mib, programs }: Options) {
   const pair = yield* PostgresPair.make(directory, disk_mib === null ? {} : { disk_mib })
-  const cluster = yield* Processes.cluster({ servers: 2, environment: settings }).pipe(
-    Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: pair.url })))
-  )
-  const globex = yield* Processes.organization(cluster.environment)
+  const cluster = yield* onServer(pair.url)(ServiceCluster.make({ servers: 2, environment: settings }))
+  const globex = yield* Organizations.create(cluster.environment)
   const defaults: Setup = { programs, environment: {} }
   const processes = yield* Effect.forEach(
     [...cluster.servers, null],

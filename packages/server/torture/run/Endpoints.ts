@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import { createHmac } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import * as TcpProxy from "../../testing/TcpProxy.ts"
-import { startHttpServer } from "../../testing/TestHttpServer.ts"
+import * as TcpProxy from "../../testing/processes/TcpProxy.ts"
+import { startHttpServer } from "../../testing/processes/TestHttpServer.ts"
 import type { ReceivedDelivery } from "../History.ts"
 
 interface Received extends Omit<ReceivedDelivery, "is_signed"> {

@@ -2,10 +2,10 @@
 import { Effect, Random } from "effect"
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
-import { writeUntilFull } from "../../testing/FullDisk.ts"
+import { writeUntilFull } from "../../testing/drills/FullDisk.ts"
 import { pick } from "../../testing/Pick.ts"
-import { shiftedClock } from "../../testing/ShiftedClock.ts"
-import type { Condition, TcpProxy } from "../../testing/TcpProxy.ts"
+import { shiftedClock } from "../../testing/processes/ShiftedClock.ts"
+import type { Condition, TcpProxy } from "../../testing/processes/TcpProxy.ts"
 import type { FaultKind } from "../History.ts"
 import type { Cluster, Programs, ServiceProcess } from "./Cluster.ts"
 

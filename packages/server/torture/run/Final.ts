@@ -3,7 +3,7 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Audit } from "@messaging-crm/core/Audit"
 import { Effect, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Processes from "../../testing/Processes.ts"
+import * as Api from "../../testing/processes/Api.ts"
 import type { FinalState, Resource } from "../History.ts"
 import type { Cluster, Organization } from "./Cluster.ts"
 import type { Operators } from "./Operators.ts"
@@ -22,7 +22,7 @@ const list = Effect.fnUntraced(function*({ servers: [server] }: Cluster, { key }
   let cursor: string | null = ""
   while (cursor !== null) {
     const query: string = cursor === "" ? "" : `${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(cursor)}`
-    const page = yield* Processes.request(server, "GET", `${path}${query}`, { key }).pipe(
+    const page = yield* Api.request(server, "GET", `${path}${query}`, { key }).pipe(
       Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Page)(text)),
       Effect.retry({ schedule: Schedule.spaced("200 millis"), times: attempts_max }),
       Effect.orDie

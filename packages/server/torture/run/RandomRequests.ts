@@ -2,7 +2,7 @@
 import { EventType } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
 import { DateTime, Effect, Random } from "effect"
-import * as Processes from "../../testing/Processes.ts"
+import * as Api from "../../testing/processes/Api.ts"
 import type { Resource } from "../History.ts"
 import type { PlannedRequest } from "./Recorder.ts"
 import type { SeenResources } from "./SeenResources.ts"
@@ -110,12 +110,12 @@ const onConversation =
 const conversations: Readonly<Record<string, Generate>> = {
   "sends.start": Effect.fnUntraced(function*({ channel_id, phones, template_id }, unique) {
     const phone = (yield* pick(phones)) ?? ""
-    const body = Processes.greeting(channel_id, phone, unique("started"), template_id)
+    const body = Api.newConversation(channel_id, phone, unique("started"), template_id)
     return write({ operation: "sends.start", method: "POST", path: "/conversations", body }, unique)
   }),
   "sends.send": Effect.fnUntraced(function*(seen, unique) {
     const path = `/conversations/${yield* pickShared(seen.conversations)}/messages`
-    const { template } = Processes.greeting(seen.channel_id, "", unique("template"), seen.template_id)
+    const { template } = Api.newConversation(seen.channel_id, "", unique("template"), seen.template_id)
     const text = { type: "text", text: unique("text 👋") }
     const body = (yield* chance(0.3)) ? { type: "template", template } : text
     return write({ operation: "sends.send", method: "POST", path, body }, unique)

@@ -1,7 +1,7 @@
 /** Makes calls, and records each of them for the history. */
 import type { KeyedOperation, Operation } from "@messaging-crm/core/Operations"
 import { Effect, Exit } from "effect"
-import type * as Processes from "../../testing/Processes.ts"
+import type * as Servers from "../../testing/processes/Servers.ts"
 import type { Call, OrganizationIndex, RecordedResponse } from "../History.ts"
 
 /** A request that a client repeats until the outcome is known. */
@@ -59,7 +59,7 @@ export const readResponse = async (response: Response): Promise<RecordedResponse
 }
 
 const fetchResponse = async (
-  { url }: Processes.Server,
+  { url }: Servers.Server,
   secret: string,
   { method, path, body, idempotency_key }: PlannedRequest,
   request_id: string
@@ -102,7 +102,7 @@ export class Recorder {
   readonly now = (): number => Math.round((performance.now() - this.#started_at) * 1000) / 1000
 
   /** Sends one request to a server. Returns null if no response arrives. */
-  readonly request = (caller: Caller, server: Processes.Server, key: Key, planned: PlannedRequest) =>
+  readonly request = (caller: Caller, server: Servers.Server, key: Key, planned: PlannedRequest) =>
     Effect.promise(async () => {
       const { body = null, idempotency_key = null, method, operation, path } = planned
       const request = { method, path, body, idempotency_key, key_id: key.id }

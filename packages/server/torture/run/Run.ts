@@ -1,6 +1,7 @@
 /** One run: it starts the system, its clients, and the nemesis, and returns the history. */
-import { Effect, Fiber, Ref, Schema } from "effect"
-import * as Processes from "../../testing/Processes.ts"
+import { Effect, Fiber, Ref } from "effect"
+import * as Network from "../../testing/processes/Network.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
 import type { History, InboundMessage } from "../History.ts"
 import * as Clients from "./Clients.ts"
 import * as Cluster from "./Cluster.ts"
@@ -27,22 +28,6 @@ export interface Options extends Cluster.Options {
 const phones = ["1234567", "1234568", "1234569", "1234567", "1234568"]
   .concat(["0000002", "0000003", "0000004", "0000005", "0000006", "0000007"])
   .map((number) => `+49151${number}`)
-
-const Accepted = Schema.fromJsonString(Schema.Struct({
-  accepted: Schema.Array(Schema.Struct({
-    reference: Schema.String,
-    provider_message_id: Schema.String,
-    recipient: Schema.String,
-    text: Schema.NullOr(Schema.String)
-  }))
-}))
-
-const accepted = ({ accepted_url }: Cluster.Cluster) =>
-  Effect.promise(async () => (await fetch(accepted_url)).text()).pipe(
-    Effect.flatMap((text) => Schema.decodeUnknownEffect(Accepted)(text)),
-    Effect.map(({ accepted }) => accepted),
-    Effect.orDie
-  )
 
 /** The maximum time without progress at the end of a run: longer than leases and unknown outcomes. */
 const idle_seconds_max = 45
@@ -114,7 +99,7 @@ const readHistory = Effect.fnUntraced(
       seed: options.seed,
       organizations,
       calls,
-      accepted: yield* accepted(cluster),
+      accepted: yield* Network.acceptedByMock(cluster.accepted_url),
       inbound,
       received: endpoints.received(signingSecrets(calls)),
       faults,

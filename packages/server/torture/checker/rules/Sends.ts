@@ -78,7 +78,7 @@ const checkAcceptance = ({ history, requests }: Evidence): ReadonlyArray<Violati
       if (isPending(send)) return violation("Every send ends (contract §12.4).", id, `is ${send["status"]} at the end`)
       if ((send["status"] === "sent") === isAccepted) return []
       return violation(
-        "A send is sent exactly if the network accepted it (contract §12.4).",
+        "A send is sent if and only if the network accepted it (contract §12.4).",
         id,
         `is ${send["status"]} ${send["failure_reason"] ?? ""} and was ${isAccepted ? "" : "not "}accepted`
       )

@@ -5,8 +5,10 @@
  * Then it sends some of the requests again, to a random server, and compares the bytes.
  */
 import { Clock, Effect, Ref, Schedule, Schema } from "effect"
-import { pick } from "./Pick.ts"
-import * as Processes from "./Processes.ts"
+import { unknownOutcomeTimeout } from "../../faults/shortTimeouts.ts"
+import { pick } from "../Pick.ts"
+import * as Api from "../processes/Api.ts"
+import type { Cluster } from "../processes/Cluster.ts"
 
 interface PlannedRequest {
   readonly key: string
@@ -27,14 +29,14 @@ const Created = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ id: 
 const isFinal = (status: number): boolean => status === 201 || status === 202
 
 /** Returns whether the request can be repeated with the same key. */
-const isTransient = ({ status, text }: Processes.Response): boolean =>
+const isTransient = ({ status, text }: Api.Response): boolean =>
   status >= 500 || status === 429 || text.includes("request_processing")
 
 /** The settings of a server in a drill. Its rate limit is above the rate of the clients, and an unknown outcome ends soon. */
 export const environment = {
   RATE_LIMIT_PER_MINUTE: "1000000",
   DATABASE_POOL: "8",
-  UNKNOWN_OUTCOME_SECONDS: "10",
+  ...unknownOutcomeTimeout(10),
   LOG_LEVEL: "none"
 }
 
@@ -45,19 +47,17 @@ export interface Outcome {
   readonly differences: ReadonlyArray<string>
 }
 
-export type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
-
 /** Repeats a request, each time to a random server, until it succeeds. */
 const requestUntilSuccess = (
   { acme, servers }: Cluster,
   { json, key, path }: PlannedRequest,
-  onTransient: (response: Processes.Response) => void
+  onTransient: (response: Api.Response) => void
 ) =>
   Effect.gen(function*() {
     const server = yield* pick(servers)
     const options = { key: acme.key, json, idempotency_key: key }
     const sent_at = yield* Clock.currentTimeMillis
-    const response = yield* Processes.request(server, "POST", path, options).pipe(Effect.timeout("8 seconds"))
+    const response = yield* Api.request(server, "POST", path, options).pipe(Effect.timeout("8 seconds"))
     if (isFinal(response.status)) return { ...response, sent_at }
     if (isTransient(response)) {
       onTransient(response)
@@ -75,14 +75,14 @@ const planRequest = (cluster: Cluster, client: number, number: number): PlannedR
   return {
     key,
     path: "/conversations",
-    json: Processes.greeting(cluster.acme.channel_id, phone, key, cluster.template_id)
+    json: Api.newConversation(cluster.acme.channel_id, phone, key, cluster.template_id)
   }
 }
 
 /** The clients of a cluster, with their responses so far. */
 interface Writers {
   readonly cluster: Cluster
-  readonly onTransient: (response: Processes.Response) => void
+  readonly onTransient: (response: Api.Response) => void
   readonly completed: Ref.Ref<ReadonlyArray<CompletedRequest>>
   readonly differences: Ref.Ref<ReadonlyArray<string>>
 }

@@ -5,10 +5,13 @@
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Exit, Redacted, Ref, Schedule, Schema, Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { pick } from "./Pick.ts"
-import * as Processes from "./Processes.ts"
+import { pick } from "../Pick.ts"
+import * as Api from "../processes/Api.ts"
+import * as Cluster from "../processes/Cluster.ts"
+import * as Processes from "../processes/Processes.ts"
+import * as Servers from "../processes/Servers.ts"
+import * as Subscribers from "../processes/Subscribers.ts"
 import * as StoredWrites from "./StoredWrites.ts"
-import * as Subscribers from "./Subscribers.ts"
 import * as Writes from "./Writes.ts"
 
 /** The path of the command line of each version. */
@@ -33,18 +36,14 @@ interface Slot {
 
 type Started = Effect.Success<ReturnType<typeof Processes.start>>
 
-const slotsOf = ({ environment, servers }: Writes.Cluster): ReadonlyArray<Slot> => [
+const slotsOf = ({ environment, servers }: Cluster.Cluster): ReadonlyArray<Slot> => [
   ...servers.map((server, index) => ({
     name: `server ${index + 1}`,
-    start: (main: string) => Processes.serveApi(environment, server, main)
+    start: (main: string) => Servers.serveApi(environment, server, main)
   })),
   ...[1, 2].map((number) => ({
     name: `worker ${number}`,
-    start: (main: string) =>
-      Effect.tap(
-        Processes.start(main, ["worker", "--json"], environment),
-        ({ child }) => Effect.callback<void>((resume) => void child.stdout?.once("data", () => resume(Effect.void)))
-      )
+    start: (main: string) => Effect.tap(Processes.start(main, ["worker", "--json"], environment), Processes.untilOutput)
   }))
 ]
 
@@ -79,12 +78,12 @@ const running = Effect.fnUntraced(function*({ start }: Slot, main: string) {
 const Page = Schema.fromJsonString(Schema.Struct({ next_cursor: Schema.NullOr(Schema.String) }))
 
 /** Reads all pages of the contacts repeatedly, each from a random server. Counts pages by their status. */
-const read = Effect.fnUntraced(function*({ acme, servers }: Writes.Cluster, pages: Map<number, number>) {
+const read = Effect.fnUntraced(function*({ acme, servers }: Cluster.Cluster, pages: Map<number, number>) {
   let cursor: string | null = null
   while (true) {
     const path: string = `/contacts?page_size=20${cursor === null ? "" : `&cursor=${cursor}`}`
     const server = yield* pick(servers)
-    const { status, text }: Processes.Response = yield* Processes.request(server, "GET", path, { key: acme.key }).pipe(
+    const { status, text }: Api.Response = yield* Api.request(server, "GET", path, { key: acme.key }).pipe(
       // A server that is being replaced accepts no connections. A proxy would use another server.
       Effect.retry({ schedule: Schedule.spaced("50 millis") })
     )
@@ -147,7 +146,7 @@ const runMixes = Effect.fnUntraced(function*(all: ReadonlyArray<Running>, { mix_
 
 /** Starts the cluster, its processes of the previous version, and a subscriber. */
 const start = Effect.fnUntraced(function*({ provider, versions }: Options) {
-  const cluster = yield* Processes.cluster({
+  const cluster = yield* Cluster.make({
     servers: 2,
     provider,
     environment: {

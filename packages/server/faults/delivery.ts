@@ -1,25 +1,25 @@
 /**
  * Kills workers with `kill -9` while they deliver 10,000 events, and counts
- * what was lost: `npm run kill-test:webhooks`, or with another number of kills,
+ * what was lost: `npm run delivery-test`, or with another number of kills,
  * `-- 20`.
  *
  * One server without workers receives messages. Three workers deliver the events
  * to eight subscribers, which verify every signature. Each worker is killed at a
- * random moment and started again, until all kills are done. The test fails if
+ * random moment and started again, until all kills are done. The drill fails if
  * the deliveries end before the kills.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
-import { ConfigProvider, DateTime, Effect, Fiber, Random, Redacted, Ref, Schedule } from "effect"
+import { DateTime, Effect, Fiber, Random, Redacted, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { fileURLToPath } from "node:url"
-import { start as startPostgres } from "../src/dev/EmbeddedPostgres.ts"
-import * as Processes from "../testing/Processes.ts"
-import * as Subscribers from "../testing/Subscribers.ts"
+import { runDrill, withPostgres } from "../testing/drills/Drill.ts"
+import * as Callbacks from "../testing/processes/Callbacks.ts"
+import * as Cluster from "../testing/processes/Cluster.ts"
+import * as Processes from "../testing/processes/Processes.ts"
+import { program } from "../testing/processes/Programs.ts"
+import * as Servers from "../testing/processes/Servers.ts"
+import * as Subscribers from "../testing/processes/Subscribers.ts"
 
 const kills_wanted = Number(process.argv[2] ?? 100)
 const messages = 1250
@@ -29,9 +29,6 @@ const workers = 3
 const progress_max = 300
 /** The maximum number of deliveries that one worker has in flight: eight for each webhook. */
 const in_flight_max = subscribers * 8
-const shortLeaseWorker = fileURLToPath(new URL("./worker.ts", import.meta.url))
-
-type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
 
 /** The kills so far. */
 interface Kills {
@@ -59,9 +56,9 @@ const batchesOf = <A>(values: ReadonlyArray<A>, size: number): ReadonlyArray<Rea
   Array.from({ length: Math.ceil(values.length / size) }, (_, index) => values.slice(index * size, (index + 1) * size))
 
 /** Sends callbacks for all messages, as fast as the server accepts them. */
-const raise = Effect.fnUntraced(function*({ acme, environment, servers: [server] }: Cluster) {
+const raise = Effect.fnUntraced(function*({ acme, environment, servers: [server] }: Cluster.Cluster) {
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
-  const callBack = yield* Processes.callbackSender(environment)
+  const callBack = yield* Callbacks.makeSender(environment)
   const events = Array.from({ length: messages }, (_, number) => written(acme.channel_id, number))
   yield* Effect.forEach(batchesOf(events, 10), (batch) =>
     Effect.flatMap(
@@ -82,8 +79,7 @@ const queue = SqlClient.SqlClient.use((sql) =>
 
 /** Starts a worker and waits until it is running. */
 const startWorker = Effect.fnUntraced(function*(environment: Processes.Environment) {
-  const { child } = yield* Processes.start(shortLeaseWorker, [], environment)
-  yield* Effect.callback<void>((resume) => void child.stdout?.once("data", () => resume(Effect.void)))
+  yield* Processes.untilOutput(yield* Processes.start(program("worker"), [], environment))
 })
 
 const succeeded = SqlClient.SqlClient.use((sql) =>
@@ -104,7 +100,7 @@ const progress = Effect.fnUntraced(function*(deliveries: number) {
 })
 
 /** Runs one worker and kills it at a random moment, again and again, while deliveries are left. */
-const killer = Effect.fnUntraced(function*({ environment }: Cluster, counts: Ref.Ref<Kills>) {
+const killer = Effect.fnUntraced(function*({ environment }: Cluster.Cluster, counts: Ref.Ref<Kills>) {
   while ((yield* Ref.get(counts)).kills < kills_wanted) {
     const { left, out } = yield* Effect.scoped(Effect.gen(function*() {
       yield* startWorker(environment)
@@ -122,7 +118,7 @@ const killer = Effect.fnUntraced(function*({ environment }: Cluster, counts: Ref
 })
 
 /** Raises the events, kills the workers, and lets workers that are not killed do the rest, for at most ten minutes. */
-const run = Effect.fnUntraced(function*(cluster: Cluster) {
+const run = Effect.fnUntraced(function*(cluster: Cluster.Cluster) {
   const counts = yield* Ref.make<Kills>({ kills: 0, kills_in_flight: 0 })
   const raising = yield* Effect.forkChild(raise(cluster))
   yield* queue.pipe(Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: ({ left }) => left > 1000 }))
@@ -158,7 +154,7 @@ const stored = Effect.gen(function*() {
   }
 })
 
-/** Compares what the subscribers received with what is stored. Prints the result and returns whether the test passed. */
+/** Compares what the subscribers received with what is stored. Prints the result and returns whether the drill passed. */
 const verify = (
   { kills, kills_in_flight }: Kills,
   { deliveries, events, messages: stored_messages, queue }: Effect.Success<typeof stored>,
@@ -190,14 +186,14 @@ const verify = (
   return violations.length === 0
 }
 
-const test = Effect.gen(function*() {
-  const cluster = yield* Processes.cluster({
+const drill = Effect.gen(function*() {
+  const cluster = yield* Cluster.make({
     servers: 1,
     environment: { DATABASE_POOL: "8", LOG_FORMAT: "json", WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8" }
   })
   const [server] = cluster.servers
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
-  yield* Processes.serveApi(cluster.environment, server)
+  yield* Servers.serveApi(cluster.environment, server)
   const receivers = yield* Effect.forEach(
     Array.from({ length: subscribers }),
     () =>
@@ -210,14 +206,6 @@ const test = Effect.gen(function*() {
   return yield* Effect.gen(function*() {
     return verify(yield* run(cluster), yield* stored, receivers)
   }).pipe(Effect.provide(database))
-}).pipe(Effect.scoped)
+})
 
-const directory = await mkdtemp(join(tmpdir(), "messaging-crm-kill-"))
-const passed = await Effect.runPromise(
-  Effect.gen(function*() {
-    const url = yield* startPostgres({ directory })
-    return yield* Effect.provide(test, ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: url })))
-  }).pipe(Effect.scoped, Effect.timeout("20 minutes"))
-)
-await rm(directory, { recursive: true, force: true })
-process.exit(passed ? 0 : 1)
+await runDrill(withPostgres(drill).pipe(Effect.timeout("20 minutes")))

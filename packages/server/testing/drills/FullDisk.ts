@@ -7,11 +7,12 @@ import { Effect, Redacted, Ref } from "effect"
 import { SqlClient } from "effect/sql"
 import { open, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { start } from "../src/dev/EmbeddedPostgres.ts"
-import { eventually } from "./Eventually.ts"
-import { mount, moveLog } from "./PostgresStandby.ts"
-import * as Processes from "./Processes.ts"
-import { program } from "./Programs.ts"
+import { start } from "../../src/dev/EmbeddedPostgres.ts"
+import { mount, moveLog } from "../databases/PostgresStandby.ts"
+import { eventually } from "../Eventually.ts"
+import type * as Cluster from "../processes/Cluster.ts"
+import { program } from "../processes/Programs.ts"
+import * as Servers from "../processes/Servers.ts"
 import * as StoredWrites from "./StoredWrites.ts"
 import * as Writes from "./Writes.ts"
 
@@ -90,14 +91,14 @@ const statusOf = (url: string, headers: Readonly<Record<string, string>> = {}) =
     return response.status
   })
 
-const untilReadyIs = ({ url }: Processes.Server, status: number) =>
+const untilReadyIs = ({ url }: Servers.Server, status: number) =>
   eventually(statusOf(`${url}/health/ready`), (current) => current === status)
 
 const count = (values: ReadonlyArray<number>) =>
   Object.fromEntries(Array.from(Map.groupBy(values, (value) => value), ([value, { length }]) => [value, length]))
 
 /** Reads from a server, and returns the statuses. */
-const readMany = ({ acme }: Writes.Cluster, { url }: Processes.Server, reads: number) => {
+const readMany = ({ acme }: Cluster.Cluster, { url }: Servers.Server, reads: number) => {
   const headers = { authorization: `Bearer ${acme.key}` }
   const paths = ["/contacts?page_size=5", "/conversations", "/tags", "/contacts?query=kill", "/members"]
   return Effect.forEach(
@@ -108,14 +109,14 @@ const readMany = ({ acme }: Writes.Cluster, { url }: Processes.Server, reads: nu
 }
 
 /** Runs the drill on a cluster's database, and returns the statuses of the reads and the lost and duplicated writes. */
-export const drill = Effect.fnUntraced(function*(cluster: Writes.Cluster, disk: Disk, options: {
+export const drill = Effect.fnUntraced(function*(cluster: Cluster.Cluster, disk: Disk, options: {
   readonly clients: number
   /** The number of reads while the disk is full. */
   readonly reads: number
 }) {
   const [server] = cluster.servers
   if (server === undefined) return yield* Effect.die(new Error("The cluster has no server."))
-  yield* Processes.serve(cluster.environment, server, program("server"))
+  yield* Servers.serve(cluster.environment, server, program("server"))
   const isStopping = yield* Ref.make(false)
   const writers = yield* Writes.make(cluster, options.clients)
   const writing = yield* Effect.forkChild(writers.writeUntil(Ref.get(isStopping)))

@@ -41,6 +41,10 @@ export const start = (file: string | ReadonlyArray<string>, args: ReadonlyArray<
     ({ child, exited }) => Effect.andThen(Effect.sync(() => child.kill("SIGKILL")), exited)
   )
 
+/** Waits for the first output of a process, such as the line of a worker that it is running. */
+export const untilOutput = ({ child }: { readonly child: ChildProcess }) =>
+  Effect.callback<void>((resume) => void child.stdout?.once("data", () => resume(Effect.void)))
+
 /** Starts the command line, which is killed when the scope closes. */
 export const startMain = (args: ReadonlyArray<string>, environment: Environment) =>
   Effect.flatMap(Program, ({ environment: own, words }) => start(words, args, { ...own, ...environment }))

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-const root = fileURLToPath(new URL("../../..", import.meta.url))
+const root = fileURLToPath(new URL("../../../..", import.meta.url))
 const storage = "packages/adapter-postgres"
 const tables = `${storage}/src/database/schema/tables`
 

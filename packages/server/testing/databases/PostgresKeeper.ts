@@ -4,9 +4,9 @@
  */
 import { Effect } from "effect"
 import { rm } from "node:fs/promises"
-import { start } from "../src/dev/EmbeddedPostgres.ts"
+import { start } from "../../src/dev/EmbeddedPostgres.ts"
+import { folder } from "../Folder.ts"
 import { createTemplate } from "./Databases.ts"
-import { folder } from "./Folder.ts"
 
 const [, , template = "migrated", programs] = process.argv
 

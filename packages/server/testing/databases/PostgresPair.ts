@@ -6,8 +6,8 @@
 import { Effect, Exit, Ref, Scope } from "effect"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { start } from "../src/dev/EmbeddedPostgres.ts"
-import { freePort } from "../src/dev/FreePort.ts"
+import { start } from "../../src/dev/EmbeddedPostgres.ts"
+import { freePort } from "../../src/dev/FreePort.ts"
 import { backup, cluster, mount, moveLog, on, run, type Server, synchronize, urlOf } from "./PostgresStandby.ts"
 
 export interface PostgresPair {

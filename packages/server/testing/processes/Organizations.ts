@@ -4,10 +4,10 @@ import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
 import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { ConfigProvider, Effect, Layer, Redacted } from "effect"
-import * as Operations from "../src/cli/AdminOperations.ts"
+import * as Operations from "../../src/cli/AdminOperations.ts"
 
 /** Creates an organization with an owner, a phone channel, and an API key. */
-export const organization = (environment: Readonly<Record<string, string>>) =>
+export const create = (environment: Readonly<Record<string, string>>) =>
   Effect.gen(function*() {
     const { organization: { id: organization_id }, owner } = yield* Organizations.use((organizations) =>
       organizations.create(

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-const root = fileURLToPath(new URL("../../..", import.meta.url))
+const root = fileURLToPath(new URL("../../../..", import.meta.url))
 
 const Entrypoint = Schema.fromJsonString(Schema.TupleWithRest(Schema.Tuple([Schema.Literal("node")]), [Schema.String]))
 

@@ -2,7 +2,8 @@
 import { Clock, Effect, Schema } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Webhook } from "standardwebhooks"
-import * as Processes from "./Processes.ts"
+import * as Api from "./Api.ts"
+import type * as Servers from "./Servers.ts"
 import { startHttpServer } from "./TestHttpServer.ts"
 
 /** An event that a subscriber has received with a valid signature. `at` is the time of receipt in Unix milliseconds. */
@@ -68,7 +69,7 @@ const isVerified = (secret: string, body: string, request: IncomingMessage): boo
 
 /** Starts a subscriber and creates its webhook. The server stops with the scope. */
 export const subscriber = Effect.fnUntraced(function*(
-  server: Processes.Server,
+  server: Servers.Server,
   key: string,
   options: { readonly event_types: ReadonlyArray<string>; readonly behavior: Behavior }
 ) {
@@ -88,7 +89,7 @@ export const subscriber = Effect.fnUntraced(function*(
     })
   )
   const json = { url, event_types: options.event_types }
-  const { text } = yield* Processes.request(server, "POST", "/webhooks", { key, json })
+  const { text } = yield* Api.request(server, "POST", "/webhooks", { key, json })
   const { data } = yield* Schema.decodeUnknownEffect(Created)(text)
   secret = data.signing_secret
   return { webhook_id: data.id, received, forged } satisfies Subscriber

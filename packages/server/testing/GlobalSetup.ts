@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { bundle } from "../scripts/bundle.ts"
-import { sources } from "./Programs.ts"
+import { sources } from "./processes/Programs.ts"
 
 const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
@@ -13,7 +13,7 @@ const startPostgres = async (programs: string) => {
   if (process.env["TEST_DATABASE_URL"] !== undefined) return async () => {}
   const template = "migrated"
   // A signal ends Vitest without a teardown. A detached process gets no signal, and stops when its standard input closes.
-  const keeper = spawn(process.execPath, [pathOf("./PostgresKeeper.ts"), template, programs], {
+  const keeper = spawn(process.execPath, [pathOf("./databases/PostgresKeeper.ts"), template, programs], {
     detached: true,
     stdio: ["pipe", "pipe", "inherit"]
   })

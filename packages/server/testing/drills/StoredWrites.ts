@@ -2,8 +2,9 @@
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Fiber, Redacted, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Processes from "./Processes.ts"
-import type { Clients, Cluster, Outcome } from "./Writes.ts"
+import type { Cluster } from "../processes/Cluster.ts"
+import * as Network from "../processes/Network.ts"
+import type { Clients, Outcome } from "./Writes.ts"
 
 /** The stored rows and the messages that the network accepted, read when the queue is empty. */
 export interface Stored {
@@ -50,7 +51,7 @@ export const loadStored = Effect.fnUntraced(function*({ accepted_url }: Cluster)
     messages,
     unread,
     queued: yield* queued,
-    accepted: (yield* Processes.accepted(accepted_url)).map(({ reference }) => reference)
+    accepted: (yield* Network.accepted(accepted_url)).map(({ reference }) => reference)
   } satisfies Stored
 })
 

@@ -17,8 +17,8 @@ import {
 } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { start } from "../src/dev/EmbeddedPostgres.ts"
-import { eventually } from "./Eventually.ts"
+import { start } from "../../src/dev/EmbeddedPostgres.ts"
+import { eventually } from "../Eventually.ts"
 
 export interface Server {
   readonly directory: string

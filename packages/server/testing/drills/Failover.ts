@@ -2,11 +2,14 @@
  * The failover drill: clients write to two servers while the drill kills the primary of their database and promotes its
  * standby, several times. It restarts no process of the service.
  */
-import { Clock, ConfigProvider, Effect, Fiber, Random, Ref } from "effect"
-import { eventually } from "./Eventually.ts"
-import * as PostgresPair from "./PostgresPair.ts"
-import * as Processes from "./Processes.ts"
-import { program } from "./Programs.ts"
+import { Clock, Effect, Fiber, Random, Ref } from "effect"
+import { onServer } from "../databases/Databases.ts"
+import * as PostgresPair from "../databases/PostgresPair.ts"
+import { eventually } from "../Eventually.ts"
+import * as Cluster from "../processes/Cluster.ts"
+import * as Processes from "../processes/Processes.ts"
+import { program } from "../processes/Programs.ts"
+import * as Servers from "../processes/Servers.ts"
 import * as StoredWrites from "./StoredWrites.ts"
 import * as Writes from "./Writes.ts"
 
@@ -17,7 +20,7 @@ export interface Failover {
   readonly ready_ms: number
 }
 
-const statusOf = ({ url }: Processes.Server) =>
+const statusOf = ({ url }: Servers.Server) =>
   Effect.promise(async () => {
     const response = await fetch(`${url}/health/ready`)
     await response.arrayBuffer()
@@ -25,7 +28,7 @@ const statusOf = ({ url }: Processes.Server) =>
   })
 
 /** Waits until every server returns a status for `/health/ready`. */
-const untilAll = (servers: ReadonlyArray<Processes.Server>, status: 200 | 503) =>
+const untilAll = (servers: ReadonlyArray<Servers.Server>, status: 200 | 503) =>
   Effect.forEach(servers, (server) => eventually(statusOf(server), (current) => current === status), {
     concurrency: "unbounded",
     discard: true
@@ -34,7 +37,7 @@ const untilAll = (servers: ReadonlyArray<Processes.Server>, status: 200 | 503) =
 /** Runs one failover: kills the primary under load, promotes the standby, and measures the recovery. */
 const failover = Effect.fnUntraced(function*(
   pair: PostgresPair.PostgresPair,
-  servers: ReadonlyArray<Processes.Server>,
+  servers: ReadonlyArray<Servers.Server>,
   writers: Writes.Clients
 ) {
   const started_at = yield* Clock.currentTimeMillis
@@ -60,11 +63,9 @@ export const drill = Effect.fnUntraced(function*(options: {
   readonly onFailover?: (failover: Failover) => void
 }) {
   const pair = yield* PostgresPair.make(options.directory)
-  const cluster = yield* Processes.cluster({ servers: 2, environment: Writes.environment }).pipe(
-    Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: pair.url })))
-  )
+  const cluster = yield* onServer(pair.url)(Cluster.make({ servers: 2, environment: Writes.environment }))
   const { environment, servers } = cluster
-  yield* Effect.forEach(servers, (server) => Processes.serve(environment, server, program("server")), {
+  yield* Effect.forEach(servers, (server) => Servers.serve(environment, server, program("server")), {
     concurrency: "unbounded"
   })
   yield* Processes.start(program("worker"), [], environment)

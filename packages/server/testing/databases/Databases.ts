@@ -1,8 +1,12 @@
 /** Databases on the test server. */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
-import { Config, Effect, Option, Redacted } from "effect"
+import { Config, ConfigProvider, Effect, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
+
+/** Lets an effect create its databases on a server. */
+export const onServer = (url: string) =>
+  Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: url })))
 
 const clientOf = (url: string) => Client.layer({ url: Redacted.make(url), connections: 1 })
 

@@ -6,12 +6,12 @@ const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 export const sources = {
   /** The command line. */
-  main: pathOf("../src/main.ts"),
+  main: pathOf("../../src/main.ts"),
   /** `serve` and `worker` with short timeouts. */
-  server: pathOf("../faults/server.ts"),
-  worker: pathOf("../faults/worker.ts"),
+  server: pathOf("../../faults/server.ts"),
+  worker: pathOf("../../faults/worker.ts"),
   /** The fake Graph API. */
-  graph: pathOf("../../provider-cloud/testing/main.ts")
+  graph: pathOf("../../../provider-cloud/testing/main.ts")
 }
 
 /** The folder of the bundles in a test run. */

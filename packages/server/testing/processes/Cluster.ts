@@ -1,0 +1,41 @@
+/**
+ * The service as several processes on one database, with its messaging network as another process. Everything listens on
+ * 127.0.0.1 and ends with the scope.
+ */
+import { Effect } from "effect"
+import { freePort } from "../../src/dev/FreePort.ts"
+import * as Databases from "../databases/Databases.ts"
+import * as Network from "./Network.ts"
+import * as Organizations from "./Organizations.ts"
+import { type Environment, untilUp } from "./Processes.ts"
+import * as Servers from "./Servers.ts"
+
+/** A migrated database, the network, an organization, and the addresses of servers that are not started yet. */
+export const make = Effect.fnUntraced(
+  function*(options: {
+    readonly servers: number
+    readonly environment: Environment
+    /** The provider, and with it the network. Default: mock. */
+    readonly provider?: "cloud" | "mock"
+  }) {
+    const database_url = yield* Databases.migrated
+    const network = Network.networks[options.provider ?? "mock"]
+    const network_port = yield* freePort
+    const network_url = `http://127.0.0.1:${network_port}`
+    const accepted_url = `${network_url}${network.accepted_path}`
+    const shared: Environment = {
+      DATABASE_URL: database_url,
+      SECRET_KEY: Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64"),
+      HOST: "127.0.0.1",
+      ...options.environment
+    }
+    const servers = yield* Effect.forEach(Array.from({ length: options.servers }), () => Servers.reserve)
+    const acme = yield* Organizations.create(shared)
+    const environment = { ...network.settings(network_url, acme.channel_id), ...shared }
+    yield* network.start(network_port, servers, environment)
+    yield* untilUp(accepted_url)
+    return { acme, database_url, environment, network_url, servers, accepted_url, template_id: network.template_id }
+  }
+)
+
+export type Cluster = Effect.Success<ReturnType<typeof make>>
