@@ -1,7 +1,7 @@
 /** Compares a history with the contract, and returns every violation. */
 import type { Check, Violation } from "../History.ts"
 import { type Evidence, gather } from "./Evidence.ts"
-import { type ObjectHistory, objectsOf } from "./objects/Objects.ts"
+import { objectsOf, type ObjectTrace } from "./objects/Objects.ts"
 import { shrink } from "./objects/Shrink.ts"
 import { tagsOf } from "./objects/Tags.ts"
 import * as Audit from "./rules/Audit.ts"
@@ -16,7 +16,7 @@ import * as Replays from "./rules/Replays.ts"
 import * as Responses from "./rules/Responses.ts"
 import * as Sends from "./rules/Sends.ts"
 
-const checkObject = <Action>({ id, name, search, steps, viewOf }: ObjectHistory<Action>): ReadonlyArray<Violation> => {
+const checkObject = <Action>({ id, name, search, steps, viewOf }: ObjectTrace<Action>): ReadonlyArray<Violation> => {
   const result = search(steps)
   if (result === "linearizable") return []
   const least = (result === "undecided" ? [] : shrink(steps, search)).map(({ action }) => viewOf(action))

@@ -23,19 +23,20 @@ const tag_names = ["vip", "VIP", "Straße", "STRASSE", "late", "new", "old"]
 /** Returns a text that no other request contains. */
 type Unique = (prefix: string) => string
 
-type Generate = (seen: SeenResources, unique: Unique) => Effect.Effect<PlannedRequest>
+/** A request of the operation whose generator returns it, or of another one, if there is no object for the first. */
+type Draft = Omit<PlannedRequest, "operation"> & Partial<Pick<PlannedRequest, "operation">>
+
+type Generate = (seen: SeenResources, unique: Unique) => Effect.Effect<Draft>
+
+/** The generators of some operations. */
+type Generators = Readonly<Partial<Record<PlannedRequest["operation"], Generate>>>
 
 /** A request that is safe to repeat. */
-const write = (request: Omit<PlannedRequest, "idempotency_key">, unique: Unique): PlannedRequest => ({
-  ...request,
-  idempotency_key: unique("idempotency")
-})
+const write = (request: Draft, unique: Unique): Draft => ({ ...request, idempotency_key: unique("idempotency") })
 
-const get = (operation: PlannedRequest["operation"], path: string): PlannedRequest => ({
-  operation,
-  method: "GET",
-  path
-})
+const get = (path: string): Draft => ({ method: "GET", path })
+
+const listWebhooks: Draft = { operation: "webhooks.list", ...get("/webhooks") }
 
 const contactFields = Effect.fnUntraced(function*({ member_id, tags }: SeenResources, unique: Unique) {
   const owner = { owner_user_id: (yield* chance(0.5)) ? member_id : null }
@@ -52,19 +53,19 @@ const contactFields = Effect.fnUntraced(function*({ member_id, tags }: SeenResou
   return (yield* pick(choices)) ?? {}
 })
 
-const contacts: Readonly<Record<string, Generate>> = {
+const contacts: Generators = {
   "contacts.create": Effect.fnUntraced(function*({ phones }, unique) {
     const body = { first_name: unique("created"), primary_phone: (yield* pick(phones)) ?? null }
-    return write({ operation: "contacts.create", method: "POST", path: "/contacts", body }, unique)
+    return write({ method: "POST", path: "/contacts", body }, unique)
   }),
   "contacts.update": Effect.fnUntraced(function*(seen, unique) {
     const path = `/contacts/${yield* pickShared(seen.contacts)}`
     const body = yield* contactFields(seen, unique)
-    return write({ operation: "contacts.update", method: "PATCH", path, body }, unique)
+    return write({ method: "PATCH", path, body }, unique)
   }),
   "contacts.add_note": Effect.fnUntraced(function*(seen, unique) {
     const path = `/contacts/${yield* pickShared(seen.contacts)}/notes`
-    const request = { operation: "contacts.add_note", method: "POST", path, body: { text: unique("note") } } as const
+    const request = { method: "POST", path, body: { text: unique("note") } } as const
     // The key is optional.
     return (yield* chance(0.2)) ? request : write(request, unique)
   }),
@@ -75,52 +76,52 @@ const contacts: Readonly<Record<string, Generate>> = {
       () => Effect.map(pick(emails), (primary_email) => ({ primary_email, last_name: unique("upserted") }))
     )
     const body = { match: "primary_email", contacts: rows }
-    return write({ operation: "contacts.upsert", method: "POST", path: "/contacts/upsert", body }, unique)
+    return write({ method: "POST", path: "/contacts/upsert", body }, unique)
   }),
-  "contacts.get": (seen) => Effect.map(pickShared(seen.contacts), (id) => get("contacts.get", `/contacts/${id}`)),
+  "contacts.get": (seen) => Effect.map(pickShared(seen.contacts), (id) => get(`/contacts/${id}`)),
   "contacts.list": () =>
     Effect.map(
       pick(["", "?query=created", "?lifecycle_stage=lead", "?channel=phone_messaging&page_size=20", "?page_size=3"]),
-      (query = "") => get("contacts.list", `/contacts${query}`)
+      (query = "") => get(`/contacts${query}`)
     ),
-  "contact_fields.list": () => Effect.succeed(get("contact_fields.list", "/contact-fields"))
+  "contact_fields.list": () => Effect.succeed(get("/contact-fields"))
 }
 
-const catalog: Readonly<Record<string, Generate>> = {
+const catalog: Generators = {
   "tags.create": Effect.fnUntraced(function*(_, unique) {
     const name = (yield* chance(0.7)) ? yield* pick(tag_names) : unique("tag")
-    const request = { operation: "tags.create", method: "POST", path: "/tags", body: { name, color: "blue" } } as const
+    const request = { method: "POST", path: "/tags", body: { name, color: "blue" } } as const
     return (yield* chance(0.2)) ? request : write(request, unique)
   }),
-  "tags.list": () => Effect.succeed(get("tags.list", "/tags")),
-  "members.list": () => Effect.succeed(get("members.list", "/members")),
-  "channels.list": () => Effect.succeed(get("channels.list", "/channels")),
-  "templates.list": () => Effect.succeed(get("templates.list", "/templates"))
+  "tags.list": () => Effect.succeed(get("/tags")),
+  "members.list": () => Effect.succeed(get("/members")),
+  "channels.list": () => Effect.succeed(get("/channels")),
+  "templates.list": () => Effect.succeed(get("/templates"))
 }
 
 const onConversation =
-  (operation: PlannedRequest["operation"], method: "PATCH" | "POST", suffix: string) =>
+  (method: "PATCH" | "POST", suffix: string) =>
   (bodyOf: (seen: SeenResources) => Effect.Effect<Resource | undefined>): Generate =>
     Effect.fnUntraced(function*(seen, unique) {
       const path = `/conversations/${yield* pickShared(seen.conversations)}${suffix}`
       const body = yield* bodyOf(seen)
-      return write(body === undefined ? { operation, method, path } : { operation, method, path, body }, unique)
+      return write(body === undefined ? { method, path } : { method, path, body }, unique)
     })
 
-const conversations: Readonly<Record<string, Generate>> = {
+const conversations: Generators = {
   "sends.start": Effect.fnUntraced(function*({ channel_id, phones, template_id }, unique) {
     const phone = (yield* pick(phones)) ?? ""
     const body = Api.newConversation(channel_id, phone, unique("started"), template_id)
-    return write({ operation: "sends.start", method: "POST", path: "/conversations", body }, unique)
+    return write({ method: "POST", path: "/conversations", body }, unique)
   }),
   "sends.send": Effect.fnUntraced(function*(seen, unique) {
     const path = `/conversations/${yield* pickShared(seen.conversations)}/messages`
     const { template } = Api.newConversation(seen.channel_id, "", unique("template"), seen.template_id)
     const text = { type: "text", text: unique("text 👋") }
     const body = (yield* chance(0.3)) ? { type: "template", template } : text
-    return write({ operation: "sends.send", method: "POST", path, body }, unique)
+    return write({ method: "POST", path, body }, unique)
   }),
-  "conversations.assign": onConversation("conversations.assign", "PATCH", "/assignment")(
+  "conversations.assign": onConversation("PATCH", "/assignment")(
     Effect.fnUntraced(function*({ member_id }) {
       return {
         assigned_user_id: (yield* chance(0.6)) ? member_id : null,
@@ -128,45 +129,44 @@ const conversations: Readonly<Record<string, Generate>> = {
       }
     })
   ),
-  "conversations.close": onConversation("conversations.close", "POST", "/close")(() =>
+  "conversations.close": onConversation("POST", "/close")(() =>
     Effect.map(pick(["resolved", "spam", null]), (category) => ({ category: category ?? null }))
   ),
-  "conversations.reopen": onConversation("conversations.reopen", "POST", "/reopen")(() => Effect.succeed(undefined)),
+  "conversations.reopen": onConversation("POST", "/reopen")(() => Effect.succeed(undefined)),
   "conversations.get": ({ conversations }) =>
-    Effect.map(pickShared(conversations), (id) => get("conversations.get", `/conversations/${id}`)),
+    Effect.map(pickShared(conversations), (id) => get(`/conversations/${id}`)),
   "conversations.list": () =>
     Effect.map(
       pick(["", "?status=open", "?status=closed", "?unassigned=true"]),
-      (query = "") => get("conversations.list", `/conversations${query}`)
+      (query = "") => get(`/conversations${query}`)
     ),
   "messages.list": ({ conversations }) =>
-    Effect.map(pickShared(conversations), (id) => get("messages.list", `/conversations/${id}/messages`)),
+    Effect.map(pickShared(conversations), (id) => get(`/conversations/${id}/messages`)),
   "messages.get": ({ messages }) =>
     Effect.map(pick(messages), (message) =>
       message === undefined
-        ? get("channels.list", "/channels")
-        : get("messages.get", `/conversations/${message.conversation_id}/messages/${message.id}`)),
+        ? { operation: "channels.list" as const, ...get("/channels") }
+        : get(`/conversations/${message.conversation_id}/messages/${message.id}`)),
   "sends.get": ({ sends }) =>
     Effect.map(
       pick(sends.slice(-20)),
-      (id) => id === undefined ? get("sends.list", "/sends") : get("sends.get", `/sends/${id}`)
+      (id) => id === undefined ? { operation: "sends.list" as const, ...get("/sends") } : get(`/sends/${id}`)
     ),
-  "sends.list": () =>
-    Effect.map(pick(["", "?status=sent", "?status=queued"]), (query = "") => get("sends.list", `/sends${query}`))
+  "sends.list": () => Effect.map(pick(["", "?status=sent", "?status=queued"]), (query = "") => get(`/sends${query}`))
 }
 
 /** The maximum number of active webhooks of an organization, because each event has a delivery for each webhook. */
 const webhooks_max = 3
 
 const onWebhook =
-  (operation: PlannedRequest["operation"], method: "DELETE" | "PATCH" | "POST", suffix: string) =>
+  (method: "DELETE" | "PATCH" | "POST", suffix: string) =>
   (bodyOf: (seen: SeenResources) => Effect.Effect<Resource | undefined>): Generate =>
     Effect.fnUntraced(function*(seen, unique) {
       const id = yield* pick(seen.webhooks)
-      if (id === undefined) return get("webhooks.list", "/webhooks")
+      if (id === undefined) return listWebhooks
       const body = yield* bodyOf(seen)
       const path = `/webhooks/${id}${suffix}`
-      return write(body === undefined ? { operation, method, path } : { operation, method, path, body }, unique)
+      return write(body === undefined ? { method, path } : { method, path, body }, unique)
     })
 
 const someTypes = Effect.map(
@@ -174,52 +174,49 @@ const someTypes = Effect.map(
   (types) => types.slice(0, limits.webhook_event_types_max)
 )
 
-const disable = onWebhook("webhooks.disable", "DELETE", "")(() => Effect.succeed(undefined))
+const disable = onWebhook("DELETE", "")(() => Effect.succeed(undefined))
 
-const webhooks: Readonly<Record<string, Generate>> = {
+const webhooks: Generators = {
   "webhooks.create": Effect.fnUntraced(function*(seen, unique) {
     if (seen.webhooks.length >= webhooks_max) {
-      return (yield* chance(0.2)) ? yield* disable(seen, unique) : get("webhooks.list", "/webhooks?status=active")
+      return (yield* chance(0.2))
+        ? { operation: "webhooks.disable" as const, ...yield* disable(seen, unique) }
+        : { ...listWebhooks, path: "/webhooks?status=active" }
     }
     const body = { url: seen.newUrl(), event_types: yield* someTypes }
-    return write({ operation: "webhooks.create", method: "POST", path: "/webhooks", body }, unique)
+    return write({ method: "POST", path: "/webhooks", body }, unique)
   }),
-  "webhooks.update": onWebhook("webhooks.update", "PATCH", "")(() =>
-    Effect.map(someTypes, (event_types) => ({ event_types }))
-  ),
-  "webhooks.rotate_secret": onWebhook("webhooks.rotate_secret", "POST", "/rotate_secret")(() =>
-    Effect.succeed(undefined)
-  ),
-  "webhooks.test": onWebhook("webhooks.test", "POST", "/test")(() => Effect.succeed(undefined)),
+  "webhooks.update": onWebhook("PATCH", "")(() => Effect.map(someTypes, (event_types) => ({ event_types }))),
+  "webhooks.rotate_secret": onWebhook("POST", "/rotate_secret")(() => Effect.succeed(undefined)),
+  "webhooks.test": onWebhook("POST", "/test")(() => Effect.succeed(undefined)),
   "webhooks.replay": Effect.fnUntraced(function*(seen, unique) {
     const now = yield* DateTime.now
     const seconds = yield* Random.nextIntBetween(1, 30)
     const since = DateTime.formatIso(DateTime.subtract(now, { seconds }))
-    return yield* onWebhook("webhooks.replay", "POST", "/replay")(() => Effect.succeed({ since }))(seen, unique)
+    return yield* onWebhook("POST", "/replay")(() => Effect.succeed({ since }))(seen, unique)
   }),
   "webhooks.get": ({ webhooks }) =>
     Effect.map(
       pick(webhooks),
-      (id) => id === undefined ? get("webhooks.list", "/webhooks") : get("webhooks.get", `/webhooks/${id}`)
+      (id) => id === undefined ? listWebhooks : get(`/webhooks/${id}`)
     ),
-  "webhooks.list": () => Effect.succeed(get("webhooks.list", "/webhooks")),
+  "webhooks.list": () => Effect.succeed(get("/webhooks")),
   "webhook_deliveries.list": ({ webhooks }) =>
     Effect.map(pick(webhooks), (id) =>
       id === undefined
-        ? get("webhooks.list", "/webhooks")
-        : get("webhook_deliveries.list", `/webhooks/${id}/deliveries`)),
+        ? listWebhooks
+        : get(`/webhooks/${id}/deliveries`)),
   "webhook_deliveries.retry": Effect.fnUntraced(function*({ deliveries }, unique) {
     const delivery = yield* pick(deliveries.slice(-20))
-    if (delivery === undefined) return get("webhooks.list", "/webhooks")
+    if (delivery === undefined) return listWebhooks
     const path = `/webhooks/${delivery.webhook_id}/deliveries/${delivery.id}/retry`
-    return write({ operation: "webhook_deliveries.retry", method: "POST", path }, unique)
+    return write({ method: "POST", path }, unique)
   }),
-  "events.list": () =>
-    Effect.map(pick(["", "?type=contact.created"]), (query = "") => get("events.list", `/events${query}`))
+  "events.list": () => Effect.map(pick(["", "?type=contact.created"]), (query = "") => get(`/events${query}`))
 }
 
 /** The relative frequency of an operation; 2 for the others. */
-const weights: Readonly<Record<string, number>> = {
+const weights: Readonly<Partial<Record<PlannedRequest["operation"], number>>> = {
   "contacts.update": 10,
   "contacts.add_note": 8,
   "sends.start": 7,
@@ -235,16 +232,19 @@ const weights: Readonly<Record<string, number>> = {
   "tags.create": 3
 }
 
-const generators: Readonly<Record<string, Generate>> = { ...contacts, ...catalog, ...conversations, ...webhooks }
+const generators: Generators = { ...contacts, ...catalog, ...conversations, ...webhooks }
 
-/** Each generator as often as its weight. */
-const weighted = Object.entries(generators).flatMap(([name, generate]) =>
-  Array.from({ length: weights[name] ?? 2 }, () => generate)
-)
+/** Each operation as often as its weight. */
+const weighted = Object.keys(generators).flatMap((name) => {
+  // The keys of `Generators` are operations.
+  const operation = name as PlannedRequest["operation"]
+  return Array.from({ length: weights[operation] ?? 2 }, () => operation)
+})
 
 /** Returns the next request of a client. */
-export const next = (seen: SeenResources, unique: Unique): Effect.Effect<PlannedRequest> =>
-  Effect.flatMap(
-    pick(weighted),
-    (generate) => generate === undefined ? Effect.die("There is no operation.") : generate(seen, unique)
-  )
+export const next = Effect.fnUntraced(function*(seen: SeenResources, unique: Unique) {
+  const operation = yield* pick(weighted)
+  const generate = operation && generators[operation]
+  if (operation === undefined || generate === undefined) return yield* Effect.die("There is no operation.")
+  return { operation, ...yield* generate(seen, unique) } satisfies PlannedRequest
+})

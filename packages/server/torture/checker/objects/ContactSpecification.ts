@@ -5,11 +5,10 @@
  * conformance suite, which changes a whole organization in place and determines times and outcomes: a search needs small
  * values, and reads times and outcomes from the responses.
  */
-import { AddNote, CreateContact, type TagChanges, UpdateContact, WritableContact } from "@messaging-crm/core/Contacts"
+import { WritableContact } from "@messaging-crm/core/Contacts"
 import { limits } from "@messaging-crm/core/Limits"
-import { Option, Schema } from "effect"
 import type { Resource } from "../../History.ts"
-import { listOf } from "../../Responses.ts"
+import { listOf, textOf } from "../../Responses.ts"
 import type { Specification } from "./Linearizability.ts"
 import { type Action, effectOf, forget, type Outcome } from "./Outcomes.ts"
 
@@ -63,14 +62,18 @@ const observe = (state: ContactState, resource: Resource): ReadonlyArray<Contact
   return state === "absent" || keyOf(shown) !== keyOf(state) ? [] : [state]
 }
 
-const decoders = {
-  create: Schema.decodeUnknownOption(CreateContact),
-  update: Schema.decodeUnknownOption(UpdateContact),
-  note: Schema.decodeUnknownOption(AddNote)
+/** The fields of a request that sets them, in the form in which the service stores them. */
+interface GivenFields {
+  readonly add_tag_ids?: ReadonlyArray<string>
+  readonly remove_tag_ids?: ReadonlyArray<string>
+  readonly tag_ids?: ReadonlyArray<string> | null
+  readonly custom_values?: Readonly<Record<string, unknown>> | null
 }
 
 /** Sets the given fields: custom values by key, tags as a whole or one by one. */
-const set = (state: Known, given: WritableContact & TagChanges): Known => {
+const set = (state: Known, body: unknown): Known => {
+  // Random requests have no invalid body.
+  const given = (body ?? {}) as GivenFields
   const { add_tag_ids = [], custom_values, remove_tag_ids = [], tag_ids, ...plain } = given
   const kept = tag_ids === undefined
     ? state.tag_ids.filter((id) => !remove_tag_ids.some((removed) => removed === id))
@@ -96,21 +99,20 @@ const isTooLong = ({ plain: { notes } }: Known): boolean =>
 const afterWrite = (state: Known, { body, name }: Action): Known | null => {
   switch (name) {
     case "contacts.add_note": {
-      const next = Option.map(decoders.note(body), ({ text }) => addNote(state, text))
-      return Option.getOrNull(Option.filter(next, (contact) => !isTooLong(contact)))
+      const next = addNote(state, textOf(body, "text") ?? "")
+      return isTooLong(next) ? null : next
     }
     case "set_owner":
       return { ...state, plain: { ...state.plain, owner_user_id: body } }
     default: {
-      const next = Option.map(decoders.update(body), (given) => set(state, given))
-      return Option.getOrNull(Option.filter(next, ({ tag_ids }) => tag_ids.length <= limits.tag_ids_max))
+      const next = set(state, body)
+      return next.tag_ids.length <= limits.tag_ids_max ? next : null
     }
   }
 }
 
 const create = ({ body, outcome }: Action): ReadonlyArray<ContactState> => {
-  const made = Option.getOrNull(Option.map(decoders.create(body), (given) => set(nothing, given)))
-  if (made === null) return []
+  const made = set(nothing, body)
   return outcome === null || outcome.resource === null ? [made] : observe(made, outcome.resource)
 }
 

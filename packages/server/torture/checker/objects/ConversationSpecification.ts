@@ -4,8 +4,6 @@
  * A message of the contact opens a closed conversation without a call. It is an action without a response, which can
  * take effect at any time after the network reported it. Its time is unknown until a response shows the conversation.
  */
-import { CloseConversation } from "@messaging-crm/core/Conversations"
-import { Option, Schema } from "effect"
 import type { Resource } from "../../History.ts"
 import { fieldOf, textOf } from "../../Responses.ts"
 import type { Specification } from "./Linearizability.ts"
@@ -46,17 +44,15 @@ const observe = (state: ConversationState, resource: Resource): ReadonlyArray<Co
   return isSame ? [shown] : []
 }
 
-const decodeClose = Schema.decodeUnknownOption(CloseConversation)
-
 const opened = (state: Known): Known =>
   state.status === "open"
     ? state
     : { ...state, status: "open", close_category: null, opened_at: unseen, closed_at: null }
 
-const closed = (state: Known, body: unknown): Known => {
-  const close_category = Option.getOrNull(Option.map(decodeClose(body ?? {}), ({ category = null }) => category))
-  return state.status === "closed" ? state : { ...state, status: "closed", close_category, closed_at: unseen }
-}
+const closed = (state: Known, body: unknown): Known =>
+  state.status === "closed"
+    ? state
+    : { ...state, status: "closed", close_category: textOf(body, "category"), closed_at: unseen }
 
 const afterWrite = (state: Known, { body, name }: Action): Known => {
   switch (name) {

@@ -14,7 +14,7 @@ export interface Span {
 export const singleStep = (action: Action, { ended_at, started_at }: Span): RepeatableStep => ({
   started_at,
   ended_at,
-  action: { kind: "effect", request: null, action }
+  action: { ...action, kind: "effect", request: null }
 })
 
 /** Returns the step of a call that reads an object. */
@@ -36,12 +36,10 @@ export const stepsOf = (request: Request): ReadonlyArray<RepeatableStep> => {
     action: {
       kind,
       request: kind === "effect" ? null : call.index,
-      action: {
-        call: first?.index ?? call.index,
-        name: call.operation,
-        body: call.request.body,
-        outcome: first === undefined ? null : outcomeOf(first.response)
-      }
+      call: first?.index ?? call.index,
+      name: call.operation,
+      body: call.request.body,
+      outcome: first === undefined ? null : outcomeOf(first.response)
     }
   })
   if (first === undefined || !canChangeNothing(request)) return [step("effect")]
@@ -57,9 +55,8 @@ export const stepsOf = (request: Request): ReadonlyArray<RepeatableStep> => {
 /** Returns the steps of a request on an object that can reject it, while the response shows another object. */
 export const rejectableSteps = (request: Request): ReadonlyArray<RepeatableStep> =>
   stepsOf(request).map((step) => {
-    const { action } = step.action
-    const outcome = action.outcome && { ...action.outcome, resource: null }
-    return { ...step, action: { ...step.action, action: { ...action, outcome } } }
+    const { action } = step
+    return { ...step, action: { ...action, outcome: action.outcome && { ...action.outcome, resource: null } } }
   })
 
 /** Returns the steps of a request on another object than the one that it returns. */

@@ -23,7 +23,7 @@ const names = {
 } as const
 
 /** The steps on one object, and the search for an order that explains them. */
-export interface ObjectHistory<Action> {
+export interface ObjectTrace<Action> {
   /** The kind of object, as a violation names it. */
   readonly name: string
   readonly id: string
@@ -33,11 +33,19 @@ export interface ObjectHistory<Action> {
   readonly viewOf: (action: Action) => { readonly call: number | null; readonly shown: unknown }
 }
 
-interface GrowingHistory extends ObjectHistory<RepeatableAction> {
-  readonly steps: Array<RepeatableStep>
+/** A step with its object. */
+interface ObjectStep {
+  readonly kind: ObjectKind
+  readonly id: string
+  readonly step: RepeatableStep
 }
 
-const viewOf: GrowingHistory["viewOf"] = ({ action: { call, outcome } }) => ({ call, shown: outcome?.resource })
+/** Returns the steps on an object; none if its ID is unknown. */
+const stepsOn = (
+  kind: ObjectKind,
+  id: string | null | undefined,
+  ...steps: ReadonlyArray<RepeatableStep>
+): ReadonlyArray<ObjectStep> => id ? steps.map((step) => ({ kind, id, step })) : []
 
 const searching = <State>(specification: Specification<State, Action>) => {
   const repeatable = withRepeats(specification)
@@ -50,17 +58,6 @@ const searches = {
   webhooks: (isCreated: boolean) => searching(webhook(isCreated ? "absent" : "unknown"))
 }
 
-interface Objects {
-  readonly evidence: Evidence
-  readonly histories: Map<string, GrowingHistory>
-  /** The IDs of the objects that a call created. */
-  readonly created: ReadonlySet<string>
-  /** The conversation of a channel and an external ID. */
-  readonly conversations: ReadonlyMap<string, string>
-  /** The contact of a conversation. */
-  readonly contacts: ReadonlyMap<string, string>
-}
-
 const createdBy = (evidence: Evidence, request: Request): ReadonlyArray<string> => {
   const { call: { operation }, outcomes: [first] } = request
   if (operation === "contacts.create" || operation === "webhooks.create") return [createdId(evidence, request) ?? ""]
@@ -69,42 +66,33 @@ const createdBy = (evidence: Evidence, request: Request): ReadonlyArray<string> 
     .flatMap(({ contact_id, outcome }) => outcome === "created" ? String(contact_id) : [])
 }
 
-const emptyObjects = (evidence: Evidence): Objects => {
-  const conversations = evidence.observations.conversations.map(({ resource }) => resource)
-  const idOf = (resource: unknown) => textOf(resource, "id") ?? ""
-  return {
-    evidence,
-    histories: new Map(),
-    created: new Set(evidence.requests.flatMap((request) => createdBy(evidence, request))),
-    conversations: new Map(
-      conversations.map((
-        one
-      ) => [`${textOf(one, "channel", "id")} ${textOf(one, "contact", "external_id")}`, idOf(one)])
-    ),
-    contacts: new Map(conversations.map((one) => [idOf(one), textOf(one, "contact", "id") ?? ""]))
-  }
+/** The relations of objects that the responses show. */
+interface Relations {
+  /** The conversation of a channel and an external ID. */
+  readonly conversations: ReadonlyMap<string, string>
+  /** The contact of a conversation. */
+  readonly contacts: ReadonlyMap<string, string>
 }
 
-const add = (
-  { created, histories }: Objects,
-  kind: ObjectKind,
-  id: string | null | undefined,
-  ...steps: ReadonlyArray<RepeatableStep>
-) => {
-  if (!id) return
-  const history = histories.get(id) ??
-    { name: names[kind], id, steps: [], search: searches[kind](created.has(id)), viewOf }
-  history.steps.push(...steps)
-  histories.set(id, history)
+const relationsOf = ({ observations }: Evidence): Relations => {
+  const seen = observations.conversations.map(({ resource }) => ({
+    id: textOf(resource, "id") ?? "",
+    contact_id: textOf(resource, "contact", "id") ?? "",
+    person: `${textOf(resource, "channel", "id")} ${textOf(resource, "contact", "external_id")}`
+  }))
+  return {
+    conversations: new Map(seen.map(({ id, person }) => [person, id])),
+    contacts: new Map(seen.map(({ contact_id, id }) => [id, contact_id]))
+  }
 }
 
 const idIn = (path: string): string | null => /^\/?\w+\/([\w-]+)/.exec(path)?.[1]?.toLowerCase() ?? null
 
-/** Adds the object that a request creates. */
-const addCreation = (objects: Objects, kind: ObjectKind, request: Request) => {
+/** Returns the steps of a request that creates an object. */
+const creationSteps = (evidence: Evidence, kind: ObjectKind, request: Request): ReadonlyArray<ObjectStep> => {
   const [first] = request.outcomes
-  if (first !== undefined && first.response.status >= 400) return
-  add(objects, kind, createdId(objects.evidence, request), ...stepsOf(request))
+  if (first !== undefined && first.response.status >= 400) return []
+  return stepsOn(kind, createdId(evidence, request), ...stepsOf(request))
 }
 
 /** An update without a field changes nothing, so each of its responses is a read. */
@@ -115,92 +103,115 @@ const updateSteps = (request: Request): ReadonlyArray<RepeatableStep> => {
     : stepsOf(request)
 }
 
-/** Adds an assignment of a conversation, which can also set the owner of its contact. */
-const addAssignment = (objects: Objects, request: Request, conversation_id: string | null) => {
-  add(objects, "conversations", conversation_id, ...stepsOf(request))
+/** Returns the steps of an assignment of a conversation, which can also set the owner of its contact. */
+const assignmentSteps = ({ contacts }: Relations, request: Request, conversation_id: string | null) => {
   const owner = contactOwnerOf(request.call.request.body)
-  if (owner === null) return
-  const contact_id = objects.contacts.get(conversation_id ?? "")
-  add(objects, "contacts", contact_id, ...sideEffectSteps(request, "set_owner", owner))
+  return [
+    ...stepsOn("conversations", conversation_id, ...stepsOf(request)),
+    ...owner === null
+      ? []
+      : stepsOn("contacts", contacts.get(conversation_id ?? ""), ...sideEffectSteps(request, "set_owner", owner))
+  ]
 }
 
-/** Adds the start of a conversation, which opens it. */
-const addStart = (objects: Objects, request: Request) => {
+/** Returns the step of the start of a conversation, which opens it. */
+const startSteps = ({ conversations }: Relations, request: Request) => {
   const { call: { request: { body } }, outcomes: [first] } = request
-  const known = objects.conversations.get(`${textOf(body, "channel_id")} ${phoneOf(textOf(body, "phone"))}`)
+  const known = conversations.get(`${textOf(body, "channel_id")} ${phoneOf(textOf(body, "phone"))}`)
   const id = first === undefined ? known : textOf(first.response.body, "data", "conversation_id")
-  add(objects, "conversations", id, ...sideEffectSteps(request, "open", null))
+  return stepsOn("conversations", id, ...sideEffectSteps(request, "open", null))
 }
 
-const addWrite = (objects: Objects, request: Request) => {
+const writeSteps = (evidence: Evidence, relations: Relations, request: Request): ReadonlyArray<ObjectStep> => {
   const { operation, request: { path } } = request.call
   switch (operation) {
     case "contacts.create":
-      return addCreation(objects, "contacts", request)
+      return creationSteps(evidence, "contacts", request)
     case "contacts.update":
     case "contacts.add_note":
-      return add(objects, "contacts", idIn(path), ...updateSteps(request))
+      return stepsOn("contacts", idIn(path), ...updateSteps(request))
     case "contacts.upsert":
-      return upsertSteps(objects.evidence, request).forEach(([id, step]) => add(objects, "contacts", id, step))
+      return upsertSteps(evidence, request).flatMap(([id, step]) => stepsOn("contacts", id, step))
     case "conversations.assign":
-      return addAssignment(objects, request, idIn(path))
+      return assignmentSteps(relations, request, idIn(path))
     case "conversations.close":
     case "conversations.reopen":
-      return add(objects, "conversations", idIn(path), ...stepsOf(request))
+      return stepsOn("conversations", idIn(path), ...stepsOf(request))
     case "sends.start":
-      return addStart(objects, request)
+      return startSteps(relations, request)
     case "webhooks.create":
-      return addCreation(objects, "webhooks", request)
+      return creationSteps(evidence, "webhooks", request)
     case "webhooks.disable":
     case "webhooks.update":
-      return add(objects, "webhooks", idIn(path), ...stepsOf(request))
+      return stepsOn("webhooks", idIn(path), ...stepsOf(request))
     case "webhooks.replay":
     case "webhooks.test":
-      return add(objects, "webhooks", idIn(path), ...rejectableSteps(request))
+      return stepsOn("webhooks", idIn(path), ...rejectableSteps(request))
+    default:
+      return []
   }
 }
 
-/** Adds each response that shows an object, and each 404 of a read. */
-const addReads = (objects: Objects) => {
-  const { history: { calls }, observations, requests } = objects.evidence
+/** Returns a step for each response that shows an object, and for each 404 of a read. */
+const readSteps = ({ history: { calls }, observations, requests }: Evidence): ReadonlyArray<ObjectStep> => {
   const writes = new Set(requests.flatMap(({ outcomes }) => outcomes.map(({ index }) => index)))
-  for (const kind of kinds) {
-    for (const { call, resource, ...span } of observations[kind]) {
-      if (call !== null && writes.has(call)) continue
+  const shown = kinds.flatMap((kind) =>
+    observations[kind].flatMap(({ call, resource, ...span }) => {
+      if (call !== null && writes.has(call)) return []
       const action = { call, name: "read", body: null, outcome: successfulRead(resource) } as const
-      add(objects, kind, textOf(resource, "id"), singleStep(action, span))
-    }
-  }
-  for (const call of calls.filter(isCompleted)) {
+      return stepsOn(kind, textOf(resource, "id"), singleStep(action, span))
+    })
+  )
+  const missing = calls.filter(isCompleted).flatMap((call) => {
     const kind = kinds.find((one) => call.operation === `${one}.get`)
-    if (kind !== undefined && call.response.status === 404) add(objects, kind, idIn(call.request.path), readStep(call))
-  }
+    return kind !== undefined && call.response.status === 404
+      ? stepsOn(kind, idIn(call.request.path), readStep(call))
+      : []
+  })
+  return [...shown, ...missing]
 }
 
-/** Adds inbound messages. Each opens its conversation at some time after the network reported it. */
-const addInbound = (objects: Objects) => {
-  const { history: { inbound }, observations } = objects.evidence
-  const open = { call: null, name: "open", body: null, outcome: null } as const
+/** Returns a step for each inbound message, which opens its conversation at some time after the network reported it. */
+const inboundSteps = (
+  { history: { inbound }, observations }: Evidence,
+  { conversations }: Relations
+): ReadonlyArray<ObjectStep> => {
+  const opening = (started_at: number) =>
+    singleStep({ call: null, name: "open", body: null, outcome: null }, { started_at, ended_at: null })
   const reported = new Set<unknown>()
-  for (const { channel_id, from, provider_message_id, started_at } of inbound) {
-    if (reported.has(provider_message_id)) continue
+  const ofClients = inbound.flatMap(({ channel_id, from, provider_message_id, started_at }) => {
+    if (reported.has(provider_message_id)) return []
     reported.add(provider_message_id)
-    const id = objects.conversations.get(`${channel_id} ${from}`)
-    add(objects, "conversations", id, singleStep(open, { started_at, ended_at: null }))
-  }
+    return stepsOn("conversations", conversations.get(`${channel_id} ${from}`), opening(started_at))
+  })
   // The mock network replies to some messages on its own.
-  for (const { call, resource } of observations.messages) {
+  const ofNetwork = observations.messages.flatMap(({ call, resource }) => {
     const { conversation_id, direction, provider_message_id } = resource
-    if (call !== null || direction !== "inbound" || reported.has(provider_message_id)) continue
-    add(objects, "conversations", String(conversation_id), singleStep(open, { started_at: 0, ended_at: null }))
-  }
+    return call !== null || direction !== "inbound" || reported.has(provider_message_id)
+      ? []
+      : stepsOn("conversations", String(conversation_id), opening(0))
+  })
+  return [...ofClients, ...ofNetwork]
 }
 
-/** Returns every object with the actions on it. */
-export const objectsOf = (evidence: Evidence): ReadonlyArray<ObjectHistory<RepeatableAction>> => {
-  const objects = emptyObjects(evidence)
-  for (const request of evidence.requests) addWrite(objects, request)
-  addReads(objects)
-  addInbound(objects)
-  return Array.from(objects.histories.values())
+/** Returns every object with the steps on it. */
+export const objectsOf = (evidence: Evidence): ReadonlyArray<ObjectTrace<RepeatableAction>> => {
+  const { requests } = evidence
+  const relations = relationsOf(evidence)
+  const created = new Set(requests.flatMap((request) => createdBy(evidence, request)))
+  const steps = [
+    ...requests.flatMap((request) => writeSteps(evidence, relations, request)),
+    ...readSteps(evidence),
+    ...inboundSteps(evidence, relations)
+  ]
+  return Array.from(Map.groupBy(steps, ({ id }) => id), ([id, same]) => {
+    const [{ kind } = { kind: "contacts" as const }] = same
+    return {
+      name: names[kind],
+      id,
+      steps: same.map(({ step }) => step),
+      search: searches[kind](created.has(id)),
+      viewOf: ({ call, outcome }) => ({ call, shown: outcome?.resource })
+    }
+  })
 }

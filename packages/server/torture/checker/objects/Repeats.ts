@@ -5,8 +5,7 @@
 import type { Specification, Step } from "./Linearizability.ts"
 import type { Action } from "./Outcomes.ts"
 
-export interface RepeatableAction {
-  readonly action: Action
+export interface RepeatableAction extends Action {
   /**
    * `effect`: the request takes effect. `effect or nothing`: only repetitions got a response, which is either the recorded
    * one or a read. `nothing`: the responses differ, so the request changed nothing. `repeat`: a repetition, which is a read
@@ -32,40 +31,40 @@ export const withRepeats = <State>(
   const withChange = (state: Repeated<State>, request: number | null, isChange: boolean) =>
     request === null ? state.changed : new Map(state.changed).set(request, isChange)
 
-  const effect = (state: Repeated<State>, { action, request }: RepeatableAction) =>
-    next(state.inner, action).map((inner) => ({ inner, changed: withChange(state, request, true) }))
+  const effect = (state: Repeated<State>, action: RepeatableAction) =>
+    next(state.inner, action).map((inner) => ({ inner, changed: withChange(state, action.request, true) }))
 
   /** The request changes nothing. Its `repeat` steps check the response. */
-  const nothing = (state: Repeated<State>, { action, request }: RepeatableAction) =>
+  const nothing = (state: Repeated<State>, action: RepeatableAction) =>
     next(state.inner, forget(action))
       .filter((inner) => keyOf(inner) === keyOf(state.inner))
-      .map((inner) => ({ inner, changed: withChange(state, request, false) }))
+      .map((inner) => ({ inner, changed: withChange(state, action.request, false) }))
 
-  const repeat = (state: Repeated<State>, { action, request }: RepeatableAction) => {
-    const isChange = request === null ? undefined : state.changed.get(request)
+  const repeat = (state: Repeated<State>, action: RepeatableAction) => {
+    const isChange = action.request === null ? undefined : state.changed.get(action.request)
     if (isChange === undefined) return []
     return isChange ? [state] : next(state.inner, action).map((inner) => ({ ...state, inner }))
   }
 
   return {
     initial: { inner: initial, changed: new Map() },
-    next: (state, repeatable) => {
-      switch (repeatable.kind) {
+    next: (state, action) => {
+      switch (action.kind) {
         case "effect":
-          return effect(state, repeatable)
+          return effect(state, action)
         case "effect or nothing":
-          return [...effect(state, repeatable), ...nothing(state, repeatable)]
+          return [...effect(state, action), ...nothing(state, action)]
         case "nothing":
-          return nothing(state, repeatable)
+          return nothing(state, action)
         case "repeat":
-          return repeat(state, repeatable)
+          return repeat(state, action)
       }
     },
     keyOf: ({ changed, inner }) =>
       changed.size === 0
         ? keyOf(inner)
         : `${keyOf(inner)} ${JSON.stringify(Array.from(changed).toSorted(([a], [b]) => a - b))}`,
-    effectOf: ({ action }) => effectOf(action),
-    forget: (repeatable) => ({ ...repeatable, action: forget(repeatable.action) })
+    effectOf,
+    forget: (action) => ({ ...action, ...forget(action) })
   }
 }

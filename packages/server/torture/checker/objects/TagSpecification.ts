@@ -3,9 +3,7 @@
  * and whose list is complete.
  */
 import { limits } from "@messaging-crm/core/Limits"
-import { CreateTag } from "@messaging-crm/core/Tags"
 import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
-import { Option, Schema } from "effect"
 import type { Resource } from "../../History.ts"
 import { textOf } from "../../Responses.ts"
 import type { Specification } from "./Linearizability.ts"
@@ -35,7 +33,7 @@ export type TagAction =
   /** A list whose response is not considered. */
   | { readonly call: number | null; readonly do: "forgotten" }
 
-const toTag = (resource: Resource): Tag => ({
+const toTag = (resource: unknown): Tag => ({
   id: textOf(resource, "id"),
   name: textOf(resource, "name") ?? "",
   color: textOf(resource, "color") ?? ""
@@ -64,15 +62,12 @@ const digestOf = (text: string): readonly [number, number] => {
 
 const empty: TagState = { tags: new Map(), key: "0 0" }
 
-const decode = Schema.decodeUnknownOption(CreateTag)
-
 const create = (state: TagState, { body, outcome }: Extract<TagAction, { readonly do: "create" }>) => {
-  const expected = Option.getOrNull(decode(body))
-  if (expected === null) return outcome === null || outcome.tag === null ? [state] : []
+  const expected = toTag(body)
   const name_key = foldCase(expected.name)
   const isTaken = state.tags.has(name_key)
   const isFull = state.tags.size >= limits.tags_max
-  if (outcome === null) return isTaken || isFull ? [state] : [add(state, name_key, { ...expected, id: null })]
+  if (outcome === null) return isTaken || isFull ? [state] : [add(state, name_key, expected)]
   if (outcome.tag === null) return (outcome.param === "name" ? isTaken : isFull) ? [state] : []
   const tag = toTag(outcome.tag)
   const isAsked = tag.name === expected.name && tag.color === expected.color

@@ -5,7 +5,7 @@ import { isSuccess, listOf, textOf } from "../../Responses.ts"
 import type { Evidence } from "../Evidence.ts"
 import { type CompletedCall, isCompleted, type Request, spanOf } from "../Requests.ts"
 import { search, type Step } from "./Linearizability.ts"
-import type { ObjectHistory } from "./Objects.ts"
+import type { ObjectTrace } from "./Objects.ts"
 import { outcomeOf } from "./Outcomes.ts"
 import { type TagAction, tags } from "./TagSpecification.ts"
 
@@ -41,7 +41,7 @@ const initialTags = (final: ReadonlyArray<Resource>, creations: ReadonlyArray<Re
 }
 
 /** Returns the actions on the tags of each organization. */
-export const tagsOf = ({ end, history, requests }: Evidence): ReadonlyArray<ObjectHistory<TagAction>> =>
+export const tagsOf = ({ end, history, requests }: Evidence): ReadonlyArray<ObjectTrace<TagAction>> =>
   history.organizations.map(({ final, id }, organization) => {
     const isOwn = (call: Call, operation: Call["operation"]) =>
       call.operation === operation && call.organization === organization
