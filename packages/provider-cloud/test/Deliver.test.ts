@@ -10,7 +10,7 @@ import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import { DateTime, Effect, Fiber, Layer, Redacted, Result } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
-import { always } from "../src/fake/Behaviors.ts"
+import { always, behaviorOf } from "../src/fake/Behaviors.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { accounts, over, recorder } from "./Network.ts"
 
@@ -80,6 +80,17 @@ it.effect("a text of white space only is rejected, as the networks reject it", (
         assert.strictEqual(yield* outcomeOfCall(message), "ProviderRejected provider_rejected")
       }
     }
+  }).pipe(Effect.provide(over(recorder))))
+
+it.effect("each message to a test number starts its responses anew, as each message of a script does", () =>
+  Effect.gen(function*() {
+    const fake = yield* FakeGraph
+    const outcomesOf = (message: OutboundMessage) => Effect.replicateEffect(outcomeOfCall(message), 3)
+    const responses = ["ProviderBusy provider_unavailable", "ProviderBusy provider_unavailable", "accepted"]
+    assert.deepStrictEqual(yield* outcomesOf(delivery("+4915112340004")), responses)
+    assert.deepStrictEqual(yield* outcomesOf(delivery("+4915112340004")), responses)
+    yield* fake.scriptNext(...Array.from({ length: 3 }, () => behaviorOf("0004")))
+    assert.deepStrictEqual(yield* outcomesOf(delivery("+4915112345678")), responses)
   }).pipe(Effect.provide(over(recorder))))
 
 it.effect("a response that takes too long is an unknown outcome", () =>

@@ -23,7 +23,7 @@ export const ScriptedResponse = Schema.Union([
 export type ScriptedResponse = typeof ScriptedResponse.Type
 
 export const Behavior = Schema.Struct({
-  /** The responses to the first, second, and further calls for one recipient. The last one repeats. */
+  /** The responses to the first, second, and further calls for one message. The last one repeats. */
   responses: Schema.NonEmptyArray(ScriptedResponse),
   /** The statuses of an accepted message, in this order. */
   statuses: Schema.Array(Schema.String),
@@ -46,7 +46,7 @@ const rejects = (
   ...more
 })
 
-/** The recipients with a behavior of their own, the same as the mock network's. */
+/** The numbers with a special behavior, by their last four digits: those of `docs/testing.md`. */
 export const testNumbers: Readonly<Record<string, Behavior>> = {
   "0001": { ...defaultBehavior, statuses: ["sent", "delivered"] },
   "0002": { ...defaultBehavior, responses: [rejects(131026)] },

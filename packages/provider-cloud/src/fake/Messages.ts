@@ -18,14 +18,15 @@ const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => 
 export const canonical = (digits: string): string =>
   digits.replace(/^(55[1-9][1-9])9([6-9][0-9]{7})$/, "$1$2").replace(/^(52)1([1-9][0-9]{9})$/, "$1$2")
 
-const nextBehavior = (state: State, recipient: string) =>
+/** Returns the behavior of a message, and its response to this call. Calls are counted per message; without a reference, per recipient. */
+const nextBehavior = (state: State, { recipient, reference }: SendRequest) =>
   Ref.modify(state, (memory): readonly [readonly [Behavior, ScriptedResponse], Memory] => {
     const [scripted, ...next] = memory.next
-    if (scripted !== undefined) return [[scripted, scripted.responses[0]], { ...memory, next }]
-    const behavior = memory.scripts.get(recipient) ?? behaviorOf(recipient)
-    const call = memory.calls.get(recipient) ?? 0
+    const behavior = scripted ?? memory.scripts.get(recipient) ?? behaviorOf(recipient)
+    const key = reference ?? recipient
+    const call = memory.calls.get(key) ?? 0
     const response = behavior.responses[call] ?? behavior.responses.at(-1) ?? behavior.responses[0]
-    return [[behavior, response], { ...memory, calls: new Map(memory.calls).set(recipient, call + 1) }]
+    return [[behavior, response], { ...memory, next, calls: new Map(memory.calls).set(key, call + 1) }]
   })
 
 const whatsAppEntries = Effect.fnUntraced(function*(
@@ -97,7 +98,7 @@ const acceptedResponse = (request: SendRequest, id: string) => {
 
 /** Responds to a request to send as the script, or else the number, determines. */
 const send = Effect.fnUntraced(function*(state: State, request: SendRequest) {
-  const [behavior, response] = yield* nextBehavior(state, request.recipient)
+  const [behavior, response] = yield* nextBehavior(state, request)
   switch (response.response) {
     case "accept":
       return acceptedResponse(request, yield* accept(state, request, behavior))

@@ -32,6 +32,7 @@ export interface Memory {
   readonly accepted: ReadonlyArray<AcceptedMessage>
   /** Messages with a user ID in `to`: accepted with 200, and discarded. */
   readonly discarded: ReadonlyArray<AcceptedMessage>
+  /** How many calls each message had, by its reference; without one, by its recipient. */
   readonly calls: ReadonlyMap<string, number>
   readonly scripts: ReadonlyMap<string, Behavior>
   readonly next: ReadonlyArray<Behavior>
