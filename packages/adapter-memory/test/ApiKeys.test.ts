@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { layer } from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
-import { after } from "@messaging-crm/conformance/Fixtures"
+import { afterNoon } from "@messaging-crm/conformance/Fixtures"
 import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId, Ids } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Layer, Option } from "effect"
@@ -19,13 +19,13 @@ const begin = Effect.gen(function*() {
     scopes: ["tags:read"],
     created_by: id,
     created_at: Fixtures.noon,
-    expires_at: after(200_000),
+    expires_at: afterNoon(200_000),
     revoked_at: null,
     last_used_at: null
   }
   yield* Fixtures.write(organization_id, ApiKeyRows.insert({ ...key, digest }))
   return {
-    authenticate: (millis: number) => store.authenticate(digest, 2, after(millis)),
+    authenticate: (millis: number) => store.authenticate(digest, 2, afterNoon(millis)),
     lastUse: Effect.map(store.list(organization_id), ([key]) => key?.last_used_at)
   }
 })
@@ -37,7 +37,7 @@ it.layer(Layer.merge(layer, Ids.layer))("a key's window", (it) => {
       const at = (millis: number) =>
         Effect.map(authenticate(millis), (found) => {
           const { count, now, window_ends_at } = Option.getOrThrow(found)
-          assert.deepStrictEqual(now, after(millis))
+          assert.deepStrictEqual(now, afterNoon(millis))
           return { count, ends: DateTime.distance(Fixtures.noon, window_ends_at) }
         })
       assert.isNull(yield* lastUse)
@@ -45,9 +45,9 @@ it.layer(Layer.merge(layer, Ids.layer))("a key's window", (it) => {
       const rest = yield* Effect.forEach([500, 30_000, 60_000, 60_499], at)
       assert.deepStrictEqual([first, ...rest].map(({ count }) => count), [1, 2, 3, 3, 3])
       for (const { ends } of [first, ...rest]) assert.deepStrictEqual(ends, first.ends)
-      assert.deepStrictEqual(yield* lastUse, after(500))
+      assert.deepStrictEqual(yield* lastUse, afterNoon(500))
       const next = yield* at(60_500)
-      assert.deepStrictEqual(yield* lastUse, after(60_500))
+      assert.deepStrictEqual(yield* lastUse, afterNoon(60_500))
       assert.strictEqual(next.count, 1)
       assert.notDeepEqual(next.ends, first.ends)
       assert.strictEqual((yield* at(120_499)).count, 2)

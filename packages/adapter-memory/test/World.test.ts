@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { layer, stores } from "@messaging-crm/adapter-memory"
 import { World } from "@messaging-crm/adapter-memory/World"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
-import { after } from "@messaging-crm/conformance/Fixtures"
+import { afterNoon } from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
 import { IdentityNetworkIdRows } from "@messaging-crm/core/ContactIdentities"
 import { ContactStore } from "@messaging-crm/core/Contacts"
@@ -38,8 +38,8 @@ it.effect("deletes a lane without items", () =>
     }
     assert.deepStrictEqual(yield* kept, { lanes: 3, refs: 3 })
     const token = yield* Fixtures.uuid
-    const claim = { kind: "send", limit: 9, now: Fixtures.noon, lease_until: after(60_000), token } as const
-    yield* Effect.forEach(yield* queue.claim(claim), Fixtures.finish)
+    const claim = { kind: "send", limit: 9, now: Fixtures.noon, lease_until: afterNoon(60_000), token } as const
+    yield* Effect.forEach(yield* queue.claim(claim), Fixtures.finishWork)
     assert.deepStrictEqual(yield* kept, { lanes: 0, refs: 0 })
   }).pipe(Effect.provide(world)))
 
@@ -63,11 +63,11 @@ it.effect("deletes the bytes of a file with the message that is too old", () =>
     const on = yield* Fixtures.thread(ours)
     const { id, ...file } = yield* Fixtures.file(ours)
     const media = { ...file, id, kind: "image", transcript: null } as const
-    const message = yield* Fixtures.newMessage(on.conversation_id, { created_at: after(1), media })
+    const message = yield* Fixtures.newMessage(on.conversation_id, { created_at: afterNoon(1), media })
     yield* Fixtures.write(ours, insert(on.channel.id, on.contact_id, Option.none(), message, null))
     const stored = World.use(({ read }) => read(({ tables }) => Table.everywhere(tables, BytesRows).length))
     assert.strictEqual(yield* stored, 1)
-    yield* MessageRetentionStore.use((store) => store.purge(after(2), 9))
+    yield* MessageRetentionStore.use((store) => store.purge(afterNoon(2), 9))
     assert.strictEqual(yield* stored, 0)
   }).pipe(Effect.provide(world)))
 

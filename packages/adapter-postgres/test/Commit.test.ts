@@ -106,7 +106,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const tag = TagRows.insert({ id, name: "new", name_key: "new", color: "red" })
       const committing = yield* whileLocked(sql`provider_callbacks WHERE id = ${callback}`, (pid) =>
         Effect.gen(function*() {
-          const committing = yield* Effect.forkChild(Fixtures.outcome(ours, tag, { callback }))
+          const committing = yield* Effect.forkChild(Fixtures.commitOutcome(ours, tag, { callback }))
           const isFirst = Effect.as(Fiber.join(committing), true)
           assert.isFalse(yield* Effect.raceFirst(Effect.as(waiterFor(pid), false), isFirst))
           return committing

@@ -52,7 +52,7 @@ it.layer(database, { excludeTestServices: true })("Commits of several processes"
         )
         const outcomes = yield* Effect.forEach(processes, (process, index) =>
           Effect.provide(
-            Fixtures.outcome(
+            Fixtures.commitOutcome(
               ours,
               ...(index === 0 ? rows : rows.toReversed()).map((row) => TagRows.insert(row))
             ),
@@ -71,23 +71,23 @@ it.layer(database, { excludeTestServices: true })("Commits of several processes"
       const before = yield* Database.deadlocks
       const raiseAll = Effect.fnUntraced(function*(types: ReadonlyArray<EventType>) {
         const events = yield* Effect.forEach(types, (type) => Fixtures.newEvent({ type }))
-        return yield* Fixtures.outcome(ours, ...events.map(Changes.raise))
+        return yield* Fixtures.commitOutcome(ours, ...events.map(Changes.raise))
       })
       const [a, b, c] = types
       const orders = [[a, b, c], [c, b, a], [b, a], [c, a, b], [b, c], [a, c]]
       const processes = yield* Effect.replicateEffect(Processes.start, 3)
       const deliver = WorkQueue.use(Effect.fnUntraced(function*(queue) {
-        const now = Fixtures.after(1000)
+        const now = Fixtures.afterNoon(1000)
         const claimed = yield* queue.claim({
           kind: "webhook_delivery",
           limit: 8,
           now,
-          lease_until: Fixtures.after(61_000),
+          lease_until: Fixtures.afterNoon(61_000),
           token: yield* Fixtures.uuid
         })
         yield* Effect.forEach(
           claimed,
-          (item) => Fixtures.outcome(ours, Changes.settle({ claimed: item, outcome: "finish" })),
+          (item) => Fixtures.commitOutcome(ours, Changes.settle({ claimed: item, outcome: "finish" })),
           unbounded
         )
       }))

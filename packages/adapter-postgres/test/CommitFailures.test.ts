@@ -75,7 +75,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
             return yield* Fiber.join(writing)
           }))
       const process = yield* Processes.start
-      const writes = Effect.provideService(Fixtures.outcome(ours, changes), Commit, Context.get(process, Commit))
+      const writes = Effect.provideService(Fixtures.commitOutcome(ours, changes), Commit, Context.get(process, Commit))
       const outcome = yield* killed(writes)
       // Whether it was committed is unknown to the caller. The look-up of the key's record decides.
       assert.deepStrictEqual(outcome, Exit.succeed("Unconfirmed"))
@@ -85,7 +85,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
 
       const { response: _remember, ...keyless } = changes
       const lost = yield* killed(
-        Effect.provideService(Fixtures.outcome(ours, keyless), Commit, Context.get(process, Commit))
+        Effect.provideService(Fixtures.commitOutcome(ours, keyless), Commit, Context.get(process, Commit))
       )
       assert.isTrue(Exit.hasDies(lost))
       assert.deepInclude(yield* loadContact(ours, id), { city: null, version: 1 })
@@ -125,7 +125,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const found = yield* Effect.all(Array.makeBy(40, () => loadContact(ours, id)), unbounded)
       assert.isTrue(found.every(({ version }) => version === 1))
       assert.strictEqual(
-        yield* Fixtures.outcome(ours, ContactRows.update({ id, version: 1 }, { city: "Bonn" })),
+        yield* Fixtures.commitOutcome(ours, ContactRows.update({ id, version: 1 }, { city: "Bonn" })),
         "committed"
       )
     }))

@@ -40,7 +40,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.contact(ours)
       const stale = ContactRows.update({ id, version: 7 }, { city: "stale" })
-      assert.strictEqual(yield* Fixtures.outcome(ours, stale), "Conflict")
+      assert.strictEqual(yield* Fixtures.commitOutcome(ours, stale), "Conflict")
       const exit = yield* Effect.exit(
         sql.withTransaction(Effect.andThen(Fixtures.tag(ours, "undone"), Fixtures.commit(ours, stale)))
       )

@@ -48,7 +48,7 @@ const insertMany = Effect.fnUntraced(function*(
   }
 ) {
   const sql = yield* SqlClient.SqlClient
-  const newest = DateTime.toDateUtc(Fixtures.after(0))
+  const newest = DateTime.toDateUtc(Fixtures.afterNoon(0))
   yield* sql`
     WITH inserted AS (
       INSERT INTO contacts (organization_id, id, custom_values, search_text, updated_at)
@@ -95,7 +95,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       const organization_id = yield* Fixtures.organization
       const written = yield* Latch.make()
       const undo = yield* Latch.make()
-      const undone = findOrCreateByIdentity(person, [], unmatched, yield* Fixtures.context)
+      const undone = findOrCreateByIdentity(person, [], unmatched, yield* Fixtures.decisionContext)
       const first = yield* Effect.forkChild(Effect.exit(
         commit(organization_id, undone.changes).pipe(
           Effect.andThen(written.open),
@@ -109,7 +109,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         person,
         [],
         unmatched,
-        yield* Fixtures.context
+        yield* Fixtures.decisionContext
       )
       const second = yield* Effect.forkChild(commit(organization_id, changes))
       yield* undo.open
@@ -132,13 +132,14 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
       const contacts = yield* Effect.forEach(names, (first_name, index) =>
-        Fixtures.contact(ours, { first_name, updated_at: DateTime.subtract(Fixtures.after(0), { days: index * 5 }) }))
+        Fixtures.contact(ours, {
+          first_name,
+          updated_at: DateTime.subtract(Fixtures.afterNoon(0), { days: index * 5 })
+        }))
       const term = globalThis.Array.from(foldCase(names.at(-1) ?? "")).slice(-part).join("")
       const match = { ...Fixtures.everyone, search_terms: [term] } as const
       const found = yield* store.list(ours, match, { after: null, size: 9 })
-      const expected = contacts.filter((contact) =>
-        searchText(contact).includes(term)
-      )
+      const expected = contacts.filter((contact) => searchText(contact).includes(term))
       assert.deepStrictEqual(found.map(({ id }) => id), expected.map(({ id }) => id))
     }))
 
@@ -311,7 +312,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       const cases = [frequent, old, rare].flatMap((tag) =>
         [{ lifecycle_stage: "customer" }, { owner_user_id }, { lifecycle_stage: "lead", owner_user_id }].flatMap(
           (place) =>
-            [null, Fixtures.after(-2000)].map((updated_since) =>
+            [null, Fixtures.afterNoon(-2000)].map((updated_since) =>
               ({ ...place, tag_id: tag?.id, updated_since }) as Partial<ContactCriteria>
             )
         )

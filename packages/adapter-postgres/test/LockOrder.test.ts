@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { layer } from "@messaging-crm/adapter-postgres"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
-import { after } from "@messaging-crm/conformance/Fixtures"
+import { afterNoon } from "@messaging-crm/conformance/Fixtures"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
 import type * as Crm from "@messaging-crm/core/Crm"
@@ -23,7 +23,7 @@ const scene = Effect.gen(function*() {
   const on = yield* Fixtures.thread(ours)
   const file = yield* Fixtures.file(ours)
   const media = { ...file, kind: "image", transcript: null } as const
-  const message = yield* Fixtures.newMessage(on.conversation_id, { created_at: after(1), media })
+  const message = yield* Fixtures.newMessage(on.conversation_id, { created_at: afterNoon(1), media })
   yield* Fixtures.write(ours, insert(on.channel.id, on.contact_id, Option.none(), message, null))
   return { ours, on, message, file }
 })
@@ -51,7 +51,7 @@ const writes: Readonly<
   "a commit": {
     tables: ["provider_messages", "contacts", "conversations", "messages", "media"],
     run: ({ file, message, on, ours }) =>
-      Fixtures.outcome(
+      Fixtures.commitOutcome(
         ours,
         ProviderMessageRows.update(
           { channel_id: on.channel.id, provider_message_id: message.provider_message_id ?? "", version: 1 },
@@ -65,7 +65,7 @@ const writes: Readonly<
   },
   "the removal of old messages": {
     tables: ["provider_messages", "contacts", "conversations", "messages", "media"],
-    run: () => MessageRetentionStore.use((store) => store.purge(after(10), 9))
+    run: () => MessageRetentionStore.use((store) => store.purge(afterNoon(10), 9))
   }
 }
 

@@ -179,7 +179,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const kind = "webhook_delivery"
       const time = new Time()
       const until = DateTime.add(time.now, { minutes: 1 })
-      const throttle = Fixtures.outcome(organization_id, Changes.throttle({ kind, lane, until, cap: 1 }))
+      const throttle = Fixtures.commitOutcome(organization_id, Changes.throttle({ kind, lane, until, cap: 1 }))
       const throttling = yield* whileOpen(
         enqueue(organization_id, lane, kind),
         (pid) => Effect.tap(Effect.forkChild(throttle, { startImmediately: true }), () => waiterFor(pid))

@@ -33,9 +33,9 @@ export const sweepAll = (queue: Queue, time: Time) => queue.sweep(DateTime.addDu
 /** The queue of one process, and how it settles items. */
 const queueOf = (process: Context.Context<Commit | WorkQueue>) => ({
   ...Context.get(process, WorkQueue),
-  finish: (item: ClaimedWork) => Effect.provide(Fixtures.finish(item), process),
-  postpone: (item: ClaimedWork, due_at: DateTime.Utc) => Effect.provide(Fixtures.postpone(item, due_at), process),
-  release: (item: ClaimedWork) => Effect.provide(Fixtures.release(item), process)
+  finish: (item: ClaimedWork) => Effect.provide(Fixtures.finishWork(item), process),
+  postpone: (item: ClaimedWork, due_at: DateTime.Utc) => Effect.provide(Fixtures.postponeWork(item, due_at), process),
+  release: (item: ClaimedWork) => Effect.provide(Fixtures.releaseWork(item), process)
 })
 
 type Queue = ReturnType<typeof queueOf>

@@ -66,3 +66,42 @@ export const moment = integer({ min: 946_684_800_000, max: 4_102_444_800_000 }).
 export const bytes = Arbitrary.array(integer({ min: 0, max: 255 }), { maxLength: 64 }).pipe(
   Arbitrary.map((values) => Uint8Array.from(values))
 )
+
+/** One of the cases. It shrinks towards the first. */
+export const oneOf = <A>(cases: readonly [Arbitrary.Arbitrary<A>, ...ReadonlyArray<Arbitrary.Arbitrary<A>>]) =>
+  integer({ min: 0, max: cases.length - 1 }).pipe(
+    Arbitrary.flatMap((index) => cases[index] ?? cases[0])
+  )
+
+/** One of the values. It shrinks towards the first. */
+export const literal = <const Value extends string | number | boolean>(first: Value, ...others: ReadonlyArray<Value>) =>
+  oneOf<Value>([Arbitrary.Constant(first), ...others.map((value) => Arbitrary.Constant(value))])
+
+/** Returns a value several times, as the cases of a frequent one. */
+export const times = <const Value>(count: number, value: Value): readonly [Value, ...ReadonlyArray<Value>] => [
+  value,
+  ...Array.from({ length: count - 1 }, () => value)
+]
+
+/** A value, or null in a third of the cases. */
+export const orNull = <A>(some: Arbitrary.Arbitrary<A>) => oneOf<A | null>([Arbitrary.Constant(null), some, some])
+
+/** A value in a quarter of the cases, otherwise null. */
+export const seldom = <A>(some: Arbitrary.Arbitrary<A>) =>
+  oneOf<A | null>([...times(3, Arbitrary.Constant(null)), some])
+
+/** The arbitraries of a record's fields. */
+export type Fields = Readonly<Record<string, Arbitrary.Arbitrary<unknown>>>
+/** A record with one value of each field. */
+export type Values<F extends Fields> = {
+  readonly [K in keyof F]: F[K] extends Arbitrary.Arbitrary<infer A> ? A : never
+}
+
+/** Any subset of the fields. */
+export const partial = <F extends Fields>(fields: F) => {
+  const entries = Object.entries(fields).map(([key, value]) =>
+    Arbitrary.map(Arbitrary.array(value, { maxLength: 1 }), (values) => values.map((single) => [key, single] as const))
+  )
+  // The type of `Object.entries` loses which key has which value.
+  return Arbitrary.map(Arbitrary.all(entries), (kept) => Object.fromEntries(kept.flat()) as Partial<Values<F>>)
+}

@@ -7,11 +7,11 @@
 import { Effect } from "effect"
 import { observe } from "./Races/Observation.ts"
 import { operations, stepwise } from "./Races/Operations.ts"
-import type { Requirements, Scene } from "./Races/Scene.ts"
+import type { Requirements, Scene } from "./Races/RaceScene.ts"
 
 export { observe } from "./Races/Observation.ts"
 export { operations } from "./Races/Operations.ts"
-export { layer, type Requirements, type Scene, scene } from "./Races/Scene.ts"
+export { layer, type Requirements, type Scene, scene } from "./Races/RaceScene.ts"
 
 /** Returns an operation's result, or the tag of its error. */
 export const outcomeOf = (name: string, scene: Scene): Effect.Effect<unknown, never, Requirements> =>

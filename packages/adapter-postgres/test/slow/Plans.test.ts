@@ -128,10 +128,10 @@ const chores: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
     WorkQueue.use((queue) =>
       Effect.flatMap(queue.claim(claim(kind)), ([first, second, third, fourth]) =>
         Effect.all([
-          first === undefined ? Effect.void : Fixtures.finish(first),
-          second === undefined ? Effect.void : Fixtures.postpone(second, now),
-          third === undefined ? Effect.void : Fixtures.release(third),
-          fourth === undefined ? Effect.void : Fixtures.settle({ claimed: fourth, outcome: "defect", due_at: now })
+          first === undefined ? Effect.void : Fixtures.finishWork(first),
+          second === undefined ? Effect.void : Fixtures.postponeWork(second, now),
+          third === undefined ? Effect.void : Fixtures.releaseWork(third),
+          fourth === undefined ? Effect.void : Fixtures.settleWork({ claimed: fourth, outcome: "defect", due_at: now })
         ]))
     )
   ])),

@@ -4,11 +4,11 @@ import { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { type Member, MemberRows, type Role, toColumns } from "@messaging-crm/core/Members"
 import { OrganizationStore } from "@messaging-crm/core/Organizations"
 import { Effect } from "effect"
-import { context, noon, uuid, write } from "./Base.ts"
+import { decisionContext, noon, uuid, write } from "./Base.ts"
 
 /** An audit record about a resource that is not stored yet. */
 export const newAuditRecord = Effect.fnUntraced(function*(resource_id: string, fields: Partial<AuditRecord> = {}) {
-  const made = make("contacts.create", resource_id, { member_id: null }, null, yield* context)
+  const made = make("contacts.create", resource_id, { member_id: null }, null, yield* decisionContext)
   return { ...made, ...fields }
 })
 

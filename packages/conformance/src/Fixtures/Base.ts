@@ -24,13 +24,13 @@ export const nil = "00000000-0000-0000-0000-000000000000"
 export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 
 /** Returns the moment that is `millis` milliseconds after noon. */
-export const after = (millis: number): DateTime.Utc => DateTime.add(noon, { milliseconds: millis })
+export const afterNoon = (millis: number): DateTime.Utc => DateTime.add(noon, { milliseconds: millis })
 
 /** A new ID. */
 export const uuid = Ids.use((ids) => ids.uuid)
 
 /** The context of a decision that is made at noon. */
-export const context = Ids.useSync(({ next }): DecisionContext => ({ now: noon, uuid: next }))
+export const decisionContext = Ids.useSync(({ next }): DecisionContext => ({ now: noon, uuid: next }))
 
 /** Commits changes as an operation does. */
 export const commit = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
@@ -41,20 +41,24 @@ export const write = (organization_id: OrganizationId, ...changes: ReadonlyArray
   Effect.orDie(commit(organization_id, ...changes))
 
 /** Commits changes, and returns `committed` or the tag of the rejection. */
-export const outcome = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
+export const commitOutcome = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
   Effect.match(commit(organization_id, ...changes), {
     onFailure: ({ _tag }) => _tag,
     onSuccess: () => "committed" as const
   })
 
 /** Settles a claimed item, and returns whether the claim still had its lease. */
-export const settle = (settlement: Changes.Settlement) =>
-  Effect.map(outcome(settlement.claimed.organization_id, Changes.settle(settlement)), (tag) => tag === "committed")
+export const settleWork = (settlement: Changes.Settlement) =>
+  Effect.map(
+    commitOutcome(settlement.claimed.organization_id, Changes.settle(settlement)),
+    (tag) => tag === "committed"
+  )
 
 /** Each settles a claimed item, and returns whether the claim still had its lease. */
-export const finish = (claimed: ClaimedWork) => settle({ claimed, outcome: "finish" })
-export const postpone = (claimed: ClaimedWork, due_at: DateTime.Utc) => settle({ claimed, outcome: "postpone", due_at })
-export const release = (claimed: ClaimedWork) => settle({ claimed, outcome: "release" })
+export const finishWork = (claimed: ClaimedWork) => settleWork({ claimed, outcome: "finish" })
+export const postponeWork = (claimed: ClaimedWork, due_at: DateTime.Utc) =>
+  settleWork({ claimed, outcome: "postpone", due_at })
+export const releaseWork = (claimed: ClaimedWork) => settleWork({ claimed, outcome: "release" })
 
 /** The sorted outcomes of concurrent commits of which one succeeds and the other `count` conflict. */
 export const oneCommitted = (count: number) => [...Array<string>(count).fill("Conflict"), "committed"]

@@ -1,12 +1,13 @@
 /** Conversations, messages, sends, and files. */
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import type { Channel } from "@messaging-crm/core/Channels"
-import { findOrCreateByIdentity } from "@messaging-crm/core/ContactIdentities"
-import { unmatched } from "@messaging-crm/core/ContactMatches"
-import { open } from "@messaging-crm/core/Conversations"
+import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
+import { type Identity, insert as insertContact } from "@messaging-crm/core/Contacts"
+import { ConversationRows, newConversation } from "@messaging-crm/core/Conversations"
 import {
   type ChannelId,
-  type ConversationId,
+  ConversationId,
+  IdentityId,
   MediaId,
   MessageId,
   type OrganizationId,
@@ -17,24 +18,28 @@ import { type MediaFile, MediaRows, MediaStore, slice_bytes } from "@messaging-c
 import type { Message } from "@messaging-crm/core/Messages"
 import type { SendColumns } from "@messaging-crm/core/Sends"
 import { DateTime, Effect } from "effect"
-import { context, noon, uuid, write } from "./Base.ts"
+import { noon, uuid, write } from "./Base.ts"
 import { channel } from "./Catalog.ts"
+import { newContact } from "./Contacts.ts"
 
 /** A channel, a person on it, and their conversation. */
 export const thread = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const on = yield* channel(organization_id)
-  const person = {
-    channel_type: on.type,
-    external_id: yield* uuid,
-    aliases: [],
-    phone: null,
-    display_name: null,
-    username: null
-  }
-  const who = findOrCreateByIdentity(person, [], unmatched, yield* context)
-  const conversation = open(on, who.result, undefined, yield* context)
-  yield* write(organization_id, who.changes, conversation.changes)
-  return { channel: on, conversation_id: conversation.result, ...who.result }
+  const names = { display_name: null, username: null }
+  const { type: channel_type } = on
+  const external_id = yield* uuid
+  const identity: Identity = { id: IdentityId.make(yield* uuid), channel_type, external_id, ...names }
+  const contact = { ...yield* newContact, identities: [identity] }
+  const ids = { contact_id: contact.id, identity_id: identity.id }
+  const conversation_id = ConversationId.make(yield* uuid)
+  yield* write(
+    organization_id,
+    insertContact(contact),
+    IdentityRows.insert({ ...identity, contact_id: contact.id }),
+    IdentityNetworkIdRows.insert({ channel_type, name: external_id, identity_id: identity.id }),
+    ConversationRows.insert(newConversation({ id: conversation_id, channel_id: on.id, ...ids }, noon))
+  )
+  return { channel: on, conversation_id, ...ids, external_id, ...names, first_name: null, last_name: null }
 })
 
 /** A message that is not stored yet. */

@@ -11,7 +11,7 @@ import { EventId, type OrganizationId, WebhookId } from "@messaging-crm/core/Ids
 import { type WebhookDelivery, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { healthy, type WebhookColumns, WebhookRows } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect } from "effect"
-import { after, nil, noon, uuid, write } from "./Base.ts"
+import { afterNoon, nil, noon, uuid, write } from "./Base.ts"
 
 /** An active webhook. */
 export const webhook = Effect.fnUntraced(function*(
@@ -87,7 +87,7 @@ export const raisedDelivery = Effect.fnUntraced(function*(
   to: Pick<WebhookColumns, "id">,
   millis = 0
 ) {
-  const row = yield* newEvent({ created_at: after(millis) })
+  const row = yield* newEvent({ created_at: afterNoon(millis) })
   yield* write(organization_id, Changes.raise(row))
   return deliveryOf(row, to)
 })

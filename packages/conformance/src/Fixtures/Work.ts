@@ -1,7 +1,7 @@
 /** Work, and the queue that contains it for all organizations. */
 import { type Work, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect } from "effect"
-import { finish, noon, uuid } from "./Base.ts"
+import { finishWork, noon, uuid } from "./Base.ts"
 
 /** Work of a lane that is not enqueued yet, due at noon. */
 export const newWork = (lane: string, kind: WorkKind = "send") =>
@@ -29,6 +29,6 @@ export const emptyQueue = Effect.gen(function*() {
     yield* queue.sweep(endOfTime)
     const left = yield* claimWork({ at: endOfTime })
     if (left.length === 0) return
-    yield* Effect.forEach(left, finish)
+    yield* Effect.forEach(left, finishWork)
   }
 })

@@ -11,7 +11,7 @@ import { TestClock } from "effect/testing"
 import { hardText, integer } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Options } from "../Fixtures.ts"
-import * as Scene from "./Scene.ts"
+import * as Scene from "./JourneyScene.ts"
 
 /** An organization with a tag and two contact fields, and the calls of the tests. */
 const begin = Effect.gen(function*() {

@@ -5,8 +5,8 @@ import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { Effect } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { interruptions, keys } from "./ContactUpserts/Interruptions.ts"
-import { begin, controlled } from "./ContactUpserts/Scene.ts"
-import * as Scene from "./Scene.ts"
+import { begin, controlled } from "./ContactUpserts/UpsertScene.ts"
+import * as Scene from "./JourneyScene.ts"
 
 const results = (it: Scene.It) => {
   it.effect("creates, updates, and leaves contacts as they are, in the given order", () =>

@@ -9,7 +9,7 @@ import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { DateTime, Duration, Effect, Latch, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { accept, greetingWith, ScriptedProvider } from "../Provider.ts"
-import { begin, crm, type It, type Storage, work, workFor } from "./Scene.ts"
+import { begin, crm, type It, type Storage, work, workFor } from "./JourneyScene.ts"
 
 /** A channel, and sends to other numbers on it. */
 const scene = Effect.gen(function*() {

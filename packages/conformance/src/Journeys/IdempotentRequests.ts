@@ -21,8 +21,8 @@ import {
   rejected,
   request,
   text
-} from "./IdempotentRequests/Scene.ts"
-import * as Scene from "./Scene.ts"
+} from "./IdempotentRequests/RequestScene.ts"
+import * as Scene from "./JourneyScene.ts"
 
 const records = (it: Scene.It) => {
   it.effect("commits its record with the effect, and a retry returns the recorded response", () =>

@@ -8,7 +8,7 @@ import { TestClock } from "effect/testing"
 import { integer } from "../Arbitraries.ts"
 import { businessMessages } from "./Inbound/BusinessMessages.ts"
 import { people } from "./Inbound/People.ts"
-import { begin, crm, type It, type Storage, work } from "./Scene.ts"
+import { begin, crm, type It, type Storage, work } from "./JourneyScene.ts"
 
 const place = integer({ min: 0, max: 1_000_000 })
 

@@ -5,7 +5,7 @@ import { limits } from "@messaging-crm/core/Limits"
 import { insert, Messages } from "@messaging-crm/core/Messages"
 import { Effect, Option } from "effect"
 import * as Fixtures from "../Fixtures.ts"
-import * as Scene from "./Scene.ts"
+import * as Scene from "./JourneyScene.ts"
 
 /** In JSON twice as long as in memory. */
 const long = "\n".repeat(50_000)
@@ -19,7 +19,7 @@ export const journeyTests = (storage: Scene.Storage) => {
         const ids: Array<string> = []
         for (let number = 0; number < 50; number++) {
           const text = number === 7 ? long.repeat(30) : long
-          const message = yield* Fixtures.newMessage(conversation_id, { created_at: Fixtures.after(number), text })
+          const message = yield* Fixtures.newMessage(conversation_id, { created_at: Fixtures.afterNoon(number), text })
           ids.unshift(message.id)
           yield* Fixtures.write(organization_id, insert(channel.id, contact_id, Option.none(), message, null))
         }

@@ -8,7 +8,7 @@ import { Messages } from "@messaging-crm/core/Messages"
 import { Sends } from "@messaging-crm/core/Sends"
 import { Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { begin, crm, type Storage, work } from "./Scene.ts"
+import { begin, crm, type Storage, work } from "./JourneyScene.ts"
 
 const purge = Effect.repeat(MessageRetention.use((retention) => retention.purge), { until: (removed) => removed === 0 })
 

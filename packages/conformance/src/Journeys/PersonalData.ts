@@ -12,8 +12,8 @@ import { DateTime, Effect, Option, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import { greetingWith } from "../Provider.ts"
-import { canaries, key, person } from "./PersonalData/Scene.ts"
-import { begin, crm, type It, type Storage, work } from "./Scene.ts"
+import { begin, crm, type It, type Storage, work } from "./JourneyScene.ts"
+import { canaries, key, person } from "./PersonalData/PersonScene.ts"
 
 const decoder = new TextDecoder()
 

@@ -5,7 +5,7 @@ import { ContactExport, PersonalData, PersonalDataStore } from "@messaging-crm/c
 import { SendRows } from "@messaging-crm/core/Sends"
 import { Effect, Layer, Schema, Stream } from "effect"
 import * as Fixtures from "../Fixtures.ts"
-import * as Scene from "./Scene.ts"
+import * as Scene from "./JourneyScene.ts"
 
 const count = 250
 const decode = Schema.decodeEffect(Schema.fromJsonString(ContactExport))
@@ -32,7 +32,7 @@ export const journeyTests = (storage: Scene.Storage) => {
         const ids: Array<string> = []
         for (let number = 0; number < count; number++) {
           // Some have the same time.
-          const send = { ...yield* Fixtures.newSend(on), created_at: Fixtures.after(Math.floor(number / 7)) }
+          const send = { ...yield* Fixtures.newSend(on), created_at: Fixtures.afterNoon(Math.floor(number / 7)) }
           ids.push(send.id)
           yield* Fixtures.write(organization_id, SendRows.insert(send))
         }

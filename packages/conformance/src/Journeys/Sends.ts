@@ -10,10 +10,10 @@ import type { Send } from "@messaging-crm/core/Sends"
 import { DateTime, Duration, Effect, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { accept, type Outcome, ScriptedProvider } from "../Provider.ts"
-import { begin, crm, type It, type Storage, work, workFor } from "./Scene.ts"
+import { begin, crm, type It, type Storage, work, workFor } from "./JourneyScene.ts"
 import { attempts } from "./Sends/Attempts.ts"
 import { unknownOutcomes } from "./Sends/LostResponses.ts"
-import { attemptsOf, busy } from "./Sends/Scene.ts"
+import { attemptsOf, busy } from "./Sends/SendScene.ts"
 
 const order = (it: It) => {
   it.effect("reaches the provider after the earlier sends of its conversation", () =>

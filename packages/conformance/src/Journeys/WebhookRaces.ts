@@ -9,7 +9,7 @@ import { DateTime, Deferred, Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { type Outcome, ScriptedEndpoints } from "../Endpoints.ts"
 import * as Fixtures from "../Fixtures.ts"
-import * as Scene from "./Scene.ts"
+import * as Scene from "./JourneyScene.ts"
 import { refused, responded, subscribed } from "./WebhookScene.ts"
 
 /** Returns the changes that raise `count` events, as closing conversations does. */

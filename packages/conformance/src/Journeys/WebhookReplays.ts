@@ -4,7 +4,7 @@ import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplay
 import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import * as Scene from "./Scene.ts"
+import * as Scene from "./JourneyScene.ts"
 import { refused, responded, subscribed } from "./WebhookScene.ts"
 
 const { work } = Scene

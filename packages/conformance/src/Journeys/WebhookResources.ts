@@ -13,8 +13,8 @@ import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { ok } from "../Endpoints.ts"
 import * as Fixtures from "../Fixtures.ts"
-import * as Scene from "./Scene.ts"
-import type { Storage } from "./Scene.ts"
+import * as Scene from "./JourneyScene.ts"
+import type { Storage } from "./JourneyScene.ts"
 import { begin } from "./WebhookScene.ts"
 
 const { work } = Scene

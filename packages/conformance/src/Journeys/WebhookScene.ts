@@ -7,7 +7,7 @@ import { type WebhookRequest, WebhookRequestFailed } from "@messaging-crm/core/W
 import { Effect, Redacted, Schema } from "effect"
 import { ok, type Outcome, ScriptedEndpoints } from "../Endpoints.ts"
 import * as Fixtures from "../Fixtures.ts"
-import * as Scene from "./Scene.ts"
+import * as Scene from "./JourneyScene.ts"
 
 const Posted = Schema.fromJsonString(Schema.Struct({
   id: Schema.String,

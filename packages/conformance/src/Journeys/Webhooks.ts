@@ -11,7 +11,7 @@ import { Worker } from "@messaging-crm/core/Worker"
 import { DateTime, Deferred, Duration, Effect, Fiber, Redacted, Result } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
-import * as Scene from "./Scene.ts"
+import * as Scene from "./JourneyScene.ts"
 import { begin, responded, subscribed } from "./WebhookScene.ts"
 
 const { work } = Scene
@@ -125,9 +125,9 @@ const committedEvents = (it: Scene.It) => {
     Effect.gen(function*() {
       const { close, deliveries, organization_id, posted, start } = yield* subscribed
       const { conversation_id } = yield* start()
-      const event = Events.make("conversation.closed", { conversation_id }, yield* Fixtures.context)
+      const event = Events.make("conversation.closed", { conversation_id }, yield* Fixtures.decisionContext)
       const stale = ConversationRows.update({ id: conversation_id, version: 9 }, { status: "closed" })
-      assert.strictEqual(yield* Fixtures.outcome(organization_id, stale, Changes.raise(event)), "Conflict")
+      assert.strictEqual(yield* Fixtures.commitOutcome(organization_id, stale, Changes.raise(event)), "Conflict")
       yield* work
       assert.deepStrictEqual(yield* posted, [])
       assert.deepStrictEqual(yield* deliveries, [])

@@ -22,9 +22,9 @@ import { greeting } from "../Provider.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Conversations from "./Conversations.ts"
 import { messagesOf } from "./Messages.ts"
+import type { Scene } from "./ModelScene.ts"
 import { shown } from "./Names.ts"
 import { newestFirst, ok, type Outcome, rejected, showSend, showWebhook } from "./Results.ts"
-import type { Scene } from "./Scene.ts"
 import type { Conversation, Organization } from "./State.ts"
 
 /** Runs an operation for a member of the organization. */

@@ -2,8 +2,8 @@
 import { ContactId, ConversationId, MemberId } from "@messaging-crm/core/Ids"
 import { DateTime } from "effect"
 import type { Choice } from "./Commands.ts"
+import type { Scene } from "./ModelScene.ts"
 import { Name } from "./Names.ts"
-import type { Scene } from "./Scene.ts"
 import type { Organization } from "./State.ts"
 
 export const unknownId = "00000000-0000-7000-8000-000000000000"

@@ -9,42 +9,9 @@ import { EventType } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
 import { TagColor } from "@messaging-crm/core/Tags"
 import { Arbitrary } from "effect"
-import { hardText, integer } from "../Arbitraries.ts"
+import { type Fields, hardText, literal, oneOf, orNull, partial, seldom, times, type Values } from "../Arbitraries.ts"
 
 const { all, array, Constant } = Arbitrary
-
-/** One of the cases. It shrinks towards the first. */
-const oneOf = <A>(cases: readonly [Arbitrary.Arbitrary<A>, ...ReadonlyArray<Arbitrary.Arbitrary<A>>]) =>
-  integer({ min: 0, max: cases.length - 1 }).pipe(
-    Arbitrary.flatMap((index) => cases[index] ?? cases[0])
-  )
-
-const literal = <const Value extends string | number | boolean>(first: Value, ...others: ReadonlyArray<Value>) =>
-  oneOf<Value>([Constant(first), ...others.map((value) => Constant(value))])
-
-/** The cases of a frequent value. */
-const times = <const Value>(count: number, value: Value): readonly [Value, ...ReadonlyArray<Value>] => [
-  value,
-  ...Array.from({ length: count - 1 }, () => value)
-]
-
-const orNull = <A>(some: Arbitrary.Arbitrary<A>) => oneOf<A | null>([Constant(null), some, some])
-
-const seldom = <A>(some: Arbitrary.Arbitrary<A>) => oneOf<A | null>([...times(3, Constant(null)), some])
-
-type Fields = Readonly<Record<string, Arbitrary.Arbitrary<unknown>>>
-type Values<F extends Fields> = {
-  readonly [K in keyof F]: F[K] extends Arbitrary.Arbitrary<infer A> ? A : never
-}
-
-/** Any subset of the fields. */
-const partial = <F extends Fields>(fields: F) => {
-  const entries = Object.entries(fields).map(([key, value]) =>
-    Arbitrary.map(array(value, { maxLength: 1 }), (values) => values.map((single) => [key, single] as const))
-  )
-  // The type of `Object.entries` loses which key has which value.
-  return Arbitrary.map(all(entries), (kept) => Object.fromEntries(kept.flat()) as Partial<Values<F>>)
-}
 
 /** Mostly a row of ours, sometimes one of the other organization, sometimes one that does not exist. */
 export interface Choice {

@@ -1,9 +1,8 @@
 /**
- * The state of the model: the service according to the contract, in so few
- * lines that they can be checked by eye. Plain lists, changed in place; no
- * storage, no concurrency.
+ * The state of the model: plain lists that commands change in place, without storage or concurrency, so that a reader can
+ * compare the model with the contract.
  *
- * Ids that the service chooses are `Name`s here. `undefined` instead of a row
+ * IDs that the service chooses are `Name`s here. `undefined` instead of a row
  * means that the organization has no such row.
  */
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"

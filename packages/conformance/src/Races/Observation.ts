@@ -12,7 +12,7 @@ import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { Effect, Option } from "effect"
 import { contactResult, conversationResult } from "./Operations.ts"
-import type { Scene } from "./Scene.ts"
+import type { Scene } from "./RaceScene.ts"
 
 /** Returns an external ID. That of an erased identity contains the identity's ID. */
 const shownId = (external_id: string | null) => external_id?.startsWith("erased-") === true ? "erased" : external_id

@@ -17,7 +17,7 @@ import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplay
 import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, Option, Result, Schema } from "effect"
 import { greetingWith } from "../Provider.ts"
-import { newPhone, phone, type Requirements, type Scene } from "./Scene.ts"
+import { newPhone, phone, type Requirements, type Scene } from "./RaceScene.ts"
 
 export const contactResult = ({ city, company, notes, owner_user_id, tags }: Contact) => ({
   city,
@@ -232,7 +232,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     )
 }
 
-/** Operations of several commits. What another operation commits between them can have an event of its own that no order has. */
+/** Operations of several commits. Another operation can commit between them, and then raise an event that it raises in no sequential order. */
 export const stepwise: Readonly<Record<string, Operation>> = {
   "erase": ({ conversation }) => PersonalData.use((personalData) => personalData.erase(conversation.contact.id))
 }

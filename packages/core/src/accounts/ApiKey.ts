@@ -72,7 +72,7 @@ export const window_seconds = 60
 /**
  * Port: reads API keys, and counts their requests. Commits write the keys.
  *
- * **Contract** (checked by `conformance/ApiKeys.ts`)
+ * **Contract** (checked by `conformance/Ports/ApiKeys.ts`)
  *
  * - `authenticate` returns none unless the digest belongs to a key that is neither
  *   revoked nor expired, and the member for whom it was created is currently an owner or admin.

@@ -146,7 +146,7 @@ export const change = resultFunction(
 /**
  * Port: where members are read.
  *
- * **Contract** (checked by `conformance/Members.ts`)
+ * **Contract** (checked by `conformance/Ports/Members.ts`)
  *
  * - `find` returns a member of the organization, including one who has left, because
  *   other rows still refer to them.

@@ -61,7 +61,7 @@ export class OrganizationNotFound extends Schema.TaggedError<OrganizationNotFoun
 /**
  * Port: where organizations are stored.
  *
- * **Contract** (checked by `conformance/Organizations.ts`)
+ * **Contract** (checked by `conformance/Ports/Organizations.ts`)
  *
  * - `insert` stores an organization with its first member and the audit record,
  *   all or none.

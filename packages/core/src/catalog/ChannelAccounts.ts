@@ -156,7 +156,7 @@ export const setToken = (
 /**
  * Port: reads accounts of channels, and replaces their encrypted tokens. Commits write all else.
  *
- * **Contract** (checked by `conformance/ChannelAccounts.ts`)
+ * **Contract** (checked by `conformance/Ports/ChannelAccounts.ts`)
  *
  * - `find` returns what was committed last, and none for another organization's channel.
  * - `locate`, `locateByAccount` and `locateByBusinessAccount` return an account of any

@@ -144,7 +144,7 @@ export const throttle = (
 /**
  * Port: where holds are read.
  *
- * **Contract** (checked by `conformance/ChannelHolds.ts`)
+ * **Contract** (checked by `conformance/Ports/ChannelHolds.ts`)
  *
  * - `find` returns what was committed last, and none for another organization's channel.
  * - `list` returns the organization's holds, the earliest first, then by channel.

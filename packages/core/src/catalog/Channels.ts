@@ -95,7 +95,7 @@ export const connect = (
 /**
  * Port: where channels are read.
  *
- * **Contract** (checked by `conformance/Channels.ts`)
+ * **Contract** (checked by `conformance/Ports/Channels.ts`)
  *
  * - `list` returns the organization's channels, oldest first, then by id.
  * - `find` returns none for another organization's channel.

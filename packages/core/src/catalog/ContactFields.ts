@@ -133,7 +133,7 @@ const create = (
 /**
  * Port: where contact fields are read.
  *
- * **Contract** (checked by `conformance/ContactFields.ts`)
+ * **Contract** (checked by `conformance/Ports/ContactFields.ts`)
  *
  * - `list` returns the organization's fields, oldest first, then by id.
  */

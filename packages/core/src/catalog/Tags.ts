@@ -105,7 +105,7 @@ export const create = (
 /**
  * Port: where tags are read.
  *
- * **Contract** (checked by `conformance/Tags.ts`)
+ * **Contract** (checked by `conformance/Ports/Tags.ts`)
  *
  * - `findMany` returns those of the given tags that the organization has, ordered by `name_key`.
  * - `list` returns the organization's tags ordered by `name_key`, by code point.

@@ -237,7 +237,7 @@ const chars = ({ custom_values, notes }: Contact): number => {
 /**
  * Port: where contacts and their identities are read.
  *
- * **Contract** (checked by `conformance/Contacts.ts`)
+ * **Contract** (checked by `conformance/Ports/Contacts.ts`)
  *
  * - `find` returns what was committed last, with its identities by id and its
  *   tags by `name_key`, and none for another organization's contact. `load`

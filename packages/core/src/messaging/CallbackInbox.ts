@@ -67,7 +67,7 @@ export const pauseAfter = (attempt: number): Duration.Duration =>
 /**
  * Port: where bodies of callbacks are kept.
  *
- * **Contract** (checked by `conformance/CallbackInbox.ts`)
+ * **Contract** (checked by `conformance/Ports/CallbackInbox.ts`)
  *
  * - `insert` returns once all bodies are durable, or none is; they are due at once.
  * - `claim` returns at most `limit` bodies that are due, with their bytes unchanged. Organizations take

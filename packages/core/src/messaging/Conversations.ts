@@ -258,7 +258,7 @@ const position = ({ id, last_activity_at }: ConversationRow): Position => ({ at:
 /**
  * Port: where conversations are read.
  *
- * **Contract** (checked by `conformance/Conversations.ts`)
+ * **Contract** (checked by `conformance/Ports/Conversations.ts`)
  *
  * - `find` returns what was committed last, with the columns of its channel,
  *   contact and identity, and none for another organization's conversation.

@@ -114,7 +114,7 @@ export const publish = ({ byte_size, filename, id, mime_type }: MessageMedia): C
  * A file is begun, gets its slices one after the other, and can be read once a commit
  * has inserted its row.
  *
- * **Contract** (checked by `conformance/Media.ts`)
+ * **Contract** (checked by `conformance/Ports/Media.ts`)
  *
  * - `find` returns a file once its row is committed.
  * - `read` returns bytes from `start`, at least one and at most `length`, exactly

@@ -21,7 +21,7 @@ export const MessageAgeMax = Context.Reference<Duration.Duration>(
 /**
  * Port: removes old messages and sends of every organization.
  *
- * **Contract** (checked by `conformance/MessageRetention.ts`)
+ * **Contract** (checked by `conformance/Ports/MessageRetention.ts`)
  *
  * - `purge` removes sends that have ended and were accepted before a time. Once none is left, it removes messages that were
  *   stored before the time, so that no send names a removed message.

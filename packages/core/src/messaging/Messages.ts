@@ -251,7 +251,7 @@ const charsOf = ({ details, media, text }: Message): number => {
 /**
  * Port: where messages are read, by ID and by the provider's ID.
  *
- * **Contract** (checked by `conformance/Messages.ts`)
+ * **Contract** (checked by `conformance/Ports/Messages.ts`)
  *
  * - `list` returns a conversation's messages ordered by `created_at` descending,
  *   then id descending, starting after the position.

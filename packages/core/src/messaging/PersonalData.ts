@@ -147,7 +147,7 @@ export interface LoadedNetworkId extends IdentityNetworkId {
 /**
  * Port: what is stored about a contact in other resources.
  *
- * **Contract** (checked by `conformance/PersonalData.ts`)
+ * **Contract** (checked by `conformance/Ports/PersonalData.ts`)
  *
  * - `networkIds` returns every network ID of the contact's identities, `conversations` returns
  *   its conversations, each in any order. `messages` and `sends` return a page of the messages or

@@ -230,7 +230,7 @@ export const send = (
 /**
  * Port: where sends are read.
  *
- * **Contract** (checked by `conformance/Sends.ts`)
+ * **Contract** (checked by `conformance/Ports/Sends.ts`)
  *
  * - `find` and `load` return what was committed last, and none for another organization's send.
  * - `list` returns the sends that pass every filter that is not null, ordered by `created_at` descending, then id

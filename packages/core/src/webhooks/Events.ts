@@ -216,7 +216,7 @@ export const bodyFor = (
 /**
  * Port: reads and purges events. Commits write them.
  *
- * **Contract** (checked by `conformance/Events.ts`)
+ * **Contract** (checked by `conformance/Ports/Events.ts`)
  *
  * - `list` returns the organization's events of the types that were raised at
  *   `since` or later, ordered by time descending, then by id descending: at most

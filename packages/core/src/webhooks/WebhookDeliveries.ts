@@ -125,7 +125,7 @@ const acceptsResult = ({ failure_code, status }: WebhookDelivery): boolean =>
 /**
  * Port: reads deliveries.
  *
- * **Contract** (checked by `conformance/Webhooks.ts`)
+ * **Contract** (checked by `conformance/Ports/WebhookDeliveries.ts`)
  *
  * - `list` returns a webhook's deliveries from the newest to the oldest, then
  *   by id descending, at most `limit`.

@@ -225,7 +225,7 @@ const proceed = (
 /**
  * Port: reads replays. Commits write them.
  *
- * **Contract** (checked by `conformance/WebhookReplays.ts`)
+ * **Contract** (checked by `conformance/Ports/WebhookReplays.ts`)
  *
  * - `find` returns the latest committed row of a webhook's replay, and none for
  *   another organization's webhook.

@@ -163,7 +163,7 @@ export const disable = (
 /**
  * Port: reads webhooks, and replaces their encrypted secrets. Commits write all else.
  *
- * **Contract** (checked by `conformance/Webhooks.ts`)
+ * **Contract** (checked by `conformance/Ports/Webhooks.ts`)
  *
  * - `find` returns the latest committed row, and none for another organization's webhook.
  * - `list` returns the organization's webhooks that pass every filter that is not

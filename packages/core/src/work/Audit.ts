@@ -67,7 +67,7 @@ export const make = (
 /**
  * Port: reads and purges the records. Commits write them.
  *
- * **Contract** (checked by `conformance/Audit.ts`)
+ * **Contract** (checked by `conformance/Ports/Audit.ts`)
  *
  * - `list` returns at most `limit` records of the organization that pass every
  *   filter that is not null, ordered by `at` descending, then id descending.

@@ -20,7 +20,7 @@ export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
 /**
  * Port: applies the changes of one operation atomically.
  *
- * **Contract** (checked by `conformance/Commit.ts`)
+ * **Contract** (checked by `conformance/Ports/Commit.ts`)
  *
  * - All changes are applied, or none. Readers see all of them or none.
  * - An update applies only to the version that it names. It sets the given

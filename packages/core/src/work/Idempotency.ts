@@ -95,7 +95,7 @@ const isUnconfirmed = <E>(cause: Cause.Cause<E>): boolean => Cause.squash(cause)
 /**
  * Port: reads and purges idempotency records. Commits write them.
  *
- * **Contract** (checked by `conformance/Idempotency.ts`)
+ * **Contract** (checked by `conformance/Ports/Idempotency.ts`)
  *
  * - `find` returns the exact bytes that were committed, and none for another organization's key.
  * - `purge` deletes at most `limit` records older than `before` and returns their number.

@@ -19,7 +19,7 @@ const checked_millis = 5000
 /**
  * Port: the encrypted canary.
  *
- * **Contract** (checked by `conformance/SecretCanary.ts`)
+ * **Contract** (checked by `conformance/Ports/SecretCanary.ts`)
  *
  * - `insert` stores it, unless there is one. Of concurrent inserts, the first one wins.
  * - `replace` replaces it if it is still `before`.

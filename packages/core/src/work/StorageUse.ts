@@ -37,7 +37,7 @@ export class StorageExhausted extends Schema.TaggedError<StorageExhausted>()("St
 /**
  * Port: the sums of bytes by organization and time of expiry.
  *
- * **Contract** (checked by `conformance/StorageUse.ts`)
+ * **Contract** (checked by `conformance/Ports/StorageUse.ts`)
  *
  * - `add` adds bytes that expire at a time, and returns all bytes of the organization that expire after `now`.
  *   Concurrent calls all count. Without bytes it writes nothing.

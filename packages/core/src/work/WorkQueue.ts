@@ -90,7 +90,7 @@ export interface Claim {
 /**
  * Port: the stored work. Commits enqueue and settle it.
  *
- * **Contract** (checked by `conformance/WorkQueue.ts`)
+ * **Contract** (checked by `conformance/Ports/WorkQueue.ts`)
  *
  * - `claim` returns at most `limit` due items of a kind, and stops at an organization once
  *   the caller holds `organization_max` of its items. Of each lane it claims

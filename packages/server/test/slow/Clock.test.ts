@@ -98,7 +98,7 @@ const withWorker = Effect.fnUntraced(
       for (const name of ["records", "events", "deliveries"] as const) {
         assert.isAtLeast(after?.[name] ?? 0, before?.[name] ?? Infinity, `${name} were purged`)
       }
-      assert.isTrue(yield* Fixtures.release(claimed), "the lease was lost")
+      assert.isTrue(yield* Fixtures.releaseWork(claimed), "the lease was lost")
       yield* untilSent(claimed.ref)
     })
   }

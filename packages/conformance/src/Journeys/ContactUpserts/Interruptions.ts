@@ -5,8 +5,8 @@ import * as Crm from "@messaging-crm/core/Crm"
 import { type EncodedResponse, Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { Effect, Exit, Layer } from "effect"
-import type * as Scene from "../Scene.ts"
-import { begin, type CommitControl, killedAfter } from "./Scene.ts"
+import type * as Scene from "../JourneyScene.ts"
+import { begin, type CommitControl, killedAfter } from "./UpsertScene.ts"
 
 /** The fingerprint of another request. */
 const otherFingerprint = "e".repeat(64)

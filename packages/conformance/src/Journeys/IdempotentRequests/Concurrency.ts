@@ -4,8 +4,8 @@ import { Commit, Conflict, Unconfirmed } from "@messaging-crm/core/Commit"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
 import { Duration, Effect, Layer, Option } from "effect"
-import type * as Scene from "../Scene.ts"
-import { begin, createTag, rejected, request, text } from "./Scene.ts"
+import type * as Scene from "../JourneyScene.ts"
+import { begin, createTag, rejected, request, text } from "./RequestScene.ts"
 
 /** The operations over a storage that commits as the function does. */
 const crmWith = (commit: Commit["Service"]["commit"]) =>

@@ -9,7 +9,7 @@ import type { Position } from "@messaging-crm/core/Page"
 import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../../Fixtures.ts"
-import { begin, type It, work } from "../Scene.ts"
+import { begin, type It, work } from "../JourneyScene.ts"
 
 type Journey = Effect.Success<typeof begin>
 

@@ -6,7 +6,7 @@ import type { ChannelId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { DateTime, Effect } from "effect"
 import * as Fixtures from "../../Fixtures.ts"
-import { begin, type It, work } from "../Scene.ts"
+import { begin, type It, work } from "../JourneyScene.ts"
 
 const firstPage = { cursor: null, page_size: 100 }
 

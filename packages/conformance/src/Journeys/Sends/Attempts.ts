@@ -8,8 +8,8 @@ import { DateTime, Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { write } from "../../Fixtures.ts"
 import { accept } from "../../Provider.ts"
-import { begin, type It, work, workAgain } from "../Scene.ts"
-import { attemptsOf, busy } from "./Scene.ts"
+import { begin, type It, work, workAgain } from "../JourneyScene.ts"
+import { attemptsOf, busy } from "./SendScene.ts"
 
 /** A send whose worker died during an attempt. */
 const interrupted = Effect.gen(function*() {

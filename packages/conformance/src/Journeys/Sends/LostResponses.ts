@@ -5,8 +5,8 @@ import type { Send } from "@messaging-crm/core/Sends"
 import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { storedEvents } from "../../Fixtures.ts"
-import { begin, type It, work } from "../Scene.ts"
-import { attemptsOf } from "./Scene.ts"
+import { begin, type It, work } from "../JourneyScene.ts"
+import { attemptsOf } from "./SendScene.ts"
 
 /** A send whose response was lost, 15 minutes later, without a callback. */
 const expired = Effect.gen(function*() {

@@ -1,0 +1,91 @@
+/** A person with data in every place that can contain personal data. */
+import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
+import { type EncodedResponse, Idempotency, type IdempotencyKey } from "@messaging-crm/core/Idempotency"
+import { ContactId } from "@messaging-crm/core/Ids"
+import { insert } from "@messaging-crm/core/Messages"
+import { Effect, Option } from "effect"
+import * as Fixtures from "../../Fixtures.ts"
+import { begin, work } from "../JourneyScene.ts"
+
+/** Texts about the person, each in a different place. */
+export const canaries = {
+  name: "Canaria",
+  family: "Kanarienvogel",
+  email: "canary-mail@example.com",
+  notes: "canary-notes",
+  text: "canary-text",
+  file: "canary-file.pdf",
+  bytes: "canary-bytes",
+  transcript: "canary-transcript",
+  details: "canary-details",
+  template: "canary-template",
+  queued: "canary-queued",
+  category: "canary-category",
+  callback: "canary-callback"
+} as const
+
+const encoder = new TextEncoder()
+
+export const key = "canary-key-1234" as IdempotencyKey
+
+/** A message with a file, as the provider reports it. */
+const receivedFile = {
+  type: "document",
+  text: null,
+  media: {
+    kind: "document",
+    mime_type: "application/pdf",
+    filename: canaries.file,
+    transcript: canaries.transcript,
+    bytes: encoder.encode(canaries.bytes)
+  },
+  details: { flow: { name: null, response: { answer: canaries.details } } }
+} as const
+
+/** Updates a contact by a request with an idempotency key, whose record then contains the contact. */
+const updateWithKey = (id: ContactId) => {
+  const { email: primary_email, family: last_name, name: first_name, notes } = canaries
+  const update = UpdateContact.make({ first_name, last_name, primary_email, notes })
+  return Idempotency.use((idempotency) =>
+    idempotency.once(
+      { key, fingerprint: "f".repeat(64), request_id: "request" },
+      (record) =>
+        Contacts.use((contacts) =>
+          contacts.update(id, update, {
+            encode: (contact): Effect.Effect<EncodedResponse> =>
+              Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(contact)) }),
+            record
+          })
+        )
+    )
+  ).pipe(Effect.orDie)
+}
+
+/** A person with data in every place that can contain personal data, and another who must stay as they are. */
+export const person = Effect.gen(function*() {
+  const scene = yield* begin
+  const { as, channel, number, organization_id, received, start, written } = scene
+  yield* written(`m.1.${number}`, canaries.text)
+  yield* received(`m.2.${number}`, receivedFile)
+  const { id: sent } = yield* start(canaries.template)
+  yield* work
+  const { conversation_id } = yield* scene.get(sent)
+  const { contact } = yield* as(Conversations.use((conversations) => conversations.get(conversation_id)))
+  yield* as(updateWithKey(ContactId.make(contact.id)))
+  const { id: queued } = yield* start(canaries.queued)
+  yield* as(
+    Conversations.use((conversations) =>
+      conversations.close(conversation_id, CloseConversation.make({ category: canaries.category }))
+    )
+  )
+  const callback = yield* Fixtures.callback(
+    channel.id,
+    [number.slice(1)],
+    encoder.encode(`${canaries.callback} of ${number.slice(1)}`)
+  )
+  const other = yield* Fixtures.thread(organization_id)
+  const message = yield* Fixtures.newMessage(other.conversation_id, { text: "stays" })
+  yield* Fixtures.write(organization_id, insert(other.channel.id, other.contact_id, Option.none(), message, null))
+  return { ...scene, callback, contact_id: ContactId.make(contact.id), conversation_id, other, queued, sent }
+})

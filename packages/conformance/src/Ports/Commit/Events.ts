@@ -1,0 +1,160 @@
+/** Commits that raise events. */
+import { assert } from "@effect/vitest"
+import * as Changes from "@messaging-crm/core/Changes"
+import { ContactId, MessageId } from "@messaging-crm/core/Ids"
+import {
+  type Attempt,
+  DeliveryState,
+  WebhookDeliveryRows,
+  WebhookDeliveryStore
+} from "@messaging-crm/core/WebhookDeliveries"
+import { WebhookRows } from "@messaging-crm/core/Webhooks"
+import { Effect, Option } from "effect"
+import { hardText } from "../../Arbitraries.ts"
+import * as Fixtures from "../../Fixtures.ts"
+import { afterNoon, commitOutcome, type It, type Options } from "../../Fixtures.ts"
+import { claim } from "./CommitScene.ts"
+
+const subscribed = (it: It, { runs }: Options) => {
+  it.effect.prop("keeps an event that active webhooks subscribe to, with a delivery and its work for each", {
+    body: hardText({ min: 1, max: 60 })
+  }, ({ body }) =>
+    Effect.gen(function*() {
+      const store = yield* WebhookDeliveryStore
+      const ours = yield* Fixtures.organization
+      const webhooks = [yield* Fixtures.webhook(ours), yield* Fixtures.webhook(ours)]
+      const none = [
+        yield* Fixtures.webhook(ours, { event_types: ["conversation.closed"] }),
+        yield* Fixtures.webhook(ours, { status: "disabled", disabled_at: afterNoon(1) }),
+        yield* Fixtures.webhook(yield* Fixtures.organization)
+      ]
+      const event = yield* Fixtures.newEvent({ body, created_at: afterNoon(3) })
+      yield* Fixtures.write(ours, Changes.raise(event))
+      for (const webhook of webhooks) {
+        const delivery = Fixtures.deliveryOf(event, webhook)
+        assert.deepStrictEqual(yield* store.list(ours, webhook.id, 9), [delivery])
+        const loaded = Option.getOrThrow(yield* store.load(ours, delivery.id))
+        assert.strictEqual(loaded.body, body)
+        assert.deepStrictEqual(loaded.webhook, { ...webhook, version: 1 })
+        assert.deepStrictEqual(loaded.delivery, { ...delivery, version: 1 })
+      }
+      for (const { id } of none) {
+        assert.deepStrictEqual(yield* store.list(ours, id, 9), [])
+        const delivery = yield* store.load(ours, Changes.deliveryIdOf(event.id, id))
+        assert.deepStrictEqual(delivery, Option.none())
+      }
+      assert.deepStrictEqual(yield* claim(ours, afterNoon(2)), [])
+      const works = (yield* claim(ours, afterNoon(3))).map(({ kind, lane, ref }) => ({ kind, lane, ref }))
+      const expected = webhooks.map(({ id }) => ({
+        kind: "webhook_delivery" as const,
+        lane: id,
+        ref: Changes.deliveryIdOf(event.id, id)
+      }))
+      const byLane = (a: { readonly lane: string }, b: { readonly lane: string }) => a.lane < b.lane ? -1 : 1
+      assert.deepStrictEqual(works.toSorted(byLane), expected.toSorted(byLane))
+    }), { arbitrary: { runs } })
+}
+
+const resources = (it: It) => {
+  it.effect("stores the resource of an event if a webhook that gets it requests it", () =>
+    Effect.gen(function*() {
+      const store = yield* WebhookDeliveryStore
+      const contact_id = ContactId.make(yield* Fixtures.uuid)
+      const message_id = MessageId.make(yield* Fixtures.uuid)
+      const asks = { include_resource: true } as const
+      const cases = [
+        { isKept: true, webhooks: [{}, asks] },
+        { isKept: false, webhooks: [{}] },
+        { isKept: false, webhooks: [{}, { ...asks, event_types: ["conversation.closed"] }] },
+        { isKept: false, webhooks: [{}, { ...asks, status: "disabled", disabled_at: afterNoon(1) }] }
+      ] as const
+      for (const { isKept, webhooks } of cases) {
+        const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+        yield* Fixtures.webhook(theirs, asks)
+        const [first] = yield* Effect.forEach(webhooks, (fields) => Fixtures.webhook(ours, fields))
+        const resource = { name: "message", value: { text: "\u4e00\"" }, contact_id, message_id }
+        const [event, bare] = [yield* Fixtures.newEvent({ resource }), yield* Fixtures.newEvent()]
+        const full_ids = yield* Fixtures.write(ours, Changes.raise(event), Changes.raise(bare))
+        assert.deepStrictEqual(full_ids, isKept ? [event.id] : [])
+        const bodies = yield* Effect.forEach([event, bare], ({ id }) =>
+          Effect.map(
+            store.load(ours, Changes.deliveryIdOf(id, first?.id ?? assert.fail("No webhook was made."))),
+            (loaded) => Option.getOrThrow(loaded).full_body
+          ))
+        assert.deepStrictEqual(bodies, [isKept ? Changes.fullBodyOf(event) : null, null])
+        const events = yield* Fixtures.storedEvents(ours, "message.sent")
+        assert.sameDeepMembers([...events], [Fixtures.storedEvent(event, isKept), Fixtures.storedEvent(bare)])
+      }
+    }))
+}
+
+const gone410: Attempt = {
+  at: afterNoon(5),
+  duration_ms: 12,
+  response_status: 410,
+  response_body: "gone",
+  failure_code: "http_status"
+}
+
+const deliveries = (it: It) => {
+  it.effect("keeps each event of a commit, with deliveries to its subscribers alone", () =>
+    Effect.gen(function*() {
+      const store = yield* Fixtures.withoutEvents(afterNoon(100))
+      const ours = yield* Fixtures.organization
+      const webhook = yield* Fixtures.webhook(ours)
+      const event = Fixtures.newEvent()
+      const [sent, failed] = [yield* event, { ...yield* event, type: "send.failed" }]
+      const closed = { ...yield* event, type: "conversation.closed" }
+      yield* Fixtures.write(ours, ...[sent, closed, failed].map(Changes.raise))
+      const types = (yield* Fixtures.deliveriesOf(ours, webhook)).map(({ event_type }) => event_type)
+      assert.deepStrictEqual(types.toSorted(), ["message.sent", "send.failed"])
+      assert.strictEqual(yield* store.purge(afterNoon(100), 1000), 3)
+    }))
+
+  it.effect("abandons pending deliveries of one webhook, the newest first, except one that the same commit updates", () =>
+    Effect.gen(function*() {
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const [gone, other] = [yield* Fixtures.webhook(ours), yield* Fixtures.webhook(ours)]
+      const events = yield* Effect.forEach(
+        [0, 1, 2, 3],
+        (millis) => Fixtures.newEvent({ created_at: afterNoon(millis) })
+      )
+      yield* Fixtures.write(ours, ...events.map(Changes.raise))
+      const before = yield* Fixtures.deliveriesOf(ours, gone)
+      const [newest, newer, older, oldest] = before
+      if (newest === undefined || newer === undefined || older === undefined || oldest === undefined) {
+        return assert.fail("Deliveries are missing.")
+      }
+      const abandon = (limit: number): Changes.Changes => ({ abandon: [{ webhook_id: gone.id, limit }] })
+      yield* Fixtures.write(theirs, abandon(9))
+      assert.deepStrictEqual(yield* Fixtures.deliveriesOf(ours, gone), before)
+      const attempted = DeliveryState.attempt(newest, gone410, null)
+      yield* Fixtures.write(
+        ours,
+        WebhookRows.update({ id: gone.id, version: 1 }, { status: "disabled", disabled_at: afterNoon(5) }),
+        WebhookDeliveryRows.update({ id: newest.id, version: 1 }, attempted),
+        abandon(1)
+      )
+      const ended = DeliveryState.abandon("webhook_disabled")
+      assert.deepStrictEqual(yield* Fixtures.deliveriesOf(ours, gone), [
+        { ...newest, ...attempted },
+        { ...newer, ...ended },
+        older,
+        oldest
+      ])
+      yield* Fixtures.write(ours, abandon(9))
+      assert.deepStrictEqual(yield* Fixtures.deliveriesOf(ours, gone), [
+        { ...newest, ...attempted },
+        ...[newer, older, oldest].map((delivery) => ({ ...delivery, ...ended }))
+      ])
+      assert.isTrue((yield* Fixtures.deliveriesOf(ours, other)).every(({ status }) => status === "pending"))
+      const stale = WebhookDeliveryRows.update({ id: older.id, version: 1 }, DeliveryState.retry(afterNoon(9)))
+      assert.strictEqual(yield* commitOutcome(ours, stale), "Conflict")
+    }))
+}
+
+export const events = (it: It, options: Options) => {
+  subscribed(it, options)
+  resources(it)
+  deliveries(it)
+}

@@ -1,0 +1,97 @@
+/** Tests of the guarantees of `EventStore`. */
+import { assert } from "@effect/vitest"
+import * as Changes from "@messaging-crm/core/Changes"
+import { AnyEventType, EventStore, type ListedEvent } from "@messaging-crm/core/Events"
+import type { Position } from "@messaging-crm/core/Page"
+import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
+import { Effect } from "effect"
+import * as Fixtures from "../Fixtures.ts"
+import { afterNoon, type It } from "../Fixtures.ts"
+
+const [sent, closed, tested] = ["message.sent", "conversation.closed", "webhook.test"] as const
+
+/** The types that the tests select events by. No event has the type of the last selection. */
+const selections = [AnyEventType.literals, [sent], [closed, tested], ["send.failed"]] as const
+
+/** Six events of an organization, newest first, of three types and at three times; another one has an event too. */
+const mixed = Effect.gen(function*() {
+  const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+  const rows = yield* Effect.forEach(
+    [[0, sent], [2, closed], [1, tested], [2, sent], [0, closed], [2, tested]] as const,
+    ([millis, type]) => Fixtures.newEvent({ created_at: afterNoon(millis), type })
+  )
+  yield* Fixtures.write(ours, ...rows.map(Changes.raise))
+  yield* Fixtures.write(theirs, Changes.raise(yield* Fixtures.newEvent({ created_at: afterNoon(1) })))
+  return { newest: Fixtures.newestFirst(rows, ({ created_at }) => created_at), ours }
+})
+
+const positionOf = ({ created_at, id }: ListedEvent): Position => ({ at: created_at, id })
+
+/** The position before every event of the tests. */
+const beginning: Position = { at: afterNoon(-1), id: Fixtures.nil }
+
+const purges = (it: It) => {
+  it.effect("deletes events that are old enough, with their deliveries, up to the limit", () =>
+    Effect.gen(function*() {
+      const store = yield* Fixtures.withoutEvents(afterNoon(0))
+      const ours = yield* Fixtures.organization
+      const to = yield* Fixtures.webhook(ours)
+      yield* Effect.forEach([-3, -2, -1], (millis) => Fixtures.raisedDelivery(ours, to, millis))
+      const young = yield* Fixtures.raisedDelivery(ours, to, 0)
+      assert.strictEqual(yield* store.purge(afterNoon(0), 2), 2)
+      assert.strictEqual(yield* store.purge(afterNoon(0), 2), 1)
+      assert.strictEqual(yield* store.purge(afterNoon(0), 2), 0)
+      const left = yield* WebhookDeliveryStore.use((deliveries) => deliveries.list(ours, to.id, 9))
+      assert.deepStrictEqual(left, [young])
+    }))
+}
+
+const lists = (it: It) => {
+  it.effect("lists events of some types since a time, newest first, then by id descending, a page at a time", () =>
+    Effect.gen(function*() {
+      const store = yield* EventStore
+      const { newest, ours } = yield* mixed
+      for (const types of selections) {
+        for (const since of [null, afterNoon(1), afterNoon(2), afterNoon(3)]) {
+          const expected = newest.filter(({ created_at, type }) =>
+            types.some((selected) => selected === type) &&
+            (since === null || created_at.epochMilliseconds >= since.epochMilliseconds)
+          )
+          for (const size of [1, 2, 9]) {
+            const listed = yield* Fixtures.readAllPages(
+              size,
+              (after: Position | null) => store.list(ours, { types, since }, { after, size }),
+              positionOf
+            )
+            assert.deepStrictEqual(listed, expected.map(Fixtures.listedEvent))
+          }
+        }
+      }
+    }))
+
+  it.effect("returns the next events of some types until a time, oldest first, then by id, a page at a time", () =>
+    Effect.gen(function*() {
+      const store = yield* EventStore
+      const { newest, ours } = yield* mixed
+      for (const types of selections) {
+        for (const until of [afterNoon(1), afterNoon(2), afterNoon(3)]) {
+          const expected = newest.toReversed().filter(({ created_at, type }) =>
+            types.some((selected) => selected === type) && created_at.epochMilliseconds < until.epochMilliseconds
+          )
+          for (const size of [1, 2, 9]) {
+            const listed = yield* Fixtures.readAllPages(
+              size,
+              (after: Position | null) => store.next(ours, { types, until }, { after: after ?? beginning, size }),
+              positionOf
+            )
+            assert.deepStrictEqual(listed, expected.map((event) => Fixtures.storedEvent(event)))
+          }
+        }
+      }
+    }))
+}
+
+export const portTests = (it: It) => {
+  purges(it)
+  lists(it)
+}

@@ -1,0 +1,165 @@
+/** Tests of the guarantees of `MessageRetentionStore`. `Journeys/MessageRetention.ts` tests its effect on callers. */
+import { assert } from "@effect/vitest"
+import * as Changes from "@messaging-crm/core/Changes"
+import { ContactStore } from "@messaging-crm/core/Contacts"
+import { ConversationStore } from "@messaging-crm/core/Conversations"
+import type { OrganizationId, SendId } from "@messaging-crm/core/Ids"
+import { MediaStore } from "@messaging-crm/core/Media"
+import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
+import { insert, type Message, MessageStore } from "@messaging-crm/core/Messages"
+import { type SendColumns, SendRows, SendStore } from "@messaging-crm/core/Sends"
+import { Effect, Option } from "effect"
+import * as Fixtures from "../Fixtures.ts"
+import { afterNoon, type It } from "../Fixtures.ts"
+
+type Thread = Effect.Success<ReturnType<typeof Fixtures.thread>>
+
+const purge = (millis: number, limit: number) =>
+  MessageRetentionStore.use((store) => store.purge(afterNoon(millis), limit))
+
+/** Stores a message of a thread. */
+const keep = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  { channel, contact_id, conversation_id }: Thread,
+  fields: Partial<Message>
+) {
+  const message = yield* Fixtures.newMessage(conversation_id, fields)
+  yield* Fixtures.write(organization_id, insert(channel.id, contact_id, Option.none(), message, null))
+  return message
+})
+
+/** Stores a message with a file. */
+const keepFile = Effect.fnUntraced(function*(organization_id: OrganizationId, thread: Thread, millis: number) {
+  const { id, ...file } = yield* Fixtures.file(organization_id)
+  const media = { ...file, id, kind: "image", transcript: null } as const
+  return { file: id, message: yield* keep(organization_id, thread, { created_at: afterNoon(millis), media }) }
+})
+
+const keepSend = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  thread: Thread,
+  fields: Partial<SendColumns>
+) {
+  const send = { ...yield* Fixtures.newSend(thread), ...fields }
+  yield* Fixtures.write(organization_id, SendRows.insert(send))
+  return send.id
+})
+
+const texts = (organization_id: OrganizationId, { conversation_id }: Thread) =>
+  Effect.map(
+    MessageStore.use((store) => store.list(organization_id, conversation_id, { after: null, size: 9 })),
+    (messages) => messages.map(({ text }) => text)
+  )
+
+/** The previews of a thread's conversation and contact. */
+const previews = Effect.fnUntraced(function*(organization_id: OrganizationId, { contact_id, conversation_id }: Thread) {
+  const conversation = yield* ConversationStore.use((store) => store.find(organization_id, conversation_id))
+  const contact = yield* ContactStore.use((store) => store.find(organization_id, contact_id))
+  return [Option.getOrThrow(conversation).last_activity_preview, Option.getOrThrow(contact).last_activity_preview]
+})
+
+const isSend = (organization_id: OrganizationId, id: SendId) =>
+  Effect.map(SendStore.use((store) => store.find(organization_id, id)), Option.isSome)
+
+/** Removes what other tests have stored. */
+const withoutOthers = Effect.gen(function*() {
+  while ((yield* purge(1_000_000, 1000)) > 0) continue
+})
+
+const purges = (it: It) => {
+  it.effect("removes messages that are old enough, the oldest first, up to the limit, with their files and provider ids", () =>
+    Effect.gen(function*() {
+      yield* withoutOthers
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(theirs)]
+      const old = yield* keepFile(ours, on, 1)
+      yield* keep(ours, on, { created_at: afterNoon(3), text: "third" })
+      yield* keep(theirs, other, { created_at: afterNoon(2), text: "theirs" })
+      yield* keep(ours, on, { created_at: afterNoon(10), text: "new" })
+      const find = (id: string) => MessageStore.use((store) => store.findByProviderId(ours, on.channel.id, id))
+      assert.strictEqual(yield* purge(10, 2), 2)
+      assert.deepStrictEqual(yield* texts(ours, on), ["new", "third"])
+      assert.deepStrictEqual(yield* texts(theirs, other), [])
+      assert.strictEqual(yield* purge(10, 2), 1)
+      assert.strictEqual(yield* purge(10, 2), 0)
+      assert.deepStrictEqual(yield* texts(ours, on), ["new"])
+      assert.deepStrictEqual(yield* MediaStore.use((store) => store.find(ours, old.file)), Option.none())
+      const bytes = MediaStore.use((store) => store.read(ours, old.file, { start: 0, length: 1 }))
+      assert.deepStrictEqual(yield* bytes, Option.none())
+      assert.deepStrictEqual(yield* find(old.message.provider_message_id ?? ""), Option.none())
+    }))
+
+  it.effect("removes the resources of the events of removed messages, and no others", () =>
+    Effect.gen(function*() {
+      yield* withoutOthers
+      const ours = yield* Fixtures.organization
+      const on = yield* Fixtures.thread(ours)
+      yield* Fixtures.webhook(ours, { include_resource: true })
+      const { contact_id } = on
+      const messages = [
+        yield* keep(ours, on, { created_at: afterNoon(1) }),
+        yield* keep(ours, on, { created_at: afterNoon(20) })
+      ]
+      for (const message_id of [...messages.map(({ id }) => id), null]) {
+        const resource = { name: "message", value: { id: message_id }, contact_id, message_id }
+        yield* Fixtures.write(ours, Changes.raise(yield* Fixtures.newEvent({ resource })))
+      }
+      assert.strictEqual(yield* purge(10, 9), 1)
+      const events = yield* Fixtures.storedEvents(ours, "message.sent")
+      const left = events.map(({ full_body }) => full_body === null ? "removed" : JSON.parse(full_body).data.message.id)
+      assert.sameMembers(left, ["removed", messages[1]?.id, null])
+    }))
+}
+
+const previewsAndSends = (it: It) => {
+  it.effect("clears the previews of removed messages, and no others", () =>
+    Effect.gen(function*() {
+      yield* withoutOthers
+      const ours = yield* Fixtures.organization
+      const [quiet, lively] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
+      yield* keep(ours, quiet, { created_at: afterNoon(1) })
+      yield* keep(ours, lively, { created_at: afterNoon(1) })
+      yield* keep(ours, lively, { created_at: afterNoon(10), text: "new" })
+      const conversation = ConversationStore.use((store) => store.find(ours, quiet.conversation_id))
+      const contact = ContactStore.use((store) => store.find(ours, quiet.contact_id))
+      const before = {
+        conversation: Option.getOrThrow(yield* conversation),
+        contact: Option.getOrThrow(yield* contact)
+      }
+      assert.strictEqual(yield* purge(10, 9), 2)
+      assert.deepStrictEqual(yield* previews(ours, quiet), [null, null])
+      assert.deepStrictEqual(yield* previews(ours, lively), ["new", "new"])
+      const cleared = { last_activity_preview: null }
+      assert.deepStrictEqual(Option.getOrThrow(yield* conversation), { ...before.conversation, ...cleared })
+      assert.deepStrictEqual(Option.getOrThrow(yield* contact), { ...before.contact, ...cleared })
+    }))
+
+  it.effect("removes ended sends before any message, and leaves open and newer ones", () =>
+    Effect.gen(function*() {
+      yield* withoutOthers
+      const ours = yield* Fixtures.organization
+      const on = yield* Fixtures.thread(ours)
+      const { id: message_id } = yield* keep(ours, on, { created_at: afterNoon(2) })
+      const failed = { status: "failed", failure_reason: "provider_rejected", created_at: afterNoon(3) } as const
+      const ended = [
+        yield* keepSend(ours, on, { status: "sent", message_id, created_at: afterNoon(1) }),
+        yield* keepSend(ours, on, failed)
+      ]
+      const left = [
+        yield* keepSend(ours, on, { created_at: afterNoon(1) }),
+        yield* keepSend(ours, on, { ...failed, created_at: afterNoon(10) })
+      ]
+      assert.strictEqual(yield* purge(10, 2), 2)
+      for (const id of ended) assert.isFalse(yield* isSend(ours, id))
+      assert.deepStrictEqual(yield* texts(ours, on), ["Hello"])
+      assert.strictEqual(yield* purge(10, 2), 1)
+      assert.strictEqual(yield* purge(10, 2), 0)
+      for (const id of left) assert.isTrue(yield* isSend(ours, id))
+      assert.deepStrictEqual(yield* texts(ours, on), [])
+    }))
+}
+
+export const portTests = (it: It) => {
+  purges(it)
+  previewsAndSends(it)
+}

@@ -1,0 +1,273 @@
+/** Tests of the guarantees of `PersonalDataStore`. `Journeys/PersonalData.ts` tests the operations on it. */
+import { assert } from "@effect/vitest"
+import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
+import * as Changes from "@messaging-crm/core/Changes"
+import type { Identity } from "@messaging-crm/core/Contacts"
+import { IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import type { OrganizationId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
+import { insert } from "@messaging-crm/core/Messages"
+import type { Position } from "@messaging-crm/core/Page"
+import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
+import { SendRows } from "@messaging-crm/core/Sends"
+import { TagRows } from "@messaging-crm/core/Tags"
+import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
+import type { WebhookColumns } from "@messaging-crm/core/Webhooks"
+import { Deferred, Effect, Fiber, Option } from "effect"
+import * as Fixtures from "../Fixtures.ts"
+import { afterNoon, type It } from "../Fixtures.ts"
+
+type Thread = Effect.Success<ReturnType<typeof Fixtures.thread>>
+
+/** A queued send and two messages of a conversation. */
+const filled = Effect.fnUntraced(function*(organization_id: OrganizationId, on: Thread) {
+  const send = yield* Fixtures.newSend(on)
+  yield* Fixtures.write(organization_id, SendRows.insert(send))
+  for (const millis of [1, 2]) {
+    const message = yield* Fixtures.newMessage(on.conversation_id, { created_at: afterNoon(millis) })
+    yield* Fixtures.write(organization_id, insert(on.channel.id, on.contact_id, Option.none(), message, null))
+  }
+  return send
+})
+
+const reads = (it: It) => {
+  it.effect("returns every name of a contact, its conversations and their sends, and nothing of others", () =>
+    Effect.gen(function*() {
+      const store = yield* PersonalDataStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
+      const send = yield* filled(ours, on)
+      yield* filled(ours, other)
+      const { external_id } = yield* Fixtures.identity(ours, on.contact_id, {}, ["an alias"])
+      const network_ids = yield* store.networkIds(ours, on.contact_id)
+      assert.includeMembers(network_ids.map(({ name }) => name), [external_id, "an alias"])
+      assert.lengthOf(network_ids, 3)
+      for (const { identity_version, name } of network_ids) assert.strictEqual(identity_version, 1, name)
+      const [conversation, ...more] = yield* store.conversations(ours, on.contact_id)
+      assert.deepStrictEqual([conversation?.id, more], [on.conversation_id, []])
+      const sends = (by: OrganizationId) => store.sends(by, on.conversation_id, { after: null, size: 10 })
+      assert.deepStrictEqual((yield* sends(ours)).map(({ id }) => id), [send.id])
+      assert.deepStrictEqual(yield* store.networkIds(theirs, on.contact_id), [])
+      assert.deepStrictEqual(yield* store.conversations(theirs, on.contact_id), [])
+      assert.deepStrictEqual(yield* sends(theirs), [])
+    }))
+
+  it.effect("returns a conversation's messages in pages, the newest first, with their versions", () =>
+    Effect.gen(function*() {
+      const store = yield* PersonalDataStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
+      yield* filled(ours, on)
+      yield* filled(ours, other)
+      const readPage = (after: Position | null, by = ours) => store.messages(by, on.conversation_id, { after, size: 1 })
+      const [newest, ...more] = yield* readPage(null)
+      if (newest === undefined) return assert.fail("There is no message.")
+      assert.lengthOf(more, 0)
+      assert.deepStrictEqual([newest.created_at, newest.text, newest.version], [afterNoon(2), "Hello", 1])
+      const [oldest] = yield* readPage({ at: newest.created_at, id: newest.id })
+      if (oldest === undefined) return assert.fail("There is only one message.")
+      assert.deepStrictEqual(oldest.created_at, afterNoon(1))
+      assert.lengthOf(yield* readPage({ at: oldest.created_at, id: oldest.id }), 0)
+      assert.lengthOf(yield* readPage(null, theirs), 0)
+    }))
+}
+
+const keyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`key-${contact_id}`)
+
+/** The key of an upsert that has a record without a response. */
+const begunKeyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`begun-${contact_id}`)
+
+/** Stores copies of a thread's contact: the records of two requests, an event, and the response to its delivery. Returns the delivery's ID. */
+const storeCopies = Effect.fnUntraced(function*(ours: OrganizationId, webhook: WebhookColumns, thread: Thread) {
+  const { contact_id } = thread
+  const body = new TextEncoder().encode(JSON.stringify({ id: contact_id }))
+  const event = yield* Fixtures.newEvent({
+    body: JSON.stringify({ data: { conversation_id: thread.conversation_id } }),
+    resource: { name: "contact", value: thread, contact_id, message_id: null }
+  })
+  const response = { ...Fixtures.idempotencyRecord, key: keyOf(thread), fingerprint: contact_id.padEnd(64), body }
+  yield* Fixtures.write(ours, { response }, Changes.raise(event))
+  yield* Fixtures.write(ours, { response: { ...response, key: begunKeyOf(thread), status: null, body: null } })
+  const id = Changes.deliveryIdOf(event.id, webhook.id)
+  yield* Fixtures.write(ours, WebhookDeliveryRows.update({ id, version: 1 }, { response_body: contact_id }))
+  return id
+})
+
+/** Returns which records of the threads exist, and the contacts that responses and events contain. */
+const storedCopies = Effect.fnUntraced(
+  function*(ours: OrganizationId, webhook: WebhookColumns, threads: ReadonlyArray<Thread>) {
+    const records = yield* Effect.forEach(
+      threads.flatMap((thread) => [keyOf(thread), begunKeyOf(thread)]),
+      (key) => IdempotencyStore.use((records) => records.find(ours, key))
+    )
+    const bodies = (yield* Fixtures.deliveriesOf(ours, webhook)).map(({ response_body }) => response_body)
+    const events = yield* Fixtures.storedEvents(ours, "message.sent")
+    return [
+      records.map(Option.isSome),
+      bodies.filter((body) => body !== null).toSorted(),
+      events.flatMap(({ full_body }) => full_body === null ? [] : JSON.parse(full_body).data.contact.contact_id)
+        .toSorted()
+    ]
+  }
+)
+
+const copies = (it: It) => {
+  it.effect("deletes the records of requests whose response contains a contact's id, and the resources of and responses to its events", () =>
+    Effect.gen(function*() {
+      const store = yield* PersonalDataStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
+      const webhook = yield* Fixtures.webhook(ours, { include_resource: true })
+      const [delivery, otherDelivery] = [
+        yield* storeCopies(ours, webhook, on),
+        yield* storeCopies(ours, webhook, other)
+      ]
+      const left = storedCopies(ours, webhook, [on, other])
+      yield* store.eraseCopies(theirs, on.contact_id)
+      const contact_ids = [on.contact_id, other.contact_id].toSorted()
+      assert.deepStrictEqual(yield* left, [[true, true, true, true], contact_ids, contact_ids])
+      for (let repeat = 0; repeat < 2; repeat++) {
+        yield* store.eraseCopies(ours, on.contact_id)
+        assert.deepStrictEqual(yield* left, [[false, false, true, true], [other.contact_id], [other.contact_id]])
+      }
+      // An attempt that began before has the version of the delivery as it was.
+      const attempted = (id: WebhookDeliveryId) =>
+        Fixtures.commitOutcome(ours, WebhookDeliveryRows.update({ id, version: 2 }, { attempt_count: 1 }))
+      assert.deepStrictEqual([yield* attempted(delivery), yield* attempted(otherDelivery)], ["Conflict", "committed"])
+    }))
+}
+
+/** Creates a contact with an identity, and returns its ID and the identity's external ID. */
+const identified = Effect.fnUntraced(
+  function*(organization_id: OrganizationId, fields: Partial<Identity> = {}, aliases: ReadonlyArray<string> = []) {
+    const { id } = yield* Fixtures.contact(organization_id)
+    const { external_id } = yield* Fixtures.identity(organization_id, id, fields, aliases)
+    return { id, external_id }
+  }
+)
+
+/** Returns which of some callbacks are stored. */
+const areStored = (ids: ReadonlyArray<string>) =>
+  Effect.map(Fixtures.storedCallbackIds, (stored) => ids.map((id) => stored.includes(id)))
+
+const callbacks = (it: It) => {
+  it.effect("deletes the callbacks of the organization's channels about a contact, and no others", () =>
+    Effect.gen(function*() {
+      const store = yield* PersonalDataStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const [channel, foreign] = [yield* Fixtures.channel(ours), yield* Fixtures.channel(theirs)]
+      const otherType = yield* Fixtures.channel(ours, "page_messaging")
+      const [alias, number] = [yield* Fixtures.uuid, yield* Fixtures.newPhone]
+      const { external_id: person, id } = yield* identified(ours, {}, [alias, number])
+      yield* identified(ours, { channel_type: "page_messaging", external_id: person })
+      const erased = [
+        yield* Fixtures.callback(channel.id, [person]),
+        yield* Fixtures.callback(channel.id, ["another", person]),
+        yield* Fixtures.callback(channel.id, [alias]),
+        yield* Fixtures.callback(channel.id, [number.slice(1)])
+      ]
+      const kept = [
+        yield* Fixtures.callback(channel.id, ["another"]),
+        yield* Fixtures.callback(channel.id, [`${person}0`]),
+        yield* Fixtures.callback(channel.id, []),
+        yield* Fixtures.callback(otherType.id, [person]),
+        yield* Fixtures.callback(foreign.id, [person]),
+        yield* Fixtures.callback(null, [person])
+      ]
+      yield* store.eraseCallbacks(theirs, id)
+      assert.notInclude(yield* areStored([...erased, ...kept]), false)
+      yield* store.eraseCallbacks(ours, id)
+      assert.notInclude(yield* areStored(erased), true)
+      assert.notInclude(yield* areStored(kept), false)
+    }))
+
+  it.effect("deletes the callbacks with a contact's phone, unless that is a network ID of another contact", () =>
+    Effect.gen(function*() {
+      const store = yield* PersonalDataStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const channel = yield* Fixtures.channel(ours)
+      const primary_phone = yield* Fixtures.newPhone
+      const [first, second] = [
+        yield* Fixtures.contact(ours, { primary_phone }),
+        yield* Fixtures.contact(ours, { primary_phone })
+      ]
+      yield* identified(theirs, { external_id: primary_phone })
+      yield* identified(ours, { channel_type: "page_messaging", external_id: primary_phone })
+      const callback = Fixtures.callback(channel.id, [primary_phone.slice(1)])
+      const before = yield* callback
+      yield* store.eraseCallbacks(ours, first.id)
+      assert.deepStrictEqual(yield* areStored([before]), [false])
+      yield* Fixtures.identity(ours, second.id, { external_id: primary_phone })
+      const after = yield* callback
+      yield* store.eraseCallbacks(ours, first.id)
+      assert.deepStrictEqual(yield* areStored([after]), [true])
+      yield* store.eraseCallbacks(ours, second.id)
+      assert.deepStrictEqual(yield* areStored([after]), [false])
+    }))
+}
+
+const laterCommits = (it: It) => {
+  it.effect("lets no commit take effect that comes from a deleted callback", () =>
+    Effect.gen(function*() {
+      const store = yield* PersonalDataStore
+      const ours = yield* Fixtures.organization
+      const channel = yield* Fixtures.channel(ours)
+      const { external_id: person, id } = yield* identified(ours)
+      const [erased, kept] = [
+        yield* Fixtures.callback(channel.id, [person]),
+        yield* Fixtures.callback(channel.id, ["another"])
+      ]
+      const commitFrom = Effect.fnUntraced(function*(callback: string) {
+        const tag = yield* Fixtures.newTag(yield* Fixtures.uuid)
+        return yield* Fixtures.commitOutcome(ours, TagRows.insert(tag), { callback })
+      })
+      assert.deepStrictEqual(yield* Effect.forEach([erased, kept], commitFrom), ["committed", "committed"])
+      yield* store.eraseCallbacks(ours, id)
+      assert.deepStrictEqual(
+        yield* Effect.forEach([kept, erased, kept, kept], commitFrom, { concurrency: "unbounded" }),
+        ["committed", "LeaseLost", "committed", "committed"]
+      )
+      yield* CallbackStore.use((callbacks) => callbacks.finish(kept))
+      assert.strictEqual(yield* commitFrom(kept), "LeaseLost")
+    }))
+}
+
+const concurrentCommits = (it: It) => {
+  it.effect("deletes a callback only after the commits that come from it", () =>
+    Effect.gen(function*() {
+      const store = yield* PersonalDataStore
+      const ours = yield* Fixtures.organization
+      const channel = yield* Fixtures.channel(ours)
+      for (let round = 0; round < 10; round++) {
+        const { external_id: person, id } = yield* identified(ours)
+        const callback = yield* Fixtures.callback(channel.id, [person])
+        const applied = yield* Deferred.make<string>()
+        // Commits one tag after another until a commit is rejected, so that the erasure begins between commits.
+        const commits = Effect.gen(function*() {
+          const outcomes: Array<string> = []
+          while (outcomes.length < 10 && !outcomes.includes("LeaseLost")) {
+            const tag = yield* Fixtures.newTag(yield* Fixtures.uuid)
+            outcomes.push(yield* Fixtures.commitOutcome(ours, TagRows.insert(tag), { callback }))
+            if (outcomes.at(-1) === "committed") yield* Deferred.succeed(applied, tag.name)
+            yield* Effect.yieldNow
+          }
+          return outcomes
+        })
+        const running = yield* Effect.forkChild(Effect.replicateEffect(commits, 4, { concurrency: "unbounded" }))
+        const first = yield* Deferred.await(applied)
+        yield* store.eraseCallbacks(ours, id)
+        const then = yield* Fixtures.tagNames(ours)
+        assert.include(then, first)
+        const outcomes = (yield* Fiber.join(running)).flat()
+        assert.deepStrictEqual(yield* Fixtures.tagNames(ours), then)
+        for (const outcome of outcomes) assert.include(["committed", "LeaseLost"], outcome)
+      }
+    }))
+}
+
+export const portTests = (it: It) => {
+  reads(it)
+  copies(it)
+  callbacks(it)
+  laterCommits(it)
+  concurrentCommits(it)
+}
