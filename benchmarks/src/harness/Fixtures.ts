@@ -1,7 +1,7 @@
 /** Unpublished parts of the packages that the benchmarks use, imported by their paths. */
 export * as Crowd from "../../../packages/adapter-postgres/testing/Crowd.ts"
 export * as CallbackBodies from "../../../packages/provider-cloud/src/fake/CallbackBodies.ts"
-export { mutatedBody } from "../../../packages/provider-cloud/testing/MutatedBodies.ts"
+export { mutatedBody } from "../../../packages/provider-cloud/test/MutatedBodies.ts"
 export { freePort } from "../../../packages/server/src/dev/FreePort.ts"
 export * as Databases from "../../../packages/server/testing/databases/Databases.ts"
 export { folder } from "../../../packages/server/testing/Folder.ts"

@@ -16,6 +16,7 @@ import {
 } from "./Callback/Entry.ts"
 import * as Messenger from "./Callback/Messenger.ts"
 import * as WhatsApp from "./Callback/WhatsApp.ts"
+import type { AccountKey } from "./CloudAccounts.ts"
 import { Items, lenient } from "./GraphSchemas.ts"
 
 export type { Arrival, Ignored, Parsed, ParsedEvent } from "./Callback/Entry.ts"
@@ -67,7 +68,8 @@ const splitEntry = (format: EntryFormat | undefined, entry: unknown): ReadonlyAr
   return parts.length === 0 ? [{ account: null, people: [], entries: [entry] }] : parts.map(withoutAccount)
 }
 
-const [encoder, decoder] = [new TextEncoder(), new TextDecoder("utf-8", { ignoreBOM: true })]
+const encoder = new TextEncoder()
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
 
 /** Returns entries as a body, or none if they are nested too deep to be encoded. */
 const encodeBody = Option.liftThrowable((object: string | undefined, entry: ReadonlyArray<unknown>) =>
@@ -91,3 +93,9 @@ export const split = (body: Uint8Array): Option.Option<ReadonlyArray<BodyPart>> 
       return Option.toArray(Option.map(bytes, (body) => ({ account, people, body })))
     })
   })
+
+/** Groups items of callbacks by their account, in the order of the first item of each. */
+export const groupByAccount = <A extends { readonly account: AccountKey | null }>(
+  items: ReadonlyArray<A>
+): ReadonlyArray<ReadonlyArray<A>> =>
+  Array.from(Map.groupBy(items, ({ account }) => JSON.stringify([account?.type, account?.id])).values())

@@ -1,6 +1,7 @@
 /**
  * Callback processor: parses the stored callbacks, and passes their events to core.
  *
+ * The ingress only splits a body, so that it responds before any event is stored; here each part is parsed.
  * Each event is processed independently. If one fails, the others are stored all
  * the same, and the callback is retried.
  */
@@ -11,9 +12,9 @@ import { inOrderByPerson } from "@messaging-crm/core/ProviderEventOrder"
 import * as Slots from "@messaging-crm/core/Slots"
 import { traced } from "@messaging-crm/core/Traces"
 import { Context, DateTime, Duration, Effect, Exit, Layer, Option, RcMap, Semaphore } from "effect"
-import { parse, type ParsedEvent } from "./Callback.ts"
+import { groupByAccount, parse, type ParsedEvent } from "./Callback.ts"
 import { ignored } from "./Callback/Entry.ts"
-import { type CloudAccount, CloudAccounts, groupByAccount } from "./CloudAccounts.ts"
+import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { countUnconnected, report } from "./IgnoredItems.ts"
 import { MediaLoader } from "./MediaLoader.ts"
 import { Profiles } from "./Profiles.ts"
@@ -28,12 +29,14 @@ const mayStoreWithoutFile = (received_at: DateTime.Utc, now: DateTime.Utc): bool
 /** The maximum number of files that are downloaded at once. One channel gets half at most. */
 const files_max = 8
 
+/** The maximum number of callbacks with files that are processed at once, of which one channel can use half. */
+const with_files_max = 8
+
 /**
- * The maximum number of callbacks with files that are processed at once, of which one channel can use half, and how long
- * a further callback waits for a slot. After that it is retried later, so that a network whose files do not arrive does
- * not use up the slots of the inbox.
+ * How long a further callback with files waits for a slot. After that it is retried later, so that a network whose files do
+ * not arrive does not use up the slots of the inbox.
  */
-const [with_files_max, with_files_wait_max] = [8, Duration.seconds(1)]
+const with_files_wait_max = Duration.seconds(1)
 
 /** The maximum number of people whose events are processed concurrently. */
 const people_at_once_max = 8
@@ -117,7 +120,7 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
    *
    * An event without a time gets `received_at`. From then on, a message waits for its file.
    */
-  readonly receive: (callback: ReceivedCallback) => Effect.Effect<void>
+  readonly process: (callback: ReceivedCallback) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/CallbackProcessor") {
   static readonly layer = Layer.effect(
     CallbackProcessor,
@@ -155,7 +158,7 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
         }
       )
 
-      const receive = traced("CallbackProcessor.receive")(
+      const process = traced("CallbackProcessor.process")(
         function*(callback: ReceivedCallback) {
           const arrival = { app_id: callback.source, received_at: callback.received_at }
           const parsed = Option.getOrElse(
@@ -172,14 +175,14 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
         }
       )
 
-      return CallbackProcessor.of({ receive })
+      return CallbackProcessor.of({ process })
     })
   )
 
   /** Layer that processes the callback inbox in the background. */
   static readonly layerLoop = Layer.effectDiscard(Effect.gen(function*() {
     const inbox = yield* CallbackInbox
-    const { receive } = yield* CallbackProcessor
-    yield* Effect.forkScoped(inbox.run(receive))
+    const { process } = yield* CallbackProcessor
+    yield* Effect.forkScoped(inbox.run(process))
   })).pipe(Layer.provide(CallbackProcessor.layer))
 }

@@ -2,7 +2,6 @@
  * Cloud accounts: the id and token of each channel on its network, and the apps
  * for which the networks post callbacks.
  */
-import { type AccountIds, ChannelAccounts, type OpenedAccount } from "@messaging-crm/core/ChannelAccounts"
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import type { SecretUnreadable } from "@messaging-crm/core/Secrets"
@@ -85,39 +84,6 @@ export const accountKeyOf = (account: CloudAccount): AccountKey => {
   }
 }
 
-/** Groups items of callbacks by their account, in the order of the first item of each. */
-export const groupByAccount = <A extends { readonly account: AccountKey | null }>(
-  items: ReadonlyArray<A>
-): ReadonlyArray<ReadonlyArray<A>> =>
-  Array.from(Map.groupBy(items, ({ account }) => JSON.stringify([account?.type, account?.id])).values())
-
-/** Returns the network's ids of an account as core stores them. */
-export const accountIdsOf = (account: CloudAccount): AccountIds => ({
-  app_id: account.app_id,
-  account_id: accountKeyOf(account).id,
-  page_id: account.type === "photo_social" ? account.page_id : null
-})
-
-/** Returns a stored account with the network's names of its IDs. */
-export const accountOf = (stored: Omit<OpenedAccount, "token_set_at">): CloudAccount => {
-  const { account_id, app_id, business_account_id, channel_id, channel_type, page_id, token } = stored
-  const fields = { channel_id, app_id, token }
-  switch (channel_type) {
-    case "phone_messaging":
-      // Every WhatsApp channel has a business account.
-      return {
-        type: channel_type,
-        ...fields,
-        phone_number_id: account_id,
-        business_account_id: business_account_id ?? ""
-      }
-    case "page_messaging":
-      return { type: channel_type, ...fields, page_id: account_id }
-    case "photo_social":
-      return { type: channel_type, ...fields, account_id, page_id }
-  }
-}
-
 // -------------------------------------------------------------- errors
 
 /** The JSON with the apps and accounts is invalid. The message describes the expected shape and contains no secret. */
@@ -130,14 +96,17 @@ const decodeSetting = Schema.decodeEffect(Schema.fromJsonString(CloudAccountsSet
 const unreadable =
   "The accounts must be JSON with `apps` (id, secret, verify_token). For channels whose accounts are not stored in the database, add `channels` (channel_id, type, app_id, token, and the IDs that this type of channel requires)."
 
-const readSetting = (json: Redacted.Redacted) =>
+/** Reads the JSON of the setting. */
+export const readSetting = (json: Redacted.Redacted) =>
   Effect.mapError(decodeSetting(Redacted.value(json)), () => new AccountsUnreadable({ message: unreadable }))
 
 // ---------------------------------------------------------------- port
 
-const isWhatsApp = (account: CloudAccount): account is WhatsAppAccount => account.type === "phone_messaging"
+/** Returns whether an account is on WhatsApp. Only such an account has templates. */
+export const isWhatsApp = (account: CloudAccount): account is WhatsAppAccount => account.type === "phone_messaging"
 
-const fromSetting = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type): CloudAccounts["Service"] => {
+/** Returns the accounts of a setting. */
+export const fromSetting = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type): CloudAccounts["Service"] => {
   const findWhere = <A extends CloudAccount>(holds: (account: CloudAccount) => account is A) =>
     Effect.sync(() => Option.fromUndefinedOr(channels.find(holds)))
   const findFirst = (holds: (account: CloudAccount) => boolean) =>
@@ -184,56 +153,4 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
   /** Layer for apps and accounts from JSON, such as a setting or a file. Invalid JSON prevents the startup. */
   static readonly layerJson = (json: Redacted.Redacted) =>
     Layer.unwrap(Effect.map(readSetting(json), CloudAccounts.layer))
-
-  /**
-   * Layer for the accounts that core stores, with encrypted tokens, and for apps from JSON. An account in
-   * the JSON is used if none is stored for its channel. Invalid JSON prevents the startup.
-   */
-  static readonly layerStored = (json: Redacted.Redacted) =>
-    Layer.effect(
-      CloudAccounts,
-      Effect.gen(function*() {
-        const given = fromSetting(yield* readSetting(json))
-        const stored = yield* ChannelAccounts
-
-        const orElse = <A, B extends A, E>(
-          found: Effect.Effect<Option.Option<B>, E>,
-          otherwise: Effect.Effect<Option.Option<A>, E>
-        ): Effect.Effect<Option.Option<A>, E> =>
-          Effect.flatMap(found, (account) => Option.isSome(account) ? Effect.succeed(account) : otherwise)
-
-        const find = (channel: Channel) =>
-          orElse(Effect.map(stored.open(channel.id), Option.map(accountOf)), given.find(channel))
-
-        /** An account in the JSON is ignored once another one is stored for its channel. */
-        const unlessStored = Effect.fnUntraced(function*(found: Option.Option<CloudAccount>) {
-          if (Option.isNone(found)) return found
-          const own = yield* stored.open(found.value.channel_id)
-          return Option.filter(found, () => Option.isNone(own))
-        })
-
-        return CloudAccounts.of({
-          apps: given.apps,
-          find,
-          findByBusinessAccount: (id) =>
-            orElse(
-              Effect.map(
-                stored.openByBusinessAccount(id),
-                Option.flatMap((account) => Option.liftPredicate(isWhatsApp)(accountOf(account)))
-              ),
-              given.findByBusinessAccount(id)
-            ),
-          locate: (app_id, key) =>
-            orElse(
-              Effect.map(
-                stored.openByAccount(key.type, key.id),
-                (found) => Option.filter(Option.map(found, accountOf), (account) => account.app_id === app_id)
-              ),
-              Effect.flatMap(given.locate(app_id, key), unlessStored)
-            ),
-          channelOf: (app_id, key) =>
-            orElse(stored.channelOf(key.type, { account_id: key.id, app_id }), given.channelOf(app_id, key))
-        })
-      })
-    )
 }

@@ -9,8 +9,8 @@ import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { equalConstantTime } from "@messaging-crm/core/Secrets"
 import { ByteSize, Effect, Option, Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { type BodyPart, split } from "./Callback.ts"
-import { CloudAccounts, type CloudApp, groupByAccount } from "./CloudAccounts.ts"
+import { type BodyPart, groupByAccount, split } from "./Callback.ts"
+import { CloudAccounts, type CloudApp } from "./CloudAccounts.ts"
 import { isSignature, makeReader, signature_header, verify } from "./SignedBodies.ts"
 
 /** The path of the endpoint. */
@@ -83,14 +83,14 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const inbox = yield* CallbackInbox
   const readUnverified = makeReader({ body_bytes_max, total_bytes_max: unverified_bytes_max })
 
-  const receiveSigned = Effect.fnUntraced(function*({ id }: CloudApp, body: ArrayBuffer) {
+  const storeParts = Effect.fnUntraced(function*({ id }: CloudApp, body: ArrayBuffer) {
     const parts = split(new Uint8Array(body))
     if (Option.isNone(parts)) return respond(400, "The body is not a callback.")
     yield* inbox.store(id, (yield* withChannels(accounts, id, parts.value)).flat())
     return respond(200, "ok")
   })
 
-  const receive = Effect.gen(function*() {
+  const respondToCallback = Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
     const signature = request.headers[signature_header] ?? ""
     if (!isSignature(signature)) return invalidSignature
@@ -101,7 +101,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     )
     return yield* Option.match(signed, {
       onNone: () => Effect.succeed(invalidSignature),
-      onSome: ({ app, body }) => receiveSigned(app, body)
+      onSome: ({ app, body }) => storeParts(app, body)
     })
   }).pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_bytes_max)),
@@ -114,5 +114,5 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   )
 
   yield* router.add("GET", path, handshake(accounts))
-  yield* router.add("POST", path, receive)
+  yield* router.add("POST", path, respondToCallback)
 }))

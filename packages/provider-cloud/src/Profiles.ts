@@ -29,9 +29,14 @@ const decodeProfile = Schema.decodeUnknownOption(Profile)
 /** The fields that each network has. */
 const fields = { page_messaging: "name,first_name,last_name", photo_social: "name,username" } as const
 
-/** How many people are remembered, how many lookups are in progress or wait to be repeated, and how many run at once. */
-const [remembered_max, in_progress_max, at_once_max] = [10_000, 1000, 4]
-const remembered_time = Duration.days(1)
+/** For how many people a process records when they were looked up. */
+const recorded_people_max = 10_000
+/** How long a person is not looked up again. */
+const lookup_interval = Duration.days(1)
+/** How many lookups run, or wait to run or to be repeated. */
+const in_progress_max = 1000
+/** How many lookups run at once. */
+const at_once_max = 4
 const look_up_time_max = Duration.seconds(10)
 /** The pauses before a lookup is repeated: one minute, then five. */
 const pauses = Schedule.exponential(Duration.minutes(1), 5)
@@ -92,7 +97,18 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
     const slots = yield* Semaphore.make(at_once_max)
     /** When each person may be looked up again, in the order of the lookups. */
     const retryAt = new Map<string, number>()
+    const forget = (key: string) => Effect.sync(() => retryAt.delete(key))
     let inProgress = 0
+
+    /** Returns whether a person is due to be looked up, and records the lookup. */
+    const record = (key: string, now: number): boolean => {
+      if ((retryAt.get(key) ?? 0) > now || inProgress >= in_progress_max) return false
+      retryAt.delete(key)
+      retryAt.set(key, now + Duration.toMillis(lookup_interval))
+      const [oldest] = retryAt.keys()
+      if (retryAt.size > recorded_people_max && oldest !== undefined) retryAt.delete(oldest)
+      return true
+    }
 
     const run = (
       key: string,
@@ -101,14 +117,12 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
     ) =>
       profile.pipe(
         Effect.retry({ schedule: pauses, times: 2, while: isTransient }),
-        Effect.flatMap((response) => {
-          const names = namesOf(response)
-          return names.display_name === null && names.username === null ? Effect.void : onFound(names)
-        }),
-        Effect.catch((error) => Effect.sync(() => isTransient(error) ? void retryAt.delete(key) : undefined)),
-        Effect.catchDefect((defect) =>
-          Effect.andThen(Effect.sync(() => retryAt.delete(key)), Effect.logWarning("Profile lookup failed", defect))
+        Effect.map(namesOf),
+        Effect.flatMap((names) =>
+          names.display_name === null && names.username === null ? Effect.void : onFound(names)
         ),
+        Effect.catch((error) => isTransient(error) ? forget(key) : Effect.void),
+        Effect.catchDefect((defect) => Effect.andThen(forget(key), Effect.logWarning("Profile lookup failed", defect))),
         Effect.ensuring(Effect.sync(() => inProgress--)),
         // The path names a person.
         Effect.withTracerEnabled(false)
@@ -120,14 +134,9 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
       onFound: (names: Names) => Effect.Effect<void>
     ) {
       if (account.type === "phone_messaging") return
-      const now = yield* Clock.currentTimeMillis
       const { id, type } = accountKeyOf(account)
       const key = JSON.stringify([type, id, person_id])
-      if ((retryAt.get(key) ?? 0) > now || inProgress >= in_progress_max) return
-      retryAt.delete(key)
-      retryAt.set(key, now + Duration.toMillis(remembered_time))
-      const [oldest] = retryAt.keys()
-      if (retryAt.size > remembered_max && oldest !== undefined) retryAt.delete(oldest)
+      if (!record(key, yield* Clock.currentTimeMillis)) return
       inProgress++
       yield* Effect.forkIn(
         run(key, slots.withPermit(requestProfile(client, settings, account, person_id)), onFound),

@@ -95,15 +95,16 @@ class Chunks {
 const small_bytes_max = 65_536
 
 /**
- * Makes slots for large bodies: two at once, so that a flood of them leaves time for other requests. A slot ends with
- * its scope, or after a second, so that a slow sender delays the others by no more.
+ * Makes an effect that acquires one of two slots for large bodies, so that many of them do not block other requests. A
+ * slot is released with its scope, or after a second, so that a slow sender delays the others by at most a second.
  */
 const makeLargeBodySlots = () => {
   const slots = Semaphore.makeUnsafe(2)
   return Effect.gen(function*() {
     const acquired = yield* Deferred.make<void>()
-    const slot = Effect.andThen(Deferred.succeed(acquired, undefined), Effect.sleep("1 second"))
-    yield* Effect.forkScoped(slots.withPermit(slot))
+    const hold = Effect.andThen(Deferred.succeed(acquired, undefined), Effect.sleep("1 second"))
+    // A fiber holds the permit, so that whichever end comes first releases it, and the other does not release it again.
+    yield* Effect.forkScoped(slots.withPermit(hold))
     yield* Deferred.await(acquired)
   })
 }

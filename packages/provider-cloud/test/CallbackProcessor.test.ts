@@ -81,16 +81,16 @@ it.effect("files of one account that do not arrive do not delay those of another
       (of) => of.type === "phone_messaging" && of.phone_number_id === "slow" ? file : Stream.make(new Uint8Array([1]))
     )
     yield* Effect.gen(function*() {
-      const { receive } = yield* CallbackProcessor
+      const { process } = yield* CallbackProcessor
       const now = yield* DateTime.now
       const fibers = yield* Effect.forEach(
         Array.from({ length: 20 }, (_, number) => image("slow", number)),
-        (body) => Effect.forkChild(receive(callback(body, now)))
+        (body) => Effect.forkChild(process(callback(body, now)))
       )
       yield* fourReaders
       yield* Effect.forEach(
         [0, 1, 2, 3, 4, 5],
-        (number) => receive(callback(image("fast", number), now)),
+        (number) => process(callback(image("fast", number), now)),
         { concurrency: "unbounded" }
       )
       assert.strictEqual(yield* readers, 4)
@@ -114,7 +114,7 @@ it.effect("an ignored item is counted once, however often its callback is retrie
     const now = yield* DateTime.now
     const body = new TextEncoder().encode(bodyOf(entries))
     const received = (attempt: number) =>
-      CallbackProcessor.use(({ receive }) => Effect.exit(receive({ ...callback(body, now), attempt }))).pipe(
+      CallbackProcessor.use(({ process }) => Effect.exit(process({ ...callback(body, now), attempt }))).pipe(
         Effect.provide(layer)
       )
     const before = yield* counted
@@ -146,7 +146,7 @@ it.effect("the account of a callback is looked up once, and a failed lookup does
     )
     const now = yield* DateTime.now
     const body = new TextEncoder().encode(bodyOf(entries))
-    const exit = yield* CallbackProcessor.use(({ receive }) => Effect.exit(receive(callback(body, now)))).pipe(
+    const exit = yield* CallbackProcessor.use(({ process }) => Effect.exit(process(callback(body, now)))).pipe(
       Effect.provide(layer)
     )
     assert.isTrue(Exit.isFailure(exit))
@@ -158,7 +158,7 @@ it.effect("the account of a callback is looked up once, and a failed lookup does
 const withFiles = <E>(
   files: Readonly<Record<string, FileStream>>,
   test: (
-    receive: (number: number, sent_at: DateTime.Utc, received_at: DateTime.Utc) => Effect.Effect<void>,
+    process: (number: number, sent_at: DateTime.Utc, received_at: DateTime.Utc) => Effect.Effect<void>,
     stored: Effect.Effect<ReadonlyArray<"file" | null>>
   ) => Effect.Effect<void, E>
 ) =>
@@ -176,9 +176,9 @@ const withFiles = <E>(
       store,
       (_, file) => ("media_id" in file ? files[file.media_id] : undefined) ?? Stream.die("There is no such file.")
     )
-    yield* CallbackProcessor.use(({ receive }) =>
+    yield* CallbackProcessor.use(({ process }) =>
       test(
-        (number, sent_at, received_at) => receive(callback(image("one", number, sent_at), received_at)),
+        (number, sent_at, received_at) => process(callback(image("one", number, sent_at), received_at)),
         Ref.get(stored)
       )
     ).pipe(Effect.provide(layer))
@@ -198,20 +198,20 @@ for (
       const good: FileStream = Stream.make(new Uint8Array([1]))
       yield* withFiles(
         { "file-0": slow, "file-1": slow, "file-2": slow, "file-3": slow, "file-4": good },
-        (receive, stored) =>
+        (process, stored) =>
           Effect.gen(function*() {
             const sent_at = DateTime.subtract(noon, { hours: 2 })
             const slowOnes = yield* Effect.forEach(
               [0, 1, 2, 3],
-              (number) => Effect.forkChild(receive(number, sent_at, received_at))
+              (number) => Effect.forkChild(process(number, sent_at, received_at))
             )
             yield* fourReaders
-            const fifth = yield* Effect.forkChild(Effect.exit(receive(4, sent_at, received_at)))
+            const fifth = yield* Effect.forkChild(Effect.exit(process(4, sent_at, received_at)))
             yield* TestClock.adjust("1 second")
             assert.isTrue(Exit.isFailure(yield* Fiber.join(fifth)))
             assert.deepStrictEqual(yield* stored, [])
             yield* Fiber.interruptAll(slowOnes)
-            yield* receive(4, sent_at, received_at)
+            yield* process(4, sent_at, received_at)
             assert.deepStrictEqual(yield* stored, ["file"])
           })
       )
@@ -225,14 +225,14 @@ for (
   ] as const
 ) {
   it.effect(`a message sent ${when} waits for its file for an hour from its receipt, then is stored without it`, () =>
-    withFiles({ "file-0": unavailable }, (receive, stored) =>
+    withFiles({ "file-0": unavailable }, (process, stored) =>
       Effect.gen(function*() {
-        assert.isTrue(Exit.isFailure(yield* Effect.exit(receive(0, sent_at, noon))))
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(process(0, sent_at, noon))))
         yield* TestClock.adjust("1 hour")
-        assert.isTrue(Exit.isFailure(yield* Effect.exit(receive(0, sent_at, noon))))
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(process(0, sent_at, noon))))
         assert.deepStrictEqual(yield* stored, [])
         yield* TestClock.adjust("1 second")
-        yield* receive(0, sent_at, noon)
+        yield* process(0, sent_at, noon)
         assert.deepStrictEqual(yield* stored, [null])
       })))
 }
@@ -255,10 +255,10 @@ it.effect("a person's next messages wait for the change of their number, in the 
     for (const bodies of [[[before, change, after]], [[before], [change], [after]]]) {
       yield* Ref.set(received, [])
       yield* Effect.gen(function*() {
-        const { receive } = yield* CallbackProcessor
+        const { process } = yield* CallbackProcessor
         const fibers = yield* Effect.forEach(bodies, (entries) =>
           Effect.forkChild(
-            receive(callback(new TextEncoder().encode(bodyOf(entries.flatMap((each) => each ?? []))), noon)),
+            process(callback(new TextEncoder().encode(bodyOf(entries.flatMap((each) => each ?? []))), noon)),
             { startImmediately: true }
           ))
         yield* TestClock.adjust("2 seconds")

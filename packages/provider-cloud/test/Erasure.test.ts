@@ -63,9 +63,9 @@ const organization = Effect.fnUntraced(function*(name: string, type: ChannelType
 })
 
 const runOnce = Effect.gen(function*() {
-  const { receive } = yield* CallbackProcessor
+  const { process } = yield* CallbackProcessor
   const inbox = yield* CallbackInbox
-  return yield* inbox.runOnce(receive)
+  return yield* inbox.runOnce(process)
 })
 
 const post = Effect.fnUntraced(function*(entries: ReadonlyArray<CallbackEntry>) {
@@ -168,12 +168,12 @@ it.effect("a callback that is claimed before an erasure stores nothing afterward
       networks.phone_messaging(acme.channel_id, kim, "erased"),
       networks.phone_messaging(acme.channel_id, lee, "stays")
     ])
-    const { receive } = yield* CallbackProcessor
+    const { process } = yield* CallbackProcessor
     const inbox = yield* CallbackInbox
     const processing = yield* Effect.forkChild(inbox.runOnce((callback) =>
       Deferred.succeed(claimed, undefined).pipe(
         Effect.andThen(Deferred.await(erased)),
-        Effect.andThen(receive(callback))
+        Effect.andThen(process(callback))
       )
     ))
     yield* Deferred.await(claimed)

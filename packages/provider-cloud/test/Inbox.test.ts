@@ -39,9 +39,9 @@ const texts = Effect.map(
 const countWaiting = Effect.map(CallbackStore.use(({ backlog }) => backlog), ({ count }) => count)
 
 const runOnce = Effect.gen(function*() {
-  const { receive } = yield* CallbackProcessor
+  const { process } = yield* CallbackProcessor
   const inbox = yield* CallbackInbox
-  return yield* inbox.runOnce(receive)
+  return yield* inbox.runOnce(process)
 })
 
 const inbox = Layer.merge(CallbackInbox.layer, CallbackProcessor.layer).pipe(
@@ -123,8 +123,8 @@ layer(overInbox(recorder, inbox))("the loop of the callback inbox", (it) => {
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox
-      const { receive } = yield* CallbackProcessor
-      yield* Effect.forkChild(inbox.run(receive))
+      const { process } = yield* CallbackProcessor
+      yield* Effect.forkChild(inbox.run(process))
       yield* fake.enqueue(...Array.from({ length: 50 }, (_, index) => text(`loop ${index}`)))
       yield* fake.post()
       yield* Effect.andThen(TestClock.adjust("250 millis"), countWaiting).pipe(
@@ -137,11 +137,11 @@ layer(overInbox(recorder, inbox))("the loop of the callback inbox", (it) => {
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox
-      const { receive } = yield* CallbackProcessor
+      const { process } = yield* CallbackProcessor
       yield* fake.enqueue(...Array.from({ length: 100 }, (_, index) => text(`backlog ${index}`)))
       yield* fake.post()
       yield* Effect.forkChild(
-        inbox.run((callback) => Effect.andThen(Effect.replicateEffect(Effect.yieldNow, 10), receive(callback)))
+        inbox.run((callback) => Effect.andThen(Effect.replicateEffect(Effect.yieldNow, 10), process(callback)))
       )
       // The clock stands still.
       yield* Effect.andThen(Effect.yieldNow, countWaiting).pipe(
@@ -164,13 +164,13 @@ layer(overInbox(recorder, inbox))("the loop of the callback inbox", (it) => {
       Effect.gen(function*() {
         const fake = yield* FakeGraph
         const inbox = yield* CallbackInbox
-        const { receive } = yield* CallbackProcessor
+        const { process } = yield* CallbackProcessor
         yield* TestClock.setTime(1_767_225_600_000)
         const file = yield* fake.addFile(new Uint8Array([1, 2, 3]), "image/png")
         yield* fake.holdFiles(true)
         yield* fake.enqueue(...Array.from({ length: 20 }, (_, index) => image(file, from(index))))
         yield* fake.post()
-        yield* Effect.forkChild(inbox.run(receive))
+        yield* Effect.forkChild(inbox.run(process))
         yield* TestClock.adjust("1 second")
         yield* fake.enqueue(text("hello", "4915112345600"))
         yield* fake.post()

@@ -119,7 +119,7 @@ it.effect("a callback gets 200 only after the raw body is stored, and 500 until 
     const bodies: Array<string> = []
     yield* inbox.runOnce((callback) => {
       bodies.push(new TextDecoder().decode(callback.body))
-      return processor.receive(callback)
+      return processor.process(callback)
     })
     assert.deepStrictEqual(bodies, [bodyOf(entries), bodyOf(entries)])
     const texts = (yield* Received.use(({ events }) => events)).map((event) => "text" in event ? event.text : null)

@@ -41,12 +41,12 @@ const fake = FakeGraph.layer({ token, app_secret: app.secret })
 /** Layer for an inbox that is always empty: `store` processes a body immediately, and dies if the processing dies. */
 const noInbox = Layer.effect(
   CallbackInbox,
-  CallbackProcessor.useSync(({ receive }) =>
+  CallbackProcessor.useSync(({ process }) =>
     CallbackInbox.of({
       store: (source, parts) =>
         Effect.flatMap(DateTime.now, (received_at) =>
           Effect.forEach(parts, ({ body }) =>
-            Effect.exit(receive({ id: null, source, attempt: 1, body, received_at })))).pipe(
+            Effect.exit(process({ id: null, source, attempt: 1, body, received_at })))).pipe(
             Effect.flatMap(Exit.asVoidAll)
           ),
       runOnce: () =>

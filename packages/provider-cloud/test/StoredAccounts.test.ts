@@ -8,6 +8,7 @@ import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { accountKeyOf, CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
+import * as StoredAccounts from "@messaging-crm/provider-cloud/StoredAccounts"
 import { Effect, Layer, Option, Redacted, Schema } from "effect"
 
 const services = Crm.channelAccounts.pipe(Layer.provideMerge(Layer.merge(Memory.layer, Ids.layer)))
@@ -25,7 +26,7 @@ const accountsWith = (channel: Channel) => {
     phone_number_id: "1",
     business_account_id
   }
-  return CloudAccounts.layerStored(Redacted.make(JSON.stringify({ apps, channels: [account] })))
+  return StoredAccounts.layer(Redacted.make(JSON.stringify({ apps, channels: [account] })))
 }
 
 const store = Effect.fnUntraced(function*(channel: Channel, account_id: string, page_id: string | null = null) {
@@ -76,7 +77,7 @@ it.effect("each type of channel has the names of its network", () =>
       const channel = yield* Fixtures.channel(organization_id, type)
       yield* store(channel, "7", page_id).pipe(as)
       const account = yield* CloudAccounts.use((accounts) => accounts.find(channel)).pipe(
-        Effect.provide(CloudAccounts.layerStored(Redacted.make(JSON.stringify({ apps }))))
+        Effect.provide(StoredAccounts.layer(Redacted.make(JSON.stringify({ apps }))))
       )
       assert.deepInclude(Option.getOrNull(account), { type, ...expected })
       assert.deepStrictEqual(Option.getOrNull(Option.map(account, accountKeyOf)), { type, id: "7" })

@@ -99,7 +99,7 @@ describe("the messages of WhatsApp", () => {
     for (const message of [undefined, {}, { type: "hologram" }, { type: "text" }]) {
       const unreadable = { original_message_id: "wamid.0", message }
       const { events } = parseEntries(messageEntry(number, ana, { ...envelope, type: "edit", edit: unreadable }))
-      // An edit replaces the text for good.
+      // An event with an empty text would overwrite the stored one.
       assert.deepStrictEqual(events, [], JSON.stringify(message))
     }
     const uncaptioned = { original_message_id: "wamid.0", message: { type: "image", image: { id: "1" } } }

@@ -5,11 +5,12 @@ import { MessagingProvider, ProviderBusy, ProviderUnavailable } from "@messaging
 import * as Cloud from "@messaging-crm/provider-cloud"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
-import { CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
+import type { CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
 import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import * as CloudIngress from "@messaging-crm/provider-cloud/Ingress"
 import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
 import * as Profiles from "@messaging-crm/provider-cloud/Profiles"
+import * as StoredAccounts from "@messaging-crm/provider-cloud/StoredAccounts"
 import * as Mock from "@messaging-crm/provider-mock"
 import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
 import * as MockCallbacks from "@messaging-crm/provider-mock/http/CallbackSender"
@@ -63,7 +64,7 @@ const graphSettings = Effect.gen(function*() {
 
 /** The Graph API with the apps of `CLOUD_ACCOUNTS` and the accounts of the storage. */
 export const cloud = Effect.gen(function*() {
-  const accounts = CloudAccounts.layerStored(yield* readRequired(settings.cloud_accounts))
+  const accounts = StoredAccounts.layer(yield* readRequired(settings.cloud_accounts))
   return cloudOver(accounts, yield* graphSettings, Layers.downloads)
 })
 
@@ -80,7 +81,7 @@ const unchecked = Layer.succeed(AccountCheck, {
 export const accountCheck = Layer.unwrap(Effect.gen(function*() {
   const isMock = Option.contains(yield* read(settings.provider), "mock")
   const apps = isMock ? Option.none() : yield* read(settings.cloud_accounts)
-  const accounts = CloudAccounts.layerStored(Option.getOrElse(apps, () => withoutApps))
+  const accounts = StoredAccounts.layer(Option.getOrElse(apps, () => withoutApps))
   const checks: Layer.Layer<AccountCheck, never, CloudAccounts> = isMock ? unchecked : AccountCheck.layer.pipe(
     Layer.provide([FetchHttpClient.layer, CloudSettings.layer(yield* graphSettings)])
   )

@@ -6,9 +6,9 @@
  */
 
 /**
- * The meaning of an item: a message, a message of the business (`echo`), the edit or deletion of a message (`revision`), the
- * status of one, or a change of a person's ids (`identity`). `account` is about the business's account, and `nothing` is about
- * something else.
+ * The meaning of an item: a message from a person, a message from the business (`echo`), an edit or a deletion of a message
+ * (`revision`), a status of a message, or a change of a person's ids (`identity`). An item about the business's account is
+ * `account`, and any other item is `nothing`.
  */
 export type Meaning = "message" | "echo" | "revision" | "status" | "identity" | "account" | "nothing"
 

@@ -18,7 +18,6 @@ import {
   timeIn,
   timeOf
 } from "../GraphSchemas.ts"
-import { personIdsIn } from "../PersonIds.ts"
 import { meaningIn, messaging_event_fields, messaging_events } from "./DocumentedKinds.ts"
 import {
   type Arrival,
@@ -41,6 +40,7 @@ import {
   Postback,
   Reaction
 } from "./Messenger/Content.ts"
+import { personIdsIn } from "./PersonFields.ts"
 
 type MessengerType = Exclude<ChannelType, "phone_messaging">
 

@@ -2,17 +2,7 @@
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountKey } from "../CloudAccounts.ts"
 import { idOf, isObject, Items, lenient, NetworkId, NetworkTime, objectOf, timeOf } from "../GraphSchemas.ts"
-import {
-  type Contact,
-  contactFinder,
-  contactsOf,
-  coreId,
-  personIdsIn,
-  personOf,
-  Recipient,
-  Sender,
-  System
-} from "../PersonIds.ts"
+import { coreId } from "../PersonIds.ts"
 import { type Meaning, meaningIn, whatsapp_fields, whatsapp_messages, whatsapp_system } from "./DocumentedKinds.ts"
 import {
   combined,
@@ -25,6 +15,8 @@ import {
   parsedEvent
 } from "./Entry.ts"
 import type { MessageContent } from "./MessageContent.ts"
+import { personIdsIn, Recipient, Sender, System } from "./PersonFields.ts"
+import { type Contact, contactFinder, contactsOf, personOf } from "./WhatsApp/Contacts.ts"
 import { contentOfMessage } from "./WhatsApp/Content.ts"
 import { systemChange, userIdChange } from "./WhatsApp/IdentityChanges.ts"
 import { parseStatus } from "./WhatsApp/Statuses.ts"

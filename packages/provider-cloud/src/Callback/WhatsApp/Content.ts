@@ -215,12 +215,16 @@ const contextDetails = ({ context = {}, referral }: Content): MessageDetails => 
   }
 }
 
-/** Returns the fields of a message that nothing else describes: those of an unknown type, and why it has no contents. */
-const undescribedFields = (message: unknown, { details, type }: MessageContent, name = ""): JsonObject => {
+/** Returns whether a message's content describes the field of its type. A flow whose response cannot be read is not described. */
+const isDescribed = ({ details, type }: MessageContent): boolean =>
+  details === null ? type !== "unsupported" && type !== "interactive" : details.flow?.response !== null
+
+/** Returns the fields of a message that nothing else describes: the one of its type, and why the message has no contents. */
+const undescribedFields = (message: unknown, content: MessageContent, name = ""): JsonObject => {
   const given = isObject(message) ? message : {}
-  const isRead = details === null ? type !== "unsupported" && type !== "interactive" : details.flow?.response !== null
+  const names = isDescribed(content) ? ["errors"] : ["errors", name]
   const fields = Object.entries(given).filter(([field, value]) =>
-    typeof value === "object" && value !== null && (field === "errors" || field === name && !isRead)
+    names.includes(field) && typeof value === "object" && value !== null
   )
   return jsonObjectOf(Object.fromEntries(fields)) ?? {}
 }

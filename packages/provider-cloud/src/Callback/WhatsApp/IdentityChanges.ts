@@ -1,15 +1,9 @@
 /** The changes of a person's ids that callbacks of WhatsApp report. */
 import type { IdentityChanged } from "@messaging-crm/core/Inbound"
 import { Option, Schema } from "effect"
-import {
-  type Contact,
-  type Ids,
-  isContactOf,
-  networkIdsOf,
-  personWith,
-  type System,
-  UserIdUpdate
-} from "../../PersonIds.ts"
+import { type Ids, networkIdsOf } from "../../PersonIds.ts"
+import { type System, UserIdUpdate } from "../PersonFields.ts"
+import { type Contact, isContactOf, personWith } from "./Contacts.ts"
 
 const decodeUserIdUpdate = Schema.decodeUnknownOption(Schema.Struct(UserIdUpdate))
 

@@ -5,9 +5,10 @@ import { type DateTime, Option, Schema } from "effect"
 import type { AccountKey } from "../../CloudAccounts.ts"
 import { pauseReasonOf } from "../../ErrorCodes.ts"
 import { Items, lenient, NetworkId, NetworkTime, StorableText, timeOf, Whole } from "../../GraphSchemas.ts"
-import { networkIdsOf, StatusRecipient } from "../../PersonIds.ts"
+import { networkIdsOf } from "../../PersonIds.ts"
 import { meaningIn, whatsapp_statuses } from "../DocumentedKinds.ts"
 import { ignored, ignoredAs, type Parsed, parsedEvent } from "../Entry.ts"
+import { StatusRecipient } from "../PersonFields.ts"
 
 const Status = Schema.Struct({
   id: NetworkId,

@@ -1,9 +1,5 @@
-/**
- * Bodies that nobody would write: of every kind in `DocumentedKinds.ts`, with random values, and broken in one place.
- *
- * A kind that is added to the tables is covered without a change here.
- */
-import { Array, DateTime, Effect, Random } from "effect"
+/** Items of every kind in `DocumentedKinds.ts`. A kind that is added to the tables is covered without a change here. */
+import { DateTime } from "effect"
 import {
   meaningIn,
   messaging_event_fields,
@@ -13,7 +9,6 @@ import {
   whatsapp_statuses,
   whatsapp_system
 } from "../src/Callback/DocumentedKinds.ts"
-import { documented } from "../test/Documented.ts"
 
 /** The time of every event. */
 export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
@@ -28,7 +23,7 @@ interface Victim {
   readonly entryOf: (item: unknown, intact: ReadonlyArray<object>) => object
 }
 
-interface Kind {
+export interface Kind {
   readonly object: "instagram" | "page" | "whatsapp_business_account"
   readonly name: string
   /** Whether an item of this kind can be a message. */
@@ -42,7 +37,8 @@ interface Kind {
 const numberOf = (account: string) => ({ display_phone_number: "15550783881", phone_number_id: account })
 const contacts = [{ profile: { name: "Ana", username: "ana.l" }, wa_id: person, user_id: "BR.1349" }]
 
-const good = (object: Kind["object"], account: string, id: string): object =>
+/** Returns a text message that no mutation changes. */
+export const good = (object: Kind["object"], account: string, id: string): object =>
   object === "whatsapp_business_account"
     ? { from: person, id, timestamp, type: "text", text: { body: `Oi ${id}` } }
     : { sender: { id: "24601" }, recipient: { id: account }, timestamp: millis, message: { mid: id, text: `Oi ${id}` } }
@@ -52,7 +48,8 @@ const changeOf = (account: string, field: string, value: object) => ({
   value: { messaging_product: "whatsapp", metadata: numberOf(account), ...value }
 })
 
-const goodEntry = (object: Kind["object"], account: string, intact: ReadonlyArray<object>): object =>
+/** Returns an entry with messages that no mutation changes. */
+export const goodEntry = (object: Kind["object"], account: string, intact: ReadonlyArray<object>): object =>
   object === "whatsapp_business_account"
     ? { id: "1", changes: [changeOf(account, "messages", { contacts, messages: intact })] }
     : { id: account, time: millis, messaging: intact }
@@ -199,119 +196,3 @@ export const kinds: ReadonlyArray<Kind> = [
   ...fieldKinds,
   ...messengerKinds
 ]
-
-// ------------------------------------------------------------ random parts
-
-const nested = (depth: number): unknown => depth === 0 ? [] : [nested(depth - 1)]
-
-/** Values that replace parts of a body. */
-const strange: ReadonlyArray<unknown> = [
-  null,
-  true,
-  0,
-  -1,
-  1e308,
-  "",
-  "\u0000",
-  "\ud800",
-  "%_\\\"'$1\u0130\u00DF\u1E9E\uFB01e\u0301\u05D0\u200D\uFFFD\u{1F600}",
-  "x".repeat(10_000),
-  "9".repeat(40),
-  [],
-  [[[]]],
-  [null, 1, {}],
-  nested(2000),
-  {},
-  { __proto__: null, constructor: { prototype: 1 } },
-  { id: { id: { id: {} } } }
-]
-
-/** The values of a documented callback, by the fields that have them. */
-const fieldsIn = (value: unknown): ReadonlyArray<readonly [name: string, value: unknown]> =>
-  typeof value === "object" && value !== null
-    ? Object.entries(value).flatMap(([name, inner]) => [[name, inner] as const, ...fieldsIn(inner)])
-    : []
-
-const known = documented.flatMap(({ entry }) => fieldsIn(entry("1", "wamid.0"))).filter(([name]) => !/^\d+$/.test(name))
-const vocabulary = Array.fromIterable(Map.groupBy(known, ([name]) => name).values())
-
-const pick = <A>(values: ReadonlyArray<A>) =>
-  Effect.map(Random.nextIntBetween(0, values.length - 1), (index) => Array.getUnsafe(values, index))
-
-const chance = (probability: number) => Effect.map(Random.next, (drawn) => drawn < probability)
-
-/** Returns any JSON, made of what the networks document and of what nobody would write. */
-const tree: (depth: number) => Effect.Effect<unknown> = Effect.fnUntraced(function*(depth) {
-  if (depth === 0 || (yield* chance(0.2))) return yield* pick(strange)
-  const size = yield* Random.nextIntBetween(0, 4)
-  const parts = yield* Effect.forEach(
-    Array.makeBy(size, (index) => index),
-    Effect.fnUntraced(function*() {
-      const [name, value] = yield* Effect.flatMap(pick(vocabulary), pick)
-      return [name, (yield* chance(0.5)) ? value : yield* tree(depth - 1)] as const
-    })
-  )
-  return (yield* chance(0.8)) ? Object.fromEntries(parts) : parts.map(([, value]) => value)
-})
-
-/** Returns a value that a documented field of this name has, or any. */
-const partOf = Effect.fnUntraced(function*(name: string) {
-  const values = known.filter(([field]) => field === name).map(([, value]) => value)
-  return values.length > 0 && (yield* chance(0.6)) ? yield* mutated(yield* pick(values)) : yield* tree(4)
-})
-
-type Path = ReadonlyArray<string>
-
-/** Every place in a value. */
-const placesIn = (value: unknown, path: Path = []): ReadonlyArray<Path> =>
-  typeof value === "object" && value !== null && path.length < 20
-    ? [path, ...Object.entries(value).flatMap(([key, inner]) => placesIn(inner, [...path, key]))]
-    : [path]
-
-const at = (value: unknown, path: Path): unknown => path.reduce((inner, key) => Object(inner)[key], value)
-
-/** Returns a value with other values in one place: none, one, or several where the place is in a list. */
-const replaced = (value: unknown, [key, ...rest]: Path, by: ReadonlyArray<unknown>): unknown => {
-  if (key === undefined) return by[0]
-  const entries = Object.entries(Object(value)).flatMap(([name, inner]): ReadonlyArray<readonly [string, unknown]> => {
-    if (name !== key) return [[name, inner]]
-    return rest.length > 0 ? [[name, replaced(inner, rest, by)]] : by.map((other) => [name, other])
-  })
-  return Array.isArray(value) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries)
-}
-
-/** Returns a value with one place deleted, doubled, or in place of another, or with something strange there. */
-const mutated = Effect.fnUntraced(function*(value: unknown) {
-  const places = placesIn(value)
-  const [place, other] = [yield* pick(places), yield* pick(places)]
-  const by = yield* pick([[], [at(value, place), at(value, place)], [at(value, other)], [yield* pick(strange)]])
-  return replaced(value, place, by)
-})
-
-// ------------------------------------------------------------ bodies
-
-/**
- * Returns a body with an item of a kind that is changed in one place, and its other messages in a body of their own.
- *
- * `isOfKind`: the item is certainly of its kind, because only its part is changed. It depends on the seed of
- * `Random`, and on `index`, which is part of the ids in it.
- */
-export const mutatedBody = Effect.fnUntraced(function*(account: string, index: number, given?: Kind) {
-  const kind = given ?? (yield* pick(kinds))
-  const { object } = kind
-  const intact = [1, 2, 3].map((part) => good(object, account, `good.${index}.${part}`))
-  const part = yield* partOf(kind.name.split(": ").at(-1) ?? "")
-  const { entryOf, item } = kind.make(account, `${index}.0`, part)
-  const apart = goodEntry(object, account, intact)
-  const isOfKind = yield* chance(0.5)
-  const entry = isOfKind
-    ? [entryOf(item, intact)]
-    : (yield* chance(0.5))
-    ? [entryOf(yield* mutated(item), intact)]
-    : [yield* mutated(entryOf(item, [])), apart]
-  const text = yield* Effect.orElseSucceed(
-    Effect.try(() => JSON.stringify({ object, entry })),
-    () => JSON.stringify({ object, entry: [apart] })
-  )
-  return { text, intact: JSON.stringify({ object, entry: [apart] }), kind, isOfKind }
-})

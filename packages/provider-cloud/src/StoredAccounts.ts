@@ -1,0 +1,85 @@
+/** Stored accounts: the accounts that core stores, with encrypted tokens, and apps from the setting. */
+import { type AccountIds, ChannelAccounts, type OpenedAccount } from "@messaging-crm/core/ChannelAccounts"
+import { Effect, Layer, Option, type Redacted } from "effect"
+import {
+  accountKeyOf,
+  type CloudAccount,
+  CloudAccounts,
+  fromSetting,
+  isWhatsApp,
+  readSetting
+} from "./CloudAccounts.ts"
+
+/** Returns the network's ids of an account as core stores them. */
+export const accountIdsOf = (account: CloudAccount): AccountIds => ({
+  app_id: account.app_id,
+  account_id: accountKeyOf(account).id,
+  page_id: account.type === "photo_social" ? account.page_id : null
+})
+
+/** Returns a stored account with the network's names of its IDs. */
+export const accountOf = (stored: Omit<OpenedAccount, "token_set_at">): CloudAccount => {
+  const { account_id, app_id, business_account_id, channel_id, channel_type, page_id, token } = stored
+  const fields = { channel_id, app_id, token }
+  switch (channel_type) {
+    case "phone_messaging":
+      // Every WhatsApp channel has a business account.
+      return {
+        type: channel_type,
+        ...fields,
+        phone_number_id: account_id,
+        business_account_id: business_account_id ?? ""
+      }
+    case "page_messaging":
+      return { type: channel_type, ...fields, page_id: account_id }
+    case "photo_social":
+      return { type: channel_type, ...fields, account_id, page_id }
+  }
+}
+
+const orElse = <A, B extends A, E>(
+  found: Effect.Effect<Option.Option<B>, E>,
+  otherwise: Effect.Effect<Option.Option<A>, E>
+): Effect.Effect<Option.Option<A>, E> =>
+  Effect.flatMap(found, (account) => Option.isSome(account) ? Effect.succeed(account) : otherwise)
+
+const make = Effect.fnUntraced(function*(json: Redacted.Redacted) {
+  const given = fromSetting(yield* readSetting(json))
+  const stored = yield* ChannelAccounts
+
+  /** An account in the JSON is ignored once another one is stored for its channel. */
+  const unlessStored = Effect.fnUntraced(function*(found: Option.Option<CloudAccount>) {
+    if (Option.isNone(found)) return found
+    const own = yield* stored.open(found.value.channel_id)
+    return Option.filter(found, () => Option.isNone(own))
+  })
+
+  return CloudAccounts.of({
+    apps: given.apps,
+    find: (channel) => orElse(Effect.map(stored.open(channel.id), Option.map(accountOf)), given.find(channel)),
+    findByBusinessAccount: (id) =>
+      orElse(
+        Effect.map(
+          stored.openByBusinessAccount(id),
+          Option.flatMap((account) => Option.liftPredicate(isWhatsApp)(accountOf(account)))
+        ),
+        given.findByBusinessAccount(id)
+      ),
+    locate: (app_id, key) =>
+      orElse(
+        Effect.map(
+          stored.openByAccount(key.type, key.id),
+          (found) => Option.filter(Option.map(found, accountOf), (account) => account.app_id === app_id)
+        ),
+        Effect.flatMap(given.locate(app_id, key), unlessStored)
+      ),
+    channelOf: (app_id, key) =>
+      orElse(stored.channelOf(key.type, { account_id: key.id, app_id }), given.channelOf(app_id, key))
+  })
+})
+
+/**
+ * Layer for the stored accounts, and for apps from JSON. An account in the JSON is used if none is stored for its channel.
+ * Invalid JSON prevents the startup.
+ */
+export const layer = (json: Redacted.Redacted) => Layer.effect(CloudAccounts, make(json))
