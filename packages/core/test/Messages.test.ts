@@ -154,6 +154,13 @@ describe("a status update", () => {
     assert.deepStrictEqual(clamped(at(5), at(3)), at(3))
     assert.deepStrictEqual(clamped(at(2), at(3)), at(2))
   })
+
+  it("before the year 1 counts as its beginning", () => {
+    const first = DateTime.makeUnsafe("0001-01-01T00:00:00.000Z")
+    const before = DateTime.subtract(first, { milliseconds: 1 })
+    assert.deepStrictEqual(clamped(before, at(3)), first)
+    assert.deepStrictEqual(clamped(first, at(3)), first)
+  })
 })
 
 describe("an edit or a deletion", () => {

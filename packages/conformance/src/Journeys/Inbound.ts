@@ -71,6 +71,47 @@ const messages = (it: It) => {
   )
 }
 
+const times = (it: It) => {
+  it.effect("happened in the year 1 if its time is earlier", () =>
+    Effect.gen(function*() {
+      const { channel, messageOf, messagesIn, number, receive, reported, start } = yield* begin
+      yield* TestClock.adjust("1 second")
+      const { conversation_id, id } = yield* start()
+      yield* work
+      const first = DateTime.makeUnsafe("0001-01-01T00:00:00.000Z")
+      const provider_message_id = `ancient.${number}`
+      const of = { channel_id: channel.id, provider_message_id }
+      for (const text of ["-000100-01-01T00:00:00.000Z", "0000-01-01T00:00:00.000Z"]) {
+        const at = DateTime.makeUnsafe(text)
+        // The second edit comes after the message.
+        yield* receive({ event: "message_edited", ...of, text: `Hello in ${text}`, at })
+        yield* receive({
+          event: "message_received",
+          ...of,
+          from: { external_id: number, display_name: null, username: null },
+          type: "text",
+          text: "Hello",
+          media: null,
+          sent_at: at
+        })
+        yield* reported(id, { status: "delivered", at })
+        yield* receive({
+          event: "messages_reported",
+          channel_id: channel.id,
+          external_id: number,
+          status: "read",
+          until: at,
+          at
+        })
+      }
+      assert.deepStrictEqual((yield* messageOf(id)).delivered_at, first)
+      const message = (yield* messagesIn(conversation_id)).find((one) =>
+        one.provider_message_id === provider_message_id
+      )
+      assert.deepStrictEqual([message?.sent_at, message?.edited_at], [first, first])
+    }))
+}
+
 const contents = (it: It) => {
   it.effect("stores the file of a message, and deletes it with the message", () =>
     Effect.gen(function*() {
@@ -122,6 +163,7 @@ const contents = (it: It) => {
 export const journeyTests = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("what a provider reports", (it) => {
     messages(it)
+    times(it)
     contents(it)
     people(it)
     businessMessages(it)

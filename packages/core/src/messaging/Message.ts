@@ -222,8 +222,12 @@ export const applyUpdate = <M extends Updatable>(message: M, update: MessageUpda
   }
 }
 
-/** Returns a provider's time, or now where it is in the future: the provider's clock may be wrong. */
-export const clamped = (at: Timestamp, now: Timestamp): Timestamp => DateTime.min(at, now)
+/** The earliest time of a provider: a store need not support the years before 1. */
+const provider_time_min = DateTime.makeUnsafe("0001-01-01T00:00:00.000Z")
+
+/** Returns a provider's time, or the nearest one from the year 1 until now: the provider's clock may be wrong. */
+export const clamped = (at: Timestamp, now: Timestamp): Timestamp =>
+  DateTime.clamp(at, { minimum: provider_time_min, maximum: now })
 
 /** Returns the preview of a message, as lists of conversations and contacts show it (contract §10.8). */
 export const previewOf = ({ deleted_at, text, type }: Pick<Message, "deleted_at" | "text" | "type">): string =>
