@@ -1,18 +1,19 @@
 /** The mock network in another process, as a provider reaches it over real sockets, and its callbacks. */
 import { assert, describe, it } from "@effect/vitest"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
+import { limits } from "@messaging-crm/core/Limits"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import * as Protocol from "@messaging-crm/provider-mock/http/Protocol"
 import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
-import { Effect, Layer, Option, Queue, References, Result, Schema } from "effect"
+import { Effect, Layer, Logger, Option, Queue, References, Result, Schema } from "effect"
 import type { RequestListener } from "node:http"
 import { buffer } from "node:stream/consumers"
 import * as BuiltInProviders from "../src/BuiltInProviders.ts"
 import { freePort } from "../src/dev/FreePort.ts"
 import { startHttpServer } from "../testing/processes/TestHttpServer.ts"
 import { address, listen, post } from "./MockHttp.ts"
-import { delivery, outcome } from "./Outbound.ts"
+import { channel, delivery, outcome } from "./Outbound.ts"
 
 /** Runs a test with the URL of a network that posts its callbacks to `callback_url`, and with a provider that uses the network. */
 const withNetwork = <A, E, R>(
@@ -28,6 +29,32 @@ const withNetwork = <A, E, R>(
     Effect.provide(network)
   )
 }
+
+/** Returns the response to a report. */
+const report = (url: string, event: object) =>
+  Effect.promise(async () => {
+    const headers = { "content-type": "application/json" }
+    const response = await fetch(`${url}/report`, { method: "POST", headers, body: JSON.stringify(event) })
+    return { status: response.status, text: await response.text() }
+  })
+
+/** A message with a file, as tests report it. */
+const photo = (byte_size: number) => ({
+  event: "message_received",
+  channel_id: channel.id,
+  provider_message_id: "m.1",
+  from: { external_id: "+4915112345678", display_name: null, username: null },
+  type: "image",
+  text: null,
+  media: {
+    kind: "image",
+    mime_type: "image/png",
+    filename: null,
+    transcript: null,
+    bytes: Buffer.alloc(byte_size).toString("base64")
+  },
+  sent_at: "2026-11-27T01:00:00.000Z"
+})
 
 /** A URL to which connections are refused. */
 const unreachableUrl = Effect.map(freePort, (port) => `http://127.0.0.1:${port}`)
@@ -90,6 +117,19 @@ describe("the network", () => {
   it.live("rejects an invalid script", () =>
     withNetworkOnly(Effect.fnUntraced(function*(url) {
       assert.strictEqual(yield* post(`${url}/script`, "{}"), 400)
+    })))
+
+  it.live("rejects a report with a field that no callback can have, and names the field", () =>
+    withNetworkOnly(Effect.fnUntraced(function*(url) {
+      const { status, text } = yield* report(url, { ...photo(1), sent_at: "yesterday" })
+      assert.strictEqual(status, 400)
+      assert.include(text, `at ["sent_at"]`)
+      const tooLarge = yield* report(url, photo(limits.media_bytes_max + 1))
+      assert.deepStrictEqual(tooLarge, {
+        status: 400,
+        text: `Expected at most 16000000 bytes\n  at ["media"]["bytes"]`
+      })
+      assert.strictEqual((yield* report(url, photo(limits.media_bytes_max))).status, 204)
     })))
 
   it.live("lists the accepted messages, also by reference and by recipient", () =>
@@ -163,6 +203,35 @@ const kindOf = (event: ProviderEvent): string => {
   if (event.event === "message_received") return event.type
   return event.event === "message_status_reported" ? event.status : event.event
 }
+
+it.live(
+  "the network does not repeat a callback that the service rejects, and logs it once",
+  () =>
+    Effect.gen(function*() {
+      const logs = yield* Queue.unbounded<readonly [message: string, status: unknown]>()
+      const logger = Logger.make(({ fiber, message }) => {
+        if (String(message).startsWith("Callback")) {
+          Queue.offerUnsafe(logs, [String(message), fiber.getRef(References.CurrentLogAnnotations)["status"]])
+        }
+      })
+      const statuses = [503, 408, 429, 413]
+      let requests = 0
+      const callback_url = yield* startHttpServer((request, response) => {
+        request.resume()
+        response.writeHead(statuses[requests++] ?? 200).end()
+      })
+      const network = BuiltInProviders.mockNetwork([callback_url]).pipe(
+        Layer.provideMerge(listen),
+        Layer.provide(Logger.layer([logger]))
+      )
+      yield* Effect.gen(function*() {
+        assert.strictEqual((yield* report(yield* address, photo(1))).status, 204)
+        assert.deepStrictEqual(yield* Queue.take(logs), ["Callback failed; it is retried", 503])
+        assert.deepStrictEqual(yield* Queue.take(logs), ["Callback rejected; it is not retried", 413])
+      }).pipe(Effect.provide(network))
+      assert.strictEqual(requests, statuses.length)
+    }).pipe(Effect.scoped)
+)
 
 it.live("the network repeats a signed callback until it receives a 200", () =>
   Effect.gen(function*() {

@@ -10,6 +10,10 @@ const encode = Schema.encodeEffect(Schema.fromJsonString(Protocol.Callback))
 /** A callback got no 2xx response: another status, or null for no response. */
 class CallbackFailed extends Data.TaggedError("CallbackFailed")<{ readonly status: number | null }> {}
 
+/** Returns whether a repetition of a callback can succeed: the service has not rejected its content. */
+const isTransient = ({ status }: CallbackFailed): boolean =>
+  status === null || status < 400 || status >= 500 || status === 408 || status === 429
+
 const post = (url: string, body: string, signature: string) =>
   Effect.tryPromise(async (signal) => {
     const headers = { "content-type": "application/json", [Protocol.signature_header]: signature }
@@ -36,7 +40,7 @@ export const batches = (events: ReadonlyArray<ProviderEvent>): ReadonlyArray<Rea
 
 /**
  * Layer that posts signed callbacks. Each is repeated until it gets a 2xx
- * response, each time at the next of the addresses.
+ * response or is rejected, each time at the next of the addresses.
  */
 export const layer = (callback_urls: ReadonlyArray<string>) =>
   Layer.effectDiscard(Effect.gen(function*() {
@@ -50,9 +54,16 @@ export const layer = (callback_urls: ReadonlyArray<string>) =>
       const signature = yield* Effect.provideService(Protocol.sign(body), Secrets, secrets)
       const attempt = Effect.flatMap(next, (url) =>
         post(url, body, signature))
-      const retries = Effect.retry(attempt, Schedule.spaced("100 millis"))
-      const warning = Effect.logWarning("Callback failed; it is retried until it succeeds")
-      yield* Effect.catch(attempt, ({ status }) => Effect.andThen(Effect.annotateLogs(warning, { status }), retries))
+      const retries = Effect.retry(attempt, { schedule: Schedule.spaced("100 millis"), while: isTransient })
+      const warn = (message: string, { status }: CallbackFailed) =>
+        Effect.annotateLogs(Effect.logWarning(message), { status })
+      yield* attempt.pipe(
+        Effect.catchIf(
+          isTransient,
+          (failed) => Effect.andThen(warn("Callback failed; it is retried", failed), retries)
+        ),
+        Effect.catch((failed) => warn("Callback rejected; it is not retried", failed))
+      )
     })
     yield* Queue.takeBetween(callbacks, 1, batch_max).pipe(
       Effect.flatMap((events) => Effect.forEach(batches(events), callBack, { discard: true })),

@@ -1,5 +1,4 @@
 /** The mock provider as a process of its own, so that its state outlives a killed server. */
-import { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Effect, type Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -13,7 +12,8 @@ const respondTemplates = HttpServerResponse.schemaJson(Protocol.TemplatesRespons
 const respondAcceptedMessages = HttpServerResponse.schemaJson(Protocol.AcceptedMessages)
 
 const done = HttpServerResponse.empty({ status: 204 })
-const malformed = () => Effect.succeed(HttpServerResponse.empty({ status: 400 }))
+/** The response to an invalid request, with the reason and the field. */
+const malformed = ({ message }: Schema.SchemaError) => Effect.succeed(HttpServerResponse.text(message, { status: 400 }))
 
 /** Closes the connection without a response, to simulate a lost response. */
 const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
@@ -79,7 +79,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   yield* router.add("POST", "/deliver", deliver)
   yield* router.add("GET", "/templates/:account", templates)
   yield* router.add("GET", "/accepted", accepted)
-  yield* router.add("POST", "/report", command(ProviderEvent, mock.emit))
+  yield* router.add("POST", "/report", command(Protocol.Report, mock.emit))
   yield* router.add(
     "POST",
     "/script",

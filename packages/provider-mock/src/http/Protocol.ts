@@ -3,6 +3,7 @@ import { Channel } from "@messaging-crm/core/Channels"
 import { Content } from "@messaging-crm/core/Content"
 import { SendId } from "@messaging-crm/core/Ids"
 import { ProviderEvent } from "@messaging-crm/core/Inbound"
+import { limits } from "@messaging-crm/core/Limits"
 import { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { Template } from "@messaging-crm/core/Templates"
@@ -49,6 +50,21 @@ export const Script = Schema.Struct({ target: Target, behavior: Behavior })
 
 /** Takes the network down or up. */
 export const Down = Schema.Struct({ down: Schema.Boolean })
+
+/** Returns whether a file is so large that its callback would be. */
+const isTooLarge = (event: ProviderEvent): boolean => {
+  const bytes = "media" in event ? event.media?.bytes : null
+  return bytes instanceof Uint8Array && bytes.byteLength > limits.media_bytes_max
+}
+
+/** An event to report. A file has at most the size that the service stores. */
+export const Report = ProviderEvent.check(
+  Schema.makeFilter((event) =>
+    isTooLarge(event)
+      ? { path: ["media", "bytes"], issue: `Expected at most ${limits.media_bytes_max} bytes` }
+      : undefined
+  )
+)
 
 /** The body of a callback to `/ingress/mock`. */
 export const Callback = Schema.Struct({ events: Schema.Array(ProviderEvent) })
