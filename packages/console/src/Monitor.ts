@@ -55,6 +55,7 @@ export class Monitor {
     this.count("requests")
   }
 
+  /** Reports an event, with its resource. */
   event(event: WebhookEvent): void {
     this.append(this.events, "event", event)
     if (isMessage(event)) this.count("messages")

@@ -1,6 +1,7 @@
 /** The functions of the page that need no browser: values of templates, statuses of messages, lists, and throttling. */
 import { assert, describe, it } from "@effect/vitest"
 import { onTestFinished, vi } from "vitest"
+import { withoutResource } from "../page/development/withoutResource.mjs"
 import { throttled } from "../page/elements/throttle.mjs"
 import { withConversations, withNewest } from "../page/inbox/lists.mjs"
 import { follows } from "../page/inbox/statuses.mjs"
@@ -106,6 +107,13 @@ describe("the list of messages", () => {
     ])
     assert.deepStrictEqual(messages.map(({ media }) => media?.url), ["/old", "/new", "/new"])
   })
+})
+
+it("an event is shown as a webhook without resources receives it", () => {
+  const event = { id: "e1", type: "message.received", data: { message_id: "m1" } }
+  const data = { ...event.data, message: { id: "m1", text: "Hello" } }
+  assert.deepStrictEqual(withoutResource({ ...event, data }), event)
+  assert.deepStrictEqual(withoutResource(event), event)
 })
 
 it("a burst of calls runs the function at its start, and once more a second later", async () => {

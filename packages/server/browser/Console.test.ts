@@ -131,6 +131,7 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
       for (const type of ["message.sent", "message.updated", "send.failed", "conversation.closed"]) {
         await page.getByLabel(type).uncheck()
       }
+      await page.getByLabel("Include the resource in events").check()
       await page.getByRole("button", { name: "Create" }).click()
       await page.getByText(/^whsec_/).waitFor()
       await page.getByRole("button", { name: "Done" }).click()
@@ -145,7 +146,8 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
       hook.reply.status = 200
       await failed.getByRole("button").click()
       const bodies = page.locator(".bodies", { hasText: "\"reason\": \"not yet\"" })
-      await bodies.filter({ hasText: "\"conversation_id\"" }).waitFor()
+      // The request contains the resource.
+      await bodies.filter({ hasText: "\"text\": \"Thank you!\"" }).waitFor()
       await picture(page, "console-webhooks")
       // The service retries by itself. What has ended is delivered again by the button.
       const delivered = page.locator("tr", { hasText: "succeeded" }).last()

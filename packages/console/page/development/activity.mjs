@@ -3,6 +3,7 @@ import { html, svg } from "lit-html"
 import { expander, section, table } from "../elements/components.mjs"
 import { timeWithSeconds, withSpaces } from "../elements/formats.mjs"
 import { state } from "../store.mjs"
+import { withoutResource } from "./withoutResource.mjs"
 
 /**
  * @import { WebhookEvent } from "@messaging-crm/client"
@@ -115,7 +116,7 @@ const eventRow = (event) => {
     <td>${withSpaces(detail)}</td></tr>
     ${
     state.expanded === event.id
-      ? html`<tr class="more"><td colspan="4"><pre>${JSON.stringify(event, null, 2)}</pre></td></tr>`
+      ? html`<tr class="more"><td colspan="4"><pre>${JSON.stringify(withoutResource(event), null, 2)}</pre></td></tr>`
       : ""
   }`
 }

@@ -5,6 +5,7 @@ import { timeWithSeconds, withSpaces } from "../elements/formats.mjs"
 import { throttled } from "../elements/throttle.mjs"
 import { callOperation, showingErrors, state, updateState } from "../store.mjs"
 import { openWebhookDialog } from "./webhookDialog.mjs"
+import { withoutResource } from "./withoutResource.mjs"
 
 /** @import { Webhook, WebhookDelivery } from "@messaging-crm/client" */
 
@@ -73,8 +74,10 @@ const testWebhook = showingErrors(async () => {
 const deliveryKind = { succeeded: "good", failed: "bad", pending: "warn" }
 
 /** @param {WebhookDelivery} delivery */
-const deliveryBodies = ({ event_id, response_body, response_status }) => {
-  const event = state.events.find(({ id }) => id === event_id)
+const deliveryBodies = ({ event_id, response_body, response_status, webhook_id }) => {
+  const raised = state.events.find(({ id }) => id === event_id)
+  const isFull = state.webhooks.some(({ id, include_resource }) => id === webhook_id && include_resource)
+  const event = raised === undefined || isFull ? raised : withoutResource(raised)
   return html`<tr class="more"><td colspan="7"><div class="bodies">
     <div><h3>Request</h3><pre>${
     event === undefined

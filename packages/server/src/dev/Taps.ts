@@ -1,7 +1,7 @@
 /** The taps of the console of `dev`: they report to its page what happens in this process. */
 import { errorCodeOf } from "@messaging-crm/adapter-http/ErrorCode"
 import type { Monitor, SendReport } from "@messaging-crm/console"
-import type { Changes } from "@messaging-crm/core/Changes"
+import { type Changes, fullBodyOf } from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
@@ -45,7 +45,7 @@ const observe = (monitor: Monitor, { insert = [], raise = [], settle, update = [
   if (settle?.outcome === "postpone" && settle.claimed.kind === "send") {
     monitor.send({ id: settle.claimed.ref, next_attempt_at: DateTime.formatIso(settle.due_at) })
   }
-  for (const { body } of raise) monitor.event(JSON.parse(body))
+  for (const event of raise) monitor.event(JSON.parse(fullBodyOf(event) ?? event.body))
 }
 
 /** Pages, files and probes are not shown. */
