@@ -4,7 +4,7 @@
  *
  * The API key stays on the server: the page requests named operations, which the server runs with the client.
  */
-import { type Fetch, MessagingCrm, type WebhookEvent } from "@messaging-crm/client"
+import { type Fetch, MessagingCrm, type Retry, type WebhookEvent } from "@messaging-crm/client"
 import { Feed } from "./Feed.ts"
 import { fileOf } from "./Files.ts"
 import { rejectionOf } from "./Guard.ts"
@@ -80,12 +80,20 @@ const call = async (crm: MessagingCrm, operation: Operation | undefined, request
   }
 }
 
+/** The longest pause of a retry. */
+const pause_millis_max = 5000
+
+/** Fails a call that has to wait for longer, such as for the key's rate limit, so that the page shows the error. */
+const failAfterLongPause = ({ error, pause }: Retry): void => {
+  if (pause > pause_millis_max) throw error
+}
+
 /** Makes a console. Its handler takes a web `Request`, so it works in any server. */
 export const makeConsole = (options: ConsoleOptions): Console => {
   const { baseUrl, development, hosts, path, title = "Inbox" } = options
   const canWriteAsCustomer = (development?.writeAsCustomer ?? null) !== null
   const page = { baseUrl, path, title, isDevelopment: development !== undefined, canWriteAsCustomer }
-  const crm = new MessagingCrm(options)
+  const crm = new MessagingCrm({ ...options, onRetry: failAfterLongPause })
   const feed = development?.monitor.feed ?? new Feed()
   const operations = operationsOf(development)
 

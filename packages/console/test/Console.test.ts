@@ -163,6 +163,28 @@ describe("the operations", () => {
     assert.deepStrictEqual(await errorOver(() => Promise.reject(new TypeError("fetch failed"))), [502, "unreachable"])
   })
 
+  it("report at once that the key has to wait for a minute", async () => {
+    const message = "The API key exceeded its limit of 120 requests per minute. Retry after 60 s."
+    const error = { code: "rate_limited", message, param: null }
+    const console = makeConsole({
+      ...options,
+      fetch: () => Promise.resolve(Response.json({ error }, { status: 429, headers: { "retry-after": "60" } }))
+    })
+    const response = await console.handle(callRequest("close", "{}"))
+    console.close()
+    assert.deepStrictEqual([response.status, await response.json()], [429, { error }])
+  })
+
+  it("are repeated after a short pause", async () => {
+    const headers = { "retry-after": "0" }
+    const error = { code: "overloaded", message: "Retry.", param: null }
+    const responses = [Response.json({ error }, { status: 503, headers }), Response.json({ data: { id: "1" } })]
+    const console = makeConsole({ ...options, fetch: async () => responses.shift() ?? Response.error() })
+    const response = await console.handle(callRequest("close", "{}"))
+    console.close()
+    assert.deepStrictEqual([response.status, await response.json()], [200, { id: "1" }])
+  })
+
   for (const status of [200, 204, 304, 404]) {
     it(`report a proxy that responds with ${status}`, async () => {
       const body = status === 200 || status === 404 ? "<html>" : null
