@@ -5,7 +5,10 @@ import { getCookie, setCookie } from "hono/cookie"
 import { createHash, randomUUID, timingSafeEqual } from "node:crypto"
 
 export interface Settings {
-  /** The key that the inbox acts with. It needs the scopes of what your users do there. */
+  /**
+   * The key that the inbox acts with. It needs the scopes of what your users do there. They share its limit, so set
+   * `RATE_LIMIT_PER_MINUTE` of the service to at least 100 times their number.
+   */
   readonly apiKey: string
   readonly baseUrl: string
   /** The host names of this app. */

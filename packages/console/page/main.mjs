@@ -4,11 +4,12 @@ import * as activity from "./development/activity.mjs"
 import * as webhooks from "./development/webhooks.mjs"
 import * as icons from "./elements/icons.mjs"
 import * as inbox from "./inbox/conversationList.mjs"
+import { refreshInbox } from "./inbox/conversations.mjs"
 import { openCustomerDialog } from "./inbox/customerDialog.mjs"
 import { openConversationDialog } from "./inbox/templateDialog.mjs"
 import { threadView } from "./inbox/thread.mjs"
 import { listenToKeys } from "./keys.mjs"
-import { callOperation, context, drawPageWith, showingErrors, state, updateState } from "./store.mjs"
+import { callOperation, context, drawPageWith, refreshing, showingErrors, state, updateState } from "./store.mjs"
 import { connectToStream } from "./stream.mjs"
 
 /** @import { TemplateResult } from "lit-html" */
@@ -83,17 +84,19 @@ const showAddressedView = showingErrors(async () => {
   const [, name = "", id] = location.hash.split("/")
   updateState({ view: name in views ? name : "inbox" })
   if (state.view === "webhooks") await webhooks.loadWebhooks()
+  refreshInbox()
   if (state.view === "inbox" && id !== undefined && id !== state.conversation?.id) {
     await inbox.selectConversation(await callOperation("conversation", { id }))
   }
 })
 
 addEventListener("hashchange", showAddressedView)
+document.addEventListener("visibilitychange", () => document.hidden || showAddressedView())
 listenToKeys(Object.keys(views))
 addEventListener("resize", () => updateState())
 
 updateState()
 setInterval(() => updateState(), 15_000)
 connectToStream()
-await showingErrors(async () => updateState({ setup: await callOperation("setup") }))()
+refreshing(async () => updateState({ setup: await callOperation("setup") }))()
 await showAddressedView()

@@ -1,4 +1,5 @@
 // The state of the page, and calls of the server.
+import { throttled } from "./elements/throttle.mjs"
 
 /**
  * @import { Channel, Contact, Conversation, Member, Message, Send } from "@messaging-crm/client"
@@ -75,6 +76,13 @@ export const state = {
   expanded: null
 }
 
+/**
+ * Returns whether a view is visible. A hidden one is not kept current.
+ *
+ * @param {string} view
+ */
+export const isVisible = (view) => state.view === view && !document.hidden
+
 let draw = () => {}
 let isScheduled = false
 
@@ -142,4 +150,22 @@ export const showingErrors = (run) => async (/** @type {Values} */ ...values) =>
     setTimeout(() => state.error === message && updateState({ error: null }), 10_000)
     return undefined
   }
+}
+
+/**
+ * Returns a throttled function that reads something again. It shows an error, and then reads again, so that no other
+ * change has to arrive.
+ *
+ * @param {() => Promise<unknown>} read
+ */
+export const refreshing = (read) => {
+  const refresh = throttled(showingErrors(async () => {
+    try {
+      await read()
+    } catch (error) {
+      refresh()
+      throw error
+    }
+  }))
+  return refresh
 }

@@ -1,8 +1,8 @@
 // The stream of changes: each message of the server changes the state.
 import * as webhooks from "./development/webhooks.mjs"
 import { loadConversations, refreshConversation } from "./inbox/conversations.mjs"
-import { applyMessageStatus } from "./inbox/openConversation.mjs"
-import { callOperation, context, showingErrors, state, updateState } from "./store.mjs"
+import { applyMessageStatus, refreshContact } from "./inbox/openConversation.mjs"
+import { context, state, updateState } from "./store.mjs"
 
 /**
  * @import { WebhookEvent } from "@messaging-crm/client"
@@ -24,14 +24,11 @@ const onEvent = (event) => {
   }
 }
 
-const onChange = showingErrors(
-  async (/** @type {Parameters<Monitor["change"]>[0]} */ { contact_id, conversation_id }) => {
-    if (conversation_id !== undefined) refreshConversation(conversation_id)
-    if (contact_id !== undefined && contact_id === state.contact?.id) {
-      updateState({ contact: await callOperation("contact", { id: contact_id }) })
-    }
-  }
-)
+/** @param {Parameters<Monitor["change"]>[0]} changed */
+const onChange = ({ contact_id, conversation_id }) => {
+  if (conversation_id !== undefined) refreshConversation(conversation_id)
+  if (contact_id !== undefined && contact_id === state.contact?.id) refreshContact()
+}
 
 /** The change for each message of the stream. */
 const receivers = {

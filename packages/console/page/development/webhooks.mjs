@@ -2,8 +2,7 @@
 import { html } from "lit-html"
 import { expander, section, table } from "../elements/components.mjs"
 import { timeWithSeconds, withSpaces } from "../elements/formats.mjs"
-import { throttled } from "../elements/throttle.mjs"
-import { callOperation, showingErrors, state, updateState } from "../store.mjs"
+import { callOperation, isVisible, refreshing, showingErrors, state, updateState } from "../store.mjs"
 import { openWebhookDialog } from "./webhookDialog.mjs"
 import { withoutResource } from "./withoutResource.mjs"
 
@@ -33,19 +32,21 @@ const selectWebhook = showingErrors(async (/** @type {string} */ id) => {
   await loadDeliveries(id)
 })
 
-/** Reads the webhooks, and the deliveries of the selected one. */
-export const loadWebhooks = showingErrors(async () => {
+const readWebhooks = async () => {
   const { data } = await callOperation("webhooks")
   updateState({ webhooks: data })
   const selected = data.find((/** @type {Webhook} */ { id }) => id === state.webhook) ?? data[0]
   if (selected === undefined) return
   if (selected.id === state.webhook) await loadDeliveries(selected.id)
   else await selectWebhook(selected.id)
-})
+}
 
-/** Reads the deliveries again if they are shown. */
-export const refreshDeliveries = throttled(async () => {
-  if (state.view === "webhooks") await loadWebhooks()
+/** Reads the webhooks, and the deliveries of the selected one. */
+export const loadWebhooks = showingErrors(readWebhooks)
+
+/** Reads the deliveries again if they are visible. */
+export const refreshDeliveries = refreshing(async () => {
+  if (isVisible("webhooks")) await readWebhooks()
 })
 
 const createWebhook = showingErrors(() =>

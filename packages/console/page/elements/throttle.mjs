@@ -20,8 +20,8 @@ export const oneAtATime = (run) => {
 }
 
 /**
- * Returns a function that calls `run` shortly after it is called, and at most once per second, so that a burst of changes
- * causes few requests.
+ * Returns a function that calls `run` shortly after it is called, and at most every two seconds, so that continuous changes
+ * cause few requests.
  *
  * @param {() => unknown} run
  */
@@ -36,7 +36,7 @@ export const throttled = (run) => {
       setTimeout(() => {
         isScheduled = false
         if (isCalledAgain) schedule()
-      }, 900)
+      }, 1900)
     }, 100)
   }
   return () => {

@@ -1,6 +1,5 @@
 // Reads the list of conversations: page by page, and those that have changed.
-import { throttled } from "../elements/throttle.mjs"
-import { callOperation, showingErrors, state, updateState } from "../store.mjs"
+import { callOperation, isVisible, refreshing, showingErrors, state, updateState } from "../store.mjs"
 import { collectIds } from "./collectIds.mjs"
 import { withConversations } from "./lists.mjs"
 import { refreshThread } from "./openConversation.mjs"
@@ -20,8 +19,7 @@ const mergeConversations = (updates) => {
 /** Identifies the list whose pages are loaded. A page of an earlier list that arrives late is dropped. */
 let currentList = {}
 
-/** Reads the next page of the list. */
-export const loadMoreConversations = showingErrors(async () => {
+const readPage = async () => {
   if (state.isLoading || state.cursor === null) return
   const { cursor, filter } = state
   const list = currentList
@@ -38,6 +36,20 @@ export const loadMoreConversations = showingErrors(async () => {
   } finally {
     if (list === currentList) updateState({ isLoading: false })
   }
+}
+
+const readFirstPageSoon = refreshing(async () => {
+  if (state.cursor === undefined) await readPage()
+})
+
+/** Reads the next page of the list. The first page is read until that succeeds. */
+export const loadMoreConversations = showingErrors(async () => {
+  try {
+    await readPage()
+  } catch (error) {
+    if (state.cursor === undefined) readFirstPageSoon()
+    throw error
+  }
 })
 
 /** Starts the list again from its first page. */
@@ -47,27 +59,37 @@ export const loadConversations = async (filter = state.filter) => {
   await loadMoreConversations()
 }
 
+/** The maximum number of changed conversations that are read one by one. */
+const single_reads_max = 5
+
 const changedIds = collectIds(async (ids) => {
+  const list = currentList
   const isOpen = ids.includes(state.conversation?.id ?? "")
-  // If many conversations changed, they are all at the top of the list, so one page contains them.
-  if (ids.length > 5) mergeConversations((await callOperation("conversations", { status: state.filter })).data)
-  const single = ids.length > 5 ? (isOpen ? [state.conversation?.id] : []) : ids
+  // Most changed conversations are at the top of the list. Others have left it, or more have changed than fit on a page.
+  const page = ids.length > 1
+    ? await callOperation("conversations", { status: state.filter })
+    : { data: [], next_cursor: null }
+  const found = new Set(page.data.map((/** @type {Conversation} */ { id }) => id))
+  const missing = ids.filter((id) => !found.has(id))
+  const isRestart = missing.length > single_reads_max
+  const single = isRestart ? missing.filter((id) => id === state.conversation?.id) : missing
   const updates = await Promise.all(single.map((id) => callOperation("conversation", { id })))
-  mergeConversations(updates)
-  const conversation = updates.find(({ id }) => id === state.conversation?.id)
+  if (isRestart && list === currentList) {
+    currentList = {}
+    updateState({ conversations: page.data, cursor: page.next_cursor, isLoading: false })
+  }
+  mergeConversations([...page.data, ...updates])
+  const conversation = [...page.data, ...updates].find(({ id }) => id === state.conversation?.id)
   if (conversation !== undefined) updateState({ conversation })
   if (isOpen) await refreshThread()
 })
 
-const refreshSoon = throttled(showingErrors(async () => {
-  try {
-    await changedIds.readAll()
-  } catch (error) {
-    // Retries in a second, so that no other event has to arrive.
-    refreshSoon()
-    throw error
-  }
-}))
+const refreshSoon = refreshing(changedIds.readAll)
+
+/** Reads the conversations that have changed, if the inbox is visible. */
+export const refreshInbox = () => {
+  if (isVisible("inbox")) refreshSoon()
+}
 
 /**
  * Reads a conversation that has changed.
@@ -76,5 +98,5 @@ const refreshSoon = throttled(showingErrors(async () => {
  */
 export const refreshConversation = (id) => {
   changedIds.add(id)
-  refreshSoon()
+  refreshInbox()
 }

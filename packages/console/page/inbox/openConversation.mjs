@@ -1,5 +1,5 @@
 // Reads the open conversation: its messages and its contact.
-import { callOperation, showingErrors, state, updateState } from "../store.mjs"
+import { callOperation, refreshing, showingErrors, state, updateState } from "../store.mjs"
 import { clearComposer } from "./composer.mjs"
 import { withNewest } from "./lists.mjs"
 import { isAtEnd, messagesElement, scrollToEnd } from "./messages.mjs"
@@ -37,6 +37,14 @@ export const refreshThread = async () => {
   updateState({ messages, ...hasGap ? { olderCursor: next_cursor } : {} })
   if (wasAtEnd) scrollToEnd()
 }
+
+/** Reads the contact of the open conversation. */
+export const refreshContact = refreshing(async () => {
+  const id = state.contact?.id
+  if (id === undefined) return
+  const contact = await callOperation("contact", { id })
+  if (state.contact?.id === id) updateState({ contact })
+})
 
 /** Reads the page before the shown messages, if the view is near their start. While it is read, there is no cursor. */
 export const loadOlderMessages = showingErrors(async () => {
