@@ -2,100 +2,17 @@
 import { assert, it } from "@effect/vitest"
 import { conflicts, delivery_attempts, webhooks_disabled } from "@messaging-crm/core/Metrics"
 import * as CoreTraces from "@messaging-crm/core/Traces"
-import { Cause, Data, Effect, Exit, Logger, Schema, Tracer } from "effect"
+import { Cause, Data, Effect, Exit, Logger, Tracer } from "effect"
 import { HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
 import { OtlpExporter, OtlpSerialization, OtlpTracer } from "effect/observability"
 import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
-import type { IncomingMessage } from "node:http"
 import { callbacks_ignored } from "../../../provider-cloud/src/IgnoredItems.ts"
 import { manifest } from "../../src/Manifest.ts"
 import * as Telemetry from "../../src/observability/Telemetry.ts"
-import { eventually } from "../../testing/Eventually.ts"
-import * as Api from "../../testing/processes/Api.ts"
-import * as Cluster from "../../testing/processes/Cluster.ts"
-import * as Processes from "../../testing/processes/Processes.ts"
-import * as Servers from "../../testing/processes/Servers.ts"
-import { startHttpServer } from "../../testing/processes/TestHttpServer.ts"
+import { canaries, ExportedTelemetry, isBelow, type Span } from "./TelemetryScene.ts"
 
-/** Values of callers that must not reach logs and spans. */
-const canaries = {
-  phone: "+4915155501234",
-  name: "Canaria",
-  search: "kanarienvogel",
-  path: "nightingale",
-  collector_key: "collector-secret"
-}
-
-const Attributes = Schema.Array(
-  Schema.Struct({ key: Schema.String, value: Schema.Record(Schema.String, Schema.Unknown) })
-)
-const Span = Schema.Struct({
-  traceId: Schema.String,
-  spanId: Schema.String,
-  parentSpanId: Schema.optional(Schema.String),
-  name: Schema.String,
-  attributes: Attributes,
-  events: Schema.Array(Schema.Struct({ name: Schema.String, attributes: Attributes }))
-})
-type Span = typeof Span.Type
-const Traces = Schema.fromJsonString(Schema.Struct({
-  resourceSpans: Schema.Array(Schema.Struct({
-    resource: Schema.Struct({ attributes: Attributes }),
-    scopeSpans: Schema.Array(Schema.Struct({ spans: Schema.Array(Span) }))
-  }))
-}))
-
-const textOf = async (request: IncomingMessage): Promise<string> => {
-  const chunks: Array<Buffer> = []
-  for await (const chunk of request) chunks.push(chunk)
-  return Buffer.concat(chunks).toString()
-}
-
-/** A collector, and everything that it received. */
-const collector = Effect.gen(function*() {
-  const received: Array<{ readonly path: string; readonly key: string | undefined; readonly text: string }> = []
-  const url = yield* startHttpServer((request, response) => {
-    textOf(request).then((text) => {
-      const { authorization } = request.headers
-      received.push({ path: request.url ?? "", key: authorization, text })
-      response.writeHead(200, { "content-type": "application/json" }).end("{}")
-    }, () => response.destroy())
-  })
-  const spans = (): ReadonlyArray<Span> =>
-    received.filter(({ path }) => path === "/v1/traces").flatMap(({ text }) =>
-      Schema.decodeUnknownSync(Traces)(text).resourceSpans.flatMap(({ scopeSpans }) =>
-        scopeSpans.flatMap(({ spans }) => spans)
-      )
-    )
-  return { url, received, spans }
-})
-
-const isBelow = (spans: ReadonlyArray<Span>, span: Span | undefined, above: Span | undefined): boolean => {
-  if (span === undefined || above === undefined) return false
-  return span.parentSpanId === above.spanId ||
-    isBelow(spans, spans.find(({ spanId }) => spanId === span.parentSpanId), above)
-}
-
-const nowhere: Servers.Server = { port: 0, url: "" }
-
-const sample = /^(\w+(?:\{\w+="[^"]*"(?:,\w+="[^"]*")*\})?) (-?[0-9.e+-]+|\+Inf|NaN)$/
-
-/** Reads `/metrics`, where every line is a comment or a sample of the text format. */
-const samples = Effect.fnUntraced(function*({ url }: Servers.Server) {
-  const response = yield* Effect.promise(() => fetch(`${url}/metrics`))
-  assert.strictEqual(response.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8")
-  const found = new Map<string, number>()
-  for (const line of (yield* Effect.promise(() => response.text())).trimEnd().split("\n")) {
-    if (/^# (HELP \w+ .+|TYPE \w+ (counter|gauge|histogram))$/.test(line)) continue
-    const [, name = "", value] = sample.exec(line) ?? []
-    assert.isDefined(value, line)
-    found.set(name, Number(value))
-  }
-  return found
-})
-
-/** Counters that this test does not increment, so that `/metrics` does not contain them yet. */
+/** Counters that the scene does not increment, so that `/metrics` does not contain them yet. */
 const uncounted = [callbacks_ignored.id, conflicts.id, delivery_attempts.id, webhooks_disabled.id]
 
 class NameTaken extends Data.TaggedError("NameTaken")<{ readonly message: string }> {}
@@ -188,38 +105,10 @@ it.effect("no span is created if none is exported", () =>
     assert.isNull(yield* CoreTraces.current.pipe(Effect.withSpan("tags.create")))
   }).pipe(Effect.provide(Telemetry.layer)))
 
-it.live(
-  "one trace contains a request, its SQL, the work in another process and the provider, and no personal data",
-  () =>
+it.layer(ExportedTelemetry.layer, { excludeTestServices: true, timeout: "5 minutes" })("exported telemetry", (it) => {
+  it.effect("one trace contains a request, its SQL, the work in another process and the provider", () =>
     Effect.gen(function*() {
-      const { received, spans, url } = yield* collector
-      const { acme, environment, servers: [server = nowhere, working = nowhere] } = yield* Cluster.make({
-        servers: 2,
-        environment: {
-          OTEL_EXPORTER_OTLP_ENDPOINT: url,
-          OTEL_EXPORTER_OTLP_HEADERS: `authorization=${canaries.collector_key}`,
-          LOG_LEVEL: "info"
-        }
-      })
-      yield* Processes.startMain(["serve", "--no-worker", "--port", String(server.port)], environment)
-      yield* Processes.untilUp(`${server.url}/health/ready`)
-      yield* Servers.serve(environment, working)
-
-      const { channel_id, key } = acme
-      const json = Api.newConversation(channel_id, canaries.phone, canaries.name)
-      const options = { key, json, idempotency_key: "start-1234" }
-      const accepted = yield* Api.request(server, "POST", "/conversations", options)
-      assert.strictEqual(accepted.status, 202)
-      for (const path of [`/contacts?query=${canaries.search}`, `/contacts/${canaries.path}`]) {
-        yield* Api.request(server, "GET", path, { key })
-      }
-      const wrong = { key, json: { ...json, [canaries.name]: canaries.phone }, idempotency_key: "start-5678" }
-      assert.strictEqual((yield* Api.request(server, "POST", "/conversations", wrong)).status, 400)
-
-      // The two processes export on their own.
-      const expected = ["MessagingProvider.deliver", "Worker.send", "POST /v1/conversations"]
-      const names = Effect.sync(() => spans().map(({ name }) => name))
-      yield* eventually(names, (names) => expected.every((name) => names.includes(name)))
+      const { accepted, acme, spans } = yield* ExportedTelemetry
       const deliver = spans().find(({ name }) => name === "MessagingProvider.deliver")
       const trace = spans().filter(({ traceId }) => traceId === deliver?.traceId)
       const named = (name: string) => trace.find((span) => span.name === name)
@@ -244,9 +133,11 @@ it.live(
       const statements = trace.filter(({ attributes }) => attributes.some((each) => each.key === "db.query.text"))
       assert.isTrue(statements.some((span) => isBelow(trace, span, request) && !isBelow(trace, span, worker)))
       assert.isTrue(statements.some((span) => isBelow(trace, span, worker)))
+    }))
 
-      const paths = Effect.sync(() => received.map(({ path }) => path))
-      yield* eventually(paths, (paths) => ["/v1/logs", "/v1/metrics"].every((path) => paths.includes(path)))
+  it.effect("traces, logs, and metrics are exported with the collector's key and without personal data", () =>
+    Effect.gen(function*() {
+      const { acme: { key }, received, spans } = yield* ExportedTelemetry
       assert.isTrue(received.every((each) => each.key === canaries.collector_key))
       const exported = received.map(({ text }) => text).join("\n").toLowerCase()
       for (const canary of [...Object.values(canaries), key, canaries.phone.slice(1)]) {
@@ -255,8 +146,11 @@ it.live(
       assert.include(exported, "http.server.request.duration")
       assert.include(exported, "service.version")
       assert.isFalse(spans().some(({ name }) => name.includes("health")))
+    }))
 
-      const serving = yield* samples(server)
+  it.effect("/metrics counts requests, and measures the pools, the queue, and the process", () =>
+    Effect.gen(function*() {
+      const { serving, working } = yield* ExportedTelemetry
       const ofRequests = (name: string, status: number, more = "") =>
         serving.get(
           `http_server_request_duration_${name}{http_request_method="POST",http_route="/v1/conversations",http_response_status_code="${status}"${more}}`
@@ -279,9 +173,14 @@ it.live(
       assert.strictEqual(serving.get("messaging_crm_work_items{kind=\"send\",state=\"due\"}"), 0)
       assert.strictEqual(serving.get("messaging_crm_work_oldest_due_seconds{kind=\"send\"}"), 0)
       assert.isAbove(serving.get("process_resident_memory_bytes") ?? 0, 1_000_000)
-      const worked = yield* samples(working)
+      assert.strictEqual(working.get("messaging_crm_send_attempts_total{outcome=\"accepted\",reason=\"none\"}"), 1)
+    }))
+
+  it.effect("/metrics has every metric that the dashboard, the alerts, and the guide name", () =>
+    Effect.gen(function*() {
+      const { serving, working } = yield* ExportedTelemetry
       // Names of metrics and of their labels.
-      const sampled = [...serving.keys(), ...worked.keys()].flatMap((name) => name.match(/\w+/g) ?? [])
+      const sampled = [...serving.keys(), ...working.keys()].flatMap((name) => name.match(/\w+/g) ?? [])
       const known = [...sampled, ...sampled.map((name) => name.replace(/_count$/, ""))]
       const shown = ["dashboard.json", "alerts.yaml", "monitoring.md"].map((file) =>
         readFileSync(new URL(`../../../../docs/${file}`, import.meta.url), "utf8")
@@ -289,6 +188,5 @@ it.live(
       for (const [name] of shown.matchAll(/\b(messaging_crm|process|nodejs|http_server|db_client)_\w+/g)) {
         assert.include([...known, ...uncounted], name)
       }
-      assert.strictEqual(worked.get("messaging_crm_send_attempts_total{outcome=\"accepted\",reason=\"none\"}"), 1)
-    }).pipe(Effect.scoped)
-)
+    }))
+})
