@@ -1,151 +1,85 @@
 /** Tokens of channels in the database, from the command line to the network: set, broken, replaced, and shown nowhere. */
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Effect, Redacted, Schedule, Schema } from "effect"
+import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Api from "../../testing/processes/Api.ts"
 import * as Cluster from "../../testing/processes/Cluster.ts"
 import * as Processes from "../../testing/processes/Processes.ts"
 import * as Servers from "../../testing/processes/Servers.ts"
+import { begin, beginWithToken, decode, Setting, stored } from "./ChannelTokensScene.ts"
 
-const Account = Schema.Struct({ token: Schema.String, phone_number_id: Schema.String, app_id: Schema.String })
-const Setting = Schema.fromJsonString(
-  Schema.Struct({ apps: Schema.Array(Schema.Unknown), channels: Schema.NonEmptyArray(Account) })
-)
-const Send = Schema.fromJsonString(Schema.Struct({
-  data: Schema.Struct({
-    id: Schema.String,
-    status: Schema.String,
-    failure_reason: Schema.NullOr(Schema.String)
-  })
-}))
-const States = Schema.fromJsonString(Schema.Array(Schema.Struct({
-  state: Schema.String,
-  reason: Schema.NullOr(Schema.String)
-})))
-const Rejection = Schema.fromJsonString(Schema.Struct({ error: Schema.Struct({ message: Schema.String }) }))
-const Health = Schema.fromJsonString(Schema.Struct({
-  status: Schema.String,
-  paused_channels: Schema.optionalKey(Schema.Int)
-}))
+it.live("a token is stored if the network accepts it or cannot be reached, and shown nowhere", () =>
+  Effect.gen(function*() {
+    const { app_id, assertHidden, environment, names, rejected, run, setToken, token } = yield* begin
+    assert.include(yield* rejected(setToken, token), "Add --account and --app")
+    assert.include(
+      yield* rejected([...setToken, "--app", app_id], token),
+      "--account is missing. Set --account and --app together."
+    )
+    assert.include(yield* rejected([...setToken, ...names], "an old token"), "visible ASCII")
+    assert.include(
+      yield* rejected([...setToken, ...names], "swordfish"),
+      "The network rejected this account (provider_auth)"
+    )
+    const { SECRET_KEY: _, ...keyless } = environment
+    assert.include(yield* rejected([...setToken, ...names], token, keyless), "SECRET_KEY is required")
+    const elsewhere = { ...environment, GRAPH_URL: "http://127.0.0.1:9" }
+    const unchecked = yield* run([...setToken, ...names], "swordfish", elsewhere)
+    assert.strictEqual(unchecked.code, 0)
+    assert.include(unchecked.stderr, "the token was not verified")
+    assert.strictEqual((yield* run(setToken, token)).code, 0)
+    yield* assertHidden
+  }).pipe(Effect.scoped))
 
-const decode = <A, I>(schema: Schema.Codec<A, I>, text: string) =>
-  Effect.orDie(Schema.decodeUnknownEffect(schema)(text))
+it.live("a rejected token pauses its channel, and a new token resumes it", () =>
+  Effect.gen(function*() {
+    const {
+      acme,
+      assertHidden,
+      health,
+      metrics,
+      read,
+      rejected,
+      rejectNext,
+      run,
+      setToken,
+      start,
+      states,
+      token,
+      until
+    } = yield* beginWithToken
+    yield* until(yield* start("+4915112345601"), "sent")
+    assert.deepStrictEqual(yield* states, [{ state: "open", reason: null }])
+    assert.deepStrictEqual(yield* health, { status: "ok" })
 
-const textAt = (url: string) => Effect.promise(async () => (await fetch(url)).text())
+    yield* rejectNext
+    yield* until(yield* start("+4915112345602"), "provider_auth")
+    const waiting = yield* start("+4915112345603")
+    assert.deepStrictEqual(yield* states, [{ state: "paused", reason: "provider_auth" }])
+    assert.deepStrictEqual(yield* health, { status: "degraded", paused_channels: 1 })
+    assert.match(yield* metrics, /messaging_crm_channels_paused\{[^}]*reason="provider_auth"[^}]*\} 1/)
+    assert.strictEqual(yield* read(waiting), "queued")
+    assert.include(yield* rejected(setToken, "swordfish"), "The network rejected this account")
+    assert.deepStrictEqual(yield* states, [{ state: "paused", reason: "provider_auth" }])
 
-/** Makes the network reject the token with the next message. */
-const rejectNext = (network_url: string) =>
-  Effect.promise(async () => {
-    const behavior = { responses: [{ response: "reject", code: 190, status: 401 }], statuses: ["sent"], reply: null }
-    const body = JSON.stringify({ next_calls: 1, behavior })
-    const headers = { "content-type": "application/json" }
-    await (await fetch(`${network_url}/fake/script`, { method: "POST", headers, body })).arrayBuffer()
-  })
+    const replaced = yield* run(setToken, token)
+    assert.deepStrictEqual(JSON.parse(replaced.stdout), { id: acme.channel_id, resumed: true })
+    yield* until(waiting, "sent")
+    assert.deepStrictEqual(yield* states, [{ state: "open", reason: null }])
+    yield* assertHidden
+  }).pipe(Effect.scoped))
 
-/** Reads the stored accounts. */
-const stored = (database_url: string) =>
-  SqlClient.SqlClient.use((sql) => sql`SELECT a::text FROM channel_accounts a`).pipe(
-    Effect.map((rows) => JSON.stringify(rows)),
-    Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 }))
-  )
-
-const often = { schedule: Schedule.spaced("100 millis"), times: 600 }
-
-it.live(
-  "a token is stored, pauses its channel when the network rejects it, and resumes it when it is replaced",
-  () =>
-    Effect.gen(function*() {
-      const { acme, database_url, environment: given, network_url, servers: [server], template_id } = yield* Cluster
-        .make({ servers: 1, environment: {}, provider: "cloud" })
-      if (server === undefined) return assert.fail("there is no server")
-      const setting = yield* decode(Setting, given["CLOUD_ACCOUNTS"] ?? "")
-      const [{ app_id, phone_number_id, token }] = setting.channels
-      // Nothing but the app is in the environment.
-      const environment = { ...given, CLOUD_ACCOUNTS: JSON.stringify({ apps: setting.apps }) }
-      const of = ["--organization", acme.organization_id]
-      const names = ["--account", phone_number_id, "--app", app_id]
-      const outputs: Array<string> = []
-      const run = (args: ReadonlyArray<string>, stdin = "", env: Processes.Environment = environment) =>
-        Processes.run(["channels", ...args, ...of, "--json"], env, stdin).pipe(
-          Effect.tap(({ stderr, stdout }) => Effect.sync(() => outputs.push(stdout, stderr)))
-        )
-      const rejected = (args: ReadonlyArray<string>, stdin = "", env: Processes.Environment = environment) =>
-        Effect.flatMap(run(args, stdin, env), ({ code, stderr }) => {
-          assert.strictEqual(code, 1)
-          return Effect.map(decode(Rejection, stderr.trim().split("\n").at(-1) ?? ""), ({ error }) => error.message)
-        })
-      const setToken = ["set-token", "--channel", acme.channel_id, "--token-file", "-"]
-      const states = Effect.flatMap(run(["list"]), ({ stdout }) => decode(States, stdout))
-
-      assert.include(yield* rejected(setToken, token), "Add --account and --app")
-      assert.include(
-        yield* rejected([...setToken, "--app", app_id], token),
-        "--account is missing. Set --account and --app together."
-      )
-      assert.include(yield* rejected([...setToken, ...names], "an old token"), "visible ASCII")
-      assert.include(
-        yield* rejected([...setToken, ...names], "swordfish"),
-        "The network rejected this account (provider_auth)"
-      )
-      const { SECRET_KEY: _, ...keyless }: Processes.Environment = environment
-      assert.include(yield* rejected([...setToken, ...names], token, keyless), "SECRET_KEY is required")
-      const elsewhere = { ...environment, GRAPH_URL: "http://127.0.0.1:9" }
-      const unchecked = yield* run([...setToken, ...names], "swordfish", elsewhere)
-      assert.strictEqual(unchecked.code, 0)
-      assert.include(unchecked.stderr, "the token was not verified")
-      assert.strictEqual((yield* run(setToken, token)).code, 0)
-
-      yield* Servers.serve(environment, server)
-      const start = (phone: string) =>
-        Api.request(server, "POST", "/conversations", {
-          key: acme.key,
-          json: Api.newConversation(acme.channel_id, phone, "Kim", template_id),
-          idempotency_key: `start-${phone}`
-        }).pipe(Effect.flatMap(({ text }) => decode(Send, text)), Effect.map(({ data }) => data.id))
-      const read = (id: string) =>
-        Api.request(server, "GET", `/sends/${id}`, { key: acme.key }).pipe(
-          Effect.flatMap(({ text }) => decode(Send, text)),
-          Effect.map(({ data }) => data.failure_reason ?? data.status)
-        )
-      const until = (id: string, wanted: string) =>
-        Effect.map(
-          Effect.repeat(read(id), { ...often, until: (state) => state === wanted }),
-          (state) => assert.strictEqual(state, wanted)
-        )
-      const health = Effect.flatMap(textAt(`${server.url}/health/ready`), (text) => decode(Health, text))
-
-      yield* until(yield* start("+4915112345601"), "sent")
-      assert.deepStrictEqual(yield* states, [{ state: "open", reason: null }])
-      assert.deepStrictEqual(yield* health, { status: "ok" })
-
-      yield* rejectNext(network_url)
-      yield* until(yield* start("+4915112345602"), "provider_auth")
-      const waiting = yield* start("+4915112345603")
-      assert.deepStrictEqual(yield* states, [{ state: "paused", reason: "provider_auth" }])
-      assert.deepStrictEqual(yield* health, { status: "degraded", paused_channels: 1 })
-      const metrics = yield* textAt(`${server.url}/metrics`)
-      assert.match(metrics, /messaging_crm_channels_paused\{[^}]*reason="provider_auth"[^}]*\} 1/)
-      assert.strictEqual(yield* read(waiting), "queued")
-      assert.include(yield* rejected(setToken, "swordfish"), "The network rejected this account")
-      assert.deepStrictEqual(yield* states, [{ state: "paused", reason: "provider_auth" }])
-      const replaced = yield* run(setToken, token)
-      assert.deepStrictEqual(JSON.parse(replaced.stdout), { id: acme.channel_id, resumed: true })
-      yield* until(waiting, "sent")
-      assert.deepStrictEqual(yield* states, [{ state: "open", reason: null }])
-
-      yield* rejectNext(network_url)
-      yield* until(yield* start("+4915112345604"), "provider_auth")
-      const checked = yield* run(["check"])
-      assert.strictEqual(checked.code, 0, checked.stderr)
-      assert.deepInclude(JSON.parse(checked.stdout)[0], { account: "ok", resumed: true })
-      assert.deepStrictEqual(yield* health, { status: "ok" })
-
-      assert.notInclude(outputs.join("\n"), token)
-      assert.notInclude(outputs.join("\n"), "swordfish")
-      assert.notInclude(yield* stored(database_url), token)
-    }).pipe(Effect.scoped)
-)
+it.live("a check of the accounts resumes a paused channel whose token works", () =>
+  Effect.gen(function*() {
+    const { assertHidden, health, rejectNext, run, start, until } = yield* beginWithToken
+    yield* rejectNext
+    yield* until(yield* start("+4915112345604"), "provider_auth")
+    const checked = yield* run(["check"])
+    assert.strictEqual(checked.code, 0, checked.stderr)
+    assert.deepInclude(JSON.parse(checked.stdout)[0], { account: "ok", resumed: true })
+    assert.deepStrictEqual(yield* health, { status: "ok" })
+    yield* assertHidden
+  }).pipe(Effect.scoped))
 
 it.live("a channel is connected together with its account, or not at all", () =>
   Effect.gen(function*() {

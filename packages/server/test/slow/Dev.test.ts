@@ -1,82 +1,15 @@
 /** `dev`, as a person runs it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { execFile, spawn } from "node:child_process"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import { promisify } from "node:util"
 import { freePort } from "../../src/dev/FreePort.ts"
 import { eventually } from "../../testing/Eventually.ts"
 import { folder } from "../../testing/Folder.ts"
 import * as Api from "../../testing/processes/Api.ts"
 import * as Processes from "../../testing/processes/Processes.ts"
-import type * as Servers from "../../testing/processes/Servers.ts"
-
-const Ready = Schema.fromJsonString(Schema.Struct({
-  base_url: Schema.String,
-  docs_url: Schema.String,
-  database_url: Schema.NullOr(Schema.String),
-  api_key: Schema.String,
-  organization_id: Schema.String,
-  member_id: Schema.String,
-  channels: Schema.Array(Schema.Struct({ id: Schema.String, type: Schema.String })),
-  template_ids: Schema.Array(Schema.String)
-}))
-
-/** `dev --json`, once it has said that it is ready. */
-const dev = Effect.fnUntraced(function*(
-  data_dir: string,
-  args: ReadonlyArray<string> = [],
-  environment: Processes.Environment = {}
-) {
-  const started = yield* Processes.startMain(["dev", "--json", "--port", "0", "--data-dir", data_dir, ...args], {
-    LOG_LEVEL: "none",
-    ...environment
-  })
-  const line = yield* Effect.callback<string>((resume) => {
-    const { stdout } = started.child
-    if (stdout !== null) createInterface({ input: stdout }).once("line", (text) => resume(Effect.succeed(text)))
-  })
-  const ready = yield* Effect.orDie(Schema.decodeUnknownEffect(Ready)(line))
-  const stop = Effect.andThen(Effect.sync(() => started.child.kill("SIGTERM")), started.exited)
-  const server: Servers.Server = { port: 0, url: ready.base_url.replace(/\/v1$/, "") }
-  return { ready, server, stop }
-})
-
-const Data = Schema.fromJsonString(Schema.Struct({ data: Schema.Record(Schema.String, Schema.Unknown) }))
-
-const until = <E>(get: Effect.Effect<Api.Response, E>, field: string, value: string) =>
-  eventually(
-    get.pipe(
-      Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Data)(text)),
-      Effect.map(({ data }) => data)
-    ),
-    (data) => data[field] === value
-  )
-
-/** Starts a conversation and follows it until the message is read. */
-const journey = Effect.fnUntraced(function*(server: Servers.Server, ready: typeof Ready.Type) {
-  const key = ready.api_key
-  const channel = ready.channels.find(({ type }) => type === "phone_messaging")
-  const json = {
-    ...Api.newConversation(channel?.id ?? "", "+49 151 12345678", "Kim"),
-    template: {
-      ...Api.newConversation("", "", "Kim").template,
-      id: ready.template_ids.find((id) => id.endsWith("order_ready"))
-    }
-  }
-  const started = yield* Api.request(server, "POST", "/conversations", {
-    key,
-    json,
-    idempotency_key: crypto.randomUUID()
-  })
-  assert.strictEqual(started.status, 202, started.text)
-  const { data } = yield* Schema.decodeUnknownEffect(Data)(started.text)
-  const sent = yield* until(Api.request(server, "GET", `/sends/${data["id"]}`, { key }), "status", "sent")
-  const path = `/conversations/${sent["conversation_id"]}/messages/${sent["message_id"]}`
-  yield* until(Api.request(server, "GET", path, { key }), "status", "read")
-  return path
-})
+import { dev, journey } from "./DevScene.ts"
 
 describe("dev", () => {
   it.live(
@@ -97,7 +30,7 @@ describe("dev", () => {
         )
         const short = yield* Api.request(server, "GET", "/tags", { key: ready.api_key })
         assert.isNull(short.headers.get("content-encoding"))
-        // The provider is in this process, so nobody calls back.
+        // The provider is in this process, and sends no callbacks.
         const ingress = yield* Effect.promise(() => fetch(`${server.url}/ingress/mock`, { method: "POST" }))
         assert.strictEqual(ingress.status, 404)
         assert.strictEqual(yield* stop, 0)
@@ -166,77 +99,6 @@ describe("dev", () => {
       const doctor = `source ${join(directory, "env")} && ${process.execPath} ${Processes.main} doctor`
       const checked = yield* Effect.promise(() => promisify(execFile)("bash", ["-c", doctor]))
       assert.match(checked.stdout, /^ok +Channels/m)
-      const webhook = yield* Api.request(second.server, "POST", "/webhooks", {
-        key: second.ready.api_key,
-        json: { url: "https://shop.example/crm", event_types: ["message.sent"] },
-        idempotency_key: "a-webhook"
-      })
-
-      const environment = { DATABASE_URL: second.ready.database_url ?? "" }
-      const of = ["--organization", second.ready.organization_id]
-      const keys = yield* Processes.command(["keys", "list", ...of], environment)
-      // Each start of the console leaves a revoked key.
-      const listed = (keys as ReadonlyArray<{ readonly id: string; readonly name: string }>).find(({ name }) =>
-        name === "demo"
-      )
-      yield* Processes.command(["keys", "revoke", ...of, "--key-id", listed?.id ?? ""], environment)
-      const revoked = yield* Api.request(second.server, "GET", "/tags", { key: second.ready.api_key })
-      assert.strictEqual(revoked.status, 401)
-      const members = yield* Processes.command(["members", "list", ...of], environment)
-      const simple = (members as ReadonlyArray<{ readonly id: string; readonly role: string }>).find(({ role }) =>
-        role === "member"
-      )
-      const rejected = yield* Processes.run(
-        [
-          "keys",
-          "create",
-          ...of,
-          "--member",
-          simple?.id ?? "",
-          "--name",
-          "x",
-          "--expires",
-          "90d",
-          "--scope",
-          "tags:read"
-        ],
-        environment
-      )
-      assert.deepStrictEqual(rejected, {
-        code: 1,
-        stdout: "",
-        stderr: "Only owners and admins can have keys. Choose another --member.\n"
-      })
-      const nobody = ["--organization", "00000000-0000-4000-8000-000000000001"]
-      const unknown = yield* Processes.run(["keys", "list", ...nobody, "--json"], environment)
-      const message = "No organization has this ID. Find the ID with: messaging-crm organizations list."
-      assert.deepStrictEqual(unknown, { code: 1, stdout: "", stderr: `${JSON.stringify({ error: { message } })}\n` })
-      const { data: subscribed } = yield* Schema.decodeUnknownEffect(Data)(webhook.text)
-      const idsOf = (listed: unknown) =>
-        (listed as ReadonlyArray<{ readonly id: string; readonly status: string }>)
-          .map(({ id, status }) => `${id} ${status}`)
-      assert.deepStrictEqual(idsOf(yield* Processes.command(["webhooks", "list", ...of], environment)), [
-        `${subscribed["id"]} active`
-      ])
-      yield* Processes.command(["webhooks", "disable", ...of, "--webhook", String(subscribed["id"])], environment)
-      assert.deepStrictEqual(idsOf(yield* Processes.command(["webhooks", "list", ...of], environment)), [
-        `${subscribed["id"]} disabled`
-      ])
-      const organizations = yield* Processes.command(["organizations", "list"], environment)
-      assert.deepStrictEqual(
-        (organizations as ReadonlyArray<{ readonly id: string }>).map(({ id }) => id),
-        [second.ready.organization_id]
-      )
-      const owners = (members as ReadonlyArray<{ readonly id: string; readonly role: string }>).filter(({ role }) =>
-        role === "owner"
-      )
-      assert.lengthOf(owners, 1)
-      const last = ["--member", owners[0]?.id ?? ""]
-      for (const command of [["remove", ...of, ...last], ["set-role", ...of, ...last, "--role", "admin"]]) {
-        const kept = yield* Processes.run(["members", ...command], environment)
-        assert.strictEqual(kept.code, 1)
-        assert.include(kept.stderr, "must have an owner")
-      }
       assert.strictEqual(yield* second.stop, 0)
     }).pipe(Effect.scoped))
 })

@@ -22,6 +22,27 @@ const statusOf = (text: string) =>
     text
   ).data.status
 
+/**
+ * Starts conversations with one number, and returns the IDs of the sends: in each of 10 waves, 20 starts compete on all
+ * servers, and the next wave begins after all of them are accepted.
+ */
+const startInWaves = (servers: ReadonlyArray<Servers.Server>, { channel_id, key }: Cluster.Cluster["acme"]) =>
+  Effect.forEach(Array.from({ length: 10 }).keys(), (wave) =>
+    Effect.forEach(
+      Array.from({ length: 20 }).keys(),
+      Effect.fnUntraced(function*(index) {
+        const server = servers[index % servers.length]
+        if (server === undefined) return yield* Effect.die("no server")
+        const name = `${wave}-${index}`
+        const json = Api.newConversation(channel_id, "+49 151 7654321", name)
+        const options = { key, json, idempotency_key: `start-${name}` }
+        const response = yield* Api.request(server, "POST", "/conversations", options)
+        assert.strictEqual(response.status, 202, response.text)
+        return idOf(response.text)
+      }),
+      { concurrency: "unbounded" }
+    ))
+
 it.live(
   "200 concurrent starts for one number on three processes create one contact and one conversation, and send 200 messages in order",
   () =>
@@ -31,46 +52,17 @@ it.live(
         environment: { RATE_LIMIT_PER_MINUTE: "100000" }
       })
       yield* Effect.forEach(servers, (server) => Servers.serve(environment, server), { concurrency: "unbounded" })
-      const { channel_id, key } = acme
-      const waves = Array.from(
-        { length: 10 },
-        (_, wave) =>
-          Array.from({ length: 20 }, (_, index) => ({ wave, name: `${wave}-${index}`, server: servers[index % 3] }))
-      )
-      const ids = yield* Effect.forEach(waves, (wave) =>
-        Effect.forEach(wave, ({ name, server }) =>
-          Effect.gen(function*() {
-            if (server === undefined) {
-              return yield* Effect.die("no server")
-            }
-            const json = Api.newConversation(channel_id, "+49 151 7654321", name)
-            const options = { key, json, idempotency_key: `start-${name}` }
-            const response = yield* Api.request(server, "POST", "/conversations", options)
-            assert.strictEqual(response.status, 202, response.text)
-            return idOf(response.text)
-          }), { concurrency: "unbounded" }))
+      const ids = yield* startInWaves(servers, acme)
       const [first] = servers
-      if (first === undefined) {
-        return assert.fail("No server was started.")
-      }
-      yield* Effect.forEach(ids.flat(), (id) =>
-        eventually(Api.request(first, "GET", `/sends/${id}`, { key }), ({ text }) =>
-          statusOf(text) === "sent"), {
-        concurrency: 4
-      })
+      if (first === undefined) return assert.fail("No server was started.")
+      const read = (id: string) => Api.request(first, "GET", `/sends/${id}`, { key: acme.key })
+      const isSent = ({ text }: Api.Response) => statusOf(text) === "sent"
+      yield* Effect.forEach(ids.flat(), (id) => eventually(read(id), isSent), { concurrency: 4 })
 
-      const messages = yield* Network.accepted(accepted_url)
-      const references = messages.map(({ reference }) =>
-        reference
-      )
+      const references = (yield* Network.accepted(accepted_url)).map(({ reference }) => reference)
       assert.strictEqual(references.length, 200)
       assert.deepStrictEqual(references.toSorted(), ids.flat().toSorted())
-      // The starts of one wave compete. The next wave begins after all of them are accepted.
-      const waveOf = new Map(ids.flatMap((wave, index) =>
-        wave.map((id) =>
-          [id, index] as const
-        )
-      ))
+      const waveOf = new Map(ids.flatMap((wave, index) => wave.map((id) => [id, index] as const)))
       const order = references.map((reference) => waveOf.get(reference))
       assert.deepStrictEqual(order, order.toSorted())
 
