@@ -1,4 +1,4 @@
-// Runs every snippet of README.md, docs/, and the packages' and examples' READMEs, so that none becomes outdated.
+// Runs every snippet of README.md, docs/, and the READMEs of packages and examples, so that none becomes outdated.
 //
 // - `sh`: run unchanged, from the root. Blocks of one page share a shell's variables. `npm ci` has been run already.
 //   A block with `npm start` is started with its own port and data directory, and with the settings before it. It runs
@@ -21,7 +21,7 @@ const pages = [
   "README.md",
   ...globSync("docs/*.md"),
   ...globSync("packages/*/README.md"),
-  ...globSync("examples/*/README.md")
+  ...globSync("examples/{,*/}README.md")
 ]
 const pages_at_once = 2
 const fence = /^```(sh|ts|json)\n([\s\S]*?)^```$/gm

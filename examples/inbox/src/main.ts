@@ -1,4 +1,4 @@
-/** Starts the service and the app, logs in, and sees a message arrive. `npm start -- --keep` keeps both running. */
+/** Starts the service and the application, logs in, and prints a received message. `npm start -- --keep` keeps both running. */
 import { serve } from "@hono/node-server"
 import { MessagingCrm } from "@messaging-crm/client"
 import assert from "node:assert/strict"
@@ -10,7 +10,7 @@ import { makeApp } from "./App.ts"
 
 const binary = fileURLToPath(new URL("../../../packages/server/src/main.ts", import.meta.url))
 const service = spawn(process.execPath, [binary, "dev", "--storage", "memory", "--port", "0", "--json"], {
-  // Only for a webhook on the same machine: in production an endpoint is public and speaks https.
+  // Only for a webhook on the same machine: in production, an endpoint is public and uses HTTPS.
   env: { ...process.env, WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", LOG_LEVEL: "error" },
   stdio: ["ignore", "pipe", "inherit"]
 })
@@ -54,17 +54,13 @@ const received = (async () => {
   return ""
 })()
 
-// Numbers that end in 0007 write back.
+// A number that ends in 0007 replies.
 await crm.conversations.start({
   channel_id: channels.find(({ type }: { type: string }) => type === "phone_messaging").id,
   phone: "+49 151 5550007",
   template: {
-    id: template_ids.find((id: string) => id.endsWith("order_ready")),
-    components: [
-      { type: "header", parameters: [{ type: "text", text: "4711" }] },
-      { type: "body", parameters: [{ type: "text", text: "Kim" }, { type: "text", text: "4711" }] },
-      { type: "button", sub_type: "url", index: 0, parameters: [{ type: "text", text: "4711" }] }
-    ]
+    id: template_ids.find((id: string) => id.endsWith("spring_sale")),
+    components: [{ type: "body", parameters: [{ type: "text", text: "20%" }, { type: "text", text: "Sunday" }] }]
   }
 })
 console.log((await received).trim())

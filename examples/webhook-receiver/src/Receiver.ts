@@ -12,14 +12,14 @@ export interface Event {
 
 const headerOf = ({ headers }: IncomingMessage, name: string) => String(headers[name] ?? "")
 
-/** Returns what takes webhooks in: verified, answered at once, and each event handled once. */
+/** Returns a listener that verifies each webhook request, responds at once, and handles each event once. */
 export const receiver = (signing_secret: string, handle: (event: Event) => void): RequestListener => {
   const webhook = new Webhook(signing_secret)
-  // In your app: a table with a unique key, written in one transaction with the work that the event means.
+  // In your application: a table with a unique key, written in one transaction with the changes of the handler.
   const seen = new Set<string>()
 
   return async (request, response) => {
-    // The bytes as they came: a body that was parsed and printed again has another signature.
+    // The signature covers the received bytes. JSON that is parsed and printed again can differ.
     const body = await text(request)
     const id = headerOf(request, "webhook-id")
     try {
@@ -31,10 +31,10 @@ export const receiver = (signing_secret: string, handle: (event: Event) => void)
     } catch {
       return void response.writeHead(401).end()
     }
-    // An answer that is lost on its way makes the service post the event again, with the same id.
+    // If the response is lost, the service posts the event again with the same ID.
     const isRepeat = seen.has(id)
     seen.add(id)
-    // At once: after 15 seconds the attempt counts as failed.
+    // The response must not wait for the handler: an attempt fails after 15 seconds.
     response.writeHead(200).end()
     if (!isRepeat) handle(JSON.parse(body))
   }

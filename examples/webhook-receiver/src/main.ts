@@ -1,4 +1,4 @@
-/** Starts the service and a receiver, writes to a test number that replies, and prints the events that arrive. */
+/** Starts the service and a receiver, sends a message to a test number that replies, and prints the received events. */
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -10,7 +10,7 @@ import { type Event, receiver } from "./Receiver.ts"
 
 const binary = fileURLToPath(new URL("../../../packages/server/src/main.ts", import.meta.url))
 const service = spawn(process.execPath, [binary, "dev", "--storage", "memory", "--port", "0", "--json"], {
-  // Only for a receiver on the same machine: in production an endpoint is public and speaks https.
+  // Only for a receiver on the same machine: in production, an endpoint is public and uses HTTPS.
   env: { ...process.env, WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", LOG_LEVEL: "error" },
   stdio: ["ignore", "pipe", "inherit"]
 })
@@ -40,7 +40,7 @@ const webhook = await request("POST", "/webhooks", {
   event_types: ["message.sent", "message.updated", "message.received"]
 })
 
-const answered = new Promise<void>((resolve) => {
+const replied = new Promise<void>((resolve) => {
   const handle = (event: Event) => {
     console.log(event.timestamp, event.type, JSON.stringify(event.data))
     if (event.type === "message.received") resolve()
@@ -51,20 +51,16 @@ const answered = new Promise<void>((resolve) => {
 const forged = await fetch(webhook.url, { method: "POST", headers: { "webhook-id": "1" }, body: "{}" })
 assert.equal(forged.status, 401)
 
-// Numbers that end in 0007 write back.
+// A number that ends in 0007 replies.
 await request("POST", "/conversations", {
   channel_id: channels.find(({ type }: { type: string }) => type === "phone_messaging").id,
   phone: "+49 151 5550007",
   template: {
-    id: template_ids.find((id: string) => id.endsWith("order_ready")),
-    components: [
-      { type: "header", parameters: [{ type: "text", text: "4711" }] },
-      { type: "body", parameters: [{ type: "text", text: "Kim" }, { type: "text", text: "4711" }] },
-      { type: "button", sub_type: "url", index: 0, parameters: [{ type: "text", text: "4711" }] }
-    ]
+    id: template_ids.find((id: string) => id.endsWith("spring_sale")),
+    components: [{ type: "body", parameters: [{ type: "text", text: "20%" }, { type: "text", text: "Sunday" }] }]
   }
 })
-await answered
+await replied
 
 await request("DELETE", `/webhooks/${webhook.id}`)
 server.close()

@@ -179,7 +179,7 @@ const rows_read_max = 20_000
 /** How many rows may be sorted completely: a page of the largest size, and one more. A top-N sort may be larger. */
 const rows_sorted_max = 101
 
-/** How many pages of an index a scan may read besides those of its searches and its rows. */
+/** How many pages of an index a scan can read in addition to those of its searches and its rows. */
 const index_pages_max = 100
 /** How many pages a search of an index reads at most, from its root to the row. */
 const search_pages_max = 6

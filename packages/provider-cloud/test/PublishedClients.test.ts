@@ -1,4 +1,4 @@
-/** The fake Graph API responds to published clients of the Graph API as the real network does. */
+/** The fake Graph API responds to published clients of the Graph API as Meta's servers do. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"

@@ -56,7 +56,7 @@ const photo = (byte_size: number) => ({
   sent_at: "2026-11-27T01:00:00.000Z"
 })
 
-/** A URL to which connections are refused. */
+/** A URL that refuses connections. */
 const unreachableUrl = Effect.map(freePort, (port) => `http://127.0.0.1:${port}`)
 
 /** Runs a test with a network whose callbacks no server receives. */

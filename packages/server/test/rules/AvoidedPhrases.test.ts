@@ -15,7 +15,12 @@ const pages = [
 
 const sources = globSync("packages/*/src/**/*.ts", { exclude: ["packages/conformance/**"] })
 
-const programs = globSync("{benchmarks,examples}/**/*.{ts,mjs}", { exclude: ["**/node_modules/**", "**/generated/**"] })
+const programs = globSync(
+  "{benchmarks/**,examples/**,packages/*/{test,testing}/**,packages/server/{faults,simulation,torture}/**}/*.{ts,mjs}",
+  {
+    exclude: ["**/node_modules/**", "**/generated/**", "**/AvoidedPhrases.ts"]
+  }
+)
 
 /** Returns the strings of a source, which contain its messages and its help. */
 const stringsOf = (source: string): string =>

@@ -28,8 +28,7 @@ const importRules: ReadonlyArray<ImportRule> = [
     allowed: [/^effect$/, core],
     exceptions: {
       "http/Ingress.ts": [/^effect\/http$/],
-      "http/Network.ts": [/^effect\/http$/],
-      "http/RemoteMock.ts": [/^effect\/http$/]
+      "http/Network.ts": [/^effect\/http$/]
     }
   },
   {
@@ -73,6 +72,12 @@ describe("import rules", () => {
     it(files, () => {
       const found = globSync(files)
       assert.isNotEmpty(found)
+      for (const [path, patterns] of Object.entries(exceptions ?? {})) {
+        const imports = found.filter((file) => file.endsWith(`/${path}`)).flatMap(importsOf)
+        for (const pattern of patterns) {
+          assert.match(imports.join("\n"), new RegExp(pattern, "m"), `${path} needs no exception`)
+        }
+      }
       for (const file of found) {
         const more = Object.entries(exceptions ?? {}).filter(([path]) => file.endsWith(`/${path}`))
         const patterns = [...allowed, ...more.flatMap(([, patterns]) => patterns)]

@@ -215,7 +215,7 @@ const failInDatabase = Effect.fnUntraced(function*(scene: Scene, made: Resources
   })
   const imported = yield* importLine(scene, `${word}-fault-${faults.disk_full}`)
   assert.notStrictEqual(imported.code, 0)
-  // A row that nobody can read, and a table that is not there.
+  // An unreadable row, and a missing table.
   yield* sql`ALTER TABLE contacts DROP CONSTRAINT contacts_custom_values_check`
   yield* sql`UPDATE contacts SET custom_values = to_jsonb(${word}::text)`
   yield* readAll(scene, made)

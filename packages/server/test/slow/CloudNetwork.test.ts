@@ -16,7 +16,7 @@ const Messages = Schema.fromJsonString(
 )
 const Checks = Schema.fromJsonString(Schema.Array(Schema.Struct({ id: Schema.String, account: Schema.String })))
 
-/** Lets somebody write on the network. */
+/** Lets a person write on the network. */
 const write = (network_url: string, account: string, text: string) =>
   Effect.promise(async () => {
     const body = JSON.stringify({ object: "whatsapp_business_account", account, from: "4915112345678", text })
