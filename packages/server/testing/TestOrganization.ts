@@ -1,4 +1,4 @@
-/** An organization for runs of the service in memory. */
+/** The organization of a test or of a drill. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
 import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
@@ -15,13 +15,13 @@ export const createOrganization = Effect.gen(function*() {
     channels.connect(ConnectChannel.make({
       type: "phone_messaging",
       name: "Support",
-      address: "+4930123456",
-      phone_messaging_business_account_id: "account"
+      address: "+493012345678",
+      phone_messaging_business_account_id: "acme"
     }))
   ))
   const { api_key, key } = yield* as(
     ApiKeys.use((keys) =>
-      keys.create(CreateApiKey.make({ created_by: owner.id, name: "client", scopes: Scope.literals, expires: "1y" }))
+      keys.create(CreateApiKey.make({ created_by: owner.id, name: "test", scopes: Scope.literals, expires: "1y" }))
     )
   )
   return { as, channel, organization_id, member_id: owner.id, key: Redacted.value(key), key_id: api_key.id }
