@@ -1,4 +1,4 @@
-/** What every program that embeds the core does, in the examples and in the snippets of the pages. */
+/** Rules for programs that embed the core: the examples, and the snippets of the pages. */
 import { assert, it } from "@effect/vitest"
 import { globSync } from "node:fs"
 import { textOf } from "./Sources.ts"
