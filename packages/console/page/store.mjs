@@ -4,16 +4,18 @@ import { throttled } from "./elements/throttle.mjs"
 /**
  * @import { Channel, Contact, Conversation, Member, Message, Send } from "@messaging-crm/client"
  * @import { Tag, Webhook, WebhookDelivery, WebhookEvent } from "@messaging-crm/client"
+ * @import { CustomerMessage } from "../src/index.ts"
  * @import { CompletedRequest, SendReport } from "../src/Monitor.ts"
+ * @import { development, inbox } from "../src/Operations.ts"
  */
 
-const { development, path = "", writeAsCustomer } = document.body.dataset
+const { path = "", ...options } = document.body.dataset
 
 /** The path of the console, and its optional functions. */
 export const context = {
   path,
-  isDevelopment: development === "true",
-  canWriteAsCustomer: writeAsCustomer === "true"
+  isDevelopment: options["development"] === "true",
+  canWriteAsCustomer: options["writeAsCustomer"] === "true"
 }
 
 /** The state that the page shows. Change it with `updateState`, so that the page is drawn again. */
@@ -34,9 +36,9 @@ export const state = {
   },
 
   // The inbox.
-  /** @type {string} */
+  /** @type {"all" | "closed" | "open"} */
   filter: "open",
-  /** @type {Array<Conversation>} */
+  /** @type {ReadonlyArray<Conversation>} */
   conversations: [],
   /** @type {string | null | undefined} */
   cursor: undefined,
@@ -111,16 +113,26 @@ export const updateState = (change = {}) => {
 }
 
 /**
+ * The operations of the server, by the names under which the page requests them.
+ *
+ * @typedef {typeof inbox & typeof development & {
+ *   writeAsCustomer: (crm: never, message: CustomerMessage) => Promise<{ readonly ok: true }>
+ * }} ServerOperations
+ */
+
+/**
  * Requests an operation from the server. A rejection throws an error with its message.
  *
- * @param {string} name
- * @param {object} input
+ * @template {keyof ServerOperations} Name
+ * @param {Name} name
+ * @param {Parameters<ServerOperations[Name]> extends [unknown, infer Input] ? [Input] : []} inputs
+ * @returns {Promise<Awaited<ReturnType<ServerOperations[Name]>>>}
  */
-export const callOperation = async (name, input = {}) => {
+export const callOperation = async (name, ...inputs) => {
   const response = await fetch(`${context.path}/call/${name}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify(input)
+    body: JSON.stringify(inputs[0] ?? {})
   })
   const body = await response.json()
   if (!response.ok) throw new Error(body.error?.message ?? `The server responded with ${response.status}.`)

@@ -45,6 +45,7 @@ const submitMessage = showingErrors(async (/** @type {Event} */ event) => {
   field.value = ""
   try {
     if (state.writeAsCustomer) {
+      if (contact.external_id === null) throw new Error("The contact was erased, so it cannot write a message.")
       await callOperation("writeAsCustomer", {
         channel_id: channel.id,
         from: contact.external_id,

@@ -88,7 +88,7 @@ const onListKey = (event) => {
   moveSelection(Math.min(step, state.conversations.length - 1))
 }
 
-/** @type {ReadonlyArray<readonly [string, string]>} */
+/** @type {ReadonlyArray<readonly [label: string, value: typeof state.filter]>} */
 const filters = [["open", "open"], ["closed", "closed"], ["all", "all"]]
 
 /**
