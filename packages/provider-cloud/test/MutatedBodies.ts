@@ -43,7 +43,7 @@ const pick = <A>(values: ReadonlyArray<A>) =>
 
 const chance = (probability: number) => Effect.map(Random.next, (drawn) => drawn < probability)
 
-/** Returns any JSON, made of what the networks document and of what nobody would write. */
+/** Returns any JSON: values that the networks document, and unusual ones. */
 const tree: (depth: number) => Effect.Effect<unknown> = Effect.fnUntraced(function*(depth) {
   if (depth === 0 || (yield* chance(0.2))) return yield* pick(strange)
   const size = yield* Random.nextIntBetween(0, 4)
