@@ -83,7 +83,7 @@ const replaced = (value: unknown, [key, ...rest]: Path, by: ReadonlyArray<unknow
   return Array.isArray(value) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries)
 }
 
-/** Returns a value with one place deleted, doubled, or in place of another, or with something strange there. */
+/** Returns a value with one place deleted, duplicated, moved to another place, or replaced by an unusual value. */
 const mutated = Effect.fnUntraced(function*(value: unknown) {
   const places = placesIn(value)
   const [place, other] = [yield* pick(places), yield* pick(places)]
