@@ -1,6 +1,5 @@
 /** The mock network in another process, as a provider reaches it over real sockets, and its callbacks. */
 import { assert, describe, it } from "@effect/vitest"
-import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { limits } from "@messaging-crm/core/Limits"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Secrets } from "@messaging-crm/core/Secrets"
@@ -9,11 +8,14 @@ import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
 import { Effect, Layer, Logger, Option, Queue, References, Result, Schema } from "effect"
 import type { RequestListener } from "node:http"
 import { buffer } from "node:stream/consumers"
+import { channel, delivery, kindOf, outcomeOf } from "../../provider-mock/test/Deliveries.ts"
+import { address, post } from "../../provider-mock/test/http/Server.ts"
 import * as BuiltInProviders from "../src/BuiltInProviders.ts"
 import { freePort } from "../src/dev/FreePort.ts"
+import * as Listener from "../src/http/Listener.ts"
 import { startHttpServer } from "../testing/processes/TestHttpServer.ts"
-import { address, listen, post } from "./MockHttp.ts"
-import { channel, delivery, outcome } from "./Outbound.ts"
+
+const listen = Listener.layer({ host: "127.0.0.1", port: 0 })
 
 /** Runs a test with the URL of a network that posts its callbacks to `callback_url`, and with a provider that uses the network. */
 const withNetwork = <A, E, R>(
@@ -70,21 +72,21 @@ const acceptedCount = (url: string, query = "") =>
     Effect.map(({ accepted }) => accepted.length)
   )
 
-const accepted = delivery(1, "+4915112345678")
+const accepted = delivery("+4915112345678")
 
 const outcomes = [
   [accepted, "accepted"],
-  [delivery(2, "+4915112340002"), "rejected: recipient_unreachable"],
-  [delivery(3, "+4915112340004"), "busy: provider_unavailable, null"],
-  [delivery(4, "+4915112340009"), "busy: rate_limited, 2"],
-  [delivery(5, "+4915112340005"), "unknown"],
-  [delivery(6, "+4915112340006"), "unknown"]
+  [delivery("+4915112340002"), "rejected: recipient_unreachable"],
+  [delivery("+4915112340004"), "busy: provider_unavailable, null"],
+  [delivery("+4915112340009"), "busy: rate_limited, 2"],
+  [delivery("+4915112340005"), "unknown"],
+  [delivery("+4915112340006"), "unknown"]
 ] as const
 
 describe("a provider over HTTP", () => {
   it.live("reports the same outcomes as the network in the same process", () =>
     withNetworkOnly(Effect.fnUntraced(function*() {
-      for (const [message, expected] of outcomes) assert.strictEqual(yield* outcome(message), expected)
+      for (const [message, expected] of outcomes) assert.strictEqual(yield* outcomeOf(message), expected)
     })))
 
   it.live("reports the outcome that a script sets", () =>
@@ -92,7 +94,7 @@ describe("a provider over HTTP", () => {
       const behavior = { responses: [{ response: "reject", reason: "template_invalid" }], reports: [], reply: null }
       const script = JSON.stringify({ target: { next_calls: 1 }, behavior })
       assert.strictEqual(yield* post(`${url}/script`, script), 204)
-      assert.strictEqual(yield* outcome(accepted), "rejected: template_invalid")
+      assert.strictEqual(yield* outcomeOf(accepted), "rejected: template_invalid")
       assert.strictEqual(yield* acceptedCount(url), 0)
     })))
 
@@ -108,7 +110,7 @@ describe("a provider over HTTP", () => {
       assert.strictEqual(yield* post(`${url}/down`, JSON.stringify({ down: true })), 204)
       const templates = yield* Effect.result(MessagingProvider.use((provider) => provider.templates("acme")))
       assert.isTrue(Result.isFailure(templates))
-      assert.strictEqual(yield* outcome(accepted), "busy: provider_unavailable, null")
+      assert.strictEqual(yield* outcomeOf(accepted), "busy: provider_unavailable, null")
       assert.strictEqual(yield* acceptedCount(url), 0)
     })))
 })
@@ -134,7 +136,7 @@ describe("the network", () => {
 
   it.live("lists the accepted messages, also by reference and by recipient", () =>
     withNetworkOnly(Effect.fnUntraced(function*(url) {
-      for (const [message] of outcomes) yield* outcome(message)
+      for (const [message] of outcomes) yield* outcomeOf(message)
       assert.strictEqual(yield* acceptedCount(url), 2)
       assert.strictEqual(yield* acceptedCount(url, `?reference=${accepted.reference}`), 1)
       assert.strictEqual(yield* acceptedCount(url, `?recipient=${encodeURIComponent("+4915112340005")}`), 1)
@@ -142,7 +144,7 @@ describe("the network", () => {
     })))
 })
 
-const outcomeAt = (url: string) => Effect.provide(outcome(delivery(1, "+49151")), RemoteMock.layer(url))
+const outcomeAt = (url: string) => Effect.provide(outcomeOf(delivery("+49151")), RemoteMock.layer(url))
 
 describe("the outcome over HTTP", () => {
   it.live("is busy if the connection is refused", () =>
@@ -199,11 +201,6 @@ const signedEvents = Effect.fnUntraced(function*({ body, signature }: SignedCall
   return (yield* decodeCallback(body)).events
 })
 
-const kindOf = (event: ProviderEvent): string => {
-  if (event.event === "message_received") return event.type
-  return event.event === "message_status_reported" ? event.status : event.event
-}
-
 it.live(
   "the network does not repeat a callback that the service rejects, and logs it once",
   () =>
@@ -239,7 +236,7 @@ it.live("the network repeats a signed callback until it receives a 200", () =>
     yield* withNetwork(
       receiver.url,
       Effect.fnUntraced(function*() {
-        assert.strictEqual(yield* outcome(delivery(1, "+4915112340007")), "accepted")
+        assert.strictEqual(yield* outcomeOf(delivery("+4915112340007")), "accepted")
         const kinds = new Set<string>()
         while (kinds.size < 4) {
           for (const event of yield* signedEvents(yield* Queue.take(receiver.accepted))) kinds.add(kindOf(event))

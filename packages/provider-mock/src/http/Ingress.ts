@@ -34,8 +34,8 @@ const isChannelUnknown = (outcome: Exit.Exit<void, { readonly _tag: string }>): 
 
 const invalidSignature = respond(401, "The signature is invalid.")
 
-/** Stores the events of a body with this digest, and responds once every event is committed. */
-const processBody = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, digest: string) {
+/** Stores the events of a request whose signature is of this digest, and responds once every event is committed. */
+const storeEvents = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, digest: string) {
   const inbound = yield* Inbound
   const secrets = yield* Secrets
   const body = textOf(yield* request.arrayBuffer)
@@ -52,32 +52,30 @@ const processBody = Effect.fnUntraced(function*(request: HttpServerRequest.HttpS
   return respond(200, "ok")
 })
 
-/**
- * Layer for `POST /ingress/mock`: the callbacks of a mock provider in another
- * process. It responds with 200 once every event is committed, and with 401 before it reads
- * a body that was not signed.
- */
-export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const bytes = yield* Semaphore.make(bytes_max)
-  const inbound = yield* Inbound
-  const secrets = yield* Secrets
-
-  const receive = Effect.gen(function*() {
+/** Reads a callback whose signature is valid, while `bytes` has room for its body. */
+const respondTo = (bytes: Semaphore.Semaphore) =>
+  Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
     const digest = yield* signedDigest(request.headers[signature_header] ?? "")
     if (Option.isNone(digest)) return invalidSignature
     const length = Number(request.headers["content-length"] ?? body_bytes_max)
     if (length > body_bytes_max) return tooLarge
-    return yield* Semaphore.withPermits(bytes, Math.max(bytes_min, length))(processBody(request, digest.value))
+    return yield* Semaphore.withPermits(bytes, Math.max(bytes_min, length))(storeEvents(request, digest.value))
   }).pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_bytes_max)),
-    Effect.provideService(Inbound, inbound),
-    Effect.provideService(Secrets, secrets),
     Effect.catchTags({
       HttpServerError: () => Effect.succeed(unreadable),
       SchemaError: () => Effect.succeed(respond(400, "The body is not a callback."))
     })
   )
 
-  yield* router.add("POST", "/ingress/mock", receive)
+/**
+ * Layer for `POST /ingress/mock`: the callbacks of a mock provider in another
+ * process. It responds with 200 once every event is committed, and with 401 before it reads
+ * a body that was not signed.
+ */
+export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const services = yield* Effect.context<Inbound | Secrets>()
+  const bytes = yield* Semaphore.make(bytes_max)
+  yield* router.add("POST", "/ingress/mock", Effect.provideContext(respondTo(bytes), services))
 })).pipe(Layer.provide(Secrets.layer))

@@ -1,10 +1,11 @@
-/** The sockets of tests of the mock network and its ingress, and posts to them. */
+/** The server of tests over real sockets, and posts to it. */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect } from "effect"
 import { HttpServer } from "effect/http"
-import * as Listener from "../src/http/Listener.ts"
+import { createServer } from "node:http"
 
 /** Layer for a server on a free port. */
-export const listen = Listener.layer({ host: "127.0.0.1", port: 0 })
+export const listen = NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: 0 })
 
 /** The URL of the server. */
 export const address = HttpServer.addressFormattedWith(Effect.succeed)

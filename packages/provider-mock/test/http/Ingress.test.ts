@@ -14,8 +14,8 @@ import * as Protocol from "@messaging-crm/provider-mock/http/Protocol"
 import { DateTime, Effect, Latch, Layer, Ref, Schema } from "effect"
 import { HttpRouter } from "effect/http"
 import { request } from "node:http"
-import { address, listen, post } from "./MockHttp.ts"
-import { channel } from "./Outbound.ts"
+import { channel } from "../Deliveries.ts"
+import { address, listen, post } from "./Server.ts"
 
 const readReport = (id: string): MessageStatusReported => ({
   event: "message_status_reported",
