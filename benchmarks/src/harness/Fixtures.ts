@@ -1,5 +1,6 @@
 /** Unpublished parts of the packages that the benchmarks use, imported by their paths. */
 export * as Crowd from "../../../packages/adapter-postgres/testing/Crowd.ts"
+export * as GeneratedRows from "../../../packages/adapter-postgres/testing/GeneratedRows.ts"
 export * as CallbackBodies from "../../../packages/provider-cloud/src/fake/CallbackBodies.ts"
 export { mutatedBody } from "../../../packages/provider-cloud/test/MutatedBodies.ts"
 export { freePort } from "../../../packages/server/src/dev/FreePort.ts"

@@ -3,9 +3,9 @@
  * them. Every run has the same rows, except for times, which precede the start.
  */
 import { LifecycleStage } from "@messaging-crm/core/Contacts"
-import { idsOf } from "../../../packages/adapter-postgres/testing/GeneratedRows.ts"
+import { GeneratedRows } from "../harness/Fixtures.ts"
 
-export const { id, idOf } = idsOf([
+export const { id, idOf } = GeneratedRows.idsOf([
   "organization",
   "member",
   "api_key",

@@ -2,8 +2,10 @@
 import { Scope } from "@messaging-crm/core/ApiKeys"
 import { readFile } from "node:fs/promises"
 import { Client } from "pg"
-import { type Index, secondary_indexes, spread } from "../../../packages/adapter-postgres/testing/GeneratedRows.ts"
+import { GeneratedRows } from "../harness/Fixtures.ts"
 import { id, idOf, key_count, long_count, named_count, stages, step, words } from "./Population.ts"
+
+const { spread } = GeneratedRows
 
 const pick = (seed: number, values: ReadonlyArray<string>): string =>
   `(ARRAY['${values.join("', '")}'])[1 + ${spread(seed, values.length)}]`
@@ -169,7 +171,7 @@ export const tidy = (database_url: string): Promise<void> =>
 export const fill = async (database_url: string, count: number): Promise<void> => {
   await inSession(database_url, async (client) => {
     await client.query(session)
-    const { rows } = await client.query<Index>(secondary_indexes)
+    const { rows } = await client.query<GeneratedRows.Index>(GeneratedRows.secondary_indexes)
     for (const { name } of rows) await client.query(`DROP INDEX ${name}`)
     for (const statement of [people(count), ...catalogs, ...contacts, ...conversations]) await client.query(statement)
     for (const { definition } of rows) await client.query(definition)
