@@ -43,7 +43,7 @@ const scalar = {
 const documentation = { hideTestRequestButton: true, documentDownloadType: "none" }
 
 /**
- * The ids that the page shows instead of the examples' ids, by parameter: `dev` shows those of its demo, so that a form
+ * The IDs that the page shows instead of the examples' IDs, by parameter: `dev` shows those of its demo, so that a form
  * works without changes. The page waits for them.
  */
 export const ExampleIds = Context.Reference<Effect.Effect<Partial<typeof Examples.ids>>>(

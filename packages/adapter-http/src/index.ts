@@ -48,7 +48,7 @@ const handlers = Layer.mergeAll(
 
 const pipeline = Layer.mergeAll(Authentication.layer, JsonBody.layer, IdempotentWrites.layer, InvalidInput.layer)
 
-/** Layer that adds the request id and headers to every response of a router, and gives errors outside the API the API's shape. */
+/** Layer that adds the request ID and headers to every response of a router, and gives errors outside the API the API's shape. */
 export const layerRequestLifecycle = RequestLifecycle.layer
 
 /** Reference for the addresses of reverse proxies whose `X-Forwarded-For` is believed. */

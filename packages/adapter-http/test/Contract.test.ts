@@ -48,7 +48,7 @@ describe("every operation", () => {
 
   it("documents the exact message for an unknown ID", async () => {
     const { key } = await service.organization()
-    // Of two unknown ids the response may name the first; the example names the last.
+    // Of two unknown IDs the response may name the first; the example names the last.
     const named = operations.filter(({ path }) => path.includes(":") && !path.includes(":delivery_id"))
     for (const { method, path } of named) {
       const response = await service.request(method, concrete(path), {

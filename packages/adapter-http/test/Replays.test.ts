@@ -223,7 +223,7 @@ describe("one request in other words", () => {
       assert.isTrue(isReplayed(again), `${other_path} ${again.text}`)
       assert.strictEqual(again.text, response.text)
     }
-    // A text that spells an id is a text.
+    // A text that spells an ID is a text.
     const text = (value: string) => ask("POST", `/contacts/${contact.id}/notes`, { text: value }, "a-text-key")
     assert.strictEqual((await text(absent)).status, 200)
     assert.strictEqual(code(await text(`${absent} `)), "idempotency_conflict")

@@ -25,7 +25,7 @@ HttpApi.reflect(Api, {
 
 export const operations: ReadonlyArray<Operation> = found
 
-/** A body that fits the operation, so that only the id is at fault. */
+/** A body that fits the operation, so that only the ID is at fault. */
 export const bodyFor = (
   { method, path }: Pick<Operation, "method" | "path">
 ): { readonly json?: unknown } => {

@@ -36,7 +36,7 @@ const person: Person = {
 
 /**
  * Inserts contacts by their number `n`, counted from 1: the SQL of a contact's text, and of how long ago it was updated. Their
- * ids follow from `seed`. They determine which contacts are in the sample of a search.
+ * IDs follow from `seed`. They determine which contacts are in the sample of a search.
  */
 const insertMany = Effect.fnUntraced(function*(
   organization_id: OrganizationId,
@@ -67,7 +67,7 @@ const insertMany = Effect.fnUntraced(function*(
   `
 })
 
-/** Returns the ids of the first nine pages of a list. */
+/** Returns the IDs of the first nine pages of a list. */
 const firstPages = Effect.fnUntraced(function*(
   organization_id: OrganizationId,
   criteria: Partial<ContactCriteria>,

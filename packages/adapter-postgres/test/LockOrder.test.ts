@@ -17,7 +17,7 @@ import * as Database from "../testing/Database.ts"
 import * as Processes from "./Processes.ts"
 import { waiterFor, whileLocked } from "./Sessions.ts"
 
-/** A message with a file and a provider id, in a conversation with a preview. */
+/** A message with a file and a provider ID, in a conversation with a preview. */
 const scene = Effect.gen(function*() {
   const ours = yield* Fixtures.organization
   const on = yield* Fixtures.thread(ours)

@@ -19,7 +19,7 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** The response without its body. */
 export interface LastResponse {
-  /** The request's id in the service's log. */
+  /** The request's ID in the service's log. */
   readonly requestId: string
   readonly status: number
   /** Whether this is the replay of an earlier response to the same idempotency key. */

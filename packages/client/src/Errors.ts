@@ -2,7 +2,7 @@ import type { ErrorCode } from "./Contract.ts"
 
 /** The context of a failed request. */
 interface RequestContext {
-  /** The request's id in the service's log. */
+  /** The request's ID in the service's log. */
   readonly requestId: string
   readonly cause?: unknown
 }
@@ -15,7 +15,7 @@ export class MessagingCrmError extends Error {
   readonly code: ErrorCode | "unexpected_response"
   /** The parameter or field at fault, as a dotted path; null if the error concerns none. */
   readonly param: string | null
-  /** The request's id in the service's log. */
+  /** The request's ID in the service's log. */
   readonly requestId: string
   /** The seconds of the `Retry-After` header; null without one. */
   readonly retryAfter: number | null

@@ -1,4 +1,4 @@
-/** Upserts of contacts: failures of a request, which are no outcome of a contact, and ids (contract §8.11). */
+/** Upserts of contacts: failures of a request, which are no outcome of a contact, and IDs (contract §8.11). */
 import { assert, describe, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"

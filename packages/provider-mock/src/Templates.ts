@@ -27,7 +27,7 @@ const receipt = [
   component("BUTTONS", null, { buttons: [{ type: "QUICK_REPLY", text: "Not me", url: null }] })
 ]
 
-/** Returns the templates of a business account: the same for every account, except for their ids. */
+/** Returns the templates of a business account: the same for every account, except for their IDs. */
 export const templatesOf = (account: string): ReadonlyArray<Template> => {
   const template = (name: string, fields: Partial<Template>): Template => ({
     id: `${account}.${name}`,

@@ -111,7 +111,7 @@ export const contactAmbiguous = (match: string) =>
 export const customValueInvalid = ({ param, type }: CustomValueInvalid) =>
   text("invalid_input", `${param} must be a valid value for a ${type} field.`, param)
 
-/** Where the ids of a field are listed. */
+/** Where the IDs of a field are listed. */
 const listOf = (param: string): string => {
   switch (param) {
     case "channel_id":

@@ -10,7 +10,7 @@ import { Effect, Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import * as Texts from "./ErrorTexts.ts"
 
-/** The id of the current request, as in its `X-Request-Id` header. */
+/** The ID of the current request, as in its `X-Request-Id` header. */
 export const requestId = Effect.map(RequestId, (id) => id ?? "unknown")
 
 const body = <const Codes extends ReadonlyArray<string>>(

@@ -48,7 +48,7 @@ export const page = (...data: ReadonlyArray<unknown>) => ({ data, next_cursor: c
 export const cursor =
   "WyJjb250YWN0cyIsIjQ3MTEiLCIyMDI2LTExLTIwVDEwOjAwOjAwLjAwMFoiLCIwMTlhMCJd.Zm9yIHRoZSBzZXJ2aWNlIG9ubHkgdG8gcmVhZA"
 
-/** The ids of the examples, by the parameter or field that holds them. */
+/** The IDs of the examples, by the parameter or field that holds them. */
 export const ids = {
   contact_id: "019aa0c2-5b00-7000-8000-000000000001",
   conversation_id: "019aa0c2-5b00-7000-8000-000000000002",

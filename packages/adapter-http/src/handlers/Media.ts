@@ -22,7 +22,7 @@ export const DownloadsAtOnce = Context.Reference<{ readonly of_all: number; read
 
 /** The status and headers of a response, and the part of the file that it contains. */
 const planOf = (file: MediaFile, { headers: asked, method }: HttpServerRequest.HttpServerRequest) => {
-  // The bytes of an id never change, so the id is the version.
+  // The bytes of an ID never change, so the ID is the version.
   const etag = `"${file.id}"`
   const size = file.byte_size
   const isCurrent = asked["if-range"] === undefined || asked["if-range"] === etag

@@ -2,7 +2,7 @@
 import type { Actor } from "@messaging-crm/core/Actor"
 import { Context, Effect } from "effect"
 
-/** The ids of the key and of its organization; empty until the request is authenticated. */
+/** The IDs of the key and of its organization; empty until the request is authenticated. */
 type CallerIds = Partial<Record<"key_id" | "organization_id", string>>
 
 /** The caller of the current request: one object, which authentication fills. It is not read outside of a request. */

@@ -54,11 +54,11 @@ const respond = ({ replayed, request_id, ...response }: KeyedResponse) =>
 const normalizedQuery = (query: string): string =>
   query === "" ? "" : Array.from(new URLSearchParams(query), (pair) => pair.join("=")).toSorted().join("&")
 
-/** Returns the path in lower case, because ids are accepted in either case. */
+/** Returns the path in lower case, because IDs are accepted in either case. */
 const normalized = (path: string): string => path.toLowerCase()
 
 /**
- * Returns the function that normalizes a body for its fingerprint: to the operation's input, in which ids and texts are
+ * Returns the function that normalizes a body for its fingerprint: to the operation's input, in which IDs and texts are
  * normalized. No body is read as an empty one, and one that does not decode is left unchanged.
  */
 const inputOf = ({ payload }: HttpApiEndpoint.Top): (json: unknown) => unknown => {

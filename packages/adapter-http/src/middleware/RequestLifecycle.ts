@@ -58,7 +58,7 @@ const around = <R>(
     const path = pathOf(request)
     const routes = routesOf(path)
     const [route] = routes
-    // The router reads paths differently from the contract: it accepts an empty id, decodes `%63ontacts`, begins the query at
+    // The router reads paths differently from the contract: it accepts an empty ID, decodes `%63ontacts`, begins the query at
     // `;`, and reads the name in `GET /contacts/upsert` as an id.
     const isElsewhere = (path.endsWith("/") || path.includes(";") || (route === undefined && path.includes("%"))) &&
       isOfApi(path)
@@ -83,7 +83,7 @@ const around = <R>(
   })
 
 /**
- * Layer around every route: a request id on each response, headers that keep responses out
+ * Layer around every route: a request ID on each response, headers that keep responses out
  * of caches, and an error of the API if no endpoint has responded.
  */
 export const layer = HttpRouter.middleware(

@@ -36,7 +36,7 @@ const isProbe = (request: HttpServerRequest.HttpServerRequest): boolean =>
   /^\/(?:health\/|metrics$)/.test(pathOf(request))
 
 /**
- * Counts and logs a response. It records only these fields, the request id, and the ids
+ * Counts and logs a response. It records only these fields, the request ID, and the IDs
  * of the caller: no header, body, query, or path parameter.
  */
 export const recordRequest = (

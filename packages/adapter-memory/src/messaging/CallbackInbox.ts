@@ -25,7 +25,7 @@ const ownerOf = ({ tables }: WorldState, { channel_id }: CallbackRow): string =>
 
 /**
  * Returns at most `limit` bodies and the last organization that gets a turn. The organizations follow the one served
- * last, in the order of their ids; each gets another turn only after the others.
+ * last, in the order of their IDs; each gets another turn only after the others.
  */
 const takeInTurns = (
   state: WorldState,

@@ -1,7 +1,7 @@
 /**
  * The rows of every table that core declares, by table, owner and key. The
  * owner comes before the key in every call, so that a row of one organization
- * cannot be reached with the id of another.
+ * cannot be reached with the ID of another.
  */
 import * as Changes from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"

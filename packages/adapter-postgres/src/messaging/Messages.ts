@@ -28,7 +28,7 @@ const Row = Schema.Struct({
 const messages = selection(Row, (column) => column === "sender" ? "sender::text" : column)
 const message = first(Row)
 
-/** The row of a provider's message id, with the columns of its message in one object. */
+/** The row of a provider's message ID, with the columns of its message in one object. */
 const providerMessages = rows(Schema.Struct({
   channel_id: ChannelId,
   provider_message_id: Schema.String,

@@ -11,7 +11,7 @@ const Stored = Schema.Struct({ ...Listed.fields, full_body: Schema.NullOr(Schema
 const listed = rows(Listed)
 const stored = rows(Stored)
 
-/** Removes the resources of events, whose rows are locked by id, so that two removals do not deadlock. */
+/** Removes the resources of events, whose rows are locked by ID, so that two removals do not deadlock. */
 export const withoutResources = (sql: SqlClient.SqlClient, condition: Statement.Fragment) =>
   sql`
     UPDATE webhook_events

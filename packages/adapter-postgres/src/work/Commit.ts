@@ -62,7 +62,7 @@ interface Returned {
   readonly full_ids?: ReadonlyArray<EventId>
 }
 
-/** Runs the statement, and returns the ids of the events that are stored with their resources. */
+/** Runs the statement, and returns the IDs of the events that are stored with their resources. */
 export const runStatement = (
   client: SqlClient.SqlClient,
   { parameters, text }: ReturnType<typeof statementOf>

@@ -1,5 +1,5 @@
 /**
- * Channel accounts: the ids of each channel at its network, and its token there.
+ * Channel accounts: the IDs of each channel at its network, and its token there.
  *
  * A token is a secret at rest: it is encrypted under the newest root key, bound to
  * its organization and channel, and leaves this module only redacted.
@@ -33,11 +33,11 @@ import {
 export const ChannelToken = Schema.RedactedFromValue(Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,4096}$/)))
 export type ChannelToken = typeof ChannelToken.Type
 
-/** The network's ids of a channel. */
+/** The network's IDs of a channel. */
 export const AccountIds = Schema.Struct({
   /** The app whose secret signs the callbacks of the channel. */
   app_id: trimmedText({ min: 1, max: limits.name_chars_max }),
-  /** The network's id of the number, page or account. It is not the number itself. */
+  /** The network's ID of the number, page or account. It is not the number itself. */
   account_id: trimmedText({ min: 1, max: limits.name_chars_max }),
   /** The page that a photo account is connected to; null for one with a login of its own, and on other channels. */
   page_id: line(limits.name_chars_max)
@@ -100,7 +100,7 @@ export class ChannelNotFound extends Schema.TaggedError<ChannelNotFound>()("Chan
 /** Another channel is connected to this account of the network. */
 export class AccountTaken extends Schema.TaggedError<AccountTaken>()("AccountTaken", {}) {}
 
-/** The channel has no account yet, so the account's ids are required together with the token. */
+/** The channel has no account yet, so the account's IDs are required together with the token. */
 export class AccountUnknown extends Schema.TaggedError<AccountUnknown>()("AccountUnknown", {}) {}
 
 // ----------------------------------------------------------- decisions
@@ -126,7 +126,7 @@ const columnsOf = (
 const isOther = (taker: Option.Option<OwnedAccount>, id: ChannelId): boolean =>
   Option.isSome(taker) && taker.value.account.channel_id !== id
 
-/** Sets the token of a channel, and its account's ids if they are given, and resumes it. A channel without an account gets one. */
+/** Sets the token of a channel, and its account's IDs if they are given, and resumes it. A channel without an account gets one. */
 export const setToken = (
   { account, channel, taker }: {
     readonly channel: Option.Option<Channel>
@@ -162,7 +162,7 @@ export const setToken = (
  * - `locate`, `locateByAccount` and `locateByBusinessAccount` return an account of any
  *   organization; the last one returns the account whose token was set most recently.
  * - At most one channel of a type has an account of one `account_id`.
- * - `sealedOtherwise` and `reseal` are as for secrets of webhooks; the id is the channel's.
+ * - `sealedOtherwise` and `reseal` are as for secrets of webhooks; the ID is the channel's.
  */
 export class ChannelAccountStore extends Context.Service<
   ChannelAccountStore,
@@ -191,7 +191,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
     CurrentActor
   >
   /**
-   * Replaces the token of a channel, and its account's ids if they are given. A channel
+   * Replaces the token of a channel, and its account's IDs if they are given. A channel
    * without an account requires them. A paused channel is resumed.
    */
   readonly setToken: (

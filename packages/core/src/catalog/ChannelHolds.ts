@@ -79,7 +79,7 @@ export const active = <Hold extends ChannelHold>(found: Option.Option<Hold>, now
  * Returns when a waiting send checks its channel again.
  *
  * After a throttle, each send gets its own time within the spread, derived from its
- * id, so that the sends do not all reach the limit at once.
+ * ID, so that the sends do not all reach the limit at once.
  */
 export const nextCheck = (
   hold: Pick<ChannelHold, "held_at" | "level" | "until">,

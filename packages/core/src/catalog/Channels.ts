@@ -99,7 +99,7 @@ export const connect = (
  *
  * - `list` returns the organization's channels, oldest first, then by id.
  * - `find` returns none for another organization's channel.
- * - `locate` returns a channel with its organization. A provider's callback carries the channel's id only.
+ * - `locate` returns a channel with its organization. A provider's callback carries the channel's ID only.
  */
 export class ChannelStore extends Context.Service<ChannelStore, {
   readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<Channel>>

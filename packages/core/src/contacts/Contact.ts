@@ -156,7 +156,7 @@ const birthday = lineOf(
   )
 )
 
-/** An id of a contact field, accepted in either case. That the field exists is checked by `ContactReferences.resolve`. */
+/** An ID of a contact field, accepted in either case. That the field exists is checked by `ContactReferences.resolve`. */
 const FieldKey = Schema.String.pipe(Schema.decode(SchemaTransformation.toLowerCase()))
 
 const CustomValue = text({ min: 0, max: limits.custom_value_chars_max })
@@ -289,7 +289,7 @@ export interface AddNote extends Schema.Schema.Type<typeof AddNote> {}
 export interface Person {
   readonly channel_type: ChannelType
   readonly external_id: string
-  /** Other ids of the same person on the same type of channel. */
+  /** Other IDs of the same person on the same type of channel. */
   readonly aliases: ReadonlyArray<string>
   /** The canonical phone number, on phone messaging where it is known. */
   readonly phone: string | null
@@ -297,7 +297,7 @@ export interface Person {
   readonly username: string | null
 }
 
-/** An identity and its contact: their ids, and the names that a conversation shows. */
+/** An identity and its contact: their IDs, and the names that a conversation shows. */
 export interface ContactIdentity
   extends Pick<Contact, "first_name" | "last_name">, Pick<Identity, "display_name" | "external_id" | "username">
 {
@@ -323,7 +323,7 @@ export interface IdentityRow extends Identity {
 
 /** The identity with a network ID, and the columns of its contact that an update of the identity requires. */
 export interface KnownIdentity {
-  /** The external id or alias that was looked up. */
+  /** The external ID or alias that was looked up. */
   readonly network_id: string
   readonly identity: IdentityRow
   readonly contact: Pick<LoadedContact, "first_name" | "id" | "identities" | "last_name" | "version">

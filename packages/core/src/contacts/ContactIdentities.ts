@@ -217,7 +217,7 @@ export const findOrCreateByIdentity = (
 }
 
 /**
- * Returns the network IDs that a person loses, when `former` ids become those of `person`.
+ * Returns the network IDs that a person loses, when `former` IDs become those of `person`.
  *
  * The `external_id` is also lost if it is a number and the event names another number, which then replaces it.
  */

@@ -1,7 +1,7 @@
 /**
  * Imports of contacts: many at once, from the rows of a table or one by one, each at most once (contract §18.4).
  *
- * A contact's id is a hash of its imported values (or of its key column), so an
+ * A contact's ID is a hash of its imported values (or of its key column), so an
  * import that is repeated, was killed half way or runs twice concurrently inserts
  * only what is missing. It never changes an existing contact, except where it is asked to update (`upsertRows`).
  */
@@ -72,7 +72,7 @@ export const batch_size = 250
 
 // ----------------------------------------------------------- decisions
 
-/** A contact to import, and the values from which its id is made. */
+/** A contact to import, and the values from which its ID is made. */
 interface Described {
   readonly input: CreateContact
   readonly identity: Readonly<Record<string, unknown>>
@@ -151,7 +151,7 @@ export class ContactImports extends Context.Service<ContactImports, {
         const distinct = Array.dedupeWith(Array.getSuccesses(contacts), (a, b) => a.id === b.id)
         const records = distinct.map(({ id }) => Audit.make("contacts.import", id, actor, request_id, { now, uuid }))
         const inserted = new Set(yield* store.insertNew(organization_id, distinct, records))
-        // `delete` is true once for each id, so only the first of several equal contacts counts as created.
+        // `delete` is true once for each ID, so only the first of several equal contacts counts as created.
         return contacts.map(Result.map(({ id }): ImportOutcome => inserted.delete(id) ? "created" : "unchanged"))
       })
 

@@ -1,7 +1,7 @@
 /**
- * Matches: the contact with a phone or an email, or else the id for a new contact with it.
+ * Matches: the contact with a phone or an email, or else the ID for a new contact with it.
  *
- * The id is derived from the value. Of concurrent operations that create a contact for one value, one inserts its row. The
+ * The ID is derived from the value. Of concurrent operations that create a contact for one value, one inserts its row. The
  * others conflict, and then find it.
  */
 import { Effect, Option } from "effect"
@@ -15,11 +15,11 @@ export interface Matched {
   readonly found: Option.Option<LoadedContact>
   /** Whether other contacts have the value too. */
   readonly is_ambiguous: boolean
-  /** The id for a new contact; null where any will do. */
+  /** The ID for a new contact; null where any will do. */
   readonly free_id: ContactId | null
 }
 
-/** A lookup that found no contact, without an id for a new one. */
+/** A lookup that found no contact, without an ID for a new one. */
 export const unmatched: Matched = { found: Option.none(), is_ambiguous: false, free_id: null }
 
 /** A lookup that found a contact. */
@@ -30,7 +30,7 @@ const matchedOf = ({ is_ambiguous, ...contact }: MatchedContact): Matched => ({
 })
 
 /**
- * Returns the first attempt whose id is not taken.
+ * Returns the first attempt whose ID is not taken.
  *
  * Contacts get the attempts in order, so the number of reads grows with the logarithm of the contacts that once had the value.
  */
@@ -45,14 +45,14 @@ const firstFree = Effect.fnUntraced(function*(isTaken: (attempt: number) => Effe
   return free
 })
 
-/** Makes the function that finds the contact with a value, or else the id for a new one. */
+/** Makes the function that finds the contact with a value, or else the ID for a new one. */
 export const makeFindMatch = Effect.gen(function*() {
   const secrets = yield* Secrets
   const store = yield* ContactStore
 
   return Effect.fnUntraced(
     function*(organization_id: OrganizationId, by: Parameters<ContactStore["Service"]["match"]>[1], value: string) {
-      /** Returns the id of the `attempt`th contact with the value. It is signed, so that it does not reveal the value. */
+      /** Returns the ID of the `attempt`th contact with the value. It is signed, so that it does not reveal the value. */
       const idOf = (attempt: number) =>
         Effect.map(
           secrets.sign("contact", JSON.stringify([organization_id, by, value, attempt])),
@@ -66,7 +66,7 @@ export const makeFindMatch = Effect.gen(function*() {
       if (Option.isSome(known)) return known.value
       const free = yield* firstFree(isTaken)
       const free_id = yield* idOf(free)
-      // A concurrent operation may have taken an earlier id since. A contact that is created after this read gets the free id,
+      // A concurrent operation may have taken an earlier ID since. A contact that is created after this read gets the free ID,
       // so that one of the commits conflicts.
       const meanwhile = free === 0 ? Option.none() : yield* find
       return Option.getOrElse(meanwhile, () => ({ ...unmatched, free_id }))

@@ -13,7 +13,7 @@ import { limits } from "../kernel/Limits.ts"
 import { byCodePoint, foldCase } from "../kernel/Text.ts"
 import type { Contact, TagChanges, WritableContact } from "./Contact.ts"
 
-/** The body refers to something the organization does not have: `value`, an id, at the path `param`. */
+/** The body refers to something the organization does not have: `value`, an ID, at the path `param`. */
 export class ReferenceUnknown extends Schema.TaggedError<ReferenceUnknown>()("ReferenceUnknown", {
   param: Schema.String,
   value: Schema.String

@@ -87,7 +87,7 @@ const readColumn = (name: string, { fields }: Catalogs): Result.Result<Column, C
  * **Details**
  *
  * A column is named after a writable field (contract §8.1), `custom_values.` with
- * the key or id of a contact field, `tag_ids`, or `tags` for tags by name. A cell
+ * the key or ID of a contact field, `tag_ids`, or `tags` for tags by name. A cell
  * may hold several tags, separated by `;`.
  */
 export const readColumns = resultFunction(

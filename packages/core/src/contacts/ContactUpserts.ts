@@ -111,7 +111,7 @@ const contentOf = ({ updated_at: _updated_at, ...content }: Contact): string => 
 /**
  * Creates a contact, with an identity where it is found by one.
  *
- * Of concurrent upserts of one person, one inserts its row: they have one id, or one identity.
+ * Of concurrent upserts of one person, one inserts its row: they have one ID, or one identity.
  */
 const create = (
   { channel_type, create: input, match, value }: Wanted,

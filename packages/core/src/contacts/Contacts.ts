@@ -81,7 +81,7 @@ export const newContact = (id: ContactId, person: Pick<Person, "phone">, updated
   updated_at
 })
 
-/** Returns the contact that `input` describes, without id and `updated_at`. */
+/** Returns the contact that `input` describes, without ID and `updated_at`. */
 export const compose = (
   references: References,
   input: CreateContact
@@ -239,11 +239,11 @@ const chars = ({ custom_values, notes }: Contact): number => {
  *
  * **Contract** (checked by `conformance/Ports/Contacts.ts`)
  *
- * - `find` returns what was committed last, with its identities by id and its
+ * - `find` returns what was committed last, with its identities by ID and its
  *   tags by `name_key`, and none for another organization's contact. `load`
  *   returns the same with its version.
  * - `list` returns the contacts that pass every filter that is not null, ordered
- *   by `updated_at` descending, then id descending, starting after the position.
+ *   by `updated_at` descending, then ID descending, starting after the position.
  *   A term matches where the search text contains it, character by character.
  *   The filter for phone messaging also passes contacts with a `primary_phone`.
  *   `external_id` is any network ID of an identity, of the type `channel` if both are given.
@@ -252,8 +252,8 @@ const chars = ({ custom_values, notes }: Contact): number => {
  * - `identify` looks network IDs up on a type of channel and returns the identities
  *   found, each with the ID that was looked up, in the order of the IDs.
  * - `match` returns the most recently updated contact with a phone or folded email, and whether there are others.
- * - `insertNew` inserts the contacts whose ids the organization does not have,
- *   and returns the inserted ids. The ids given are distinct. Existing contacts
+ * - `insertNew` inserts the contacts whose IDs the organization does not have,
+ *   and returns the inserted IDs. The IDs given are distinct. Existing contacts
  *   stay as they are. Of the audit records it stores those of inserted contacts.
  *   Of any number of concurrent calls exactly one inserts a contact, and none fails.
  *   It is for imports; every other write is a commit.

@@ -24,10 +24,10 @@ export interface Actor {
  */
 export class CurrentActor extends Context.Service<CurrentActor, Actor>()("@messaging-crm/core/Actor/CurrentActor") {}
 
-/** The id of the current request, as in its `X-Request-Id` header; null outside of a request. */
+/** The ID of the current request, as in its `X-Request-Id` header; null outside of a request. */
 export const RequestId = Context.Reference<string | null>("@messaging-crm/core/Actor/RequestId", {
   defaultValue: () => null
 })
 
-/** The form of a request id that a client can send in `X-Request-Id`. The OpenAPI document repeats it. */
+/** The form of a request ID that a client can send in `X-Request-Id`. The OpenAPI document repeats it. */
 export const request_id_pattern = /^[A-Za-z0-9._-]{1,128}$/

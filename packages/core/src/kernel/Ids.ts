@@ -1,6 +1,6 @@
 /**
- * Every kind of id, in one file that imports no module with ids, so that modules can
- * use each other's ids without importing each other.
+ * Every kind of ID, in one file that imports no module with IDs, so that modules can
+ * use each other's IDs without importing each other.
  */
 import { Context, Effect, Layer, Schema, SchemaGetter } from "effect"
 import { v5, v7 } from "uuid"
@@ -9,7 +9,7 @@ import { type Randomness, system } from "./RandomBytes.ts"
 
 const isUuid = Schema.isUUID(undefined, { toJsonSchema: () => ({ format: "uuid" }) })
 
-/** Schema for a UUID. Both cases are accepted and decoded to lower case, so that equal ids are equal texts. */
+/** Schema for a UUID. Both cases are accepted and decoded to lower case, so that equal IDs are equal texts. */
 const uuid = <const Brand extends string>(brand: Brand) =>
   Schema.String.check(isUuid).pipe(
     Schema.decodeTo(Schema.String.check(isUuid).pipe(Schema.brand<Brand>(brand as never)), {
@@ -77,7 +77,7 @@ const random_bytes = 16
 /**
  * Returns a function that draws bytes for one id.
  *
- * It requests the bytes of many ids at once, because each request for random bytes takes longer than all other steps of
+ * It requests the bytes of many IDs at once, because each request for random bytes takes longer than all other steps of
  * making an id.
  */
 const drawer = (fill: Randomness) => {
@@ -94,7 +94,7 @@ const drawer = (fill: Randomness) => {
 }
 
 /**
- * Returns a function that makes UUIDv7, each greater than all before it. Within a millisecond the ids count up from a
+ * Returns a function that makes UUIDv7, each greater than all before it. Within a millisecond the IDs count up from a
  * random number.
  */
 export const generator = (millis: () => number, fill: Randomness): () => string => {
@@ -111,13 +111,13 @@ export const generator = (millis: () => number, fill: Randomness): () => string 
   }
 }
 
-/** The function that makes the ids. A reference, so that a simulation can repeat them. */
+/** The function that makes the IDs. A reference, so that a simulation can repeat them. */
 export const NextId = Context.Reference<() => string>("@messaging-crm/core/Ids/NextId", {
-  // One generator makes all ids of a process, so that they sort by creation.
+  // One generator makes all IDs of a process, so that they sort by creation.
   defaultValue: () => generator(Date.now, system)
 })
 
-/** Service that makes new ids: UUIDv7, which sort by time. Tests replace it with predictable ids. */
+/** Service that makes new IDs: UUIDv7, which sort by time. Tests replace it with predictable IDs. */
 export class Ids extends Context.Service<Ids, {
   readonly uuid: Effect.Effect<string>
   /** The same as a plain function, for the pure decisions. */

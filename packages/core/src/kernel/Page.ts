@@ -12,7 +12,7 @@ import { Timestamp } from "./Timestamps.ts"
 
 // ---------------------------------------------------------------- data
 
-/** The position of a row in a list: the time that the list is ordered by, and the id that breaks ties. */
+/** The position of a row in a list: the time that the list is ordered by, and the ID that breaks ties. */
 export interface Position {
   readonly at: Timestamp
   readonly id: string

@@ -1,4 +1,4 @@
-/** Random bytes for secrets and ids, so that a simulation can repeat them. */
+/** Random bytes for secrets and IDs, so that a simulation can repeat them. */
 import { Context } from "effect"
 
 /** Fills bytes with random ones, and returns them. */

@@ -12,7 +12,7 @@ export interface SealedSecret<Id> {
 
 /** Where secrets of one kind are stored. */
 export interface SealedSecrets<Id> {
-  /** Returns at most `limit` secrets that do not begin with `prefix`, ordered by id, beginning after `after`. */
+  /** Returns at most `limit` secrets that do not begin with `prefix`, ordered by ID, beginning after `after`. */
   readonly sealedOtherwise: (
     prefix: string,
     after: Id | null,

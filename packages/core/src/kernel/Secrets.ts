@@ -90,7 +90,7 @@ export class Secrets extends Context.Service<Secrets, {
   readonly verify: (purpose: string, text: string, signature: string) => Effect.Effect<boolean>
   /**
    * Encrypts text with the newest root key (AES-256-GCM). It can be decrypted in
-   * the same context only. The result is `v1.`, the key's id, the nonce and the
+   * the same context only. The result is `v1.`, the key's ID, the nonce and the
    * ciphertext, and begins with `sealPrefix`.
    */
   readonly seal: (context: string, text: string) => Effect.Effect<string>

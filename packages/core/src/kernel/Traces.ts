@@ -12,7 +12,7 @@ const traceparent = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/
  */
 export const current: Effect.Effect<string | null> = Effect.withFiber(({ cache: { span } }) => {
   if (span?._tag !== "Span" || !span.sampled) return Effect.succeed(null)
-  // A caller's trace id may have 64 bits, as in B3.
+  // A caller's trace ID may have 64 bits, as in B3.
   const trace = `00-${span.traceId.padStart(32, "0")}-${span.spanId}-01`
   return Effect.succeed(traceparent.test(trace) ? trace : null)
 })

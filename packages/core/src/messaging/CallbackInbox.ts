@@ -23,7 +23,7 @@ import { LeaseTime } from "../work/WorkQueue.ts"
 export interface CallbackPart {
   /** The channel; null where the body belongs to none that is connected. */
   readonly channel_id: ChannelId | null
-  /** The ids of its senders and recipients, without a plus sign. An erasure finds the body by them. */
+  /** The IDs of its senders and recipients, without a plus sign. An erasure finds the body by them. */
   readonly people: ReadonlyArray<string>
   readonly body: Uint8Array
 }
@@ -40,7 +40,7 @@ export interface StoredCallback extends CallbackPart {
 export interface ClaimedCallback extends Omit<StoredCallback, "people"> {
   /** The number of claims of the body, including this one. */
   readonly attempt: number
-  /** The id of this claim. A later claim of the body has another one. */
+  /** The ID of this claim. A later claim of the body has another one. */
   readonly token: string
 }
 

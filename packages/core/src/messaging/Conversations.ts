@@ -263,7 +263,7 @@ const position = ({ id, last_activity_at }: ConversationRow): Position => ({ at:
  * - `find` returns what was committed last, with the columns of its channel,
  *   contact and identity, and none for another organization's conversation.
  * - `list` returns the conversations that pass every filter that is not null,
- *   ordered by `last_activity_at` descending, then id descending, starting after
+ *   ordered by `last_activity_at` descending, then ID descending, starting after
  *   the position.
  * - `findThreads` looks network IDs up on the channel's type and returns the identities
  *   found, each with the ID that was looked up and its conversation on the

@@ -3,7 +3,7 @@
  * and more than once (contract §15).
  *
  * Each event is one commit. All events about one message write the same row, that
- * of the provider's message id, so concurrent ones conflict. This also holds for
+ * of the provider's message ID, so concurrent ones conflict. This also holds for
  * events that arrive before their message.
  */
 import { Context, Effect, Layer, Option, Schema, Stream } from "effect"

@@ -25,7 +25,7 @@ export const MessageAgeMax = Context.Reference<Duration.Duration>(
  *
  * - `purge` removes sends that have ended and were accepted before a time. Once none is left, it removes messages that were
  *   stored before the time, so that no send names a removed message.
- * - A message, its file, the row of its provider id, and the resources of its events are removed together.
+ * - A message, its file, the row of its provider ID, and the resources of its events are removed together.
  * - `last_activity_preview` becomes null where it is of a removed message. Nothing else of conversations and
  *   contacts changes.
  * - One call removes at most `limit` rows, the oldest first, and returns their number.

@@ -115,7 +115,7 @@ export class MessageNotFound extends Schema.TaggedError<MessageNotFound>()("Mess
 /** How long an update is stored without its message. Providers repeat their reports for days, not for weeks. */
 const early_update_age_max = Duration.days(30)
 
-/** Returns the message of a provider message id, if it has arrived. */
+/** Returns the message of a provider message ID, if it has arrived. */
 export const arrived = (found: Option.Option<ProviderMessage>) => Option.flatMap(found, ({ message }) => message)
 
 /** Returns the updates that arrived before the message of a provider message id. */
@@ -254,8 +254,8 @@ const charsOf = ({ details, media, text }: Message): number => {
  * **Contract** (checked by `conformance/Ports/Messages.ts`)
  *
  * - `list` returns a conversation's messages ordered by `created_at` descending,
- *   then id descending, starting after the position.
- * - `findByProviderId` returns the row of a channel's provider message id, with
+ *   then ID descending, starting after the position.
+ * - `findByProviderId` returns the row of a channel's provider message ID, with
  *   its message and that message's contact once the message has arrived.
  * - `purgeEarlyUpdates` removes at most `limit` rows that were created before a
  *   time and have no message, and returns how many it removed.

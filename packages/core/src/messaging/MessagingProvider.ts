@@ -14,7 +14,7 @@ export interface OutboundMessage {
   readonly channel: Channel
   /** The send's id. Depending on `dedup`, the provider echoes it in callbacks or deduplicates by it. */
   readonly reference: SendId
-  /** The recipient's id on the channel; on phone messaging the number, `+` and digits. */
+  /** The recipient's ID on the channel; on phone messaging the number, `+` and digits. */
   readonly recipient: string
   readonly content: Content
 }
@@ -22,7 +22,7 @@ export interface OutboundMessage {
 /** The provider accepted the message and gave it an id. */
 export interface Accepted {
   readonly provider_message_id: string
-  /** Other ids of the recipient, where the network reports them: a canonical number, an id of its own. */
+  /** Other IDs of the recipient, where the network reports them: a canonical number, an ID of its own. */
   readonly recipient_aliases?: ReadonlyArray<string>
 }
 
@@ -105,14 +105,14 @@ export const isUnconnected = (error: unknown): boolean => {
  *   `ProviderOutcomeUnknown` means that it may have.
  * - `dedup` `client_ref`: two calls with the same reference send one message.
  *   `callback_ref`: callbacks carry the reference. `none`: neither.
- * - `expectedAliases` returns further ids of the recipient. They are committed
+ * - `expectedAliases` returns further IDs of the recipient. They are committed
  *   before `deliver` is called, so that a reply that arrives before the response
  *   is matched to the recipient.
  * - `templates` returns the whole catalog of a business account or fails.
  */
 export class MessagingProvider extends Context.Service<MessagingProvider, {
   readonly dedup: "client_ref" | "callback_ref" | "none"
-  /** Other ids that the network may use for a recipient, derived from the id alone. */
+  /** Other IDs that the network may use for a recipient, derived from the ID alone. */
   readonly expectedAliases?: (channel: Channel, recipient: string) => ReadonlyArray<string>
   readonly deliver: (
     message: OutboundMessage

@@ -10,7 +10,7 @@ import type { ProviderEvent } from "./ProviderEvents.ts"
 const aboutOf = (event: ProviderEvent): ReadonlyArray<string> =>
   subjectsOf(event).map((subject) => `${event.channel_id}|${subject}`)
 
-/** Returns the ids of a person or a message. A person whose ids change has a former and a current one. */
+/** Returns the IDs of a person or a message. A person whose IDs change has a former and a current one. */
 const subjectsOf = (event: ProviderEvent): ReadonlyArray<string> => {
   switch (event.event) {
     case "message_received":

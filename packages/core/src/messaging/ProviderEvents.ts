@@ -18,7 +18,7 @@ const ProviderId = text({ min: 1, max: 500 })
  */
 export const ProviderPerson = Schema.Struct({
   external_id: ProviderId,
-  /** Other ids of the same person, if the network has several. */
+  /** Other IDs of the same person, if the network has several. */
   aliases: Schema.optionalKey(Schema.Array(ProviderId)),
   display_name: Schema.NullOr(Text),
   username: Schema.NullOr(Text)
@@ -32,7 +32,7 @@ export const MessageStatusReported = Schema.Struct({
   ...OfMessage,
   /** The send's reference, if the provider returns it. */
   reference: Schema.NullOr(SendId),
-  /** Other ids of the recipient, if the network reports them. */
+  /** Other IDs of the recipient, if the network reports them. */
   recipient_aliases: Schema.optionalKey(Schema.Array(ProviderId)),
   ...StatusUpdate.fields,
   /** Set if the network rejects the channel itself: its other sends then wait until an operator resumes it. */
@@ -103,7 +103,7 @@ export const IdentityChanged = Schema.Struct({
   event: Schema.Literal("identity_changed"),
   channel_id: ChannelId,
   former_external_id: ProviderId,
-  /** Other ids that the person no longer has. */
+  /** Other IDs that the person no longer has. */
   former_aliases: Schema.optionalKey(Schema.Array(ProviderId)),
   now: ProviderPerson
 })

@@ -35,7 +35,7 @@ import type {
 } from "./ProviderEvents.ts"
 import { messageEvents } from "./SendCompletion.ts"
 
-/** Returns the person behind a provider's ids on a channel. */
+/** Returns the person behind a provider's IDs on a channel. */
 export const personOf = (channel: Channel, { aliases = [], ...sender }: typeof ProviderPerson.Type): Person => ({
   ...sender,
   aliases,

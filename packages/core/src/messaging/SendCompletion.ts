@@ -87,7 +87,7 @@ export const fail = (send: SendRow, failure_reason: FailureReason, context: Deci
 }
 
 /**
- * Returns whether the stored message with a send's provider message id is the message of that send.
+ * Returns whether the stored message with a send's provider message ID is the message of that send.
  *
  * If the contents differ, it is not: the provider reused the id. If the network reported it as written in its own app
  * before it responded, it is.
@@ -126,7 +126,7 @@ interface Acceptance extends Accepted {
  * Records that the provider accepted a send, known from the response to an attempt
  * or from a callback with the reference, whichever comes first. Inserts the
  * message with the updates that arrived before it, and with the status that the
- * callback reports. If the provider has reused an id, the id stays with its first
+ * callback reports. If the provider has reused an ID, the ID stays with its first
  * message, and this one is stored without it.
  */
 export const complete = (

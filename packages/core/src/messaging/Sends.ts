@@ -233,7 +233,7 @@ export const send = (
  * **Contract** (checked by `conformance/Ports/Sends.ts`)
  *
  * - `find` and `load` return what was committed last, and none for another organization's send.
- * - `list` returns the sends that pass every filter that is not null, ordered by `created_at` descending, then id
+ * - `list` returns the sends that pass every filter that is not null, ordered by `created_at` descending, then ID
  *   descending, starting after the position.
  */
 export class SendStore extends Context.Service<SendStore, {

@@ -151,7 +151,7 @@ export type AnyEventType = typeof AnyEventType.Type
 export const EventType = Schema.Literals(AnyEventType.literals.filter((type) => type !== "webhook.test"))
 export type EventType = typeof EventType.Type
 
-/** Schema for an event without its resource: it holds ids and no content. */
+/** Schema for an event without its resource: it holds IDs and no content. */
 export const Event = Schema.Union(declarations.map(({ schema }) => schema)).annotate({
   identifier: "Event",
   description: "A change, with the IDs of the changed resources."
@@ -193,7 +193,7 @@ const everyEvent: EventFilters = { type: null, since: null }
 
 // ----------------------------------------------------------- decisions
 
-/** Makes an event with a new id, the current time and its encoded bytes. */
+/** Makes an event with a new ID, the current time and its encoded bytes. */
 export const make = <const Type extends AnyEventType>(
   type: Type,
   data: EventOf<Type>["data"],
@@ -219,7 +219,7 @@ export const bodyFor = (
  * **Contract** (checked by `conformance/Ports/Events.ts`)
  *
  * - `list` returns the organization's events of the types that were raised at
- *   `since` or later, ordered by time descending, then by id descending: at most
+ *   `since` or later, ordered by time descending, then by ID descending: at most
  *   `size`, after the position. It reads few more rows than it returns, whatever
  *   is stored, and no resources: a page of them can have many megabytes.
  * - `next` returns those raised before `until`, with their resources, in the opposite

@@ -10,7 +10,7 @@
  *
  * At most eight deliveries of a webhook are attempted at a time, by all workers together, and fewer
  * while its endpoint takes longer than a second. An attempt is made before anything is committed. If
- * a worker dies during one, another worker makes it again, with the same id and bytes.
+ * a worker dies during one, another worker makes it again, with the same ID and bytes.
  */
 import { Context, Effect, Layer, Option, Random, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
@@ -128,7 +128,7 @@ const acceptsResult = ({ failure_code, status }: WebhookDelivery): boolean =>
  * **Contract** (checked by `conformance/Ports/WebhookDeliveries.ts`)
  *
  * - `list` returns a webhook's deliveries from the newest to the oldest, then
- *   by id descending, at most `limit`.
+ *   by ID descending, at most `limit`.
  * - `load` returns a delivery with its event's bytes, without and with the resource, and its webhook.
  * - Neither finds another organization's delivery.
  * - `claim` claims work as `WorkQueue.claim` does, and loads the deliveries in the

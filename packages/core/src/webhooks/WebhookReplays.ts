@@ -101,7 +101,7 @@ const batchTime = (lease: Duration.Duration): Duration.Duration =>
 /** How long a replay waits after a failed attempt, unless the webhook is paused for longer. */
 const pause_min = Duration.seconds(30)
 
-/** The id before that of every event. */
+/** The ID before that of every event. */
 const nil = "00000000-0000-0000-0000-000000000000"
 
 interface Loaded {

@@ -7,7 +7,7 @@ import { traced } from "../kernel/Traces.ts"
 
 /** The signed parts of an attempt. */
 export interface Signed {
-  /** The event's id, the same on every attempt. It must not contain a period, which is the separator of the signed text. */
+  /** The event's ID, the same on every attempt. It must not contain a period, which is the separator of the signed text. */
   readonly id: string
   /** The time of the attempt. An endpoint rejects a signature older than five minutes. */
   readonly timestamp: DateTime.Utc
@@ -26,7 +26,7 @@ export const newSecret: Effect.Effect<Redacted.Redacted> = Effect.map(
 
 const seconds = (timestamp: DateTime.Utc): string => String(Math.floor(DateTime.toEpochMillis(timestamp) / 1000))
 
-/** Returns the signature of an attempt: `v1,` and an HMAC-SHA256 of id, time and body in base64. */
+/** Returns the signature of an attempt: `v1,` and an HMAC-SHA256 of ID, time and body in base64. */
 export const sign = traced("WebhookSignature.sign")(function*(
   secret: Redacted.Redacted,
   { body, id, timestamp }: Signed

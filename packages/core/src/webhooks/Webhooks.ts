@@ -167,10 +167,10 @@ export const disable = (
  *
  * - `find` returns the latest committed row, and none for another organization's webhook.
  * - `list` returns the organization's webhooks that pass every filter that is not
- *   null, newest first, then by id descending, at most `limit`.
+ *   null, newest first, then by ID descending, at most `limit`.
  * - `countActive` returns how many active webhooks the organization has.
  * - `sealedOtherwise` returns at most `limit` encrypted secrets of active webhooks
- *   of all organizations that do not begin with `prefix`, ordered by webhook id,
+ *   of all organizations that do not begin with `prefix`, ordered by webhook ID,
  *   beginning after `after`. `reseal` replaces a secret if it is still `before`.
  */
 export class WebhookStore extends Context.Service<

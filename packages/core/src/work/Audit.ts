@@ -2,7 +2,7 @@
  * Audit: who changed what, and when (contract §19).
  *
  * A record is one of the changes of the operation that it is about, so it exists
- * if and only if that operation is committed. It holds ids and no content. Records
+ * if and only if that operation is committed. It holds IDs and no content. Records
  * are never changed, and deleted only by age.
  */
 import { Context, Duration, Effect, Layer, Schema } from "effect"
@@ -70,7 +70,7 @@ export const make = (
  * **Contract** (checked by `conformance/Ports/Audit.ts`)
  *
  * - `list` returns at most `limit` records of the organization that pass every
- *   filter that is not null, ordered by `at` descending, then id descending.
+ *   filter that is not null, ordered by `at` descending, then ID descending.
  * - `purge` deletes at most `limit` records older than `before`, of any
  *   organization, and returns their number.
  */

@@ -164,7 +164,7 @@ export interface Changes {
   /** Webhooks whose pending deliveries fail with `webhook_disabled`: of each, the newest `limit`. */
   readonly abandon?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly limit: number }>
   readonly settle?: Settlement
-  /** The id of the stored callback that the changes come from. If it has been deleted, they fail with `LeaseLost`. */
+  /** The ID of the stored callback that the changes come from. If it has been deleted, they fail with `LeaseLost`. */
   readonly callback?: string
   readonly response?: RecordedResponse
   readonly audit?: AuditRecord
@@ -250,7 +250,7 @@ export const rows = <Columns extends object>() =>
   declaration: Declaration<Columns, KeyColumn>
 ): Rows<Columns, KeyColumn> => rowsOf({ owner: "organization_id", ...declaration })
 
-/** Returns the id of the row of a table that an activity changes; null for a table without activity. */
+/** Returns the ID of the row of a table that an activity changes; null for a table without activity. */
 export const touchedId = ({ activity }: Table, touch: Activity): string | null =>
   activity === null ? null : touch[activity.row]
 
@@ -283,7 +283,7 @@ const withActivity = ({ activity }: Table, row: object, touch: Activity): object
   }
 }
 
-/** Returns the id of an event's delivery to a webhook. It is derived from both, because a store must not generate ids. */
+/** Returns the ID of an event's delivery to a webhook. It is derived from both, because a store must not generate IDs. */
 export const deliveryIdOf = (event_id: EventId, webhook_id: WebhookId): WebhookDeliveryId => {
   const tail = BigInt(`0x${event_id.slice(24)}`) ^ BigInt(`0x${webhook_id.slice(24)}`)
   // Replacing the last digits of a UUID gives a UUID.

@@ -27,7 +27,7 @@ export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
  *   columns and no others, and increments the version. An expectation must hold
  *   until the changes are applied. Otherwise: `Conflict`. Of concurrent commits
  *   that update one version of a row, exactly one succeeds.
- * - A duplicate unique key is a `Conflict`: an id, a tag's `name_key`, a
+ * - A duplicate unique key is a `Conflict`: an ID, a tag's `name_key`, a
  *   current member's `email_key`, a channel's type and address, a contact
  *   field's `key`, a name on a type of channel, a channel and identity, a
  *   channel and provider message id. A duplicate idempotency key is `KeyUsed`,
@@ -39,9 +39,9 @@ export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
  *   activity has set it. An update may set the preview and remove `last_inbound_at`,
  *   but moves none of these times backwards.
  * - An event is stored with one pending delivery for each active webhook of the
- *   organization that subscribes to it, whose id is `deliveryIdOf`. Each is due at
+ *   organization that subscribes to it, whose ID is `deliveryIdOf`. Each is due at
  *   the event's time and has work in its webhook's lane. The event's resource is
- *   stored if one of them asks for it, and the commit returns the ids of these events.
+ *   stored if one of them asks for it, and the commit returns the IDs of these events.
  * - Work is inserted unless an item of its kind exists for its `ref`. It carries
  *   the trace that the commit runs in. In a fifo lane, if a commit begins after
  *   another one has returned, its work is queued after that commit's work.

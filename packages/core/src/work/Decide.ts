@@ -2,7 +2,7 @@
  * Load, decide, commit: how every operation writes.
  *
  * 1. `load` reads what the decision needs, without a transaction or locks.
- * 2. `decide` is a pure function of what was loaded, the time and new ids. It
+ * 2. `decide` is a pure function of what was loaded, the time and new IDs. It
  *    returns the result and the changes, or a rejection.
  * 3. `Commit` applies the changes atomically if no row that they depend on has
  *    changed. Otherwise it fails with `Conflict`, and all three steps run again.
@@ -23,7 +23,7 @@ import { type ClaimedWork, type WorkKind, WorkSignal } from "./WorkQueue.ts"
 
 export { ConflictBackoff } from "./ConflictRetries.ts"
 
-/** The inputs that a pure decision cannot make itself: the time, and new ids. */
+/** The inputs that a pure decision cannot make itself: the time, and new IDs. */
 export interface DecisionContext {
   readonly now: Timestamp
   readonly uuid: () => string
@@ -221,7 +221,7 @@ export class Decide extends Context.Service<Decide, {
   /**
    * Runs one operation of the current actor, and returns its result once it is
    * committed. The commit includes an audit record about the resource with
-   * the result's id, unless an operator's command changes nothing. After `tries_max`
+   * the result's ID, unless an operator's command changes nothing. After `tries_max`
    * conflicts it fails with `ConcurrentChanges`.
    *
    * With `respond` it returns the response instead. The response is encoded once, and

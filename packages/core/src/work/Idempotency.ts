@@ -42,7 +42,7 @@ export type IdempotencyRecord = Omit<RecordedResponse, "created_at" | "key">
 /** A response, and whether it was replayed from the record. */
 export interface KeyedResponse extends EncodedResponse {
   readonly replayed: boolean
-  /** The id of the request that ran the operation. */
+  /** The ID of the request that ran the operation. */
   readonly request_id: string
 }
 

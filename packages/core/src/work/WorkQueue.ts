@@ -34,7 +34,7 @@ export interface Work {
   readonly kind: WorkKind
   /** A uuid: the conversation of a send, the send of a `send_outcome`, the webhook of a delivery or replay. */
   readonly lane: string
-  /** The id of the send or delivery, or of the webhook of a replay. At most one item of a kind exists for one `ref`. */
+  /** The ID of the send or delivery, or of the webhook of a replay. At most one item of a kind exists for one `ref`. */
   readonly ref: string
 }
 
@@ -47,7 +47,7 @@ export interface ClaimedWork extends Work {
   readonly attempt: number
   /** The number of its claims that ended with a defect. */
   readonly defects: number
-  /** The id of this claim. A later claim of the item has another one. */
+  /** The ID of this claim. A later claim of the item has another one. */
   readonly token: string
   /** The trace that the item was enqueued in, in the format of `Traces.current`. */
   readonly trace: string | null

@@ -95,7 +95,7 @@ describe("a changed identity", () => {
   it("takes no id that is another person's, and is not merged with them", () => {
     const other = known(present, bystander)
     assert.deepStrictEqual(changed([phone], newNumber, [known(phone), other]), Changes.none)
-    // The other person's id is no id of this one, so a lost one stays with the other person.
+    // The other person's ID is no ID of this one, so a lost one stays with the other person.
     const both = changed([phone, "page-7"], newNumber, [known(phone), known("page-7", bystander)])
     assert.deepStrictEqual(both.remove, removed(phone).remove)
   })

@@ -22,10 +22,10 @@ import { DateTime, Result } from "effect"
 export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 export const after = (milliseconds: number) => DateTime.add(noon, { milliseconds })
 
-/** An id by its number; those that a decision makes begin at 100. */
+/** An ID by its number; those that a decision makes begin at 100. */
 export const id = (n: number) => `0199f000-0000-7000-8000-${String(n).padStart(12, "0")}`
 
-/** The time, and ids in the order of the calls. */
+/** The time, and IDs in the order of the calls. */
 export const context = (now = after(9), first = 100): DecisionContext => {
   let next = first
   return { now, uuid: () => id(next++) }

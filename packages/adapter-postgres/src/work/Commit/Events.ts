@@ -37,7 +37,7 @@ export const abandonDeliveries = ({ json, parameter }: Values, { changes, organi
 
 const distinct = (values: ReadonlyArray<string>): ReadonlyArray<string> => Array.from(new Set(values))
 
-/** The ids of the events that `raised` stores with their resources, as JSON. */
+/** The IDs of the events that `raised` stores with their resources, as JSON. */
 export const full_ids = "to_jsonb(ARRAY(SELECT full_id FROM events_inserted WHERE full_id IS NOT NULL))"
 
 /** The condition that a `webhook` subscribes to an `event`. */
