@@ -1,6 +1,6 @@
 /**
  * Generates `src/Contract.ts` from the OpenAPI document: a type for each schema,
- * and the input and answer of each operation. It fails on an unsupported construct
+ * and the input and response of each operation. It fails on an unsupported construct
  * of JSON Schema, so that no type silently becomes `unknown`.
  */
 import { readFileSync, writeFileSync } from "node:fs"
@@ -67,7 +67,7 @@ const objectOf = (schema: Schema, indent: string): string => {
   if (typeof additionalProperties === "object" && Object.keys(properties).length === 0) {
     return `Readonly<Record<string, ${typeOf(additionalProperties, indent)}>>`
   }
-  // Any JSON object, such as the answers of a form.
+  // Any JSON object, such as the response of a form.
   if (Object.keys(properties).length === 0 && additionalProperties !== false) return "Readonly<Record<string, unknown>>"
   const inner = `${indent}  `
   const fields = Object.entries(properties).map(([name, field]) => {

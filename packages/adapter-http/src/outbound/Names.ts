@@ -22,6 +22,6 @@ export const resolveWith = (resolver: Resolver): Resolve => (hostname) =>
  *
  * `dns.lookup` waits in one of the four threads that signatures and files need
  * too, so four names whose servers never respond would block all of these.
- * As a consequence, the hosts file is not read, except for `localhost`.
+ * As a consequence, the hosts file is not read; only `localhost` is resolved without a name server.
  */
 export const resolve: Resolve = resolveWith(new Resolver({ timeout: 1500, tries: 2 }))

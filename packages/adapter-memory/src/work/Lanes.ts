@@ -73,7 +73,7 @@ const changeLeased = (
 export const settleWork = (queue: Queue, settlement: Settlement): Result.Result<Queue, LeaseLost> => {
   const { claimed, outcome } = settlement
   switch (outcome) {
-    case "hold":
+    case "keep":
       return changeLeased(queue, claimed, (item) => item)
     case "finish":
       return changeLeased(queue, claimed, () => null)

@@ -112,5 +112,5 @@ export const makeWith = (wrap: (one: CommitOne, client: SqlClient.SqlClient) => 
     })
   })
 
-/** Layer that commits each operation with a statement of its own: all of `Commit` except the batches of `BatchedCommit.ts`, which the service uses. */
+/** Layer that commits each operation with a statement of its own. The service uses `BatchedCommit.ts`, which adds batches to it. */
 export const layer = Layer.effect(Commit, makeWith((one) => one))

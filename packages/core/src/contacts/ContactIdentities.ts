@@ -19,7 +19,14 @@ import type {
   Person
 } from "./Contact.ts"
 import type { Matched } from "./ContactMatches.ts"
-import { add, change, ContactRows, newContact, raiseUpdated, searchText } from "./Contacts.ts"
+import {
+  add as addContact,
+  change as changeContact,
+  ContactRows,
+  newContact,
+  raiseUpdated,
+  searchText
+} from "./Contacts.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -148,7 +155,7 @@ const createIdentity = (
           }),
           raiseUpdated({ ...contact, identities }, ["identities"], context)
         )
-        : add({ ...contact, identities }, context),
+        : addContact({ ...contact, identities }, context),
       IdentityRows.insert({ ...identity, contact_id: contact.id }),
       ...networkIdsOf(person).map((name) =>
         IdentityNetworkIdRows.insert({ channel_type, name, identity_id: identity.id })
@@ -168,7 +175,7 @@ const setNumber = (
   const set = { ...profile, external_id }
   return Changes.all(
     IdentityRows.update(identity, set),
-    change(contact, {
+    changeContact(contact, {
       identities: withIdentity(contact, identity, set),
       ...(contact.primary_phone === null ? { primary_phone: phone } : {})
     }, context).changes
@@ -287,7 +294,7 @@ export const changeIdentity = (
   return Changes.all(
     replaceNetworkIds(identity, person, { added, lost, own }),
     IdentityRows.update(identity, set),
-    change(contact.value, {
+    changeContact(contact.value, {
       identities: withIdentity(contact.value, identity, set),
       ...(hadNumber ? { primary_phone: person.phone } : {})
     }, context).changes

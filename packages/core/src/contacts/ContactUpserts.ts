@@ -31,7 +31,7 @@ import { IdentityNetworkIdRows, IdentityRows } from "./ContactIdentities.ts"
 import { makeFindMatch, type Matched, unmatched } from "./ContactMatches.ts"
 import { makeLoadReferences, type References } from "./ContactReferences.ts"
 import {
-  add,
+  add as addContact,
   compose,
   type Contact,
   type ContactRejection,
@@ -131,7 +131,7 @@ const create = (
     return {
       result: { id, outcome: "created" },
       changes: Changes.all(
-        add({ ...described, id, identities, updated_at: now }, context),
+        addContact({ ...described, id, identities, updated_at: now }, context),
         ...identities.flatMap((identity) => [
           IdentityRows.insert({ ...identity, contact_id: id }),
           IdentityNetworkIdRows.insert({ channel_type: identity.channel_type, name: value, identity_id: identity.id })

@@ -223,7 +223,7 @@ const present = (values: Readonly<Record<string, string | null>>): Record<string
 
 const position = ({ id, updated_at }: Contact): Position => ({ at: updated_at, id })
 
-/** Returns how many characters the long texts of a contact have in JSON. Texts that cannot fill a page are counted without escapes. */
+/** Returns how many characters the long texts of a contact have in JSON. Texts that are too short to matter are counted without escapes. */
 const chars = ({ custom_values, notes }: Contact): number => {
   let count = notes?.length ?? 0
   // A loop, because a list of entries for each contact of a page costs more.

@@ -53,7 +53,7 @@ interface Wait {
 const endOfWait = ({ created_at, first_attempt_at }: SendRow): Timestamp =>
   first_attempt_at === null ? DateTime.addDuration(created_at, hold_time_max) : endOfRetries(first_attempt_at)
 
-/** Postpones the attempt until a time, or makes none if the send has waited long enough. It checks once more at the end of its wait. */
+/** Postpones the attempt, at most until the end of the send's wait. After that, the send stops. */
 const wait = (unsettled: Unsettled, { due_at, reason }: Wait, context: DecisionContext): Changes.Changes => {
   const { claimed, send } = unsettled
   const end = endOfWait(send)
@@ -105,7 +105,7 @@ const begin = (
     changes: Changes.all(
       SendRows.update(send, set),
       addAliases(channel.type, identity_id, aliases),
-      Changes.settle({ claimed, outcome: "hold" })
+      Changes.settle({ claimed, outcome: "keep" })
     )
   }
 }

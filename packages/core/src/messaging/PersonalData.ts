@@ -8,7 +8,7 @@
 import { Context, DateTime, Effect, Equal, Layer, Option, Result, Stream, Struct } from "effect"
 import { type IdentityNetworkId, IdentityNetworkIdRows, IdentityRows } from "../contacts/ContactIdentities.ts"
 import {
-  change,
+  change as changeContact,
   Contact,
   ContactNotFound,
   ContactStore,
@@ -125,7 +125,7 @@ export const erase = (
   return Result.succeed({
     result: contact,
     changes: Changes.all(
-      change(contact, set, context).changes,
+      changeContact(contact, set, context).changes,
       ...identities.flatMap(({ id, ...identity }) => {
         const version = versions.get(id)
         return version === undefined

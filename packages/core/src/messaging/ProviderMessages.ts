@@ -13,7 +13,7 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
-import { type KnownThread, open } from "./Conversations.ts"
+import { type KnownThread, open as openConversation } from "./Conversations.ts"
 import * as Media from "./Media.ts"
 import { boundedDetails } from "./MessageDetails.ts"
 import {
@@ -21,7 +21,7 @@ import {
   arrived,
   clamped,
   earlyUpdates,
-  insert,
+  insert as insertMessage,
   type Message,
   type ProviderMessage,
   reportedText,
@@ -120,7 +120,7 @@ export const storeMessage = (
   const known = threads[0]?.conversation ?? null
   const conversation = event.event === "message_sent" && known !== null
     ? { result: known.id, changes: Changes.none }
-    : open(channel, identity.result, threads[0], context, inboundAt(event, context))
+    : openConversation(channel, identity.result, threads[0], context, inboundAt(event, context))
   const message = messageOf(loaded, event, file, conversation.result, context)
   const { contact_id } = identity.result
   // A concurrent close or erasure of a conversation that is not written makes this commit fail.
@@ -130,7 +130,7 @@ export const storeMessage = (
     identity.changes,
     conversation.changes,
     message.media === null ? Changes.none : Media.publish(message.media),
-    insert(channel.id, contact_id, found, message, version),
+    insertMessage(channel.id, contact_id, found, message, version),
     event.event === "message_received"
       ? Changes.raise(Events.make("message.received", data, context, subjectOf(contact_id, message)))
       : messageEvents(contact_id, message, context)

@@ -14,7 +14,7 @@ import {
   applyUpdate,
   arrived,
   earlyUpdates,
-  insert,
+  insert as insertMessage,
   type Message,
   type MessageRow,
   MessageStore,
@@ -152,7 +152,7 @@ export const complete = (
   const message = [...earlyUpdates(provider_message), ...update === null ? [] : [update]].reduce(applyUpdate, accepted)
   return Changes.all(
     aliases,
-    insert(row.channel_id, contact_id, provider_message, message, null),
+    insertMessage(row.channel_id, contact_id, provider_message, message, null),
     SendRows.update(row, SendState.accept(row, message.id)),
     messageEvents(contact_id, message, context)
   )

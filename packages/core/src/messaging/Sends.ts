@@ -35,7 +35,7 @@ import {
   ConversationStore,
   isReplyWindowOpen,
   type KnownThread,
-  open
+  open as openConversation
 } from "./Conversations.ts"
 import type { FailureReason } from "./MessagingProvider.ts"
 import {
@@ -172,7 +172,7 @@ export const start = resultFunction(
     }
     const content = yield* templateContent(channel.value, template, input.template)
     const identity = findOrCreateByIdentity(personOf(input), threads, withPhone, context)
-    const conversation = open(channel.value, identity.result, threads[0], context)
+    const conversation = openConversation(channel.value, identity.result, threads[0], context)
     const to = { conversation_id: conversation.result, channel_id: channel.value.id, recipient: input.phone, member_id }
     const known = Changes.isNone(conversation.changes) ? threads[0]?.conversation ?? null : null
     const { result, changes } = queue(to, content, known, context)

@@ -143,7 +143,7 @@ export const declarations = [
 
 type Declaration = (typeof declarations)[number]
 
-/** The types of all events: those that webhooks subscribe to, and the event of a test. */
+/** The types of all events: those that a webhook can subscribe to, and `webhook.test`. */
 export const AnyEventType = Schema.Literals(declarations.map(({ type }) => type))
 export type AnyEventType = typeof AnyEventType.Type
 

@@ -93,7 +93,7 @@ export const retry = (
     })
   })
 
-/** Raises an event, to which no webhook can subscribe, for one webhook. */
+/** Raises a test event for one webhook. No webhook can subscribe to such an event. */
 const test = (
   webhook: WebhookRow,
   context: DecisionContext

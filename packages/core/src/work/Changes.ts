@@ -126,14 +126,14 @@ export const isThrottled = ({ cap, kind, until }: Omit<Throttle, "lane">): boole
 /**
  * How a commit settles a claimed work item.
  *
- * `hold` leaves the item claimed, `finish` deletes it, and `postpone` makes it due
+ * `keep` leaves the item claimed, `finish` deletes it, and `postpone` makes it due
  * later. `defect` postpones it and increments its `defects`. `release` undoes the
  * claim, which then does not count as an attempt. If the claim has lost its lease,
  * these fail with `LeaseLost`. `finish_if_leased` deletes the item if the claim
  * still has its lease, and otherwise leaves it alone.
  */
 export type Settlement =
-  | { readonly claimed: ClaimedWork; readonly outcome: "finish" | "finish_if_leased" | "hold" | "release" }
+  | { readonly claimed: ClaimedWork; readonly outcome: "finish" | "finish_if_leased" | "keep" | "release" }
   | { readonly claimed: ClaimedWork; readonly outcome: "defect" | "postpone"; readonly due_at: Timestamp }
 
 /** An idempotency record: the response of a request, stored under its idempotency key. */

@@ -33,7 +33,7 @@ export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
  *   channel and provider message id. A duplicate idempotency key is `KeyUsed`,
  *   which takes precedence over `Conflict`.
  * - A removal of a row that does not exist changes nothing.
- * - An alias is added unless the name already has an owner.
+ * - An alias is added unless its network ID already belongs to an identity.
  * - An activity moves `last_activity_at` (and `updated_at` of the contact) and
  *   `last_inbound_at`, never backwards. It sets the preview unless a later
  *   activity has set it. An update may set the preview and remove `last_inbound_at`,

@@ -137,10 +137,10 @@ describe("a person who is found", () => {
     assert.deepStrictEqual(found({}, [known(phone)], Option.some(owner)).changes, Changes.none)
   })
 
-  it("gets the ids that are new, and is written, so that an erasure at the same time does not miss them", () => {
-    for (const  of of[Option.none(), Option.some(owner)]) {
+  it("gets the IDs that are new, and is written, so that an erasure at the same time does not miss them", () => {
+    for (const match of [Option.none(), Option.some(owner)]) {
       assert.deepStrictEqual(
-        found({ aliases: ["user-1"] }, [known(phone)], of).changes,
+        found({ aliases: ["user-1"] }, [known(phone)], match).changes,
         Changes.all(aliases("user-1"), written({}))
       )
     }

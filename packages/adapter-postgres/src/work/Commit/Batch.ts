@@ -69,6 +69,6 @@ export const sharedKeysOf = (
   { changes: { expect = [], settle, throttle = [] }, organization_id }: CommitRequest
 ): ReadonlyArray<string> => [
   ...expect.map((row) => Rows.rowKey({ ...row, organization_id })),
-  ...(settle === undefined || settle.outcome === "hold" ? [] : [Lanes.nameOf(settle.claimed)]),
+  ...(settle === undefined || settle.outcome === "keep" ? [] : [Lanes.nameOf(settle.claimed)]),
   ...throttle.map(Lanes.nameOf)
 ]

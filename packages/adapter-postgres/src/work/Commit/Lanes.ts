@@ -21,7 +21,7 @@ interface LaneChange {
 
 const changesOfSettlement = (settlement: Settlement): ReadonlyArray<LaneChange> => {
   const { claimed, outcome } = settlement
-  if (outcome === "hold") return []
+  if (outcome === "keep") return []
   const released = outcome === "release" ? "-infinity" : null
   return [{
     organization_id: claimed.organization_id,

@@ -5,7 +5,7 @@ import type { Owned, Part, Traced, Values } from "./Part.ts"
 type Outcome = Settlement["outcome"]
 
 /** The assignments of the outcomes that keep an item, in addition to those that end its lease. */
-const assignments: Readonly<Record<Exclude<Outcome, "finish" | "finish_if_leased" | "hold">, string>> = {
+const assignments: Readonly<Record<Exclude<Outcome, "finish" | "finish_if_leased" | "keep">, string>> = {
   postpone: "due_at = claim.due_at",
   defect: "due_at = claim.due_at, defects = item.defects + 1",
   release: "attempt = item.attempt - 1"
@@ -14,7 +14,7 @@ const assignments: Readonly<Record<Exclude<Outcome, "finish" | "finish_if_leased
 /** Returns the text that gives an outcome to each `item` of a `claim`, under the condition that the claim still has it. */
 const settleAs = (outcome: Outcome, claims: string, isLeased: string): string => {
   switch (outcome) {
-    case "hold":
+    case "keep":
       return `SELECT 1 FROM work item, ${claims} WHERE ${isLeased} FOR SHARE OF item`
     case "finish":
     case "finish_if_leased":

@@ -83,7 +83,7 @@ const settled = (it: It) => {
       const [postponed, ended] = [yield* claimed(ours), yield* claimed(ours)]
       for (
         const settlement of [
-          { claimed: held, outcome: "hold" },
+          { claimed: held, outcome: "keep" },
           { claimed: finished, outcome: "finish" },
           { claimed: postponed, outcome: "postpone", due_at: afterNoon(50) },
           { claimed: ended, outcome: "finish_if_leased" }
@@ -92,7 +92,7 @@ const settled = (it: It) => {
         const tag = yield* Fixtures.newTag(settlement.outcome)
         assert.strictEqual(yield* commitOutcome(ours, Changes.settle(settlement), TagRows.insert(tag)), "committed")
       }
-      assert.deepStrictEqual(yield* Fixtures.tagNames(ours), ["finish", "finish_if_leased", "hold", "postpone"])
+      assert.deepStrictEqual(yield* Fixtures.tagNames(ours), ["finish", "finish_if_leased", "keep", "postpone"])
       assert.deepStrictEqual(yield* claim(ours, afterNoon(49)), [])
       assert.deepStrictEqual((yield* claim(ours, afterNoon(50))).map(({ ref }) => ref), [postponed.ref])
       assert.isTrue(yield* Fixtures.finishWork(held))
@@ -113,7 +113,7 @@ const rejectedSettlements = (it: It) => {
       const tag = yield* Fixtures.newTag("a")
       for (
         const settlement of [
-          { claimed: stale, outcome: "hold" },
+          { claimed: stale, outcome: "keep" },
           { claimed: stale, outcome: "finish" },
           { claimed: stale, outcome: "postpone", due_at: afterNoon(0) }
         ] as const
