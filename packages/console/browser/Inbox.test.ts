@@ -53,12 +53,14 @@ const serve = async (handle: (request: Request) => Promise<Response>) => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-it("scrolls through 10,000 conversations, page by page, with few rows in the document", async () => {
+/** Opens an inbox with a title in a browser until the test ends. */
+const openInbox = async (title: string) => {
   const inbox = makeConsole({
     apiKey: "svc_live_of_this_test",
     baseUrl: "http://crm.test/v1",
     path: "/inbox",
     hosts: ["127.0.0.1"],
+    title,
     fetch: service
   })
   const address = await serve(inbox.handle)
@@ -74,6 +76,17 @@ it("scrolls through 10,000 conversations, page by page, with few rows in the doc
   const page = await browser.newPage()
   await page.goto(`${address}/inbox`)
   await page.getByRole("option", { name: /Contact 0 / }).waitFor()
+  return page
+}
+
+it("has the title of its options", async () => {
+  const page = await openInbox("Support & sales")
+  assert.strictEqual(await page.title(), "Support & sales")
+})
+
+it("scrolls through 10,000 conversations, page by page, with few rows in the document", async () => {
+  requested_paths.splice(0)
+  const page = await openInbox("Inbox")
   const pages = () => requested_paths.filter((path) => path === "/v1/conversations").length
   assert.strictEqual(pages(), 1)
   assert.strictEqual(await page.getByRole("link", { name: "Webhooks" }).count(), 0)

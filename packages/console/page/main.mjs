@@ -74,8 +74,11 @@ const page = () =>
     <button aria-label="Dismiss" @click=${() => updateState({ error: null })}>×</button></div>`
   }`
 
+/** The title of the console's options. */
+const { title } = document
+
 drawPageWith(() => {
-  document.title = state.unread.size > 0 ? `(${state.unread.size}) Inbox` : "Inbox"
+  document.title = state.unread.size > 0 ? `(${state.unread.size}) ${title}` : title
   render(page(), document.body)
 })
 

@@ -19,7 +19,7 @@ export const DeliverRequest = Schema.Struct({
   content: Content
 })
 
-/** The body of a 200: the message is accepted. A status that has no body here leaves the outcome unknown. */
+/** The body of a 200: the message is accepted. Any other 4xx than those below rejects the request before it sends anything; any other status leaves the outcome unknown. */
 export const Accepted = Schema.Struct({ provider_message_id: Schema.String })
 /** The body of a 422: the message is rejected. */
 export const Rejected = Schema.Struct({ reason: FailureReason })
