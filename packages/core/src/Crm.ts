@@ -34,6 +34,7 @@ import { Audit, type AuditStore } from "./work/Audit.ts"
 import type { Commit } from "./work/Commit.ts"
 import { Decide } from "./work/Decide.ts"
 import { Idempotency, type IdempotencyStore } from "./work/Idempotency.ts"
+import { IdempotentParts } from "./work/IdempotentParts.ts"
 import { SecretCanary, type SecretCanaryStore } from "./work/SecretCanary.ts"
 import { StorageUse, type StorageUseStore } from "./work/StorageUse.ts"
 import { type WorkQueue, WorkSignal } from "./work/WorkQueue.ts"
@@ -83,6 +84,7 @@ export const services = [
   Conversations,
   Events,
   Idempotency,
+  IdempotentParts,
   Inbound,
   Media,
   Members,
@@ -156,7 +158,7 @@ export const layer: Layer.Layer<Services, never, StoragePorts | MessagingProvide
     Layer.provideMerge(Layer.mergeAll(ContactImports.layer, Dispatch.layer, posting)),
     Layer.provideMerge(Layer.mergeAll(ContactUpserts.layer, Sends.layer)),
     Layer.provideMerge(contactsAndConversations),
-    Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Media.layer)),
+    Layer.provideMerge(Layer.mergeAll(Idempotency.layer, IdempotentParts.layer, Media.layer)),
     Layer.provideMerge(independent),
     Layer.provide(foundation)
   )

@@ -8,7 +8,8 @@ import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
 import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Decide } from "@messaging-crm/core/Decide"
-import { Idempotency, IdempotencyConflict, IdempotencyKey, RequestProcessing } from "@messaging-crm/core/Idempotency"
+import { IdempotencyConflict, IdempotencyKey, RequestProcessing } from "@messaging-crm/core/Idempotency"
+import { IdempotentParts } from "@messaging-crm/core/IdempotentParts"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
@@ -19,20 +20,20 @@ type Interruption = IdempotencyConflict | RequestProcessing
 
 /** Upserts whose request runs, and whose second contact meets a failure. */
 const failingAt = (interruption: Interruption | null) => {
-  let parts = 0
-  const idempotency = Layer.effect(
-    Idempotency,
-    Effect.map(Idempotency, (idempotency) => ({
-      ...idempotency,
-      oncePart: (part, work) => {
-        parts += 1
-        return parts === 2 && interruption !== null ? Effect.fail(interruption) : idempotency.oncePart(part, work)
+  let count = 0
+  const failing = Layer.effect(
+    IdempotentParts,
+    Effect.map(IdempotentParts, (parts) => ({
+      ...parts,
+      once: (request, part, work) => {
+        count += 1
+        return count === 2 && interruption !== null ? Effect.fail(interruption) : parts.once(request, part, work)
       }
     }))
   )
   // The layer of every operation builds it too, and shares what was built.
   return Layer.fresh(ContactUpserts.layer).pipe(
-    Layer.provide(idempotency),
+    Layer.provide(failing),
     Layer.provide(Decide.layer),
     Layer.provide(Layer.mergeAll(Secrets.layer, StorageUse.layer)),
     Layer.provideMerge(Crm.layer),

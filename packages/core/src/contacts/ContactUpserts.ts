@@ -1,17 +1,13 @@
 /**
  * Upserts: contacts that are found by a value and updated, or else created (contract §8.11).
  *
- * Each contact is an operation of its own, with its own commit and outcome. A request with an idempotency key commits
- * several records:
- *
- * 1. the record of the key, without a response: from then on, no other request with the key takes effect;
- * 2. a record of each contact's outcome, so that a retry repeats what was done and continues with the rest;
- * 3. the record of the whole response, under a key that is derived from the request's.
+ * Each contact is an operation of its own, with its own commit and outcome. Under an idempotency key, it is a part of the
+ * request (`IdempotentParts.ts`), so a retry repeats what was done and continues with the rest.
  */
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { ChannelType } from "../catalog/Channels.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
-import { ContactId, IdentityId, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
+import { ContactId, IdentityId, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import { canonical } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
@@ -19,13 +15,12 @@ import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/De
 import {
   canonicalJson,
   type EncodedResponse,
-  Idempotency,
   type IdempotencyConflict,
-  type IdempotencyKey,
   type Recording,
   type RequestProcessing,
   type Respond
 } from "../work/Idempotency.ts"
+import { IdempotentParts } from "../work/IdempotentParts.ts"
 import { CreateContact, type Identity, type KnownIdentity, type LoadedContact, UpdateContact } from "./Contact.ts"
 import { IdentityNetworkIdRows, IdentityRows } from "./ContactIdentities.ts"
 import { makeFindMatch, type Matched, unmatched } from "./ContactMatches.ts"
@@ -164,14 +159,6 @@ export const upsert = (
   )
 }
 
-/** Returns a part of a request, which has a record of its own. No client can send its key, because it begins with a space. */
-const partOf = (request: Recording, part: string): Effect.Effect<Recording, never, CurrentActor> =>
-  Effect.map(CurrentActor, ({ organization_id }) => ({
-    ...request,
-    // Made here, and not given by a client.
-    key: ` ${uuidOf(organization_id, canonicalJson([request.key, part]))}` as IdempotencyKey
-  }))
-
 // ---------------------------------------------------------- operations
 
 const encoder = new TextEncoder()
@@ -228,22 +215,6 @@ const makeUpsertOne = Effect.gen(function*() {
   })
 })
 
-/**
- * Makes the function that runs a request unless its response is recorded. A record of its key is committed first, so that no
- * other request with the key takes effect. Its response has a record of its own.
- */
-const makeRespondOnce = Idempotency.useSync((idempotency) => {
-  return Effect.fnUntraced(
-    function*<E, R>(request: Recording, respond: Effect.Effect<EncodedResponse, E, R>) {
-      const end = yield* partOf(request, "end")
-      const ended = request.is_retry ? yield* idempotency.findResponse(end) : Option.none()
-      if (Option.isSome(ended)) return ended.value
-      yield* idempotency.begin(request)
-      return yield* idempotency.record(end, respond)
-    }
-  )
-})
-
 /** Operations that find or create contacts of the current actor's organization. */
 export class ContactUpserts extends Context.Service<ContactUpserts, {
   /** Updates or creates each contact, and returns the outcome of each in the given order (contract §8.11). */
@@ -255,19 +226,18 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
   static readonly layer = Layer.effect(
     ContactUpserts,
     Effect.gen(function*() {
-      const idempotency = yield* Idempotency
-      const respondOnce = yield* makeRespondOnce
+      const parts = yield* IdempotentParts
       const upsertOne = yield* makeUpsertOne
 
       /** Upserts one contact of a request, at most once for the request's key. */
       const upsertOnce = Effect.fnUntraced(
         function*({ index, wanted }: Item, request: Recording | null) {
           if (request === null) return yield* Effect.map(upsertOne(wanted, null), upsertedOf)
-          const part = yield* partOf(request, String(index))
-          const upserted = upsertedOf(yield* idempotency.oncePart(part, (record) => upsertOne(wanted, record)))
+          const part = String(index)
+          const upserted = upsertedOf(yield* parts.once(request, part, (record) => upsertOne(wanted, record)))
           if (upserted.outcome !== "unchanged") return upserted
           // Nothing was committed, so a record of an earlier or concurrent run could not be detected.
-          const earlier = yield* idempotency.findResponse(part)
+          const earlier = yield* parts.find(request, part)
           return Option.match(earlier, { onNone: () => upserted, onSome: upsertedOf })
         }
       )
@@ -305,7 +275,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         if (respond === undefined) return (yield* results) as unknown as Out
         const response = Effect.flatMap(results, respond.encode)
         // With a record, `Out` is the response.
-        return record === null ? yield* response : (yield* respondOnce(record, response)) as unknown as Out
+        return record === null ? yield* response : (yield* parts.respond(record, response)) as unknown as Out
       })
 
       return ContactUpserts.of({ upsert: upsertContacts })

@@ -111,7 +111,7 @@ export class IdempotencyStore extends Context.Service<IdempotencyStore, {
 // ---------------------------------------------------------- operations
 
 /** Makes the functions that replay the record of a key, and commit one. */
-const makeRecords = Effect.gen(function*() {
+export const makeRecords = Effect.gen(function*() {
   const { commit } = yield* Commit
   const responses = yield* RecordedResponses.make
   const store = yield* IdempotencyStore
@@ -178,7 +178,18 @@ const makeRecords = Effect.gen(function*() {
     return yield* isUnconfirmed(cause) ? new RequestProcessing() : Effect.failCause(cause)
   })
 
-  return { commitRecord, commitResponse, find, recover, reject, replayOrFail }
+  /** Runs the operation, which commits the record of its success. */
+  const run = <E, R>(use: KeyUse<E, R>) =>
+    Effect.flatMap(
+      use.work({ ...use.request, is_retry: false }),
+      (response): Effect.Effect<KeyedResponse, E | IdempotencyConflict | RequestProcessing, R> =>
+        response.status >= 400 ? reject(use, response) : Effect.succeed(firstResponse(use.request, response))
+    )
+
+  /** Runs the operation at most once for the key. */
+  const runOnce = <E, R>(use: KeyUse<E, R>) => Effect.catchCause(run(use), (cause) => recover(use, cause))
+
+  return { commitRecord, commitResponse, find, recover, replayOrFail, runOnce }
 })
 
 /** Runs keyed requests at most once, and replays their responses. */
@@ -202,49 +213,15 @@ export class Idempotency extends Context.Service<Idempotency, {
     request: KeyedRequest,
     work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
   ) => Effect.Effect<KeyedResponse, E | IdempotencyConflict | RequestProcessing | StorageExhausted, R | CurrentActor>
-  /** Runs a part of a request that has begun, like `once`. It requires no storage, so that the request is completed. */
-  readonly oncePart: <E, R>(
-    part: KeyedRequest,
-    work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
-  ) => Effect.Effect<KeyedResponse, E | IdempotencyConflict | RequestProcessing, R | CurrentActor>
-  /**
-   * Commits a record without a response, for `work` of `once` that consists of several commits: from then on no other
-   * request with the key takes effect, and a retry continues this one. A retry does nothing, because it has the record.
-   *
-   * If a concurrent call has committed a record under the key, this call ends with a defect, and `once` replays that record.
-   */
-  readonly begin: (request: Recording) => Effect.Effect<void, RequestProcessing, CurrentActor>
-  /** Returns the recorded response of a key; none without a record, and for a record without a response. */
-  readonly findResponse: (
-    request: KeyedRequest
-  ) => Effect.Effect<Option.Option<KeyedResponse>, IdempotencyConflict, CurrentActor>
-  /**
-   * Runs `work`, which commits nothing under the key, and then commits its response as the record of the key. If `work` or
-   * the commit fails, the record of a concurrent call is replayed if there is one. The response contains no secret.
-   */
-  readonly record: <E, R>(
-    request: KeyedRequest,
-    work: Effect.Effect<EncodedResponse, E, R>
-  ) => Effect.Effect<KeyedResponse, E | IdempotencyConflict | RequestProcessing, R | CurrentActor>
   /** Deletes one batch of records older than 72 hours, and returns their number. */
   readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/Idempotency") {
   static readonly layer = Layer.effect(
     Idempotency,
     Effect.gen(function*() {
-      const { commitRecord, commitResponse, find, recover, reject, replayOrFail } = yield* makeRecords
+      const { replayOrFail, runOnce } = yield* makeRecords
       const store = yield* IdempotencyStore
       const storage = yield* StorageUse
-
-      /** Runs the operation, which commits the record of its success. */
-      const run = <E, R>(use: KeyUse<E, R>) =>
-        Effect.flatMap(
-          use.work({ ...use.request, is_retry: false }),
-          (response): Effect.Effect<KeyedResponse, E | IdempotencyConflict | RequestProcessing, R> =>
-            response.status >= 400 ? reject(use, response) : Effect.succeed(firstResponse(use.request, response))
-        )
-
-      const runOrRecover = <E, R>(use: KeyUse<E, R>) => Effect.catchCause(run(use), (cause) => recover(use, cause))
 
       const once = traced("Idempotency.once")(function*<E, R>(
         request: KeyedRequest,
@@ -255,59 +232,11 @@ export class Idempotency extends Context.Service<Idempotency, {
         return yield* Effect.matchEffect(storage.require(organization_id), {
           // Without storage for another record, a retry still gets its response.
           onFailure: (exhausted) => replayOrFail(use, () => exhausted),
-          onSuccess: () => runOrRecover(use)
+          onSuccess: () => runOnce(use)
         })
       }, Effect.uninterruptible)
 
-      const oncePart = traced("Idempotency.oncePart")(function*<E, R>(
-        request: KeyedRequest,
-        work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
-      ) {
-        const { organization_id } = yield* CurrentActor
-        return yield* runOrRecover({ organization_id, request, work })
-      }, Effect.uninterruptible)
-
-      const begin = traced("Idempotency.begin")(function*(request: Recording) {
-        if (request.is_retry) return
-        const { organization_id } = yield* CurrentActor
-        yield* commitRecord(organization_id, request, null).pipe(
-          // Another request holds the key, and has not ended.
-          Effect.catch((error) => error._tag === "Conflict" ? Effect.fail(new RequestProcessing()) : Effect.die(error))
-        )
-      })
-
-      const findResponse = traced("Idempotency.findResponse")(function*(request: KeyedRequest) {
-        const { organization_id } = yield* CurrentActor
-        const found = yield* find(organization_id, request)
-        return Option.flatMap(
-          found,
-          ({ request_id, response }) =>
-            response === null
-              ? Option.none<KeyedResponse>()
-              : Option.some<KeyedResponse>({ ...response, request_id, replayed: true })
-        )
-      })
-
-      const record = traced("Idempotency.record")(function*<E, R>(
-        request: KeyedRequest,
-        work: Effect.Effect<EncodedResponse, E, R>
-      ) {
-        const { organization_id } = yield* CurrentActor
-        const use = { organization_id, request, work: () => work }
-        return yield* work.pipe(
-          Effect.flatMap((response) => commitResponse(use, response)),
-          Effect.catchCause((cause) => recover(use, cause))
-        )
-      })
-
-      return Idempotency.of({
-        once,
-        oncePart,
-        begin,
-        findResponse,
-        record,
-        purge: purgeOlderThan(record_age_max, store.purge)
-      })
+      return Idempotency.of({ once, purge: purgeOlderThan(record_age_max, store.purge) })
     })
   )
 }
