@@ -3,8 +3,22 @@ import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { date } from "../database/Columns.ts"
-import { count, purge } from "../database/Rows.ts"
+import { count } from "../database/Rows.ts"
 import { withoutResources } from "../webhooks/Events.ts"
+
+/** Removes sends. It waits for locked ones and skips none, because a message is removed only after the sends that name it. */
+const purgeSends = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) =>
+  count(sql`
+    DELETE FROM sends
+    WHERE ctid = ANY(ARRAY(
+      SELECT ctid
+      FROM sends
+      WHERE created_at < ${date(before)} AND status IN ('sent', 'failed')
+      ORDER BY created_at
+      LIMIT ${limit}
+    ))
+    RETURNING 1
+  `)
 
 /** The messages to remove, and their conversations. */
 const found = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) =>
@@ -101,13 +115,12 @@ const purgeMessages = (sql: SqlClient.SqlClient, before: Timestamp, limit: numbe
 /** Layer that removes old messages from PostgreSQL. */
 export const layer = Layer.effect(
   MessageRetentionStore,
-  SqlClient.SqlClient.useSync((sql) => {
-    const purgeSends = purge(sql, "sends", "created_at", "status IN ('sent', 'failed')")
-    return MessageRetentionStore.of({
+  SqlClient.SqlClient.useSync((sql) =>
+    MessageRetentionStore.of({
       purge: Effect.fnUntraced(function*(before, limit) {
-        const sends = yield* purgeSends(before, limit)
+        const sends = yield* purgeSends(sql, before, limit)
         return sends === limit ? sends : sends + (yield* purgeMessages(sql, before, limit - sends))
       })
     })
-  })
+  )
 )
