@@ -204,6 +204,7 @@ writeFileSync(
   everything.map((path, index) => `import * as m${index} from "${path}"\nvoid m${index}\n`).join("")
 )
 cpSync(join(root, "examples", "embed", "src", "main.ts"), join(home, "embed.ts"))
+cpSync(join(root, "examples", "embed", "src", "Labels.ts"), join(home, "Labels.ts"))
 cpSync(join(root, "examples", "serve-in-memory", "src", "main.ts"), join(home, "serve.ts"))
 const resolutions = {
   nodenext: { module: "nodenext", moduleResolution: "nodenext" },
@@ -218,6 +219,7 @@ for (const [resolution, options] of Object.entries(resolutions)) {
     strict: true,
     exactOptionalPropertyTypes: true,
     noEmit: true,
+    allowImportingTsExtensions: true,
     skipLibCheck: false
   }
   writeFileSync(
@@ -241,7 +243,9 @@ for (const compiler of ["typescript", "typescript-5"]) {
 
 writeFileSync(join(home, "every.mjs"), importable.map((path) => `await import("${path}")`).join("\n"))
 mkdirSync(join(home, "test"))
-cpSync(join(root, "packages", "adapter-memory", "test", "conformance.test.ts"), join(home, "test", "memory.test.ts"))
+cpSync(join(root, "packages", "adapter-memory", "test", "conformance"), join(home, "test", "memory"), {
+  recursive: true
+})
 cpSync(join(root, "packages", "provider-mock", "test", "conformance.test.ts"), join(home, "test", "mock.test.ts"))
 
 const cli = join(
