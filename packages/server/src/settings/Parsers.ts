@@ -2,9 +2,12 @@
 import { networks } from "@messaging-crm/adapter-http/outbound/Addresses"
 import { Option, Redacted } from "effect"
 
-/** Parses an integer in a range. */
-export const integer = (min: number, max: number) => (text: string): Option.Option<number> =>
-  /^[0-9]{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max ? Option.some(Number(text)) : Option.none()
+/** Returns the parser of an integer in a range, and the text that describes the range. */
+export const numberBetween = (min: number, max: number, noun = "a number") => ({
+  valid_values: `${noun} from ${min} to ${max}`,
+  parse: (text: string): Option.Option<number> =>
+    /^[0-9]{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max ? Option.some(Number(text)) : Option.none()
+})
 
 /** Parses one of some values. */
 export const oneOf = <const Values extends ReadonlyArray<string>>(...values: Values) => (text: string) =>

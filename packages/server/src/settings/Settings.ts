@@ -4,7 +4,7 @@ import { AuditAgeMax } from "@messaging-crm/core/Audit"
 import { limits } from "@messaging-crm/core/Limits"
 import { cloudSettings } from "@messaging-crm/provider-cloud/CloudSettings"
 import { Duration, Option, Redacted } from "effect"
-import { integer, networkList, oneOf, pairs, rootKeys, url } from "./Parsers.ts"
+import { networkList, numberBetween, oneOf, pairs, rootKeys, url } from "./Parsers.ts"
 
 /** The groups of the reference, in order. */
 export const groups = [
@@ -51,8 +51,7 @@ export const settings = {
     name: "PORT",
     group: "Network",
     description: "Port of the API; 0 selects a free port",
-    valid_values: "a port number from 0 to 65535",
-    parse: integer(0, 65_535)
+    ...numberBetween(0, 65_535, "a port number")
   }),
   host: setting({
     name: "HOST",
@@ -67,8 +66,7 @@ export const settings = {
     group: "Network",
     description: "Separate port for /metrics, in workers too",
     default_text: "serve uses PORT; a worker serves no metrics",
-    valid_values: "a port number from 1 to 65535",
-    parse: integer(1, 65_535)
+    ...numberBetween(1, 65_535, "a port number")
   }),
   public_url: setting({
     name: "PUBLIC_URL",
@@ -117,8 +115,7 @@ export const settings = {
     name: "DATABASE_POOL",
     group: "Database and secrets",
     description: "Database connections per process",
-    valid_values: "a number from 1 to 1000",
-    parse: integer(1, 1000)
+    ...numberBetween(1, 1000)
   }),
   secret_key: setting({
     name: "SECRET_KEY",
@@ -177,44 +174,38 @@ export const settings = {
     group: "Provider",
     description: "Seconds to wait for the Graph API's response to a send before the outcome is unknown",
     default_text: String(Duration.toSeconds(cloudSettings.deliver_time_max)),
-    valid_values: "a number from 1 to 18",
-    parse: integer(1, 18)
+    ...numberBetween(1, 18)
   }),
   rate_limit_per_minute: withDefault(limits.requests_per_minute, {
     name: "RATE_LIMIT_PER_MINUTE",
     group: "Limits and retention",
     description: "Requests per key per minute; further requests receive 429",
-    valid_values: "a number from 1 to 1000000",
-    parse: integer(1, 1_000_000)
+    ...numberBetween(1, 1_000_000)
   }),
   requests_at_once: withDefault(limits.requests_at_once, {
     name: "REQUESTS_AT_ONCE",
     group: "Limits and retention",
     description: "Concurrent requests per key in each process; further requests wait for a slot",
-    valid_values: "a number from 1 to 10000",
-    parse: integer(1, 10_000)
+    ...numberBetween(1, 10_000)
   }),
   storage_budget_mb: withDefault(limits.stored_bytes_max / 1_000_000, {
     name: "STORAGE_BUDGET_MB",
     group: "Limits and retention",
     description: "Megabytes of idempotency records, events, and webhook deliveries per organization",
-    valid_values: "a number from 1 to 100000000",
-    parse: integer(1, 100_000_000)
+    ...numberBetween(1, 100_000_000)
   }),
   message_retention_days: setting({
     name: "MESSAGE_RETENTION_DAYS",
     group: "Limits and retention",
     description: "Days after which messages, their files, and their sends are deleted",
     default_text: "none; messages are kept",
-    valid_values: "a number from 30 to 36500",
-    parse: integer(30, 36_500)
+    ...numberBetween(30, 36_500)
   }),
   audit_days: withDefault(Duration.toDays(AuditAgeMax.defaultValue()), {
     name: "AUDIT_DAYS",
     group: "Limits and retention",
     description: "Days after which audit records are deleted",
-    valid_values: "a number from 1 to 36500",
-    parse: integer(1, 36_500)
+    ...numberBetween(1, 36_500)
   }),
   docs_try_requests: setting({
     name: "DOCS_TRY_REQUESTS",
