@@ -11,7 +11,7 @@ const read = (chunks: ReadonlyArray<string>) => {
 
 it("a response is read once, at whichever byte its chunks are cut", () => {
   const whole = text(200, "{\"data\":1}")
-  const response = { length: whole.length, isSuccess: true, isLast: false }
+  const response = { length: whole.length, is_success: true, is_last: false }
   assert.deepStrictEqual(read([whole]), [response])
   for (let cut = 1; cut < whole.length; cut++) {
     assert.deepStrictEqual(read([whole.slice(0, cut), whole.slice(cut)]), [null, response], `after ${cut} bytes`)
@@ -23,9 +23,9 @@ it("a response is read once, at whichever byte its chunks are cut", () => {
 it("a connection returns its responses in order, with their success and its end", () => {
   const [first, second, third] = [text(204, ""), text(429, "busy"), text(200, "bye", "Connection: close\r\n")]
   assert.deepStrictEqual(read([first, second, third]), [
-    { length: first.length, isSuccess: true, isLast: false },
-    { length: second.length, isSuccess: false, isLast: false },
-    { length: third.length, isSuccess: true, isLast: true }
+    { length: first.length, is_success: true, is_last: false },
+    { length: second.length, is_success: false, is_last: false },
+    { length: third.length, is_success: true, is_last: true }
   ])
 })
 

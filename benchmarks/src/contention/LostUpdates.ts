@@ -24,7 +24,7 @@ const updateConcurrently = Effect.fnUntraced(function*(request: Request, tag_id:
   const isStored = [contact.tags?.length === 1, contact.company === "Brick", contact.notes === "called"]
   return {
     rejected: responses.filter(({ status }) => status >= 400).length,
-    isLost: responses.some(({ status }, index) => status < 400 && isStored[index] !== true)
+    is_lost: responses.some(({ status }, index) => status < 400 && isStored[index] !== true)
   }
 })
 
@@ -42,7 +42,7 @@ export const lostUpdates = Effect.fnUntraced(function*(cluster: Service.Cluster,
   )
   return {
     rounds,
-    lost: results.filter(({ isLost }) => isLost).length,
+    lost: results.filter(({ is_lost }) => is_lost).length,
     rejected: results.reduce((sum, { rejected }) => sum + rejected, 0)
   }
 })

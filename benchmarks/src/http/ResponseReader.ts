@@ -1,10 +1,10 @@
 /** Reads HTTP/1.1 responses from the chunks of a connection. */
 
-/** A response. `length` is that of its head and body, and `isLast` says whether the server closes the connection after it. */
+/** A response. `length` is that of its head and body, and `is_last` says whether the server closes the connection after it. */
 export interface ReadResponse {
   readonly length: number
-  readonly isSuccess: boolean
-  readonly isLast: boolean
+  readonly is_success: boolean
+  readonly is_last: boolean
 }
 
 /** Reads the head of a response once it is complete. */
@@ -16,8 +16,8 @@ const headOf = (response: Buffer): ReadResponse | null => {
   if (length === undefined) throw new Error(`There is no Content-Length in ${text}`)
   return {
     length: end + 4 + Number(length),
-    isSuccess: text.startsWith("HTTP/1.1 2"),
-    isLast: /\r\nconnection: close/i.test(text)
+    is_success: text.startsWith("HTTP/1.1 2"),
+    is_last: /\r\nconnection: close/i.test(text)
   }
 }
 

@@ -66,8 +66,8 @@ const useConnection = ({ port, requests }: Job, deadline: number, received: Rece
     const receive = (chunk: Buffer) => {
       const response = read(chunk)
       if (response === null) return
-      if (!response.isSuccess) received.failed++
-      isLast = response.isLast
+      if (!response.is_success) received.failed++
+      isLast = response.is_last
       received.bytes += response.length
       received.times.push(performance.now() - sent_at)
       send()

@@ -50,7 +50,7 @@ interface CommandReference {
   readonly args: ReadonlyArray<FlagReference>
   readonly flags: ReadonlyArray<FlagReference>
   readonly examples: ReadonlyArray<string>
-  readonly hasCommands: boolean
+  readonly has_commands: boolean
 }
 
 const reference = ({ description, name, type }: Pick<HelpDoc.FlagDoc, "description" | "name" | "type">) => ({
@@ -90,7 +90,7 @@ const visit = (
       args: (doc.args ?? []).map(reference),
       flags: doc.flags.map(Help.marked).map(reference),
       examples: (doc.examples ?? []).map(Struct.get("command")),
-      hasCommands: names.length > 0
+      has_commands: names.length > 0
     }
     return [own, ...rest.flat()]
   })
@@ -129,6 +129,6 @@ export const cli = Effect.map(commands, (all) =>
     "",
     "Every command exits with code 0 on success and after Ctrl-C, and with code 1 on failure. Results go to stdout, as one JSON",
     "document with `--json` (`webhooks listen`: one per event). Errors and logs go to stderr.",
-    ...all.filter(({ hasCommands }) => !hasCommands).flatMap(section),
+    ...all.filter(({ has_commands }) => !has_commands).flatMap(section),
     ""
   ].join("\n"))

@@ -10,7 +10,7 @@ export interface Post {
   readonly event_id: string
   readonly body: string
   /** Whether the endpoint responded with success. */
-  readonly isAccepted: boolean
+  readonly is_accepted: boolean
 }
 
 export interface Endpoints {
@@ -58,9 +58,9 @@ const post = Effect.fnUntraced(function*(state: State, host: Host, { body, heade
   if (mode === "unreachable") return yield* fail("connection_refused")
   const status = statusOf(state.scene, mode)
   const event_id = headers["webhook-id"] ?? ""
-  state.posts.push({ url, event_id, body, isAccepted: status < 300 })
+  state.posts.push({ url, event_id, body, is_accepted: status < 300 })
   trace.add("endpoint", `${status} for ${event_id} of ${host.name} at ${url}`)
-  if (!host.isAlive) return yield* Effect.never
+  if (!host.is_alive) return yield* Effect.never
   if (random.chance(faults().failed_post / 2)) return yield* fail("connection_reset")
   return { status, body: "", retry_after: status === 429 ? random.pick([null, "60", "7200"]) : null }
 })

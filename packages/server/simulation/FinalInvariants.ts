@@ -90,7 +90,7 @@ const assertDeliveries = ({ endpoints, events, now, organization_id, rows }: End
       assertInvariant(delivery.status !== "pending", `delivery ${delivery_id} of ${type} is still pending`)
       assertInvariant(posts.every((post) => post.body === body), `event ${id} was posted with other bytes`)
       assertInvariant(
-        delivery.status !== "succeeded" || posts.some(({ isAccepted }) => isAccepted),
+        delivery.status !== "succeeded" || posts.some(({ is_accepted }) => is_accepted),
         `delivery ${delivery_id} of ${type} succeeded, and the endpoint accepted nothing`
       )
       assertInvariant(

@@ -13,7 +13,7 @@ export interface Request {
 export interface Response {
   readonly status: number
   /** Whether the same request can succeed later (contract §3.2). */
-  readonly hasRetryAfter: boolean
+  readonly has_retry_after: boolean
   readonly text: string
 }
 
@@ -49,7 +49,7 @@ const toServerRequest = ({ headers, json, method, path }: Request): HttpServerRe
 
 const toResponse = ({ body, headers, status }: HttpServerResponse.HttpServerResponse): Response => ({
   status,
-  hasRetryAfter: headers["retry-after"] !== undefined,
+  has_retry_after: headers["retry-after"] !== undefined,
   text: body._tag === "Uint8Array" ? decoder.decode(body.body) : ""
 })
 

@@ -159,11 +159,11 @@ const deliver = Effect.fnUntraced(function*(network: State, host: Host, message:
   trace.add("network", `${result} ${message.reference} of ${host.name}`)
   if (rejection !== null) return yield* rejection
   const { provider_message_id } = yield* accept(network, host, message)
-  if (!host.isAlive) return yield* Effect.never
+  if (!host.is_alive) return yield* Effect.never
   if (occurs(network, "lost_acceptance")) return yield* new ProviderOutcomeUnknown()
   if (occurs(network, "provider_defect")) return yield* Effect.die(new Error("Simulated defect after the acceptance"))
   yield* wait(occurs(network, "slow_provider") ? random.between(5, 40) * second : random.between(5, 100))
-  return host.isAlive ? { provider_message_id } : yield* Effect.never
+  return host.is_alive ? { provider_message_id } : yield* Effect.never
 })
 
 const inboundMessage = (network: State, channel: Channel, from: string, text: string): ProviderEvent => ({

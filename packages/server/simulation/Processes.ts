@@ -13,7 +13,7 @@ import type { Trace } from "./Trace.ts"
 
 export interface Host {
   readonly name: string
-  isAlive: boolean
+  is_alive: boolean
   /** Ends the process at once. Work in progress stays unfinished. */
   readonly kill: () => void
   /** Stops the process as a signal does: it finishes or releases its work in progress. */
@@ -37,7 +37,7 @@ export interface Outside {
 
 /** A host with its loops, which stop with it. */
 interface RunningHost extends Host {
-  isStopping: boolean
+  is_stopping: boolean
   readonly exit: Deferred.Deferred<void>
   readonly loops: Array<Fiber.Fiber<unknown, unknown>>
 }
@@ -54,7 +54,7 @@ const makeHost = Effect.fnUntraced(function*(name: string, trace: Trace) {
   const exit = yield* Deferred.make<void>()
   const loops: RunningHost["loops"] = []
   const end = (how: string) => {
-    host.isAlive = false
+    host.is_alive = false
     trace.add(name, how)
     Deferred.doneUnsafe(exit, Effect.void)
   }
@@ -62,15 +62,15 @@ const makeHost = Effect.fnUntraced(function*(name: string, trace: Trace) {
     name,
     exit,
     loops,
-    isAlive: true,
-    isStopping: false,
+    is_alive: true,
+    is_stopping: false,
     kill: () => end("killed"),
     stop: () => {
-      if (host.isStopping) return
-      host.isStopping = true
+      if (host.is_stopping) return
+      host.is_stopping = true
       trace.add(name, "stopping")
       Effect.runForkWith(context)(
-        Effect.andThen(Fiber.interruptAll(loops), Effect.sync(() => host.isAlive && end("stopped")))
+        Effect.andThen(Fiber.interruptAll(loops), Effect.sync(() => host.is_alive && end("stopped")))
       )
     }
   }
@@ -104,7 +104,7 @@ const startLoops = Effect.fnUntraced(function*({ loops }: RunningHost, context: 
 /** Runs an effect in a process, and returns null if the process ends first. */
 const runInside = <A>(host: RunningHost, effect: Effect.Effect<A>) =>
   Effect.gen(function*() {
-    if (!host.isAlive || host.isStopping) return null
+    if (!host.is_alive || host.is_stopping) return null
     const done = yield* Deferred.make<A | null>()
     yield* Effect.forkDetach(Effect.flatMap(effect, (value) => Deferred.succeed(done, value)))
     yield* Effect.forkDetach(Effect.flatMap(Deferred.await(host.exit), () => Deferred.succeed(done, null)))

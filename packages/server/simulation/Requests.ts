@@ -30,7 +30,7 @@ export const second = 1000
 export const hour = 3_600_000
 
 /** Returns whether a client repeats its request after a response. */
-const isTemporary = ({ hasRetryAfter, status }: Response): boolean => status >= 500 || hasRetryAfter
+const isTemporary = ({ has_retry_after, status }: Response): boolean => status >= 500 || has_retry_after
 
 /** Sends a request once, and returns its response; null if the response is lost. */
 const attempt = Effect.fnUntraced(function*({ scene, shared, target }: ClientState, request: Request) {

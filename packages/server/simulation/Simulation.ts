@@ -127,7 +127,7 @@ const makeRun = (seed: number): Run => {
     }
   }
   const processes: Array<Processes.Process> = []
-  const target = () => processes.find(({ isAlive, name }) => isAlive && name.startsWith("api")) ?? null
+  const target = () => processes.find(({ is_alive, name }) => is_alive && name.startsWith("api")) ?? null
   const network = Network.make(scene, target)
   const endpoints = Endpoints.make(scene)
   return { random, scene, shared, commits, network, endpoints, processes, target, progress, severity }

@@ -78,11 +78,11 @@ const maybeEnd = (access: StoreAccess) =>
   Effect.suspend(() => {
     const { host, shared } = access
     for (const end of ["kill", "stop"] as const) {
-      if (!host.isAlive || shared.ends >= ends_max || !occurs(access, end)) continue
+      if (!host.is_alive || shared.ends >= ends_max || !occurs(access, end)) continue
       shared.ends++
       host[end]()
     }
-    return host.isAlive ? Effect.void : Effect.never
+    return host.is_alive ? Effect.void : Effect.never
   })
 
 const recordFault = ({ host, scene, shared }: StoreAccess, fault: string) => {

@@ -14,7 +14,7 @@ interface Sleeper {
    * Whether it is a pause between polls, which does not move the clock by itself. So the clock skips polls that would find
    * nothing, and a run of days has few steps. A poller that wakes late behaves like one in a busy process.
    */
-  readonly isPoll: boolean
+  readonly is_poll: boolean
   readonly wake: () => void
 }
 
@@ -69,19 +69,19 @@ const advance = (state: State): boolean => {
   const due = nextDue(state.now)
   const isDue = due !== null && due <= state.now
   let next = due === null || isDue ? Infinity : due
-  for (const { at, isPoll } of sleepers) if ((!isPoll || isDue) && at < next) next = at
+  for (const { at, is_poll } of sleepers) if ((!is_poll || isDue) && at < next) next = at
   if (next === Infinity) return false
   state.now = Math.max(state.now, Math.ceil(next))
   const overdue = Array.from(sleepers).filter(({ at }) => at <= state.now)
   // Most polls find nothing, so few of them happen. While work is due, the clock stays until a poller wakes.
-  for (const sleeper of overdue) if (!sleeper.isPoll || random.chance(0.08)) wake(sleeper)
+  for (const sleeper of overdue) if (!sleeper.is_poll || random.chance(0.08)) wake(sleeper)
   return true
 }
 
 const sleep = (state: State, millis: number, isPoll: boolean): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const at = state.now + Math.max(millis, 0)
-    const sleeper: Sleeper = { at, isPoll, wake: () => resume(Effect.void) }
+    const sleeper: Sleeper = { at, is_poll: isPoll, wake: () => resume(Effect.void) }
     state.sleepers.add(sleeper)
     return Effect.sync(() => state.sleepers.delete(sleeper))
   })

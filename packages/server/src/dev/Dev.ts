@@ -88,9 +88,9 @@ const providerAt = Effect.fnUntraced(function*(service_url: string) {
   const name = yield* readOr(settings.provider, "mock")
   const accounts = yield* read(settings.cloud_accounts)
   if (name === "cloud" && Option.isNone(accounts)) {
-    return { ...yield* FakeNetwork.start(service_url), isSimulated: true, name: null }
+    return { ...yield* FakeNetwork.start(service_url), is_simulated: true, name: null }
   }
-  return { provider: yield* BuiltInProviders.chosenOr("mock"), network: null, isSimulated: name === "mock", name }
+  return { provider: yield* BuiltInProviders.chosenOr("mock"), network: null, is_simulated: name === "mock", name }
 })
 
 type Console = Effect.Success<typeof DevConsole.make>
@@ -151,7 +151,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   const keys = yield* rootKeys(options.data_dir)
   const storage = yield* (options.storage === "memory" ? inMemory : embedded)(options.data_dir)
   const { address, socket } = yield* listenOn(host, port)
-  const { isSimulated, name, network, provider } = yield* providerAt(address)
+  const { is_simulated, name, network, provider } = yield* providerAt(address)
   const devConsole = yield* consoleOn(host)
   const home = devConsole === noConsole || !options.demo ? "/docs" : "/console"
   const exampleIds = yield* Deferred.make<Effect.Success<ReturnType<typeof Demo.exampleIds>>>()
@@ -171,7 +171,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
     Effect.provideContext(running),
     Effect.provide(storage.clock)
   )
-  const console_url = yield* Effect.provideContext(devConsole.start({ address, isSimulated, ...seeded }), running)
+  const console_url = yield* Effect.provideContext(devConsole.start({ address, is_simulated, ...seeded }), running)
   yield* Deferred.complete(exampleIds, Effect.provideContext(Demo.exampleIds(seeded), running))
   const ready = {
     base_url: `${address}/v1`,

@@ -57,7 +57,7 @@ interface Options {
   readonly organization_id: string | null
   readonly member_id: string | null
   /** Whether messages can be written in a customer's name: only on a simulated network. */
-  readonly isSimulated: boolean
+  readonly is_simulated: boolean
 }
 
 type Handle = (request: Request) => Promise<Response>
@@ -85,7 +85,7 @@ export const make = Effect.gen(function*() {
   }))
 
   /** Opens the console until the scope closes, and returns its address. */
-  const start = Effect.fnUntraced(function*({ address, isSimulated, member_id, organization_id }: Options) {
+  const start = Effect.fnUntraced(function*({ address, is_simulated, member_id, organization_id }: Options) {
     if (organization_id === null || member_id === null) {
       yield* Deferred.succeed(handle, absent)
       return null
@@ -112,7 +112,7 @@ export const make = Effect.gen(function*() {
       },
       development: {
         monitor,
-        writeAsCustomer: isSimulated ? (message) => run(Effect.orDie(writeAsCustomer(message))) : null
+        writeAsCustomer: is_simulated ? (message) => run(Effect.orDie(writeAsCustomer(message))) : null
       }
     })
     yield* Deferred.succeed(handle, devConsole.handle)

@@ -23,8 +23,8 @@ describe("help", () => {
 
   it.effect("has two examples for every command", () =>
     Effect.gen(function*() {
-      for (const { examples, hasCommands, path } of yield* commands) {
-        if (hasCommands && path.length > 1) continue
+      for (const { examples, has_commands, path } of yield* commands) {
+        if (has_commands && path.length > 1) continue
         assert.isAtLeast(examples.length, 2, path.join(" "))
       }
     }))
