@@ -1,7 +1,8 @@
 /** The clients of a run: they use the API for a few minutes at a time, over days. */
+import { greetingWith } from "@messaging-crm/conformance/Provider"
 import { Effect } from "effect"
 import type { TestOrganization } from "../testing/TestOrganization.ts"
-import { type Network, template_id } from "./Network.ts"
+import type { Network } from "./Network.ts"
 import { type ClientState, type CompletedRequest, hour, repeatCompleted, send } from "./Requests.ts"
 import type { Scene, SharedStore } from "./Store.ts"
 
@@ -29,8 +30,6 @@ const event_types = [
   ["message.received", "contact.updated"]
 ] as const
 
-const template = { id: template_id, components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }] }
-
 const pickId = ({ scene: { random } }: State, ids: ReadonlyArray<string>): string | null =>
   ids[Math.floor(random.next() * ids.length)] ?? null
 
@@ -46,7 +45,7 @@ const create = (client: State, kind: keyof State["seen"], path: string, json: un
 
 const startConversation = Effect.fnUntraced(function*(client: State) {
   const { organization: { channel }, seen: { conversations } } = client
-  const json = { channel_id: channel.id, phone: pickPhone(client), template }
+  const json = { channel_id: channel.id, phone: pickPhone(client), template: greetingWith() }
   const started = yield* send(client, "POST", "/conversations", json)
   if (started !== null && !conversations.includes(started.conversation_id)) conversations.push(started.conversation_id)
 })
@@ -79,7 +78,7 @@ const sendText = onConversation((client, path) =>
 )
 
 const sendTemplate = onConversation((client, path) =>
-  send(client, "POST", `${path}/messages`, { type: "template", template })
+  send(client, "POST", `${path}/messages`, { type: "template", template: greetingWith() })
 )
 
 const close = onConversation((client, path) => send(client, "POST", `${path}/close`, { category: "resolved" }))

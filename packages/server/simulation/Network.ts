@@ -1,4 +1,5 @@
 /** The messaging network of a run: it accepts messages, reports their status, and delivers inbound messages. */
+import { greeting } from "@messaging-crm/conformance/Provider"
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import type { Channel } from "@messaging-crm/core/Channels"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
@@ -11,7 +12,6 @@ import {
   ProviderOutcomeUnknown,
   ProviderRejected
 } from "@messaging-crm/core/MessagingProvider"
-import type { Template } from "@messaging-crm/core/Templates"
 import { DateTime, Effect } from "effect"
 import type { Faults } from "./Faults.ts"
 import { bodyOf, type Host, type Process } from "./Processes.ts"
@@ -32,19 +32,6 @@ export interface Network {
   /** Delivers an inbound message of a contact to a channel. */
   readonly write: (channel: Channel, from: string, text: string) => Effect.Effect<void>
 }
-
-export const template_id = "greeting"
-
-const greeting = (account: string): Template => ({
-  id: template_id,
-  name: "greeting",
-  language: "en",
-  category: "UTILITY",
-  status: "APPROVED",
-  phone_messaging_business_account_id: account,
-  parameter_format: "POSITIONAL",
-  components: [{ type: "BODY", text: "Hello {{1}}", format: null, buttons: null }]
-})
 
 /** The network, with its messages and callbacks so far. */
 interface State {

@@ -1,10 +1,10 @@
 /** The end of a run: waits until no work is left, and reads all data. */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Audit } from "@messaging-crm/core/Audit"
 import { Effect, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Api from "../../testing/processes/Api.ts"
-import type { FinalState, Resource } from "../History.ts"
+import { readAudit, readLists, toJson } from "../FinalState.ts"
+import type { FinalState } from "../History.ts"
 import type { Cluster, Organization } from "./Cluster.ts"
 import type { Operators } from "./Operators.ts"
 
@@ -15,41 +15,20 @@ const Page = Schema.fromJsonString(Schema.Struct({
 
 const attempts_max = 50
 
-/** Reads a complete list. It retries, because a server can still close a connection after the faults. */
-const list = Effect.fnUntraced(function*({ servers: [server] }: Cluster, { key }: Organization, path: string) {
-  if (server === undefined) return yield* Effect.die(new Error("There is no server."))
-  const rows: Array<Resource> = []
-  let cursor: string | null = ""
-  while (cursor !== null) {
-    const query: string = cursor === "" ? "" : `${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(cursor)}`
-    const page = yield* Api.request(server, "GET", `${path}${query}`, { key }).pipe(
+/** Reads a page of a list. It retries, because a server can still close a connection after the faults. */
+const get = ({ servers: [server] }: Cluster, { key }: Organization) => (path: string) =>
+  server === undefined
+    ? Effect.die(new Error("There is no server."))
+    : Api.request(server, "GET", path, { key }).pipe(
       Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Page)(text)),
       Effect.retry({ schedule: Schedule.spaced("200 millis"), times: attempts_max }),
       Effect.orDie
     )
-    rows.push(...page.data)
-    cursor = page.next_cursor
-  }
-  return rows
-})
-
-/** Converts rows to JSON, in which times are texts. */
-const toJson = (value: unknown): ReadonlyArray<Resource> => JSON.parse(JSON.stringify(value))
-
-const audit_records_max = 1_000_000
-
-const noFilter = { resource_id: null, key_id: null, member_id: null, before: null }
 
 /** Reads all data of an organization. */
 export const read = Effect.fnUntraced(function*(cluster: Cluster, operators: Operators, organization: Organization) {
-  const all = (path: string) => list(cluster, organization, path)
   const run = operators(organization)
   const sql = yield* SqlClient.SqlClient
-  const conversations = yield* all("/conversations?page_size=100")
-  const messages = yield* Effect.forEach(
-    conversations,
-    ({ id }) => Effect.map(all(`/conversations/${String(id)}/messages`), (rows) => [String(id), rows] as const)
-  )
   // The API lists the 100 most recent.
   const webhooks = toJson(
     yield* sql`
@@ -68,18 +47,13 @@ export const read = Effect.fnUntraced(function*(cluster: Cluster, operators: Ope
     yield* sql`SELECT id FROM sends WHERE organization_id = ${organization.organization_id}::uuid AND may_be_sent`
   )
   return {
-    contacts: yield* all("/contacts?page_size=100"),
-    tags: yield* all("/tags"),
-    conversations,
-    messages: Object.fromEntries(messages),
-    sends: yield* all("/sends?page_size=100"),
+    ...yield* readLists(get(cluster, organization)),
     uncertain_sends: uncertain.map(({ id }) => String(id)),
-    events: yield* all("/events?page_size=100"),
     webhooks,
     deliveries: Object.fromEntries(
       webhooks.map(({ id }) => [String(id), deliveries.filter(({ webhook_id }) => webhook_id === id)])
     ),
-    audit: toJson(yield* run(Audit.use((audit) => audit.list(noFilter, audit_records_max))))
+    audit: yield* run(readAudit)
   } satisfies FinalState
 })
 

@@ -2,6 +2,7 @@
 import { EventType } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
 import { DateTime, Effect, Random } from "effect"
+import { pick, pickAny } from "../../testing/Pick.ts"
 import * as Api from "../../testing/processes/Api.ts"
 import type { Resource } from "../History.ts"
 import type { PlannedRequest } from "./Recorder.ts"
@@ -10,11 +11,8 @@ import type { SeenResources } from "./SeenResources.ts"
 /** The number of objects of a kind that all clients change. */
 const shared_max = 6
 
-const pick = <A>(values: ReadonlyArray<A>) =>
-  Effect.map(Random.nextIntBetween(0, Math.max(0, values.length - 1)), (index) => values[index])
-
 const pickShared = (ids: ReadonlyArray<string>) =>
-  Effect.map(pick(ids.slice(0, shared_max)), (id) => id ?? "019aa0c2-5b00-7000-8000-00000000000b")
+  Effect.map(pickAny(ids.slice(0, shared_max)), (id) => id ?? "019aa0c2-5b00-7000-8000-00000000000b")
 
 const chance = (probability: number) => Effect.map(Random.next, (value) => value < probability)
 
@@ -40,7 +38,7 @@ const listWebhooks: Draft = { operation: "webhooks.list", ...get("/webhooks") }
 
 const contactFields = Effect.fnUntraced(function*({ member_id, tags }: SeenResources, unique: Unique) {
   const owner = { owner_user_id: (yield* chance(0.5)) ? member_id : null }
-  const tag = yield* pick(tags.slice(0, shared_max))
+  const tag = yield* pickAny(tags.slice(0, shared_max))
   const tagged = { tag_ids: tag === undefined ? [] : [tag] }
   const choices: ReadonlyArray<Resource> = [
     { first_name: unique("first") },
@@ -50,12 +48,12 @@ const contactFields = Effect.fnUntraced(function*({ member_id, tags }: SeenResou
     tag === undefined ? { job_title: null } : { add_tag_ids: [tag] },
     tag === undefined ? {} : { remove_tag_ids: [tag] }
   ]
-  return (yield* pick(choices)) ?? {}
+  return yield* pick(choices)
 })
 
 const contacts: Generators = {
   "contacts.create": Effect.fnUntraced(function*({ phones }, unique) {
-    const body = { first_name: unique("created"), primary_phone: (yield* pick(phones)) ?? null }
+    const body = { first_name: unique("created"), primary_phone: (yield* pickAny(phones)) ?? null }
     return write({ method: "POST", path: "/contacts", body }, unique)
   }),
   "contacts.update": Effect.fnUntraced(function*(seen, unique) {
@@ -82,7 +80,7 @@ const contacts: Generators = {
   "contacts.list": () =>
     Effect.map(
       pick(["", "?query=created", "?lifecycle_stage=lead", "?channel=phone_messaging&page_size=20", "?page_size=3"]),
-      (query = "") => get(`/contacts${query}`)
+      (query) => get(`/contacts${query}`)
     ),
   "contact_fields.list": () => Effect.succeed(get("/contact-fields"))
 }
@@ -110,7 +108,7 @@ const onConversation =
 
 const conversations: Generators = {
   "sends.start": Effect.fnUntraced(function*({ channel_id, phones, template_id }, unique) {
-    const phone = (yield* pick(phones)) ?? ""
+    const phone = (yield* pickAny(phones)) ?? ""
     const body = Api.newConversation(channel_id, phone, unique("started"), template_id)
     return write({ method: "POST", path: "/conversations", body }, unique)
   }),
@@ -130,7 +128,7 @@ const conversations: Generators = {
     })
   ),
   "conversations.close": onConversation("POST", "/close")(() =>
-    Effect.map(pick(["resolved", "spam", null]), (category) => ({ category: category ?? null }))
+    Effect.map(pick(["resolved", "spam", null]), (category) => ({ category }))
   ),
   "conversations.reopen": onConversation("POST", "/reopen")(() => Effect.succeed(undefined)),
   "conversations.get": ({ conversations }) =>
@@ -138,21 +136,21 @@ const conversations: Generators = {
   "conversations.list": () =>
     Effect.map(
       pick(["", "?status=open", "?status=closed", "?unassigned=true"]),
-      (query = "") => get(`/conversations${query}`)
+      (query) => get(`/conversations${query}`)
     ),
   "messages.list": ({ conversations }) =>
     Effect.map(pickShared(conversations), (id) => get(`/conversations/${id}/messages`)),
   "messages.get": ({ messages }) =>
-    Effect.map(pick(messages), (message) =>
+    Effect.map(pickAny(messages), (message) =>
       message === undefined
         ? { operation: "channels.list" as const, ...get("/channels") }
         : get(`/conversations/${message.conversation_id}/messages/${message.id}`)),
   "sends.get": ({ sends }) =>
     Effect.map(
-      pick(sends.slice(-20)),
+      pickAny(sends.slice(-20)),
       (id) => id === undefined ? { operation: "sends.list" as const, ...get("/sends") } : get(`/sends/${id}`)
     ),
-  "sends.list": () => Effect.map(pick(["", "?status=sent", "?status=queued"]), (query = "") => get(`/sends${query}`))
+  "sends.list": () => Effect.map(pick(["", "?status=sent", "?status=queued"]), (query) => get(`/sends${query}`))
 }
 
 /** The maximum number of active webhooks of an organization, because each event has a delivery for each webhook. */
@@ -162,7 +160,7 @@ const onWebhook =
   (method: "DELETE" | "PATCH" | "POST", suffix: string) =>
   (bodyOf: (seen: SeenResources) => Effect.Effect<Resource | undefined>): Generate =>
     Effect.fnUntraced(function*(seen, unique) {
-      const id = yield* pick(seen.webhooks)
+      const id = yield* pickAny(seen.webhooks)
       if (id === undefined) return listWebhooks
       const body = yield* bodyOf(seen)
       const path = `/webhooks/${id}${suffix}`
@@ -197,22 +195,22 @@ const webhooks: Generators = {
   }),
   "webhooks.get": ({ webhooks }) =>
     Effect.map(
-      pick(webhooks),
+      pickAny(webhooks),
       (id) => id === undefined ? listWebhooks : get(`/webhooks/${id}`)
     ),
   "webhooks.list": () => Effect.succeed(get("/webhooks")),
   "webhook_deliveries.list": ({ webhooks }) =>
-    Effect.map(pick(webhooks), (id) =>
+    Effect.map(pickAny(webhooks), (id) =>
       id === undefined
         ? listWebhooks
         : get(`/webhooks/${id}/deliveries`)),
   "webhook_deliveries.retry": Effect.fnUntraced(function*({ deliveries }, unique) {
-    const delivery = yield* pick(deliveries.slice(-20))
+    const delivery = yield* pickAny(deliveries.slice(-20))
     if (delivery === undefined) return listWebhooks
     const path = `/webhooks/${delivery.webhook_id}/deliveries/${delivery.id}/retry`
     return write({ method: "POST", path }, unique)
   }),
-  "events.list": () => Effect.map(pick(["", "?type=contact.created"]), (query = "") => get(`/events${query}`))
+  "events.list": () => Effect.map(pick(["", "?type=contact.created"]), (query) => get(`/events${query}`))
 }
 
 /** The relative frequency of an operation; 2 for the others. */
@@ -244,7 +242,7 @@ const weighted = Object.keys(generators).flatMap((name) => {
 /** Returns the next request of a client. */
 export const next = Effect.fnUntraced(function*(seen: SeenResources, unique: Unique) {
   const operation = yield* pick(weighted)
-  const generate = operation && generators[operation]
-  if (operation === undefined || generate === undefined) return yield* Effect.die("There is no operation.")
+  const generate = generators[operation]
+  if (generate === undefined) return yield* Effect.die("There is no operation.")
   return { operation, ...yield* generate(seen, unique) } satisfies PlannedRequest
 })

@@ -12,7 +12,7 @@ export interface Step<Action> {
   readonly started_at: number
   /** Null without a response: the call takes effect at any time after its start, or never. */
   readonly ended_at: number | null
-  /** Whether to ignore the response: the call took effect in its time, with any response, or not at all. */
+  /** Whether to ignore the response: any response is then correct, and the call can also have had no effect. */
   readonly is_forgotten?: boolean
 }
 
