@@ -4,7 +4,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
 import * as BuiltInProviders from "../src/BuiltInProviders.ts"
 import { serve } from "../src/Service.ts"
-import { shortTimeouts } from "./shortTimeouts.ts"
+import { shortTimeouts } from "../testing/processes/shortTimeouts.ts"
 
 NodeRuntime.runMain(
   Effect.flatMap(

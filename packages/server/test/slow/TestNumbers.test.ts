@@ -1,13 +1,13 @@
 /** Each number of the telephone network that behaves in its own way, from the request to what its person holds. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { unknownOutcomeTimeout } from "../../faults/shortTimeouts.ts"
 import { eventually } from "../../testing/Eventually.ts"
 import * as Api from "../../testing/processes/Api.ts"
 import * as Cluster from "../../testing/processes/Cluster.ts"
 import * as Network from "../../testing/processes/Network.ts"
 import { program } from "../../testing/processes/Programs.ts"
 import * as Servers from "../../testing/processes/Servers.ts"
+import { unknownOutcomeTimeout } from "../../testing/processes/shortTimeouts.ts"
 
 const dataOf = <A, I>(data: Schema.Codec<A, I>, { text }: Api.Response) =>
   Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ data })))(text).pipe(

@@ -5,10 +5,10 @@
  * Then it sends some of the requests again, to a random server, and compares the bytes.
  */
 import { Clock, Effect, Ref, Schedule, Schema } from "effect"
-import { unknownOutcomeTimeout } from "../../faults/shortTimeouts.ts"
 import { pick } from "../Pick.ts"
 import * as Api from "../processes/Api.ts"
 import type { Cluster } from "../processes/Cluster.ts"
+import { unknownOutcomeTimeout } from "../processes/shortTimeouts.ts"
 
 interface PlannedRequest {
   readonly key: string
