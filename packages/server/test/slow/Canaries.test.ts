@@ -8,12 +8,10 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { spawn } from "node:child_process"
 import * as Api from "../../testing/processes/Api.ts"
 import * as Callbacks from "../../testing/processes/Callbacks.ts"
 import * as Cluster from "../../testing/processes/Cluster.ts"
 import * as Processes from "../../testing/processes/Processes.ts"
-import { environment as programEnvironment } from "../../testing/processes/Programs.ts"
 import type * as Servers from "../../testing/processes/Servers.ts"
 import { startHttpServer } from "../../testing/processes/TestHttpServer.ts"
 import {
@@ -35,26 +33,24 @@ import {
 /** Everything that was recorded, with the place where it was found. */
 type Records = Array<{ readonly where: string; readonly text: string }>
 
-/** A server whose output is kept. */
+/** Starts a server, and records its output until it has stopped. */
 const serve = Effect.fnUntraced(function*(
   records: Records,
   environment: Processes.Environment,
   { port, url }: Servers.Server
 ) {
-  yield* Effect.acquireRelease(
-    Effect.sync(() => {
-      const env = { PATH: process.env["PATH"] ?? "", ...programEnvironment, ...environment }
-      const child = spawn(process.execPath, [Processes.main, "serve", "--port", String(port)], { env })
-      for (const stream of [child.stdout, child.stderr]) {
-        stream.setEncoding("utf8").on("data", (text: string) => records.push({ where: "log", text }))
-      }
-      return child
-    }),
-    (child) =>
-      Effect.callback<void>((resume) => {
-        child.once("close", () => resume(Effect.void))
-        child.kill("SIGTERM")
-      })
+  const { child } = yield* Processes.startMain(["serve", "--port", String(port)], environment)
+  for (const stream of [child.stdout, child.stderr]) {
+    // The log of every request is too long for the output of the test.
+    stream.removeAllListeners("data")
+    stream.setEncoding("utf8").on("data", (text: string) => records.push({ where: "log", text }))
+  }
+  // After SIGTERM, the server exports and logs the rest before it closes its output.
+  yield* Effect.addFinalizer(() =>
+    Effect.callback<void>((resume) => {
+      child.once("close", () => resume(Effect.void))
+      child.kill("SIGTERM")
+    })
   )
   yield* Processes.untilUp(`${url}/health/ready`)
 })
