@@ -48,7 +48,7 @@ const colors = {
   "webhook.test": "gray"
 } as const satisfies Record<AnyEventType, string>
 
-/** As many as a webhook can subscribe to: those of messages, sends, and closed conversations. */
+/** The first types, up to the maximum of a webhook: the events of messages, sends, and closed conversations. */
 const default_types = EventType.literals.slice(0, limits.webhook_event_types_max)
 
 const type_width = Math.max(...EventType.literals.map((type) => type.length))
