@@ -38,27 +38,49 @@ const Message = Schemas.closedObject({
   deleted_at: plainOrNull
 })
 
-const columns = Object.keys(Message.properties).join(", ").replace("sender", "sender_type, sender_name")
+/** The columns of a message: those of its schema, with two for the sender. */
+const columns = Object.keys(Message.properties)
+  .map((name) => name === "sender" ? "sender_type, sender_name" : name)
+  .join(", ")
 
 /** Returns the message of a row with these columns. */
-const messageOf = (row: Row) => ({
-  id: row[0],
-  conversation_id: row[1],
-  direction: row[2],
-  type: row[3],
-  text: row[4],
-  sender: { type: row[5], name: row[6] },
-  status: row[7],
-  media: row[8],
-  details: row[9],
-  provider_message_id: row[10],
-  created_at: row[11],
-  sent_at: row[12],
-  delivered_at: row[13],
-  read_at: row[14],
-  failed_at: row[15],
-  edited_at: row[16],
-  deleted_at: row[17]
+const messageOf = ([
+  id,
+  conversation_id,
+  direction,
+  type,
+  text,
+  sender_type,
+  sender_name,
+  status,
+  media,
+  details,
+  provider_message_id,
+  created_at,
+  sent_at,
+  delivered_at,
+  read_at,
+  failed_at,
+  edited_at,
+  deleted_at
+]: Row) => ({
+  id,
+  conversation_id,
+  direction,
+  type,
+  text,
+  sender: { type: sender_type, name: sender_name },
+  status,
+  media,
+  details,
+  provider_message_id,
+  created_at,
+  sent_at,
+  delivered_at,
+  read_at,
+  failed_at,
+  edited_at,
+  deleted_at
 })
 
 const size = 50
