@@ -31,14 +31,14 @@ interface DatabaseTime {
 
 interface Database {
   readonly dataset: Dataset
-  readonly run: <A, E>(effect: Effect.Effect<A, E, Services>) => Effect.Effect<A, E>
+  readonly provideServices: <A, E>(effect: Effect.Effect<A, E, Services>) => Effect.Effect<A, E>
   readonly readTime: Effect.Effect<DatabaseTime>
 }
 
 const open = Effect.fnUntraced(function*(url: string, contacts: number) {
   const context = yield* Layer.build(service(url))
-  const run: Database["run"] = (effect) => Effect.provideContext(effect, context)
-  const dataset = yield* run(prepareDataset(contacts))
+  const provideServices: Database["provideServices"] = (effect) => Effect.provideContext(effect, context)
+  const dataset = yield* provideServices(prepareDataset(contacts))
   // Another connection, so that reading the statistics is not counted: it is made in another database.
   const sql = yield* SqlClient.SqlClient
   const name = new URL(url).pathname.slice(1)
@@ -57,7 +57,7 @@ const open = Effect.fnUntraced(function*(url: string, contacts: number) {
     ),
     Effect.orDie
   )
-  return { dataset, run, readTime } satisfies Database
+  return { dataset, provideServices, readTime } satisfies Database
 })
 
 const roundedPercentile = (times: ReadonlyArray<number>, share: number): number => Math.round(percentile(times, share))
@@ -74,56 +74,56 @@ interface Cost {
 }
 
 /** The number of runs before the measured ones, in which a connection makes its plans and fills its caches. */
-const warm_up = 8
+const warm_up_runs = 8
 
 /** The time of one run: in PostgreSQL, and of the whole operation. */
-interface Run extends DatabaseTime {
+interface Measurement extends DatabaseTime {
   readonly elapsed_us: number
   /** The number of rows that it returned. */
   readonly rows: number
 }
 
-/** Runs a case once, and returns its times. */
-const timeRun = Effect.fnUntraced(
-  function*({ readTime, run }: Database, effect: Effect.Effect<unknown, unknown, Services>) {
+/** Runs a case once, and measures it. */
+const measureRun = Effect.fnUntraced(
+  function*({ provideServices, readTime }: Database, effect: Effect.Effect<unknown, unknown, Services>) {
     const before = yield* readTime
-    const [elapsed, result] = yield* Effect.timed(run(effect))
+    const [elapsed, result] = yield* Effect.timed(provideServices(effect))
     const after = yield* readTime
     return {
       statements_us: after.statements_us - before.statements_us,
       processor_us: after.processor_us - before.processor_us,
       elapsed_us: Duration.toMillis(elapsed) * 1000,
       rows: Array.isArray(result) ? result.length : 1
-    } satisfies Run
+    } satisfies Measurement
   }
 )
 
-const costOf = (runs: ReadonlyArray<Run>): Cost => {
-  const statements = runs.map(({ statements_us }) => statements_us)
+const costOf = (measurements: ReadonlyArray<Measurement>): Cost => {
+  const statements = measurements.map(({ statements_us }) => statements_us)
   return {
-    rows: runs.at(-1)?.rows ?? 0,
-    processor_p50_us: roundedPercentile(runs.map(({ processor_us }) => processor_us), 0.5),
+    rows: measurements.at(-1)?.rows ?? 0,
+    processor_p50_us: roundedPercentile(measurements.map(({ processor_us }) => processor_us), 0.5),
     p50_us: roundedPercentile(statements, 0.5),
     p95_us: roundedPercentile(statements, 0.95),
-    elapsed_p50_us: roundedPercentile(runs.map(({ elapsed_us }) => elapsed_us), 0.5)
+    elapsed_p50_us: roundedPercentile(measurements.map(({ elapsed_us }) => elapsed_us), 0.5)
   }
 }
 
 /** Runs one case on the databases in turn, and returns its cost at each size. */
 const compareCase = Effect.fnUntraced(function*(databases: ReadonlyArray<Database>, make: Case, runs: number) {
-  const measured = databases.map((): Array<Run> => [])
-  for (let run = 0; run < warm_up + runs; run++) {
+  const measured = databases.map((): Array<Measurement> => [])
+  for (let number = 0; number < warm_up_runs + runs; number++) {
     for (const [index, database] of databases.entries()) {
-      const effect = make(database.dataset, run)
+      const effect = make(database.dataset, number)
       if (effect === null) continue
-      const times = yield* timeRun(database, effect)
-      if (run >= warm_up) measured[index]?.push(times)
+      const measurement = yield* measureRun(database, effect)
+      if (number >= warm_up_runs) measured[index]?.push(measurement)
     }
   }
   return Object.fromEntries(
     databases.flatMap(({ dataset: { contacts } }, index) => {
-      const runs = measured[index] ?? []
-      return runs.length === 0 ? [] : [[contacts, costOf(runs)]]
+      const measurements = measured[index] ?? []
+      return measurements.length === 0 ? [] : [[contacts, costOf(measurements)]]
     })
   )
 })
