@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { areEnough, leastDisturbed, medians, ratio, type Round } from "../src/http/Rounds.ts"
 
-const round = (per_second: number, failed: number, others: number): Round => ({
+const round = (per_second: number, failed: number, other_processes_percent: number): Round => ({
   per_second,
   p50_ms: per_second,
   p99_ms: per_second,
@@ -10,7 +10,7 @@ const round = (per_second: number, failed: number, others: number): Round => ({
   load_us: per_second,
   bytes: per_second,
   failed,
-  others
+  other_processes_percent
 })
 
 it("the median of rounds has all their failures, and the worst disturbance", () => {
@@ -33,7 +33,7 @@ it("the ratio is the median of the ratios of neighboring rounds", () => {
   assert.isNaN(ratio(roundsOf(10), []))
 })
 
-it("turns are enough once as many as count are undisturbed, or twice as many are measured", () => {
+it("turns are enough when as many as required are undisturbed, or twice as many are measured", () => {
   const cases = [
     [[], false],
     [[0, 20], true],
@@ -42,11 +42,13 @@ it("turns are enough once as many as count are undisturbed, or twice as many are
     [[0, 21, 30], false],
     [[99, 21, 30, 40], true]
   ] as const
-  for (const [turns, expected] of cases) assert.strictEqual(areEnough(turns.map((others) => ({ others })), 2), expected)
+  for (const [turns, expected] of cases) {
+    assert.strictEqual(areEnough(turns.map((other_processes_percent) => ({ other_processes_percent })), 2), expected)
+  }
 })
 
 it("only the least disturbed turns are used, the earlier of equal ones first", () => {
-  const turns = [40, 0, 30, 0, 20].map((others, index) => ({ others, index }))
+  const turns = [40, 0, 30, 0, 20].map((other_processes_percent, index) => ({ other_processes_percent, index }))
   const countedOf = (rounds: number) => leastDisturbed(turns, rounds).map(({ index }) => index)
   assert.deepStrictEqual([countedOf(1), countedOf(3), countedOf(9)], [[1], [1, 3, 4], [1, 3, 4, 2, 0]])
 })

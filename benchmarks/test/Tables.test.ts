@@ -10,7 +10,7 @@ const medians = {
   load_us: 10,
   bytes: 1790,
   failed: 0,
-  others: 3.6
+  other_processes_percent: 3.6
 }
 
 const cellsOf = (line: string | undefined): ReadonlyArray<string> =>

@@ -18,7 +18,7 @@ export interface Round {
   readonly bytes: number
   readonly failed: number
   /** The CPU time of other processes during the round, in percent of one processor. */
-  readonly others: number
+  readonly other_processes_percent: number
 }
 
 /** A target with its requests. */
@@ -57,7 +57,7 @@ const runRound = Effect.fnUntraced(function*(load: Load, { requests, target }: R
     load_us: client / responses,
     bytes,
     failed,
-    others: Math.max(0, machine - server - postgres - client) / elapsed_ms / 10
+    other_processes_percent: Math.max(0, machine - server - postgres - client) / elapsed_ms / 10
   }
   return round
 })
@@ -72,16 +72,19 @@ const undisturbed_max = 20
 interface Turn {
   readonly rounds: ReadonlyMap<Name, Round>
   /** The CPU time of other processes in the most disturbed round. */
-  readonly others: number
+  readonly other_processes_percent: number
 }
 
 /** Returns whether enough turns are undisturbed, or twice as many as count are measured. */
-export const areEnough = (turns: ReadonlyArray<Pick<Turn, "others">>, rounds: number): boolean =>
-  turns.length >= rounds * 2 || turns.filter(({ others }) => others <= undisturbed_max).length >= rounds
+export const areEnough = (turns: ReadonlyArray<Pick<Turn, "other_processes_percent">>, rounds: number): boolean =>
+  turns.length >= rounds * 2 ||
+  turns.filter(({ other_processes_percent }) => other_processes_percent <= undisturbed_max).length >= rounds
 
 /** Returns the least disturbed turns, as many as `rounds`. */
-export const leastDisturbed = <A extends Pick<Turn, "others">>(turns: ReadonlyArray<A>, rounds: number) =>
-  turns.toSorted((a, b) => a.others - b.others).slice(0, rounds)
+export const leastDisturbed = <A extends Pick<Turn, "other_processes_percent">>(
+  turns: ReadonlyArray<A>,
+  rounds: number
+) => turns.toSorted((a, b) => a.other_processes_percent - b.other_processes_percent).slice(0, rounds)
 
 /**
  * Returns the rounds of each target, measured in turns. A disturbed turn is repeated, up to twice the number of turns in
@@ -96,7 +99,12 @@ export const run = Effect.fnUntraced(function*(load: Load, runners: ReadonlyArra
     for (const runner of turns.length % 2 === 0 ? runners : runners.toReversed()) {
       rounds.set(runner.target.name, yield* runRound(load, runner, options))
     }
-    turns.push({ rounds, others: Math.max(...Array.from(rounds.values(), ({ others }) => others)) })
+    turns.push({
+      rounds,
+      other_processes_percent: Math.max(
+        ...Array.from(rounds.values(), ({ other_processes_percent }) => other_processes_percent)
+      )
+    })
   }
   const counted_turns = leastDisturbed(turns, options.rounds)
   return new Map(
@@ -116,7 +124,7 @@ export const medians = (rounds: ReadonlyArray<Round>): Round => {
     load_us: medianOf("load_us"),
     bytes: medianOf("bytes"),
     failed: rounds.reduce((sum, { failed }) => sum + failed, 0),
-    others: Math.max(...rounds.map(({ others }) => others))
+    other_processes_percent: Math.max(...rounds.map(({ other_processes_percent }) => other_processes_percent))
   }
 }
 

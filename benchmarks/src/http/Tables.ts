@@ -22,7 +22,7 @@ const columns: ReadonlyArray<readonly [string, (row: Row) => string]> = [
   ["Statements", ({ statements }) => String(statements)],
   ["Bytes", ({ medians }) => medians.bytes.toFixed(0)],
   ["Failed", ({ medians }) => String(medians.failed)],
-  ["Others (%)", ({ medians }) => medians.others.toFixed(0)],
+  ["Others (%)", ({ medians }) => medians.other_processes_percent.toFixed(0)],
   ["Service : this", ({ name, ratio }) => name === "service" ? "" : ratio.toFixed(2)]
 ]
 
