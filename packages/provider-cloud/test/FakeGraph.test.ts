@@ -12,7 +12,7 @@ const main = fileURLToPath(new URL("../testing/main.ts", import.meta.url))
 
 interface Callback {
   readonly body: string
-  readonly isSigned: boolean
+  readonly is_signed: boolean
 }
 
 const bodyOf = async (request: IncomingMessage) => {
@@ -29,9 +29,9 @@ const listen = (received: (callback: Callback) => void) =>
       const server = createServer(async (request, response) => {
         const bytes = await bodyOf(request)
         const header = String(request.headers[signature_header])
-        const isSigned = await Effect.runPromise(verify(app_secret, bytes, header))
+        const is_signed = await Effect.runPromise(verify(app_secret, bytes, header))
         response.writeHead(rejected++ === 0 ? 500 : 200).end()
-        if (rejected > 1) received({ body: new TextDecoder().decode(bytes), isSigned })
+        if (rejected > 1) received({ body: new TextDecoder().decode(bytes), is_signed })
       })
       server.listen(0, "127.0.0.1", () => {
         const address = server.address()
@@ -84,8 +84,8 @@ it.live(
       assert.include((yield* ask("/v25.0/106/messages", message)).text, "131026")
       const write = { object: "page", account: "1784", from: "24601", text: "hi" }
       assert.strictEqual((yield* ask("/fake/write", write)).status, 204)
-      const { body, isSigned } = yield* Deferred.await(received)
-      assert.isTrue(isSigned)
+      const { body, is_signed } = yield* Deferred.await(received)
+      assert.isTrue(is_signed)
       assert.include(body, "24601")
       assert.strictEqual((yield* ask("/v25.0/106/messages", message)).status, 200)
       const { accepted } = Schema.decodeSync(Schema.fromJsonString(AcceptedMessages))(

@@ -2,7 +2,7 @@
 import { Effect, type Redacted, Ref } from "effect"
 import { sign, signature_header } from "../SignedBodies.ts"
 import { bodyOf, type CallbackEntry } from "./CallbackBodies.ts"
-import { enqueue, type State } from "./State.ts"
+import { enqueue, type StateRef } from "./State.ts"
 
 /** How a batch of callbacks is posted. */
 export interface Posting {
@@ -27,7 +27,7 @@ const bodies = (entries: ReadonlyArray<CallbackEntry>, batch: number): ReadonlyA
   )
 
 export const make = Effect.fnUntraced(function*(
-  state: State,
+  state: StateRef,
   callback_urls: ReadonlyArray<string>,
   app_secret: Redacted.Redacted
 ) {
@@ -49,7 +49,7 @@ export const make = Effect.fnUntraced(function*(
   })
 
   const post = Effect.fnUntraced(function*({ batch = 1, times = 1 }: Posting = {}) {
-    const waiting = yield* Ref.modify(state, (memory) => [memory.waiting, { ...memory, waiting: [] }] as const)
+    const waiting = yield* Ref.modify(state, (current) => [current.waiting, { ...current, waiting: [] }] as const)
     const statuses = yield* Effect.forEach(
       bodies(waiting, batch),
       Effect.fnUntraced(function*(entries) {

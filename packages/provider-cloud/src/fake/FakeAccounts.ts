@@ -8,7 +8,7 @@ const decodeChannelId = Schema.decodeUnknownOption(ChannelId)
 /** An account without a channel: reading templates requires a token, but no number. */
 const anyChannel = ChannelId.make("01990000-0000-7000-8000-000000000001")
 
-/** Layer for one app, and an account for every channel: its id on the network is the channel's own. */
+/** Layer for one app, and an account for every channel: its ID on the network is the channel's own. */
 export const layer = (app: CloudApp, token: Redacted.Redacted) => {
   const accountOf = ({ id, type }: Pick<Channel, "id" | "type">): CloudAccount => {
     const fields = { channel_id: id, app_id: app.id, token }

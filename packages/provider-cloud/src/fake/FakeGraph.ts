@@ -65,8 +65,8 @@ const make = Effect.fnUntraced(function*({ app_secret, callback_urls, token }: O
     app_secret
   )
   const authorized = State.authorized(token)
-  const set = (change: (memory: State.Memory) => Partial<State.Memory>) => State.set(state, change)
-  const see = <A>(look: (memory: State.Memory) => A) => Effect.map(Ref.get(state), look)
+  const set = (change: (current: State.State) => Partial<State.State>) => State.set(state, change)
+  const see = <A>(look: (current: State.State) => A) => Effect.map(Ref.get(state), look)
 
   yield* router.add("POST", "/:version/:id/messages", authorized(Messages.route(state)))
   yield* router.add("GET", "/:version/:id/message_templates", authorized(Templates.route(state)))

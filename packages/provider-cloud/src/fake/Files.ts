@@ -1,9 +1,9 @@
 /** How the fake Graph API accepts, returns, and deletes files: by ID a link, and by the link the bytes. */
 import { Effect, Option, Ref } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { nextId, reject, set, type State } from "./State.ts"
+import { nextId, reject, set, type StateRef } from "./State.ts"
 
-export const add = Effect.fnUntraced(function*(state: State, bytes: Uint8Array, mime_type: string) {
+export const add = Effect.fnUntraced(function*(state: StateRef, bytes: Uint8Array, mime_type: string) {
   const id = yield* nextId(state, "1003383421387")
   yield* set(state, ({ files }) => ({ files: new Map(files).set(id, { bytes, mime_type }) }))
   return id
@@ -17,7 +17,7 @@ const sha256 = (bytes: Uint8Array): Effect.Effect<string> =>
 const absent = (id: string) => reject(100, 400, `There is no object with the ID ${id}.`)
 
 /** Returns a link to a file, which can already have expired. */
-export const link = Effect.fnUntraced(function*(state: State, url: string, id: string) {
+export const link = Effect.fnUntraced(function*(state: StateRef, url: string, id: string) {
   const { expired_links, files } = yield* Ref.get(state)
   yield* set(state, ({ expired_links }) => ({ expired_links: Math.max(0, expired_links - 1) }))
   const file = files.get(id)
@@ -46,7 +46,7 @@ const fileOf = Effect.gen(function*() {
 })
 
 /** Responds to `POST /{version}/{id}/media` with the ID of the file. */
-export const uploadRoute = (state: State) =>
+export const uploadRoute = (state: StateRef) =>
   Effect.gen(function*() {
     const file = yield* fileOf
     if (Option.isNone(file)) return reject(100, 400, "The parameters messaging_product and file are required.")
@@ -54,18 +54,18 @@ export const uploadRoute = (state: State) =>
   }).pipe(Effect.catch(() => Effect.succeed(reject(100, 400, "The body is not a form."))))
 
 /** Responds to `DELETE /{version}/{id}`. */
-export const removeRoute = (state: State) =>
+export const removeRoute = (state: StateRef) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
-    const removed = yield* Ref.modify(state, (memory) => {
-      const files = new Map(memory.files)
-      return [files.delete(id), { ...memory, files }] as const
+    const removed = yield* Ref.modify(state, (current) => {
+      const files = new Map(current.files)
+      return [files.delete(id), { ...current, files }] as const
     })
     return removed ? HttpServerResponse.jsonUnsafe({ success: true }) : absent(id)
   })
 
 /** Responds to `GET /lookaside/{id}/{state}` with the file if the link is open. Does not respond while files are held. */
-export const fileRoute = (state: State) =>
+export const fileRoute = (state: StateRef) =>
   Effect.gen(function*() {
     const { id = "", state: linked } = yield* HttpRouter.params
     const { files, files_held } = yield* Ref.get(state)

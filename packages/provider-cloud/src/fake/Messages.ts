@@ -5,7 +5,16 @@ import { type Behavior, behaviorOf, type ScriptedResponse } from "./Behaviors.ts
 import { type CallbackEntry, messageEntry, messengerEntry, statusEntry } from "./CallbackBodies.ts"
 import { add } from "./Files.ts"
 import { inputOf, isUserId, readRequest, type SendRequest } from "./Requests.ts"
-import { type AcceptedMessage, enqueue, errorResponse, type Memory, nextId, reject, set, type State } from "./State.ts"
+import {
+  type AcceptedMessage,
+  enqueue,
+  errorResponse,
+  nextId,
+  reject,
+  set,
+  type State,
+  type StateRef
+} from "./State.ts"
 
 /** Drops the connection, so that the response is lost. */
 const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
@@ -19,18 +28,18 @@ export const canonical = (digits: string): string =>
   digits.replace(/^(55[1-9][1-9])9([6-9][0-9]{7})$/, "$1$2").replace(/^(52)1([1-9][0-9]{9})$/, "$1$2")
 
 /** Returns the behavior of a message, and its response to this call. Calls are counted per message; without a reference, per recipient. */
-const nextBehavior = (state: State, { recipient, reference }: SendRequest) =>
-  Ref.modify(state, (memory): readonly [readonly [Behavior, ScriptedResponse], Memory] => {
-    const [scripted, ...next] = memory.next
-    const behavior = scripted ?? memory.scripts.get(recipient) ?? behaviorOf(recipient)
+const nextBehavior = (state: StateRef, { recipient, reference }: SendRequest) =>
+  Ref.modify(state, (current): readonly [readonly [Behavior, ScriptedResponse], State] => {
+    const [scripted, ...next] = current.next
+    const behavior = scripted ?? current.scripts.get(recipient) ?? behaviorOf(recipient)
     const key = reference ?? recipient
-    const call = memory.calls.get(key) ?? 0
+    const call = current.calls.get(key) ?? 0
     const response = behavior.responses[call] ?? behavior.responses.at(-1) ?? behavior.responses[0]
-    return [[behavior, response], { ...memory, next, calls: new Map(memory.calls).set(key, call + 1) }]
+    return [[behavior, response], { ...current, next, calls: new Map(current.calls).set(key, call + 1) }]
   })
 
 const whatsAppEntries = Effect.fnUntraced(function*(
-  state: State,
+  state: StateRef,
   { account, id, recipient, reference, text }: AcceptedMessage,
   { reply, statuses }: Behavior,
   seconds: number
@@ -62,16 +71,16 @@ const messengerEntries = (
   ]
 }
 
-const accept = Effect.fnUntraced(function*(state: State, request: SendRequest, behavior: Behavior) {
-  const { isMisaddressed, isWhatsApp, ...fields } = request
-  const message: AcceptedMessage = { id: yield* nextId(state, isWhatsApp ? "wamid.FAKE" : "m_FAKE"), ...fields }
-  if (isMisaddressed) {
+const accept = Effect.fnUntraced(function*(state: StateRef, request: SendRequest, behavior: Behavior) {
+  const { is_misaddressed, is_whatsapp, ...fields } = request
+  const message: AcceptedMessage = { id: yield* nextId(state, is_whatsapp ? "wamid.FAKE" : "m_FAKE"), ...fields }
+  if (is_misaddressed) {
     yield* set(state, ({ discarded }) => ({ discarded: [...discarded, message] }))
     return message.id
   }
   yield* set(state, ({ accepted }) => ({ accepted: [...accepted, message] }))
   const millis = (yield* DateTime.now).epochMilliseconds
-  const entries = isWhatsApp
+  const entries = is_whatsapp
     ? yield* whatsAppEntries(state, message, behavior, Math.floor(millis / 1000))
     : messengerEntries(message, millis)
   yield* enqueue(state, ...entries)
@@ -84,9 +93,9 @@ const contactOf = (recipient: string, input: string) =>
     : { input, wa_id: canonical(recipient), user_id: `XX.${canonical(recipient)}` }
 
 const acceptedResponse = (request: SendRequest, id: string) => {
-  const { isWhatsApp, recipient } = request
+  const { is_whatsapp, recipient } = request
   return HttpServerResponse.jsonUnsafe(
-    isWhatsApp
+    is_whatsapp
       ? {
         messaging_product: "whatsapp",
         contacts: [contactOf(recipient, inputOf(request))],
@@ -97,7 +106,7 @@ const acceptedResponse = (request: SendRequest, id: string) => {
 }
 
 /** Responds to a request to send as the script, or else the number, determines. */
-const send = Effect.fnUntraced(function*(state: State, request: SendRequest) {
+const send = Effect.fnUntraced(function*(state: StateRef, request: SendRequest) {
   const [behavior, response] = yield* nextBehavior(state, request)
   switch (response.response) {
     case "accept":
@@ -115,7 +124,7 @@ const send = Effect.fnUntraced(function*(state: State, request: SendRequest) {
 })
 
 /** Responds to `POST /{version}/{id}/messages`. A read receipt and a typing indicator are not messages. */
-export const route = (state: State) =>
+export const route = (state: StateRef) =>
   Effect.gen(function*() {
     const { id: account = "" } = yield* HttpRouter.params
     const requested = yield* readRequest(state, account, yield* HttpServerRequest.schemaBodyJson(Schema.Unknown))

@@ -2,13 +2,13 @@
 import { Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Files from "./Files.ts"
-import { reject, set, type State } from "./State.ts"
+import { reject, set, type StateRef } from "./State.ts"
 import * as Templates from "./Templates.ts"
 
 const Query = Schema.Struct({ fields: Schema.optionalKey(Schema.String) })
 
 /** Responds to `GET /{version}/{id}`. If fields are requested, any ID is that of an account or a person. */
-export const route = (state: State, url: string) =>
+export const route = (state: StateRef, url: string) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
     const { fields } = yield* HttpServerRequest.schemaSearchParams(Query)
@@ -30,7 +30,7 @@ const defaultProfile = {
 }
 
 /** Responds to `GET /{version}/{id}/whatsapp_business_profile`, with the requested fields. */
-export const profileRoute = (state: State) =>
+export const profileRoute = (state: StateRef) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
     const { fields } = yield* HttpServerRequest.schemaSearchParams(Query)
@@ -44,7 +44,7 @@ export const profileRoute = (state: State) =>
 const decodeProfile = HttpServerRequest.schemaBodyJson(Schema.Record(Schema.String, Schema.Unknown))
 
 /** Responds to `POST /{version}/{id}/whatsapp_business_profile`. */
-export const setProfileRoute = (state: State) =>
+export const setProfileRoute = (state: StateRef) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
     const { messaging_product, ...profile } = yield* decodeProfile

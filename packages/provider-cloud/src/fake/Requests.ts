@@ -1,6 +1,6 @@
 /** Requests to send a message, as the fake Graph API reads and checks them. */
 import { Data, Effect, Option, Ref, Schema } from "effect"
-import type { AcceptedMessage, FakeTemplate, State } from "./State.ts"
+import type { AcceptedMessage, FakeTemplate, StateRef } from "./State.ts"
 import { defaultTemplates } from "./Templates.ts"
 
 const optionalText = Schema.optionalKey(Schema.String)
@@ -38,9 +38,9 @@ type Outbound = typeof Outbound.Type
 
 /** A request to send a message. */
 export interface SendRequest extends Omit<AcceptedMessage, "id"> {
-  readonly isWhatsApp: boolean
+  readonly is_whatsapp: boolean
   /** Whether `to` contains a user ID instead of a number. */
-  readonly isMisaddressed: boolean
+  readonly is_misaddressed: boolean
 }
 
 /** A rejected request: its error code, HTTP status, and details. */
@@ -176,25 +176,25 @@ const decode = Schema.decodeUnknownOption(Outbound)
 const invalid = (details: string) => new Fault({ code: 100, details })
 
 /** Reads a request. Fails with what is wrong with it. */
-export const readRequest = Effect.fnUntraced(function*(state: State, account: string, body: unknown) {
+export const readRequest = Effect.fnUntraced(function*(state: StateRef, account: string, body: unknown) {
   const decoded = decode(body)
   if (Option.isNone(decoded)) return yield* invalid("A parameter has a wrong type.")
   const outbound = decoded.value
   const { biz_opaque_callback_data, message, message_id, recipient: named, status, text, to } = outbound
-  const isWhatsApp = outbound.messaging_product === "whatsapp"
-  if (!isWhatsApp && message === undefined && outbound.sender_action === undefined) {
+  const is_whatsapp = outbound.messaging_product === "whatsapp"
+  if (!is_whatsapp && message === undefined && outbound.sender_action === undefined) {
     return yield* invalid("The parameter messaging_product is required.")
   }
-  if (isWhatsApp && status !== undefined) {
+  if (is_whatsapp && status !== undefined) {
     const isRead = status === "read" && message_id !== undefined && message_id !== ""
     return isRead ? { kind: "read" } as const : yield* invalid("`status` must be `read`, with a `message_id`.")
   }
   const recipient = normalized(to ?? (typeof named === "object" ? named.id : named ?? ""))
   if (recipient === "") return yield* invalid("The recipient is missing.")
-  if (!isWhatsApp && outbound.sender_action !== undefined) return { kind: "action", recipient } as const
+  if (!is_whatsapp && outbound.sender_action !== undefined) return { kind: "action", recipient } as const
   const { templates } = yield* Ref.get(state)
   const listed = templates.size === 0 ? defaultTemplates : Array.from(templates.values()).flat()
-  const fault = isWhatsApp ? faultInWhatsApp(listed, outbound) : faultInMessenger(body, outbound)
+  const fault = is_whatsapp ? faultInWhatsApp(listed, outbound) : faultInMessenger(body, outbound)
   if (fault !== null) return yield* fault
   const request: SendRequest = {
     account,
@@ -202,8 +202,8 @@ export const readRequest = Effect.fnUntraced(function*(state: State, account: st
     reference: biz_opaque_callback_data ?? message?.metadata ?? null,
     text: text?.body ?? message?.text ?? null,
     body,
-    isWhatsApp,
-    isMisaddressed: to !== undefined && isUserId(to)
+    is_whatsapp,
+    is_misaddressed: to !== undefined && isUserId(to)
   }
   return { kind: "send", request } as const
 })

@@ -28,7 +28,7 @@ interface FakeFile {
   readonly mime_type: string
 }
 
-export interface Memory {
+export interface State {
   readonly accepted: ReadonlyArray<AcceptedMessage>
   /** Messages with a user ID in `to`: accepted with 200, and discarded. */
   readonly discarded: ReadonlyArray<AcceptedMessage>
@@ -48,12 +48,12 @@ export interface Memory {
   readonly expired_links: number
   /** The business profiles, by the ID of the number. */
   readonly profiles: ReadonlyMap<string, Readonly<Record<string, unknown>>>
-  readonly last: number
+  readonly last_id: number
 }
 
-export type State = Ref.Ref<Memory>
+export type StateRef = Ref.Ref<State>
 
-export const make = Ref.make<Memory>({
+export const make = Ref.make<State>({
   accepted: [],
   discarded: [],
   calls: new Map(),
@@ -67,17 +67,20 @@ export const make = Ref.make<Memory>({
   files_held: false,
   expired_links: 0,
   profiles: new Map(),
-  last: 0
+  last_id: 0
 })
 
-export const set = (state: State, change: (memory: Memory) => Partial<Memory>) =>
-  Ref.update(state, (memory) => ({ ...memory, ...change(memory) }))
+export const set = (state: StateRef, change: (current: State) => Partial<State>) =>
+  Ref.update(state, (current) => ({ ...current, ...change(current) }))
 
-export const enqueue = (state: State, ...entries: ReadonlyArray<CallbackEntry>) =>
+export const enqueue = (state: StateRef, ...entries: ReadonlyArray<CallbackEntry>) =>
   set(state, ({ waiting }) => ({ waiting: [...waiting, ...entries] }))
 
-export const nextId = (state: State, kind: string) =>
-  Ref.modify(state, (memory) => [`${kind}${memory.last + 1}`, { ...memory, last: memory.last + 1 }] as const)
+export const nextId = (state: StateRef, kind: string) =>
+  Ref.modify(
+    state,
+    (current) => [`${kind}${current.last_id + 1}`, { ...current, last_id: current.last_id + 1 }] as const
+  )
 
 interface Rejection extends Extract<ScriptedResponse, { readonly response: "reject" }> {
   /** The text of the error; by default that the fake Graph API rejects. */

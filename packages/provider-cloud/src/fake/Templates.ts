@@ -1,7 +1,7 @@
 /** The list of templates of the fake Graph API, in pages. One page may fail or never get a response. */
 import { Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { type FakeTemplate, type Memory, reject, type State } from "./State.ts"
+import { type FakeTemplate, reject, type State, type StateRef } from "./State.ts"
 
 /** The maximum number of templates of a page, whatever limit is requested, so that three templates make two pages. */
 const page_size_max = 2
@@ -74,7 +74,7 @@ const chosen = (fields: string | undefined) => (template: FakeTemplate): FakeTem
 }
 
 /** Responds to `GET /{version}/{id}/message_templates`. */
-export const route = (state: State) =>
+export const route = (state: StateRef) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
     const query = yield* HttpServerRequest.schemaSearchParams(Query)
@@ -96,13 +96,13 @@ export const route = (state: State) =>
   }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(reject(100))))
 
 /** Returns a template of any account by its ID, with the fields that are asked for. */
-export const find = ({ templates }: Memory, id: string, fields: string | undefined): object | null => {
+export const find = ({ templates }: State, id: string, fields: string | undefined): object | null => {
   const found = [...templates.values(), defaultTemplates].flat().find((template) => template.id === id)
   return found === undefined ? null : chosen(fields)(found)
 }
 
 /** Responds to `GET /{version}/{account}/message_templates/{id}`, as some clients ask for a template. */
-export const oneRoute = (state: State) =>
+export const oneRoute = (state: StateRef) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
     const { fields } = yield* HttpServerRequest.schemaSearchParams(Query)
