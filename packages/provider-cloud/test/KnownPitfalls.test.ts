@@ -30,13 +30,14 @@ const template = (id: string) => ({
 })
 
 /** A store of callbacks whose disk can be full. */
-const disk = { isFull: false }
+const disk = { is_full: false }
 const callbacksOnDisk = Layer.effect(
   CallbackStore,
   CallbackStore.useSync((store) =>
     CallbackStore.of({
       ...store,
-      insert: (callback) => Effect.suspend(() => disk.isFull ? Effect.die("The disk is full.") : store.insert(callback))
+      insert: (callback) =>
+        Effect.suspend(() => disk.is_full ? Effect.die("The disk is full.") : store.insert(callback))
     })
   )
 ).pipe(Layer.provide(Memory.layer))
@@ -94,34 +95,42 @@ testAtAcme(
     })
 )
 
-it.effect("a callback gets 200 only after the raw body is stored, and 500 until then, so that the network repeats the callback", () =>
+const twoMessages = ["a", "b"].map((body) =>
+  messageEntry("01990000-0000-7000-8000-000000000001", { wa_id: "4915112345678" }, {
+    id: `wamid.${body}`,
+    timestamp: String(seconds),
+    type: "text",
+    text: { body }
+  })
+)
+
+it.effect("a callback gets 500 until its body is stored, so that the network repeats it", () =>
+  Effect.gen(function*() {
+    const fake = yield* FakeGraph
+    const store = yield* CallbackStore
+    yield* fake.enqueue(...twoMessages)
+    disk.is_full = true
+    assert.deepStrictEqual(yield* fake.post({ batch: 2 }), [500])
+    assert.strictEqual((yield* store.backlog).count, 0)
+    disk.is_full = false
+    assert.deepStrictEqual(yield* fake.post({ batch: 2 }), [200])
+    assert.strictEqual((yield* store.backlog).count, 1)
+  }).pipe(Effect.provide(overInbox(recorder, inboxOnDisk))))
+
+it.effect("a callback gets 200 when its unchanged body is stored, before it is processed", () =>
   Effect.gen(function*() {
     const fake = yield* FakeGraph
     const inbox = yield* CallbackInbox
     const processor = yield* CallbackProcessor
-    const store = yield* CallbackStore
-    const entries = ["a", "b"].map((body) =>
-      messageEntry("01990000-0000-7000-8000-000000000001", { wa_id: "4915112345678" }, {
-        id: `wamid.${body}`,
-        timestamp: String(seconds),
-        type: "text",
-        text: { body }
-      })
-    )
-    yield* fake.enqueue(...entries)
-    disk.isFull = true
-    assert.deepStrictEqual(yield* fake.post({ batch: 2 }), [500])
-    assert.strictEqual((yield* store.backlog).count, 0)
-    disk.isFull = false
+    yield* fake.enqueue(...twoMessages)
     assert.deepStrictEqual(yield* fake.post({ batch: 2, times: 2 }), [200, 200])
-    // Nothing is processed yet: the store contains the unchanged body.
     assert.deepStrictEqual(yield* Received.use(({ events }) => events), [])
     const bodies: Array<string> = []
     yield* inbox.runOnce((callback) => {
       bodies.push(new TextDecoder().decode(callback.body))
       return processor.process(callback)
     })
-    assert.deepStrictEqual(bodies, [bodyOf(entries), bodyOf(entries)])
+    assert.deepStrictEqual(bodies, [bodyOf(twoMessages), bodyOf(twoMessages)])
     const texts = (yield* Received.use(({ events }) => events)).map((event) => "text" in event ? event.text : null)
     assert.deepStrictEqual(texts, ["a", "b", "a", "b"])
   }).pipe(Effect.provide(overInbox(recorder, inboxOnDisk))))

@@ -11,7 +11,7 @@ const eventsIn = (body: string) => Option.getOrThrow(Callback.parse(body, { app_
 
 const parts = (body: string) => Option.getOrThrow(Callback.split(encoder.encode(body)))
 
-it("are about one account and one person each, and keep the order of what one person wrote", () => {
+it("each part is about one person at one account, and keeps the order of the person's messages", () => {
   const message = (from: string, number: number) => ({
     from,
     id: `wamid.${from}.${number}`,
@@ -50,7 +50,7 @@ it("are about one account and one person each, and keep the order of what one pe
   }
 })
 
-it("lists senders and recipients, not people whom a message mentions", () => {
+it("the people of a part are its senders and recipients, not the people whom a message mentions", () => {
   const people = (value: object) =>
     parts(JSON.stringify({
       object: "whatsapp_business_account",
@@ -95,7 +95,7 @@ it("lists senders and recipients, not people whom a message mentions", () => {
   )
 })
 
-it("of a large body are no larger than it together, and a body of one part stays as it is", () => {
+it("parts repeat only the account's IDs of a large body, and a body of one part stays unchanged", () => {
   const messages = Array.range(1, 2000).map((number) => ({ from: String(number), id: `wamid.${number}` }))
   const junk = "x".repeat(100_000)
   const value = { metadata: { phone_number_id: "7", junk }, junk, messages }
