@@ -54,12 +54,22 @@ export interface ReceivedCallback extends Pick<ClaimedCallback, "attempt" | "bod
   readonly id: string | null
 }
 
+type PersonLocks = RcMap.RcMap<string, Semaphore.Semaphore>
+
+/** Runs an effect while no other effect about one of the same people runs. */
+const inTurn = <A, E, R>(locks: PersonLocks, people: ReadonlyArray<string>, effect: Effect.Effect<A, E, R>) =>
+  // In one order, so that two callbacks about the same people do not wait for each other.
+  people.toSorted().reduce(
+    (inner, person) => Effect.scoped(Effect.flatMap(RcMap.get(locks, person), (lock) => lock.withPermit(inner))),
+    effect
+  )
+
 /** Makes the function that stores the events of an account. */
 const makeProcessEvents = Effect.gen(function*() {
   const inbound = yield* Inbound
   const profiles = yield* Profiles
   const downloads = Slots.make<string>(files_max)
-  const personLocks = yield* RcMap.make({ lookup: (_person: string) => Semaphore.make(1) })
+  const personLocks: PersonLocks = yield* RcMap.make({ lookup: (_person: string) => Semaphore.make(1) })
 
   /** Starts a lookup of the sender's names. The message does not wait for it. */
   const lookUpNames = (account: CloudAccount, event: ProviderEvent) => {
@@ -95,13 +105,7 @@ const makeProcessEvents = Effect.gen(function*() {
   const processEvents = (account: CloudAccount, events: ReadonlyArray<ProviderEvent>, callback: ReceivedCallback) =>
     inOrderByPerson(events, {
       concurrency: people_at_once_max,
-      within: (people, process) =>
-        // In one order, so that two callbacks about the same people do not wait for each other.
-        people.toSorted().reduce(
-          (inner, person) =>
-            Effect.scoped(Effect.flatMap(RcMap.get(personLocks, person), (lock) => lock.withPermit(inner))),
-          process
-        )
+      within: (people, process) => inTurn(personLocks, people, process)
     }, (event) =>
       Effect.andThen(store(event, callback), lookUpNames(account, event)).pipe(
         Effect.catchTag("ChannelUnknown", () => countUnconnected),
