@@ -1,5 +1,5 @@
 /**
- * Cloud accounts: the id and token of each channel on its network, and the apps
+ * Cloud accounts: the ID and token of each channel on its network, and the apps
  * for which the networks post callbacks.
  */
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
@@ -22,7 +22,7 @@ const accountFields = {
 export const WhatsAppAccount = Schema.Struct({
   type: Schema.Literal("phone_messaging"),
   ...accountFields,
-  /** The network's id of the phone number, not the number itself. */
+  /** The network's ID of the phone number, not the number itself. */
   phone_number_id: Schema.NonEmptyString,
   /** The business account whose templates can be sent. */
   business_account_id: Schema.NonEmptyString

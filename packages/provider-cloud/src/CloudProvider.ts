@@ -1,7 +1,7 @@
 /**
  * The provider for WhatsApp, Messenger, and Instagram over the Graph API.
  *
- * No network detects a repeated send. WhatsApp and Messenger return the send's id in
+ * No network detects a repeated send. WhatsApp and Messenger return the send's ID in
  * callbacks, so a lost response can be resolved. Instagram does not: a send whose
  * response was lost stays `unknown` until it fails.
  */

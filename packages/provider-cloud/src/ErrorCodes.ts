@@ -170,10 +170,10 @@ const matches = ({ code: known }: Row, { code, error_subcode }: GraphError): boo
   return isSubcode && includes(known.code, code)
 }
 
-type Meaning = Pick<Row, "action" | "reason">
+type Handling = Pick<Row, "action" | "reason">
 
-/** The meaning of a code that is not listed, from `is_transient` and the HTTP status. */
-const unlisted = ({ is_transient, status }: GraphError): Meaning => {
+/** Returns the handling of a code that is not listed, from `is_transient` and the HTTP status. */
+const unlisted = ({ is_transient, status }: GraphError): Handling => {
   if (status === 429) return { action: "slow_channel", reason: "rate_limited" }
   return is_transient || status >= 500
     ? { action: "retry", reason: "provider_unavailable" }
@@ -181,10 +181,10 @@ const unlisted = ({ is_transient, status }: GraphError): Meaning => {
 }
 
 /** An error that the network marks as transient is retried, unless its code has a more specific reason. */
-const retriedIfTransient = (meaning: Meaning, { is_transient }: GraphError): Meaning =>
-  is_transient && meaning.reason === "provider_rejected"
+const retriedIfTransient = (handling: Handling, { is_transient }: GraphError): Handling =>
+  is_transient && handling.reason === "provider_rejected"
     ? { action: "retry", reason: "provider_unavailable" }
-    : meaning
+    : handling
 
 /**
  * Returns the reason for which a channel is paused if a status reports a code, or none. A status reports the code of a
@@ -198,16 +198,16 @@ export const pauseReasonOf = (code: number): Option.Option<FailureReason> => {
   )
 }
 
-const meaningOf = (error: GraphError): Meaning =>
+const handlingOf = (error: GraphError): Handling =>
   retriedIfTransient(errorCodes.find((row) => matches(row, error)) ?? unlisted(error), error)
 
 /** Returns the reason for an error. */
-export const reasonOf = (error: GraphError): FailureReason => meaningOf(error).reason
+export const reasonOf = (error: GraphError): FailureReason => handlingOf(error).reason
 
 /** Returns the outcome of a send to which the network responded with an error. */
 export const outcomeOf = (error: GraphError): ProviderRejected | ProviderBusy | ProviderOutcomeUnknown => {
   const { retry_after_seconds } = error
-  const { action, reason } = meaningOf(error)
+  const { action, reason } = handlingOf(error)
   switch (action) {
     case "reject":
       return new ProviderRejected({ reason })

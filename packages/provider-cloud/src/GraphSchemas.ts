@@ -17,7 +17,7 @@ export const StorableText = Schema.String.pipe(
   })
 )
 
-/** Schema for an id of the networks. An id that is a JSON number becomes its digits. */
+/** Schema for an ID of the networks. An ID that is a JSON number becomes its digits. */
 export const NetworkId = Schema.Union([Schema.String, Schema.Int]).pipe(
   Schema.decodeTo(Text.check(Schema.isBetweenCodePoints(1, id_chars_max)), {
     decode: SchemaGetter.transform(String),
@@ -54,7 +54,7 @@ export const objectOf = (value: unknown): UnknownObject => isObject(value) ? val
 
 const decodeId = Schema.decodeUnknownOption(NetworkId)
 
-/** Returns a value if it is an id, else null. */
+/** Returns a value if it is an ID, else null. */
 export const idOf = (value: unknown): string | null => Option.getOrNull(decodeId(value))
 
 /** Schema for a time of a network: a number, its digits as text, or an ISO date. */

@@ -1,7 +1,7 @@
 /**
  * Media loader: downloads the files of received messages, as streams.
  *
- * On WhatsApp a file has an id. A request with the id returns a link that
+ * On WhatsApp a file has an ID. A request with the ID returns a link that
  * is valid for five minutes. The other two networks send the link in the callback.
  */
 import { Downloads } from "@messaging-crm/core/Downloads"
@@ -25,7 +25,7 @@ const Link = Schema.Struct({
 })
 const decodeLink = Schema.decodeUnknownEffect(Link)
 
-/** The error codes for an id that does not exist (any more). */
+/** The error codes for an ID that does not exist (any more). */
 const gone_codes = new Set([33, 100, 131052])
 
 /** How many links are requested before the file counts as expired. */

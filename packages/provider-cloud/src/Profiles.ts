@@ -1,5 +1,5 @@
 /**
- * Profiles: looks up the names of people on Messenger and Instagram, whose callbacks contain ids only.
+ * Profiles: looks up the names of people on Messenger and Instagram, whose callbacks contain IDs only.
  *
  * A lookup runs in the background, after the message is stored. Each person is looked up once a day per process. A
  * lookup that fails is repeated twice, and again with the person's next message.

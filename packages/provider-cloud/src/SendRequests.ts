@@ -8,9 +8,9 @@ import { lenient, NetworkId } from "./GraphSchemas.ts"
 import { coreId, isPhoneNumber } from "./PersonIds.ts"
 
 /**
- * Returns the address of a recipient: a number in `to`, any other id in `recipient`.
+ * Returns the address of a recipient: a number in `to`, any other ID in `recipient`.
  *
- * The network accepts a user id in `to`, and then silently drops the message.
+ * The network accepts a user ID in `to`, and then silently drops the message.
  */
 const recipientFields = (recipient: string) => isPhoneNumber(recipient) ? { to: recipient.slice(1) } : { recipient }
 
@@ -97,7 +97,7 @@ const MessengerResponse = Schema.Struct({ message_id: NetworkId, recipient_id: l
 /** Schema for the response to an accepted message. */
 export const AcceptedResponse = Schema.Union([WhatsAppResponse, MessengerResponse])
 
-/** Returns the network's id of the message, and its other ids of the recipient. */
+/** Returns the network's ID of the message, and its other IDs of the recipient. */
 export const acceptedOf = (response: typeof AcceptedResponse.Type, recipient: string): Accepted => {
   const [provider_message_id, ids] = "messages" in response
     ? [response.messages[0].id, (response.contacts ?? []).slice(0, 1).flatMap(({ user_id, wa_id }) => [wa_id, user_id])]

@@ -10,7 +10,7 @@ import {
   readSetting
 } from "./CloudAccounts.ts"
 
-/** Returns the network's ids of an account as core stores them. */
+/** Returns the network's IDs of an account as core stores them. */
 export const accountIdsOf = (account: CloudAccount): AccountIds => ({
   app_id: account.app_id,
   account_id: accountKeyOf(account).id,

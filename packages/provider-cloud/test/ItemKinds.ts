@@ -27,7 +27,7 @@ export interface Kind {
   readonly object: "instagram" | "page" | "whatsapp_business_account"
   readonly name: string
   /** Whether an item of this kind can be a message. */
-  readonly isMessage: boolean
+  readonly is_message: boolean
   /** Makes an item of this kind, with a part that may be anything. */
   readonly make: (account: string, id: string, part: unknown) => Victim
 }
@@ -100,10 +100,10 @@ const messageOf = (id: string, type: string, part: unknown): Json => ({
   errors: [part]
 })
 
-const whatsApp = (name: string, isMessage: boolean, make: Kind["make"]): Kind => ({
+const whatsApp = (name: string, is_message: boolean, make: Kind["make"]): Kind => ({
   object: "whatsapp_business_account",
   name,
-  isMessage,
+  is_message,
   make
 })
 
@@ -165,10 +165,10 @@ const messengerKinds = (["instagram", "page"] as const).flatMap((object): Readon
     timestamp: millis,
     [name]: part
   })
-  const kind = (name: string, isMessage: boolean, make: Kind["make"]): Kind => ({
+  const kind = (name: string, is_message: boolean, make: Kind["make"]): Kind => ({
     object,
     name: `${object}: ${name}`,
-    isMessage,
+    is_message,
     make
   })
   const events = ["messaging", "standby"].flatMap((list) =>

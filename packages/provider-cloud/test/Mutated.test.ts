@@ -40,7 +40,7 @@ const keyOf = (event: Callback.ParsedEvent["event"]): string =>
 const keysOf = (events: ReadonlyArray<Callback.ParsedEvent>) => events.map(({ event }) => keyOf(event)).toSorted()
 const keysIn = (text: string) => keysOf(eventsIn(text))
 
-const isMessage = ({ event }: Callback.ParsedEvent): boolean =>
+const is_message = ({ event }: Callback.ParsedEvent): boolean =>
   event.event === "message_received" || event.event === "message_sent"
 
 type Body = Effect.Success<ReturnType<typeof mutatedBody>>
@@ -51,7 +51,7 @@ const check = ({ intact, isOfKind, kind, text }: Body) => {
   for (const { event } of events) assert.isTrue(isEvent({ channel_id, ...event }), about)
   const keys = keysOf(events)
   for (const key of keysIn(intact)) assert.lengthOf(keys.filter((other) => other === key), 1, about)
-  if (isOfKind && !kind.isMessage) assert.lengthOf(events.filter(isMessage), 3, about)
+  if (isOfKind && !kind.is_message) assert.lengthOf(events.filter(is_message), 3, about)
   const split = Option.getOrThrow(Callback.split(encoder.encode(text))).map(({ account, body }) => {
     const events = eventsIn(decoder.decode(body))
     for (const event of events) assert.deepStrictEqual(event.account, account, about)

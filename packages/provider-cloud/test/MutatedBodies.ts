@@ -97,7 +97,7 @@ const mutated = Effect.fnUntraced(function*(value: unknown) {
  * Returns a body with an item of a kind that is changed in one place, and its other messages in a body of their own.
  *
  * `isOfKind`: the item is certainly of its kind, because only its part is changed. It depends on the seed of
- * `Random`, and on `index`, which is part of the ids in it.
+ * `Random`, and on `index`, which is part of the IDs in it.
  */
 export const mutatedBody = Effect.fnUntraced(function*(account: string, index: number, given?: Kind) {
   const kind = given ?? (yield* pick(kinds))

@@ -7,7 +7,7 @@
 
 /**
  * The meaning of an item: a message from a person, a message from the business (`echo`), an edit or a deletion of a message
- * (`revision`), a status of a message, or a change of a person's ids (`identity`). An item about the business's account is
+ * (`revision`), a status of a message, or a change of a person's IDs (`identity`). An item about the business's account is
  * `account`, and any other item is `nothing`.
  */
 export type Meaning = "message" | "echo" | "revision" | "status" | "identity" | "account" | "nothing"

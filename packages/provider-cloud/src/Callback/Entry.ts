@@ -29,7 +29,7 @@ export interface ParsedEvent {
  * An item of a callback that is ignored. `account`: it is about the business's
  * account. `nothing`: it is about neither messages nor people. `group`: it is
  * about a group. `unknown`: its kind is not documented. `unreadable`: it lacks
- * what its kind needs, such as the ids of its account, sender or message.
+ * what its kind needs, such as the IDs of its account, sender or message.
  */
 export interface Ignored {
   readonly reason: "account" | "group" | "nothing" | "unknown" | "unreadable"
@@ -43,8 +43,8 @@ export interface Parsed {
   readonly ignored: ReadonlyArray<Ignored>
 }
 
-/** Makes the result of an item that is one event. */
-export const parsedEvent = (account: AccountKey, event: UnlocatedEvent, file: FileReference | null = null): Parsed => ({
+/** Makes the result of an item that is a single event. */
+export const singleEvent = (account: AccountKey, event: UnlocatedEvent, file: FileReference | null = null): Parsed => ({
   events: [{ account, event, file }],
   ignored: []
 })
@@ -81,7 +81,7 @@ export const fieldOf = (change: unknown): string | undefined => {
 export interface EntryPart {
   /** Null if the entries name no account. */
   readonly account: AccountKey | null
-  /** The ids of the senders and recipients, without a plus sign. */
+  /** The IDs of the senders and recipients, without a plus sign. */
   readonly people: ReadonlyArray<string>
   readonly entries: ReadonlyArray<unknown>
 }
@@ -95,6 +95,6 @@ export interface Arrival {
 /** The format of the entries of one network. */
 export interface EntryFormat {
   readonly parse: (entry: Entry, arrival: Arrival) => ReadonlyArray<Parsed>
-  /** Returns the entry as one part for each of its items. Only ids are read: `parse` decides what an item means. */
+  /** Returns the entry as one part for each of its items. Only IDs are read: `parse` decides what an item means. */
   readonly split: (entry: Entry) => ReadonlyArray<EntryPart>
 }

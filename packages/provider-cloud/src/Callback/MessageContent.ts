@@ -5,7 +5,7 @@ import { firstCharacters, toStorable } from "@messaging-crm/core/Text"
 import { Option, type Schema } from "effect"
 import { isObject } from "../GraphSchemas.ts"
 
-/** A reference to a file on its network: an id on WhatsApp, a URL on Messenger and Instagram. */
+/** A reference to a file on its network: an ID on WhatsApp, a URL on Messenger and Instagram. */
 export type FileReference = { readonly media_id: string } | { readonly url: string }
 
 /** The content of a received message. */

@@ -29,11 +29,11 @@ import {
   ignored,
   ignoredAs,
   type Parsed,
-  parsedEvent
+  singleEvent
 } from "./Entry.ts"
 import type { MessageContent } from "./MessageContent.ts"
 import {
-  Content,
+  content_fields,
   contentOfPostback,
   contentOfReaction,
   contentsOfMessage,
@@ -46,7 +46,7 @@ type MessengerType = Exclude<ChannelType, "phone_messaging">
 
 const Message = Schema.Struct({
   mid: NetworkId,
-  ...Content,
+  ...content_fields,
   is_echo: lenient(Flag),
   is_deleted: lenient(Flag),
   metadata: lenient(SendId),
@@ -74,24 +74,24 @@ interface EventContext extends Pick<Arrival, "app_id"> {
   readonly account: AccountKey
   readonly given: MessagingEvent
   /** Whether the business sent it, and not the person. */
-  readonly isOwn: boolean
+  readonly is_own: boolean
   readonly at: DateTime.Utc
 }
 
 const person = (id: string) => ({ external_id: id, aliases: [], display_name: null, username: null })
 
 /** Returns a message of the person, or, if the business sent it, one to the person. */
-const parsedMessage = (
-  { account, at, given: { recipient, sender }, isOwn }: EventContext,
+const messageEvent = (
+  { account, at, given: { recipient, sender }, is_own }: EventContext,
   provider_message_id: string,
   { file, ...content }: MessageContent
 ): Parsed => {
-  const partner = isOwn ? recipient : sender
+  const partner = is_own ? recipient : sender
   if (partner === undefined) return ignored("unreadable", "item:person")
   const message = { provider_message_id, ...content, sent_at: at }
-  return parsedEvent(
+  return singleEvent(
     account,
-    isOwn
+    is_own
       ? { event: "message_sent", to: person(partner.id), ...message }
       : { event: "message_received", from: person(partner.id), ...message },
     file
@@ -99,42 +99,45 @@ const parsedMessage = (
 }
 
 /** Returns a message of the person. The same kind of event from the business is ignored. */
-const receivedMessage = (context: EventContext, id: string, content: MessageContent): Parsed =>
-  context.isOwn ? ignored("nothing", "item:own") : parsedMessage(context, id, content)
+const receivedMessageEvent = (context: EventContext, id: string, content: MessageContent): Parsed =>
+  context.is_own ? ignored("nothing", "item:own") : messageEvent(context, id, content)
 
-/** Makes a message id for an event that has none. A repeated callback gives the same id. */
+/** Makes a message ID for an event that has none. A repeated callback gives the same ID. */
 const derivedId = (kind: string, { at, given: { sender } }: EventContext, about = "") =>
   firstCharacters([kind, sender?.id, at.epochMilliseconds, about].join("."), 500)
 
-const parsedStatus = (
+const statusEvent = (
   { account, at }: EventContext,
   provider_message_id: string,
   status: "sent" | "delivered" | "read",
   reference: SendId | null
-): Parsed => parsedEvent(account, { event: "message_status_reported", provider_message_id, reference, status, at })
+): Parsed => singleEvent(account, { event: "message_status_reported", provider_message_id, reference, status, at })
 
 /** The most messages of core that the deletion of one message reaches. No network documents how many files a message can have. */
 const deleted_messages_max = 30
 
-/** Returns the id of one of a message's messages in core: each of its files after the first is a message of its own. */
+/** Returns the ID of one of a message's messages in core: each of its files after the first is a message of its own. */
 const messageId = (mid: string, index: number): string => index === 0 ? mid : `${firstCharacters(mid, 490)}.${index}`
 
-/** Deletes every message that a message became, since a deletion does not say how many. Core stores the deletions of those that have not arrived, for 30 days. */
-const parsedDeletion = ({ account, at }: EventContext, mid: string): Parsed =>
+/**
+ * Returns the deletions of every message of core that one message can have become. A deletion does not contain the number of
+ * files, so the maximum is deleted; core stores the deletions of messages that do not exist for 30 days.
+ */
+const deletionEvents = ({ account, at }: EventContext, mid: string): Parsed =>
   combined(
     Array.from({ length: deleted_messages_max }, (_, index) =>
-      parsedEvent(account, { event: "message_deleted", provider_message_id: messageId(mid, index), at }))
+      singleEvent(account, { event: "message_deleted", provider_message_id: messageId(mid, index), at }))
   )
 
 const parseMessage = (context: EventContext, message: typeof Message.Type): Parsed => {
   const { app_id = context.app_id, is_deleted, metadata, mid } = message
-  if (is_deleted === true) return parsedDeletion(context, mid)
+  if (is_deleted === true) return deletionEvents(context, mid)
   // A message that this service sent has the send's ID as its metadata. Other metadata is from another app.
-  if (context.isOwn && metadata !== undefined && app_id === context.app_id) {
-    return parsedStatus(context, mid, "sent", metadata)
+  if (context.is_own && metadata !== undefined && app_id === context.app_id) {
+    return statusEvent(context, mid, "sent", metadata)
   }
   return combined(
-    contentsOfMessage(message).map((content, index) => parsedMessage(context, messageId(mid, index), content))
+    contentsOfMessage(message).map((content, index) => messageEvent(context, messageId(mid, index), content))
   )
 }
 
@@ -142,49 +145,49 @@ const parseMessage = (context: EventContext, message: typeof Message.Type): Pars
 const parseReaction = (context: EventContext, reaction: typeof Reaction.Type): Parsed =>
   reaction.action === "unreact"
     ? ignored("nothing", "item:unreact")
-    : receivedMessage(context, derivedId("reaction", context, reaction.mid), contentOfReaction(reaction))
+    : receivedMessageEvent(context, derivedId("reaction", context, reaction.mid), contentOfReaction(reaction))
 
 /** Returns the report of all messages to the person before a watermark. */
-const parsedWatermark = (
+const watermarkEvents = (
   { account, at, given: { sender } }: EventContext,
   status: "delivered" | "read",
   watermark: typeof NetworkTime.Type | undefined
 ): ReadonlyArray<Parsed> => {
   const until = timeIn(watermark)
   if (Option.isNone(until) || sender === undefined) return []
-  return [parsedEvent(account, { event: "messages_reported", external_id: sender.id, status, until: until.value, at })]
+  return [singleEvent(account, { event: "messages_reported", external_id: sender.id, status, until: until.value, at })]
 }
 
 /** Parses a receipt: a delivery or a read. */
 const parseReceipt = (context: EventContext, kind: string): Parsed => {
   const { delivery, read } = context.given
   const delivered = (delivery?.mids ?? []).flatMap((mid) => Option.toArray(decodeMid(mid)))
-    .map((mid) => parsedStatus(context, mid, "delivered", null))
-  const seen = read?.mid === undefined ? [] : [parsedStatus(context, read.mid, "read", null)]
+    .map((mid) => statusEvent(context, mid, "delivered", null))
+  const seen = read?.mid === undefined ? [] : [statusEvent(context, read.mid, "read", null)]
   const statuses = [
     ...delivered,
     ...seen,
-    ...parsedWatermark(context, "delivered", delivery?.watermark),
-    ...parsedWatermark(context, "read", read?.watermark)
+    ...watermarkEvents(context, "delivered", delivery?.watermark),
+    ...watermarkEvents(context, "read", read?.watermark)
   ]
   return statuses.length === 0 ? ignored("unreadable", kind) : combined(statuses)
 }
 
 /** Parses a messaging event by the field that it has. */
 const parseField = (context: EventContext, kind: string): Parsed => {
-  const { account, at, isOwn } = context
+  const { account, at, is_own } = context
   const { delivery, message, message_edit, postback, reaction, read } = context.given
   if (message !== undefined) return parseMessage(context, message)
   if (postback !== undefined) {
-    return receivedMessage(context, postback.mid ?? derivedId("postback", context), contentOfPostback(postback))
+    return receivedMessageEvent(context, postback.mid ?? derivedId("postback", context), contentOfPostback(postback))
   }
   if (reaction !== undefined) return parseReaction(context, reaction)
   if (message_edit !== undefined) {
     const { mid: provider_message_id, text } = message_edit
-    return parsedEvent(account, { event: "message_edited", provider_message_id, text, at })
+    return singleEvent(account, { event: "message_edited", provider_message_id, text, at })
   }
   if (delivery !== undefined || read !== undefined) {
-    return isOwn ? ignored("nothing", "item:own") : parseReceipt(context, kind)
+    return is_own ? ignored("nothing", "item:own") : parseReceipt(context, kind)
   }
   // The field that its kind requires cannot be read.
   return ignored("unreadable", kind)
@@ -201,17 +204,19 @@ const kindOf = (event: object): string => {
   return Object.keys(messaging_events).find((kind) => names.includes(kind)) ?? names[0] ?? ""
 }
 
-interface Sides {
-  readonly isEcho: boolean
-  readonly recipient_id: string | null
-  readonly sender_id: string | null
-}
+/** Returns who wrote to whom, as an event says. */
+const sidesOf = (event: ReturnType<typeof objectOf>) => ({
+  is_echo: isFlagSet(objectOf(event["message"])["is_echo"]),
+  recipient_id: idOf(objectOf(event["recipient"])["id"]),
+  sender_id: idOf(objectOf(event["sender"])["id"])
+})
 
-/** Returns the id of an event's account: the sender if the business sent it, otherwise the recipient, or else the entry's id. */
-const ownerOf = (entry_id: string | null, { isEcho, recipient_id, sender_id }: Sides) => {
+/** Returns the ID of an event's account: the sender if the business sent it, otherwise the recipient, or else the entry's ID. */
+const ownerOf = (entry_id: string | null, event: ReturnType<typeof objectOf>) => {
+  const { is_echo, recipient_id, sender_id } = sidesOf(event)
   const isFromAccount = sender_id !== null && sender_id === entry_id && recipient_id !== entry_id
-  const isOwn = isEcho || isFromAccount
-  return { isOwn, id: (isOwn ? sender_id : recipient_id) ?? entry_id }
+  const is_own = is_echo || isFromAccount
+  return { is_own, id: (is_own ? sender_id : recipient_id) ?? entry_id }
 }
 
 const parseMessagingEvent = (
@@ -226,15 +231,10 @@ const parseMessagingEvent = (
   const kind = `item:${name}`
   const meaning = meaningIn(messaging_events, name)
   if (meaning === undefined || meaning === "account" || meaning === "nothing") return ignoredAs(meaning, kind)
-  const { message, recipient, sender, timestamp } = decoded.value
-  const { id, isOwn } = ownerOf(entry_id, {
-    isEcho: message?.is_echo === true,
-    recipient_id: recipient?.id ?? null,
-    sender_id: sender?.id ?? null
-  })
+  const { id, is_own } = ownerOf(entry_id, objectOf(event))
   if (id === null) return ignored("unreadable", "item:account")
-  const at = timeOf(timestamp, received_at)
-  return parseField({ account: { type, id }, app_id, given: decoded.value, isOwn, at }, kind)
+  const at = timeOf(decoded.value.timestamp, received_at)
+  return parseField({ account: { type, id }, app_id, given: decoded.value, is_own, at }, kind)
 }
 
 /** Parses a change whose value is a messaging event, another form that Instagram uses. */
@@ -259,11 +259,7 @@ const split = (type: MessengerType, entry: Entry): ReadonlyArray<EntryPart> => {
   return (["messaging", "standby", "changes"] as const).flatMap((list) =>
     (entry[list] ?? []).map((item) => {
       const event = objectOf(list === "changes" ? objectOf(item)["value"] : item)
-      const { id } = ownerOf(entry_id, {
-        isEcho: isFlagSet(objectOf(event["message"])["is_echo"]),
-        recipient_id: idOf(objectOf(event["recipient"])["id"]),
-        sender_id: idOf(objectOf(event["sender"])["id"])
-      })
+      const { id } = ownerOf(entry_id, event)
       const account = id === null ? null : { type, id }
       return { account, people: personIdsIn(event), entries: [{ id: entry_id, [list]: [item] }] }
     })

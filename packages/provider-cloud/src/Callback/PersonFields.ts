@@ -2,35 +2,35 @@
 import { Schema } from "effect"
 import { idOf, isObject, lenient, NetworkId } from "../GraphSchemas.ts"
 
-/** The fields with the ids of a message's sender: a number, a user ID, and the ID of the same person for a group of businesses. */
+/** The fields with the IDs of a message's sender: a number, a user ID, and the ID of the same person for a group of businesses. */
 export const Sender = {
   from: lenient(NetworkId),
   from_user_id: lenient(NetworkId),
   from_parent_user_id: lenient(NetworkId)
 }
 
-/** The fields with the ids of the person to whom the business wrote. */
+/** The fields with the IDs of the person to whom the business wrote. */
 export const Recipient = {
   to: lenient(NetworkId),
   to_user_id: lenient(NetworkId),
   to_parent_user_id: lenient(NetworkId)
 }
 
-/** The fields with the ids of the recipient of the message that a status is about. */
+/** The fields with the IDs of the recipient of the message that a status is about. */
 export const StatusRecipient = {
   recipient_id: lenient(NetworkId),
   recipient_user_id: lenient(NetworkId),
   recipient_parent_user_id: lenient(NetworkId)
 }
 
-/** The fields with the ids of a person in a contact. */
+/** The fields with the IDs of a person in a contact. */
 export const ContactIds = {
   wa_id: lenient(NetworkId),
   user_id: lenient(NetworkId),
   parent_user_id: lenient(NetworkId)
 }
 
-/** The fields of a system message with a person's former and new ids. */
+/** The fields of a system message with a person's former and new IDs. */
 const SystemIds = {
   ...ContactIds,
   new_wa_id: lenient(NetworkId),
@@ -44,7 +44,7 @@ export const System = Schema.Struct({ type: lenient(Schema.String), ...SystemIds
 
 const Replaced = Schema.Struct({ previous: lenient(NetworkId), current: lenient(NetworkId) })
 
-/** An update of a user id: the two ids in one field, or in a field each. */
+/** An update of a user ID: the two IDs in one field, or in a field each. */
 export const UserIdUpdate = {
   wa_id: lenient(NetworkId),
   user_id: lenient(Schema.Union([NetworkId, Replaced])),
@@ -71,7 +71,7 @@ const idsIn = (fields: ReadonlyArray<string>, value: unknown): ReadonlyArray<str
     return ids.flatMap((id) => id === undefined ? [] : idOf(id)?.replace(/^\+/, "") ?? [])
   })
 
-/** Returns the ids of the senders and recipients of an item of a callback, without a plus sign. */
+/** Returns the IDs of the senders and recipients of an item of a callback, without a plus sign. */
 export const personIdsIn = (item: unknown): ReadonlyArray<string> => {
   const { message = null, system = null } = isObject(item) ? item : {}
   return [...idsIn(person_fields, item), ...idsIn(person_fields, message), ...idsIn(system_fields, system)]

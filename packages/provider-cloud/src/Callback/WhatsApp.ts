@@ -1,4 +1,4 @@
-/** Parses and splits the callbacks of WhatsApp, whose entries are changes: messages, their statuses, and changed ids of people. */
+/** Parses and splits the callbacks of WhatsApp, whose entries are changes: messages, their statuses, and changed IDs of people. */
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountKey } from "../CloudAccounts.ts"
 import { idOf, isObject, Items, lenient, NetworkId, NetworkTime, objectOf, timeOf } from "../GraphSchemas.ts"
@@ -12,7 +12,7 @@ import {
   ignored,
   ignoredAs,
   type Parsed,
-  parsedEvent
+  singleEvent
 } from "./Entry.ts"
 import type { MessageContent } from "./MessageContent.ts"
 import { personIdsIn, Recipient, Sender, System } from "./PersonFields.ts"
@@ -65,7 +65,7 @@ const parseSystemMessage = ({ account }: ChangeContext, message: typeof Message.
   if (meaning === "nothing" || message.system === undefined) return ignoredAs(meaning, kind)
   return Option.match(systemChange(message, message.system), {
     onNone: () => meaning === undefined ? ignored("unknown", kind) : ignored("unreadable", kind),
-    onSome: (event) => parsedEvent(account, event)
+    onSome: (event) => singleEvent(account, event)
   })
 }
 
@@ -80,14 +80,14 @@ const parseRevision = (
     const { text, type } = contentOfMessage(edit.message)
     // It would replace the text of the message with nothing. A file can lose its caption.
     if (text === null && (type === "text" || type === "unsupported")) return ignored("unreadable", kind)
-    return parsedEvent(account, { event: "message_edited", provider_message_id: edit.original_message_id, text, at })
+    return singleEvent(account, { event: "message_edited", provider_message_id: edit.original_message_id, text, at })
   }
   if (revoke === undefined) return ignored("unreadable", kind)
-  return parsedEvent(account, { event: "message_deleted", provider_message_id: revoke.original_message_id, at })
+  return singleEvent(account, { event: "message_deleted", provider_message_id: revoke.original_message_id, at })
 }
 
 /** Returns a message of a person, or an echo: one that the business sent in the network's own app. */
-const parsedMessage = (
+const messageEvent = (
   { account, contacts }: ChangeContext,
   message: typeof Message.Type,
   isEcho: boolean,
@@ -99,7 +99,7 @@ const parsedMessage = (
   const person = personOf(ids, contacts)
   if (id === undefined || Option.isNone(person)) return unreadable(isEcho)
   const fields = { provider_message_id: id, ...content, sent_at }
-  return parsedEvent(
+  return singleEvent(
     account,
     isEcho
       ? { event: "message_sent", to: person.value, ...fields }
@@ -143,15 +143,15 @@ const parseMessage = (context: ChangeContext, item: unknown, isEcho: boolean): P
       // Messages of the business arrive as echoes. If one were stored as inbound, the business could reply to itself.
       return !isEcho && message.from !== undefined && coreId(message.from) === context.own_number
         ? ignored("nothing", "message:own")
-        : parsedMessage(context, message, isEcho, contentOfMessage(item), at)
+        : messageEvent(context, message, isEcho, contentOfMessage(item), at)
   }
 }
 
-/** Parses an update of a user id. */
+/** Parses an update of a user ID. */
 const parseUserIdUpdate = ({ account, contacts }: ChangeContext, item: unknown): Parsed =>
   Option.match(userIdChange(item, contacts), {
     onNone: () => ignored("unreadable", "field:user_id_update"),
-    onSome: (event) => parsedEvent(account, event)
+    onSome: (event) => singleEvent(account, event)
   })
 
 /** Parses the value of a change, according to the meaning of its field. */
@@ -187,7 +187,7 @@ const withLists = (change: unknown): unknown => {
   return { ...change, value: { ...value, ...(isObject(standby) ? standby : {}), metadata: value["metadata"] } }
 }
 
-/** Parses a change. Its metadata has the id of its phone number, because a body can be about several. */
+/** Parses a change. Its metadata has the ID of its phone number, because a body can be about several. */
 const parseChange = (given: unknown, received_at: DateTime.Utc): Parsed => {
   const item = withLists(given)
   const field = fieldOf(item)
@@ -212,7 +212,7 @@ const itemsOf = (value: unknown): typeof Items.Type => Array.isArray(value) ? va
 /**
  * Splits a change into its messages and statuses, each with the contacts of the people in it.
  *
- * Each part repeats only the ids of the account. Otherwise the parts of a large body could together be many times as large.
+ * Each part repeats only the IDs of the account. Otherwise the parts of a large body could together be many times as large.
  */
 const splitChange = (entry_id: string | null, given: unknown): ReadonlyArray<EntryPart> => {
   const change = objectOf(withLists(given))

@@ -22,7 +22,7 @@ const Referral = Schema.Struct({
 })
 
 /** The fields of a message that are its content. */
-export const Content = {
+export const content_fields = {
   text: lenient(StorableText),
   attachments: lenient(Items),
   quick_reply: lenient(Schema.Struct({ payload: lenient(StorableText) })),
@@ -32,7 +32,7 @@ export const Content = {
   })),
   referral: lenient(Referral)
 }
-const ContentFields = Schema.Struct(Content)
+const ContentFields = Schema.Struct(content_fields)
 
 /** A chosen button of a template or a menu. */
 export const Postback = Schema.Struct({

@@ -1,4 +1,4 @@
-/** The contacts of a WhatsApp change: the names and the other ids of the people whom its items name. */
+/** The contacts of a WhatsApp change: the names and the other IDs of the people whom its items name. */
 import type { ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { Option, Schema } from "effect"
 import { type Items, lenient, StorableText } from "../../GraphSchemas.ts"
@@ -34,7 +34,7 @@ export const isContactOf = (ids: ReadonlyArray<string>, isAlone: boolean) => (co
 }
 
 /**
- * Returns a function that finds the contacts of the people with some ids, as `isContactOf` does, with one lookup for each id:
+ * Returns a function that finds the contacts of the people with some IDs, as `isContactOf` does, with one lookup for each ID:
  * a change can have a thousand contacts and messages.
  */
 export const contactFinder = (contacts: ReadonlyArray<unknown>) => {
@@ -56,7 +56,7 @@ export const contactFinder = (contacts: ReadonlyArray<unknown>) => {
   }
 }
 
-/** Returns the person with these ids and the names of a contact, or none if there is no id. */
+/** Returns the person with these IDs and the names of a contact, or none if there is no ID. */
 export const personWith = (ids: Ids, contact: Contact | undefined): Option.Option<Person> => {
   const [external_id, ...aliases] = networkIdsOf(ids)
   return Option.map(Option.fromUndefinedOr(external_id), (external_id) => ({
@@ -67,7 +67,7 @@ export const personWith = (ids: Ids, contact: Contact | undefined): Option.Optio
   }))
 }
 
-/** Returns the person with these ids, with the other ids and the names in their contact. */
+/** Returns the person with these IDs, with the other IDs and the names in their contact. */
 export const personOf = (ids: Ids, contacts: ReadonlyArray<Contact>): Option.Option<Person> => {
   const contact = contacts.find(isContactOf(networkIdsOf(ids), contacts.length === 1))
   return personWith([...ids, ...(contact === undefined ? [] : idsOf(contact))], contact)

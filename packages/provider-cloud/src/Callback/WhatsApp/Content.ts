@@ -31,7 +31,7 @@ import {
   type Referral
 } from "./ContentSchemas.ts"
 
-/** Returns the content of a message with a file, even if the file has neither an id nor a URL. */
+/** Returns the content of a message with a file, even if the file has neither an ID nor a URL. */
 const fileContent = (kind: MediaKind, given: typeof File.Type | undefined): MessageContent => {
   const { caption, filename, id, mime_type, url } = given ?? {}
   const address = url === undefined ? null : { url }
@@ -66,7 +66,7 @@ const nameOf = ({ name }: typeof ContactCard.Type): string | null =>
 const addressOf = ({ city, country, state, street, zip }: typeof Address.Type): string =>
   [street, [zip, city].filter(Boolean).join(" "), state, country].filter(Boolean).join(", ")
 
-const personOf = (card: typeof ContactCard.Type) => ({
+const contactOfCard = (card: typeof ContactCard.Type) => ({
   name: nameOf(card),
   organization: card.org?.company ?? null,
   department: card.org?.department ?? null,
@@ -82,7 +82,7 @@ const personOf = (card: typeof ContactCard.Type) => ({
 })
 
 const contactsContent = (items: typeof Items.Type): MessageContent => {
-  const contacts = cardsOf(items).map(personOf)
+  const contacts = cardsOf(items).map(contactOfCard)
   const text = lines(...contacts.flatMap(({ name, phones }) => [name, ...phones.map(({ value }) => value)]))
   return textContent("contacts", text, { contacts })
 }

@@ -1,4 +1,4 @@
-/** The changes of a person's ids that callbacks of WhatsApp report. */
+/** The changes of a person's IDs that callbacks of WhatsApp report. */
 import type { IdentityChanged } from "@messaging-crm/core/Inbound"
 import { Option, Schema } from "effect"
 import { type Ids, networkIdsOf } from "../../PersonIds.ts"
@@ -9,7 +9,7 @@ const decodeUserIdUpdate = Schema.decodeUnknownOption(Schema.Struct(UserIdUpdate
 
 type IdChange = Pick<IdentityChanged, "event" | "former_aliases" | "former_external_id" | "now">
 
-/** Returns the change of a person's ids, or none unless a former id and a new one are known. */
+/** Returns the change of a person's IDs, or none unless a former ID and a new one are known. */
 const idChange = (former: Ids, current: Ids, contact?: Contact): Option.Option<IdChange> => {
   const ids = networkIdsOf(current)
   const [former_external_id, ...former_aliases] = networkIdsOf(former).filter((id) => !ids.includes(id))
@@ -41,7 +41,7 @@ export const systemChange = (
   )
 }
 
-/** Returns the change that an update of a user id reports. Its contacts have the current number. */
+/** Returns the change that an update of a user ID reports. Its contacts have the current number. */
 export const userIdChange = (item: unknown, contacts: ReadonlyArray<Contact>): Option.Option<IdChange> =>
   Option.flatMap(decodeUserIdUpdate(item), ({ parent_user_id: parent, previous_user_id, user_id, wa_id }) => {
     const ids = typeof user_id === "object" ? user_id : { previous: undefined, current: user_id }

@@ -7,7 +7,7 @@ import { pauseReasonOf } from "../../ErrorCodes.ts"
 import { Items, lenient, NetworkId, NetworkTime, StorableText, timeOf, Whole } from "../../GraphSchemas.ts"
 import { networkIdsOf } from "../../PersonIds.ts"
 import { meaningIn, whatsapp_statuses } from "../DocumentedKinds.ts"
-import { ignored, ignoredAs, type Parsed, parsedEvent } from "../Entry.ts"
+import { ignored, ignoredAs, type Parsed, singleEvent } from "../Entry.ts"
 import { StatusRecipient } from "../PersonFields.ts"
 
 const Status = Schema.Struct({
@@ -52,7 +52,7 @@ const failureOf = (errors: typeof Items.Type): Pick<MessageStatusReported, "fail
   })
 }
 
-/** Parses a status. It has no contact: only its own ids of the recipient are known. */
+/** Parses a status. It has no contact: only its own IDs of the recipient are known. */
 export const parseStatus = (account: AccountKey, item: unknown, received_at: DateTime.Utc): Parsed => {
   const decoded = decodeStatus(item)
   if (Option.isNone(decoded)) return ignored("unreadable", "status")
@@ -72,7 +72,7 @@ export const parseStatus = (account: AccountKey, item: unknown, received_at: Dat
   if (recipient_type === "group") return ignored("group", `status:${decoded.value.status}`)
   const status = Object.hasOwn(statuses, decoded.value.status) ? statuses[decoded.value.status] : undefined
   if (status === undefined) return ignored("unknown", `status:${decoded.value.status}`)
-  return parsedEvent(account, {
+  return singleEvent(account, {
     event: "message_status_reported",
     provider_message_id: id,
     reference: biz_opaque_callback_data ?? null,
