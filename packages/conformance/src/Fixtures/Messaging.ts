@@ -19,14 +19,14 @@ import type { Message } from "@messaging-crm/core/Messages"
 import type { SendColumns } from "@messaging-crm/core/Sends"
 import { DateTime, Effect } from "effect"
 import { noon, uuid, write } from "./Base.ts"
-import { channel } from "./Catalog.ts"
+import * as Catalog from "./Catalog.ts"
 import { newContact } from "./Contacts.ts"
 
 /** A channel, a person on it, and their conversation. */
 export const thread = Effect.fnUntraced(function*(organization_id: OrganizationId) {
-  const on = yield* channel(organization_id)
+  const channel = yield* Catalog.channel(organization_id)
   const names = { display_name: null, username: null }
-  const { type: channel_type } = on
+  const { type: channel_type } = channel
   const external_id = yield* uuid
   const identity: Identity = { id: IdentityId.make(yield* uuid), channel_type, external_id, ...names }
   const contact = { ...yield* newContact, identities: [identity] }
@@ -37,9 +37,9 @@ export const thread = Effect.fnUntraced(function*(organization_id: OrganizationI
     insertContact(contact),
     IdentityRows.insert({ ...identity, contact_id: contact.id }),
     IdentityNetworkIdRows.insert({ channel_type, name: external_id, identity_id: identity.id }),
-    ConversationRows.insert(newConversation({ id: conversation_id, channel_id: on.id, ...ids }, noon))
+    ConversationRows.insert(newConversation({ id: conversation_id, channel_id: channel.id, ...ids }, noon))
   )
-  return { channel: on, conversation_id, ...ids, external_id, ...names, first_name: null, last_name: null }
+  return { channel, conversation_id, ...ids, external_id, ...names, first_name: null, last_name: null }
 })
 
 /** A message that is not stored yet. */

@@ -55,7 +55,7 @@ const rows = (it: It, { runs }: Options) => {
 }
 
 const inserts = (it: It, { runs }: Options) => {
-  it.effect.prop("inserts those of many that are new, with their tags, and leaves the others as they are", {
+  it.effect.prop("inserts the new contacts of a batch with their tags, and leaves the existing ones unchanged", {
     inserted: Arbitrary.array(fields, { minLength: 1, maxLength: 6 }),
     values: Arbitrary.array(hardText({ min: 1, max: 50 }), { maxLength: 3 })
   }, ({ inserted, values }) =>

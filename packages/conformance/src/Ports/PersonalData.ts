@@ -92,7 +92,7 @@ const storeCopies = Effect.fnUntraced(function*(ours: OrganizationId, webhook: W
   return id
 })
 
-/** Returns which records of the threads exist, and the contacts that responses and events contain. */
+/** Returns whether each record of the threads exists, and the contacts that stored endpoint responses and events contain. */
 const storedCopies = Effect.fnUntraced(
   function*(ours: OrganizationId, webhook: WebhookColumns, threads: ReadonlyArray<Thread>) {
     const records = yield* Effect.forEach(
@@ -101,33 +101,41 @@ const storedCopies = Effect.fnUntraced(
     )
     const bodies = (yield* Fixtures.deliveriesOf(ours, webhook)).map(({ response_body }) => response_body)
     const events = yield* Fixtures.storedEvents(ours, "message.sent")
-    return [
-      records.map(Option.isSome),
-      bodies.filter((body) => body !== null).toSorted(),
-      events.flatMap(({ full_body }) => full_body === null ? [] : JSON.parse(full_body).data.contact.contact_id)
-        .toSorted()
-    ]
+    const inEvents: ReadonlyArray<string> = events.flatMap(({ full_body }) =>
+      full_body === null ? [] : JSON.parse(full_body).data.contact.contact_id
+    )
+    return {
+      records: records.map(Option.isSome),
+      in_responses: bodies.filter((body) => body !== null).toSorted(),
+      in_events: inEvents.toSorted()
+    }
   }
 )
 
 const copies = (it: It) => {
-  it.effect("deletes the records of requests whose response contains a contact's id, and the resources of and responses to its events", () =>
+  it.effect("deletes a contact's recorded responses, the resources of its events, and the responses of endpoints to them", () =>
     Effect.gen(function*() {
       const store = yield* PersonalDataStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
+      const [erased, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
       const webhook = yield* Fixtures.webhook(ours, { include_resource: true })
       const [delivery, otherDelivery] = [
-        yield* storeCopies(ours, webhook, on),
+        yield* storeCopies(ours, webhook, erased),
         yield* storeCopies(ours, webhook, other)
       ]
-      const left = storedCopies(ours, webhook, [on, other])
-      yield* store.eraseCopies(theirs, on.contact_id)
-      const contact_ids = [on.contact_id, other.contact_id].toSorted()
-      assert.deepStrictEqual(yield* left, [[true, true, true, true], contact_ids, contact_ids])
+      const assertLeft = Effect.fnUntraced(
+        function*(hasRecords: ReadonlyArray<boolean>, contact_ids: ReadonlyArray<string>) {
+          const { in_events, in_responses, records } = yield* storedCopies(ours, webhook, [erased, other])
+          assert.deepStrictEqual(records, hasRecords, "the records of requests")
+          assert.deepStrictEqual(in_responses, contact_ids, "the responses of webhook endpoints")
+          assert.deepStrictEqual(in_events, contact_ids, "the resources of events")
+        }
+      )
+      yield* store.eraseCopies(theirs, erased.contact_id)
+      yield* assertLeft([true, true, true, true], [erased.contact_id, other.contact_id].toSorted())
       for (let repeat = 0; repeat < 2; repeat++) {
-        yield* store.eraseCopies(ours, on.contact_id)
-        assert.deepStrictEqual(yield* left, [[false, false, true, true], [other.contact_id], [other.contact_id]])
+        yield* store.eraseCopies(ours, erased.contact_id)
+        yield* assertLeft([false, false, true, true], [other.contact_id])
       }
       // An attempt that began before has the version of the delivery as it was.
       const attempted = (id: WebhookDeliveryId) =>

@@ -126,7 +126,7 @@ const updates = (it: It, { runs }: Options) => {
       assert.strictEqual(yield* commitOutcome(ours, ...updateAndExpect("Brick")), "Conflict")
     }))
 
-  it.effect("moves the version of a row of which nothing is set", () =>
+  it.effect("increases the version of a row even if an update sets no column", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const row = { id: ours, version: 1 }

@@ -1,4 +1,4 @@
-/** How the tests of files begin: received files are stored, and read again. */
+/** How the tests of files start: received files are stored, and read again. */
 import { assert } from "@effect/vitest"
 import { Ids, MediaId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Media, MediaStore, publish, type ReceivedMedia, slice_bytes } from "@messaging-crm/core/Media"

@@ -1,4 +1,4 @@
-/** How the tests of the queue begin, and how they enqueue work and throttle lanes. */
+/** How the tests of the queue start, and how they enqueue work and throttle lanes. */
 import * as Changes from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { type ClaimedWork, type Work, WorkQueue } from "@messaging-crm/core/WorkQueue"
