@@ -8,6 +8,7 @@ import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { sequence } from "./Model/Commands.ts"
+import { swapped } from "./Model/ModelScene.ts"
 import { Names } from "./Model/Names.ts"
 import { finishSends, perform } from "./Model/Perform.ts"
 import type { Organization } from "./Model/State.ts"
@@ -100,11 +101,8 @@ export const modelTest = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { run
             (now) => ({ names, at: { now, name: names.give }, ours: first, theirs: second })
           )
           for (const command of commands) {
-            const { ours, theirs, ...rest } = yield* scene
-            yield* perform(
-              { ...rest, ...(command.by === 0 ? { ours, theirs } : { ours: theirs, theirs: ours }) },
-              command
-            )
+            const current = yield* scene
+            yield* perform(command.by === 0 ? current : swapped(current), command)
           }
           yield* finishSends(yield* scene)
         }),

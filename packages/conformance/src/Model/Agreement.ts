@@ -22,7 +22,7 @@ import { greeting } from "../Provider.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Conversations from "./Conversations.ts"
 import { messagesOf } from "./Messages.ts"
-import type { Scene } from "./ModelScene.ts"
+import { type ModelScene, swapped } from "./ModelScene.ts"
 import { shown } from "./Names.ts"
 import { newestFirst, ok, type Outcome, rejected, showSend, showWebhook } from "./Results.ts"
 import type { Conversation, Organization } from "./State.ts"
@@ -40,7 +40,7 @@ export const rejection = (error: { readonly _tag: string }): Outcome =>
 
 /** Runs an operation for our organization, and compares its result with the model's. */
 export const agree = Effect.fnUntraced(function*<A, E extends { readonly _tag: string }, R>(
-  { names, ours }: Scene,
+  { names, ours }: ModelScene,
   expected: Outcome,
   operation: Effect.Effect<A, E, R>
 ) {
@@ -53,7 +53,7 @@ export const agree = Effect.fnUntraced(function*<A, E extends { readonly _tag: s
 
 /** Reads a list to its end, and compares each page. The other organization must not be able to use our cursor. */
 export const agreeOnPages = Effect.fnUntraced(function*<A, E extends { readonly _tag: string }, R>(
-  scene: Scene,
+  scene: ModelScene,
   size: number,
   expected: ReadonlyArray<unknown>,
   list: (cursor: string | null) => Effect.Effect<Page<A>, E, R>
@@ -64,15 +64,14 @@ export const agreeOnPages = Effect.fnUntraced(function*<A, E extends { readonly 
     assert.deepStrictEqual(shown(data), scene.names.resolve(expected.slice(start, start + size), data))
     assert.strictEqual(next_cursor === null, start + size >= expected.length)
     if (next_cursor !== null) {
-      const { ours: theirs, theirs: ours } = scene
-      yield* agree({ ...scene, ours, theirs }, rejected("CursorInvalid"), list(next_cursor))
+      yield* agree(swapped(scene), rejected("CursorInvalid"), list(next_cursor))
     }
     cursor = next_cursor
   }
 })
 
 /** Compares our contacts and conversations, and the messages and sends of some. New names are bound to their IDs here. */
-export const agreeOnLists = Effect.fnUntraced(function*(scene: Scene, touched: ReadonlyArray<Conversation>) {
+export const agreeOnLists = Effect.fnUntraced(function*(scene: ModelScene, touched: ReadonlyArray<Conversation>) {
   const { names, ours } = scene
   const first_page = { cursor: null, page_size: 100 }
   const first = (data: unknown) => ok({ data, next_cursor: null })
@@ -94,7 +93,7 @@ export const agreeOnLists = Effect.fnUntraced(function*(scene: Scene, touched: R
   }
 })
 
-export const agreeOnCatalogs = Effect.fnUntraced(function*(scene: Scene) {
+export const agreeOnCatalogs = Effect.fnUntraced(function*(scene: ModelScene) {
   const { channels, fields, members, tags, webhooks } = scene.ours
   const accounts = channels.flatMap((channel) => channel.phone_messaging_business_account_id ?? [])
   yield* agree(scene, ok(tags), Tags.use(({ list }) => list))
@@ -123,7 +122,7 @@ const Posted = Schema.fromJsonString(Schema.Struct({
 }))
 
 /** Compares our events of a type, or of every type. */
-const agreeOnStoredEvents = Effect.fnUntraced(function*({ names, ours }: Scene, type: AnyEventType | null) {
+const agreeOnStoredEvents = Effect.fnUntraced(function*({ names, ours }: ModelScene, type: AnyEventType | null) {
   const filters = { type, since: null, page_size: 100 }
   const stored: Array<string> = []
   for (let cursor: string | null = null, isFirst = true; isFirst || cursor !== null; isFirst = false) {
@@ -137,7 +136,7 @@ const agreeOnStoredEvents = Effect.fnUntraced(function*({ names, ours }: Scene, 
 })
 
 /** Compares our events, the requests to our webhooks, in any order, and the states of their deliveries. */
-export const agreeOnEvents = Effect.fnUntraced(function*(scene: Scene) {
+export const agreeOnEvents = Effect.fnUntraced(function*(scene: ModelScene) {
   const { names, ours } = scene
   const endpoints = yield* ScriptedEndpoints
   yield* Effect.forEach([null, "conversation.closed" as const], (type) => agreeOnStoredEvents(scene, type))

@@ -2,7 +2,7 @@
 import { ContactId, ConversationId, MemberId } from "@messaging-crm/core/Ids"
 import { DateTime } from "effect"
 import type { Choice } from "./Commands.ts"
-import type { Scene } from "./ModelScene.ts"
+import type { ModelScene } from "./ModelScene.ts"
 import { Name } from "./Names.ts"
 import type { Organization } from "./State.ts"
 
@@ -10,7 +10,7 @@ export const unknownId = "00000000-0000-7000-8000-000000000000"
 
 /** Returns the ID of the chosen row, and the row itself when it is ours. */
 export const choose = <A extends { readonly id: Name | string }>(
-  { names, ours, theirs }: Scene,
+  { names, ours, theirs }: ModelScene,
   { index, whose }: Choice,
   of: (organization: Organization) => ReadonlyArray<A>
 ) => {
@@ -23,18 +23,18 @@ export const choose = <A extends { readonly id: Name | string }>(
 /** Chooses a row of ours instead of theirs, because a provider reports to the organization that owns the row. */
 export const notTheirs = ({ index, whose }: Choice): Choice => ({ index, whose: whose === "theirs" ? "ours" : whose })
 
-export const secondsAgo = ({ at }: Scene, seconds: number | null) =>
+export const secondsAgo = ({ at }: ModelScene, seconds: number | null) =>
   seconds === null ? null : DateTime.subtract(at.now, { seconds })
 
-export const chooseMember = (scene: Scene, choice: Choice | null) =>
+export const chooseMember = (scene: ModelScene, choice: Choice | null) =>
   choice === null ? null : MemberId.make(choose(scene, choice, ({ members }) => members).id)
 
-export const chooseContact = (scene: Scene, choice: Choice) => {
+export const chooseContact = (scene: ModelScene, choice: Choice) => {
   const { id, row } = choose(scene, choice, ({ contacts }) => contacts)
   return { id: ContactId.make(id), contact: row }
 }
 
-export const chooseConversation = (scene: Scene, choice: Choice) => {
+export const chooseConversation = (scene: ModelScene, choice: Choice) => {
   const { id, row } = choose(scene, choice, ({ conversations }) => conversations)
   return { id: ConversationId.make(id), conversation: row }
 }

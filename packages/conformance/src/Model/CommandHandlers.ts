@@ -1,11 +1,11 @@
 /** How each command runs on the service and on the model. */
 import type { Effect } from "effect"
 import type { Command } from "./Commands.ts"
-import type { Requirements, Scene } from "./ModelScene.ts"
+import type { ModelScene, Requirements } from "./ModelScene.ts"
 
 export type CommandHandlers = {
   readonly [K in Command["do"]]: (
-    scene: Scene,
+    scene: ModelScene,
     command: Command<K>
   ) => Effect.Effect<void, never, Requirements>
 }

@@ -1,8 +1,8 @@
 /**
  * The commands of the model test: every operation, and generators of its input.
  *
- * A new operation needs an entry here, one in `Perform.ts` (the compiler
- * requires it), and its meaning in the model.
+ * A new operation needs an entry here, a handler in `Perform/`
+ * (the compiler requires it), and its meaning in the model.
  */
 import type { WritableContact } from "@messaging-crm/core/Contacts"
 import { EventType } from "@messaging-crm/core/Events"

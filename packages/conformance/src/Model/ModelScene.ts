@@ -9,9 +9,12 @@ import type { Moment, Organization } from "./State.ts"
 export type Requirements = Services | ScriptedProvider | ScriptedEndpoints
 
 /** Two isolated organizations. Commands act for one of them, `ours`. */
-export interface Scene {
+export interface ModelScene {
   readonly names: Names
   readonly at: Moment
   readonly ours: Organization
   readonly theirs: Organization
 }
+
+/** Returns the scene in which commands act for the other organization. */
+export const swapped = (scene: ModelScene): ModelScene => ({ ...scene, ours: scene.theirs, theirs: scene.ours })

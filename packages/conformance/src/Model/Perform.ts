@@ -8,7 +8,7 @@ import { agreeOnCatalogs, agreeOnEvents, agreeOnLists } from "./Agreement.ts"
 import type { CommandHandlers } from "./CommandHandlers.ts"
 import type { Command } from "./Commands.ts"
 import * as Events from "./Events.ts"
-import type { Requirements, Scene } from "./ModelScene.ts"
+import { type ModelScene, type Requirements, swapped } from "./ModelScene.ts"
 import { contactHandlers } from "./Perform/Contacts.ts"
 import { conversationHandlers } from "./Perform/Conversations.ts"
 import { inboundHandlers } from "./Perform/Inbound.ts"
@@ -17,7 +17,7 @@ import { webhookHandlers } from "./Perform/Webhooks.ts"
 import * as Sends from "./Sends.ts"
 
 /** Lets time pass and the worker do what is due. Then the model does the same, in the order of the provider's calls. */
-const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { readonly after_millis: number }) {
+const work = Effect.fnUntraced(function*(scene: ModelScene, { after_millis }: { readonly after_millis: number }) {
   const { names, ours, theirs } = scene
   yield* TestClock.adjust(after_millis)
   const at = { ...scene.at, now: yield* DateTime.now }
@@ -45,18 +45,18 @@ const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { reado
     Events.post(organization)
   }
   yield* agreeOnLists(scene, ours.conversations)
-  yield* agreeOnLists({ ...scene, ours: theirs, theirs: ours }, theirs.conversations)
+  yield* agreeOnLists(swapped(scene), theirs.conversations)
   yield* agreeOnEvents(scene)
-  yield* agreeOnEvents({ ...scene, ours: theirs, theirs: ours })
+  yield* agreeOnEvents(swapped(scene))
 })
 
 /** Makes the provider accept everything, and lets time pass until every send has ended. */
-export const finishSends = Effect.fnUntraced(function*(scene: Scene) {
+export const finishSends = Effect.fnUntraced(function*(scene: ModelScene) {
   const organizations = [scene.ours, scene.theirs]
   for (const organization of organizations) organization.behavior = "accepts"
   yield* work(scene, { after_millis: 900_000 })
   yield* agreeOnCatalogs(scene)
-  yield* agreeOnCatalogs({ ...scene, ours: scene.theirs, theirs: scene.ours })
+  yield* agreeOnCatalogs(swapped(scene))
   const ended = organizations.flatMap(({ sends }) =>
     sends.map(({ status }) => status === "sent" || status === "failed")
   )
@@ -87,9 +87,9 @@ const handlers: CommandHandlers = {
 }
 
 /** Runs one command on the service and on the model. */
-export const perform = (scene: Scene, command: Command): Effect.Effect<void, never, Requirements> => {
+export const perform = (scene: ModelScene, command: Command): Effect.Effect<void, never, Requirements> => {
   for (const organization of [scene.ours, scene.theirs]) organization.now = scene.at.now
   // The compiler cannot see that the handler of a command's name accepts that command.
-  const handle = handlers[command.do] as (scene: Scene, command: Command) => ReturnType<CommandHandlers["work"]>
+  const handle = handlers[command.do] as (scene: ModelScene, command: Command) => ReturnType<CommandHandlers["work"]>
   return handle(scene, command)
 }

@@ -16,12 +16,12 @@ import { choose, chooseContact, chooseMember, secondsAgo } from "../Choices.ts"
 import type { CommandHandlers } from "../CommandHandlers.ts"
 import type { ContactInput } from "../Commands.ts"
 import * as Contacts from "../Contacts.ts"
-import type { Scene } from "../ModelScene.ts"
+import type { ModelScene } from "../ModelScene.ts"
 import * as PersonalData from "../PersonalData.ts"
 import { ok, rejected, showContact } from "../Results.ts"
 
 /** Returns the input of the service's operation, and the same input for the model. */
-const chooseFields = (scene: Scene, { custom_values, owner, plain = {}, tags }: ContactInput) => {
+const chooseFields = (scene: ModelScene, { custom_values, owner, plain = {}, tags }: ContactInput) => {
   const chosen = tags?.map((tag) => choose(scene, tag, (organization) => organization.tags))
   const values = custom_values && Object.fromEntries(
     custom_values.map(({ field, value }) => [choose(scene, field, ({ fields }) => fields).id, value])

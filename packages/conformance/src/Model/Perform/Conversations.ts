@@ -19,13 +19,13 @@ export const conversationHandlers = {
   listConversations: (scene, { assigned, channel, contact, page_size, status, unassigned }) => {
     const filters = { status, assigned_user_id: chooseMember(scene, assigned), unassigned }
     const person = contact && chooseContact(scene, contact)
-    const on = channel && choose(scene, channel, ({ channels }) => channels)
+    const chosen = channel && choose(scene, channel, ({ channels }) => channels)
     const expected = Conversations.listConversations(scene.ours, {
       ...filters,
       contact: person && (person.contact ?? "unknown"),
-      channel: on && (on.row ?? "unknown")
+      channel: chosen && (chosen.row ?? "unknown")
     })
-    const ids = { contact_id: person && person.id, channel_id: on && ChannelId.make(on.id) }
+    const ids = { contact_id: person && person.id, channel_id: chosen && ChannelId.make(chosen.id) }
     return agreeOnPages(
       scene,
       page_size,
