@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { stores } from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
-import type { Scene } from "@messaging-crm/conformance/Races"
+import type { RaceScene } from "@messaging-crm/conformance/Races"
 import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
@@ -12,8 +12,8 @@ import { inTurns, type Schedule, stage } from "./Turns.ts"
 
 /** The events with another network ID of the scene's person: a message from them, and a report about a message to them. */
 const tells = {
-  "a message": ({ channel, now, receive }: Scene) =>
-    receive({
+  "a message": ({ channel, now, reports }: RaceScene) =>
+    reports.receive({
       event: "message_received",
       channel_id: channel.id,
       provider_message_id: "m.9",
@@ -23,12 +23,12 @@ const tells = {
       media: null,
       sent_at: now
     }),
-  "a report": ({ channel, first, now, receive }: Scene) =>
-    receive({
+  "a report": ({ channel, now, reports, sends }: RaceScene) =>
+    reports.receive({
       event: "message_status_reported",
       channel_id: channel.id,
       provider_message_id: "p.1",
-      reference: first.id,
+      reference: sends.sent.id,
       recipient_aliases: ["one more"],
       status: "read",
       at: now
@@ -88,7 +88,7 @@ it.effect("leave no name of an erased contact in the event of a conversation tha
           Effect.orDie(Contacts.use((all) => all.update(id, UpdateContact.make({ first_name: "Canaria" }))))
         )
         const erase = set.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
-        const hello = set.receive({
+        const hello = set.reports.receive({
           event: "message_received",
           channel_id: channel.id,
           provider_message_id: "m.9",

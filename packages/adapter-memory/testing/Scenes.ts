@@ -1,11 +1,11 @@
 import { World } from "@messaging-crm/adapter-memory/World"
-import { scene } from "@messaging-crm/conformance/Races"
+import { makeScene } from "@messaging-crm/conformance/Races"
 import { Effect } from "effect"
 
 /** Creates the scene of races, and returns the effect with which each race begins: it restores the scene's rows. */
 export const repeatable = Effect.gen(function*() {
   const { modify, read } = yield* World
-  const set = yield* scene
+  const set = yield* makeScene
   const rows = yield* read((rows) => rows)
   return modify(() => [set, rows])
 })

@@ -7,14 +7,14 @@
 import { Effect } from "effect"
 import { observe } from "./Races/Observation.ts"
 import { operations, stepwise } from "./Races/Operations.ts"
-import type { Requirements, Scene } from "./Races/RaceScene.ts"
+import type { RaceScene, Requirements } from "./Races/RaceScene.ts"
 
 export { observe } from "./Races/Observation.ts"
 export { operations } from "./Races/Operations.ts"
-export { layer, type Requirements, type Scene, scene } from "./Races/RaceScene.ts"
+export { layer, makeScene, type RaceScene, type Requirements } from "./Races/RaceScene.ts"
 
 /** Returns an operation's result, or the tag of its error. */
-export const outcomeOf = (name: string, scene: Scene): Effect.Effect<unknown, never, Requirements> =>
+export const outcomeOf = (name: string, scene: RaceScene): Effect.Effect<unknown, never, Requirements> =>
   scene.as(
     Effect.match(
       { ...operations, ...stepwise }[name]?.(scene) ?? Effect.die(new Error(`There is no operation ${name}.`)),
@@ -33,11 +33,11 @@ const ordersOf = <A>(items: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =
 
 /** Returns the outcome of operations that run one after the other, in the order of these indexes. */
 const inOrder = Effect.fnUntraced(function*<E, R>(
-  begin: Effect.Effect<Scene, E, R>,
+  restoreScene: Effect.Effect<RaceScene, E, R>,
   names: ReadonlyArray<string>,
   order: ReadonlyArray<number>
 ) {
-  const scene = yield* begin
+  const scene = yield* restoreScene
   const results: Array<unknown> = []
   for (const index of order) results[index] = yield* outcomeOf(names[index] ?? "", scene)
   return JSON.stringify(yield* observe(scene, results))
@@ -47,12 +47,12 @@ const inOrder = Effect.fnUntraced(function*<E, R>(
 export type SerialOutcomes = Map<string, Array<string>>
 
 /**
- * Returns null when some order has the same outcome as the concurrent run, else the outcome of every order. Each order begins
- * with the scene that `begin` returns, and which has equal rows in every call with the same `serial_outcomes`.
+ * Returns null if some order has the same outcome as the concurrent run, otherwise the outcomes of all orders. `restoreScene`
+ * must return a scene with equal rows in every call with the same `serial_outcomes`.
  */
 export const unlessSerial = Effect.fnUntraced(function*<E, R>(
   serial_outcomes: SerialOutcomes,
-  begin: Effect.Effect<Scene, E, R>,
+  restoreScene: Effect.Effect<RaceScene, E, R>,
   names: ReadonlyArray<string>,
   outcome: string
 ) {
@@ -61,7 +61,7 @@ export const unlessSerial = Effect.fnUntraced(function*<E, R>(
   serial_outcomes.set(key, outcomes)
   if (outcomes.includes(outcome)) return null
   for (const order of ordersOf(names.map((_, index) => index)).slice(outcomes.length)) {
-    const ended = yield* inOrder(begin, names, order)
+    const ended = yield* inOrder(restoreScene, names, order)
     outcomes.push(ended)
     if (ended === outcome) return null
   }

@@ -5,10 +5,10 @@ import { World } from "@messaging-crm/adapter-memory/World"
 import { layer } from "@messaging-crm/adapter-postgres"
 import {
   layer as operationsOver,
+  makeScene,
   observe,
   operations,
   outcomeOf,
-  scene,
   unlessSerial
 } from "@messaging-crm/conformance/Races"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -47,7 +47,7 @@ it.layer(Database.layerAlone, { excludeTestServices: true, timeout: "30 minutes"
     Effect.gen(function*() {
       const before = yield* Database.deadlocks
       const [left, right] = [yield* started, yield* started]
-      const set = yield* Effect.provide(scene, left)
+      const set = yield* Effect.provide(makeScene, left)
       const restore = yield* Snapshot.save
       const memory = yield* inMemory
       const begin = yield* Effect.provide(Scenes.repeatable, memory)

@@ -14,7 +14,7 @@ import type { Options } from "../Fixtures.ts"
 import * as Scene from "./JourneyScene.ts"
 
 /** An organization with a tag and two contact fields, and the calls of the tests. */
-const begin = Effect.gen(function*() {
+const makeScene = Effect.gen(function*() {
   const organization_id = yield* Fixtures.organization
   const { id: owner_user_id } = yield* Fixtures.member(organization_id)
   const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
@@ -58,7 +58,7 @@ const contactsCreated = (it: Scene.It, { runs }: Options) => {
     size: integer({ min: 1, max: 3 })
   }, ({ size, written }) =>
     Effect.gen(function*() {
-      const { add, contacts } = yield* begin
+      const { add, contacts } = yield* makeScene
       const inputs = written.map(({ first_name, notes: [notes] }) =>
         CreateContact.make(notes === undefined ? { first_name } : { first_name, notes })
       )
@@ -75,7 +75,7 @@ const contactsCreated = (it: Scene.It, { runs }: Options) => {
 
   it.effect("identifies contacts with equivalent values as one", () =>
     Effect.gen(function*() {
-      const { add, vip, visits } = yield* begin
+      const { add, vip, visits } = yield* makeScene
       const kim = CreateContact.make({ first_name: "Kim", tag_ids: [vip.id], custom_values: { [visits.id]: "3" } })
       const again = CreateContact.make({
         tag_ids: [vip.id, vip.id],
@@ -91,7 +91,7 @@ const contactsCreated = (it: Scene.It, { runs }: Options) => {
 const keyedRows = (it: Scene.It) => {
   it.effect("identifies the rows of a key column by canonical values, emails regardless of case", () =>
     Effect.gen(function*() {
-      const { importTable } = yield* begin
+      const { importTable } = yield* makeScene
       const emails = ["kim@shop.example", "KIM@Shop.Example", "lee@shop.example"].map((email) => [email])
       assert.deepStrictEqual(
         outcomes(yield* importTable(["primary_email"], emails, "primary_email")),
@@ -108,8 +108,8 @@ const keyedRows = (it: Scene.It) => {
 const contactsRejected = (it: Scene.It) => {
   it.effect("rejects what cannot be created, and creates the rest", () =>
     Effect.gen(function*() {
-      const { add, contacts, vip, visits } = yield* begin
-      const { vip: foreign } = yield* begin
+      const { add, contacts, vip, visits } = yield* makeScene
+      const { vip: foreign } = yield* makeScene
       const absent = MemberId.make(yield* Fixtures.uuid)
       const results = yield* add([
         CreateContact.make({ first_name: "Kim", tag_ids: [vip.id] }),
@@ -136,7 +136,7 @@ const contactsRejected = (it: Scene.It) => {
 const rowsRead = (it: Scene.It) => {
   it.effect("reads a row as its columns say", () =>
     Effect.gen(function*() {
-      const { contacts, customer_number, importTable, owner_user_id, vip, visits } = yield* begin
+      const { contacts, customer_number, importTable, owner_user_id, vip, visits } = yield* makeScene
       const columns = ["first_name", "primary_phone", "owner_user_id", "tags", "custom_values.visits"]
       const otherColumns = [`custom_values.${customer_number.id}`, "notes"]
       const cells = [" Kim ", "0049 151 12345678", owner_user_id.toUpperCase(), "vip; ", "3", "A-1", "a\r\nb"]
@@ -155,7 +155,7 @@ const rowsRead = (it: Scene.It) => {
 
   it.effect("rejects rows, and imports those around them", () =>
     Effect.gen(function*() {
-      const { contacts, importTable } = yield* begin
+      const { contacts, importTable } = yield* makeScene
       const results = yield* importTable(["first_name", "primary_phone", "tags"], [
         ["Ada", "", ""],
         ["Ada"],
@@ -175,7 +175,7 @@ const rowsRead = (it: Scene.It) => {
 const rowsIdentified = (it: Scene.It) => {
   it.effect("identifies rows by the key alone, and leaves an existing contact with that key unchanged", () =>
     Effect.gen(function*() {
-      const { contacts, importTable } = yield* begin
+      const { contacts, importTable } = yield* makeScene
       const columns = ["first_name", "custom_values.customer_number"]
       const key = "custom_values.customer_number"
       const first = yield* importTable(columns, [["Kim", "A-1"], ["Lee", "A-2"], ["Kim", ""]], key)
@@ -189,7 +189,7 @@ const rowsIdentified = (it: Scene.It) => {
 
   it.effect("imports the same into two organizations", () =>
     Effect.gen(function*() {
-      const [ours, theirs] = [yield* begin, yield* begin]
+      const [ours, theirs] = [yield* makeScene, yield* makeScene]
       assert.deepStrictEqual(outcomes(yield* ours.add([CreateContact.make({ first_name: "Kim" })])), ["created"])
       assert.deepStrictEqual(outcomes(yield* theirs.add([CreateContact.make({ first_name: "Kim" })])), ["created"])
     }))

@@ -5,13 +5,13 @@ import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { Effect } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { interruptions, keys } from "./ContactUpserts/Interruptions.ts"
-import { begin, controlled } from "./ContactUpserts/UpsertScene.ts"
+import { controlled, makeScene } from "./ContactUpserts/UpsertScene.ts"
 import * as Scene from "./JourneyScene.ts"
 
 const results = (it: Scene.It) => {
   it.effect("creates, updates, and leaves contacts as they are, in the given order", () =>
     Effect.gen(function*() {
-      const { create, everyone, upsert } = yield* begin
+      const { create, everyone, upsert } = yield* makeScene
       yield* create({ first_name: "Kim", primary_email: "Kim@Acme.example", company: "Acme" })
       yield* create({ first_name: "Eve", primary_email: "eve@acme.example" })
       const contacts = [
@@ -34,7 +34,7 @@ const results = (it: Scene.It) => {
 const phones = (it: Scene.It) => {
   it.effect("finds a contact by a phone in any spelling", () =>
     Effect.gen(function*() {
-      const { create, everyone, upsert } = yield* begin
+      const { create, everyone, upsert } = yield* makeScene
       yield* create({ primary_phone: "+49 151 12345678" })
       const again = [{ primary_phone: "0049 (151) 123-45678", city: "Ulm" }]
       assert.deepStrictEqual(yield* upsert("primary_phone", again), ["updated"])
@@ -45,7 +45,7 @@ const phones = (it: Scene.It) => {
 const identities = (it: Scene.It) => {
   it.effect("finds a contact by an identity, and gives it to a new one", () =>
     Effect.gen(function*() {
-      const { everyone, organization_id, upsert } = yield* begin
+      const { everyone, organization_id, upsert } = yield* makeScene
       const kim = yield* Fixtures.contact(organization_id, { first_name: "Kim" })
       const rest = { channel_type: "photo_social" } as const
       yield* Fixtures.identity(organization_id, kim.id, { ...rest, external_id: "one" }, ["alias"])
@@ -70,7 +70,7 @@ const identities = (it: Scene.It) => {
 
   it.effect("finds a person by a network's ID with spaces at its ends, and by the former number of a Mexican phone", () =>
     Effect.gen(function*() {
-      const { upsert } = yield* begin
+      const { upsert } = yield* makeScene
       const outcomesOf = (channel_type: string, ...ids: ReadonlyArray<string>) =>
         upsert("external_id", ids.map((external_id) => ({ external_id, first_name: "Kim" })), { channel_type })
       const expected = ["created", "unchanged", "unchanged"]
@@ -83,7 +83,7 @@ const identities = (it: Scene.It) => {
 const rejections = (it: Scene.It) => {
   it.effect("rejects one contact and upserts the others", () =>
     Effect.gen(function*() {
-      const { as, create, everyone, upsert } = yield* begin
+      const { as, create, everyone, upsert } = yield* makeScene
       const field = yield* as(ContactFields.use((fields) =>
         fields.create(CreateContactField.make({ key: "visits", name: "Visits", type: "number", options: null }))
       ))
@@ -109,7 +109,7 @@ const rejections = (it: Scene.It) => {
 
   it.effect("creates another contact if all earlier ones have other values by now", () =>
     Effect.gen(function*() {
-      const { as, everyone, upsert } = yield* begin
+      const { as, everyone, upsert } = yield* makeScene
       const first = [{ primary_phone: "+4915112345678" }]
       for (let round = 0; round < 9; round++) {
         assert.deepStrictEqual(yield* upsert("primary_phone", first), ["created"])
@@ -124,7 +124,7 @@ const rejections = (it: Scene.It) => {
 const concurrency = (it: Scene.It) => {
   it.effect("creates one contact for each person in 50 concurrent requests", () =>
     Effect.gen(function*() {
-      const { everyone, upsert } = yield* begin
+      const { everyone, upsert } = yield* makeScene
       const people = Array.from({ length: 20 }, (_, index) => ({ primary_phone: `+4915100000${100 + index}` }))
       const requests = Array.from({ length: 50 }, (_, index) =>
         upsert(

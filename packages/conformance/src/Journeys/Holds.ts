@@ -9,11 +9,11 @@ import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { DateTime, Duration, Effect, Latch, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { accept, greetingWith, ScriptedProvider } from "../Provider.ts"
-import { begin, crm, type It, type Storage, work, workFor } from "./JourneyScene.ts"
+import { crm, type It, makeScene, type Storage, work, workFor } from "./JourneyScene.ts"
 
 /** A channel, and sends to other numbers on it. */
-const scene = Effect.gen(function*() {
-  const { as, channel, get, messageOf, provider, reported, start } = yield* begin
+const makeHoldScene = Effect.gen(function*() {
+  const { as, channel, get, messageOf, provider, reported, start } = yield* makeScene
   const startWith = (digits: string) =>
     Sends.use((sends) =>
       sends.start(StartConversation.make({
@@ -37,7 +37,7 @@ const rejected = new ProviderRejected({ reason: "provider_auth", pauses_channel:
 const newTokens = (it: It) => {
   it.effect("a channel is not paused by an attempt that began before its new token", () =>
     Effect.gen(function*() {
-      const { as, channel, provider, start, stateOf } = yield* scene
+      const { as, channel, provider, start, stateOf } = yield* makeHoldScene
       const accounts = yield* ChannelAccounts
       const setToken = (token: string) =>
         as(Effect.orDie(accounts.setToken(
@@ -50,9 +50,9 @@ const newTokens = (it: It) => {
       yield* provider.respond(() =>
         TestClock.adjust("1 second").pipe(Effect.andThen(setToken("new")), Effect.andThen(Effect.fail(rejected)))
       )
-      const met = yield* start()
+      const rejectedSend = yield* start()
       yield* work
-      assert.strictEqual(yield* stateOf(met.id), "provider_auth")
+      assert.strictEqual(yield* stateOf(rejectedSend.id), "provider_auth")
       assert.deepStrictEqual(yield* ChannelHolds.use(({ list }) => list).pipe(as), [])
       yield* provider.respond(() => Effect.fail(rejected))
       yield* start("a")
@@ -64,15 +64,15 @@ const newTokens = (it: It) => {
 const pausing = (it: It) => {
   it.effect("a channel is paused when its network rejects it: the rejected send fails, and the others wait until it is resumed", () =>
     Effect.gen(function*() {
-      const { as, channel, provider, start, startWith, stateOf } = yield* scene
-      const other = yield* scene
+      const { as, channel, provider, start, startWith, stateOf } = yield* makeHoldScene
+      const other = yield* makeHoldScene
       yield* provider.respond((message) => message.channel.id === channel.id ? rejected : accept(message))
-      const met = yield* start()
+      const rejectedSend = yield* start()
       yield* work
       const waiting = [yield* start("b"), yield* startWith("01"), yield* startWith("02")]
       const elsewhere = yield* other.start()
       yield* workFor("600 seconds", "60 seconds")
-      assert.strictEqual(yield* stateOf(met.id), "provider_auth")
+      assert.strictEqual(yield* stateOf(rejectedSend.id), "provider_auth")
       for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "queued")
       assert.strictEqual(yield* attemptsOn(channel.id), 1)
       assert.strictEqual(yield* other.stateOf(elsewhere.id), "sent")
@@ -88,7 +88,7 @@ const pausing = (it: It) => {
 
   it.effect("a channel is paused by the status of a message, and not again by a repeat after it was resumed", () =>
     Effect.gen(function*() {
-      const { as, channel, messageOf, reported, start, stateOf } = yield* scene
+      const { as, channel, messageOf, reported, start, stateOf } = yield* makeHoldScene
       const { id } = yield* start()
       yield* work
       const failure = { code: 131042, title: "Payment issue", description: null }
@@ -113,11 +113,11 @@ const pausing = (it: It) => {
 const waiting = (it: It) => {
   it.effect("a channel counts as paused once, even if many sends are rejected concurrently", () =>
     Effect.gen(function*() {
-      const { as, channel, provider, startWith, stateOf } = yield* scene
+      const { as, channel, provider, startWith, stateOf } = yield* makeHoldScene
       const together = yield* Latch.make()
-      let met = 0
+      let attempt_count = 0
       yield* provider.respond(() =>
-        Effect.suspend(() => ++met === 4 ? together.open : together.await).pipe(Effect.andThen(rejected))
+        Effect.suspend(() => ++attempt_count === 4 ? together.open : together.await).pipe(Effect.andThen(rejected))
       )
       const before = yield* ChannelHolds.use(({ countPaused }) => countPaused)
       const sends = yield* Effect.forEach(["01", "02", "03", "04"], startWith)
@@ -129,7 +129,7 @@ const waiting = (it: It) => {
 
   it.effect("a paused channel fails its sends after a day and not before, with the reason", () =>
     Effect.gen(function*() {
-      const { as, channel, provider, startWith, stateOf } = yield* scene
+      const { as, channel, provider, startWith, stateOf } = yield* makeHoldScene
       yield* provider.respond(() => rejected)
       yield* startWith("01")
       yield* work
@@ -150,7 +150,7 @@ const waiting = (it: It) => {
 
   it.effect("a channel is not paused by a rejection of one message", () =>
     Effect.gen(function*() {
-      const { as, provider, startWith, stateOf } = yield* scene
+      const { as, provider, startWith, stateOf } = yield* makeHoldScene
       yield* provider.respond(() => Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" })))
       const { id } = yield* startWith("01")
       yield* work
@@ -162,11 +162,11 @@ const waiting = (it: It) => {
 const throttledTargets = (it: It) => {
   it.effect("a throttled channel delays its sends for the time that the network requests, and others continue", () =>
     Effect.gen(function*() {
-      const { channel, provider, startWith, stateOf } = yield* scene
-      const other = yield* scene
+      const { channel, provider, startWith, stateOf } = yield* makeHoldScene
+      const other = yield* makeHoldScene
       const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 30, throttles: "channel" })
       yield* provider.respond((message) => message.channel.id === channel.id ? busy : accept(message))
-      const met = yield* startWith("01")
+      const throttledSend = yield* startWith("01")
       yield* work
       const waiting = yield* Effect.forEach(["02", "03", "04"], startWith)
       const elsewhere = yield* other.start()
@@ -175,7 +175,7 @@ const throttledTargets = (it: It) => {
       assert.strictEqual(yield* attemptsOn(channel.id), 1)
       assert.strictEqual(yield* other.stateOf(elsewhere.id), "sent")
       yield* workFor("1 second")
-      assert.strictEqual(yield* stateOf(met.id), "sent")
+      assert.strictEqual(yield* stateOf(throttledSend.id), "sent")
       // The others are spread over the four seconds that follow.
       yield* workFor("4 seconds", "1 second")
       for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "sent")
@@ -183,7 +183,7 @@ const throttledTargets = (it: It) => {
 
   it.effect("a throttled recipient waits 1, 4, 16 and 64 seconds, and other recipients of the channel continue", () =>
     Effect.gen(function*() {
-      const { channel, provider, start, startWith, stateOf } = yield* scene
+      const { channel, provider, start, startWith, stateOf } = yield* makeHoldScene
       const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: null, throttles: "recipient" })
       const { id } = yield* start()
       yield* provider.respond((message) => message.reference === id ? busy : accept(message))
@@ -204,15 +204,15 @@ const throttledTargets = (it: It) => {
 const timeLimits = (it: It) => {
   it.effect("a throttled send fails two minutes after its first attempt, and a send without an attempt is sent later", () =>
     Effect.gen(function*() {
-      const { provider, startWith, stateOf } = yield* scene
+      const { provider, startWith, stateOf } = yield* makeHoldScene
       const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 300, throttles: "channel" })
       yield* provider.respond(() => busy)
-      const met = yield* startWith("01")
+      const throttledSend = yield* startWith("01")
       yield* work
       const waiting = yield* startWith("02")
       yield* provider.respond(accept)
       yield* workFor("299 seconds", "60 seconds")
-      assert.strictEqual(yield* stateOf(met.id), "rate_limited")
+      assert.strictEqual(yield* stateOf(throttledSend.id), "rate_limited")
       assert.strictEqual(yield* stateOf(waiting.id), "queued")
       yield* workFor("5 seconds", "1 second")
       assert.strictEqual(yield* stateOf(waiting.id), "sent")
@@ -220,7 +220,7 @@ const timeLimits = (it: It) => {
 
   it.effect("a send waits for a throttle that was a day long when it was accepted", () =>
     Effect.gen(function*() {
-      const { provider, startWith, stateOf } = yield* scene
+      const { provider, startWith, stateOf } = yield* makeHoldScene
       yield* provider.respond(() =>
         new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 86_400, throttles: "channel" })
       )
@@ -236,7 +236,7 @@ const timeLimits = (it: It) => {
 
   it.effect("a send that was attempted waits for its paused channel until its two minutes are over", () =>
     Effect.gen(function*() {
-      const [resumed, paused] = [yield* scene, yield* scene]
+      const [resumed, paused] = [yield* makeHoldScene, yield* makeHoldScene]
       const { provider } = resumed
       const busy = new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
       yield* provider.respond(() => busy)

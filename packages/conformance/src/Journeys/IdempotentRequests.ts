@@ -12,12 +12,12 @@ import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import { conflicts, repetitions } from "./IdempotentRequests/Concurrency.ts"
 import {
-  begin,
   createTag,
   type Encoded,
   encoded,
   key,
   keyless,
+  makeScene,
   rejected,
   request,
   text
@@ -27,7 +27,7 @@ import * as Scene from "./JourneyScene.ts"
 const records = (it: Scene.It) => {
   it.effect("commits its record with the effect, and a retry returns the recorded response", () =>
     Effect.gen(function*() {
-      const { as, storedRecord, tags } = yield* begin
+      const { as, storedRecord, tags } = yield* makeScene
       const first = yield* as(request(createTag()))
       const [tag] = yield* tags
       assert.deepStrictEqual(first, { ...encoded(201, tag), request_id: "r-1", replayed: false })
@@ -50,7 +50,7 @@ const records = (it: Scene.It) => {
 const unchangedRows = (it: Scene.It) => {
   it.effect("that changes nothing is recorded without its response, and its retry returns the resource", () =>
     Effect.gen(function*() {
-      const { as, contact, get, rename, storedRecord } = yield* begin
+      const { as, contact, get, rename, storedRecord } = yield* makeScene
       const same = (respond: Encoded) =>
         Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({}), respond))
       const first = yield* as(request(same))
@@ -73,7 +73,7 @@ const unchangedRows = (it: Scene.It) => {
 
   it.effect("that changed nothing still changes nothing when it is retried, even if it would have an effect by then", () =>
     Effect.gen(function*() {
-      const { as, organization_id } = yield* begin
+      const { as, organization_id } = yield* makeScene
       const { conversation_id } = yield* Fixtures.thread(organization_id)
       const close = (respond: Encoded) =>
         Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}), respond))
@@ -93,7 +93,7 @@ const unchangedRows = (it: Scene.It) => {
 const rejections = (it: Scene.It) => {
   it.effect("that is rejected is rejected again, even if it could succeed by then", () =>
     Effect.gen(function*() {
-      const { addNote, as, get, organization_id, storedRecord } = yield* begin
+      const { addNote, as, get, organization_id, storedRecord } = yield* makeScene
       const absent: Contact = yield* Fixtures.newContact
       const note = rejected(404)(addNote(absent.id))
       const first = yield* as(request(note))
@@ -115,7 +115,7 @@ const rejections = (it: Scene.It) => {
 
   it.effect("is rejected for a conflict of its own as often as it is repeated", () =>
     Effect.gen(function*() {
-      const { as, tags } = yield* begin
+      const { as, tags } = yield* makeScene
       yield* as(createTag()(keyless))
       const create = rejected(409)(createTag("VIP"))
       const [first, second] = [yield* as(request(create)), yield* as(request(create))]
@@ -128,7 +128,7 @@ const rejections = (it: Scene.It) => {
 const failures = (it: Scene.It) => {
   it.effect("whose failure is not a response runs again", () =>
     Effect.gen(function*() {
-      const { as, storedRecord, tags } = yield* begin
+      const { as, storedRecord, tags } = yield* makeScene
       yield* as(createTag()(keyless))
       assert.strictEqual((yield* as(Effect.flip(request(createTag()))))._tag, "TagNameTaken")
       assert.deepStrictEqual(yield* storedRecord, Option.none())
@@ -138,7 +138,7 @@ const failures = (it: Scene.It) => {
 
   it.effect("leaves no record after a defect, and runs again", () =>
     Effect.gen(function*() {
-      const { as, storedRecord, tags } = yield* begin
+      const { as, storedRecord, tags } = yield* makeScene
       const died = yield* Effect.exit(as(request(() => Effect.die("bug"))))
       assert.isTrue(Exit.hasDies(died))
       // If the response cannot be encoded, the operation's effect is not committed.
@@ -158,7 +158,7 @@ const failures = (it: Scene.It) => {
 const storageLimit = (it: Scene.It) => {
   it.effect("is rejected when the organization's storage is used up, until it expires; replays and other organizations continue", () =>
     Effect.gen(function*() {
-      const [ours, theirs] = [yield* begin, yield* begin]
+      const [ours, theirs] = [yield* makeScene, yield* makeScene]
       const crm = yield* Layer.build(
         Layer.fresh(Crm.layer).pipe(Layer.provide(Layer.succeed(StorageBudget, 5000)))
       )
@@ -185,7 +185,7 @@ const storageLimit = (it: Scene.It) => {
 const responses = (it: Scene.It) => {
   it.effect("whose response contains a secret is stored encrypted", () =>
     Effect.gen(function*() {
-      const { as, storedRecord } = yield* begin
+      const { as, storedRecord } = yield* makeScene
       const input = CreateWebhook.make({ url: "https://shop.example/crm", event_types: ["message.sent"] })
       const create = (respond: Encoded) => Webhooks.use((webhooks) => webhooks.create(input, respond))
       const first = yield* as(request(create))
@@ -199,7 +199,7 @@ const responses = (it: Scene.It) => {
 
   it.effect("continues after its client disconnects, and the retry returns its response", () =>
     Effect.gen(function*() {
-      const { as, tags } = yield* begin
+      const { as, tags } = yield* makeScene
       const [started, may_end] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
       const slow = (respond: Encoded) =>
         Deferred.succeed(started, undefined).pipe(
@@ -218,7 +218,7 @@ const responses = (it: Scene.It) => {
 
   it.effect("whose commit returns no result responds from its record", () =>
     Effect.gen(function*() {
-      const { as, tags } = yield* begin
+      const { as, tags } = yield* makeScene
       const port = yield* Commit
       // The connection is lost after the commit, and before its result arrives.
       const lossy = Layer.succeed(Commit, {

@@ -8,7 +8,7 @@ import { TestClock } from "effect/testing"
 import { integer } from "../Arbitraries.ts"
 import { businessMessages } from "./Inbound/BusinessMessages.ts"
 import { people } from "./Inbound/People.ts"
-import { begin, crm, type It, type Storage, work } from "./JourneyScene.ts"
+import { crm, type It, makeScene, type Storage, work } from "./JourneyScene.ts"
 
 const place = integer({ min: 0, max: 1_000_000 })
 
@@ -22,7 +22,7 @@ const recently = Effect.gen(function*() {
 const messages = (it: It) => {
   it.effect("waits for its message for 30 days, and is then removed", () =>
     Effect.gen(function*() {
-      const { messageOf, reported, start } = yield* begin
+      const { messageOf, reported, start } = yield* makeScene
       const early = Effect.fnUntraced(function*(days: number) {
         const { id } = yield* start()
         yield* reported(id, { status: "read", at: yield* DateTime.now }, { reference: null })
@@ -40,7 +40,7 @@ const messages = (it: It) => {
     { places: Arbitrary.array(place, { minLength: 50, maxLength: 50 }) },
     ({ places }) =>
       Effect.gen(function*() {
-        const { channel, messagesIn, number, receive, received, start } = yield* begin
+        const { channel, messagesIn, number, receive, received, start } = yield* makeScene
         const after = yield* recently
         const { conversation_id } = yield* start()
         const batch = Array.from({ length: 6 }, (_, index) => `m${index}`).flatMap((provider_message_id, index) => {
@@ -74,7 +74,7 @@ const messages = (it: It) => {
 const times = (it: It) => {
   it.effect("happened in the year 1 if its time is earlier", () =>
     Effect.gen(function*() {
-      const { channel, messageOf, messagesIn, number, receive, reported, start } = yield* begin
+      const { channel, messageOf, messagesIn, number, receive, reported, start } = yield* makeScene
       yield* TestClock.adjust("1 second")
       const { conversation_id, id } = yield* start()
       yield* work
@@ -115,7 +115,7 @@ const times = (it: It) => {
 const contents = (it: It) => {
   it.effect("stores the file of a message, and deletes it with the message", () =>
     Effect.gen(function*() {
-      const { channel, messagesIn, receive, received, start } = yield* begin
+      const { channel, messagesIn, receive, received, start } = yield* makeScene
       const deleted = (provider_message_id: string) =>
         Effect.flatMap(DateTime.now, (at) =>
           receive({ event: "message_deleted", channel_id: channel.id, provider_message_id, at }))
@@ -144,7 +144,7 @@ const contents = (it: It) => {
 
   it.effect("has no text if the network reports an empty one", () =>
     Effect.gen(function*() {
-      const { as, channel, messagesIn, number, receive, written } = yield* begin
+      const { as, channel, messagesIn, number, receive, written } = yield* makeScene
       yield* written("m1", "")
       const { data } = yield* Conversations.use((conversations) => conversations.list({ cursor: null, page_size: 1 }))
         .pipe(as)

@@ -1,4 +1,4 @@
-/** How journeys begin: an organization with a channel, and functions that run the worker. */
+/** How journeys start: an organization with a channel, and functions that run the worker. */
 import { assert, type Vitest } from "@effect/vitest"
 import { type Actor, CurrentActor } from "@messaging-crm/core/Actor"
 import * as Crm from "@messaging-crm/core/Crm"
@@ -88,7 +88,7 @@ const reportsOf = ({ channel_id, phone }: Person) => {
 }
 
 /** An organization with a channel, an owner, and a provider that accepts everything. */
-export const begin = Effect.gen(function*() {
+export const makeScene = Effect.gen(function*() {
   const organization_id = yield* Fixtures.organization
   const channel = yield* Fixtures.channel(organization_id)
   const { id: member_id } = yield* Fixtures.member(organization_id)

@@ -8,13 +8,13 @@ import { Messages } from "@messaging-crm/core/Messages"
 import { Sends } from "@messaging-crm/core/Sends"
 import { Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { begin, crm, type Storage, work } from "./JourneyScene.ts"
+import { crm, makeScene, type Storage, work } from "./JourneyScene.ts"
 
 const purge = Effect.repeat(MessageRetention.use((retention) => retention.purge), { until: (removed) => removed === 0 })
 
 /** A conversation of more than a page, with a send and a file at its beginning. */
-const scene = Effect.gen(function*() {
-  const { as, messageOf, received, start, written } = yield* begin
+const makeRetentionScene = Effect.gen(function*() {
+  const { as, messageOf, received, start, written } = yield* makeScene
   const send = yield* start()
   const { conversation_id } = send
   yield* work
@@ -42,7 +42,7 @@ export const journeyTests = (storage: Storage) => {
   })("messages older than the limit", (it) => {
     it.effect("are removed with their sends and files; conversation, contact and cursors stay", () =>
       Effect.gen(function*() {
-        const { contact, conversation, link, list, message, next_cursor, sendOf, written } = yield* scene
+        const { contact, conversation, link, list, message, next_cursor, sendOf, written } = yield* makeRetentionScene
         assert.strictEqual((yield* Media.use((media) => media.open(link))).file.byte_size, 1)
         yield* TestClock.adjust("20 days")
         yield* written("new", "new")
@@ -69,7 +69,7 @@ export const journeyTests = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("messages without a limit", (it) => {
     it.effect("stay", () =>
       Effect.gen(function*() {
-        const { list, message, sendOf } = yield* scene
+        const { list, message, sendOf } = yield* makeRetentionScene
         yield* TestClock.adjust("10000 days")
         yield* purge
         assert.lengthOf((yield* list(null)).data, 50)

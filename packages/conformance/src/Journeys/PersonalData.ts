@@ -12,7 +12,7 @@ import { DateTime, Effect, Option, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import { greetingWith } from "../Provider.ts"
-import { begin, crm, type It, type Storage, work } from "./JourneyScene.ts"
+import { crm, type It, makeScene, type Storage, work } from "./JourneyScene.ts"
 import { canaries, key, person } from "./PersonalData/PersonScene.ts"
 
 const decoder = new TextDecoder()
@@ -198,7 +198,7 @@ const afterwards = (it: It) => {
   it.effect("of an unknown contact, or of another organization's, is neither exported nor erased", () =>
     Effect.gen(function*() {
       const { as, contact_id } = yield* person
-      const theirs = yield* begin
+      const theirs = yield* makeScene
       const whole = yield* as(exported(contact_id))
       for (const id of [contact_id, ContactId.make(yield* Fixtures.uuid)]) {
         assert.strictEqual(yield* tagOf(theirs.as(exported(id))), "ContactNotFound")

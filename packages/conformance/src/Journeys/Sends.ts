@@ -10,7 +10,7 @@ import type { Send } from "@messaging-crm/core/Sends"
 import { DateTime, Duration, Effect, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { accept, type Outcome, ScriptedProvider } from "../Provider.ts"
-import { begin, crm, type It, type Storage, work, workFor } from "./JourneyScene.ts"
+import { crm, type It, makeScene, type Storage, work, workFor } from "./JourneyScene.ts"
 import { attempts } from "./Sends/Attempts.ts"
 import { unknownOutcomes } from "./Sends/LostResponses.ts"
 import { attemptsOf, busy } from "./Sends/SendScene.ts"
@@ -18,7 +18,7 @@ import { attemptsOf, busy } from "./Sends/SendScene.ts"
 const order = (it: It) => {
   it.effect("reaches the provider after the earlier sends of its conversation", () =>
     Effect.gen(function*() {
-      const { start } = yield* begin
+      const { start } = yield* makeScene
       const sends = yield* Effect.forEach(["a", "b", "c", "d"], start)
       yield* work
       const order = (yield* ScriptedProvider.use((provider) => provider.received)).map(({ reference }) => reference)
@@ -30,7 +30,7 @@ const order = (it: It) => {
 const retries = (it: It) => {
   it.effect("is retried after 1, 5, 15, 30 and 60 seconds when nothing was sent, and delays the next send", () =>
     Effect.gen(function*() {
-      const { get, provider, start } = yield* begin
+      const { get, provider, start } = yield* makeScene
       yield* provider.respond(() => Effect.fail(busy))
       const [head, next] = [yield* start("a"), yield* start("b")]
       yield* work
@@ -56,7 +56,7 @@ const retries = (it: It) => {
 
   it.effect("waits as long as the provider requests", () =>
     Effect.gen(function*() {
-      const { get, provider, start } = yield* begin
+      const { get, provider, start } = yield* makeScene
       yield* provider.respond(() => Effect.fail(new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 20 })))
       const { id } = yield* start()
       yield* work
@@ -72,7 +72,7 @@ const retries = (it: It) => {
 
 /** A send to a provider that deduplicates, whose first response is lost, and after which each attempt has an outcome. */
 const lostThen = Effect.fnUntraced(function*(outcome: Outcome) {
-  const scene = yield* begin
+  const scene = yield* makeScene
   const began_at = yield* DateTime.now
   const attempts: Array<number> = []
   yield* scene.provider.respond((message) =>
@@ -140,7 +140,7 @@ const unresolvedSends = (it: It) => {
 const deduplicatedSends = (it: It) => {
   it.effect("is retried with the same reference when the response was lost", () =>
     Effect.gen(function*() {
-      const { get, provider, start } = yield* begin
+      const { get, provider, start } = yield* makeScene
       yield* provider.respond(() => Effect.fail(new ProviderOutcomeUnknown()))
       const { id } = yield* start()
       yield* work
@@ -153,7 +153,7 @@ const deduplicatedSends = (it: It) => {
 
   it.effect("has an unknown outcome after five defects, and the send behind it is sent within 90 s", () =>
     Effect.gen(function*() {
-      const { get, provider, start } = yield* begin
+      const { get, provider, start } = yield* makeScene
       yield* provider.respond((message) => message.content.text === "Hello b" ? accept(message) : Effect.die("bug"))
       const [head, next] = [yield* start("a"), yield* start("b")]
       const attempts: Array<number> = []

@@ -15,7 +15,7 @@ import { ok } from "../Endpoints.ts"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./JourneyScene.ts"
 import type { Storage } from "./JourneyScene.ts"
-import { begin } from "./WebhookScene.ts"
+import { makeWebhookScene } from "./WebhookScene.ts"
 
 const { work } = Scene
 
@@ -35,7 +35,7 @@ const dataOf = ({ body }: WebhookRequest) => JSON.parse(body).data
 
 /** A scene whose every event is posted to a webhook that requests resources, and to one that does not. */
 const requesting = Effect.gen(function*() {
-  const scene = yield* begin
+  const scene = yield* makeWebhookScene
   const types = [EventType.literals.slice(0, 5), EventType.literals.slice(5)]
   const full = yield* Effect.forEach(
     types,
@@ -145,7 +145,7 @@ const replyWindows = (it: Scene.It) => {
 const erasedResources = (it: Scene.It) => {
   it.effect("is not stored in the response of an endpoint that repeats it while the person's data is erased", () =>
     Effect.gen(function*() {
-      const { as, subscribeWith, written } = yield* begin
+      const { as, subscribeWith, written } = yield* makeWebhookScene
       const contacts = yield* Contacts
       const data = yield* PersonalData
       const eraseAll = Effect.gen(function*() {
@@ -167,7 +167,7 @@ const erasedResources = (it: Scene.It) => {
 const repeatedPosts = (it: Scene.It) => {
   it.effect("is posted unchanged by retries and replays, while the webhook requests it", () =>
     Effect.gen(function*() {
-      const { as, close, subscribe, subscribeWith } = yield* begin
+      const { as, close, subscribe, subscribeWith } = yield* makeWebhookScene
       const since = yield* DateTime.now
       const late = yield* subscribe("conversation.closed")
       yield* close()

@@ -1,4 +1,4 @@
-/** How journeys of webhooks begin: functions that create webhooks, set the responses of their endpoints, and read the requests. */
+/** How journeys of webhooks start: functions that create webhooks, set the responses of their endpoints, and read the requests. */
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import type * as Events from "@messaging-crm/core/Events"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
@@ -23,8 +23,8 @@ export const responded = (status: number, retry_after: string | null = null): Ou
 export const refused: Outcome = Effect.fail(new WebhookRequestFailed({ failure_code: "connection_refused" }))
 
 /** A scene without a webhook, and functions that create webhooks and raise events. */
-export const begin = Effect.gen(function*() {
-  const scene = yield* Scene.begin
+export const makeWebhookScene = Effect.gen(function*() {
+  const scene = yield* Scene.makeScene
   const endpoints = yield* ScriptedEndpoints
   const subscribeWith = Effect.fnUntraced(function*(fields: Pick<CreateWebhook, "event_types" | "include_resource">) {
     const input = CreateWebhook.make({ url: `https://${yield* Fixtures.uuid}.shop.example/crm`, ...fields })
@@ -60,6 +60,6 @@ export const begin = Effect.gen(function*() {
 
 /** A scene with a webhook that receives the events of closed conversations. */
 export const subscribed = Effect.gen(function*() {
-  const scene = yield* begin
+  const scene = yield* makeWebhookScene
   return { ...scene, ...yield* scene.subscribe("conversation.closed") }
 })

@@ -12,7 +12,7 @@ import { DateTime, Deferred, Duration, Effect, Fiber, Redacted, Result } from "e
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./JourneyScene.ts"
-import { begin, responded, subscribed } from "./WebhookScene.ts"
+import { makeWebhookScene, responded, subscribed } from "./WebhookScene.ts"
 
 const { work } = Scene
 
@@ -53,7 +53,7 @@ const signedEvents = (it: Scene.It) => {
 const testEvents = (it: Scene.It) => {
   it.effect("that is tested gets one signed event, whatever it subscribes to, and no other webhook gets it", () =>
     Effect.gen(function*() {
-      const { as, subscribe } = yield* begin
+      const { as, subscribe } = yield* makeWebhookScene
       const [tested, other] = [yield* subscribe("conversation.closed"), yield* subscribe("conversation.closed")]
       const { id } = tested
       const delivery = yield* as(WebhookDeliveries.use((deliveries) => deliveries.test(id)))
@@ -140,7 +140,7 @@ const committedEvents = (it: Scene.It) => {
 const concurrentAttempts = (it: Scene.It) => {
   it.effect("gets at most eight concurrent attempts, and does not delay another webhook", () =>
     Effect.gen(function*() {
-      const { close, subscribe } = yield* begin
+      const { close, subscribe } = yield* makeWebhookScene
       const hanging = yield* subscribe("conversation.closed")
       const healthy = yield* subscribe("conversation.closed")
       const may_respond = yield* Deferred.make<void>()
@@ -184,7 +184,7 @@ const concurrentAttempts = (it: Scene.It) => {
 const bounds = (it: Scene.It) => {
   it.effect("is one of at most 100 active ones, and a disabled one does not count", () =>
     Effect.gen(function*() {
-      const { as, organization_id, subscribe } = yield* begin
+      const { as, organization_id, subscribe } = yield* makeWebhookScene
       const first = yield* subscribe("conversation.closed")
       yield* Effect.replicateEffect(Fixtures.webhook(organization_id), limits.webhooks_active_max - 2)
       const create = Webhooks.use((webhooks) =>

@@ -12,7 +12,7 @@ import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { Effect, Option } from "effect"
 import { contactResult, conversationResult } from "./Operations.ts"
-import type { Scene } from "./RaceScene.ts"
+import type { RaceScene } from "./RaceScene.ts"
 
 /** Returns an external ID. That of an erased identity contains the identity's ID. */
 const shownId = (external_id: string | null) => external_id?.startsWith("erased-") === true ? "erased" : external_id
@@ -35,8 +35,8 @@ const threadOf = (conversation: Conversation) =>
   }))
 
 /** Returns everything that callers can see of the scene, without ids and times. */
-export const observe = Effect.fnUntraced(function*(scene: Scene, results: ReadonlyArray<unknown>) {
-  const { as, channel, lost, organization_id, queued, webhook } = scene
+export const observe = Effect.fnUntraced(function*(scene: RaceScene, results: ReadonlyArray<unknown>) {
+  const { as, channel, organization_id, webhook } = scene
   return yield* as(Effect.gen(function*() {
     const every = { cursor: null, page_size: 100 }
     const contacts = yield* Contacts.use((contacts) => contacts.list(every))
@@ -49,7 +49,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, results: Readon
     const account = yield* ChannelAccountStore.use((store) => store.find(organization_id, channel.id))
     const listedSends = yield* Sends.use((sends) => sends.list({ ...everySend, ...every }))
     const sends = yield* Effect.forEach(
-      [queued, lost],
+      [scene.sends.queued, scene.sends.lost],
       ({ id }) =>
         SendStore.use((store) => Effect.orDie(Effect.flatMap(store.find(organization_id, id), Effect.fromOption)))
     )

@@ -17,7 +17,7 @@ import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplay
 import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, Option, Result, Schema } from "effect"
 import { greetingWith } from "../Provider.ts"
-import { newPhone, phone, type Requirements, type Scene } from "./RaceScene.ts"
+import { newPhone, phone, type RaceScene, type Requirements } from "./RaceScene.ts"
 
 export const contactResult = ({ city, company, notes, owner_user_id, tags }: Contact) => ({
   city,
@@ -35,9 +35,9 @@ export const conversationResult = ({ assigned_user_id, close_category, status }:
 
 const sendResult = ({ id, status }: Send) => ({ status, send_id: id })
 
-type Operation = (scene: Scene) => Effect.Effect<unknown, { readonly _tag: string }, Requirements | CurrentActor>
+type Operation = (scene: RaceScene) => Effect.Effect<unknown, { readonly _tag: string }, Requirements | CurrentActor>
 
-const started = (to: string) => ({ channel }: Scene) =>
+const started = (to: string) => ({ channel }: RaceScene) =>
   Effect.map(
     Sends.use((sends) =>
       sends.start(StartConversation.make({
@@ -50,7 +50,7 @@ const started = (to: string) => ({ channel }: Scene) =>
   )
 
 /** Updates the contact of the conversation. */
-const contactUpdated = (inputOf: (scene: Scene) => UpdateContact): Operation => (scene) =>
+const contactUpdated = (inputOf: (scene: RaceScene) => UpdateContact): Operation => (scene) =>
   Effect.map(Contacts.use((contacts) => contacts.update(scene.conversation.contact.id, inputOf(scene))), contactResult)
 
 const upserted = (input: typeof UpsertContacts.Encoded): Operation => () =>
@@ -75,8 +75,8 @@ const tokenOf = (account: string): Operation => ({ channel }) =>
  * Reports a message that the business sent in the network's own app. A network may report a send of this service in the same
  * way, before it responds to the send.
  */
-const fromApp = ({ channel, now, receive }: Scene, provider_message_id: string, text: string) =>
-  receive({
+const fromApp = ({ channel, now, reports }: RaceScene, provider_message_id: string, text: string) =>
+  reports.receive({
     event: "message_sent",
     channel_id: channel.id,
     provider_message_id,
@@ -142,7 +142,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     ),
   "reopen": ({ conversation }) =>
     Effect.map(Conversations.use((conversations) => conversations.reopen(conversation.id)), conversationResult),
-  "send": ({ text }) => Effect.map(text("three"), sendResult),
+  "send": ({ sendText }) => Effect.map(sendText("three"), sendResult),
   "start": started(phone),
   "start with a new number": started(newPhone),
   "set a token": tokenOf("one"),
@@ -159,34 +159,46 @@ export const operations: Readonly<Record<string, Operation>> = {
   "change a role": ({ ada }) =>
     Effect.map(Members.use((members) => members.setRole(ada.id, "member")), ({ role }) => role),
   "remove a member": ({ ada }) => Members.use((members) => members.remove(ada.id)),
-  "receive": ({ received }) => received("m.2", phone, "hello"),
-  "receive from a new number": ({ received }) => received("m.3", newPhone, "hello"),
-  "receive an edit": ({ channel, now, receive }) =>
-    receive({ event: "message_edited", channel_id: channel.id, provider_message_id: "m.1", text: "hi!", at: now }),
-  "receive a deletion": ({ channel, now, receive }) =>
-    receive({ event: "message_deleted", channel_id: channel.id, provider_message_id: "m.1", at: now }),
-  "receive an early edit": ({ channel, now, receive }) =>
-    receive({ event: "message_edited", channel_id: channel.id, provider_message_id: "m.2", text: "hello!", at: now }),
-  "delivered": ({ reported }) => reported("p.1", "delivered", null),
-  "read": ({ reported }) => reported("p.1", "read", null),
-  "change the number": ({ channel, receive }) =>
-    receive({
+  "receive": ({ reports }) => reports.received("m.2", phone, "hello"),
+  "receive from a new number": ({ reports }) => reports.received("m.3", newPhone, "hello"),
+  "receive an edit": ({ channel, now, reports }) =>
+    reports.receive({
+      event: "message_edited",
+      channel_id: channel.id,
+      provider_message_id: "m.1",
+      text: "hi!",
+      at: now
+    }),
+  "receive a deletion": ({ channel, now, reports }) =>
+    reports.receive({ event: "message_deleted", channel_id: channel.id, provider_message_id: "m.1", at: now }),
+  "receive an early edit": ({ channel, now, reports }) =>
+    reports.receive({
+      event: "message_edited",
+      channel_id: channel.id,
+      provider_message_id: "m.2",
+      text: "hello!",
+      at: now
+    }),
+  "delivered": ({ reports }) => reports.reported("p.1", "delivered", null),
+  "read": ({ reports }) => reports.reported("p.1", "read", null),
+  "change the number": ({ channel, reports }) =>
+    reports.receive({
       event: "identity_changed",
       channel_id: channel.id,
       former_external_id: phone,
       now: { external_id: newPhone, display_name: "Kim", username: null }
     }),
-  "learn a user ID": ({ channel, receive }) =>
-    receive({
+  "learn a user ID": ({ channel, reports }) =>
+    reports.receive({
       event: "identity_changed",
       channel_id: channel.id,
       former_external_id: "DE.1",
       now: { external_id: phone, aliases: ["DE.2"], display_name: "Kim", username: null }
     }),
   "receive a message from the business's app": (scene) => fromApp(scene, "p.app", "from the app"),
-  "receive the send as a message from the app": (scene) => fromApp(scene, `p.${scene.queued.id}`, "two"),
-  "receive a report that everything was read": ({ channel, now, receive }) =>
-    receive({
+  "receive the send as a message from the app": (scene) => fromApp(scene, `p.${scene.sends.queued.id}`, "two"),
+  "receive a report that everything was read": ({ channel, now, reports }) =>
+    reports.receive({
       event: "messages_reported",
       channel_id: channel.id,
       external_id: phone,
@@ -194,11 +206,14 @@ export const operations: Readonly<Record<string, Operation>> = {
       until: DateTime.add(now, { days: 1 }),
       at: now
     }),
-  "dispatch": ({ sending }) => Dispatch.use((dispatch) => dispatch.attempt(sending)),
-  "expire the lost send": ({ inDoubt }) => Dispatch.use((dispatch) => dispatch.expireOutcome(inDoubt)),
-  "receive the status of the lost send": ({ lost, reported }) => reported(`p.${lost.id}`, "delivered", lost.id),
-  "receive a read status of the lost send": ({ lost, reported }) => reported(`p.${lost.id}`, "read", lost.id),
-  "receive the status of the send": ({ queued, reported }) => reported(`p.${queued.id}`, "delivered", queued.id),
+  "dispatch": ({ claims }) => Dispatch.use((dispatch) => dispatch.attempt(claims.queuedSend)),
+  "expire the lost send": ({ claims }) => Dispatch.use((dispatch) => dispatch.expireOutcome(claims.lostSend)),
+  "receive the status of the lost send": ({ reports, sends }) =>
+    reports.reported(`p.${sends.lost.id}`, "delivered", sends.lost.id),
+  "receive a read status of the lost send": ({ reports, sends }) =>
+    reports.reported(`p.${sends.lost.id}`, "read", sends.lost.id),
+  "receive the status of the send": ({ reports, sends }) =>
+    reports.reported(`p.${sends.queued.id}`, "delivered", sends.queued.id),
   "move the webhook": ({ webhook }) =>
     Effect.map(
       Webhooks.use((webhooks) => webhooks.update(webhook.id, UpdateWebhook.make({ url: "https://example.com/other" }))),
@@ -223,11 +238,13 @@ export const operations: Readonly<Record<string, Operation>> = {
     ),
   "disable the webhook": ({ webhook }) =>
     Effect.map(Webhooks.use((webhooks) => webhooks.disable(webhook.id)), ({ status }) => status),
-  "attempt the delivery": ({ open }) =>
-    WebhookDeliveries.use((deliveries) => deliveries.attempt({ claimed: open, outgoing: null })),
-  "retry the delivery": ({ done, webhook }) =>
+  "attempt the delivery": ({ claims }) =>
+    WebhookDeliveries.use((deliveries) => deliveries.attempt({ claimed: claims.openDelivery, outgoing: null })),
+  "retry the delivery": ({ claims, webhook }) =>
     Effect.map(
-      WebhookDeliveries.use((deliveries) => deliveries.retry(webhook.id, WebhookDeliveryId.make(done.ref))),
+      WebhookDeliveries.use((deliveries) =>
+        deliveries.retry(webhook.id, WebhookDeliveryId.make(claims.doneDelivery.ref))
+      ),
       ({ status }) => status
     )
 }

@@ -41,8 +41,8 @@ export const newPhone = "+4915112345679"
 const required = <A>(value: A | undefined, failure: string): Effect.Effect<A> =>
   value === undefined ? Effect.die(new Error(failure)) : Effect.succeed(value)
 
-/** Creates what an organization sets up before its first message. */
-const setUp = Effect.gen(function*() {
+/** Creates the resources that exist before the first message. */
+const createResources = Effect.gen(function*() {
   const ada = yield* Members.use((members) =>
     members.add(AddMember.make({ name: "Ada", email: "ada@acme.example", role: "admin" }))
   )
@@ -84,7 +84,7 @@ const reportsOn = (channel_id: ChannelId, now: DateTime.Utc) => {
 }
 
 /** Claims the work that is due so many hours from now. */
-const claims = Effect.fnUntraced(function*(hours = 0, kinds: ReadonlyArray<WorkKind> = WorkKind.literals) {
+const claimDue = Effect.fnUntraced(function*(hours = 0, kinds: ReadonlyArray<WorkKind> = WorkKind.literals) {
   const queue = yield* WorkQueue
   const ids = yield* Ids
   const now = DateTime.add(yield* DateTime.now, { hours })
@@ -105,33 +105,34 @@ const attempt = (claimed: ReadonlyArray<ClaimedWork>, { id }: Send) =>
   )
 
 /** Returns the function that sends a text to a conversation. */
-const textsTo = (id: ConversationId) => (value: string) =>
+const sendsTextTo = (id: ConversationId) => (value: string) =>
   Sends.use((sends) => sends.send(id, SendMessage.make({ type: "text", text: value })))
 
-type Sending = Pick<ReturnType<typeof reportsOn>, "reported"> & { readonly text: ReturnType<typeof textsTo> }
-
-/** Sends texts, and claims their work: the first is sent, one is queued, and the response to one is lost. */
-const prepareSends = Effect.fnUntraced(function*({ reported, text }: Sending) {
+/** Sends texts, and claims their work: one is sent, one is queued, and the response to one is lost. */
+const prepareSends = Effect.fnUntraced(function*(
+  { reported }: ReturnType<typeof reportsOn>,
+  sendText: ReturnType<typeof sendsTextTo>
+) {
   yield* Provider.ScriptedProvider.use(({ respond }) =>
     respond((message) =>
       message.content.text === "lost" ? Effect.fail(new ProviderOutcomeUnknown()) : Provider.accept(message)
     )
   )
-  const lost = yield* text("lost")
-  const claimedFirst = yield* claims()
-  yield* attempt(claimedFirst, lost)
-  const waiting = yield* claims(1, ["send_outcome"])
-  const inDoubt = yield* required(
+  const lost = yield* sendText("lost")
+  const claimed = yield* claimDue()
+  yield* attempt(claimed, lost)
+  const waiting = yield* claimDue(1, ["send_outcome"])
+  const lostSend = yield* required(
     waiting.find(({ ref }) => ref === lost.id),
     "The lost send has no work that waits for a callback."
   )
-  const first = yield* text("one")
-  yield* reported("p.1", "sent", first.id)
-  const queued = yield* text("two")
-  return { claimed: claimedFirst.concat(yield* claims()), first, inDoubt, lost, queued }
+  const sent = yield* sendText("one")
+  yield* reported("p.1", "sent", sent.id)
+  const queued = yield* sendText("two")
+  return { sends: { lost, queued, sent }, claimed: claimed.concat(yield* claimDue()), lostSend }
 })
 
-/** Returns the claims of two deliveries: one has been attempted, the other is open. */
+/** Returns the claims of two deliveries, of which one has been attempted. */
 const prepareDeliveries = Effect.fnUntraced(function*(webhook_id: WebhookId, claimed: ReadonlyArray<ClaimedWork>) {
   const deliveries = yield* WebhookDeliveries.use((deliveries) => deliveries.list(webhook_id))
   // A claim returns items in any order.
@@ -140,14 +141,14 @@ const prepareDeliveries = Effect.fnUntraced(function*(webhook_id: WebhookId, cla
       claimed.find(({ ref }) => deliveries.some(({ id, event_type }) => id === ref && event_type === type)),
       `No delivery of a ${type} event was claimed.`
     )
-  const done = yield* deliveryOf("message.received")
-  const open = yield* deliveryOf("message.sent")
-  yield* WebhookDeliveries.use((deliveries) => deliveries.attempt({ claimed: done, outgoing: null }))
-  return { done, open }
+  const doneDelivery = yield* deliveryOf("message.received")
+  const openDelivery = yield* deliveryOf("message.sent")
+  yield* WebhookDeliveries.use((deliveries) => deliveries.attempt({ claimed: doneDelivery, outgoing: null }))
+  return { doneDelivery, openDelivery }
 })
 
 /** One organization with all the rows that the operations use. It claims the work of every organization. */
-export const scene = Effect.gen(function*() {
+export const makeScene = Effect.gen(function*() {
   const { organization, owner } = yield* Organizations.use((organizations) =>
     organizations.create(
       CreateOrganization.make({ name: "Acme", owner_name: "Olga", owner_email: "olga@acme.example" })
@@ -155,41 +156,31 @@ export const scene = Effect.gen(function*() {
   )
   const as = Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
   return yield* as(Effect.gen(function*() {
-    const { ada, channel, tags, webhook } = yield* setUp
+    const resources = yield* createResources
     const now = yield* DateTime.now
-    const { receive, received, reported } = reportsOn(channel.id, now)
-    yield* received("m.1", phone, "hi")
+    const reports = reportsOn(resources.channel.id, now)
+    yield* reports.received("m.1", phone, "hi")
     const { data } = yield* Conversations.use((conversations) => conversations.list({ cursor: null, page_size: 10 }))
     const conversation = yield* required(data[0], "The received message opened no conversation.")
-    const text = textsTo(conversation.id)
-    const { claimed, first, inDoubt, lost, queued } = yield* prepareSends({ reported, text })
-    const { done, open } = yield* prepareDeliveries(webhook.id, claimed)
-    yield* attempt(claimed, first)
-    const sending = yield* required(
-      (yield* claims()).concat(claimed).find(({ ref }) => ref === queued.id),
+    const sendText = sendsTextTo(conversation.id)
+    const { claimed, lostSend, sends } = yield* prepareSends(reports, sendText)
+    const deliveries = yield* prepareDeliveries(resources.webhook.id, claimed)
+    yield* attempt(claimed, sends.sent)
+    const queuedSend = yield* required(
+      (yield* claimDue()).concat(claimed).find(({ ref }) => ref === sends.queued.id),
       "The work of the queued send was not claimed."
     )
     return {
       organization_id: organization.id,
       as,
-      ada,
-      channel,
-      tags,
-      webhook,
-      conversation,
-      first,
-      inDoubt,
-      lost,
-      queued,
-      done,
-      open,
-      sending,
       now,
-      receive,
-      received,
-      reported,
-      text
+      ...resources,
+      conversation,
+      sendText,
+      sends,
+      claims: { ...deliveries, lostSend, queuedSend },
+      reports
     }
   }))
 })
-export type Scene = Effect.Success<typeof scene>
+export type RaceScene = Effect.Success<typeof makeScene>

@@ -6,7 +6,7 @@ import { type EncodedResponse, Idempotency, IdempotencyKey } from "@messaging-cr
 import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { Effect, Exit, Layer } from "effect"
 import type * as Scene from "../JourneyScene.ts"
-import { begin, type CommitControl, killedAfter } from "./UpsertScene.ts"
+import { type CommitControl, killedAfter, makeScene } from "./UpsertScene.ts"
 
 /** The fingerprint of another request. */
 const otherFingerprint = "e".repeat(64)
@@ -16,7 +16,7 @@ const twoContacts = [{ primary_email: "a@acme.example" }, { primary_email: "b@ac
 export const interruptions = (it: Scene.It, control: CommitControl) => {
   it.effect("returns the recorded outcomes and processes the rest after it was killed", () =>
     Effect.gen(function*() {
-      const { as, everyone, request } = yield* begin
+      const { as, everyone, request } = yield* makeScene
       const contacts = Array.from({ length: 10 }, (_, index) => ({ primary_email: `p${index}@acme.example` }))
       assert.isTrue(Exit.isFailure(yield* killedAfter(control, 5, request("upsert-1", contacts))))
       const before = yield* everyone
@@ -40,7 +40,7 @@ export const interruptions = (it: Scene.It, control: CommitControl) => {
 
   it.effect("keeps the outcome of a contact that its retry created meanwhile, and did not finish", () =>
     Effect.gen(function*() {
-      const { request } = yield* begin
+      const { request } = yield* makeScene
       const contacts = [{ primary_email: "a@acme.example" }]
       const otherProcess = Layer.fresh(Crm.layer)
       const services = yield* Layer.build(otherProcess)
@@ -59,7 +59,7 @@ export const interruptions = (it: Scene.It, control: CommitControl) => {
 export const keys = (it: Scene.It, control: CommitControl) => {
   it.effect("rejects another request with its key, even after it was killed", () =>
     Effect.gen(function*() {
-      const { everyone, request } = yield* begin
+      const { everyone, request } = yield* makeScene
       yield* killedAfter(control, 1, request("upsert-3", twoContacts))
       const otherContacts = [{ primary_email: "c@acme.example" }]
       const rejected = yield* Effect.flip(request("upsert-3", otherContacts, otherFingerprint))
@@ -70,7 +70,7 @@ export const keys = (it: Scene.It, control: CommitControl) => {
 
   it.effect("rejects another operation with its key once it has begun, and completes", () =>
     Effect.gen(function*() {
-      const { as, everyone, request } = yield* begin
+      const { as, everyone, request } = yield* makeScene
       yield* killedAfter(control, 1, request("upsert-4", twoContacts))
       const otherOperation = { key: IdempotencyKey.make("upsert-4"), fingerprint: otherFingerprint, request_id: "r" }
       const rejected = yield* Effect.flip(as(Idempotency.use((idempotency) =>
@@ -90,7 +90,7 @@ export const keys = (it: Scene.It, control: CommitControl) => {
 
   it.effect("leaves no record of an erased person, whether it has ended or not", () =>
     Effect.gen(function*() {
-      const { as, everyone, request } = yield* begin
+      const { as, everyone, request } = yield* makeScene
       for (const [key, commits] of [["upsert-5", 2], ["upsert-6", Infinity]] as const) {
         const emails = [`a-${key}@acme.example`, `b-${key}@acme.example`]
         yield* killedAfter(control, commits, request(key, emails.map((primary_email) => ({ primary_email }))))

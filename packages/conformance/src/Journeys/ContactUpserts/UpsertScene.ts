@@ -1,4 +1,4 @@
-/** How the tests of upserts begin, and how they kill a request between its commits. */
+/** How the tests of upserts start, and how they kill a request between its commits. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Commit } from "@messaging-crm/core/Commit"
 import { Contacts, ContactStore, CreateContact } from "@messaging-crm/core/Contacts"
@@ -14,7 +14,7 @@ const decode = Schema.decodeUnknownSync(UpsertContacts)
 const outcomes = (results: ReadonlyArray<UpsertResult>) =>
   results.map(Result.match({ onSuccess: ({ outcome }) => outcome, onFailure: ({ _tag }) => _tag }))
 
-export const begin = Effect.gen(function*() {
+export const makeScene = Effect.gen(function*() {
   const organization_id = yield* Fixtures.organization
   const { id: member_id } = yield* Fixtures.member(organization_id)
   const as = Effect.provideService(CurrentActor, { organization_id, member_id })

@@ -5,7 +5,7 @@ import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
 import { Duration, Effect, Layer, Option } from "effect"
 import type * as Scene from "../JourneyScene.ts"
-import { begin, createTag, rejected, request, text } from "./RequestScene.ts"
+import { createTag, makeScene, rejected, request, text } from "./RequestScene.ts"
 
 /** The operations over a storage that commits as the function does. */
 const crmWith = (commit: Commit["Service"]["commit"]) =>
@@ -19,7 +19,7 @@ const crmWith = (commit: Commit["Service"]["commit"]) =>
 export const conflicts = (it: Scene.It) => {
   it.effect("that others' changes prevent is rejected, leaves its key free, and runs when it is repeated", () =>
     Effect.gen(function*() {
-      const { as, get, rename, storedRecord } = yield* begin
+      const { as, get, rename, storedRecord } = yield* makeScene
       const port = yield* Commit
       let isContended = true
       const crm = yield* crmWith((organization_id, changes) =>
@@ -35,7 +35,7 @@ export const conflicts = (it: Scene.It) => {
 
   it.effect("whose commit was not confirmed once and then prevented by others is still processing", () =>
     Effect.gen(function*() {
-      const { as, rename, storedRecord } = yield* begin
+      const { as, rename, storedRecord } = yield* makeScene
       let commits = 0
       const crm = yield* crmWith(() =>
         Effect.suspend(() => Effect.fail(commits++ === 0 ? new Unconfirmed() : new Conflict()))
@@ -49,7 +49,7 @@ export const conflicts = (it: Scene.It) => {
 export const repetitions = (it: Scene.It) => {
   it.effect("that arrives ten times concurrently runs once, and all get the same bytes", () =>
     Effect.gen(function*() {
-      const { addNote, as, get } = yield* begin
+      const { addNote, as, get } = yield* makeScene
       const outcomes = yield* as(Effect.all(
         Array.from({ length: 10 }, (_, index) => request(addNote(), { request_id: `r-${index}` })),
         { concurrency: "unbounded" }
@@ -62,7 +62,7 @@ export const repetitions = (it: Scene.It) => {
 
   it.effect("conflicts with another request under its key, which changes nothing", () =>
     Effect.gen(function*() {
-      const { as, tags } = yield* begin
+      const { as, tags } = yield* makeScene
       yield* as(request(createTag()))
       for (const other of [createTag("new"), rejected(409)(createTag("VIP"))]) {
         const conflict = yield* as(Effect.flip(request(other, { fingerprint: "e".repeat(64) })))

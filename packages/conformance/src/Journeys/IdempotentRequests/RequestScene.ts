@@ -1,4 +1,4 @@
-/** How the journeys of idempotent requests begin, and how they run an operation as a request does. */
+/** How the journeys of idempotent requests start, and how they run an operation as a request does. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { AddNote, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import {
@@ -51,7 +51,7 @@ export const createTag = (name = "vip") => (respond: Encoded) =>
   Tags.use((tags) => tags.create(CreateTag.make({ name, color: "red" }), respond))
 
 /** An organization with a contact, and the calls of the tests. */
-export const begin = Effect.gen(function*() {
+export const makeScene = Effect.gen(function*() {
   const organization_id = yield* Fixtures.organization
   const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
   const contact = yield* Fixtures.contact(organization_id, { first_name: "Kim" })

@@ -9,9 +9,9 @@ import type { Position } from "@messaging-crm/core/Page"
 import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../../Fixtures.ts"
-import { begin, type It, work } from "../JourneyScene.ts"
+import { type It, makeScene, work } from "../JourneyScene.ts"
 
-type Journey = Effect.Success<typeof begin>
+type Journey = Effect.Success<typeof makeScene>
 
 /** The business writes to the person of a journey in the network's own app. */
 const writtenInApp = Effect.fnUntraced(
@@ -32,7 +32,7 @@ const writtenInApp = Effect.fnUntraced(
 const sentMessages = (it: It) => {
   it.effect("shows a send's message once, with its sender, when the network reports it before it responds", () =>
     Effect.gen(function*() {
-      const scene = yield* begin
+      const scene = yield* makeScene
       const { get, messageOf, provider, start } = scene
       const inApp = Effect.provide(yield* Effect.context<Inbound>())
       yield* provider.respond(({ reference }) => {
@@ -47,7 +47,7 @@ const sentMessages = (it: It) => {
 
   it.effect("proves by a status with its reference that a send whose response was lost is the message in its app", () =>
     Effect.gen(function*() {
-      const scene = yield* begin
+      const scene = yield* makeScene
       const { get, messageOf, provider, reported, start } = scene
       yield* provider.respond(() => Effect.fail(new ProviderOutcomeUnknown()))
       const { id } = yield* start()
@@ -81,7 +81,7 @@ const countStatuses = Effect.fnUntraced(function*(organization_id: OrganizationI
 const reportsOfTime = (it: It) => {
   it.effect("moves every message that a report of a time covers, in a conversation of any length", () =>
     Effect.gen(function*() {
-      const scene = yield* begin
+      const scene = yield* makeScene
       const { as, channel, number, organization_id, receive, written } = scene
       const start = yield* DateTime.now
       const report = (status: "delivered" | "read", minutes: number) =>

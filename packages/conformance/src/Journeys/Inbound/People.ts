@@ -6,7 +6,7 @@ import type { ChannelId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { DateTime, Effect } from "effect"
 import * as Fixtures from "../../Fixtures.ts"
-import { begin, type It, work } from "../JourneyScene.ts"
+import { type It, makeScene, work } from "../JourneyScene.ts"
 
 const firstPage = { cursor: null, page_size: 100 }
 
@@ -25,7 +25,7 @@ const receivedFrom = Effect.fnUntraced(function*(
 const networkIds = (it: It) => {
   it.effect("finds a person by each of their IDs on a network", () =>
     Effect.gen(function*() {
-      const { as, channel, get, messagesIn, number, provider, start } = yield* begin
+      const { as, channel, get, messagesIn, number, provider, start } = yield* makeScene
       const [own, canonical] = [`US.${yield* Fixtures.uuid}`, `${number}9`]
       const says = (provider_message_id: string, external_id: string, aliases: ReadonlyArray<string>) =>
         receivedFrom(channel, provider_message_id, { external_id, aliases, display_name: "Kim", username: null })
@@ -46,7 +46,7 @@ const networkIds = (it: It) => {
 
   it.effect("finds a person without a number, and adds the number when it is known", () =>
     Effect.gen(function*() {
-      const { as, channel, messagesIn, number, start } = yield* begin
+      const { as, channel, messagesIn, number, start } = yield* makeScene
       const user_id = `US.${yield* Fixtures.uuid}`
       const from = { external_id: user_id, display_name: null, username: "kim" }
       yield* receivedFrom(channel, "m1", from)
@@ -64,7 +64,7 @@ const networkIds = (it: It) => {
 
   it.effect("stores an ID of digits alone as an ID and not as a phone number: a network may number its users", () =>
     Effect.gen(function*() {
-      const { as, channel } = yield* begin
+      const { as, channel } = yield* makeScene
       const from = { external_id: "4915112345678", aliases: ["15551234567"], display_name: null, username: null }
       yield* receivedFrom(channel, "m1", from)
       const { data } = yield* Contacts.use((contacts) => contacts.list(firstPage)).pipe(as)
@@ -76,7 +76,7 @@ const networkIds = (it: It) => {
 const names = (it: It) => {
   it.effect("lets a search find a person by their current names on the network", () =>
     Effect.gen(function*() {
-      const { as, channel, number, receive, written } = yield* begin
+      const { as, channel, number, receive, written } = yield* makeScene
       const names = (display_name: string, username: string) =>
         receive({
           event: "identity_changed",
@@ -109,7 +109,7 @@ const unnamed = (external_id: string, aliases: Ids) => ({ external_id, aliases, 
 const changes = (it: It) => {
   it.effect("keeps one person through changes of number and user ID, and sends to the new address", () =>
     Effect.gen(function*() {
-      const { as, channel, messagesIn, number, receive, start } = yield* begin
+      const { as, channel, messagesIn, number, receive, start } = yield* makeScene
       const [second, third] = [`${number}7`, `${number}8`]
       const newUserId = Effect.map(Fixtures.uuid, (id) => `US.${id}`)
       const [b1, b2, b3] = [yield* newUserId, yield* newUserId, yield* newUserId]

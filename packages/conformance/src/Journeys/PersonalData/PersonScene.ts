@@ -6,7 +6,7 @@ import { ContactId } from "@messaging-crm/core/Ids"
 import { insert } from "@messaging-crm/core/Messages"
 import { Effect, Option } from "effect"
 import * as Fixtures from "../../Fixtures.ts"
-import { begin, work } from "../JourneyScene.ts"
+import { makeScene, work } from "../JourneyScene.ts"
 
 /** Texts about the person, each in a different place. */
 export const canaries = {
@@ -64,7 +64,7 @@ const updateWithKey = (id: ContactId) => {
 
 /** A person with data in every place that can contain personal data, and another who must stay as they are. */
 export const person = Effect.gen(function*() {
-  const scene = yield* begin
+  const scene = yield* makeScene
   const { as, channel, number, organization_id, received, start, written } = scene
   yield* written(`m.1.${number}`, canaries.text)
   yield* received(`m.2.${number}`, receivedFile)

@@ -8,12 +8,12 @@ import { DateTime, Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { write } from "../../Fixtures.ts"
 import { accept } from "../../Provider.ts"
-import { begin, type It, work, workAgain } from "../JourneyScene.ts"
+import { type It, makeScene, work, workAgain } from "../JourneyScene.ts"
 import { attemptsOf, busy } from "./SendScene.ts"
 
 /** A send whose worker died during an attempt. */
 const interrupted = Effect.gen(function*() {
-  const scene = yield* begin
+  const scene = yield* makeScene
   yield* scene.provider.respond(() => Effect.die("killed"))
   const { id } = yield* scene.start()
   yield* work
@@ -57,7 +57,7 @@ const interruptedAttempts = (it: It) => {
 const readReports = (it: It) => {
   it.effect("is read by a report of a time between the beginning of its attempt and the response", () =>
     Effect.gen(function*() {
-      const { channel, messageOf, number, provider, receive, start } = yield* begin
+      const { channel, messageOf, number, provider, receive, start } = yield* makeScene
       const began_at = yield* DateTime.now
       yield* provider.respond((message) => Effect.andThen(TestClock.adjust("1 second"), accept(message)))
       const send = yield* start()
@@ -80,7 +80,7 @@ const readReports = (it: It) => {
 const callbacksDuringAttempts = (it: It) => {
   it.effect("is completed by a callback that arrives before the response", () =>
     Effect.gen(function*() {
-      const { get, messageOf, provider, reported, start } = yield* begin
+      const { get, messageOf, provider, reported, start } = yield* makeScene
       const context = yield* Effect.context<Inbound>()
       yield* provider.respond((message) =>
         Effect.gen(function*() {
@@ -103,7 +103,7 @@ const callbacksDuringAttempts = (it: It) => {
     "that a callback completes before its attempt ends with $_tag leaves its lane at once",
     (error) =>
       Effect.gen(function*() {
-        const { get, provider, reported, start } = yield* begin
+        const { get, provider, reported, start } = yield* makeScene
         const context = yield* Effect.context<Inbound>()
         yield* provider.respond((message) =>
           message.content.text === "Hello b"

@@ -5,12 +5,12 @@ import type { Send } from "@messaging-crm/core/Sends"
 import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { storedEvents } from "../../Fixtures.ts"
-import { begin, type It, work } from "../JourneyScene.ts"
+import { type It, makeScene, work } from "../JourneyScene.ts"
 import { attemptsOf } from "./SendScene.ts"
 
 /** A send whose response was lost, 15 minutes later, without a callback. */
 const expired = Effect.gen(function*() {
-  const scene = yield* begin
+  const scene = yield* makeScene
   yield* scene.provider.respond(() => Effect.fail(new ProviderOutcomeUnknown()))
   const { conversation_id, id } = yield* scene.start()
   yield* work
@@ -25,7 +25,7 @@ const expired = Effect.gen(function*() {
 const lostResponses = (it: It) => {
   it.effect("whose response was lost is not sent again, and a callback with its reference resolves it", () =>
     Effect.gen(function*() {
-      const { get, messageOf, provider, reported, start } = yield* begin
+      const { get, messageOf, provider, reported, start } = yield* makeScene
       yield* provider.respond(() => Effect.fail(new ProviderOutcomeUnknown()))
       const { id } = yield* start()
       yield* work
@@ -87,7 +87,7 @@ const lateProofs = (it: It) => {
 const reusedProviderIds = (it: It) => {
   it.effect("is sent even if the provider gave its message ID to another message", () =>
     Effect.gen(function*() {
-      const { get, messageOf, provider, reported, start, written } = yield* begin
+      const { get, messageOf, provider, reported, start, written } = yield* makeScene
       yield* written("taken", "Hello")
       yield* provider.respond(() => Effect.succeed({ provider_message_id: "taken" }))
       const sends = [yield* start("Ada"), yield* start("Bob")]
