@@ -47,7 +47,6 @@ type MessengerType = Exclude<ChannelType, "phone_messaging">
 const Message = Schema.Struct({
   mid: NetworkId,
   ...content_fields,
-  is_echo: lenient(Flag),
   is_deleted: lenient(Flag),
   metadata: lenient(SendId),
   app_id: lenient(NetworkId)
@@ -204,18 +203,15 @@ const kindOf = (event: object): string => {
   return Object.keys(messaging_events).find((kind) => names.includes(kind)) ?? names[0] ?? ""
 }
 
-/** Returns who wrote to whom, as an event says. */
-const sidesOf = (event: ReturnType<typeof objectOf>) => ({
-  is_echo: isFlagSet(objectOf(event["message"])["is_echo"]),
-  recipient_id: idOf(objectOf(event["recipient"])["id"]),
-  sender_id: idOf(objectOf(event["sender"])["id"])
-})
-
-/** Returns the ID of an event's account: the sender if the business sent it, otherwise the recipient, or else the entry's ID. */
+/**
+ * Returns whether the business sent an event, and the ID of the event's account: the sender if the business sent it, otherwise
+ * the recipient, or else the entry's ID.
+ */
 const ownerOf = (entry_id: string | null, event: ReturnType<typeof objectOf>) => {
-  const { is_echo, recipient_id, sender_id } = sidesOf(event)
+  const recipient_id = idOf(objectOf(event["recipient"])["id"])
+  const sender_id = idOf(objectOf(event["sender"])["id"])
   const isFromAccount = sender_id !== null && sender_id === entry_id && recipient_id !== entry_id
-  const is_own = is_echo || isFromAccount
+  const is_own = isFromAccount || isFlagSet(objectOf(event["message"])["is_echo"])
   return { is_own, id: (is_own ? sender_id : recipient_id) ?? entry_id }
 }
 
