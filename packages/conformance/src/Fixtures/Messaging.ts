@@ -77,15 +77,15 @@ export const messageReceived = (
 
 /** A send that is not stored yet. */
 export const newSend = Effect.fnUntraced(
-  function*(on: { readonly conversation_id: ConversationId; readonly channel: Channel }) {
+  function*(thread: { readonly conversation_id: ConversationId; readonly channel: Channel }) {
     const row: SendColumns = {
       id: SendId.make(yield* uuid),
-      conversation_id: on.conversation_id,
+      conversation_id: thread.conversation_id,
       status: "queued",
       message_id: null,
       failure_reason: null,
       created_at: noon,
-      channel_id: on.channel.id,
+      channel_id: thread.channel.id,
       recipient: "+4915112345678",
       member_id: null,
       content: { type: "text", text: "Hello" },

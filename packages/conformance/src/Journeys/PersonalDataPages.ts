@@ -28,23 +28,23 @@ export const journeyTests = (storage: Scene.Storage) => {
     it.effect("is exported and erased in pages, each of which is read once in each pass", () =>
       Effect.gen(function*() {
         const organization_id = yield* Fixtures.organization
-        const on = yield* Fixtures.thread(organization_id)
+        const thread = yield* Fixtures.thread(organization_id)
         const ids: Array<string> = []
         for (let number = 0; number < count; number++) {
           // Some have the same time.
-          const send = { ...yield* Fixtures.newSend(on), created_at: Fixtures.afterNoon(Math.floor(number / 7)) }
+          const send = { ...yield* Fixtures.newSend(thread), created_at: Fixtures.afterNoon(Math.floor(number / 7)) }
           ids.push(send.id)
           yield* Fixtures.write(organization_id, SendRows.insert(send))
         }
         const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
         const exported = Effect.gen(function*() {
           const personal = yield* PersonalData
-          const { conversations: [only] } = yield* decode(yield* Stream.mkString(personal.export(on.contact_id)))
+          const { conversations: [only] } = yield* decode(yield* Stream.mkString(personal.export(thread.contact_id)))
           return only?.sends ?? []
         }).pipe(as, Effect.orDie)
         const before = yield* exported
         assert.deepStrictEqual(before.map(({ id }) => id).toSorted(), ids.toSorted())
-        yield* PersonalData.use((personal) => personal.erase(on.contact_id)).pipe(as, Effect.orDie)
+        yield* PersonalData.use((personal) => personal.erase(thread.contact_id)).pipe(as, Effect.orDie)
         assert.isNotEmpty(reads)
         assert.isAtMost(Math.max(...reads), 100)
         assert.isAtMost(reads.reduce((sum, read) => sum + read, 0), 4 * count)

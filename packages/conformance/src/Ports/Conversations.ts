@@ -89,10 +89,10 @@ const inserts = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* ConversationStore
       const ours = yield* Fixtures.organization
-      const on = yield* named(ours, names)
+      const thread = yield* named(ours, names)
       const { id: assigned_user_id } = yield* Fixtures.member(ours)
       const columns: ConversationColumns = {
-        ...yield* another(on),
+        ...yield* another(thread),
         status: "closed",
         close_category: preview,
         assigned_user_id,
@@ -107,8 +107,8 @@ const inserts = (it: It, { runs }: Options) => {
       const expected: ConversationRow = {
         ...columns,
         ...names,
-        channel_type: on.channel.type,
-        external_id: on.external_id,
+        channel_type: thread.channel.type,
+        external_id: thread.external_id,
         version: 1
       }
       assert.deepStrictEqual(yield* store.find(ours, columns.id), Option.some(expected))
@@ -119,8 +119,8 @@ const inserts = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* ConversationStore
       const ours = yield* Fixtures.organization
-      const on = { ...yield* Fixtures.thread(ours), channel: yield* Fixtures.channel(ours) }
-      const open = Effect.flatMap(another(on), (row) => Fixtures.commitOutcome(ours, ConversationRows.insert(row)))
+      const thread = { ...yield* Fixtures.thread(ours), channel: yield* Fixtures.channel(ours) }
+      const open = Effect.flatMap(another(thread), (row) => Fixtures.commitOutcome(ours, ConversationRows.insert(row)))
       const outcomes = yield* Effect.all(Array.from({ length: 12 }, () => open), { concurrency: "unbounded" })
       assert.deepStrictEqual(outcomes.toSorted(), Fixtures.oneCommitted(11))
       assert.lengthOf(yield* store.list(ours, everyConversation, { after: null, size: 9 }), 2)
@@ -134,14 +134,17 @@ const currentNames = (it: It, { runs }: Options) => {
     ({ names }) =>
       Effect.gen(function*() {
         const ours = yield* Fixtures.organization
-        const on = yield* named(ours, names)
-        const row = yield* another(on)
+        const thread = yield* named(ours, names)
+        const row = yield* another(thread)
         yield* Fixtures.write(ours, ConversationRows.insert(row))
         const before = yield* find(ours, row.id)
         yield* Fixtures.write(
           ours,
-          ContactRows.update({ id: on.contact_id, version: 2 }, { first_name: "Kim", last_name: null }),
-          IdentityRows.update({ id: on.identity_id, version: 1 }, { external_id: "moved", display_name: "Kimberley" })
+          ContactRows.update({ id: thread.contact_id, version: 2 }, { first_name: "Kim", last_name: null }),
+          IdentityRows.update({ id: thread.identity_id, version: 1 }, {
+            external_id: "moved",
+            display_name: "Kimberley"
+          })
         )
         assert.deepStrictEqual(yield* find(ours, row.id), {
           ...before,

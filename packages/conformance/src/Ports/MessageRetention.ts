@@ -71,18 +71,18 @@ const purges = (it: It) => {
     Effect.gen(function*() {
       yield* withoutOthers
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(theirs)]
-      const old = yield* keepFile(ours, on, 1)
-      yield* keep(ours, on, { created_at: afterNoon(3), text: "third" })
+      const [thread, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(theirs)]
+      const old = yield* keepFile(ours, thread, 1)
+      yield* keep(ours, thread, { created_at: afterNoon(3), text: "third" })
       yield* keep(theirs, other, { created_at: afterNoon(2), text: "theirs" })
-      yield* keep(ours, on, { created_at: afterNoon(10), text: "new" })
-      const find = (id: string) => MessageStore.use((store) => store.findByProviderId(ours, on.channel.id, id))
+      yield* keep(ours, thread, { created_at: afterNoon(10), text: "new" })
+      const find = (id: string) => MessageStore.use((store) => store.findByProviderId(ours, thread.channel.id, id))
       assert.strictEqual(yield* purge(10, 2), 2)
-      assert.deepStrictEqual(yield* texts(ours, on), ["new", "third"])
+      assert.deepStrictEqual(yield* texts(ours, thread), ["new", "third"])
       assert.deepStrictEqual(yield* texts(theirs, other), [])
       assert.strictEqual(yield* purge(10, 2), 1)
       assert.strictEqual(yield* purge(10, 2), 0)
-      assert.deepStrictEqual(yield* texts(ours, on), ["new"])
+      assert.deepStrictEqual(yield* texts(ours, thread), ["new"])
       assert.deepStrictEqual(yield* MediaStore.use((store) => store.find(ours, old.file)), Option.none())
       const bytes = MediaStore.use((store) => store.read(ours, old.file, { start: 0, length: 1 }))
       assert.deepStrictEqual(yield* bytes, Option.none())
@@ -93,12 +93,12 @@ const purges = (it: It) => {
     Effect.gen(function*() {
       yield* withoutOthers
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
+      const thread = yield* Fixtures.thread(ours)
       yield* Fixtures.webhook(ours, { include_resource: true })
-      const { contact_id } = on
+      const { contact_id } = thread
       const messages = [
-        yield* keep(ours, on, { created_at: afterNoon(1) }),
-        yield* keep(ours, on, { created_at: afterNoon(20) })
+        yield* keep(ours, thread, { created_at: afterNoon(1) }),
+        yield* keep(ours, thread, { created_at: afterNoon(20) })
       ]
       for (const message_id of [...messages.map(({ id }) => id), null]) {
         const resource = { name: "message", value: { id: message_id }, contact_id, message_id }
@@ -138,24 +138,24 @@ const previewsAndSends = (it: It) => {
     Effect.gen(function*() {
       yield* withoutOthers
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      const { id: message_id } = yield* keep(ours, on, { created_at: afterNoon(2) })
+      const thread = yield* Fixtures.thread(ours)
+      const { id: message_id } = yield* keep(ours, thread, { created_at: afterNoon(2) })
       const failed = { status: "failed", failure_reason: "provider_rejected", created_at: afterNoon(3) } as const
       const ended = [
-        yield* keepSend(ours, on, { status: "sent", message_id, created_at: afterNoon(1) }),
-        yield* keepSend(ours, on, failed)
+        yield* keepSend(ours, thread, { status: "sent", message_id, created_at: afterNoon(1) }),
+        yield* keepSend(ours, thread, failed)
       ]
       const left = [
-        yield* keepSend(ours, on, { created_at: afterNoon(1) }),
-        yield* keepSend(ours, on, { ...failed, created_at: afterNoon(10) })
+        yield* keepSend(ours, thread, { created_at: afterNoon(1) }),
+        yield* keepSend(ours, thread, { ...failed, created_at: afterNoon(10) })
       ]
       assert.strictEqual(yield* purge(10, 2), 2)
       for (const id of ended) assert.isFalse(yield* isSend(ours, id))
-      assert.deepStrictEqual(yield* texts(ours, on), ["Hello"])
+      assert.deepStrictEqual(yield* texts(ours, thread), ["Hello"])
       assert.strictEqual(yield* purge(10, 2), 1)
       assert.strictEqual(yield* purge(10, 2), 0)
       for (const id of left) assert.isTrue(yield* isSend(ours, id))
-      assert.deepStrictEqual(yield* texts(ours, on), [])
+      assert.deepStrictEqual(yield* texts(ours, thread), [])
     }))
 }
 

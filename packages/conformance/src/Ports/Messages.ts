@@ -30,8 +30,8 @@ const rows = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      const { channel, contact_id, conversation_id } = on
+      const thread = yield* Fixtures.thread(ours)
+      const { channel, contact_id, conversation_id } = thread
       const message = yield* Fixtures.newMessage(conversation_id, {
         text,
         provider_message_id,
@@ -54,7 +54,7 @@ const rows = (it: It, { runs }: Options) => {
         created_at: at,
         sent_at: at
       })
-      yield* Fixtures.write(ours, inserted(on, message))
+      yield* Fixtures.write(ours, inserted(thread, message))
       assert.deepStrictEqual(yield* store.find(ours, conversation_id, message.id), Option.some(message))
       assert.deepStrictEqual(
         yield* store.findByProviderId(ours, channel.id, provider_message_id),
@@ -74,19 +74,19 @@ const takenIds = (it: It) => {
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      const { conversation_id } = on
+      const thread = yield* Fixtures.thread(ours)
+      const { conversation_id } = thread
       const [first, second] = yield* Effect.all([
         Fixtures.newMessage(conversation_id, { provider_message_id: "p" }),
         Fixtures.newMessage(conversation_id, { provider_message_id: "p", created_at: afterNoon(9) })
       ])
-      assert.strictEqual(yield* Fixtures.commitOutcome(ours, inserted(on, first)), "committed")
-      assert.strictEqual(yield* Fixtures.commitOutcome(ours, inserted(on, second)), "Conflict")
+      assert.strictEqual(yield* Fixtures.commitOutcome(ours, inserted(thread, first)), "committed")
+      assert.strictEqual(yield* Fixtures.commitOutcome(ours, inserted(thread, second)), "Conflict")
       assert.deepStrictEqual(yield* store.find(ours, conversation_id, second.id), Option.none())
       const unnamed = yield* Effect.all(
         [1, 2].map(() => Fixtures.newMessage(conversation_id, { provider_message_id: null }))
       )
-      yield* Effect.forEach(unnamed, (message) => Fixtures.write(ours, inserted(on, message)))
+      yield* Effect.forEach(unnamed, (message) => Fixtures.write(ours, inserted(thread, message)))
       const other = yield* Fixtures.thread(ours)
       const elsewhere = yield* Fixtures.newMessage(other.conversation_id, { provider_message_id: "p" })
       assert.strictEqual(yield* Fixtures.commitOutcome(ours, inserted(other, elsewhere)), "committed")
@@ -99,10 +99,10 @@ const concurrency = (it: It) => {
   it.effect("accepts one of many concurrent inserts of a provider message", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
+      const thread = yield* Fixtures.thread(ours)
       const insertOne = Effect.flatMap(
-        Fixtures.newMessage(on.conversation_id, { provider_message_id: "p" }),
-        (message) => Fixtures.commitOutcome(ours, inserted(on, message))
+        Fixtures.newMessage(thread.conversation_id, { provider_message_id: "p" }),
+        (message) => Fixtures.commitOutcome(ours, inserted(thread, message))
       )
       const outcomes = yield* Effect.all(Array.from({ length: 8 }, () => insertOne), { concurrency: "unbounded" })
       assert.deepStrictEqual(outcomes.toSorted(), Fixtures.oneCommitted(7))
@@ -112,16 +112,16 @@ const concurrency = (it: It) => {
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      const key = { channel_id: on.channel.id, provider_message_id: "p" }
-      const message = yield* Fixtures.newMessage(on.conversation_id, { provider_message_id: "p" })
+      const thread = yield* Fixtures.thread(ours)
+      const key = { channel_id: thread.channel.id, provider_message_id: "p" }
+      const message = yield* Fixtures.newMessage(thread.conversation_id, { provider_message_id: "p" })
       const read = { status: "read", at: afterNoon(3) } as const
       const outcomes = yield* Effect.all([
-        Fixtures.commitOutcome(ours, inserted(on, message)),
+        Fixtures.commitOutcome(ours, inserted(thread, message)),
         Fixtures.commitOutcome(ours, storeEarlyUpdate(key, Option.none(), read, afterNoon(9)))
       ], { concurrency: "unbounded" })
       assert.deepStrictEqual(outcomes.toSorted(), ["Conflict", "committed"])
-      const stored = Option.getOrThrow(yield* store.findByProviderId(ours, on.channel.id, "p"))
+      const stored = Option.getOrThrow(yield* store.findByProviderId(ours, thread.channel.id, "p"))
       assert.strictEqual(stored.early_updates.length, Option.isSome(stored.message) ? 0 : 1)
     }))
 }
@@ -133,16 +133,16 @@ const lists = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
+      const thread = yield* Fixtures.thread(ours)
       const messages = yield* Effect.forEach(millis, (value) =>
         Effect.tap(
-          Fixtures.newMessage(on.conversation_id, { created_at: afterNoon(value) }),
-          (message) => Fixtures.write(ours, inserted(on, message))
+          Fixtures.newMessage(thread.conversation_id, { created_at: afterNoon(value) }),
+          (message) => Fixtures.write(ours, inserted(thread, message))
         ))
       const key = (message: Message) => `${message.created_at.epochMilliseconds} ${message.id}`
       const listed = yield* Fixtures.readAllPages(
         2,
-        (after: Position | null) => store.list(ours, on.conversation_id, { after, size: 2 }),
+        (after: Position | null) => store.list(ours, thread.conversation_id, { after, size: 2 }),
         ({ created_at, id }) => ({ at: created_at, id })
       )
       assert.deepStrictEqual(listed.map(key), messages.map(key).toSorted().toReversed())
@@ -154,11 +154,11 @@ const updates = (it: It) => {
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      const message = yield* Fixtures.newMessage(on.conversation_id, {
+      const thread = yield* Fixtures.thread(ours)
+      const message = yield* Fixtures.newMessage(thread.conversation_id, {
         media: { id: null, kind: "image", mime_type: null, filename: "a.png", byte_size: 1, transcript: null }
       })
-      yield* Fixtures.write(ours, inserted(on, message))
+      yield* Fixtures.write(ours, inserted(thread, message))
       const set = {
         text: "Edited",
         media: null,
@@ -172,19 +172,19 @@ const updates = (it: It) => {
       } as const
       yield* Fixtures.write(ours, MessageRows.update({ ...message, version: 1 }, set))
       const changed: Message = { ...message, ...set }
-      assert.deepStrictEqual(yield* store.find(ours, on.conversation_id, message.id), Option.some(changed))
-      const stored = yield* store.findByProviderId(ours, on.channel.id, message.id)
-      const { contact_id } = on
+      assert.deepStrictEqual(yield* store.find(ours, thread.conversation_id, message.id), Option.some(changed))
+      const stored = yield* store.findByProviderId(ours, thread.channel.id, message.id)
+      const { contact_id } = thread
       assert.deepStrictEqual(
         Option.flatMap(stored, ({ message }) => message),
         Option.some({ ...changed, version: 2, contact_id })
       )
-      const unknown = yield* Fixtures.newMessage(on.conversation_id)
+      const unknown = yield* Fixtures.newMessage(thread.conversation_id)
       assert.strictEqual(
         yield* Fixtures.commitOutcome(ours, MessageRows.update({ ...unknown, version: 1 }, set)),
         "Conflict"
       )
-      assert.deepStrictEqual(yield* store.find(ours, on.conversation_id, unknown.id), Option.none())
+      assert.deepStrictEqual(yield* store.find(ours, thread.conversation_id, unknown.id), Option.none())
     }))
 }
 
@@ -193,10 +193,10 @@ const separation = (it: It) => {
     Effect.gen(function*() {
       const store = yield* MessageStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const on = yield* Fixtures.thread(ours)
-      const { channel, conversation_id } = on
+      const thread = yield* Fixtures.thread(ours)
+      const { channel, conversation_id } = thread
       const message = yield* Fixtures.newMessage(conversation_id, { provider_message_id: "p" })
-      yield* Fixtures.write(ours, inserted(on, message))
+      yield* Fixtures.write(ours, inserted(thread, message))
       yield* keepEarly(ours, channel.id, "q", { status: "read", at: afterNoon(1) })
       const early = yield* store.findByProviderId(ours, channel.id, "q")
       assert.deepStrictEqual(yield* store.find(theirs, conversation_id, message.id), Option.none())

@@ -19,12 +19,12 @@ import { afterNoon, type It } from "../Fixtures.ts"
 type Thread = Effect.Success<ReturnType<typeof Fixtures.thread>>
 
 /** A queued send and two messages of a conversation. */
-const filled = Effect.fnUntraced(function*(organization_id: OrganizationId, on: Thread) {
-  const send = yield* Fixtures.newSend(on)
+const filled = Effect.fnUntraced(function*(organization_id: OrganizationId, thread: Thread) {
+  const send = yield* Fixtures.newSend(thread)
   yield* Fixtures.write(organization_id, SendRows.insert(send))
   for (const millis of [1, 2]) {
-    const message = yield* Fixtures.newMessage(on.conversation_id, { created_at: afterNoon(millis) })
-    yield* Fixtures.write(organization_id, insert(on.channel.id, on.contact_id, Option.none(), message, null))
+    const message = yield* Fixtures.newMessage(thread.conversation_id, { created_at: afterNoon(millis) })
+    yield* Fixtures.write(organization_id, insert(thread.channel.id, thread.contact_id, Option.none(), message, null))
   }
   return send
 })
@@ -34,20 +34,20 @@ const reads = (it: It) => {
     Effect.gen(function*() {
       const store = yield* PersonalDataStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
-      const send = yield* filled(ours, on)
+      const [thread, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
+      const send = yield* filled(ours, thread)
       yield* filled(ours, other)
-      const { external_id } = yield* Fixtures.identity(ours, on.contact_id, {}, ["an alias"])
-      const network_ids = yield* store.networkIds(ours, on.contact_id)
+      const { external_id } = yield* Fixtures.identity(ours, thread.contact_id, {}, ["an alias"])
+      const network_ids = yield* store.networkIds(ours, thread.contact_id)
       assert.includeMembers(network_ids.map(({ name }) => name), [external_id, "an alias"])
       assert.lengthOf(network_ids, 3)
       for (const { identity_version, name } of network_ids) assert.strictEqual(identity_version, 1, name)
-      const [conversation, ...more] = yield* store.conversations(ours, on.contact_id)
-      assert.deepStrictEqual([conversation?.id, more], [on.conversation_id, []])
-      const sends = (by: OrganizationId) => store.sends(by, on.conversation_id, { after: null, size: 10 })
+      const [conversation, ...more] = yield* store.conversations(ours, thread.contact_id)
+      assert.deepStrictEqual([conversation?.id, more], [thread.conversation_id, []])
+      const sends = (by: OrganizationId) => store.sends(by, thread.conversation_id, { after: null, size: 10 })
       assert.deepStrictEqual((yield* sends(ours)).map(({ id }) => id), [send.id])
-      assert.deepStrictEqual(yield* store.networkIds(theirs, on.contact_id), [])
-      assert.deepStrictEqual(yield* store.conversations(theirs, on.contact_id), [])
+      assert.deepStrictEqual(yield* store.networkIds(theirs, thread.contact_id), [])
+      assert.deepStrictEqual(yield* store.conversations(theirs, thread.contact_id), [])
       assert.deepStrictEqual(yield* sends(theirs), [])
     }))
 
@@ -55,10 +55,11 @@ const reads = (it: It) => {
     Effect.gen(function*() {
       const store = yield* PersonalDataStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
-      yield* filled(ours, on)
+      const [thread, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
+      yield* filled(ours, thread)
       yield* filled(ours, other)
-      const readPage = (after: Position | null, by = ours) => store.messages(by, on.conversation_id, { after, size: 1 })
+      const readPage = (after: Position | null, by = ours) =>
+        store.messages(by, thread.conversation_id, { after, size: 1 })
       const [newest, ...more] = yield* readPage(null)
       if (newest === undefined) return assert.fail("There is no message.")
       assert.lengthOf(more, 0)

@@ -39,15 +39,15 @@ const updates = (it: It) => {
     Effect.gen(function*() {
       const store = yield* SendStore
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      const [sent, failed] = [yield* Fixtures.newSend(on), yield* Fixtures.newSend(on)]
-      const message = yield* Fixtures.newMessage(on.conversation_id)
+      const thread = yield* Fixtures.thread(ours)
+      const [sent, failed] = [yield* Fixtures.newSend(thread), yield* Fixtures.newSend(thread)]
+      const message = yield* Fixtures.newMessage(thread.conversation_id)
       const { id: message_id } = message
       yield* Fixtures.write(
         ours,
         SendRows.insert(sent),
         SendRows.insert(failed),
-        insert(on.channel.id, on.contact_id, Option.none(), message, null)
+        insert(thread.channel.id, thread.contact_id, Option.none(), message, null)
       )
       const begun = { status: "sending", first_attempt_at: afterNoon(1), may_be_sent: true } as const
       const ended = { status: "failed", failure_reason: "outcome_unknown" } as const
@@ -73,16 +73,19 @@ const loads = (it: It) => {
       const store = yield* SendStore
       const ours = yield* Fixtures.organization
       const member = yield* Fixtures.member(ours)
-      const on = yield* Fixtures.thread(ours)
-      const [first, second] = [yield* Fixtures.newSend(on), { ...yield* Fixtures.newSend(on), member_id: member.id }]
+      const thread = yield* Fixtures.thread(ours)
+      const [first, second] = [yield* Fixtures.newSend(thread), {
+        ...yield* Fixtures.newSend(thread),
+        member_id: member.id
+      }]
       yield* Fixtures.write(ours, SendRows.insert(first), SendRows.insert(second))
-      const who = { channel: on.channel, contact_id: on.contact_id, identity_id: on.identity_id }
+      const who = { channel: thread.channel, contact_id: thread.contact_id, identity_id: thread.identity_id }
       assert.deepStrictEqual(
         yield* store.load(ours, first.id),
         Option.some({ ...who, send: { ...first, version: 1 }, hold: null, member_name: null })
       )
       const held = {
-        channel_id: on.channel.id,
+        channel_id: thread.channel.id,
         held_at: noon,
         reason: "rate_limited",
         until: afterNoon(1),
@@ -126,11 +129,14 @@ const lists = (it: It) => {
     Effect.gen(function*() {
       const store = yield* SendStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
+      const [thread, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
       const made = yield* Effect.forEach(
         [1, 3, 2, 3, 0],
         (millis, index) =>
-          Effect.map(Fixtures.newSend(index === 0 ? other : on), (row) => ({ ...row, created_at: afterNoon(millis) }))
+          Effect.map(
+            Fixtures.newSend(index === 0 ? other : thread),
+            (row) => ({ ...row, created_at: afterNoon(millis) })
+          )
       )
       yield* Fixtures.write(ours, ...made.map((row) => SendRows.insert(row)))
       const [first, second, third] = made

@@ -24,16 +24,16 @@ const versions = (it: It) => {
   it.effect("requires the version of its conversation if it names one, and changes nothing otherwise", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      const { conversation_id: id } = on
+      const thread = yield* Fixtures.thread(ours)
+      const { conversation_id: id } = thread
       const at = (millis: number, conversation_version: number) =>
-        activity(on, { at: afterNoon(millis), preview: `${millis}`, conversation_version })
+        activity(thread, { at: afterNoon(millis), preview: `${millis}`, conversation_version })
       assert.strictEqual(yield* commitOutcome(ours, at(1, 1)), "committed")
       yield* Fixtures.write(ours, ConversationRows.update({ id, version: 1 }, { agent_id: null }))
       assert.strictEqual(yield* commitOutcome(ours, at(2, 1)), "Conflict")
-      assert.strictEqual((yield* contactOf(ours, on)).last_activity_preview, "1")
+      assert.strictEqual((yield* contactOf(ours, thread)).last_activity_preview, "1")
       assert.strictEqual(yield* commitOutcome(ours, at(3, 2)), "committed")
-      const { last_activity_preview, version } = yield* conversationOf(ours, on)
+      const { last_activity_preview, version } = yield* conversationOf(ours, thread)
       assert.deepStrictEqual([last_activity_preview, version], ["3", 2])
     }))
 }
@@ -52,14 +52,14 @@ const orders = (it: It, { runs }: Options) => {
         const orders = [distinct, distinct.toSorted((a, b) => a.place - b.place), distinct.toReversed()]
         const ends = yield* Effect.forEach(orders, (order) =>
           Effect.gen(function*() {
-            const on = yield* Fixtures.thread(ours)
+            const thread = yield* Fixtures.thread(ours)
             for (const { at, inbound, preview } of order) {
               const last_inbound_at = inbound < 0 ? null : afterNoon(inbound)
-              yield* Fixtures.write(ours, activity(on, { at: afterNoon(at), preview, last_inbound_at }))
+              yield* Fixtures.write(ours, activity(thread, { at: afterNoon(at), preview, last_inbound_at }))
             }
-            const { version, last_conversation_id, ...contact } = yield* contactOf(ours, on)
-            const conversation = yield* conversationOf(ours, on)
-            assert.strictEqual(last_conversation_id, on.conversation_id)
+            const { version, last_conversation_id, ...contact } = yield* contactOf(ours, thread)
+            const conversation = yield* conversationOf(ours, thread)
+            assert.strictEqual(last_conversation_id, thread.conversation_id)
             assert.deepStrictEqual([version, conversation.version], [1, 1], "an activity moves no version")
             return {
               contact: [contact.last_activity_at, contact.last_activity_preview, contact.updated_at],
@@ -87,11 +87,11 @@ const sameTime = (it: It) => {
   it.effect("replaces the preview of an activity at the very time of the last", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      for (const preview of ["first", "edited"]) yield* Fixtures.write(ours, activity(on, { preview }))
-      yield* Fixtures.write(ours, activity(on, { at: afterNoon(0), preview: "older" }))
-      assert.strictEqual((yield* conversationOf(ours, on)).last_activity_preview, "edited")
-      assert.strictEqual((yield* contactOf(ours, on)).last_activity_preview, "edited")
+      const thread = yield* Fixtures.thread(ours)
+      for (const preview of ["first", "edited"]) yield* Fixtures.write(ours, activity(thread, { preview }))
+      yield* Fixtures.write(ours, activity(thread, { at: afterNoon(0), preview: "older" }))
+      assert.strictEqual((yield* conversationOf(ours, thread)).last_activity_preview, "edited")
+      assert.strictEqual((yield* contactOf(ours, thread)).last_activity_preview, "edited")
     }))
 }
 
@@ -99,22 +99,22 @@ const concurrency = (it: It) => {
   it.effect("applies any number of concurrent activities of one thread, and an update", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
+      const thread = yield* Fixtures.thread(ours)
       const concurrent = Array.from(
         { length: 10 },
-        (_, index) => commitOutcome(ours, activity(on, { at: afterNoon(index), preview: `${index}` }))
+        (_, index) => commitOutcome(ours, activity(thread, { at: afterNoon(index), preview: `${index}` }))
       )
-      const update = commitOutcome(ours, ContactRows.update({ id: on.contact_id, version: 1 }, { city: "Rome" }))
+      const update = commitOutcome(ours, ContactRows.update({ id: thread.contact_id, version: 1 }, { city: "Rome" }))
       const outcomes = yield* Effect.all([...concurrent, update], { concurrency: "unbounded" })
       assert.deepStrictEqual(new Set(outcomes), new Set(["committed"]))
-      assert.deepInclude(yield* contactOf(ours, on), {
+      assert.deepInclude(yield* contactOf(ours, thread), {
         city: "Rome",
         version: 2,
         last_activity_at: afterNoon(9),
         last_activity_preview: "9",
-        last_conversation_id: on.conversation_id
+        last_conversation_id: thread.conversation_id
       })
-      assert.strictEqual((yield* conversationOf(ours, on)).last_activity_preview, "9")
+      assert.strictEqual((yield* conversationOf(ours, thread)).last_activity_preview, "9")
     }))
 }
 
@@ -122,38 +122,48 @@ const updates = (it: It) => {
   it.effect("applies an update and an activity of one row", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
+      const thread = yield* Fixtures.thread(ours)
       yield* Fixtures.write(
         ours,
-        ContactRows.update({ id: on.contact_id, version: 1 }, { city: "Rome", updated_at: afterNoon(1) }),
-        ConversationRows.update({ id: on.conversation_id, version: 1 }, { status: "closed", closed_at: afterNoon(3) }),
-        activity(on, { at: afterNoon(5), preview: "Hello", last_inbound_at: afterNoon(4) })
+        ContactRows.update({ id: thread.contact_id, version: 1 }, { city: "Rome", updated_at: afterNoon(1) }),
+        ConversationRows.update({ id: thread.conversation_id, version: 1 }, {
+          status: "closed",
+          closed_at: afterNoon(3)
+        }),
+        activity(thread, { at: afterNoon(5), preview: "Hello", last_inbound_at: afterNoon(4) })
       )
       const shown = { last_activity_at: afterNoon(5), last_activity_preview: "Hello", version: 2 }
-      const last = { updated_at: afterNoon(5), last_conversation_id: on.conversation_id }
-      assert.deepInclude(yield* contactOf(ours, on), { ...shown, ...last, city: "Rome" })
-      assert.deepInclude(yield* conversationOf(ours, on), { ...shown, status: "closed", last_inbound_at: afterNoon(4) })
+      const last = { updated_at: afterNoon(5), last_conversation_id: thread.conversation_id }
+      assert.deepInclude(yield* contactOf(ours, thread), { ...shown, ...last, city: "Rome" })
+      assert.deepInclude(yield* conversationOf(ours, thread), {
+        ...shown,
+        status: "closed",
+        last_inbound_at: afterNoon(4)
+      })
     }))
 
   it.effect("sets with an update what an activity sets too, but moves no time backwards", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      yield* Fixtures.write(ours, activity(on, { at: afterNoon(5), preview: "Hello", last_inbound_at: afterNoon(4) }))
+      const thread = yield* Fixtures.thread(ours)
+      yield* Fixtures.write(
+        ours,
+        activity(thread, { at: afterNoon(5), preview: "Hello", last_inbound_at: afterNoon(4) })
+      )
       const set = { last_activity_at: afterNoon(1), last_activity_preview: "Edited" }
       yield* Fixtures.write(
         ours,
-        ContactRows.update({ id: on.contact_id, version: 1 }, { ...set, updated_at: afterNoon(1) }),
-        ConversationRows.update({ id: on.conversation_id, version: 1 }, { ...set, last_inbound_at: afterNoon(1) })
+        ContactRows.update({ id: thread.contact_id, version: 1 }, { ...set, updated_at: afterNoon(1) }),
+        ConversationRows.update({ id: thread.conversation_id, version: 1 }, { ...set, last_inbound_at: afterNoon(1) })
       )
       const shown = { last_activity_at: afterNoon(5), last_activity_preview: "Edited", version: 2 }
-      assert.deepInclude(yield* contactOf(ours, on), { ...shown, updated_at: afterNoon(5) })
-      assert.deepInclude(yield* conversationOf(ours, on), { ...shown, last_inbound_at: afterNoon(4) })
+      assert.deepInclude(yield* contactOf(ours, thread), { ...shown, updated_at: afterNoon(5) })
+      assert.deepInclude(yield* conversationOf(ours, thread), { ...shown, last_inbound_at: afterNoon(4) })
       yield* Fixtures.write(
         ours,
-        ConversationRows.update({ id: on.conversation_id, version: 2 }, { last_inbound_at: null })
+        ConversationRows.update({ id: thread.conversation_id, version: 2 }, { last_inbound_at: null })
       )
-      assert.isNull((yield* conversationOf(ours, on)).last_inbound_at)
+      assert.isNull((yield* conversationOf(ours, thread)).last_inbound_at)
     }))
 }
 
@@ -173,19 +183,19 @@ const inserts = (it: It) => {
       const { id: contact_id, ...names } = contact
       const who = { ...names, ...identity, contact_id, identity_id: identity.id }
       const conversation = open(channel, who, undefined, yield* Fixtures.decisionContext)
-      const on = { contact_id: contact.id, conversation_id: conversation.result }
+      const thread = { contact_id: contact.id, conversation_id: conversation.result }
       yield* Fixtures.write(
         ours,
         insertContact({ ...contact, identities: [identity] }),
         IdentityRows.insert({ ...identity, contact_id: contact.id }),
         IdentityNetworkIdRows.insert({ channel_type: channel.type, name: "kim", identity_id: identity.id }),
         conversation.changes,
-        activity(on, { at: Fixtures.noon, preview: "Hello", last_inbound_at: afterNoon(-4) })
+        activity(thread, { at: Fixtures.noon, preview: "Hello", last_inbound_at: afterNoon(-4) })
       )
       const shown = { last_activity_at: Fixtures.noon, last_activity_preview: "Hello", version: 1 }
-      const last = { updated_at: Fixtures.noon, last_conversation_id: on.conversation_id }
-      assert.deepInclude(yield* contactOf(ours, on), { ...shown, ...last })
-      assert.deepInclude(yield* conversationOf(ours, on), { ...shown, last_inbound_at: afterNoon(-4) })
+      const last = { updated_at: Fixtures.noon, last_conversation_id: thread.conversation_id }
+      assert.deepInclude(yield* contactOf(ours, thread), { ...shown, ...last })
+      assert.deepInclude(yield* conversationOf(ours, thread), { ...shown, last_inbound_at: afterNoon(-4) })
     }))
 }
 

@@ -96,7 +96,7 @@ export const concurrentCommits = (it: It) => {
 
 /** Inserts rows of an organization, and makes the reads of them. */
 const rowsOf = Effect.fnUntraced(function*(ours: OrganizationId) {
-  const on = yield* Fixtures.thread(ours)
+  const thread = yield* Fixtures.thread(ours)
   const tag = yield* Fixtures.tag(ours, "a")
   const file = yield* Fixtures.file(ours)
   yield* Fixtures.write(ours, { response: Fixtures.idempotencyRecord })
@@ -105,15 +105,15 @@ const rowsOf = Effect.fnUntraced(function*(ours: OrganizationId) {
   yield* Fixtures.write(ours, Changes.raise(event))
   const state = Effect.gen(function*() {
     return [
-      yield* contactOf(ours, on),
-      yield* conversationOf(ours, on),
+      yield* contactOf(ours, thread),
+      yield* conversationOf(ours, thread),
       yield* Fixtures.tagNames(ours),
       yield* Fixtures.deliveriesOf(ours, webhook),
       yield* WebhookStore.use((store) => store.find(ours, webhook.id)),
       Option.isSome(yield* MediaStore.use((store) => store.find(ours, file.id)))
     ]
   })
-  return { event, file, on, state, tag, webhook }
+  return { event, file, thread, state, tag, webhook }
 })
 
 /** Tests that a commit reaches the rows of its organization only. */
@@ -121,14 +121,14 @@ export const isolation = (it: It) => {
   it.effect("reads and writes nothing of another organization", () =>
     Effect.gen(function*() {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const { event, file, on, state, tag, webhook } = yield* rowsOf(ours)
+      const { event, file, thread, state, tag, webhook } = yield* rowsOf(ours)
       const before = yield* state
-      const conversation = { id: on.conversation_id, version: 1 }
+      const conversation = { id: thread.conversation_id, version: 1 }
       const delivery = { id: Changes.deliveryIdOf(event.id, webhook.id), version: 1 }
       for (
         const changes of [
-          ContactRows.update({ id: on.contact_id, version: 1 }, { city: "x" }),
-          ContactRows.expect({ id: on.contact_id, version: 1 }),
+          ContactRows.update({ id: thread.contact_id, version: 1 }, { city: "x" }),
+          ContactRows.expect({ id: thread.contact_id, version: 1 }),
           ConversationRows.update(conversation, { status: "closed" }),
           TagRows.update({ id: tag.id, version: 1 }, { color: "blue" }),
           WebhookRows.update({ id: webhook.id, version: 1 }, { status: "disabled" }),
@@ -138,7 +138,7 @@ export const isolation = (it: It) => {
       ) {
         assert.strictEqual(yield* commitOutcome(theirs, changes), "Conflict")
       }
-      yield* Effect.exit(Fixtures.commit(theirs, activity(on)))
+      yield* Effect.exit(Fixtures.commit(theirs, activity(thread)))
       yield* Fixtures.write(theirs, TagRows.remove(tag), MediaRows.remove(file))
       yield* Fixtures.write(theirs, { abandon: [{ webhook_id: webhook.id, limit: 9 }] })
       yield* Fixtures.write(theirs, Changes.raise({ ...event, id: EventId.make(yield* Fixtures.uuid) }))

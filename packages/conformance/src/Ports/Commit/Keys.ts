@@ -17,8 +17,8 @@ import { contactOf, conversationOf } from "./CommitScene.ts"
 
 /** Stores a row of each table with a unique key, and returns the rows. */
 const keysInUse = Effect.fnUntraced(function*(ours: OrganizationId) {
-  const on = yield* Fixtures.thread(ours)
-  const { conversation_id, identity_id } = on
+  const thread = yield* Fixtures.thread(ours)
+  const { conversation_id, identity_id } = thread
   const tag = { ...yield* Fixtures.newTag("a"), name_key: "a" }
   const member = toColumns(yield* Fixtures.member(ours))
   const channel = yield* Fixtures.channel(ours)
@@ -46,15 +46,15 @@ const keysInUse = Effect.fnUntraced(function*(ours: OrganizationId) {
     IdentityNetworkIdRows.insert(name),
     ProviderMessageRows.insert(named)
   )
-  return { channel, conversation_id, field, member, name, named, on, tag }
+  return { channel, conversation_id, field, member, name, named, thread, tag }
 })
 
 const insertedKeys = (it: It) => {
   it.effect("rejects a key that another row has", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const { channel, conversation_id, field, member, name, named, on, tag } = yield* keysInUse(ours)
-      const conversation = open(on.channel, on, undefined, yield* Fixtures.decisionContext)
+      const { channel, conversation_id, field, member, name, named, thread, tag } = yield* keysInUse(ours)
+      const conversation = open(thread.channel, thread, undefined, yield* Fixtures.decisionContext)
       const contact = yield* Fixtures.newContact
       const taken: Readonly<Record<string, Changes.Changes>> = {
         "a tag's id": TagRows.insert({ ...tag, name: "b", name_key: "b" }),
@@ -68,7 +68,7 @@ const insertedKeys = (it: It) => {
         "a name of an identity": IdentityNetworkIdRows.insert(name),
         "a channel and identity": conversation.changes,
         "a provider's message id": ProviderMessageRows.insert(named),
-        "a contact's id": insertContact({ ...contact, id: on.contact_id })
+        "a contact's id": insertContact({ ...contact, id: thread.contact_id })
       }
       for (const [what, changes] of Object.entries(taken)) {
         const another = { ...yield* Fixtures.newTag("another"), name_key: "another" }
@@ -160,8 +160,8 @@ const freedKeys = (it: It) => {
   it.effect("removes rows, whose keys are free again", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      const { identity_id } = on
+      const thread = yield* Fixtures.thread(ours)
+      const { identity_id } = thread
       const name = { channel_type: "phone_messaging", name: "former", identity_id } as const
       yield* Fixtures.write(ours, IdentityNetworkIdRows.insert(name))
       const moved = [IdentityNetworkIdRows.remove(name), IdentityNetworkIdRows.insert({ ...name, name: "now" })]

@@ -17,27 +17,27 @@ import { activity, claim, contactOf, conversationOf, findRecord } from "./Commit
 
 /** Makes a commit with changes of every kind, at a version of its conversation, and the reads of their effects. */
 const everyKind = Effect.fnUntraced(function*(ours: OrganizationId) {
-  const on = yield* Fixtures.thread(ours)
+  const thread = yield* Fixtures.thread(ours)
   const webhook = yield* Fixtures.webhook(ours)
-  const [row, tag] = [yield* Fixtures.newSend(on), yield* Fixtures.newTag("vip")]
-  const { identity_id } = on
+  const [row, tag] = [yield* Fixtures.newSend(thread), yield* Fixtures.newTag("vip")]
+  const { identity_id } = thread
   const alias = `alias ${yield* Fixtures.uuid}`
   const changesAt = (version: number) =>
     Effect.map(Fixtures.newEvent(), (event) => [
-      ContactRows.update({ id: on.contact_id, version: 1 }, { company: "Brick" }),
-      ConversationRows.update({ id: on.conversation_id, version }, { status: "closed", closed_at: afterNoon(1) }),
+      ContactRows.update({ id: thread.contact_id, version: 1 }, { company: "Brick" }),
+      ConversationRows.update({ id: thread.conversation_id, version }, { status: "closed", closed_at: afterNoon(1) }),
       SendRows.insert(row),
       TagRows.insert(tag),
       Changes.aliases({ channel_type: "phone_messaging", name: alias, identity_id }),
-      activity(on),
+      activity(thread),
       Changes.raise(event),
-      Changes.enqueue({ kind: "send", lane: on.conversation_id, ref: row.id, due_at: Fixtures.noon }),
+      Changes.enqueue({ kind: "send", lane: thread.conversation_id, ref: row.id, due_at: Fixtures.noon }),
       { response: Fixtures.idempotencyRecord }
     ])
   const seen = Effect.gen(function*() {
     return {
-      contact: yield* contactOf(ours, on),
-      conversation: yield* conversationOf(ours, on),
+      contact: yield* contactOf(ours, thread),
+      conversation: yield* conversationOf(ours, thread),
       sends: Option.toArray(yield* SendStore.use((store) => store.find(ours, row.id))),
       tags: yield* Fixtures.tagNames(ours),
       named: yield* ContactStore.use((store) => store.identify(ours, "phone_messaging", [alias])),
@@ -140,11 +140,11 @@ const conflicts = (it: It) => {
   it.effect("rejects a change of a row that is at another version, was deleted, or never existed", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
+      const thread = yield* Fixtures.thread(ours)
       const tag = yield* Fixtures.tag(ours, "a")
       yield* Fixtures.write(ours, TagRows.remove(tag))
-      const [send, message] = [yield* Fixtures.newSend(on), yield* Fixtures.newMessage(on.conversation_id)]
-      const contact = { id: on.contact_id }
+      const [send, message] = [yield* Fixtures.newSend(thread), yield* Fixtures.newMessage(thread.conversation_id)]
+      const contact = { id: thread.contact_id }
       for (const version of [0, 2, 9]) {
         assert.strictEqual(
           yield* commitOutcome(ours, ContactRows.update({ ...contact, version }, { city: "x" })),
@@ -159,28 +159,28 @@ const conflicts = (it: It) => {
           SendRows.update({ ...send, version: 1 }, { status: "sending" }),
           MessageRows.update({ ...message, version: 1 }, { text: "x" }),
           ProviderMessageRows.update(
-            { channel_id: on.channel.id, provider_message_id: "p", version: 1 },
+            { channel_id: thread.channel.id, provider_message_id: "p", version: 1 },
             { early_updates: [] }
           )
         ]
       ) {
         assert.strictEqual(yield* commitOutcome(ours, changes), "Conflict")
       }
-      assert.strictEqual((yield* contactOf(ours, on)).version, 1)
+      assert.strictEqual((yield* contactOf(ours, thread)).version, 1)
     }))
 
   it.effect("requires the versions of rows that it expects without writing them", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
+      const thread = yield* Fixtures.thread(ours)
       const { id } = yield* Fixtures.member(ours)
       const assign = (version: number) => [
         MemberRows.expect({ id, version }),
-        ConversationRows.update({ id: on.conversation_id, version: 1 }, { assigned_user_id: id })
+        ConversationRows.update({ id: thread.conversation_id, version: 1 }, { assigned_user_id: id })
       ]
       yield* Fixtures.write(ours, MemberRows.update({ id, version: 1 }, { left_at: afterNoon(1) }))
       assert.strictEqual(yield* commitOutcome(ours, ...assign(1)), "Conflict")
-      assert.isNull((yield* conversationOf(ours, on)).assigned_user_id)
+      assert.isNull((yield* conversationOf(ours, thread)).assigned_user_id)
       assert.strictEqual(yield* commitOutcome(ours, ...assign(2)), "committed")
       const member = yield* MemberStore.use((store) => store.find(ours, id))
       assert.strictEqual(Option.getOrThrow(member).version, 2)
@@ -205,10 +205,10 @@ const concurrency = (it: It) => {
   it.effect("accepts one of ten concurrent commits on one version, whatever else they write", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
+      const thread = yield* Fixtures.thread(ours)
       const rows = [
-        ContactRows.update({ id: on.contact_id, version: 1 }, { city: "Rome" }),
-        ConversationRows.update({ id: on.conversation_id, version: 1 }, { agent_id: null })
+        ContactRows.update({ id: thread.contact_id, version: 1 }, { city: "Rome" }),
+        ConversationRows.update({ id: thread.conversation_id, version: 1 }, { agent_id: null })
       ]
       const outcomes = yield* Effect.all(
         Array.from(
@@ -223,7 +223,7 @@ const concurrency = (it: It) => {
       )
       assert.deepStrictEqual(outcomes.toSorted(), Fixtures.oneCommitted(9))
       assert.lengthOf(yield* Fixtures.tagNames(ours), 1)
-      assert.strictEqual((yield* contactOf(ours, on)).version, 2)
+      assert.strictEqual((yield* contactOf(ours, thread)).version, 2)
     }))
 }
 

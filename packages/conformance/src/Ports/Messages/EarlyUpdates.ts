@@ -66,8 +66,8 @@ const purges = (it: It) => {
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.thread(ours)
-      const { channel, conversation_id } = on
+      const thread = yield* Fixtures.thread(ours)
+      const { channel, conversation_id } = thread
       while ((yield* store.purgeEarlyUpdates(afterNoon(10), 1000)) > 0) continue
       const read = { status: "read", at: afterNoon(3) } as const
       for (const millis of [1, 2, 3, 10]) yield* keepEarly(ours, channel.id, `${millis}`, read, afterNoon(millis))
@@ -77,9 +77,9 @@ const purges = (it: It) => {
       })
       yield* keepEarly(ours, channel.id, "4", read, afterNoon(4))
       const early = yield* store.findByProviderId(ours, channel.id, "4")
-      yield* Fixtures.write(ours, insert(channel.id, on.contact_id, early, arrived, null))
+      yield* Fixtures.write(ours, insert(channel.id, thread.contact_id, early, arrived, null))
       const older = yield* Fixtures.newMessage(conversation_id, { provider_message_id: "5", created_at: afterNoon(-9) })
-      yield* Fixtures.write(ours, inserted(on, older))
+      yield* Fixtures.write(ours, inserted(thread, older))
       assert.strictEqual(yield* store.purgeEarlyUpdates(afterNoon(10), 2), 2)
       assert.strictEqual(yield* store.purgeEarlyUpdates(afterNoon(10), 2), 1)
       assert.strictEqual(yield* store.purgeEarlyUpdates(afterNoon(10), 2), 0)
