@@ -39,7 +39,7 @@ const openConversations = SqlClient.SqlClient.use((sql) =>
   `
 ).pipe(Effect.map((rows) => rows.map(({ id }) => ConversationId.make(id))))
 
-/** Returns a phone, an email, and an external id, each of one contact. */
+/** Returns a phone, an email, and an external ID, each of one contact. */
 const knownValues = Effect.map(
   SqlClient.SqlClient.use((sql) =>
     sql<Dataset["known"]>`

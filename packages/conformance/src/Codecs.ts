@@ -44,7 +44,7 @@ const compare = (codec: Codec, convert: (own: unknown) => unknown, given: unknow
   const check = Schema.decodeUnknownOption(codec)
   const encode = Schema.encodeSync(codec)
   const hard = hardened(given, text, (value) => Option.isSome(check(value)))
-  // What was decoded before is in its normal form: trimmed, an id in lower case.
+  // What was decoded before is in its normal form: trimmed, an ID in lower case.
   const own = withExcess(encode(Option.getOrThrow(check(hard))))
   const checked = Option.getOrThrow(check(own))
   assert.deepStrictEqual(convert(own), checked)

@@ -11,7 +11,7 @@ import * as Fixtures from "./Fixtures.ts"
 /** The provider under test, as the suite requires it. */
 export interface Options<R> {
   readonly dedup: MessagingProvider["Service"]["dedup"]
-  /** A business account, and the ids of all its templates. */
+  /** A business account, and the IDs of all its templates. */
   readonly account: { readonly id: string; readonly template_ids: ReadonlyArray<string> }
   /** A recipient for each outcome of an attempt. */
   readonly recipients: Readonly<

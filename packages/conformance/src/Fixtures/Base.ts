@@ -8,7 +8,7 @@ import { Ids, type OrganizationId } from "@messaging-crm/core/Ids"
 import type { ClaimedWork } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect } from "effect"
 
-/** `it`, with an adapter's storage and ids as services. */
+/** `it`, with an adapter's storage and IDs as services. */
 export type It = Vitest.MethodsNonLive<Crm.StoragePorts | Ids>
 
 /** How thoroughly a suite tests. */

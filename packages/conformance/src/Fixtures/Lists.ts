@@ -26,7 +26,7 @@ export const newestFirst = <Row extends { readonly id: string }>(
   at: (row: Row) => DateTime.Utc
 ) => rows.toSorted((a, b) => DateTime.Order(at(b), at(a)) || (a.id < b.id ? 1 : -1))
 
-/** Returns the secrets of a store that do not begin with a prefix, read in pages of a size: ordered by id, each once. */
+/** Returns the secrets of a store that do not begin with a prefix, read in pages of a size: ordered by ID, each once. */
 export const sealedOtherwise = Effect.fnUntraced(function*<Id extends string, Row extends { readonly id: Id }>(
   store: {
     readonly sealedOtherwise: (prefix: string, after: Id | null, limit: number) => Effect.Effect<ReadonlyArray<Row>>

@@ -126,7 +126,7 @@ export const callback = Effect.fnUntraced(function*(
   return id
 })
 
-/** The ids of the callbacks that are stored, which it claims for a moment. */
+/** The IDs of the callbacks that are stored, which it claims for a moment. */
 export const storedCallbackIds = Effect.gen(function*() {
   const now = DateTime.makeUnsafe("2090-01-01T00:00:00.000Z")
   const token = yield* uuid

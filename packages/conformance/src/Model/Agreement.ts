@@ -75,7 +75,7 @@ export const agreeOnLists = Effect.fnUntraced(function*(scene: ModelScene, touch
   const { names, ours } = scene
   const first_page = { cursor: null, page_size: 100 }
   const first = (data: unknown) => ok({ data, next_cursor: null })
-  // The id of a new contact, which may be any, decides its place among those with the same time.
+  // The ID of a new contact, which may be any, decides its place among those with the same time.
   const { data } = yield* as(ours)(Effect.orDie(ContactOperations.use(({ list }) => list(first_page))))
   names.bindNewest(ours.contacts.map(({ id }) => id), data.map(({ id }) => id))
   const contacts = Contacts.listContacts(ours, { ...everyContact, tag: null })
@@ -146,7 +146,7 @@ export const agreeOnEvents = Effect.fnUntraced(function*(scene: ModelScene) {
       requests.flat(),
       ({ body }) => Effect.orDie(Schema.decodeEffect(Posted)(body))
     )
-    // What is replayed has the id of the event.
+    // What is replayed has the ID of the event.
     if (replayed.length === 0) assert.strictEqual(new Set(events.map((event) => event.id)).size, events.length)
     const received = events.map(({ data, type }) => {
       const { contact, conversation, message, ...rest } = data

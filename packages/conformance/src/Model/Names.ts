@@ -1,17 +1,17 @@
 import { DateTime } from "effect"
 
-/** Stands in the model for an id that the service chooses. */
+/** Stands in the model for an ID that the service chooses. */
 export class Name {
-  /** Later names have the higher ordinal, as most later ids sort after. */
+  /** Later names have the higher ordinal, as most later IDs sort after. */
   readonly ordinal: number
-  /** The id to which the name is bound. */
+  /** The ID to which the name is bound. */
   id: string | null = null
   constructor(ordinal: number) {
     this.ordinal = ordinal
   }
 }
 
-/** The order of names: that of their ids where both are known. */
+/** The order of names: that of their IDs where both are known. */
 export const byId = (a: Name, b: Name): number =>
   a.id === null || b.id === null ? a.ordinal - b.ordinal : a.id < b.id ? -1 : a.id > b.id ? 1 : 0
 

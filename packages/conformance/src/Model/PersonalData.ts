@@ -23,7 +23,7 @@ export const erase = (
   const ours = <A extends { readonly conversation: { readonly contact: Contact } }>(rows: ReadonlyArray<A>) =>
     rows.filter(({ conversation }) => conversation.contact === contact)
   for (const message of ours(organization.messages)) {
-    // What comes later about this id is about another message.
+    // What comes later about this ID is about another message.
     organization.revisions.delete(`${message.conversation.channel.id} ${message.provider_message_id}`)
     message.provider_message_id = null
     if (message.reports === null) message.sender = { ...message.sender, name: null }

@@ -9,7 +9,7 @@ export type Outcome = { readonly ok: unknown } | { readonly rejected: string; re
 export const ok = (value: unknown): Outcome => ({ ok: value })
 export const rejected = (tag: string, param: unknown = undefined): Outcome => ({ rejected: tag, param })
 
-/** Latest first; of two with the same time, the one with the greater id comes first. */
+/** Latest first; of two with the same time, the one with the greater ID comes first. */
 export const newestFirst = <A extends { readonly id: Name }>(rows: ReadonlyArray<A>, at: (row: A) => DateTime.Utc) =>
   rows.toSorted((a, b) => DateTime.Order(at(b), at(a)) || byId(b.id, a.id))
 

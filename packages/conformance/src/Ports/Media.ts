@@ -94,7 +94,7 @@ const separation = (it: It) => {
       const { id } = yield* Fixtures.file(ours)
       assert.deepStrictEqual(yield* find(theirs, id), Option.none())
       assert.isFalse(yield* exists(theirs, id))
-      // In the other organization, the same id is another file.
+      // In the other organization, the same ID is another file.
       yield* Fixtures.file(theirs, { id }, Uint8Array.of(9))
       assert.deepStrictEqual(Array.from(yield* bytesFrom(ours, id)), [1, 2, 3])
     }))

@@ -113,7 +113,7 @@ const loads = (it: It) => {
     }))
 }
 
-/** Returns the ids of all sends that pass the filters, from pages of two. */
+/** Returns the IDs of all sends that pass the filters, from pages of two. */
 const idsOf = Effect.fnUntraced(function*(organization_id: OrganizationId, filters: Partial<SendFilters> = {}) {
   const store = yield* SendStore
   const sends = yield* Fixtures.readAllPages(

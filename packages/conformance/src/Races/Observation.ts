@@ -34,7 +34,7 @@ const threadOf = (conversation: Conversation) =>
     })))
   }))
 
-/** Returns everything that callers can see of the scene, without ids and times. */
+/** Returns everything that callers can see of the scene, without IDs and times. */
 export const observe = Effect.fnUntraced(function*(scene: RaceScene, results: ReadonlyArray<unknown>) {
   const { as, channel, organization_id, webhook } = scene
   return yield* as(Effect.gen(function*() {

@@ -1,4 +1,4 @@
-/** The flags for the account of a channel at WhatsApp, Messenger, or Instagram: its ids, and a file with its token. */
+/** The flags for the account of a channel at WhatsApp, Messenger, or Instagram: its IDs, and a file with its token. */
 import { AccountIds, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
 import type { ChannelType } from "@messaging-crm/core/Channels"
 import { SecretCanary } from "@messaging-crm/core/SecretCanary"
@@ -43,7 +43,7 @@ export const token_file = Flag.String("token-file").pipe(
 
 type GivenIds = { readonly [Name in keyof typeof ids]: Option.Option<string> }
 
-/** Returns the account ids, or `Option.none()` if no flag is set. */
+/** Returns the account IDs, or `Option.none()` if no flag is set. */
 export const readAccountIds = Effect.fnUntraced(function*({ account, app, page }: GivenIds) {
   if ([account, app, page].every(Option.isNone)) return Option.none<AccountIds>()
   if (Option.isNone(account) || Option.isNone(app)) {

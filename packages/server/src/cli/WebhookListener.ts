@@ -114,7 +114,7 @@ const forward = (url: string, headers: Readonly<Record<string, string | undefine
 /** How many events are remembered, to show which are posted again. */
 const remembered_max = 10_000
 
-/** Returns a function that tells whether it was called with an id before. It forgets the oldest ones. */
+/** Returns a function that tells whether it was called with an ID before. It forgets the oldest ones. */
 const remembering = () => {
   const ids = new Set<string>()
   return (id: string): boolean => {

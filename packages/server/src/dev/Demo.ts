@@ -187,7 +187,7 @@ const none = { api_key: null, organization_id: null, member_id: null, channels: 
 
 type Prepared = Effect.Success<ReturnType<typeof prepare>>
 
-/** Creates the demo organization at the first start, or finds the existing one, and returns its ids and key. */
+/** Creates the demo organization at the first start, or finds the existing one, and returns its IDs and key. */
 export const prepare = Effect.fnUntraced(function*(options: {
   readonly data_dir: string
   readonly demo: boolean
@@ -208,7 +208,7 @@ export const prepare = Effect.fnUntraced(function*(options: {
   }).pipe(Effect.provideService(CurrentActor, { organization_id, member_id }))
 })
 
-/** Returns ids of the demo for the forms of the docs page. */
+/** Returns IDs of the demo for the forms of the docs page. */
 export const exampleIds = Effect.fnUntraced(
   function*({ channels, member_id, organization_id, template_ids }: Prepared) {
     if (organization_id === null) return {}

@@ -125,7 +125,7 @@ const listenOn = Effect.fnUntraced(function*(host: string, port: number) {
   return { address, socket: Layer.succeedContext(socket) }
 })
 
-/** Layer for the features that only `dev` has: local webhooks, and a docs page with the demo's ids and requests. */
+/** Layer for the features that only `dev` has: local webhooks, and a docs page with the demo's IDs and requests. */
 const features = Effect.fnUntraced(function*(exampleIds: Deferred.Deferred<Effect.Success<typeof ExampleIds.Service>>) {
   return Layer.mergeAll(
     yield* allowedAddresses,

@@ -112,7 +112,7 @@ const isAlive = (pid: number): boolean => {
 /**
  * Returns whether a killed parent left its server running on the cluster.
  *
- * The file with process id and port may be stale, and other processes may have both by now. So only a process that runs and
+ * The file with process ID and port may be stale, and other processes may have both by now. So only a process that runs and
  * accepts a connection is stopped.
  */
 const isLeftRunning = (cluster: string): Effect.Effect<boolean> =>

@@ -139,7 +139,7 @@ export const check = (request: IncomingMessage): Rejection | null => {
   return null
 }
 
-/** Returns the request id of a request: its own if it is acceptable, else a new one. */
+/** Returns the request ID of a request: its own if it is acceptable, else a new one. */
 export const idOf = (request: IncomingMessage | null): string => {
   const given = request?.headers["x-request-id"]
   return typeof given === "string" && request_id_pattern.test(given) ? given : randomUUID()

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { readdirSync } from "node:fs"
 import { getPriority, setPriority } from "node:os"
 
-/** Returns the threads of this process, where each has a priority of its own. The first thread has the id of the process. */
+/** Returns the threads of this process, where each has a priority of its own. The first thread has the ID of the process. */
 const threads = (): ReadonlyArray<number> =>
   process.platform === "linux" ? readdirSync("/proc/self/task").map(Number) : [process.pid]
 

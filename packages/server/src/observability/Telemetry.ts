@@ -10,7 +10,7 @@ import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } 
 import { manifest } from "../Manifest.ts"
 import { read, readOr, readWithDefault, settings } from "../settings/Config.ts"
 
-/** The exported attributes of spans: constants of this service and of the standard, ids, and SQL with placeholders. */
+/** The exported attributes of spans: constants of this service and of the standard, IDs, and SQL with placeholders. */
 const exportedAttributes: ReadonlySet<string> = new Set([
   "attempt",
   "db.namespace",
@@ -61,7 +61,7 @@ export const redactingTracer = (tracer: Tracer.Tracer): Tracer.Tracer =>
           // The driver names each span of SQL after the database.
           if (key === "db.query.text") Object.assign(span, { name: queryName(String(value)) })
         },
-        // Logs are exported separately, with the ids of their span.
+        // Logs are exported separately, with the IDs of their span.
         event: () => {},
         end: (at: bigint, exit: Exit.Exit<unknown, unknown>) => end(at, redactFailure(exit))
       })

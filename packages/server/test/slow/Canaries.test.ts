@@ -295,7 +295,7 @@ it.live(
       assert.deepStrictEqual(findings.slice(0, 5), [])
       // Each failure has happened and was reported, so the search has something to find.
       const told = records.filter(({ where }) => where === "log").map(({ text }) => text).join("")
-      // As a word: an id in a log may contain its digits.
+      // As a word: an ID in a log may contain its digits.
       const isTold = (code: string) => new RegExp(`\\b${code}\\b`, "u").test(told)
       const silent = Object.entries(faults).filter(([, code]) => !isTold(code)).map(([name]) => name)
       // A conflict is no failure, and has a response instead.

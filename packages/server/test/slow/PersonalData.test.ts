@@ -90,7 +90,7 @@ const personal = [
   "webhook_events.full_body"
 ]
 
-/** All other columns of text, JSON, bytes and lists: the organization's own words, ids, states, and an edit without its message. */
+/** All other columns of text, JSON, bytes and lists: the organization's own words, IDs, states, and an edit without its message. */
 const others: Readonly<Record<string, ReadonlyArray<string>>> = {
   api_keys: ["digest", "name", "scopes"],
   audit_records: ["operation", "request_id"],

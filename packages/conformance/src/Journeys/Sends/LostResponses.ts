@@ -97,7 +97,7 @@ const reusedProviderIds = (it: It) => {
         messages.map(({ provider_message_id, status, text }) => [provider_message_id, status, text]),
         [[null, "sent", "Hello Ada"], [null, "sent", "Hello Bob"]]
       )
-      // Reports of the id are about the message that had it first.
+      // Reports of the ID are about the message that had it first.
       for (const { id } of sends) {
         yield* reported(id, { status: "read", at: yield* DateTime.now }, { provider_message_id: "taken" })
         assert.strictEqual((yield* get(id)).status, "sent")
