@@ -134,6 +134,16 @@ describe("the network", () => {
       assert.strictEqual((yield* report(url, photo(limits.media_bytes_max))).status, 204)
     })))
 
+  it.live("rejects a body that is larger than the largest report, or is not JSON", () =>
+    withNetworkOnly(Effect.fnUntraced(function*(url) {
+      const tooLarge = JSON.stringify("x".repeat(2 * limits.media_bytes_max))
+      for (const path of ["deliver", "report", "script", "down"]) {
+        assert.strictEqual(yield* post(`${url}/${path}`, tooLarge), 413, path)
+        assert.strictEqual(yield* post(`${url}/${path}`, "{"), 400, path)
+      }
+      assert.strictEqual((yield* report(url, photo(limits.media_bytes_max))).status, 204)
+    })))
+
   it.live("lists the accepted messages, also by reference and by recipient", () =>
     withNetworkOnly(Effect.fnUntraced(function*(url) {
       for (const [message] of outcomes) yield* outcomeOf(message)

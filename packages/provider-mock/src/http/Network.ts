@@ -1,7 +1,13 @@
 /** The mock provider as a process of its own, so that its state outlives a killed server. */
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
-import { Effect, type Schema } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { ByteSize, Effect, type Schema } from "effect"
+import {
+  HttpIncomingMessage,
+  HttpRouter,
+  type HttpServerError,
+  HttpServerRequest,
+  HttpServerResponse
+} from "effect/http"
 import { MockProvider } from "../MockProvider.ts"
 import * as Protocol from "./Protocol.ts"
 
@@ -15,6 +21,22 @@ const done = HttpServerResponse.empty({ status: 204 })
 /** The response to an invalid request, with the reason and the field. */
 const malformed = ({ message }: Schema.SchemaError) => Effect.succeed(HttpServerResponse.text(message, { status: 400 }))
 
+/** The response to a body that is too large, or is not JSON. */
+const unreadable = ({ reason }: HttpServerError.HttpServerError) =>
+  Effect.succeed(
+    reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+      ? HttpServerResponse.text("The body exceeds 22 MB.", { status: 413 })
+      : HttpServerResponse.text("The body is not valid JSON.", { status: 400 })
+  )
+
+/** Decodes the body of a request, of which no more than the largest report is read. */
+const bodyOf = <A, I>(schema: Schema.Codec<A, I>) =>
+  Effect.provideService(
+    HttpServerRequest.schemaBodyJson(schema),
+    HttpIncomingMessage.MaxBodySize,
+    ByteSize.bytes(Protocol.body_bytes_max)
+  )
+
 /** Closes the connection without a response, to simulate a lost response. */
 const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
   Effect.andThen(
@@ -25,10 +47,10 @@ const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
 
 /** Handles a request without a response body. */
 const command = <A, I>(schema: Schema.Codec<A, I>, run: (body: A) => Effect.Effect<void>) =>
-  HttpServerRequest.schemaBodyJson(schema).pipe(
+  bodyOf(schema).pipe(
     Effect.flatMap(run),
     Effect.as(done),
-    Effect.catchTag("SchemaError", malformed)
+    Effect.catchTags({ HttpServerError: unreadable, SchemaError: malformed })
   )
 
 const acceptedOf = (mock: MockProvider["Service"], { recipient, reference }: typeof Protocol.AcceptedQuery.Type) => {
@@ -41,13 +63,14 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const mock = yield* MockProvider
   const provider = yield* MessagingProvider
 
-  const deliver = HttpServerRequest.schemaBodyJson(Protocol.DeliverRequest).pipe(
+  const deliver = bodyOf(Protocol.DeliverRequest).pipe(
     Effect.flatMap(provider.deliver),
     Effect.flatMap((accepted) => respondAccepted(accepted)),
     Effect.catchTags({
       ProviderRejected: (error) => respondRejected(error, { status: 422 }),
       ProviderBusy: (error) => respondBusy(error, { status: error.reason === "rate_limited" ? 429 : 503 }),
       ProviderOutcomeUnknown: () => hangUp,
+      HttpServerError: unreadable,
       SchemaError: malformed
     })
   )

@@ -12,6 +12,9 @@ import { Effect, Option, Schema } from "effect"
 import { Behavior } from "../Behaviors.ts"
 import { Target } from "../Scripts.ts"
 
+/** The maximum size of a body: the largest file in base64, plus 1 MiB for the rest. */
+export const body_bytes_max = Math.ceil(limits.media_bytes_max * 4 / 3) + 1_048_576
+
 export const DeliverRequest = Schema.Struct({
   channel: Channel,
   reference: SendId,
