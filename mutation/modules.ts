@@ -110,7 +110,7 @@ export const modules: Readonly<Record<string, Module>> = {
     tests: ["core/test/decisions/ContactIdentities.test.ts", "provider-cloud/test/PersonIds.test.ts", ...conformance]
   },
   "decisions-upserts": {
-    files: ["core/src/contacts/ContactUpserts.ts"],
+    files: ["core/src/contacts/ContactUpserts.ts", "core/src/work/IdempotentParts.ts"],
     tests: ["core/test/ContactUpserts.test.ts", ...conformance, "adapter-http/test/Upserts.test.ts"]
   },
   "decisions-conversations": {

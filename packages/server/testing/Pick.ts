@@ -1,7 +1,7 @@
 /** Random choices that the seed of `Random` determines. */
 import { Effect, Random } from "effect"
 
-/** Picks one value, or returns undefined if there is none. */
+/** Picks one value; undefined for an empty array. */
 export const pickAny = <A>(values: ReadonlyArray<A>): Effect.Effect<A | undefined> =>
   Effect.map(Random.nextIntBetween(0, values.length - 1), (index) => values[index])
 

@@ -312,8 +312,7 @@ const makeErase = Effect.gen(function*() {
       found: contacts.load(organization_id, id),
       network_ids: store.networkIds(organization_id, id)
     }, concurrently)
-    const { found } = yield* load
-    yield* Effect.fromOption(found, () => new ContactNotFound())
+    yield* Effect.fromOption(yield* contacts.load(organization_id, id), () => new ContactNotFound())
     yield* store.eraseCallbacks(organization_id, id)
     // From here on, the person's network IDs lead to no identity. What was decided before can still be committed until
     // `eraseStored` has written the conversations, so it runs after this, and then the contact's preview is erased.

@@ -171,10 +171,10 @@ const makeUnsent = Effect.gen(function*() {
       if (send.may_be_sent) {
         return retryInTime({ claimed, send, timeout }, { reason, retry_after_seconds: null }, context)
       }
-      const hold = { held_at: context.now, until: null, level: 0 }
+      const pause = { held_at: context.now, until: null, level: 0 }
       return Changes.all(
         SendRows.update(send, { ...SendState.requeue(send), first_attempt_at: null }),
-        postpone(claimed, Holds.nextCheck(hold, send.id, context.now))
+        postpone(claimed, Holds.nextCheck(pause, send.id, context.now))
       )
     })
   })

@@ -1,4 +1,4 @@
-/** `dev` as a process, and what a person does with it first. */
+/** `dev` as a process, and the first requests to it. */
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { createInterface } from "node:readline"

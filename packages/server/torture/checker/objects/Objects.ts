@@ -29,7 +29,7 @@ export interface ObjectTrace<Action> {
   readonly id: string
   readonly steps: ReadonlyArray<Step<Action>>
   readonly search: (steps: ReadonlyArray<Step<Action>>, budget?: number) => SearchResult
-  /** Returns the call of an action, or null for a final read, and what its response showed. */
+  /** Returns the call of an action, null for a final read, and the object that its response contained. */
   readonly viewOf: (action: Action) => { readonly call: number | null; readonly shown: unknown }
 }
 
