@@ -113,22 +113,19 @@ describe("the checker", () => {
 
   it.live("reports each delivery that did not arrive", () =>
     Effect.gen(function*() {
-      const statuses = new Set<unknown>()
-      const updates = new Set<boolean>()
-      // Not every seed has a webhook that was disabled or updated after a delivery.
-      for (const seed of [1, 2, 3, 4]) {
+      const kinds = new Set<string>()
+      // A run is not deterministic, and not every run has a webhook of each kind.
+      for (let seed = 1; kinds.size < 4; seed++) {
+        assert.isAtMost(seed, 40, `Only webhooks that are ${Array.from(kinds).join(" or ")} received a delivery.`)
         const history = yield* MemoryRun.record({ seed, webhooks: 4, calls: 100 })
         for (const { event_id, id, status } of deliveredWebhooks(history)) {
-          statuses.add(status)
-          updates.add(isUpdated(history, id))
+          kinds.add(String(status)).add(isUpdated(history, id) ? "updated" : "never updated")
           const received = history.received.filter((delivery) => delivery.event_id !== event_id)
           // Only the rules of deliveries, because the search for an order takes most of the time of `check`.
           const violations = DeliveryRules.check(gather({ ...history, received }))
           assert.isNotEmpty(violations, `The loss of ${String(event_id)} was not reported.`)
         }
       }
-      assert.deepStrictEqual(statuses, new Set(["active", "disabled"]))
-      assert.deepStrictEqual(updates, new Set([true, false]))
     }))
 
   /** Some defects need concurrent calls on one object, which some seeds do not have. */
