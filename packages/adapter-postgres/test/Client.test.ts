@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
+import { type PoolUsage, poolUsages } from "@messaging-crm/adapter-postgres/PoolUsage"
 import { SearchConnections } from "@messaging-crm/adapter-postgres/SearchConnections"
 import { Config, Effect, Exit, Fiber, Latch, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -60,6 +61,18 @@ const lockedRow = Effect.gen(function*() {
   yield* locked.await
   return { id, free: Effect.andThen(freed.open, Fiber.join(holding)) }
 })
+
+/** Waits until some of the given backends wait for a lock. */
+const lockWaits = (pids: ReadonlyArray<number>, count: number) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.repeat(
+      sql`
+        SELECT
+        FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND pid = ANY(${pids}::integer[])
+      `,
+      { until: (rows) => rows.length === count }
+    ))
 
 /** A client of which all statements go over one connection. */
 const single = Layer.unwrap(
@@ -162,15 +175,26 @@ it.layer(Database.layer)("Client", (it) => {
       const { free, id } = yield* lockedRow
       const renames = Effect.all(Array.from({ length: 5 }, () => rename(commits, id)), { concurrency: "unbounded" })
       const waiting = yield* Effect.forkChild(renames)
-      const waiters = sql`
-        SELECT
-        FROM pg_stat_activity
-        WHERE wait_event_type = 'Lock' AND pid = ANY(${pids}::integer[])
-      `
-      yield* Effect.repeat(waiters, { until: (rows) => rows.length === 5 })
+      yield* lockWaits(pids, 5)
       yield* Effect.all(Array.from({ length: 200 }, () => sql`SELECT 1`), { concurrency: "unbounded" })
       yield* free
       yield* Fiber.join(waiting)
+    }))
+
+  it.effect("counts the statements in progress, and those that wait for a connection", () =>
+    Effect.gen(function*() {
+      const commits = yield* CommitConnections
+      const pids = yield* Backends.pids(commits, 5)
+      const isBusy = ({ statements, waiting }: PoolUsage) => statements + waiting > 0
+      assert.isUndefined(poolUsages().find(isBusy))
+      const { free, id } = yield* lockedRow
+      const renames = Effect.all(Array.from({ length: 8 }, () => rename(commits, id)), { concurrency: "unbounded" })
+      const renaming = yield* Effect.forkChild(renames)
+      yield* lockWaits(pids, 5)
+      assert.deepInclude(poolUsages(), { name: "commits", max: 5, statements: 5, waiting: 3 })
+      yield* free
+      yield* Fiber.join(renaming)
+      assert.isUndefined(poolUsages().find(isBusy))
     }))
 
   it.effect("lets a commit wait for a row for 2 seconds at most", () =>

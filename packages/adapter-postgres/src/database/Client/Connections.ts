@@ -177,21 +177,17 @@ export const make = Effect.fnUntraced(function*(config: Config): Effect.fn.Retur
     concurrency: config.statements_per_connection
   })
   const find = finder(config.hosts)
-  const usage = yield* PoolUsage.register(config.name, config.connections)
+  yield* PoolUsage.register(config.name, slots)
   const borrower: SqlConnection.Borrower = (use) =>
-    PoolUsage.counted(usage, (acquired) =>
-      Pool.use(slots, (slot) => {
-        acquired()
-        return Effect.flatMap(
-          find(slot),
-          ({ pool, watchdog }) => pool.use((connection) => use(new Connection(watchdog, connection)))
-        )
-      }))
+    Pool.use(slots, (slot) =>
+      Effect.flatMap(
+        find(slot),
+        ({ pool, watchdog }) => pool.use((connection) => use(new Connection(watchdog, connection)))
+      ))
   return {
     // A statement that was rejected has changed nothing, so it is repeated where writes are accepted.
     borrower: (use) => Effect.catchIf(borrower(use), Server.isReadOnly, () => borrower(use)),
     reserve: Effect.gen(function*() {
-      const acquired = yield* PoolUsage.reserved(usage)
       const slot = yield* Pool.get(slots)
       yield* Pool.reserve(slots, slot)
       yield* Effect.acquireRelease(
@@ -199,9 +195,7 @@ export const make = Effect.fnUntraced(function*(config: Config): Effect.fn.Retur
         () => Effect.sync(() => slot.forEach(({ watchdog }) => watchdog.release()))
       )
       const { pool, watchdog } = yield* find(slot)
-      const connection = yield* pool.reserve
-      acquired()
-      return new Connection(watchdog, connection)
+      return new Connection(watchdog, yield* pool.reserve)
     })
   }
 })
