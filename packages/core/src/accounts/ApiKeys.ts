@@ -38,12 +38,15 @@ export const CreateApiKey = Schema.Struct({
 export interface CreateApiKey extends Schema.Schema.Type<typeof CreateApiKey> {}
 
 /** The state of a key's rate limit. */
-export interface Quota {
-  readonly limit: number
-  readonly remaining: number
+export const Quota = Schema.Struct({
+  limit: Schema.Int,
+  remaining: Schema.Int,
   /** When the window ends, in Unix seconds, rounded up. */
-  readonly reset_seconds: number
-}
+  reset_seconds: Schema.Int,
+  /** How many seconds are left until then, by the store's clock: 1 to 60, rounded up. */
+  rest_seconds: Schema.Int
+})
+export interface Quota extends Schema.Schema.Type<typeof Quota> {}
 
 /** The result of authentication: the key, the member it acts for, and its remaining quota. */
 export interface Authentication {
@@ -73,8 +76,7 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
   /** The key's organization, for the log. */
   organization_id: OrganizationId,
   key_id: ApiKeyId,
-  quota: Schema.Struct({ limit: Schema.Int, remaining: Schema.Int, reset_seconds: Schema.Int }),
-  retry_after_seconds: Schema.Int
+  quota: Quota
 }) {}
 
 /** The member is neither owner nor admin, and only those may hold keys. */
@@ -90,14 +92,12 @@ const expiresAt = (expires: Expiry, now: Timestamp): Timestamp =>
 
 const seconds = (at: Timestamp) => DateTime.toEpochMillis(at) / 1000
 
-const quotaOf = (metered: Metered, limit: number): Quota => ({
+const quotaOf = ({ count, now, window_ends_at }: Metered, limit: number): Quota => ({
   limit,
-  remaining: Math.max(0, limit - metered.count),
-  reset_seconds: Math.ceil(seconds(metered.window_ends_at))
+  remaining: Math.max(0, limit - count),
+  reset_seconds: Math.ceil(seconds(window_ends_at)),
+  rest_seconds: Math.min(window_seconds, Math.max(1, Math.ceil(seconds(window_ends_at) - seconds(now))))
 })
-
-const waitSeconds = (metered: Metered): number =>
-  Math.min(window_seconds, Math.max(1, Math.ceil(seconds(metered.window_ends_at) - seconds(metered.now))))
 
 const create = (
   found: Option.Option<MemberRow>,
@@ -175,9 +175,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         const metered = found.value
         const { created_by: member_id, key_id, organization_id, scopes } = metered
         const quota = quotaOf(metered, limit)
-        if (metered.count > limit) {
-          return yield* new RateLimited({ organization_id, key_id, quota, retry_after_seconds: waitSeconds(metered) })
-        }
+        if (metered.count > limit) return yield* new RateLimited({ organization_id, key_id, quota })
         return { key_id, actor: { organization_id, member_id, key_id, scopes }, quota }
       })
 
