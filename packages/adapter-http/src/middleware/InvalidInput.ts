@@ -24,14 +24,13 @@ const misencodedIn = (query: string): string | undefined =>
  * a query.
  */
 const checkQuery = ({ query }: HttpApiEndpoint.Top) =>
-  Effect.flatMap(
-    Effect.all([HttpServerRequest.HttpServerRequest, HttpServerRequest.ParsedSearchParams]),
-    ([request, search]) => {
-      const misencoded = misencodedIn(queryOf(request))
-      if (misencoded !== undefined) {
-        const [name = ""] = misencoded.split("=")
-        return Errors.invalid(name, `The parameter ${shown(name)} is not percent-encoded UTF-8. Encode it as UTF-8.`)
-      }
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+    const misencoded = misencodedIn(queryOf(request))
+    if (misencoded !== undefined) {
+      const [name = ""] = misencoded.split("=")
+      return Errors.invalid(name, `The parameter ${shown(name)} is not percent-encoded UTF-8. Encode it as UTF-8.`)
+    }
+    return Effect.flatMap(HttpServerRequest.ParsedSearchParams, (search) => {
       for (const [name, value] of Object.entries(search)) {
         if (Array.isArray(value)) return Errors.invalid(name, `The parameter ${shown(name)} is repeated. Send it once.`)
         if (query === undefined) {
@@ -39,8 +38,8 @@ const checkQuery = ({ query }: HttpApiEndpoint.Top) =>
         }
       }
       return Effect.void
-    }
-  )
+    })
+  })
 
 /** Rejects a body that is not an object, and any field of an operation without a body. */
 const checkBody = ({ payload }: HttpApiEndpoint.Top) =>
