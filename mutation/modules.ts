@@ -122,7 +122,7 @@ export const modules: Readonly<Record<string, Module>> = {
     tests: ["core/test/decisions/Messages.test.ts", "core/test/MessageList.test.ts", ...conformance]
   },
   "decisions-sends": {
-    files: ["core/src/messaging/Sends.ts", "core/src/messaging/SendCompletion.ts"],
+    files: ["core/src/messaging/outbound/Sends.ts", "core/src/messaging/outbound/SendCompletion.ts"],
     tests: [
       "core/test/decisions/Sends.test.ts",
       "core/test/decisions/SendState.test.ts",
@@ -132,7 +132,7 @@ export const modules: Readonly<Record<string, Module>> = {
     ]
   },
   dispatch: {
-    files: ["core/src/messaging/Dispatch.ts", "core/src/messaging/SendOutcomes.ts"],
+    files: ["core/src/messaging/outbound/Dispatch.ts", "core/src/messaging/outbound/SendOutcomes.ts"],
     tests: [
       "core/test/Dispatch.test.ts",
       "core/test/decisions/SendState.test.ts",

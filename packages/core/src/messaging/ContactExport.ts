@@ -3,11 +3,11 @@ import { Schema, Stream } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
 import { Contact } from "../contacts/Contacts.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import { Content } from "./Content.ts"
 import { Conversation } from "./Conversations.ts"
 import { MessageMedia } from "./Media.ts"
 import { Message } from "./Messages.ts"
-import { Send } from "./Sends.ts"
+import { Content } from "./outbound/Content.ts"
+import { Send } from "./outbound/Sends.ts"
 
 /** A message with the bytes of its file, in base64 in JSON; null if the file is not stored. */
 export const ExportedMessage = Schema.Struct({

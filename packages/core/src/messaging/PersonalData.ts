@@ -30,7 +30,7 @@ import { ExportedMessage, ExportedSend, written } from "./ContactExport.ts"
 import { Conversation, type ConversationRow, ConversationRows, toConversation } from "./Conversations.ts"
 import { MediaRows, MediaStore } from "./Media.ts"
 import { type Message, type MessageRow, MessageRows, ProviderMessageRows } from "./Messages.ts"
-import { type SendRow, SendRows, SendState } from "./Sends.ts"
+import { type SendRow, SendRows, SendState } from "./outbound/Sends.ts"
 
 export { ContactExport, export_schema } from "./ContactExport.ts"
 

@@ -2,8 +2,8 @@
  * A send as callers see it, as it is stored, and as it is requested (contract §12).
  */
 import { Schema } from "effect"
-import type { ChannelHoldRow } from "../catalog/ChannelHolds.ts"
-import type { Channel } from "../catalog/Channels.ts"
+import type { ChannelHoldRow } from "../../catalog/ChannelHolds.ts"
+import type { Channel } from "../../catalog/Channels.ts"
 import {
   ChannelId,
   type ContactId,
@@ -12,12 +12,12 @@ import {
   type MemberId,
   MessageId,
   SendId
-} from "../kernel/Ids.ts"
-import { limits } from "../kernel/Limits.ts"
-import { Phone, phone_description } from "../kernel/Phones.ts"
-import { text } from "../kernel/Text.ts"
-import { Timestamp } from "../kernel/Timestamps.ts"
-import * as Changes from "../work/Changes.ts"
+} from "../../kernel/Ids.ts"
+import { limits } from "../../kernel/Limits.ts"
+import { Phone, phone_description } from "../../kernel/Phones.ts"
+import { text } from "../../kernel/Text.ts"
+import { Timestamp } from "../../kernel/Timestamps.ts"
+import * as Changes from "../../work/Changes.ts"
 import type { Content } from "./Content.ts"
 import { FailureReason } from "./MessagingProvider.ts"
 import { TemplateChoice } from "./Templates.ts"

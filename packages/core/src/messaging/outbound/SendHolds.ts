@@ -1,11 +1,11 @@
 /** Pauses and throttles the channel of a send, so that the channel's other sends wait. */
 import { DateTime, Effect, Option, Result } from "effect"
-import { ChannelAccountStore } from "../catalog/ChannelAccounts.ts"
-import * as Holds from "../catalog/ChannelHolds.ts"
-import type { Timestamp } from "../kernel/Timestamps.ts"
-import * as Changes from "../work/Changes.ts"
-import { Decide } from "../work/Decide.ts"
-import type { ClaimedWork } from "../work/WorkQueue.ts"
+import { ChannelAccountStore } from "../../catalog/ChannelAccounts.ts"
+import * as Holds from "../../catalog/ChannelHolds.ts"
+import type { Timestamp } from "../../kernel/Timestamps.ts"
+import * as Changes from "../../work/Changes.ts"
+import { Decide } from "../../work/Decide.ts"
+import type { ClaimedWork } from "../../work/WorkQueue.ts"
 import type { FailureReason } from "./MessagingProvider.ts"
 import type { SendRow } from "./Sends.ts"
 

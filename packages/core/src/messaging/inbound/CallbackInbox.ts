@@ -9,13 +9,13 @@
  * a body can belong to no organization, because its channel is not connected.
  */
 import { Array, Context, DateTime, Duration, Effect, FiberSet, Latch, Layer, Metric } from "effect"
-import { type ChannelId, Ids } from "../kernel/Ids.ts"
-import { logAndPause, pollPause } from "../kernel/Loops.ts"
-import { callbacks_age, callbacks_waiting } from "../kernel/Metrics.ts"
-import type { Timestamp } from "../kernel/Timestamps.ts"
-import { traced } from "../kernel/Traces.ts"
-import { SecretCanary } from "../work/SecretCanary.ts"
-import { LeaseTime } from "../work/WorkQueue.ts"
+import { type ChannelId, Ids } from "../../kernel/Ids.ts"
+import { logAndPause, pollPause } from "../../kernel/Loops.ts"
+import { callbacks_age, callbacks_waiting } from "../../kernel/Metrics.ts"
+import type { Timestamp } from "../../kernel/Timestamps.ts"
+import { traced } from "../../kernel/Traces.ts"
+import { SecretCanary } from "../../work/SecretCanary.ts"
+import { LeaseTime } from "../../work/WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
 

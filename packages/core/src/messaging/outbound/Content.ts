@@ -1,7 +1,7 @@
 import { Schema } from "effect"
-import type { ChannelType } from "../catalog/Channels.ts"
-import { limits } from "../kernel/Limits.ts"
-import { utf8Bytes } from "../kernel/Text.ts"
+import type { ChannelType } from "../../catalog/Channels.ts"
+import { limits } from "../../kernel/Limits.ts"
+import { utf8Bytes } from "../../kernel/Text.ts"
 import { TemplateValues } from "./Template.ts"
 
 /**

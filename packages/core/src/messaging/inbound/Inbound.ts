@@ -7,18 +7,17 @@
  * events that arrive before their message.
  */
 import { Context, Effect, Layer, Option, Schema, Stream } from "effect"
-import { type ChannelHoldRow, pause } from "../catalog/ChannelHolds.ts"
-import { type Channel, ChannelStore } from "../catalog/Channels.ts"
-import { changeIdentity } from "../contacts/ContactIdentities.ts"
-import { concurrently } from "../kernel/Concurrency.ts"
-import { ChannelId, type OrganizationId } from "../kernel/Ids.ts"
-import { traced } from "../kernel/Traces.ts"
-import * as Changes from "../work/Changes.ts"
-import { Decide, type DecisionContext } from "../work/Decide.ts"
-import { ConversationStore } from "./Conversations.ts"
-import { makeInboundLoads, type OfMessage } from "./InboundLoads.ts"
-import * as Media from "./Media.ts"
-import { boundedFailure } from "./MessageDetails.ts"
+import { type ChannelHoldRow, pause } from "../../catalog/ChannelHolds.ts"
+import { type Channel, ChannelStore } from "../../catalog/Channels.ts"
+import { changeIdentity } from "../../contacts/ContactIdentities.ts"
+import { concurrently } from "../../kernel/Concurrency.ts"
+import { ChannelId, type OrganizationId } from "../../kernel/Ids.ts"
+import { traced } from "../../kernel/Traces.ts"
+import * as Changes from "../../work/Changes.ts"
+import { Decide, type DecisionContext } from "../../work/Decide.ts"
+import { ConversationStore } from "../Conversations.ts"
+import * as Media from "../Media.ts"
+import { boundedFailure } from "../MessageDetails.ts"
 import {
   applyUpdate,
   arrived,
@@ -30,10 +29,11 @@ import {
   type StatusUpdate,
   storeEarlyUpdate,
   updateEvent
-} from "./Messages.ts"
+} from "../Messages.ts"
+import * as SendCompletion from "../outbound/SendCompletion.ts"
+import { makeInboundLoads, type OfMessage } from "./InboundLoads.ts"
 import { type MessagesReported, type MessageStatusReported, type ProviderEvent } from "./ProviderEvents.ts"
 import { type NetworkMessage, partnerOf, personOf, storeMessage } from "./ProviderMessages.ts"
-import * as SendCompletion from "./SendCompletion.ts"
 
 export * from "./ProviderEvents.ts"
 export { storeMessage } from "./ProviderMessages.ts"

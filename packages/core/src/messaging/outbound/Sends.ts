@@ -12,22 +12,21 @@
  * | unknown | 15 minutes without a callback | failed |
  */
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
-import { type Channel, ChannelStore } from "../catalog/Channels.ts"
-import { findOrCreateByIdentity } from "../contacts/ContactIdentities.ts"
-import { makeFindMatch, type Matched, unmatched } from "../contacts/ContactMatches.ts"
-import { erasedExternalId, type Person, ReferenceUnknown } from "../contacts/Contacts.ts"
-import { CurrentActor } from "../kernel/Actor.ts"
-import { zipConcurrently } from "../kernel/Concurrency.ts"
-import type { ChannelId, ConversationId, MessageId } from "../kernel/Ids.ts"
-import { type MemberId, type OrganizationId, SendId } from "../kernel/Ids.ts"
-import { operation } from "../kernel/Operations.ts"
-import { type CursorInvalid, Cursors, type ListOptions, type Page, type PageRequest } from "../kernel/Page.ts"
-import { resultFunction } from "../kernel/ResultFunction.ts"
-import type { Timestamp } from "../kernel/Timestamps.ts"
-import * as Changes from "../work/Changes.ts"
-import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
-import type { Respond } from "../work/RecordedResponses.ts"
-import { type Content, isWithin, text_limits, TextTooLong } from "./Content.ts"
+import { type Channel, ChannelStore } from "../../catalog/Channels.ts"
+import { findOrCreateByIdentity } from "../../contacts/ContactIdentities.ts"
+import { makeFindMatch, type Matched, unmatched } from "../../contacts/ContactMatches.ts"
+import { erasedExternalId, type Person, ReferenceUnknown } from "../../contacts/Contacts.ts"
+import { CurrentActor } from "../../kernel/Actor.ts"
+import { zipConcurrently } from "../../kernel/Concurrency.ts"
+import type { ChannelId, ConversationId, MessageId } from "../../kernel/Ids.ts"
+import { type MemberId, type OrganizationId, SendId } from "../../kernel/Ids.ts"
+import { operation } from "../../kernel/Operations.ts"
+import { type CursorInvalid, Cursors, type ListOptions, type Page, type PageRequest } from "../../kernel/Page.ts"
+import { resultFunction } from "../../kernel/ResultFunction.ts"
+import type { Timestamp } from "../../kernel/Timestamps.ts"
+import * as Changes from "../../work/Changes.ts"
+import { Decide, type DecisionContext, type Write } from "../../work/Decide.ts"
+import type { Respond } from "../../work/RecordedResponses.ts"
 import {
   ConversationNotFound,
   type ConversationRow,
@@ -36,7 +35,8 @@ import {
   isReplyWindowOpen,
   type KnownThread,
   open as openConversation
-} from "./Conversations.ts"
+} from "../Conversations.ts"
+import { type Content, isWithin, text_limits, TextTooLong } from "./Content.ts"
 import type { FailureReason } from "./MessagingProvider.ts"
 import {
   everySend,

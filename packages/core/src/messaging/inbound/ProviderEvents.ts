@@ -1,12 +1,12 @@
 /** The events that a provider reports. Every adapter of a provider makes them. */
 import { Schema } from "effect"
-import { FailureReason } from "../kernel/FailureReason.ts"
-import { ChannelId, SendId } from "../kernel/Ids.ts"
-import { Text, text } from "../kernel/Text.ts"
-import { Timestamp } from "../kernel/Timestamps.ts"
-import { ReceivedMedia } from "./Media.ts"
-import { MessageDetails } from "./MessageDetails.ts"
-import { MessageType, StatusUpdate } from "./Messages.ts"
+import { FailureReason } from "../../kernel/FailureReason.ts"
+import { ChannelId, SendId } from "../../kernel/Ids.ts"
+import { Text, text } from "../../kernel/Text.ts"
+import { Timestamp } from "../../kernel/Timestamps.ts"
+import { ReceivedMedia } from "../Media.ts"
+import { MessageDetails } from "../MessageDetails.ts"
+import { MessageType, StatusUpdate } from "../Messages.ts"
 
 const ProviderId = text({ min: 1, max: 500 })
 

@@ -2,14 +2,14 @@
  * Send completion: the changes that record that a send was accepted by the provider, or has failed (contract §12.4, §12.8).
  */
 import { Effect, Option } from "effect"
-import { addAliases } from "../contacts/ContactIdentities.ts"
-import { concurrently } from "../kernel/Concurrency.ts"
-import { type ChannelId, type ContactId, MessageId, type OrganizationId, type SendId } from "../kernel/Ids.ts"
-import { erased } from "../kernel/Text.ts"
-import type { Timestamp } from "../kernel/Timestamps.ts"
-import * as Events from "../webhooks/Events.ts"
-import * as Changes from "../work/Changes.ts"
-import type { DecisionContext } from "../work/Decide.ts"
+import { addAliases } from "../../contacts/ContactIdentities.ts"
+import { concurrently } from "../../kernel/Concurrency.ts"
+import { type ChannelId, type ContactId, MessageId, type OrganizationId, type SendId } from "../../kernel/Ids.ts"
+import { erased } from "../../kernel/Text.ts"
+import type { Timestamp } from "../../kernel/Timestamps.ts"
+import * as Events from "../../webhooks/Events.ts"
+import * as Changes from "../../work/Changes.ts"
+import type { DecisionContext } from "../../work/Decide.ts"
 import {
   applyUpdate,
   arrived,
@@ -23,7 +23,7 @@ import {
   type StatusUpdate,
   subjectOf,
   updateEvent
-} from "./Messages.ts"
+} from "../Messages.ts"
 import type { Accepted, FailureReason } from "./MessagingProvider.ts"
 import { isOpen, isUnproven, type OutgoingSend, type SendRow, SendRows, SendState, SendStore } from "./Sends.ts"
 

@@ -1,11 +1,11 @@
 import { Context, type Effect, Schema } from "effect"
-import type { Channel } from "../catalog/Channels.ts"
-import { FailureReason } from "../kernel/FailureReason.ts"
-import type { SendId } from "../kernel/Ids.ts"
+import type { Channel } from "../../catalog/Channels.ts"
+import { FailureReason } from "../../kernel/FailureReason.ts"
+import type { SendId } from "../../kernel/Ids.ts"
 import type { Content } from "./Content.ts"
 import type { Template } from "./Template.ts"
 
-export { FailureReason } from "../kernel/FailureReason.ts"
+export { FailureReason } from "../../kernel/FailureReason.ts"
 
 // ---------------------------------------------------------------- data
 

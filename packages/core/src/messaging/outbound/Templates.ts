@@ -5,10 +5,10 @@
  * while the provider is down. Lists are never read from it.
  */
 import { Cache, Context, Duration, Effect, Exit, Layer, Result, Schema } from "effect"
-import { ChannelStore } from "../catalog/Channels.ts"
-import { CurrentActor } from "../kernel/Actor.ts"
-import { operation } from "../kernel/Operations.ts"
-import { traced } from "../kernel/Traces.ts"
+import { ChannelStore } from "../../catalog/Channels.ts"
+import { CurrentActor } from "../../kernel/Actor.ts"
+import { operation } from "../../kernel/Operations.ts"
+import { traced } from "../../kernel/Traces.ts"
 import { MessagingProvider, ProviderUnavailable } from "./MessagingProvider.ts"
 import {
   isButtonSubType,

@@ -13,12 +13,12 @@
  *   fail it sooner, because it does not prove that the earlier attempt sent nothing.
  */
 import { Context, DateTime, Duration, Effect, Option, Schedule } from "effect"
-import * as Holds from "../catalog/ChannelHolds.ts"
-import { SendId } from "../kernel/Ids.ts"
-import type { Timestamp } from "../kernel/Timestamps.ts"
-import * as Changes from "../work/Changes.ts"
-import { Decide, type DecisionContext } from "../work/Decide.ts"
-import type { ClaimedWork } from "../work/WorkQueue.ts"
+import * as Holds from "../../catalog/ChannelHolds.ts"
+import { SendId } from "../../kernel/Ids.ts"
+import type { Timestamp } from "../../kernel/Timestamps.ts"
+import * as Changes from "../../work/Changes.ts"
+import { Decide, type DecisionContext } from "../../work/Decide.ts"
+import type { ClaimedWork } from "../../work/WorkQueue.ts"
 import {
   type Accepted,
   type FailureReason,

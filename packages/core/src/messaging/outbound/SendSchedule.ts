@@ -1,6 +1,6 @@
 /** Send schedule: when the attempts of a send are made (contract §12.6). */
 import { DateTime, Duration, Option } from "effect"
-import type { Timestamp } from "../kernel/Timestamps.ts"
+import type { Timestamp } from "../../kernel/Timestamps.ts"
 
 /** For how long a send is retried. The later sends of its conversation wait for it. */
 export const retry_time_max = Duration.minutes(2)

@@ -3,19 +3,19 @@
  * network's own app, by the business (contract §15.2).
  */
 import { DateTime, Option } from "effect"
-import type { Channel } from "../catalog/Channels.ts"
-import { findOrCreateByIdentity } from "../contacts/ContactIdentities.ts"
-import type { Matched } from "../contacts/ContactMatches.ts"
-import type { Person } from "../contacts/Contacts.ts"
-import { type ConversationId, MessageId } from "../kernel/Ids.ts"
-import { numberOf } from "../kernel/Phones.ts"
-import type { Timestamp } from "../kernel/Timestamps.ts"
-import * as Events from "../webhooks/Events.ts"
-import * as Changes from "../work/Changes.ts"
-import type { DecisionContext } from "../work/Decide.ts"
-import { type KnownThread, open as openConversation } from "./Conversations.ts"
-import * as Media from "./Media.ts"
-import { boundedDetails } from "./MessageDetails.ts"
+import type { Channel } from "../../catalog/Channels.ts"
+import { findOrCreateByIdentity } from "../../contacts/ContactIdentities.ts"
+import type { Matched } from "../../contacts/ContactMatches.ts"
+import type { Person } from "../../contacts/Contacts.ts"
+import { type ConversationId, MessageId } from "../../kernel/Ids.ts"
+import { numberOf } from "../../kernel/Phones.ts"
+import type { Timestamp } from "../../kernel/Timestamps.ts"
+import * as Events from "../../webhooks/Events.ts"
+import * as Changes from "../../work/Changes.ts"
+import type { DecisionContext } from "../../work/Decide.ts"
+import { type KnownThread, open as openConversation } from "../Conversations.ts"
+import * as Media from "../Media.ts"
+import { boundedDetails } from "../MessageDetails.ts"
 import {
   applyUpdate,
   arrived,
@@ -26,14 +26,14 @@ import {
   type ProviderMessage,
   reportedText,
   subjectOf
-} from "./Messages.ts"
+} from "../Messages.ts"
+import { messageEvents } from "../outbound/SendCompletion.ts"
 import type {
   MessagesReported,
   ProviderMessageReceived,
   ProviderMessageSent,
   ProviderPerson
 } from "./ProviderEvents.ts"
-import { messageEvents } from "./SendCompletion.ts"
 
 /** Returns the person behind a provider's IDs on a channel. */
 export const personOf = (channel: Channel, { aliases = [], ...sender }: typeof ProviderPerson.Type): Person => ({
