@@ -5,9 +5,8 @@
  * arrive while `statements_max` statements run. Requests that write the same rows need
  * `CommitBatcher.ts`.
  */
-import { Cause, Deferred, Effect, Exit, Option, Schema, Semaphore, Struct } from "effect"
+import { Cause, Deferred, Effect, Exit, Option, Semaphore, Struct } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"
-import { rows } from "./Rows.ts"
 
 /** The maximum number of concurrent statements, and of requests in one. Several run at once, so that neither side waits idle. */
 const [statements_max, requests_max] = [4, 16]
@@ -101,9 +100,6 @@ interface ByKey<Row, Column extends string> {
   ) => Effect.Effect<ReadonlyArray<Row>>
 }
 
-/** The column with the position of the key among those of the statement. */
-const positionsOf = rows(Schema.Struct({ position: Schema.Int }))
-
 /** Makes a function that returns the row with a key. Inside a transaction of the caller, the lookup is part of it. */
 export const makeByKey = <Row, Column extends string>(
   sql: SqlClient.SqlClient,
@@ -120,11 +116,10 @@ export const makeByKey = <Row, Column extends string>(
 
   const find = Effect.fnUntraced(function*(keys: ReadonlyArray<Key>) {
     const values = columns.map((column) => keys.map((each) => each[column]))
-    const raw = yield* Effect.orDie(sql.unsafe(text, values))
-    const positions = yield* positionsOf(Effect.succeed(raw))
+    const raw = yield* Effect.orDie(sql.unsafe<{ readonly position: number }>(text, values))
     const found = yield* decode(Effect.succeed(raw))
     const results = keys.map((): Option.Option<Row> => Option.none())
-    for (const [index, { position }] of positions.entries()) {
+    for (const [index, { position }] of raw.entries()) {
       results[position - 1] = Option.fromUndefinedOr(found[index])
     }
     return results
