@@ -9,7 +9,7 @@ import { logAndPause, pollPause } from "./kernel/Loops.ts"
 import { Media } from "./messaging/Media.ts"
 import { MessageRetention } from "./messaging/MessageRetention.ts"
 import { Messages } from "./messaging/Messages.ts"
-import { WebhookDeliveries } from "./webhooks/WebhookDeliveries.ts"
+import { Events } from "./webhooks/Events.ts"
 import { Webhooks } from "./webhooks/Webhooks.ts"
 import { Audit } from "./work/Audit.ts"
 import { Idempotency } from "./work/Idempotency.ts"
@@ -35,7 +35,7 @@ export const make = Effect.gen(function*() {
   const webhooks = yield* Webhooks
   const purged = {
     "idempotency records": yield* Idempotency,
-    "events and deliveries": yield* WebhookDeliveries,
+    "events and deliveries": yield* Events,
     "early updates": yield* Messages,
     "old messages and sends": yield* MessageRetention,
     "unfinished files": yield* Media,

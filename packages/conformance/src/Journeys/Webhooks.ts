@@ -207,7 +207,7 @@ const bounds = (it: Scene.It) => {
   it.effect("keeps its deliveries for 30 days", () =>
     Effect.gen(function*() {
       const { close, deliveries } = yield* subscribed
-      const purge = WebhookDeliveries.use((deliveries) => deliveries.purge)
+      const purge = Events.Events.use(({ purge }) => purge)
       yield* close()
       yield* work
       yield* TestClock.adjust(Duration.subtract(Duration.days(30), Duration.millis(1)))

@@ -29,8 +29,9 @@ import {
   type PageRequest,
   type Position
 } from "../kernel/Page.ts"
+import { purgeOlderThan } from "../kernel/Purges.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import type { EventResource, RaisedEvent } from "../work/Changes.ts"
+import { event_age_max, type EventResource, type RaisedEvent } from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
@@ -243,12 +244,14 @@ export class EventStore extends Context.Service<EventStore, {
 
 // ---------------------------------------------------------- operations
 
-/** Operations on the events of the current actor's organization. */
+/** Operations on events: the list is of the current actor's organization, the purge of all. */
 export class Events extends Context.Service<Events, {
   /** Returns one page of the events of the last 30 days that pass the filters, newest first. */
   readonly list: (
     options: ListOptions<EventFilters>
   ) => Effect.Effect<Page<Event>, CursorInvalid, CurrentActor>
+  /** Deletes one batch of events older than 30 days, with their deliveries, and returns their number. */
+  readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/Events") {
   static readonly layer = Layer.effect(
     Events,
@@ -274,7 +277,7 @@ export class Events extends Context.Service<Events, {
         return { ...page, data }
       })
 
-      return Events.of({ list })
+      return Events.of({ list, purge: purgeOlderThan(event_age_max, store.purge, 1000) })
     })
   )
 }
