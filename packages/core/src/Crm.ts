@@ -27,6 +27,7 @@ import { PersonalData, type PersonalDataStore } from "./messaging/PersonalData.t
 import { Events, type EventStore } from "./webhooks/Events.ts"
 import { WebhookPosts } from "./webhooks/WebhookAttempt.ts"
 import { WebhookDeliveries, type WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
+import { WebhookDispatch } from "./webhooks/WebhookDispatch.ts"
 import { WebhookReplays, type WebhookReplayStore } from "./webhooks/WebhookReplays.ts"
 import { Webhooks, type WebhookStore } from "./webhooks/Webhooks.ts"
 import type { WebhookTransport } from "./webhooks/WebhookTransport.ts"
@@ -97,6 +98,7 @@ export const services = [
   Tags,
   Templates,
   WebhookDeliveries,
+  WebhookDispatch,
   WebhookReplays,
   Webhooks,
   Worker
@@ -130,6 +132,7 @@ const independent = Layer.mergeAll(
   SecretCanary.layer,
   Tags.layer,
   Templates.layer,
+  WebhookDeliveries.layer,
   Webhooks.layer
 )
 
@@ -140,7 +143,7 @@ const contactsAndConversations = Layer.mergeAll(
   PersonalData.layer
 )
 
-const posting = Layer.mergeAll(WebhookDeliveries.layer, WebhookReplays.layer).pipe(Layer.provide(WebhookPosts.layer))
+const posting = Layer.mergeAll(WebhookDispatch.layer, WebhookReplays.layer).pipe(Layer.provide(WebhookPosts.layer))
 
 /**
  * Layer that provides every service of the CRM, given storage, a messaging provider and a transport for webhooks.

@@ -8,7 +8,8 @@ import { logAndPause, pollPause } from "./kernel/Loops.ts"
 import { work_age, work_items } from "./kernel/Metrics.ts"
 import * as Traces from "./kernel/Traces.ts"
 import { Dispatch } from "./messaging/outbound/Dispatch.ts"
-import { WebhookDeliveries, WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
+import { WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
+import { WebhookDispatch } from "./webhooks/WebhookDispatch.ts"
 import { WebhookReplays } from "./webhooks/WebhookReplays.ts"
 import * as Changes from "./work/Changes.ts"
 import { Decide } from "./work/Decide.ts"
@@ -99,7 +100,7 @@ const ageOf = ({ oldest_due_at }: Backlog, now: DateTime.Utc): number =>
 
 /** Makes the handlers of all kinds of work. */
 const makeHandlers = Effect.gen(function*() {
-  const deliveries = yield* WebhookDeliveries
+  const deliveries = yield* WebhookDispatch
   const deliveryStore = yield* WebhookDeliveryStore
   const dispatch = yield* Dispatch
   const queue = yield* WorkQueue

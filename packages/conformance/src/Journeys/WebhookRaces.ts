@@ -4,6 +4,7 @@ import * as Changes from "@messaging-crm/core/Changes"
 import * as Events from "@messaging-crm/core/Events"
 import { ConversationId, Ids } from "@messaging-crm/core/Ids"
 import { WebhookDeliveries, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
+import { WebhookDispatch } from "@messaging-crm/core/WebhookDispatch"
 import { abandoned_max, UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Deferred, Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -117,7 +118,7 @@ const active = (it: Scene.It) => {
       yield* Scene.work
       const claimed = yield* retryDuringClaim(webhook)
       assert.lengthOf(claimed, 1)
-      for (const item of claimed) yield* WebhookDeliveries.use((deliveries) => deliveries.attempt(item))
+      for (const item of claimed) yield* WebhookDispatch.use((dispatch) => dispatch.attempt(item))
       assert.deepStrictEqual(yield* webhook.states, ["1 pending"])
       yield* Scene.work
       assert.deepStrictEqual(yield* webhook.states, ["1 succeeded"])

@@ -13,6 +13,7 @@ import { Phone } from "@messaging-crm/core/Phones"
 import { type Send, Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
+import { WebhookDispatch } from "@messaging-crm/core/WebhookDispatch"
 import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, Option, Result, Schema } from "effect"
@@ -239,7 +240,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   "disable the webhook": ({ webhook }) =>
     Effect.map(Webhooks.use((webhooks) => webhooks.disable(webhook.id)), ({ status }) => status),
   "attempt the delivery": ({ claims }) =>
-    WebhookDeliveries.use((deliveries) => deliveries.attempt({ claimed: claims.openDelivery, outgoing: null })),
+    WebhookDispatch.use((dispatch) => dispatch.attempt({ claimed: claims.openDelivery, outgoing: null })),
   "retry the delivery": ({ claims, webhook }) =>
     Effect.map(
       WebhookDeliveries.use((deliveries) =>

@@ -16,6 +16,7 @@ import { type Send, SendMessage, Sends } from "@messaging-crm/core/Sends"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
+import { WebhookDispatch } from "@messaging-crm/core/WebhookDispatch"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { type ClaimedWork, WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer } from "effect"
@@ -143,7 +144,7 @@ const prepareDeliveries = Effect.fnUntraced(function*(webhook_id: WebhookId, cla
     )
   const doneDelivery = yield* deliveryOf("message.received")
   const openDelivery = yield* deliveryOf("message.sent")
-  yield* WebhookDeliveries.use((deliveries) => deliveries.attempt({ claimed: doneDelivery, outgoing: null }))
+  yield* WebhookDispatch.use((dispatch) => dispatch.attempt({ claimed: doneDelivery, outgoing: null }))
   return { doneDelivery, openDelivery }
 })
 

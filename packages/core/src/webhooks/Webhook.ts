@@ -1,5 +1,5 @@
 /** A webhook: a subscription of a URL to events (contract §14). */
-import { Schema, SchemaTransformation } from "effect"
+import { Schema, SchemaTransformation, Struct } from "effect"
 import { WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { jsonSchemaOnly, Text } from "../kernel/Text.ts"
@@ -116,6 +116,10 @@ export const WebhookRows = Changes.rows<WebhookColumns>()({
   unique: null,
   activity: null
 })
+
+/** Returns the webhook as callers see it. */
+export const toWebhook = (row: WebhookColumns): Webhook =>
+  Struct.pick(row, ["id", "url", "event_types", "include_resource", "status", "created_at", "disabled_at"])
 
 // -------------------------------------------------------------- errors
 

@@ -1,8 +1,7 @@
 /**
  * Webhook attempt: signs an event, posts it once, and returns the outcome as data.
  *
- * Nothing is written here. `WebhookDeliveries.ts` decides what the outcome
- * changes.
+ * Nothing is written here. `WebhookOutcome.ts` decides what the outcome changes.
  */
 import { Context, DateTime, Duration, Effect, Layer, Metric, Option, RcMap, Result, Schema } from "effect"
 import type { EventId, OrganizationId } from "../kernel/Ids.ts"
@@ -11,8 +10,8 @@ import { makeOpenOnce, SecretUnreadable } from "../kernel/Secrets.ts"
 import * as Slots from "../kernel/Slots.ts"
 import { toStorable } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
-import { secretContext, type WebhookRow } from "./Webhooks.ts"
-import { validAt } from "./WebhookSecrets.ts"
+import type { WebhookRow } from "./Webhook.ts"
+import { secretContext, validAt } from "./WebhookSecrets.ts"
 import { headersOf } from "./WebhookSignature.ts"
 import {
   type NoResponseCode,

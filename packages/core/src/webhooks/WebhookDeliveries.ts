@@ -9,37 +9,31 @@
  * | succeeded, failed | retry | pending |
  *
  * At most eight deliveries of a webhook are attempted at a time, by all workers together, and fewer
- * while its endpoint takes longer than a second. An attempt is made before anything is committed. If
- * a worker dies during one, another worker makes it again, with the same ID and bytes.
+ * while its endpoint takes longer than a second. `WebhookDispatch.ts` makes the attempts.
  */
-import { Context, Effect, Layer, Option, Random, Result, Schema, Struct } from "effect"
+import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
-import { type OrganizationId, WebhookDeliveryId, type WebhookId } from "../kernel/Ids.ts"
+import type { OrganizationId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
-import { purgeOlderThan } from "../kernel/Purges.ts"
-import type { SecretUnreadable } from "../kernel/Secrets.ts"
-import { utf8Bytes } from "../kernel/Text.ts"
-import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
-import { StorageUse } from "../work/StorageUse.ts"
-import type { Claim, ClaimedWork } from "../work/WorkQueue.ts"
+import type { Claim } from "../work/WorkQueue.ts"
 import * as Events from "./Events.ts"
-import { type Attempt, type HostBusy, WebhookPosts } from "./WebhookAttempt.ts"
+import { WebhookDisabled, WebhookNotFound, type WebhookRow, WebhookRows } from "./Webhook.ts"
+import type { Attempt } from "./WebhookAttempt.ts"
+import { orNotFound } from "./WebhookDecisions.ts"
 import {
   type ClaimedDelivery,
   DeliveryState,
-  type FailureCode,
   newDelivery,
   type Outgoing,
   type WebhookDelivery,
   WebhookDeliveryRows
 } from "./WebhookDelivery.ts"
-import * as Outcome from "./WebhookOutcome.ts"
-import { WebhookDisabled, WebhookNotFound, type WebhookRow, WebhookRows, WebhookStore } from "./Webhooks.ts"
+import { WebhookStore } from "./Webhooks.ts"
 
 export * from "./WebhookDelivery.ts"
 export type { Attempt }
@@ -113,13 +107,6 @@ const test = (
   })
 }
 
-/** The storage of a delivery and its share of an event in bytes, including their index entries. */
-const delivery_bytes = 1000
-
-/** Returns whether an attempt's result is written. It still is if the webhook was disabled during the attempt. */
-const acceptsResult = ({ failure_code, status }: WebhookDelivery): boolean =>
-  status === "pending" || failure_code === "webhook_disabled"
-
 // ---------------------------------------------------------------- port
 
 /**
@@ -149,114 +136,6 @@ export class WebhookDeliveryStore extends Context.Service<WebhookDeliveryStore, 
 
 // ---------------------------------------------------------- operations
 
-/** The decision that fails a delivery without a further attempt. */
-const failDelivery = (claimed: ClaimedWork, { delivery }: Outgoing, failure_code: FailureCode) => ({
-  result: null,
-  changes: Changes.all(
-    WebhookDeliveryRows.update(delivery, DeliveryState.abandon(failure_code)),
-    Changes.finish(claimed)
-  )
-})
-
-/** Makes the functions that settle the claim of a delivery. */
-const makeSettlements = Effect.gen(function*() {
-  const { settle } = yield* Decide
-  const store = yield* WebhookDeliveryStore
-
-  const find = ({ organization_id, ref }: ClaimedWork) => store.load(organization_id, WebhookDeliveryId.make(ref))
-
-  /** Settles the claim with the changes that follow for the delivery, or with none if it has already ended. */
-  const settleDelivery = (
-    claimed: ClaimedWork,
-    decide: (outgoing: Outgoing, context: DecisionContext) => Changes.Decision<Outcome.Disabling>,
-    initial = find(claimed)
-  ) =>
-    settle(claimed, {
-      initial,
-      load: find(claimed),
-      decide: (found, context) =>
-        Option.match(Option.filter(found, ({ delivery }) => acceptsResult(delivery)), {
-          onNone: () => ({ result: null, changes: Changes.finish(claimed) }),
-          onSome: (outgoing) => decide(outgoing, context)
-        })
-    })
-
-  /**
-   * Settles a claim that was loaded without anything to attempt. A claim that began before a manual retry loads the
-   * delivery as it was before, so the current one decides.
-   */
-  const settleUnattempted = (claimed: ClaimedWork) =>
-    settleDelivery(claimed, (current, { now }) =>
-      current.webhook.status === "disabled"
-        ? failDelivery(claimed, current, "webhook_disabled")
-        : {
-          result: null,
-          changes: current.delivery.status === "pending"
-            ? Outcome.postAgain(claimed, now)
-            : Changes.finish(claimed)
-        }).pipe(Effect.asVoid)
-
-  /** Settles a claim whose event was not posted. It is due later. */
-  const settleUnposted = Effect.fnUntraced(
-    function*(claimed: ClaimedWork, webhook: WebhookRow, { _tag }: HostBusy | SecretUnreadable) {
-      if (_tag === "SecretUnreadable") yield* Outcome.reportUnreadable(webhook)
-      const random = yield* Random.next
-      yield* settleDelivery(claimed, (current, { now }) => ({
-        result: null,
-        changes: _tag === "SecretUnreadable"
-          ? Outcome.postponeUnreadable(claimed, current.webhook, now)
-          : Outcome.yieldHost(claimed, now, random)
-      }))
-    }
-  )
-
-  return { find, settleDelivery, settleUnattempted, settleUnposted }
-})
-
-/** Makes the function that makes one attempt of a claimed delivery, and settles the claim. */
-const makeAttempt = Effect.gen(function*() {
-  const { find, settleDelivery, settleUnattempted, settleUnposted } = yield* makeSettlements
-  const { post } = yield* WebhookPosts
-  const use = yield* StorageUse
-
-  /** Counts the stored bytes of an attempt. If the budget is used up, the endpoint's response is not stored. */
-  const withinBudget = Effect.fnUntraced(function*(
-    organization_id: OrganizationId,
-    { delivery: { attempt_count, response_body: before } }: Outgoing,
-    attempt: Attempt
-  ) {
-    const hasSpace = yield* Effect.isSuccess(use.require(organization_id))
-    const response_body = hasSpace ? attempt.response_body : null
-    const bytes = (attempt_count === 0 ? delivery_bytes : 0) +
-      Math.max(0, utf8Bytes(response_body ?? "") - utf8Bytes(before ?? ""))
-    yield* use.count(organization_id, [{ bytes, age_max: Changes.event_age_max }])
-    return { ...attempt, response_body }
-  })
-
-  return traced("WebhookDeliveries.attempt")(function*({ claimed, outgoing: known }: ClaimedDelivery) {
-    const found = known === null ? yield* find(claimed) : Option.some(known)
-    const outgoing = Option.getOrNull(found)
-    if (outgoing === null || outgoing.delivery.status !== "pending" || outgoing.webhook.status === "disabled") {
-      return yield* settleUnattempted(claimed)
-    }
-    const { delivery: { event_id }, webhook } = outgoing
-    const { organization_id } = claimed
-    const body = Events.bodyFor(webhook, outgoing)
-    const posted = yield* Effect.result(post({ organization_id, webhook, event_id, body }))
-    if (Result.isFailure(posted)) return yield* settleUnposted(claimed, webhook, posted.failure)
-    const { attempt: whole, retry_after } = posted.success
-    const attempt = yield* withinBudget(organization_id, outgoing, whole)
-    const after = { before: outgoing, posted: { attempt, retry_after }, random: yield* Random.next }
-    const disabling = yield* settleDelivery(
-      claimed,
-      (current, context) => Outcome.attempted(claimed, current, after, context),
-      // After a success, what was loaded before the attempt is loaded again only after a conflict.
-      attempt.failure_code === null ? Effect.succeed(found) : undefined
-    )
-    if (disabling !== null) yield* Outcome.reportDisabled(webhook, disabling)
-  })
-})
-
 /** Operations on the deliveries of the current actor's webhooks. */
 export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
   /** Returns the 100 most recent deliveries of a webhook. */
@@ -271,19 +150,11 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
   >
   /** Posts one signed `webhook.test` to a webhook. Returns its delivery, which is pending. */
   readonly test: Write<[webhook_id: WebhookId], WebhookDelivery, WebhookNotFound | WebhookDisabled>
-  /** Makes one attempt of a claimed delivery, and settles the claim. */
-  readonly attempt: (delivery: ClaimedDelivery) => Effect.Effect<void>
-  /** Fails a delivery that cannot be attempted because of a defect, and settles the claim. */
-  readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>
-  /** Deletes one batch of events older than 30 days, with their deliveries, and returns their number. */
-  readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/WebhookDeliveries") {
   static readonly layer = Layer.effect(
     WebhookDeliveries,
     Effect.gen(function*() {
       const { runAudited } = yield* Decide
-      const { settleDelivery } = yield* makeSettlements
-      const events = yield* Events.EventStore
       const store = yield* WebhookDeliveryStore
       const webhooks = yield* WebhookStore
 
@@ -293,7 +164,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           webhook: webhooks.find(organization_id, webhook_id),
           deliveries: store.list(organization_id, webhook_id, limits.webhook_list_size)
         }, concurrently)
-        yield* Effect.fromOption(webhook, () => new WebhookNotFound())
+        yield* Effect.fromResult(orNotFound(webhook))
         return deliveries
       })
 
@@ -317,24 +188,12 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           const { organization_id } = yield* CurrentActor
           return yield* runAudited("webhooks.test", {
             load: webhooks.find(organization_id, webhook_id),
-            decide: (webhook, context) =>
-              Result.flatMap(Result.fromOption(webhook, () => new WebhookNotFound()), (row) => test(row, context))
+            decide: (webhook, context) => Result.flatMap(orNotFound(webhook), (row) => test(row, context))
           }, respond)
         }
       )
 
-      const abandon = traced("WebhookDeliveries.abandon")(function*(claimed: ClaimedWork) {
-        yield* settleDelivery(claimed, (current) => failDelivery(claimed, current, "protocol_error"))
-      })
-
-      return WebhookDeliveries.of({
-        list,
-        retry: retryDelivery,
-        test: testWebhook,
-        attempt: yield* makeAttempt,
-        abandon,
-        purge: purgeOlderThan(Changes.event_age_max, events.purge, 1000)
-      })
+      return WebhookDeliveries.of({ list, retry: retryDelivery, test: testWebhook })
     })
   )
 }

@@ -6,8 +6,8 @@ import * as Changes from "../work/Changes.ts"
 import type { RaisedEvent } from "../work/Changes.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
 import { AnyEventType } from "./Events.ts"
+import type { WebhookRow } from "./Webhook.ts"
 import type { Attempt } from "./WebhookAttempt.ts"
-import type { WebhookRow } from "./Webhooks.ts"
 import { NoResponseCode } from "./WebhookTransport.ts"
 
 // ---------------------------------------------------------------- data

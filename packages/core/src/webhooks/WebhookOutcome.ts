@@ -5,19 +5,11 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 import { type ClaimedWork, lanes } from "../work/WorkQueue.ts"
+import { type WebhookRow, WebhookRows } from "./Webhook.ts"
 import { type Attempt, parseRetryAfter, type Posted } from "./WebhookAttempt.ts"
+import { disable, type DisablingReason } from "./WebhookDecisions.ts"
 import { DeliveryState, type Outgoing, WebhookDeliveryRows } from "./WebhookDelivery.ts"
-import {
-  disable,
-  type DisablingReason,
-  type Health,
-  healthy,
-  pauseOf,
-  recordFailure,
-  shouldDisable,
-  type WebhookRow,
-  WebhookRows
-} from "./Webhooks.ts"
+import { type Health, healthy, pauseOf, recordFailure, shouldDisable } from "./WebhookHealth.ts"
 import { nextAttempt } from "./WebhookSchedule.ts"
 
 /**

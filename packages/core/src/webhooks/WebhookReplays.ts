@@ -5,98 +5,34 @@
  * in the lane of the webhook's deliveries, so live events do not wait for it. A failed attempt ends the batch, and the
  * replay continues later with the same event.
  */
-import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Result } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
-import { EventId, type OrganizationId, WebhookId, WebhookReplayId } from "../kernel/Ids.ts"
+import { type OrganizationId, WebhookId, WebhookReplayId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
-import type { Position } from "../kernel/Page.ts"
-import { SinceTime, Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
-import { type ClaimedWork, LeaseTime } from "../work/WorkQueue.ts"
-import { bodyFor, EventStore } from "./Events.ts"
-import { type Attempt, post_time_max, WebhookPosts } from "./WebhookAttempt.ts"
+import type { ClaimedWork } from "../work/WorkQueue.ts"
+import { WebhookDisabled, WebhookNotFound, type WebhookRow, WebhookRows } from "./Webhook.ts"
+import type { Attempt } from "./WebhookAttempt.ts"
+import { healthy, pauseOf, recordFailure } from "./WebhookHealth.ts"
 import * as Outcome from "./WebhookOutcome.ts"
 import {
-  healthy,
-  pauseOf,
-  recordFailure,
-  WebhookDisabled,
-  WebhookNotFound,
-  type WebhookRow,
-  WebhookRows,
-  WebhookStore
-} from "./Webhooks.ts"
+  ReplayInProgress,
+  type ReplayWebhook,
+  SinceOutOfRange,
+  type WebhookReplay,
+  type WebhookReplayRow,
+  WebhookReplayRows
+} from "./WebhookReplay.ts"
+import { type Batch, makePostBatch } from "./WebhookReplayBatch.ts"
+import { WebhookStore } from "./Webhooks.ts"
 
-// ---------------------------------------------------------------- data
-
-export const WebhookReplay = Schema.Struct({
-  id: WebhookReplayId,
-  webhook_id: WebhookId,
-  since: Timestamp.pipe(
-    Schema.annotateEncoded({ description: "Events raised at this time or later are posted again." })
-  ),
-  created_at: Timestamp.pipe(
-    Schema.annotateEncoded({
-      description: "The time of the request. Events raised at this time or later are not part of the replay."
-    })
-  )
-}).annotate({ identifier: "WebhookReplay", description: "Stored events that are posted to a webhook again." })
-export interface WebhookReplay extends Schema.Schema.Type<typeof WebhookReplay> {}
-
-export const ReplayWebhook = Schema.Struct({
-  since: SinceTime.pipe(Schema.annotateEncoded({
-    description: "Events raised at this time or later are posted again. The time must be within the last 30 days."
-  }))
-}).annotate({ identifier: "ReplayWebhook" }).pipe(Schema.brand("ReplayWebhook"))
-export interface ReplayWebhook extends Schema.Schema.Type<typeof ReplayWebhook> {}
-
-/** The columns of a replay, which continues with the event after the position. */
-export interface WebhookReplayColumns extends WebhookReplay {
-  readonly position_at: Timestamp
-  readonly position_id: string
-}
-
-export interface WebhookReplayRow extends WebhookReplayColumns {
-  readonly version: Changes.Version
-}
-
-export const WebhookReplayRows = Changes.rows<WebhookReplayColumns>()({
-  name: "webhook_replays",
-  key: { webhook_id: "uuid" },
-  columns: {
-    id: "uuid",
-    since: "timestamptz",
-    created_at: "timestamptz",
-    position_at: "timestamptz",
-    position_id: "uuid"
-  },
-  unique: null,
-  activity: null
-})
-
-// -------------------------------------------------------------- errors
-
-/** `since` is in the future, or so long ago that events raised at that time have been deleted. */
-export class SinceOutOfRange extends Schema.TaggedError<SinceOutOfRange>()("SinceOutOfRange", {}) {}
-
-/** A replay of the webhook has not ended. */
-export class ReplayInProgress extends Schema.TaggedError<ReplayInProgress>()("ReplayInProgress", {}) {}
+export * from "./WebhookReplay.ts"
 
 // ----------------------------------------------------------- decisions
-
-/** How many events a claim posts at most, and how long its reads and its commit may take. */
-const [batch_max, storage_time_max] = [100, Duration.seconds(5)]
-
-/** How many events of a replay are in memory at a time: the resource of each can have a megabyte, and 100 replays can run. */
-const page_max = 4
-
-/** Returns for how long a batch begins further posts, so that the last one ends within the lease. */
-const batchTime = (lease: Duration.Duration): Duration.Duration =>
-  Duration.subtract(lease, Duration.sum(post_time_max, storage_time_max))
 
 /** How long a replay waits after a failed attempt, unless the webhook is paused for longer. */
 const pause_min = Duration.seconds(30)
@@ -132,20 +68,6 @@ const start = (
       WebhookRows.expect(webhook.value)
     )
   })
-}
-
-/** How a batch ended. */
-interface Batch {
-  /** The URL to which the events were posted. */
-  readonly url: string
-  /** The position of the last event that was posted. */
-  readonly last: Position
-  /** Whether no event is left. */
-  readonly is_done: boolean
-  /** The attempt that failed; null if none did. */
-  readonly failed: Attempt | null
-  /** Whether an event was not posted, because the host is busy or the secret is unreadable. */
-  readonly is_held: boolean
 }
 
 /** A replay that has not ended, and its active webhook. */
@@ -256,9 +178,7 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
     WebhookReplays,
     Effect.gen(function*() {
       const { runAudited, settle } = yield* Decide
-      const events = yield* EventStore
-      const batch_time = batchTime(yield* LeaseTime)
-      const { post } = yield* WebhookPosts
+      const postBatch = yield* makePostBatch
       const replays = yield* WebhookReplayStore
       const webhooks = yield* WebhookStore
 
@@ -277,38 +197,6 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
           }, respond)
         }
       )
-
-      /** Posts at least one event, and others one after the other, until one fails or the time is over. */
-      const postBatch = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        webhook: WebhookRow,
-        { created_at: until, position_at: at, position_id: id }: WebhookReplayRow
-      ) {
-        const deadline = DateTime.addDuration(yield* DateTime.now, batch_time)
-        const batch: Batch = { url: webhook.url, last: { at, id }, is_done: false, failed: null, is_held: false }
-        let { last } = batch
-        for (let count = 0; count < batch_max;) {
-          const page = yield* events.next(
-            organization_id,
-            { types: webhook.event_types, until },
-            { after: last, size: page_max }
-          )
-          for (const { created_at, id, ...bodies } of page) {
-            // At least one event is posted, because otherwise a replay with a very short lease would make no progress.
-            if (count > 0 && DateTime.isGreaterThan(yield* DateTime.now, deadline)) return { ...batch, last }
-            const posted = yield* Effect.result(
-              post({ organization_id, webhook, event_id: EventId.make(id), body: bodyFor(webhook, bodies) })
-            )
-            if (Result.isFailure(posted)) return { ...batch, last, is_held: true }
-            const { attempt } = posted.success
-            if (attempt.failure_code !== null) return { ...batch, last, failed: attempt }
-            last = { at: created_at, id }
-            count++
-          }
-          if (page.length < page_max) return { ...batch, last, is_done: true }
-        }
-        return { ...batch, last }
-      })
 
       const settleWith = (
         claimed: ClaimedWork,

@@ -34,7 +34,7 @@ const escaped = (text: string): string =>
  * allowed addresses, http and names of private networks are accepted here too;
  * the transport then connects to allowed addresses only.
  */
-export const accepted = (
+export const parseUrl = (
   text: string,
   allowed: ((address: string) => boolean) | null
 ): Result.Result<string, string> => {

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { Arbitrary, Result, Schema } from "effect"
-import { accepted } from "../../src/webhooks/WebhookUrl.ts"
+import { parseUrl } from "../../src/webhooks/WebhookUrl.ts"
 
 const rejectionOf = (text: string, allowed: ((address: string) => boolean) | null): string | null =>
-  Result.getOrNull(Result.flip(accepted(text, allowed)))
+  Result.getOrNull(Result.flip(parseUrl(text, allowed)))
 
 const loopback = (address: string) => address === "127.0.0.1" || address === "::1"
 const at_most = (length: number) => `https://example.com/${"a".repeat(length - "https://example.com/".length)}`
@@ -122,10 +122,10 @@ describe("a webhook's URL", () => {
         ["https://example.com:1024/a/../b", "https://example.com:1024/b"]
       ] as const
     ) {
-      assert.deepStrictEqual(accepted(given, null), Result.succeed(kept))
+      assert.deepStrictEqual(parseUrl(given, null), Result.succeed(kept))
     }
     const grows = `https://example.com/${"\u00FC".repeat(400)}`
-    assert.isTrue(Result.isFailure(accepted(grows, null)))
+    assert.isTrue(Result.isFailure(parseUrl(grows, null)))
   })
 
   it("is rejected with a sentence that states the reason", () => {
@@ -169,13 +169,13 @@ describe("a webhook's URL", () => {
   }, ({ end, host, rest, scheme }) => {
     const text = `${scheme}${host.join("")}${end}${rest}`
     if (rejectionOf(text, null) !== null) return
-    const kept = Result.getOrThrow(accepted(text, null))
+    const kept = Result.getOrThrow(parseUrl(text, null))
     const { hash, hostname, href, origin, password, protocol, username } = new URL(text)
     // What is kept is what is connected to, as a URI.
     assert.strictEqual(new URL(kept).origin, origin)
     assert.strictEqual(new URL(kept).href, kept)
     assert.match(kept, /^(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-F]{2})+$/i)
-    assert.strictEqual(Result.getOrThrow(accepted(kept, null)), kept)
+    assert.strictEqual(Result.getOrThrow(parseUrl(kept, null)), kept)
     assert.deepStrictEqual({ protocol, username, password, hash }, {
       protocol: "https:",
       username: "",
@@ -196,6 +196,6 @@ it("is stored as a URI: what WHATWG URL leaves unescaped in a path or a query is
     ["https://example.com/a~b-c._d!$&'()*+,;=:@?/?", "https://example.com/a~b-c._d!$&'()*+,;=:@?/?"]
   ] as const
   for (const [text, stored] of cases) {
-    for (const url of [text, stored]) assert.strictEqual(Result.getOrThrow(accepted(url, null)), stored)
+    for (const url of [text, stored]) assert.strictEqual(Result.getOrThrow(parseUrl(url, null)), stored)
   }
 })

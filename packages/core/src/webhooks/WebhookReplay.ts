@@ -1,0 +1,60 @@
+/** A webhook replay: which stored events are posted to a webhook again (contract §14.18). */
+import { Schema } from "effect"
+import { WebhookId, WebhookReplayId } from "../kernel/Ids.ts"
+import { SinceTime, Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+
+// ---------------------------------------------------------------- data
+
+export const WebhookReplay = Schema.Struct({
+  id: WebhookReplayId,
+  webhook_id: WebhookId,
+  since: Timestamp.pipe(
+    Schema.annotateEncoded({ description: "Events raised at this time or later are posted again." })
+  ),
+  created_at: Timestamp.pipe(
+    Schema.annotateEncoded({
+      description: "The time of the request. Events raised at this time or later are not part of the replay."
+    })
+  )
+}).annotate({ identifier: "WebhookReplay", description: "Stored events that are posted to a webhook again." })
+export interface WebhookReplay extends Schema.Schema.Type<typeof WebhookReplay> {}
+
+export const ReplayWebhook = Schema.Struct({
+  since: SinceTime.pipe(Schema.annotateEncoded({
+    description: "Events raised at this time or later are posted again. The time must be within the last 30 days."
+  }))
+}).annotate({ identifier: "ReplayWebhook" }).pipe(Schema.brand("ReplayWebhook"))
+export interface ReplayWebhook extends Schema.Schema.Type<typeof ReplayWebhook> {}
+
+/** The columns of a replay, which continues with the event after the position. */
+export interface WebhookReplayColumns extends WebhookReplay {
+  readonly position_at: Timestamp
+  readonly position_id: string
+}
+
+export interface WebhookReplayRow extends WebhookReplayColumns {
+  readonly version: Changes.Version
+}
+
+export const WebhookReplayRows = Changes.rows<WebhookReplayColumns>()({
+  name: "webhook_replays",
+  key: { webhook_id: "uuid" },
+  columns: {
+    id: "uuid",
+    since: "timestamptz",
+    created_at: "timestamptz",
+    position_at: "timestamptz",
+    position_id: "uuid"
+  },
+  unique: null,
+  activity: null
+})
+
+// -------------------------------------------------------------- errors
+
+/** `since` is in the future, or so long ago that events raised at that time have been deleted. */
+export class SinceOutOfRange extends Schema.TaggedError<SinceOutOfRange>()("SinceOutOfRange", {}) {}
+
+/** A replay of the webhook has not ended. */
+export class ReplayInProgress extends Schema.TaggedError<ReplayInProgress>()("ReplayInProgress", {}) {}
