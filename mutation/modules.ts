@@ -96,7 +96,7 @@ export const modules: Readonly<Record<string, Module>> = {
     ]
   },
   "decisions-contacts": {
-    files: ["core/src/contacts/Contacts.ts"],
+    files: ["core/src/contacts/ContactDecisions.ts", "core/src/contacts/Contacts.ts"],
     tests: [
       "core/test/ContactTable.test.ts",
       "core/test/decisions/Contacts.test.ts",
@@ -106,7 +106,7 @@ export const modules: Readonly<Record<string, Module>> = {
     ]
   },
   "decisions-identities": {
-    files: ["core/src/contacts/ContactIdentities.ts"],
+    files: ["core/src/contacts/ContactIdentities.ts", "core/src/contacts/ContactNetworkIds.ts"],
     tests: ["core/test/decisions/ContactIdentities.test.ts", "provider-cloud/test/PersonIds.test.ts", ...conformance]
   },
   "decisions-upserts": {

@@ -8,7 +8,7 @@ import {
   type ContactCriteria,
   ContactRows,
   ContactStore,
-  insert,
+  insertContact,
   type KnownIdentity,
   type LoadedContact
 } from "@messaging-crm/core/Contacts"
@@ -114,7 +114,7 @@ export const layer = Layer.effect(
           const absent = contacts.filter(({ id }) => !Table.has(state.tables, ContactRows, organization_id, id))
           const isInserted = ({ resource_id }: AuditRecord) => absent.some(({ id }) => id === resource_id)
           const changes = Changes.all(
-            ...absent.map(insert),
+            ...absent.map(insertContact),
             ...records.filter(isInserted).map((record) => AuditRows.insert(record))
           )
           return [absent.map(({ id }) => id), Result.getOrThrow(apply(state, organization_id, changes, null))]

@@ -1,4 +1,4 @@
-import { Contact, ContactStore, Identity, keysOf, SearchTimeout } from "@messaging-crm/core/Contacts"
+import { Contact, ContactStore, Identity, searchColumnsOf, SearchTimeout } from "@messaging-crm/core/Contacts"
 import { ContactId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
@@ -74,7 +74,7 @@ const makeList = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
 /** Returns the function that inserts those contacts of an import that do not exist, ordered by ID, so that concurrent imports do not deadlock. */
 const insertNewInto =
   (sql: SqlClient.SqlClient): ContactStore["Service"]["insertNew"] => (organization_id, imported, records) => {
-    const values = imported.map((contact) => ({ ...contact, ...keysOf(contact) }))
+    const values = imported.map((contact) => ({ ...contact, ...searchColumnsOf(contact) }))
     const audits = records.map((record) => ({ ...record, organization_id }))
     const columns = sql.literal([...insertable, "search_text", "email_key"].join(", "))
     return Effect.map(

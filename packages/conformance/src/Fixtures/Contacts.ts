@@ -7,7 +7,7 @@ import {
   ContactStore,
   criteriaOf,
   type Identity,
-  insert as insertContact,
+  insertContact,
   newContact as contactOf
 } from "@messaging-crm/core/Contacts"
 import { ContactId, IdentityId, type OrganizationId } from "@messaging-crm/core/Ids"

@@ -2,7 +2,7 @@
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import type { Channel } from "@messaging-crm/core/Channels"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
-import { type Identity, insert as insertContact } from "@messaging-crm/core/Contacts"
+import { type Identity, insertContact } from "@messaging-crm/core/Contacts"
 import { ConversationRows, newConversation } from "@messaging-crm/core/Conversations"
 import {
   type ChannelId,

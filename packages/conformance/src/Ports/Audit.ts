@@ -1,7 +1,7 @@
 /** Tests of the guarantees of `AuditStore`, and of the records that commits, imports and new organizations store. */
 import { assert } from "@effect/vitest"
 import { type AuditFilters, type AuditRecord, AuditStore } from "@messaging-crm/core/Audit"
-import { ContactRows, ContactStore, insert } from "@messaging-crm/core/Contacts"
+import { ContactRows, ContactStore, insertContact } from "@messaging-crm/core/Contacts"
 import { ApiKeyId, MemberId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect } from "effect"
 import { hardText } from "../Arbitraries.ts"
@@ -88,7 +88,9 @@ const writes = (it: It) => {
       )
       yield* Effect.forEach(records, (audit, number) =>
         Effect.flatMap(Fixtures.newContact, (contact) =>
-          Fixtures.write(number % 2 === 0 ? even : odd, insert(contact), { audit })), { concurrency: "unbounded" })
+          Fixtures.write(number % 2 === 0 ? even : odd, insertContact(contact), { audit })), {
+        concurrency: "unbounded"
+      })
       for (const [parity, ours] of [even, odd].entries()) {
         const stored = records.filter((_, number) =>
           number % 2 === parity

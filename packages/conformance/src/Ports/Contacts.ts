@@ -1,7 +1,7 @@
 /** Tests of the guarantees of `ContactStore`. */
 import { assert } from "@effect/vitest"
 import { IdentityRows } from "@messaging-crm/core/ContactIdentities"
-import { type Contact, ContactRows, ContactStore, keysOf, searchText } from "@messaging-crm/core/Contacts"
+import { type Contact, ContactRows, ContactStore, searchColumnsOf, searchText } from "@messaging-crm/core/Contacts"
 import { Arbitrary, Effect, Option } from "effect"
 import { hardText, moment, optionalHardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -136,7 +136,7 @@ const updates = (it: It, { runs }: Options) => {
           ContactRows.update({ id: before.id, version: 1 }, {
             ...set,
             updated_at: afterNoon(5),
-            ...keysOf(changed)
+            ...searchColumnsOf(changed)
           })
         )
         assert.deepStrictEqual(yield* store.load(ours, before.id), Option.some({ ...changed, version: 2 }))

@@ -1,8 +1,5 @@
 /**
- * Contact identities: finds, creates and changes the identity behind a network ID (contract §8.2, §15.3, §15.6).
- *
- * A network ID is the external ID of an identity or one of its aliases. The table
- * `identity_names` maps each network ID, its `name`, to the identity.
+ * Contact identities: finds, creates, and changes the identity with a network ID (contract §8.2, §15.3, §15.6).
  */
 import { Option } from "effect"
 import { ContactId, IdentityId } from "../kernel/Ids.ts"
@@ -18,15 +15,13 @@ import type {
   LoadedContact,
   Person
 } from "./Contact.ts"
+import { addContact, changeContact, newContact, raiseUpdated } from "./ContactDecisions.ts"
 import type { Matched } from "./ContactMatches.ts"
-import {
-  add as addContact,
-  change as changeContact,
-  ContactRows,
-  newContact,
-  raiseUpdated,
-  searchText
-} from "./Contacts.ts"
+import { addAliases, assignNetworkId, networkIdsOf, removeNetworkId } from "./ContactNetworkIds.ts"
+import { ContactRows } from "./ContactRows.ts"
+import { searchText } from "./ContactSearch.ts"
+
+export * from "./ContactNetworkIds.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -44,29 +39,7 @@ export const IdentityRows = Changes.rows<Omit<IdentityRow, "version">>()({
   activity: null
 })
 
-/** A network ID of an identity. Type of channel and network ID are the key, so it can refer to one identity only. */
-export interface IdentityNetworkId {
-  readonly channel_type: Identity["channel_type"]
-  readonly name: string
-  readonly identity_id: IdentityId
-}
-
-export const IdentityNetworkIdRows = Changes.rows<IdentityNetworkId>()({
-  name: "identity_names",
-  key: { channel_type: "text", name: "text" },
-  columns: {
-    identity_id: "uuid"
-  },
-  unique: null,
-  activity: null
-})
-
 // ----------------------------------------------------------- decisions
-
-/** Returns the distinct network IDs of a person, the external ID first. */
-export const networkIdsOf = (
-  { aliases, external_id }: Pick<Person, "aliases" | "external_id">
-): ReadonlyArray<string> => Array.from(new Set([external_id, ...aliases]))
 
 /** Returns the identities in a contact's row with other fields of one. */
 const withIdentity = (
@@ -75,23 +48,31 @@ const withIdentity = (
   set: Partial<Identity>
 ): ReadonlyArray<Identity> => identities.map((one) => one.id === id ? { ...one, ...set } : one)
 
+/** Sets the copies of the identities in a contact's row, and the search text, but not `updated_at` (contract §8.10). */
+const setIdentities = (
+  contact: LoadedContact,
+  identities: ReadonlyArray<Identity>,
+  context: DecisionContext
+): Changes.Changes =>
+  Changes.all(
+    ContactRows.update(contact, { identities, search_text: searchText({ ...contact, identities }) }),
+    raiseUpdated({ ...contact, identities }, ["identities"], context)
+  )
+
 /** The names of a person on the network. */
 type Profile = Pick<Identity, "display_name" | "username">
 
-/** Updates the names of an identity, and their copy and the search text in the contact's row, but not `updated_at` (contract §8.10). */
+/** Updates the names of an identity, and their copy in the contact's row. */
 const updateProfile = (
   { identity }: Pick<KnownIdentity, "identity">,
   contact: LoadedContact,
   set: Partial<Profile>,
   context: DecisionContext
-): Changes.Changes => {
-  const identities = withIdentity(contact, identity, set)
-  return Changes.all(
+): Changes.Changes =>
+  Changes.all(
     IdentityRows.update(identity, set),
-    ContactRows.update(contact, { identities, search_text: searchText({ ...contact, identities }) }),
-    raiseUpdated({ ...contact, identities }, ["identities"], context)
+    setIdentities(contact, withIdentity(contact, identity, set), context)
   )
-}
 
 /** Returns whether the network provides the number of a person for the first time. Until then, the `external_id` is another ID. */
 const hasFirstNumber = ({ external_id }: Identity, person: Person): boolean =>
@@ -110,24 +91,14 @@ const newProfile = (
   ...(username === null || username === identity.username ? {} : { username })
 })
 
-/** Adds network IDs to an identity. One that already refers to an identity, this one or another, does not change. */
-export const addAliases = (
-  channel_type: Identity["channel_type"],
-  identity_id: IdentityId,
-  network_ids: ReadonlyArray<string>
-): Changes.Changes => Changes.aliases(...network_ids.map((name) => ({ channel_type, name, identity_id })))
-
 const byId = (a: Identity, b: Identity): number => a.id < b.id ? -1 : 1
 
-const shownAs = (
+const toContactIdentity = (
   { display_name, external_id, id: identity_id, username }: Identity,
   { first_name, id: contact_id, last_name }: KnownIdentity["contact"] | Contact
 ): ContactIdentity => ({ identity_id, contact_id, first_name, last_name, display_name, external_id, username })
 
-/**
- * Creates the identity of a person, for the contact with their number or else for a new contact. A new identity does not
- * set `updated_at` (contract §8.10).
- */
+/** Creates the identity of a person, for the contact with their number or else for a new contact. */
 const createIdentity = (
   person: Person,
   { found: withPhone, free_id }: Matched,
@@ -145,47 +116,65 @@ const createIdentity = (
   const contact = Option.getOrElse(withPhone, () => newContact(free_id ?? ContactId.make(uuid()), person, now))
   const identities = [...contact.identities, identity].toSorted(byId)
   return {
-    result: shownAs(identity, contact),
+    result: toContactIdentity(identity, contact),
     changes: Changes.all(
       Option.isSome(withPhone)
-        ? Changes.all(
-          ContactRows.update(withPhone.value, {
-            identities,
-            search_text: searchText({ ...withPhone.value, identities })
-          }),
-          raiseUpdated({ ...contact, identities }, ["identities"], context)
-        )
+        ? setIdentities(withPhone.value, identities, context)
         : addContact({ ...contact, identities }, context),
       IdentityRows.insert({ ...identity, contact_id: contact.id }),
-      ...networkIdsOf(person).map((name) =>
-        IdentityNetworkIdRows.insert({ channel_type, name, identity_id: identity.id })
-      )
+      ...networkIdsOf(person).map((network_id) => assignNetworkId(identity, network_id))
     )
   }
 }
 
-/** Makes the number of a person the `external_id` of their identity, and the `primary_phone` of a contact that has none. */
+/** Sets the number of a person as the `external_id` of their identity, and as the `primary_phone` of a contact that has none. */
 const setNumber = (
   { identity }: KnownIdentity,
   contact: LoadedContact,
-  { external_id, phone }: Person,
-  profile: Partial<Profile>,
+  phone: Person["phone"],
+  set: Partial<Profile> & Pick<Identity, "external_id">,
   context: DecisionContext
-): Changes.Changes => {
-  const set = { ...profile, external_id }
-  return Changes.all(
+): Changes.Changes =>
+  Changes.all(
     IdentityRows.update(identity, set),
     changeContact(contact, {
       identities: withIdentity(contact, identity, set),
       ...(contact.primary_phone === null ? { primary_phone: phone } : {})
     }, context).changes
   )
+
+/** Stores what is new about a person with a known identity: aliases, display name, username, and the first number. */
+const updateIdentity = (
+  person: Person,
+  found: KnownIdentity,
+  stored: ReadonlySet<string>,
+  match: Matched,
+  context: DecisionContext
+): Changes.Decision<ContactIdentity> => {
+  const { contact, identity } = found
+  const aliases = networkIdsOf(person).filter((network_id) => !stored.has(network_id))
+  const profile = newProfile(identity, person)
+  // A conversation that is started by a number matches the contact with that phone, which can be another person's.
+  const own = Option.getOrNull(Option.filter(match.found, ({ id }) => id === contact.id))
+  const withNumber = own !== null && hasFirstNumber(identity, person)
+    ? { ...profile, external_id: person.external_id }
+    : null
+  const change = () => {
+    if (own !== null && withNumber !== null) return setNumber(found, own, person.phone, withNumber, context)
+    if (own !== null && Object.keys(profile).length > 0) return updateProfile(found, own, profile, context)
+    // Updates the identity's row, so that this commit conflicts with a concurrent erasure, which removes its network IDs.
+    return aliases.length > 0 ? IdentityRows.update(identity, {}) : Changes.none
+  }
+  return {
+    result: toContactIdentity({ ...identity, ...withNumber ?? profile }, contact),
+    changes: Changes.all(addAliases(person.channel_type, identity.id, aliases), change())
+  }
 }
 
 /**
- * Finds a person's identity by any of their network IDs and stores new aliases, display
- * name, username, and the first number. If no network ID is known, creates the identity: for
- * the contact with their number if there is one (`match`), else for a new contact.
+ * Finds a person's identity by any of their network IDs and stores what is new about them. If
+ * no network ID is known, creates the identity: for the contact with their number if there is
+ * one (`match`), else for a new contact.
  *
  * If the contact changes (`isNewToContact`), `match` is the contact of the identity.
  */
@@ -197,30 +186,7 @@ export const findOrCreateByIdentity = (
 ): Changes.Decision<ContactIdentity> => {
   const [found] = known
   if (found === undefined) return createIdentity(person, match, context)
-  const stored = new Set(known.map(({ network_id }) => network_id))
-  const aliases = networkIdsOf(person).filter((id) => !stored.has(id))
-  const profile = newProfile(found.identity, person)
-  // A conversation that is started by a number matches the contact with that phone, which can be another person's.
-  const own = Option.filter(match.found, ({ id }) => id === found.contact.id)
-  const hasNumber = Option.isSome(own) && hasFirstNumber(found.identity, person)
-  // Updates the identity's row, so that this commit conflicts with a concurrent erasure, which removes its network IDs.
-  const written = aliases.length > 0 ? IdentityRows.update(found.identity, {}) : Changes.none
-  return {
-    result: shownAs(
-      { ...found.identity, ...profile, ...(hasNumber ? { external_id: person.external_id } : {}) },
-      found.contact
-    ),
-    changes: Changes.all(
-      addAliases(person.channel_type, found.identity.id, aliases),
-      Option.match(own, {
-        onNone: () => written,
-        onSome: (contact) => {
-          if (hasNumber) return setNumber(found, contact, person, profile, context)
-          return Object.keys(profile).length === 0 ? written : updateProfile(found, contact, profile, context)
-        }
-      })
-    )
-  }
+  return updateIdentity(person, found, new Set(known.map(({ network_id }) => network_id)), match, context)
 }
 
 /**
@@ -235,12 +201,12 @@ const lostIds = (
 ): ReadonlySet<string> => {
   const current = networkIdsOf(person)
   const isReplaced = person.phone !== null && Option.isSome(numberOf(external_id))
-  return new Set((isReplaced ? [...former, external_id] : former).filter((id) => !current.includes(id)))
+  return new Set((isReplaced ? [...former, external_id] : former).filter((network_id) => !current.includes(network_id)))
 }
 
 /** Writes which network IDs an identity has: it loses some that it had (`own`), and gets others. */
 const replaceNetworkIds = (
-  { channel_type, external_id, id: identity_id }: Identity,
+  identity: Identity,
   person: Person,
   { added, lost, own }: {
     readonly own: ReadonlySet<string>
@@ -250,13 +216,13 @@ const replaceNetworkIds = (
 ): Changes.Changes =>
   Changes.all(
     ...Array.from(lost)
-      .filter((name) => own.has(name) || name === external_id)
-      .map((name) => IdentityNetworkIdRows.remove({ channel_type, name })),
+      .filter((network_id) => own.has(network_id) || network_id === identity.external_id)
+      .map((network_id) => removeNetworkId(identity, network_id)),
     // If two commits assign this ID to two people at the same time, one of them conflicts. An alias stays with the first.
     own.has(person.external_id)
       ? Changes.none
-      : IdentityNetworkIdRows.insert({ channel_type, name: person.external_id, identity_id }),
-    addAliases(channel_type, identity_id, added.filter((name) => name !== person.external_id))
+      : assignNetworkId(identity, person.external_id),
+    addAliases(identity.channel_type, identity.id, added.filter((network_id) => network_id !== person.external_id))
   )
 
 /**
@@ -285,7 +251,7 @@ export const changeIdentity = (
   const { identity } = found
   const own = new Set(known.flatMap((one) => one.identity.id === identity.id ? one.network_id : []))
   const lost = lostIds(former, person, identity)
-  const added = networkIdsOf(person).filter((name) => !own.has(name))
+  const added = networkIdsOf(person).filter((network_id) => !own.has(network_id))
   const moved = lost.has(identity.external_id) ? { external_id: person.external_id } : {}
   const set = { ...newProfile(identity, person), ...moved }
   if (lost.size === 0 && added.length === 0 && Object.keys(set).length === 0) return Changes.none

@@ -13,17 +13,12 @@ import { ContactId, Ids, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import * as Audit from "../work/Audit.ts"
 import { canonicalJson } from "../work/Idempotency.ts"
-import { makeLoadReferences } from "./ContactReferences.ts"
-import {
-  compose,
-  type Contact,
-  ContactStore,
-  type ContactUnnamed,
-  type CreateContact,
-  type CustomValueInvalid,
-  emailKey,
-  type ReferenceUnknown
-} from "./Contacts.ts"
+import type { Contact, ContactUnnamed } from "./Contact.ts"
+import { composeContact } from "./ContactDecisions.ts"
+import type { CreateContact } from "./ContactInput.ts"
+import { type CustomValueInvalid, makeLoadReferences, type ReferenceUnknown } from "./ContactReferences.ts"
+import { ContactStore } from "./Contacts.ts"
+import { emailKey } from "./ContactSearch.ts"
 import {
   type CellsMismatch,
   type Column,
@@ -52,11 +47,11 @@ import {
 export type ImportOutcome = "created" | "unchanged"
 
 /** Why a contact cannot be imported. */
-export type ContactRejected = ContactUnnamed | ReferenceUnknown | CustomValueInvalid
+export type ImportRejection = ContactUnnamed | ReferenceUnknown | CustomValueInvalid
 
 /** Why a row of a table cannot be imported. */
-export type RowRejected =
-  | ContactRejected
+export type RowRejection =
+  | ImportRejection
   | UpsertRejection
   | CellsMismatch
   | KeyMissing
@@ -73,39 +68,79 @@ export const batch_size = 250
 // ----------------------------------------------------------- decisions
 
 /** A contact to import, and the values from which its ID is made. */
-interface Described {
+interface Imported {
   readonly input: CreateContact
-  readonly identity: Readonly<Record<string, unknown>>
+  readonly id_values: Readonly<Record<string, unknown>>
 }
 
 /** Identifies a contact by all its non-empty values. The order of the tags does not matter. */
-const byEverything = (input: CreateContact): Described => {
+const byAllValues = (input: CreateContact): Imported => {
   const { custom_values, tag_ids, ...plain } = input
   const values = Object.entries(custom_values ?? {}).map(([id, value]) => [`custom_values.${id}`, value] as const)
   const tags = Array.dedupe(tag_ids ?? []).toSorted().join() || null
   const all = [...Object.entries(plain), ...values, ["tag_ids", tags] as const]
-  return { input, identity: Object.fromEntries(all.filter(([, value]) => value !== null)) }
+  return { input, id_values: Object.fromEntries(all.filter(([, value]) => value !== null)) }
 }
 
 /** Identifies a contact by its value in the key column, an email regardless of case. */
-const byKey = (input: CreateContact, key: Column): Result.Result<Described, KeyMissing> => {
+const byKey = (input: CreateContact, key: Column): Result.Result<Imported, KeyMissing> => {
   const value = valueOf(input, key)
   return value === null
     ? Result.fail(new KeyMissing({ column: key.name }))
-    : Result.succeed({ input, identity: { [key.param]: key.param === "primary_email" ? emailKey(value) : value } })
+    : Result.succeed({ input, id_values: { [key.param]: key.param === "primary_email" ? emailKey(value) : value } })
 }
 
-const idOf = (organization_id: OrganizationId, { identity }: Described): ContactId =>
-  ContactId.make(uuidOf(organization_id, canonicalJson(identity)))
+/** Returns the contact of a row to insert. */
+const readImported = (table: ImportTable, cells: ReadonlyArray<string>) =>
+  Result.flatMap(
+    readRow(table, cells),
+    (input) => table.key === null ? Result.succeed(byAllValues(input)) : byKey(input, table.key)
+  )
+
+/** Returns the contact of a row to upsert. A row without tags keeps those of the contact. */
+const readUpsert = (table: ImportTable, key: UpsertKey, cells: ReadonlyArray<string>) =>
+  Result.flatMap(readRow(table, cells), ({ tag_ids, ...fields }) =>
+    (fields[key] ?? null) === null
+      ? Result.fail(new KeyMissing({ column: key }))
+      : Result.succeed({ ...fields, ...(tag_ids?.length ? { tag_ids } : {}) }))
+
+const idOf = (organization_id: OrganizationId, { id_values }: Imported): ContactId =>
+  ContactId.make(uuidOf(organization_id, canonicalJson(id_values)))
 
 // ---------------------------------------------------------- operations
+
+/** Makes the function that inserts the contacts that are missing, and returns the outcome of each, in order. */
+const makeInsertMissing = Effect.gen(function*() {
+  const { next: uuid } = yield* Ids
+  const loadReferences = yield* makeLoadReferences
+  const store = yield* ContactStore
+
+  return Effect.fnUntraced(function*<E>(imported: ReadonlyArray<Result.Result<Imported, E>>) {
+    const actor = yield* CurrentActor
+    const { organization_id } = actor
+    const request_id = yield* RequestId
+    const references = yield* loadReferences(Array.getSuccesses(imported).map(({ input }) => input))
+    const now = yield* DateTime.now
+    const contacts = imported.map(Result.flatMap((one) =>
+      Result.map(
+        composeContact(references, one.input),
+        (contact): Contact => ({ ...contact, id: idOf(organization_id, one), updated_at: now })
+      )
+    ))
+    const distinct = Array.dedupeWith(Array.getSuccesses(contacts), (a, b) => a.id === b.id)
+    const records = distinct.map(({ id }) => Audit.make("contacts.import", id, actor, request_id, { now, uuid }))
+    const inserted = new Set(yield* store.insertNew(organization_id, distinct, records))
+    // `delete` is true once for each ID, so only the first of several equal contacts counts as created.
+    return contacts.map(Result.map(({ id }): ImportOutcome => inserted.delete(id) ? "created" : "unchanged"))
+  })
+})
 
 /** Operations that import contacts into the current actor's organization. */
 export class ContactImports extends Context.Service<ContactImports, {
   /** Inserts the contacts that are missing, in one statement. Returns the outcome of each, in order. */
   readonly add: (
     inputs: ReadonlyArray<CreateContact>
-  ) => Effect.Effect<ReadonlyArray<Result.Result<ImportOutcome, ContactRejected>>, never, CurrentActor>
+  ) => Effect.Effect<ReadonlyArray<Result.Result<ImportOutcome, ImportRejection>>, never, CurrentActor>
   /** Reads the header of a table. `key` is the column that identifies a contact, or null for all columns. Writes nothing. */
   readonly open: (
     columns: ReadonlyArray<string>,
@@ -115,7 +150,7 @@ export class ContactImports extends Context.Service<ContactImports, {
   readonly addRows: (
     table: ImportTable,
     rows: ReadonlyArray<ReadonlyArray<string>>
-  ) => Effect.Effect<ReadonlyArray<Result.Result<ImportOutcome, RowRejected>>, never, CurrentActor>
+  ) => Effect.Effect<ReadonlyArray<Result.Result<ImportOutcome, RowRejection>>, never, CurrentActor>
   /**
    * Updates or creates the rows' contacts, at most 100, which the key column identifies. An empty cell changes nothing.
    * Returns the outcome of each row, in order.
@@ -124,39 +159,18 @@ export class ContactImports extends Context.Service<ContactImports, {
     table: ImportTable,
     key: UpsertKey,
     rows: ReadonlyArray<ReadonlyArray<string>>
-  ) => Effect.Effect<ReadonlyArray<Result.Result<Upserted["outcome"], RowRejected>>, never, CurrentActor>
+  ) => Effect.Effect<ReadonlyArray<Result.Result<Upserted["outcome"], RowRejection>>, never, CurrentActor>
 }>()("@messaging-crm/core/ContactImports") {
   static readonly layer = Layer.effect(
     ContactImports,
     Effect.gen(function*() {
       const fields = yield* ContactFields
-      const { next: uuid } = yield* Ids
-      const loadReferences = yield* makeLoadReferences
-      const store = yield* ContactStore
+      const insertMissing = yield* makeInsertMissing
       const tags = yield* Tags
       const upserts = yield* ContactUpserts
 
-      const insertMissing = Effect.fnUntraced(function*<E>(described: ReadonlyArray<Result.Result<Described, E>>) {
-        const actor = yield* CurrentActor
-        const { organization_id } = actor
-        const request_id = yield* RequestId
-        const references = yield* loadReferences(Array.getSuccesses(described).map(({ input }) => input))
-        const now = yield* DateTime.now
-        const contacts = described.map(Result.flatMap((one) =>
-          Result.map(
-            compose(references, one.input),
-            (contact): Contact => ({ ...contact, id: idOf(organization_id, one), updated_at: now })
-          )
-        ))
-        const distinct = Array.dedupeWith(Array.getSuccesses(contacts), (a, b) => a.id === b.id)
-        const records = distinct.map(({ id }) => Audit.make("contacts.import", id, actor, request_id, { now, uuid }))
-        const inserted = new Set(yield* store.insertNew(organization_id, distinct, records))
-        // `delete` is true once for each ID, so only the first of several equal contacts counts as created.
-        return contacts.map(Result.map(({ id }): ImportOutcome => inserted.delete(id) ? "created" : "unchanged"))
-      })
-
       const add = operation("contacts.import")(function*(inputs: ReadonlyArray<CreateContact>) {
-        return yield* insertMissing(inputs.map((input) => Result.succeed(byEverything(input))))
+        return yield* insertMissing(inputs.map((input) => Result.succeed(byAllValues(input))))
       })
 
       const open = operation("contacts.import")(function*(columns: ReadonlyArray<string>, key: string | null) {
@@ -166,24 +180,13 @@ export class ContactImports extends Context.Service<ContactImports, {
 
       const addRows = operation("contacts.import")(
         function*(table: ImportTable, rows: ReadonlyArray<ReadonlyArray<string>>) {
-          const { key } = table
-          return yield* insertMissing(rows.map((cells) =>
-            Result.flatMap(
-              readRow(table, cells),
-              (input) => key === null ? Result.succeed(byEverything(input)) : byKey(input, key)
-            )
-          ))
+          return yield* insertMissing(rows.map((cells) => readImported(table, cells)))
         }
       )
 
       const upsertRows = operation("contacts.import")(
         function*(table: ImportTable, key: UpsertKey, rows: ReadonlyArray<ReadonlyArray<string>>) {
-          const read = rows.map((cells) =>
-            Result.flatMap(readRow(table, cells), ({ tag_ids, ...fields }) =>
-              (fields[key] ?? null) === null
-                ? Result.fail(new KeyMissing({ column: key }))
-                : Result.succeed({ ...fields, ...(tag_ids?.length ? { tag_ids } : {}) }))
-          )
+          const read = rows.map((cells) => readUpsert(table, key, cells))
           const contacts = Array.getSuccesses(read)
           const results = contacts.length === 0
             ? []
@@ -191,7 +194,7 @@ export class ContactImports extends Context.Service<ContactImports, {
           // There is a result for each row that was read, in order.
           let next = 0
           return read.map(
-            Result.flatMap((): Result.Result<Upserted["outcome"], RowRejected> =>
+            Result.flatMap((): Result.Result<Upserted["outcome"], RowRejection> =>
               Result.map(Array.getUnsafe(results, next++), ({ outcome }) => outcome)
             )
           )

@@ -11,7 +11,8 @@ import { concurrently } from "../kernel/Concurrency.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { byCodePoint, foldCase } from "../kernel/Text.ts"
-import type { Contact, TagChanges, WritableContact } from "./Contact.ts"
+import type { Contact } from "./Contact.ts"
+import type { TagChanges, WritableContact } from "./ContactInput.ts"
 
 /** The body refers to something the organization does not have: `value`, an ID, at the path `param`. */
 export class ReferenceUnknown extends Schema.TaggedError<ReferenceUnknown>()("ReferenceUnknown", {
@@ -42,7 +43,7 @@ type Referring = TagChanges & Pick<WritableContact, "custom_values" | "owner_use
 /** The current references of a contact. An update accepts them unchanged, even if they could not be set anymore. */
 type Current = Pick<Contact, "custom_values" | "owner_user_id" | "tags">
 
-const nothing: Current = { custom_values: {}, owner_user_id: null, tags: [] }
+const no_references: Current = { custom_values: {}, owner_user_id: null, tags: [] }
 
 const tagParams = ["tag_ids", "add_tag_ids", "remove_tag_ids"] as const
 
@@ -50,7 +51,7 @@ const tagParams = ["tag_ids", "add_tag_ids", "remove_tag_ids"] as const
 export const editsTags = (input: TagChanges): boolean => tagParams.some((param) => input[param] !== undefined)
 
 /** Returns the tags of a contact after a write, by name. */
-const retagged = (
+const applyTagChanges = (
   tags: References["tags"],
   { add_tag_ids = [], remove_tag_ids = [], tag_ids }: TagChanges,
   current: Current
@@ -64,10 +65,10 @@ const retagged = (
 }
 
 /** Returns the tags of a contact after a write, or fails with its first unresolved reference or invalid custom value. */
-export const resolve = (
+export const resolveReferences = (
   { fields, owners, tags }: References,
   input: Referring,
-  current: Current = nothing
+  current: Current = no_references
 ): Result.Result<ReadonlyArray<Tag>, ReferenceUnknown | CustomValueInvalid> => {
   const { custom_values, owner_user_id } = input
   if (owner_user_id && owner_user_id !== current.owner_user_id && !owners.has(owner_user_id)) {
@@ -87,7 +88,7 @@ export const resolve = (
     const value = input[param]?.find((id) => !known.has(id))
     if (value !== undefined) return Result.fail(new ReferenceUnknown({ param, value }))
   }
-  return Result.succeed(editsTags(input) ? retagged(tags, input, current) : current.tags)
+  return Result.succeed(editsTags(input) ? applyTagChanges(tags, input, current) : current.tags)
 }
 
 /** Fails if a contact would have too many tags. */

@@ -6,13 +6,13 @@ import type { Contact } from "./Contact.ts"
 import { emailKey, type Searched, searchText } from "./ContactSearch.ts"
 
 /** The columns of a contact by which it is found. */
-interface Keys {
+interface SearchColumns {
   readonly search_text: string
   readonly email_key: string | null
 }
 
 /** The columns of a contact. Its row includes the texts by which it is found, and copies of its identities and tags. */
-export interface ContactColumns extends Contact, Keys {}
+export interface ContactColumns extends Contact, SearchColumns {}
 
 export const ContactRows = Changes.rows<ContactColumns>()({
   name: "contacts",
@@ -57,10 +57,11 @@ export const ContactRows = Changes.rows<ContactColumns>()({
 })
 
 /** Returns the texts by which a contact is found. */
-export const keysOf = (contact: Searched): Keys => ({
+export const searchColumnsOf = (contact: Searched): SearchColumns => ({
   search_text: searchText(contact),
   email_key: emailKey(contact.primary_email)
 })
 
 /** Inserts a contact with the texts by which it is found. */
-export const insert = (contact: Contact): Changes.Changes => ContactRows.insert({ ...contact, ...keysOf(contact) })
+export const insertContact = (contact: Contact): Changes.Changes =>
+  ContactRows.insert({ ...contact, ...searchColumnsOf(contact) })

@@ -71,7 +71,7 @@ export const searched_fields = [
   "identities"
 ] as const satisfies ReadonlyArray<keyof Contact>
 
-/** The fields of a contact that `query` is searched in. */
+/** The values of a contact that `query` is searched in. */
 export type Searched = Pick<Contact, typeof searched_fields[number]>
 
 /**
@@ -96,8 +96,8 @@ export const searchText = (contact: Searched): string =>
     .flatMap((part) => part === null ? [] : foldCase(part))
     .join(separator)
 
-/** Returns a query without the separators of a phone number: a complete number with `+` or `00` in its canonical form. */
-const digitsOf = (query: string): string => {
+/** Returns a query without the separators of a phone number. A complete number with `+` or `00` is in its canonical form first. */
+const withoutSeparators = (query: string): string => {
   const number = /^\s*(?:\+|00)/.test(query) ? canonical(query) : Option.none()
   return Option.getOrElse(number, () => query).replace(/[\s()\-./+]/gu, "")
 }
@@ -110,7 +110,7 @@ const digitsOf = (query: string): string => {
  */
 export const searchTerms = (query: string | null): SearchTerms | null => {
   if (query === null || query.trim() === "") return null
-  const [needle, digits] = [foldCase(query), digitsOf(query)]
-  if (!/^[0-9]+$/.test(digits)) return [needle]
-  return needle.includes(digits) ? [digits] : [needle, digits]
+  const [folded, digits] = [foldCase(query), withoutSeparators(query)]
+  if (!/^[0-9]+$/.test(digits)) return [folded]
+  return folded.includes(digits) ? [digits] : [folded, digits]
 }

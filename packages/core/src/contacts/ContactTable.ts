@@ -7,7 +7,7 @@ import type { Tag } from "../catalog/Tags.ts"
 import type { ContactFieldId, TagId } from "../kernel/Ids.ts"
 import { resultFunction } from "../kernel/ResultFunction.ts"
 import { foldCase } from "../kernel/Text.ts"
-import { CreateContact, WritableContact } from "./Contact.ts"
+import { CreateContact, WritableContact } from "./ContactInput.ts"
 
 /** The column's name is neither a writable field of contacts nor a contact field of the organization. */
 export class ColumnUnknown extends Schema.TaggedError<ColumnUnknown>()("ColumnUnknown", { column: Schema.String }) {}

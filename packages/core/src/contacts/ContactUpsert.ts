@@ -4,7 +4,7 @@ import { ChannelType } from "../catalog/Channels.ts"
 import { ContactId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { trimmedText } from "../kernel/Text.ts"
-import { WritableContact } from "./Contact.ts"
+import { WritableContact } from "./ContactInput.ts"
 
 /** The field by which a contact is found. */
 export const UpsertMatch = Schema.Literals(["primary_phone", "primary_email", "external_id"])

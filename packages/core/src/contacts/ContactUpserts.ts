@@ -21,21 +21,15 @@ import {
   type Respond
 } from "../work/Idempotency.ts"
 import { IdempotentParts } from "../work/IdempotentParts.ts"
-import { CreateContact, type Identity, type KnownIdentity, type LoadedContact, UpdateContact } from "./Contact.ts"
-import { IdentityNetworkIdRows, IdentityRows } from "./ContactIdentities.ts"
+import type { Contact, ContactUnnamed, Identity, KnownIdentity, LoadedContact } from "./Contact.ts"
+import { addContact, composeContact, type ContactRejection, expectOwners, update } from "./ContactDecisions.ts"
+import { IdentityRows } from "./ContactIdentities.ts"
+import { CreateContact, UpdateContact } from "./ContactInput.ts"
 import { makeFindMatch, type Matched, unmatched } from "./ContactMatches.ts"
+import { assignNetworkId } from "./ContactNetworkIds.ts"
 import { makeLoadReferences, type References } from "./ContactReferences.ts"
-import {
-  add as addContact,
-  compose,
-  type Contact,
-  type ContactRejection,
-  ContactStore,
-  type ContactUnnamed,
-  emailKey,
-  ownersExpected,
-  update
-} from "./Contacts.ts"
+import { ContactStore } from "./Contacts.ts"
+import { emailKey } from "./ContactSearch.ts"
 import { type UpsertContact, type UpsertContacts, Upserted, UpsertMatch } from "./ContactUpsert.ts"
 
 export * from "./ContactUpsert.ts"
@@ -113,7 +107,7 @@ const create = (
   { free_id, references }: Loaded,
   context: DecisionContext
 ): Result.Result<Changes.Decision<Upserted>, UpsertRejection> =>
-  Result.map(compose(references, input), (described) => {
+  Result.map(composeContact(references, input), (described) => {
     const { now, uuid } = context
     const id = free_id ?? ContactId.make(uuid())
     const identities: ReadonlyArray<Identity> = match !== "external_id" || channel_type === null ? [] : [{
@@ -129,9 +123,9 @@ const create = (
         addContact({ ...described, id, identities, updated_at: now }, context),
         ...identities.flatMap((identity) => [
           IdentityRows.insert({ ...identity, contact_id: id }),
-          IdentityNetworkIdRows.insert({ channel_type: identity.channel_type, name: value, identity_id: identity.id })
+          assignNetworkId(identity, value)
         ]),
-        ownersExpected(references)
+        expectOwners(references)
       )
     }
   })

@@ -8,7 +8,7 @@
 import { Context, DateTime, Effect, Equal, Layer, Option, Result, Stream, Struct } from "effect"
 import { type IdentityNetworkId, IdentityNetworkIdRows, IdentityRows } from "../contacts/ContactIdentities.ts"
 import {
-  change as changeContact,
+  changeContact,
   Contact,
   ContactNotFound,
   ContactStore,

@@ -42,10 +42,11 @@ const person = (fields: Partial<Person> = {}): Person => ({
   ...fields
 })
 
-const removed = (name: string) => IdentityNetworkIdRows.remove({ channel_type, name })
-const inserted = (name: string) => IdentityNetworkIdRows.insert({ channel_type, name, identity_id: identity.id })
-const aliases = (...names: ReadonlyArray<string>) =>
-  Changes.aliases(...names.map((name) => ({ channel_type, name, identity_id: identity.id })))
+const removed = (network_id: string) => IdentityNetworkIdRows.remove({ channel_type, name: network_id })
+const inserted = (network_id: string) =>
+  IdentityNetworkIdRows.insert({ channel_type, name: network_id, identity_id: identity.id })
+const aliases = (...network_ids: ReadonlyArray<string>) =>
+  Changes.aliases(...network_ids.map((name) => ({ channel_type, name, identity_id: identity.id })))
 const written = (set: Partial<Identity>) => IdentityRows.update(known(phone).identity, set)
 const contactSet = ({ update = [] }: Changes.Changes) => update.find(({ table }) => table === ContactRows.table)?.set
 

@@ -32,10 +32,10 @@ describe("a note", () => {
 
 describe("an update of a contact", () => {
   it("that gives the stored values raises no event, and names only the fields that it changes", () => {
-    const { changes, result } = Contacts.change(contact, { first_name: "Kim" }, context())
+    const { changes, result } = Contacts.changeContact(contact, { first_name: "Kim" }, context())
     assert.isUndefined(changes.raise)
     assert.strictEqual(result.first_name, "Kim")
-    const renamed = Contacts.change(contact, { first_name: "Kimberly", last_name: contact.last_name }, context())
+    const renamed = Contacts.changeContact(contact, { first_name: "Kimberly", last_name: contact.last_name }, context())
     const event = JSON.parse(renamed.changes.raise?.[0]?.body ?? "")
     assert.deepStrictEqual(event.data, { contact_id: contact.id, changed_fields: ["first_name"] })
     assert.deepStrictEqual(Contacts.raiseUpdated(contact, [], context()), Changes.none)

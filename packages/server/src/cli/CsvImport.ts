@@ -1,7 +1,7 @@
 /** Imports contacts from a CSV file, and explains the lines that cannot be imported. */
 import * as ErrorMapping from "@messaging-crm/adapter-http/handlers/ErrorMapping"
 import { explain, type Explanation } from "@messaging-crm/adapter-http/middleware/SchemaIssues"
-import { batch_size, ContactImports, type RowRejected, type UpsertKey } from "@messaging-crm/core/ContactImports"
+import { batch_size, ContactImports, type RowRejection, type UpsertKey } from "@messaging-crm/core/ContactImports"
 import type { ImportTable } from "@messaging-crm/core/ContactTable"
 import { limits } from "@messaging-crm/core/Limits"
 import { Data, Effect, Option, Result, Sink, Stream } from "effect"
@@ -23,7 +23,7 @@ export interface BatchOutcome {
 /** The file has no header line. */
 export class FileEmpty extends Data.TaggedError("FileEmpty")<{}> {}
 
-const explainRejection = (rejected: RowRejected): Explanation => {
+const explainRejection = (rejected: RowRejection): Explanation => {
   switch (rejected._tag) {
     case "SchemaError":
       return explain(rejected.issue)
@@ -50,7 +50,7 @@ const explainRejection = (rejected: RowRejected): Explanation => {
 }
 
 /** Explains a bad line with the file's own column names. */
-const explainLine = (table: ImportTable, line: number, rejected: RowRejected): BadLine => {
+const explainLine = (table: ImportTable, line: number, rejected: RowRejection): BadLine => {
   const { message, param } = explainRejection(rejected)
   const column = table.columns.find((one) => one.param === param)
   return param === null || column === undefined
@@ -61,7 +61,7 @@ const explainLine = (table: ImportTable, line: number, rejected: RowRejected): B
 const importBatch = Effect.fnUntraced(
   function*(table: ImportTable, update: UpsertKey | null, rows: ReadonlyArray<Csv.Row>) {
     const all = rows.map(({ cells }) => cells)
-    const results: ReadonlyArray<Result.Result<string, RowRejected>> = yield* ContactImports.use((imports) =>
+    const results: ReadonlyArray<Result.Result<string, RowRejection>> = yield* ContactImports.use((imports) =>
       update === null ? imports.addRows(table, all) : imports.upsertRows(table, update, all)
     )
     const counted = (wanted: string) =>

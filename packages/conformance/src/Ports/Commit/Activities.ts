@@ -1,7 +1,7 @@
 /** Tests of commits with activities: the columns that every message updates. */
 import { assert } from "@effect/vitest"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
-import { ContactRows, insert as insertContact } from "@messaging-crm/core/Contacts"
+import { ContactRows, insertContact } from "@messaging-crm/core/Contacts"
 import { ConversationRows, open } from "@messaging-crm/core/Conversations"
 import { IdentityId } from "@messaging-crm/core/Ids"
 import { Arbitrary, Effect } from "effect"

@@ -1,0 +1,186 @@
+/**
+ * The decisions about a contact: what a write sets, and the event that reports it (contract §8).
+ */
+import { DateTime, Option, Result, Struct } from "effect"
+import { MemberRows } from "../accounts/Members.ts"
+import { ContactId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { resultFunction } from "../kernel/ResultFunction.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
+import * as Events from "../webhooks/Events.ts"
+import * as Changes from "../work/Changes.ts"
+import type { DecisionContext } from "../work/Decide.ts"
+import {
+  type Contact,
+  ContactNotFound,
+  ContactUnnamed,
+  emptyContact,
+  type LoadedContact,
+  NotesTooLong,
+  type Person
+} from "./Contact.ts"
+import type { AddNote, CreateContact, UpdateContact } from "./ContactInput.ts"
+import {
+  type CustomValueInvalid,
+  editsTags,
+  type References,
+  type ReferenceUnknown,
+  resolveReferences,
+  type TagsTooMany,
+  withinTagLimit
+} from "./ContactReferences.ts"
+import { ContactRows, insertContact, searchColumnsOf } from "./ContactRows.ts"
+import { searched_fields } from "./ContactSearch.ts"
+
+/** Why a contact is not updated. */
+export type ContactRejection = ContactNotFound | ReferenceUnknown | CustomValueInvalid | TagsTooMany
+
+/** Returns a new contact that has nothing but the person's phone, if known. */
+export const newContact = (id: ContactId, person: Pick<Person, "phone">, updated_at: Timestamp): Contact => ({
+  ...emptyContact,
+  id,
+  primary_phone: person.phone,
+  updated_at
+})
+
+/** Returns the contact that `input` describes, without ID and `updated_at`. */
+export const composeContact = (
+  references: References,
+  input: CreateContact
+): Result.Result<Omit<Contact, "id" | "updated_at">, ContactUnnamed | ReferenceUnknown | CustomValueInvalid> => {
+  const { custom_values, tag_ids: _tag_ids, ...plain } = input
+  const named = [plain.first_name, plain.last_name, plain.primary_phone, plain.primary_email]
+  if (named.every((value) => value === undefined || value === null)) return Result.fail(new ContactUnnamed())
+  return Result.map(resolveReferences(references, input), (tags) => ({
+    ...emptyContact,
+    ...plain,
+    custom_values: withoutNulls(custom_values ?? {}),
+    tags
+  }))
+}
+
+/** Expects the owners to be unchanged at the commit, which ensures that none of them has left. */
+export const expectOwners = ({ owners }: References): Changes.Changes =>
+  Changes.all(...Array.from(owners.values(), (owner) => MemberRows.expect(owner)))
+
+/** Returns a contact without the version that it was loaded with. */
+const withoutVersion = ({ version: _version, ...contact }: Contact & Partial<LoadedContact>): Contact => contact
+
+const subjectOf = (contact: Contact): Events.Subject<"contact"> => ({
+  name: "contact",
+  value: contact,
+  contact_id: contact.id,
+  message_id: null
+})
+
+/** Inserts a contact, and raises the event of its creation. */
+export const addContact = (contact: Contact, context: DecisionContext): Changes.Changes =>
+  Changes.all(
+    insertContact(contact),
+    Changes.raise(Events.make("contact.created", { contact_id: contact.id }, context, subjectOf(contact)))
+  )
+
+/** Raises `contact.updated` with the names of the changed fields, if there are any. `contact` is the contact after the change. */
+export const raiseUpdated = (
+  contact: Contact & Partial<LoadedContact>,
+  changed_fields: ReadonlyArray<string>,
+  context: DecisionContext
+): Changes.Changes =>
+  changed_fields.length === 0
+    ? Changes.none
+    : Changes.raise(
+      Events.make(
+        "contact.updated",
+        { contact_id: contact.id, changed_fields },
+        context,
+        subjectOf(withoutVersion(contact))
+      )
+    )
+
+/** Returns whether a field has the same value, as callers see it in JSON. */
+const isSame = (after: unknown, before: unknown): boolean =>
+  after === before || (typeof after === "object" && JSON.stringify(after) === JSON.stringify(before))
+
+/** Sets fields of a contact, its `updated_at`, and the texts by which it is found. `updated_at` never moves backwards. */
+export const changeContact = (
+  { version, ...contact }: LoadedContact,
+  set: Partial<Omit<Contact, "id">>,
+  context: DecisionContext
+): Changes.Decision<Contact> => {
+  const updated_at = DateTime.max(contact.updated_at, context.now)
+  const result: Contact = { ...contact, ...set, updated_at }
+  const derived = searched_fields.some((field) => field in set)
+    ? { updated_at, ...searchColumnsOf(result) }
+    : { updated_at }
+  // The preview is excluded: every activity changes it without an event, and here only an erasure sets it.
+  const changed = Struct.keys(set).filter((field) =>
+    field !== "last_activity_preview" && !isSame(result[field], contact[field])
+  )
+  return {
+    result,
+    changes: Changes.all(
+      ContactRows.update({ id: contact.id, version }, { ...set, ...derived }),
+      raiseUpdated(result, changed, context)
+    )
+  }
+}
+
+export const create = (
+  references: References,
+  input: CreateContact,
+  context: DecisionContext
+): Result.Result<Changes.Decision<Contact>, ContactUnnamed | ReferenceUnknown | CustomValueInvalid> =>
+  Result.map(composeContact(references, input), (described) => {
+    const contact: Contact = { ...described, id: ContactId.make(context.uuid()), updated_at: context.now }
+    return { result: contact, changes: Changes.all(addContact(contact, context), expectOwners(references)) }
+  })
+
+/** Returns a contact as it was loaded. */
+export const current = (found: Option.Option<LoadedContact>): Result.Result<Contact, ContactNotFound> =>
+  Result.map(Result.fromOption(found, () => new ContactNotFound()), withoutVersion)
+
+/** Sets the given fields of a contact. Custom fields that are not given keep their values; tags are replaced, or added and removed. */
+export const update = resultFunction(
+  function*(
+    found: Option.Option<LoadedContact>,
+    references: References,
+    input: UpdateContact,
+    context: DecisionContext
+  ) {
+    const resolved = yield* resolveReferences(references, input, Option.getOrUndefined(found))
+    const loaded = yield* Result.fromOption(found, () => new ContactNotFound())
+    if (Object.keys(input).length === 0) {
+      return { result: yield* current(found), changes: Changes.none }
+    }
+    const { add_tag_ids: _add, custom_values, remove_tag_ids: _remove, tag_ids: _set, ...plain } = input
+    const { result, changes } = changeContact(loaded, {
+      ...plain,
+      ...(custom_values === undefined ? {} : { custom_values: mergeCustomValues(loaded.custom_values, custom_values) }),
+      ...(editsTags(input) ? { tags: yield* withinTagLimit(resolved) } : {})
+    }, context)
+    return { result, changes: Changes.all(changes, expectOwners(references)) }
+  }
+)
+
+/** Appends a note after a blank line. */
+export const addNote = (
+  found: Option.Option<LoadedContact>,
+  { text }: AddNote,
+  context: DecisionContext
+): Result.Result<Changes.Decision<Contact>, ContactNotFound | NotesTooLong> => {
+  if (Option.isNone(found)) return Result.fail(new ContactNotFound())
+  const notes = found.value.notes === null ? text : `${found.value.notes}\n\n${text}`
+  return Array.from(notes).length > limits.notes_chars_max
+    ? Result.fail(new NotesTooLong({ limit: limits.notes_chars_max }))
+    : Result.succeed(changeContact(found.value, { notes }, context))
+}
+
+/** Returns the custom values after an update: null removes one value, or all. */
+const mergeCustomValues = (
+  values: Readonly<Record<string, string>>,
+  given: Readonly<Record<string, string | null>> | null
+): Record<string, string> => given === null ? {} : withoutNulls({ ...values, ...given })
+
+/** Returns the given custom values without those that are null. */
+const withoutNulls = (values: Readonly<Record<string, string | null>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null))

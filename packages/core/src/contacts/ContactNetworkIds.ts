@@ -1,0 +1,51 @@
+/**
+ * Network IDs: the IDs of a person on a network (contract §8.2).
+ *
+ * One network ID of an identity is its external ID, the others are its aliases. The table
+ * `identity_names` has each network ID in its column `name`, with the identity.
+ */
+import type { IdentityId } from "../kernel/Ids.ts"
+import * as Changes from "../work/Changes.ts"
+import type { Identity, Person } from "./Contact.ts"
+
+/** A network ID of an identity. Type of channel and network ID are the key, so it can refer to one identity only. */
+export interface IdentityNetworkId {
+  readonly channel_type: Identity["channel_type"]
+  /** The network ID. */
+  readonly name: string
+  readonly identity_id: IdentityId
+}
+
+export const IdentityNetworkIdRows = Changes.rows<IdentityNetworkId>()({
+  name: "identity_names",
+  key: { channel_type: "text", name: "text" },
+  columns: {
+    identity_id: "uuid"
+  },
+  unique: null,
+  activity: null
+})
+
+/** Returns the distinct network IDs of a person, the external ID first. */
+export const networkIdsOf = (
+  { aliases, external_id }: Pick<Person, "aliases" | "external_id">
+): ReadonlyArray<string> => Array.from(new Set([external_id, ...aliases]))
+
+/** Assigns a network ID to an identity. `Conflict` if it already refers to an identity. */
+export const assignNetworkId = (
+  { channel_type, id: identity_id }: Pick<Identity, "channel_type" | "id">,
+  network_id: string
+): Changes.Changes => IdentityNetworkIdRows.insert({ channel_type, name: network_id, identity_id })
+
+/** Adds aliases to an identity. A network ID that already refers to an identity, this one or another, does not change. */
+export const addAliases = (
+  channel_type: Identity["channel_type"],
+  identity_id: IdentityId,
+  network_ids: ReadonlyArray<string>
+): Changes.Changes => Changes.aliases(...network_ids.map((name) => ({ channel_type, name, identity_id })))
+
+/** Removes a network ID from its identity. */
+export const removeNetworkId = (
+  { channel_type }: Pick<Identity, "channel_type">,
+  network_id: string
+): Changes.Changes => IdentityNetworkIdRows.remove({ channel_type, name: network_id })
