@@ -4,104 +4,40 @@
  * A token is a secret at rest: it is encrypted under the newest root key, bound to
  * its organization and channel, and leaves this module only redacted.
  */
-import { Context, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
+import { Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
 import { ChannelId, Ids, type OrganizationId } from "../kernel/Ids.ts"
-import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
 import { makeOpenOnce, Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
-import { line, trimmedText } from "../kernel/Text.ts"
-import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
+import {
+  type AccountIds,
+  AccountTaken,
+  AccountUnknown,
+  type ChannelAccount,
+  type ChannelAccountColumns,
+  type ChannelAccountRow,
+  ChannelAccountRows,
+  ChannelNotFound,
+  type ChannelToken,
+  type OpenedAccount,
+  type OwnedAccount
+} from "./ChannelAccount.ts"
 import { ChannelHoldRows } from "./ChannelHolds.ts"
 import {
   type BusinessAccountMismatch,
   type Channel,
   type ChannelAddressTaken,
   ChannelStore,
-  ChannelType,
+  type ChannelType,
   connect,
   type ConnectChannel
 } from "./Channels.ts"
 
-// ---------------------------------------------------------------- data
-
-/** A token as it stands in an HTTP header: 1 to 4,096 visible ASCII characters. */
-export const ChannelToken = Schema.RedactedFromValue(Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,4096}$/)))
-export type ChannelToken = typeof ChannelToken.Type
-
-/** The network's IDs of a channel. */
-export const AccountIds = Schema.Struct({
-  /** The app whose secret signs the callbacks of the channel. */
-  app_id: trimmedText({ min: 1, max: limits.name_chars_max }),
-  /** The network's ID of the number, page or account. It is not the number itself. */
-  account_id: trimmedText({ min: 1, max: limits.name_chars_max }),
-  /** The page that a photo account is connected to; null for one with a login of its own, and on other channels. */
-  page_id: line(limits.name_chars_max)
-})
-export interface AccountIds extends Schema.Schema.Type<typeof AccountIds> {}
-
-export const ChannelAccount = Schema.Struct({
-  channel_id: ChannelId,
-  channel_type: ChannelType,
-  app_id: Schema.String,
-  account_id: Schema.String,
-  page_id: Schema.NullOr(Schema.String),
-  /** The channel's `phone_messaging_business_account_id`, whose templates the token may read. */
-  business_account_id: Schema.NullOr(Schema.String),
-  /** When the token was set. */
-  token_set_at: Timestamp
-})
-export interface ChannelAccount extends Schema.Schema.Type<typeof ChannelAccount> {}
-
-/** An account with its decrypted token. */
-export interface OpenedAccount extends ChannelAccount {
-  readonly token: ChannelToken
-}
-
-export interface ChannelAccountColumns extends ChannelAccount {
-  /** The token, encrypted. */
-  readonly sealed_token: string
-}
-
-export interface ChannelAccountRow extends ChannelAccountColumns {
-  readonly version: Changes.Version
-}
-
-/** An account with the organization that owns its channel. */
-export interface OwnedAccount {
-  readonly organization_id: OrganizationId
-  readonly account: ChannelAccountColumns
-}
-
-export const ChannelAccountRows = Changes.rows<ChannelAccountColumns>()({
-  name: "channel_accounts",
-  key: { channel_id: "uuid" },
-  columns: {
-    channel_type: "text",
-    app_id: "text",
-    account_id: "text",
-    page_id: "text",
-    business_account_id: "text",
-    token_set_at: "timestamptz",
-    sealed_token: "text"
-  },
-  unique: { columns: ["channel_type", "account_id"], within: "service" },
-  activity: null
-})
-
-// -------------------------------------------------------------- errors
-
-export class ChannelNotFound extends Schema.TaggedError<ChannelNotFound>()("ChannelNotFound", {}) {}
-
-/** Another channel is connected to this account of the network. */
-export class AccountTaken extends Schema.TaggedError<AccountTaken>()("AccountTaken", {}) {}
-
-/** The channel has no account yet, so the account's IDs are required together with the token. */
-export class AccountUnknown extends Schema.TaggedError<AccountUnknown>()("AccountUnknown", {}) {}
+export * from "./ChannelAccount.ts"
 
 // ----------------------------------------------------------- decisions
 
@@ -122,6 +58,21 @@ const columnsOf = (
   token_set_at: now,
   sealed_token
 })
+
+/** Connects a channel together with its account. */
+const connectAccount = (
+  { others, taker }: { readonly others: ReadonlyArray<Channel>; readonly taker: Option.Option<OwnedAccount> },
+  id: ChannelId,
+  input: ConnectChannel,
+  account: { readonly account_ids: AccountIds; readonly sealed_token: string },
+  context: DecisionContext
+): Result.Result<Changes.Decision<Channel>, ChannelAddressTaken | BusinessAccountMismatch | AccountTaken> =>
+  Result.flatMap(connect(others, id, input, context), ({ changes, result }) => {
+    if (Option.isSome(taker)) return Result.fail(new AccountTaken())
+    const { account_ids, sealed_token } = account
+    const inserted = ChannelAccountRows.insert(columnsOf(result, account_ids, sealed_token, context))
+    return Result.succeed({ result, changes: Changes.all(changes, inserted) })
+  })
 
 const isOther = (taker: Option.Option<OwnedAccount>, id: ChannelId): boolean =>
   Option.isSome(taker) && taker.value.account.channel_id !== id
@@ -179,6 +130,91 @@ export class ChannelAccountStore extends Context.Service<
 
 // ---------------------------------------------------------- operations
 
+/** Makes the function that encrypts the token of a channel. */
+const makeSeal = Effect.map(
+  Secrets,
+  ({ seal }) => (organization_id: OrganizationId, id: ChannelId, token: ChannelToken) =>
+    seal(tokenContext(organization_id, id), Redacted.value(token))
+)
+
+/** Makes the operation that connects a channel with its account. */
+const makeConnect = Effect.gen(function*() {
+  const channels = yield* ChannelStore
+  const { runAudited } = yield* Decide
+  const ids = yield* Ids
+  const seal = yield* makeSeal
+  const store = yield* ChannelAccountStore
+
+  return operation("channels.connect")(
+    function*(input: ConnectChannel, account_ids: AccountIds, token: ChannelToken) {
+      const { organization_id } = yield* CurrentActor
+      const id = ChannelId.make(ids.next())
+      const sealed_token = yield* seal(organization_id, id, token)
+      return yield* runAudited("channels.connect", {
+        load: Effect.all({
+          others: channels.list(organization_id),
+          taker: store.locateByAccount(input.type, account_ids.account_id)
+        }, concurrently),
+        decide: (loaded, context) => connectAccount(loaded, id, input, { account_ids, sealed_token }, context)
+      })
+    }
+  )
+})
+
+/** Makes the operation that sets the token of a channel. */
+const makeSetToken = Effect.gen(function*() {
+  const channels = yield* ChannelStore
+  const { runAudited } = yield* Decide
+  const seal = yield* makeSeal
+  const store = yield* ChannelAccountStore
+
+  const load = Effect.fnUntraced(function*(
+    organization_id: OrganizationId,
+    channel_id: ChannelId,
+    account_ids: Option.Option<AccountIds>
+  ) {
+    const found = yield* Effect.all({
+      channel: channels.find(organization_id, channel_id),
+      account: store.find(organization_id, channel_id)
+    }, concurrently)
+    const taker = Option.isSome(found.channel) && Option.isSome(account_ids)
+      ? yield* store.locateByAccount(found.channel.value.type, account_ids.value.account_id)
+      : Option.none()
+    return { ...found, taker }
+  })
+
+  return operation("channels.set_token")(
+    function*(channel_id: ChannelId, token: ChannelToken, account_ids: Option.Option<AccountIds>) {
+      const { organization_id } = yield* CurrentActor
+      const sealed_token = yield* seal(organization_id, channel_id, token)
+      yield* runAudited("channels.set_token", {
+        load: load(organization_id, channel_id, account_ids),
+        decide: (loaded, context) =>
+          Result.map(
+            setToken(loaded, account_ids, sealed_token, context),
+            ({ changes }) => ({ result: { id: channel_id }, changes })
+          )
+      })
+    }
+  )
+})
+
+/** Makes the function that decrypts the token of an account that was found. */
+const makeOpenFound = Effect.map(
+  makeOpenOnce,
+  (openOnce) =>
+    Effect.fnUntraced(function*(found: Option.Option<OwnedAccount>) {
+      if (Option.isNone(found)) return Option.none()
+      const { account: { sealed_token, ...account }, organization_id } = found.value
+      const token = yield* openOnce(tokenContext(organization_id, account.channel_id), sealed_token)
+      if (Option.isSome(token)) return Option.some<OpenedAccount>({ ...account, token: token.value })
+      yield* Effect.logError(
+        "No key in SECRET_KEY (RootKeys if the core is embedded) decrypts the token of a channel. Restore the key, or set the token again with `channels set-token`."
+      ).pipe(Effect.annotateLogs({ channel_id: account.channel_id }))
+      return yield* new SecretUnreadable()
+    })
+)
+
 /**
  * Operations on accounts. Those that write use the current actor's organization; those for providers read the accounts of
  * any organization.
@@ -219,79 +255,13 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
   static readonly layer = Layer.effect(
     ChannelAccounts,
     Effect.gen(function*() {
-      const channels = yield* ChannelStore
-      const { runAudited } = yield* Decide
-      const ids = yield* Ids
+      const openFound = yield* makeOpenFound
       const secrets = yield* Secrets
       const store = yield* ChannelAccountStore
 
-      const seal = (organization_id: OrganizationId, id: ChannelId, token: ChannelToken) =>
-        secrets.seal(tokenContext(organization_id, id), Redacted.value(token))
-
-      const takerOf = ({ type }: Pick<Channel, "type">, { account_id }: AccountIds) =>
-        store.locateByAccount(type, account_id)
-
-      const connectChannel = operation("channels.connect")(
-        function*(input: ConnectChannel, account_ids: AccountIds, token: ChannelToken) {
-          const { organization_id } = yield* CurrentActor
-          const id = ChannelId.make(ids.next())
-          const sealed_token = yield* seal(organization_id, id, token)
-          return yield* runAudited("channels.connect", {
-            load: Effect.all(
-              { others: channels.list(organization_id), taker: takerOf(input, account_ids) },
-              concurrently
-            ),
-            decide: ({ others, taker }, context) =>
-              Result.flatMap(connect(others, id, input, context), ({ result, changes }) => {
-                if (Option.isSome(taker)) return Result.fail(new AccountTaken())
-                const account = ChannelAccountRows.insert(columnsOf(result, account_ids, sealed_token, context))
-                return Result.succeed({ result, changes: Changes.all(changes, account) })
-              })
-          })
-        }
-      )
-
-      const replaceToken = operation("channels.set_token")(
-        function*(channel_id: ChannelId, token: ChannelToken, account_ids: Option.Option<AccountIds>) {
-          const { organization_id } = yield* CurrentActor
-          const sealed_token = yield* seal(organization_id, channel_id, token)
-          const load = Effect.gen(function*() {
-            const found = yield* Effect.all({
-              channel: channels.find(organization_id, channel_id),
-              account: store.find(organization_id, channel_id)
-            }, concurrently)
-            const taker = Option.isSome(found.channel) && Option.isSome(account_ids)
-              ? yield* takerOf(found.channel.value, account_ids.value)
-              : Option.none()
-            return { ...found, taker }
-          })
-          yield* runAudited("channels.set_token", {
-            load,
-            decide: (loaded, context) =>
-              Result.map(
-                setToken(loaded, account_ids, sealed_token, context),
-                ({ changes }) => ({ result: { id: channel_id }, changes })
-              )
-          })
-        }
-      )
-
-      const openOnce = yield* makeOpenOnce
-
-      const openFound = Effect.fnUntraced(function*(found: Option.Option<OwnedAccount>) {
-        if (Option.isNone(found)) return Option.none()
-        const { account: { sealed_token, ...account }, organization_id } = found.value
-        const token = yield* openOnce(tokenContext(organization_id, account.channel_id), sealed_token)
-        if (Option.isSome(token)) return Option.some<OpenedAccount>({ ...account, token: token.value })
-        yield* Effect.logError(
-          "No key in SECRET_KEY (RootKeys if the core is embedded) decrypts the token of a channel. Restore the key, or set the token again with `channels set-token`."
-        ).pipe(Effect.annotateLogs({ channel_id: account.channel_id }))
-        return yield* new SecretUnreadable()
-      })
-
       return ChannelAccounts.of({
-        connect: connectChannel,
-        setToken: replaceToken,
+        connect: yield* makeConnect,
+        setToken: yield* makeSetToken,
         find: (channel_id) =>
           Effect.map(
             store.locate(channel_id),
