@@ -1,4 +1,9 @@
-import { ChannelAccountRows, ChannelAccountStore, type OwnedAccount } from "@messaging-crm/core/ChannelAccounts"
+import {
+  type ChannelAccountColumns,
+  ChannelAccountRows,
+  ChannelAccountStore,
+  type OwnedAccount
+} from "@messaging-crm/core/ChannelAccounts"
 import { DateTime, Layer, Option, Result } from "effect"
 import { apply } from "../work/Commit.ts"
 import * as Table from "../world/Table.ts"
@@ -10,7 +15,8 @@ const allAccounts = ({ tables }: WorldState): ReadonlyArray<OwnedAccount> =>
     account: Table.plain(row)
   }))
 
-const firstOf = (accounts: ReadonlyArray<OwnedAccount>) => Option.fromUndefinedOr(accounts[0])
+const findAccount = (state: WorldState, matches: (account: ChannelAccountColumns) => boolean) =>
+  Option.fromUndefinedOr(allAccounts(state).find(({ account }) => matches(account)))
 
 /** Layer that keeps accounts of channels in the in-memory world. */
 export const layer = Layer.effect(
@@ -19,22 +25,17 @@ export const layer = Layer.effect(
     ChannelAccountStore.of({
       find: (organization_id, channel_id) =>
         read(({ tables }) => Table.get(tables, ChannelAccountRows, organization_id, channel_id)),
-      locate: (channel_id) =>
-        read((state) => firstOf(allAccounts(state).filter(({ account }) => account.channel_id === channel_id))),
+      locate: (channel_id) => read((state) => findAccount(state, (account) => account.channel_id === channel_id)),
       locateByAccount: (type, account_id) =>
         read((state) =>
-          firstOf(
-            allAccounts(state).filter(({ account }) =>
-              account.channel_type === type && account.account_id === account_id
-            )
-          )
+          findAccount(state, (account) => account.channel_type === type && account.account_id === account_id)
         ),
       locateByBusinessAccount: (id) =>
         read((state) =>
-          firstOf(
+          Option.fromUndefinedOr(
             allAccounts(state)
               .filter(({ account }) => account.business_account_id === id)
-              .toSorted((a, b) => DateTime.Order(b.account.token_set_at, a.account.token_set_at))
+              .toSorted((a, b) => DateTime.Order(b.account.token_set_at, a.account.token_set_at))[0]
           )
         ),
       sealedOtherwise: (prefix, after, limit) =>

@@ -20,7 +20,7 @@ import { page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
-const position = (contact: ContactColumns) => ({ at: contact.updated_at, id: contact.id })
+const positionOf = (contact: ContactColumns) => ({ at: contact.updated_at, id: contact.id })
 
 type Row = Table.Row<ContactColumns>
 
@@ -94,7 +94,7 @@ export const layer = Layer.effect(
           page(
             Table.all(tables, ContactRows, organization_id).filter(matches(tables, organization_id, match)),
             request,
-            position
+            positionOf
           )
             .map(toContact)
         ),
@@ -103,7 +103,7 @@ export const layer = Layer.effect(
       match: (organization_id, by, value) =>
         read(({ tables }) => {
           const candidates = Table.all(tables, ContactRows, organization_id).filter((contact) => contact[by] === value)
-          const [first, second] = page(candidates, { after: null, size: 2 }, position)
+          const [first, second] = page(candidates, { after: null, size: 2 }, positionOf)
           return Option.map(
             Option.fromUndefinedOr(first),
             (row) => ({ ...toLoaded(row), is_ambiguous: second !== undefined })

@@ -67,12 +67,12 @@ interface Catalogs {
 const isPlain = (name: string): name is PlainField =>
   Object.hasOwn(WritableContact.fields, name) && name !== "custom_values" && name !== "tag_ids"
 
-const custom = /^custom_values\.(.+)$/
+const custom_value_name = /^custom_values\.(.+)$/
 
 const readColumn = (name: string, { fields }: Catalogs): Result.Result<Column, ColumnUnknown> => {
   if (isPlain(name)) return Result.succeed({ name, param: name, meaning: { kind: "field", field: name } })
   if (name === "tags" || name === "tag_ids") return Result.succeed({ name, param: name, meaning: { kind: name } })
-  const wanted = custom.exec(name)?.[1]
+  const wanted = custom_value_name.exec(name)?.[1]
   const field = fields.find(({ id, key }) => key === wanted || id === wanted?.toLowerCase())
   return field === undefined ? Result.fail(new ColumnUnknown({ column: name })) : Result.succeed({
     name,
@@ -107,7 +107,7 @@ export const readColumns = resultFunction(
 
 const decode = Schema.decodeUnknownResult(CreateContact)
 
-const several = (cell: string): ReadonlyArray<string> =>
+const splitCell = (cell: string): ReadonlyArray<string> =>
   cell.split(";").map((part) => part.trim()).filter((part) => part !== "")
 
 /** Returns the contact that a row describes. Cells are trimmed; an empty cell sets no field. */
@@ -131,10 +131,10 @@ export const readRow = resultFunction(
           custom_values[meaning.id] = cell
           break
         case "tag_ids":
-          tag_ids.push(...several(cell))
+          tag_ids.push(...splitCell(cell))
           break
         case "tags":
-          for (const name of several(cell)) {
+          for (const name of splitCell(cell)) {
             const id = Option.fromUndefinedOr(tags.get(foldCase(name)))
             tag_ids.push(yield* Result.fromOption(id, () => new TagUnknown({ name })))
           }

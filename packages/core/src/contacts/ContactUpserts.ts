@@ -209,6 +209,47 @@ const makeUpsertOne = Effect.gen(function*() {
   })
 })
 
+/** Makes the function that upserts the contacts of a request, and returns the outcome of each in the given order. */
+const makeUpsertEach = Effect.gen(function*() {
+  const parts = yield* IdempotentParts
+  const upsertOne = yield* makeUpsertOne
+
+  /** Upserts one contact of a request, at most once for the request's key. */
+  const upsertOnce = Effect.fnUntraced(
+    function*({ index, wanted }: Item, request: Recording | null) {
+      if (request === null) return yield* Effect.map(upsertOne(wanted, null), upsertedOf)
+      const part = String(index)
+      const upserted = upsertedOf(yield* parts.once(request, part, (record) => upsertOne(wanted, record)))
+      if (upserted.outcome !== "unchanged") return upserted
+      // Nothing was committed, so a record of an earlier or concurrent run could not be detected.
+      const earlier = yield* parts.find(request, part)
+      return Option.match(earlier, { onNone: () => upserted, onSome: upsertedOf })
+    }
+  )
+
+  /** Returns the outcome of one contact, rejected or not. */
+  const resultOf = (
+    item: Item,
+    request: Recording | null
+  ): Effect.Effect<UpsertResult, Unfinished, CurrentActor> =>
+    upsertOnce(item, request).pipe(
+      Effect.map((upserted): UpsertResult => Result.succeed(upserted)),
+      Effect.catch((error) => isUnfinished(error) ? Effect.fail(error) : Effect.succeed(Result.fail(error)))
+    )
+
+  return Effect.fnUntraced(function*(input: UpsertContacts, request: Recording | null) {
+    const items = input.contacts.map((contact, index): Item => ({ index, wanted: wantedOf(input, contact) }))
+    // Contacts with the same value are one person; they are written in the given order.
+    const people = Array.from(Map.groupBy(items, ({ wanted }) => wanted.value).values())
+    const results = yield* Effect.forEach(
+      people,
+      Effect.forEach((item) => Effect.map(resultOf(item, request), (result) => ({ index: item.index, result }))),
+      { concurrency: "unbounded" }
+    )
+    return results.flat().toSorted((a, b) => a.index - b.index).map(({ result }) => result)
+  })
+})
+
 /** Operations that find or create contacts of the current actor's organization. */
 export class ContactUpserts extends Context.Service<ContactUpserts, {
   /** Updates or creates each contact, and returns the outcome of each in the given order (contract §8.11). */
@@ -221,43 +262,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
     ContactUpserts,
     Effect.gen(function*() {
       const parts = yield* IdempotentParts
-      const upsertOne = yield* makeUpsertOne
-
-      /** Upserts one contact of a request, at most once for the request's key. */
-      const upsertOnce = Effect.fnUntraced(
-        function*({ index, wanted }: Item, request: Recording | null) {
-          if (request === null) return yield* Effect.map(upsertOne(wanted, null), upsertedOf)
-          const part = String(index)
-          const upserted = upsertedOf(yield* parts.once(request, part, (record) => upsertOne(wanted, record)))
-          if (upserted.outcome !== "unchanged") return upserted
-          // Nothing was committed, so a record of an earlier or concurrent run could not be detected.
-          const earlier = yield* parts.find(request, part)
-          return Option.match(earlier, { onNone: () => upserted, onSome: upsertedOf })
-        }
-      )
-
-      /** Returns the outcome of one contact, rejected or not. */
-      const resultOf = (
-        item: Item,
-        request: Recording | null
-      ): Effect.Effect<UpsertResult, Unfinished, CurrentActor> =>
-        upsertOnce(item, request).pipe(
-          Effect.map((upserted): UpsertResult => Result.succeed(upserted)),
-          Effect.catch((error) => isUnfinished(error) ? Effect.fail(error) : Effect.succeed(Result.fail(error)))
-        )
-
-      /** Upserts the contacts of a request, and returns the outcome of each in the given order. */
-      const upsertEach = Effect.fnUntraced(function*(input: UpsertContacts, request: Recording | null) {
-        const items = input.contacts.map((contact, index): Item => ({ index, wanted: wantedOf(input, contact) }))
-        // Contacts with the same value are one person; they are written in the given order.
-        const people = Array.from(Map.groupBy(items, ({ wanted }) => wanted.value).values())
-        const results = yield* Effect.forEach(
-          people,
-          Effect.forEach((item) => Effect.map(resultOf(item, request), (result) => ({ index: item.index, result }))),
-          { concurrency: "unbounded" }
-        )
-        return results.flat().toSorted((a, b) => a.index - b.index).map(({ result }) => result)
-      })
+      const upsertEach = yield* makeUpsertEach
 
       const upsertContacts = operation("contacts.upsert")(function*<Out>(
         input: UpsertContacts,

@@ -138,7 +138,7 @@ const makeAttempt = Effect.gen(function*() {
     const after = { before: outgoing, posted: { attempt, retry_after }, random: yield* Random.next }
     const disabling = yield* settleDelivery(
       claimed,
-      (current, context) => Outcome.attempted(claimed, current, after, context),
+      (current, context) => Outcome.afterAttempt(claimed, current, after, context),
       // After a success, what was loaded before the attempt is loaded again only after a conflict.
       attempt.failure_code === null ? Effect.succeed(found) : undefined
     )

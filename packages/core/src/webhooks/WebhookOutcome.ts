@@ -30,7 +30,7 @@ const throttle = ({ id: lane, status }: WebhookRow, until: Timestamp | null, cap
  * The row of a healthy webhook is only expected, not updated: otherwise all
  * its deliveries would conflict with each other.
  */
-export const succeeded = (
+export const afterSuccess = (
   claimed: ClaimedWork,
   { delivery, webhook }: Outgoing,
   attempt: Attempt
@@ -48,14 +48,14 @@ export const succeeded = (
 }
 
 /** Ends the pause of a webhook whose endpoint has succeeded after failures. */
-export const unpaused = (webhook: WebhookRow): Changes.Changes =>
+export const endPause = (webhook: WebhookRow): Changes.Changes =>
   webhook.consecutive_failures === 0 ? Changes.none : throttle(webhook, null, lanes.webhook_delivery.cap)
 
 /** The changes of a webhook whose endpoint has succeeded after failures: its pause ends. */
-export const recovered = (webhook: WebhookRow): Changes.Changes =>
+export const recordRecovery = (webhook: WebhookRow): Changes.Changes =>
   webhook.consecutive_failures === 0
     ? Changes.none
-    : Changes.all(WebhookRows.update(webhook, healthy), unpaused(webhook))
+    : Changes.all(WebhookRows.update(webhook, healthy), endPause(webhook))
 
 /** Pauses the lane of a webhook whose endpoint keeps failing, and limits it to one attempt at a time. */
 const applyBackoff = (webhook: WebhookRow, health: Health, now: Timestamp): Changes.Changes => {
@@ -98,7 +98,7 @@ const disablingOf = ({ response_status }: Attempt, { status }: WebhookRow, healt
   status === "disabled" ? null : response_status === 410 ? "gone" : shouldDisable(health, now) ? "failing" : null
 
 /** Counts a failure of the endpoint: its webhook is disabled, or paused. */
-export const failedEndpoint = (
+export const recordEndpointFailure = (
   webhook: WebhookRow,
   attempt: Attempt,
   context: DecisionContext
@@ -114,7 +114,7 @@ export const failedEndpoint = (
 }
 
 /** The changes after a failed attempt: another attempt follows, unless it was the last or the webhook is disabled. */
-export const failed = (
+export const afterFailure = (
   claimed: ClaimedWork,
   { delivery, webhook }: Outgoing,
   { attempt, retry_after }: Posted,
@@ -122,7 +122,7 @@ export const failed = (
   context: DecisionContext
 ): Changes.Decision<Disabling> => {
   const { now } = context
-  const { result: disabling, changes: endpoint } = failedEndpoint(webhook, attempt, context)
+  const { result: disabling, changes: endpoint } = recordEndpointFailure(webhook, attempt, context)
   const isOver = disabling !== null || webhook.status === "disabled"
   const next = isOver
     ? Option.none()
@@ -141,7 +141,7 @@ export const failed = (
  * The changes after an attempt at a URL. A failure does not count if the webhook no longer has that URL. The response is not
  * stored if the delivery has changed since the attempt began: an erasure can have removed what the response repeats.
  */
-export const attempted = (
+export const afterAttempt = (
   claimed: ClaimedWork,
   current: Outgoing,
   { before, posted: { attempt: whole, retry_after }, random }: {
@@ -153,9 +153,9 @@ export const attempted = (
 ): Changes.Decision<Disabling> => {
   const isSame = current.delivery.version === before.delivery.version
   const attempt = isSame ? whole : { ...whole, response_body: null }
-  if (attempt.failure_code === null) return { result: null, changes: succeeded(claimed, current, attempt) }
+  if (attempt.failure_code === null) return { result: null, changes: afterSuccess(claimed, current, attempt) }
   return current.webhook.url === before.webhook.url
-    ? failed(claimed, current, { attempt, retry_after }, random, context)
+    ? afterFailure(claimed, current, { attempt, retry_after }, random, context)
     : { result: null, changes: postAgain(claimed, context.now) }
 }
 

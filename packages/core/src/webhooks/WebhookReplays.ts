@@ -77,8 +77,18 @@ interface Running {
   readonly webhook: WebhookRow
 }
 
-const end = ({ claimed, replay }: Omit<Running, "webhook">): Changes.Changes =>
-  Changes.all(WebhookReplayRows.remove(replay), Changes.finish(claimed))
+/** Returns the loaded replay; null if it has ended, or its webhook is disabled. */
+const runningOf = (claimed: ClaimedWork, { replay, webhook }: Loaded): Running | null =>
+  Option.isNone(replay) || Option.isNone(webhook) || webhook.value.status === "disabled"
+    ? null
+    : { claimed, replay: replay.value, webhook: webhook.value }
+
+/** Ends a replay, if it has not ended, and its work. */
+const end = (claimed: ClaimedWork, replay: Option.Option<WebhookReplayRow>): Changes.Changes =>
+  Changes.all(
+    ...Option.toArray(replay).map((row) => WebhookReplayRows.remove(row)),
+    Changes.finish(claimed)
+  )
 
 /** Continues after the last event that was posted, once a pause is over. */
 const continueAfter = (
@@ -105,13 +115,15 @@ const afterFailure = (
   const { webhook } = running
   const isRecovered = hasSucceeded(running, batch)
   const endpoint = isRecovered ? { ...webhook, ...healthy } : webhook
-  const { changes, result } = Outcome.failedEndpoint(endpoint, failed, context)
-  if (result !== null) return { result, changes: Changes.all(end(running), changes) }
+  const { changes, result } = Outcome.recordEndpointFailure(endpoint, failed, context)
+  if (result !== null) {
+    return { result, changes: Changes.all(end(running.claimed, Option.some(running.replay)), changes) }
+  }
   const pause = pauseOf(recordFailure(endpoint, context.now)) ?? pause_min
   return {
     result,
     changes: Changes.all(
-      isRecovered ? Outcome.unpaused(webhook) : Changes.none,
+      isRecovered ? Outcome.endPause(webhook) : Changes.none,
       changes,
       continueAfter(running, batch, pause, context)
     )
@@ -119,25 +131,25 @@ const afterFailure = (
 }
 
 /** The changes after a batch. A webhook that was disabled meanwhile ends its replay. */
-const proceed = (
+const afterBatch = (
   claimed: ClaimedWork,
-  { replay, webhook }: Loaded,
+  loaded: Loaded,
   batch: Batch,
   context: DecisionContext
 ): Changes.Decision<Outcome.Disabling> => {
-  if (Option.isNone(replay)) return { result: null, changes: Changes.finish(claimed) }
-  if (Option.isNone(webhook) || webhook.value.status === "disabled") {
-    return { result: null, changes: end({ claimed, replay: replay.value }) }
-  }
-  const running: Running = { claimed, replay: replay.value, webhook: webhook.value }
+  const running = runningOf(claimed, loaded)
+  if (running === null) return { result: null, changes: end(claimed, loaded.replay) }
+  const { webhook } = running
   const { failed, is_done, is_held, url } = batch
   // A failure at a URL that the webhook no longer has says nothing about its endpoint.
-  if (failed !== null && running.webhook.url === url) return afterFailure(running, batch, failed, context)
+  if (failed !== null && webhook.url === url) return afterFailure(running, batch, failed, context)
   return {
     result: null,
     changes: Changes.all(
-      failed === null && hasSucceeded(running, batch) ? Outcome.recovered(running.webhook) : Changes.none,
-      is_done ? end(running) : continueAfter(running, batch, is_held ? pause_min : Duration.zero, context)
+      failed === null && hasSucceeded(running, batch) ? Outcome.recordRecovery(webhook) : Changes.none,
+      is_done
+        ? end(claimed, loaded.replay)
+        : continueAfter(running, batch, is_held ? pause_min : Duration.zero, context)
     )
   }
 }
@@ -204,23 +216,16 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
       ) => settle(claimed, { load: load(claimed.organization_id, WebhookId.make(claimed.ref)), decide })
 
       const abandon = (claimed: ClaimedWork) =>
-        Effect.asVoid(settleWith(claimed, ({ replay }) => ({
-          result: null,
-          changes: Changes.all(
-            ...Option.toArray(replay).map((row) => WebhookReplayRows.remove(row)),
-            Changes.finish(claimed)
-          )
-        })))
+        Effect.asVoid(settleWith(claimed, ({ replay }) => ({ result: null, changes: end(claimed, replay) })))
 
       const attempt = traced("WebhookReplays.attempt")(function*(claimed: ClaimedWork) {
         const { organization_id } = claimed
-        const { replay, webhook } = yield* load(organization_id, WebhookId.make(claimed.ref))
-        if (Option.isNone(replay) || Option.isNone(webhook) || webhook.value.status === "disabled") {
-          return yield* abandon(claimed)
-        }
-        const batch = yield* postBatch(organization_id, webhook.value, replay.value)
-        const disabling = yield* settleWith(claimed, (loaded, context) => proceed(claimed, loaded, batch, context))
-        if (disabling !== null) yield* Outcome.reportDisabled(webhook.value, disabling)
+        const running = runningOf(claimed, yield* load(organization_id, WebhookId.make(claimed.ref)))
+        if (running === null) return yield* abandon(claimed)
+        const { replay, webhook } = running
+        const batch = yield* postBatch(organization_id, webhook, replay)
+        const disabling = yield* settleWith(claimed, (loaded, context) => afterBatch(claimed, loaded, batch, context))
+        if (disabling !== null) yield* Outcome.reportDisabled(webhook, disabling)
       })
 
       return WebhookReplays.of({ start: startReplay, attempt, abandon })

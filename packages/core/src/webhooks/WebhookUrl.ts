@@ -14,7 +14,7 @@ const ipv4 = /^[0-9]+(?:\.[0-9]+){3}$/
  *
  * The URL parser has already converted every form of IPv4 to dotted decimals.
  */
-const literal = (hostname: string): string | null => {
+const addressOf = (hostname: string): string | null => {
   if (hostname.startsWith("[")) return hostname.slice(1, -1)
   return ipv4.test(hostname) ? hostname : null
 }
@@ -22,7 +22,7 @@ const literal = (hostname: string): string | null => {
 const too_long = `The URL must have at most ${limits.url_chars_max} characters, even after percent-encoding.`
 
 /** Percent-encodes what a URI cannot have in its path or query, and WHATWG URL leaves as it is: `|`, `[`, or a lone `%`. */
-const escaped = (text: string): string =>
+const percentEncode = (text: string): string =>
   text.replace(/%(?![0-9a-f]{2})|[^\w.~!$&'()*+,;=:@/?%-]/gi, (character) => encodeURIComponent(character))
 
 /**
@@ -41,7 +41,7 @@ export const parseUrl = (
   const reason = rejectionOf(text, allowed)
   if (reason !== null) return Result.fail(reason)
   const { origin, pathname, search } = new URL(text)
-  const href = `${origin}${escaped(pathname)}${escaped(search)}`
+  const href = `${origin}${percentEncode(pathname)}${percentEncode(search)}`
   return href.length > limits.url_chars_max ? Result.fail(too_long) : Result.succeed(href)
 }
 
@@ -54,7 +54,7 @@ const rejectionOf = (text: string, allowed: ((address: string) => boolean) | nul
   if (userinfo.test(text)) return "The URL must not contain a user name or password."
   if (text.includes("#")) return "The URL must not have a fragment."
   if (url.port !== "" && Number(url.port) < 1024) return "The port of the URL must be 443, or 1024 or higher."
-  const address = literal(url.hostname)
+  const address = addressOf(url.hostname)
   if (address !== null) {
     return allowed?.(address) === true ? null : "The URL must name a host, not an IP address."
   }

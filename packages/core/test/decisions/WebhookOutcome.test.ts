@@ -8,13 +8,13 @@ import type { ClaimedWork } from "@messaging-crm/core/WorkQueue"
 import { DateTime } from "effect"
 import type { Attempt } from "../../src/webhooks/WebhookAttempt.ts"
 import {
-  failed,
-  failedEndpoint,
+  afterFailure,
+  afterSuccess,
+  endPause,
   postAgain,
   postponeUnreadable,
-  recovered,
-  succeeded,
-  unpaused
+  recordEndpointFailure,
+  recordRecovery
 } from "../../src/webhooks/WebhookOutcome.ts"
 import { after, context, id, noon, webhook } from "./Fixtures.ts"
 
@@ -75,7 +75,7 @@ const recorded = ({ at, ...result }: Attempt, next_attempt_at: DateTime.Utc | nu
 
 describe("a success", () => {
   const after = (to: WebhookRow, attempt = accepted, lane_cap = 8) =>
-    succeeded({ ...claimed, lane_cap }, { delivery, body: "{}", full_body: null, webhook: to }, attempt)
+    afterSuccess({ ...claimed, lane_cap }, { delivery, body: "{}", full_body: null, webhook: to }, attempt)
   const record = recorded(accepted, null, "succeeded")
 
   it("leaves a healthy webhook and its lane alone", () => {
@@ -99,22 +99,22 @@ describe("a success", () => {
   it("ends the pause of a webhook that failed, and forgets its failures", () => {
     const forgotten = WebhookRows.update(webhook, { consecutive_failures: 0, first_failure_at: null })
     assert.deepStrictEqual(after(webhook), Changes.all(record, forgotten, throttled(8), finished))
-    assert.deepStrictEqual(recovered(webhook), Changes.all(forgotten, throttled(8)))
-    assert.deepStrictEqual(unpaused(webhook), throttled(8))
-    assert.deepStrictEqual([recovered(healthy), unpaused(healthy)], [Changes.none, Changes.none])
+    assert.deepStrictEqual(recordRecovery(webhook), Changes.all(forgotten, throttled(8)))
+    assert.deepStrictEqual(endPause(webhook), throttled(8))
+    assert.deepStrictEqual([recordRecovery(healthy), endPause(healthy)], [Changes.none, Changes.none])
   })
 
   it("leaves the lane of a disabled webhook alone, because nothing would end its throttle", () => {
     const disabled: WebhookRow = { ...healthy, status: "disabled", disabled_at: noon }
     assert.isUndefined(after(disabled, { ...accepted, duration_ms: 4000 }).throttle)
     assert.isUndefined(postponeUnreadable(claimed, disabled, noon).throttle)
-    assert.deepStrictEqual(unpaused({ ...disabled, consecutive_failures: 5 }), Changes.none)
+    assert.deepStrictEqual(endPause({ ...disabled, consecutive_failures: 5 }), Changes.none)
   })
 })
 
 describe("a failure", () => {
   const outcome = (to: WebhookRow, attempt = rejected, attempt_count = 1) =>
-    failed(
+    afterFailure(
       claimed,
       { delivery: { ...delivery, attempt_count }, body: "{}", full_body: null, webhook: to },
       { attempt, retry_after: null },
@@ -144,7 +144,7 @@ describe("a failure", () => {
 
   it("pauses its webhook from the fifth on, for one attempt at a time", () => {
     const failing = { ...webhook, consecutive_failures: 4 }
-    assert.deepStrictEqual(failedEndpoint(failing, rejected, context()), {
+    assert.deepStrictEqual(recordEndpointFailure(failing, rejected, context()), {
       result: null,
       changes: Changes.all(counted(5), throttled(1, DateTime.add(after(9), { seconds: 30 })))
     })
