@@ -17,7 +17,7 @@ import { TestClock } from "effect/testing"
 import { old, other, outside, under, young } from "./RootKeys.ts"
 
 const token = (text: string) => Schema.decodeSync(ChannelToken)(text)
-const names = (account_id: string): AccountIds => ({ app_id: "15", account_id, page_id: null })
+const accountIds = (account_id: string): AccountIds => ({ app_id: "15", account_id, page_id: null })
 const input = {
   type: "phone_messaging",
   name: "Support",
@@ -32,9 +32,11 @@ const operator = Effect.map(Fixtures.organization, (organization_id) => ({
 }))
 
 const connect = (account_id: string) =>
-  ChannelAccounts.use((accounts) => accounts.connect(ConnectChannel.make(input), names(account_id), token("swordfish")))
+  ChannelAccounts.use((accounts) =>
+    accounts.connect(ConnectChannel.make(input), accountIds(account_id), token("swordfish"))
+  )
 const setToken = (id: ChannelId, text: string, account_id: Option.Option<string> = Option.none()) =>
-  ChannelAccounts.use((accounts) => accounts.setToken(id, token(text), Option.map(account_id, names)))
+  ChannelAccounts.use((accounts) => accounts.setToken(id, token(text), Option.map(account_id, accountIds)))
 const open = (id: ChannelId) =>
   ChannelAccounts.use((accounts) => accounts.open(id)).pipe(
     Effect.map(Option.map(({ token }) => Redacted.value(token))),
@@ -48,7 +50,7 @@ it.effect("a token is stored encrypted, for its channel alone, and shown nowhere
     const channel = yield* connect("106540352242922").pipe(as, under(old))
     const row = Option.getOrThrow(yield* ChannelAccountStore.use((store) => store.find(organization_id, channel.id)))
     assert.notInclude(JSON.stringify(row), "swordfish")
-    assert.deepInclude(row, { ...names("106540352242922"), channel_id: channel.id, business_account_id: "acme" })
+    assert.deepInclude(row, { ...accountIds("106540352242922"), channel_id: channel.id, business_account_id: "acme" })
     assert.strictEqual(yield* open(channel.id).pipe(under(old)), "swordfish")
     const opened = yield* ChannelAccounts.use((accounts) =>
       accounts.openByAccount("phone_messaging", "106540352242922")
@@ -75,7 +77,7 @@ it.effect("a token is encrypted anew under another root key, and none decrypts i
     assert.strictEqual(yield* open(id).pipe(under(young)), "swordfish")
     assert.strictEqual(yield* open(id).pipe(under(old)), "SecretUnreadable")
     const found = yield* ChannelAccounts.use((accounts) => accounts.find(id)).pipe(under(old))
-    assert.deepInclude(Option.getOrNull(found), names("1"))
+    assert.deepInclude(Option.getOrNull(found), accountIds("1"))
     assert.notProperty(Option.getOrNull(found), "sealed_token")
   }).pipe(Effect.provide(outside)))
 
@@ -113,7 +115,7 @@ it.effect("a new token takes the place of the old one, and resumes the channel",
     assert.deepInclude(Option.getOrNull(account), { channel_id: id, account_id: "3" })
   }).pipe(under(old), Effect.provide(outside)))
 
-it.effect("a channel that was connected without an account needs its names with the first token", () =>
+it.effect("a channel that was connected without an account needs its IDs with the first token", () =>
   Effect.gen(function*() {
     const { as } = yield* operator
     const { id } = yield* Channels.use((channels) => channels.connect(ConnectChannel.make(input))).pipe(as)

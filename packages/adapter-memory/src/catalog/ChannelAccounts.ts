@@ -6,6 +6,7 @@ import {
 } from "@messaging-crm/core/ChannelAccounts"
 import { DateTime, Layer, Option, Result } from "effect"
 import { apply } from "../work/Commit.ts"
+import { sealedOtherwise } from "../work/SealedSecrets.ts"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
 
@@ -39,17 +40,14 @@ export const layer = Layer.effect(
           )
         ),
       sealedOtherwise: (prefix, after, limit) =>
-        read((state) =>
-          allAccounts(state)
-            .map(({ account, organization_id }) => ({
-              organization_id,
-              id: account.channel_id,
-              sealed_secret: account.sealed_token
-            }))
-            .filter(({ id, sealed_secret }) => !sealed_secret.startsWith(prefix) && (after === null || id > after))
-            .toSorted((a, b) => a.id < b.id ? -1 : 1)
-            .slice(0, limit)
-        ),
+        read((state) => {
+          const secrets = allAccounts(state).map(({ account, organization_id }) => ({
+            organization_id,
+            id: account.channel_id,
+            sealed_secret: account.sealed_token
+          }))
+          return sealedOtherwise(secrets, prefix, after, limit)
+        }),
       reseal: (organization_id, id, before, sealed_token) =>
         modify((state) => {
           const account = Table.get(state.tables, ChannelAccountRows, organization_id, id)

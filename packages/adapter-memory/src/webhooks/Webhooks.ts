@@ -1,6 +1,7 @@
 import { toWebhook, WebhookRows, WebhookStore } from "@messaging-crm/core/Webhooks"
-import { Layer, Option, Result, Struct } from "effect"
+import { Layer, Option, Result } from "effect"
 import { apply } from "../work/Commit.ts"
+import { sealedOtherwise } from "../work/SealedSecrets.ts"
 import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
@@ -24,16 +25,12 @@ export const layer = Layer.effect(
         ),
       find: (organization_id, id) => read(({ tables }) => Table.get(tables, WebhookRows, organization_id, id)),
       sealedOtherwise: (prefix, after, limit) =>
-        read(({ tables }) =>
-          Table.everywhere(tables, WebhookRows)
-            .map(({ organization_id, row }) => ({ organization_id, ...row }))
-            .filter(({ id, sealed_secret, status }) =>
-              status === "active" && !sealed_secret.startsWith(prefix) && (after === null || id > after)
-            )
-            .toSorted((a, b) => a.id < b.id ? -1 : 1)
-            .slice(0, limit)
-            .map(Struct.pick(["organization_id", "id", "sealed_secret"]))
-        ),
+        read(({ tables }) => {
+          const secrets = Table.everywhere(tables, WebhookRows)
+            .filter(({ row }) => row.status === "active")
+            .map(({ organization_id, row: { id, sealed_secret } }) => ({ organization_id, id, sealed_secret }))
+          return sealedOtherwise(secrets, prefix, after, limit)
+        }),
       reseal: (organization_id, id, before, sealed_secret) =>
         modify((state) => {
           const webhook = Table.get(state.tables, WebhookRows, organization_id, id)

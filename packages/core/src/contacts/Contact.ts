@@ -134,7 +134,7 @@ export const emptyContact = {
 export interface Person {
   readonly channel_type: ChannelType
   readonly external_id: string
-  /** Other IDs of the same person on the same type of channel. */
+  /** Other network IDs of the same person on the same type of channel. */
   readonly aliases: ReadonlyArray<string>
   /** The canonical phone number, on phone messaging where it is known. */
   readonly phone: string | null
@@ -168,7 +168,7 @@ export interface IdentityRow extends Identity {
 
 /** The identity with a network ID, and the columns of its contact that an update of the identity requires. */
 export interface KnownIdentity {
-  /** The external ID or alias that was looked up. */
+  /** The network ID that was looked up. */
   readonly network_id: string
   readonly identity: IdentityRow
   readonly contact: Pick<LoadedContact, "first_name" | "id" | "identities" | "last_name" | "version">

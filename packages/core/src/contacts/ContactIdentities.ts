@@ -194,7 +194,7 @@ export const findOrCreateByIdentity = (
  *
  * The `external_id` is also lost if it is a number and the event names another number, which then replaces it.
  */
-const lostIds = (
+const lostNetworkIds = (
   former: ReadonlyArray<string>,
   person: Person,
   { external_id }: Identity
@@ -250,7 +250,7 @@ export const changeIdentity = (
   if (taken !== undefined && taken.identity.id !== found.identity.id) return Changes.none
   const { identity } = found
   const own = new Set(known.flatMap((one) => one.identity.id === identity.id ? one.network_id : []))
-  const lost = lostIds(former, person, identity)
+  const lost = lostNetworkIds(former, person, identity)
   const added = networkIdsOf(person).filter((network_id) => !own.has(network_id))
   const moved = lost.has(identity.external_id) ? { external_id: person.external_id } : {}
   const set = { ...newProfile(identity, person), ...moved }

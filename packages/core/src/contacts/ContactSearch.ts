@@ -20,7 +20,7 @@ export interface ContactFilters {
   /** A number in its canonical form. */
   readonly phone: string | null
   readonly email: string | null
-  /** An external ID or another ID of an identity, of the type `channel` if that is given. */
+  /** A network ID of an identity, of the type `channel` if that is given. */
   readonly external_id: string | null
   readonly updated_since: Timestamp | null
 }

@@ -33,7 +33,7 @@ it.effect("a webhook that its endpoint disables is logged and counted, once; one
   const logger = Logger.make(({ message }) => {
     logged.push(String(message))
   })
-  const told = () => logged.filter((message) => message.startsWith("Webhook disabled")).length
+  const warnings = () => logged.filter((message) => message.startsWith("Webhook disabled")).length
   return Effect.gen(function*() {
     const organization_id = yield* Fixtures.organization
     const { id: channel_id } = yield* Fixtures.channel(organization_id)
@@ -61,7 +61,7 @@ it.effect("a webhook that its endpoint disables is logged and counted, once; one
     yield* create
     yield* Effect.all([raise, raise])
     yield* work
-    assert.deepStrictEqual([yield* counts, told()], [[gone + 1, failing], 1])
+    assert.deepStrictEqual([yield* counts, warnings()], [[gone + 1, failing], 1])
 
     yield* respond(url, () => Effect.succeed({ ...ok, status: 500 }))
     yield* create
@@ -71,10 +71,10 @@ it.effect("a webhook that its endpoint disables is logged and counted, once; one
       yield* work
       yield* TestClock.adjust("1 hour")
     }
-    assert.deepStrictEqual([yield* counts, told()], [[gone + 1, failing + 1], 2])
+    assert.deepStrictEqual([yield* counts, warnings()], [[gone + 1, failing + 1], 2])
 
     const { id } = yield* create
     yield* as(Webhooks.use((all) => all.disable(id)))
-    assert.deepStrictEqual([yield* counts, told()], [[gone + 1, failing + 1], 2])
+    assert.deepStrictEqual([yield* counts, warnings()], [[gone + 1, failing + 1], 2])
   }).pipe(Effect.provide(world), Effect.provide(Logger.layer([logger])))
 })

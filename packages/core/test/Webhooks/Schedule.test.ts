@@ -95,10 +95,13 @@ describe("a failing endpoint", () => {
   it("disables its webhook after five days and ten failures", () => {
     const first_failure_at = noon
     const days = (days: number) => DateTime.add(noon, { days })
-    const is = (consecutive_failures: number, now: DateTime.Utc) =>
+    const isDisabled = (consecutive_failures: number, now: DateTime.Utc) =>
       shouldDisable({ consecutive_failures, first_failure_at }, now)
-    assert.deepStrictEqual([is(10, days(5)), is(11, days(9))], [true, true])
-    assert.deepStrictEqual([is(9, days(9)), is(10, DateTime.subtract(days(5), { seconds: 1 }))], [false, false])
+    assert.deepStrictEqual([isDisabled(10, days(5)), isDisabled(11, days(9))], [true, true])
+    assert.deepStrictEqual([isDisabled(9, days(9)), isDisabled(10, DateTime.subtract(days(5), { seconds: 1 }))], [
+      false,
+      false
+    ])
     assert.isFalse(shouldDisable({ consecutive_failures: 10, first_failure_at: null }, days(9)))
     assert.isFalse(shouldDisable(healthy, days(9)))
     assert.strictEqual(disable_after.failures_min, 10)

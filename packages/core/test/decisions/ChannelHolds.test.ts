@@ -88,11 +88,15 @@ describe("a hold of a channel", () => {
   })
 
   it("gives every send that waits a place within the spread after a throttle", () => {
-    const look = (level: number, tail: string) =>
+    const checkAfter = (level: number, tail: string) =>
       Number(Holds.nextCheck(throttled({ level }), `${id(1).slice(0, -6)}${tail}`, noon).epochMilliseconds)
       - at(1).epochMilliseconds
-    assert.deepStrictEqual([look(0, "000000"), look(0, "800000"), look(0, "ffffff")], [0, 2000, 3999])
-    assert.deepStrictEqual([look(6, "000000"), look(6, "800000"), look(6, "ffffff")], [0, 128_000, 255_999])
+    assert.deepStrictEqual([checkAfter(0, "000000"), checkAfter(0, "800000"), checkAfter(0, "ffffff")], [0, 2000, 3999])
+    assert.deepStrictEqual([checkAfter(6, "000000"), checkAfter(6, "800000"), checkAfter(6, "ffffff")], [
+      0,
+      128_000,
+      255_999
+    ])
   })
 
   it("is looked at again after a tenth of a pause so far, from 5 seconds to 2 minutes", () => {

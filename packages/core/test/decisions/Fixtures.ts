@@ -23,7 +23,7 @@ export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 export const after = (milliseconds: number) => DateTime.add(noon, { milliseconds })
 
 /** An ID by its number; those that a decision makes begin at 100. */
-export const id = (n: number) => `0199f000-0000-7000-8000-${String(n).padStart(12, "0")}`
+export const id = (number: number) => `0199f000-0000-7000-8000-${String(number).padStart(12, "0")}`
 
 /** The time, and IDs in the order of the calls. */
 export const context = (now = after(9), first = 100): DecisionContext => {
