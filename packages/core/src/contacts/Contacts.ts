@@ -107,6 +107,26 @@ export class ContactStore extends Context.Service<ContactStore, {
 
 // ---------------------------------------------------------- operations
 
+/** Makes the operation that lists contacts. */
+const makeList = Effect.gen(function*() {
+  const cursors = yield* Cursors
+  const store = yield* ContactStore
+
+  return operation("contacts.list")(function*({ cursor, page_size, ...filters }: ListOptions<ContactFilters>) {
+    const { organization_id } = yield* CurrentActor
+    const match = criteriaOf(filters)
+    return yield* cursors.page({
+      list: "contacts",
+      filters: { ...match },
+      cursor,
+      size: page_size,
+      fetch: (request) => store.list(organization_id, match, request),
+      position: positionOf,
+      chars: charsOf
+    })
+  })
+})
+
 /** Operations on the current actor's contacts. */
 export class Contacts extends Context.Service<Contacts, {
   /** Creates a contact. Sends no message (contract §8.3). */
@@ -124,7 +144,6 @@ export class Contacts extends Context.Service<Contacts, {
   static readonly layer = Layer.effect(
     Contacts,
     Effect.gen(function*() {
-      const cursors = yield* Cursors
       const { runAudited } = yield* Decide
       const loadReferences = yield* makeLoadReferences
       const store = yield* ContactStore
@@ -169,23 +188,13 @@ export class Contacts extends Context.Service<Contacts, {
         }, respond)
       })
 
-      const list = operation("contacts.list")(function*(
-        { cursor, page_size, ...filters }: ListOptions<ContactFilters>
-      ) {
-        const { organization_id } = yield* CurrentActor
-        const match = criteriaOf(filters)
-        return yield* cursors.page({
-          list: "contacts",
-          filters: { ...match },
-          cursor,
-          size: page_size,
-          fetch: (request) => store.list(organization_id, match, request),
-          position: positionOf,
-          chars: charsOf
-        })
+      return Contacts.of({
+        create: createContact,
+        get,
+        update: updateContact,
+        addNote: addNoteToContact,
+        list: yield* makeList
       })
-
-      return Contacts.of({ create: createContact, get, update: updateContact, addNote: addNoteToContact, list })
     })
   )
 }

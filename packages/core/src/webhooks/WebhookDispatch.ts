@@ -36,25 +36,32 @@ const delivery_bytes = 1000
 const acceptsResult = ({ failure_code, status }: WebhookDelivery): boolean =>
   status === "pending" || failure_code === "webhook_disabled"
 
-/** The decision that fails a delivery without a further attempt. */
-const failDelivery = (claimed: ClaimedWork, { delivery }: Outgoing, failure_code: FailureCode) => ({
-  result: null,
-  changes: Changes.all(
+/** The changes that fail a delivery without a further attempt. */
+const failDelivery = (claimed: ClaimedWork, { delivery }: Outgoing, failure_code: FailureCode): Changes.Changes =>
+  Changes.all(
     WebhookDeliveryRows.update(delivery, DeliveryState.abandon(failure_code)),
     Changes.finish(claimed)
   )
-})
+
+/**
+ * The changes for a delivery that was loaded without anything to attempt. A claim that began before a manual retry loads the
+ * delivery as it was before, so the current one decides.
+ */
+const afterNoAttempt = (claimed: ClaimedWork, current: Outgoing, { now }: DecisionContext): Changes.Changes => {
+  if (current.webhook.status === "disabled") return failDelivery(claimed, current, "webhook_disabled")
+  return current.delivery.status === "pending" ? Outcome.postAgain(claimed, now) : Changes.finish(claimed)
+}
 
 // ---------------------------------------------------------- operations
 
-/** Makes the functions that settle the claim of a delivery. */
-const makeSettlements = Effect.gen(function*() {
+/** Makes the functions that load a claimed delivery, and settle its claim. */
+const makeSettlement = Effect.gen(function*() {
   const { settle } = yield* Decide
   const store = yield* WebhookDeliveryStore
 
   const find = ({ organization_id, ref }: ClaimedWork) => store.load(organization_id, WebhookDeliveryId.make(ref))
 
-  /** Settles the claim with the changes that follow for the delivery, or with none if it has already ended. */
+  /** Settles the claim with the decision about the delivery, or with no change to it if it has already ended. */
   const settleDelivery = (
     claimed: ClaimedWork,
     decide: (outgoing: Outgoing, context: DecisionContext) => Changes.Decision<Outcome.Disabling>,
@@ -70,46 +77,22 @@ const makeSettlements = Effect.gen(function*() {
         })
     })
 
-  /**
-   * Settles a claim that was loaded without anything to attempt. A claim that began before a manual retry loads the
-   * delivery as it was before, so the current one decides.
-   */
-  const settleUnattempted = (claimed: ClaimedWork) =>
-    settleDelivery(claimed, (current, { now }) =>
-      current.webhook.status === "disabled"
-        ? failDelivery(claimed, current, "webhook_disabled")
-        : {
-          result: null,
-          changes: current.delivery.status === "pending"
-            ? Outcome.postAgain(claimed, now)
-            : Changes.finish(claimed)
-        }).pipe(Effect.asVoid)
+  /** Settles the claim without the result of an attempt. */
+  const settleWithout = (
+    claimed: ClaimedWork,
+    changesOf: (outgoing: Outgoing, context: DecisionContext) => Changes.Changes
+  ) =>
+    Effect.asVoid(settleDelivery(claimed, (current, context) => ({
+      result: null,
+      changes: changesOf(current, context)
+    })))
 
-  /** Settles a claim whose event was not posted. It is due later. */
-  const settleUnposted = Effect.fnUntraced(
-    function*(claimed: ClaimedWork, webhook: WebhookRow, { _tag }: HostBusy | SecretUnreadable) {
-      if (_tag === "SecretUnreadable") yield* Outcome.reportUnreadable(webhook)
-      const random = yield* Random.next
-      yield* settleDelivery(claimed, (current, { now }) => ({
-        result: null,
-        changes: _tag === "SecretUnreadable"
-          ? Outcome.postponeUnreadable(claimed, current.webhook, now)
-          : Outcome.yieldHost(claimed, now, random)
-      }))
-    }
-  )
-
-  return { find, settleDelivery, settleUnattempted, settleUnposted }
+  return { find, settleDelivery, settleWithout }
 })
 
-/** Makes the function that makes one attempt of a claimed delivery, and settles the claim. */
-const makeAttempt = Effect.gen(function*() {
-  const { find, settleDelivery, settleUnattempted, settleUnposted } = yield* makeSettlements
-  const { post } = yield* WebhookPosts
-  const use = yield* StorageUse
-
-  /** Counts the stored bytes of an attempt. If the budget is used up, the endpoint's response is not stored. */
-  const withinBudget = Effect.fnUntraced(function*(
+/** Makes the function that counts the stored bytes of an attempt, and omits the endpoint's response if the budget is used up. */
+const makeWithinBudget = Effect.map(StorageUse, (use) =>
+  Effect.fnUntraced(function*(
     organization_id: OrganizationId,
     { delivery: { attempt_count, response_body: before } }: Outgoing,
     attempt: Attempt
@@ -120,13 +103,31 @@ const makeAttempt = Effect.gen(function*() {
       Math.max(0, utf8Bytes(response_body ?? "") - utf8Bytes(before ?? ""))
     yield* use.count(organization_id, [{ bytes, age_max: Changes.event_age_max }])
     return { ...attempt, response_body }
-  })
+  }))
+
+/** Makes the function that makes one attempt of a claimed delivery, and settles the claim. */
+const makeAttempt = Effect.gen(function*() {
+  const { find, settleDelivery, settleWithout } = yield* makeSettlement
+  const { post } = yield* WebhookPosts
+  const withinBudget = yield* makeWithinBudget
+
+  /** Settles a claim whose event was not posted. It is due later. */
+  const settleUnposted = Effect.fnUntraced(
+    function*(claimed: ClaimedWork, webhook: WebhookRow, { _tag }: HostBusy | SecretUnreadable) {
+      if (_tag === "SecretUnreadable") yield* Outcome.reportUnreadable(webhook)
+      const random = yield* Random.next
+      yield* settleWithout(claimed, (current, { now }) =>
+        _tag === "SecretUnreadable"
+          ? Outcome.postponeUnreadable(claimed, current.webhook, now)
+          : Outcome.yieldHost(claimed, now, random))
+    }
+  )
 
   return traced("WebhookDispatch.attempt")(function*({ claimed, outgoing: known }: ClaimedDelivery) {
     const found = known === null ? yield* find(claimed) : Option.some(known)
     const outgoing = Option.getOrNull(found)
     if (outgoing === null || outgoing.delivery.status !== "pending" || outgoing.webhook.status === "disabled") {
-      return yield* settleUnattempted(claimed)
+      return yield* settleWithout(claimed, (current, context) => afterNoAttempt(claimed, current, context))
     }
     const { delivery: { event_id }, webhook } = outgoing
     const { organization_id } = claimed
@@ -156,10 +157,10 @@ export class WebhookDispatch extends Context.Service<WebhookDispatch, {
   static readonly layer = Layer.effect(
     WebhookDispatch,
     Effect.gen(function*() {
-      const { settleDelivery } = yield* makeSettlements
+      const { settleWithout } = yield* makeSettlement
 
       const abandon = traced("WebhookDispatch.abandon")(function*(claimed: ClaimedWork) {
-        yield* settleDelivery(claimed, (current) => failDelivery(claimed, current, "protocol_error"))
+        yield* settleWithout(claimed, (current) => failDelivery(claimed, current, "protocol_error"))
       })
 
       return WebhookDispatch.of({ attempt: yield* makeAttempt, abandon })
