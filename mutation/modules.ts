@@ -16,7 +16,7 @@ export const modules: Readonly<Record<string, Module>> = {
     tests: ["core/test/Messages.test.ts", ...conformance]
   },
   idempotency: {
-    files: ["core/src/work/Idempotency.ts", "core/src/work/RecordedResponses.ts"],
+    files: ["core/src/work/CommitStorage.ts", "core/src/work/Idempotency.ts", "core/src/work/RecordedResponses.ts"],
     tests: ["core/test/Idempotency.test.ts", "adapter-http/test/Pipeline.test.ts", ...conformance]
   },
   signature: {
@@ -86,7 +86,13 @@ export const modules: Readonly<Record<string, Module>> = {
     ]
   },
   commit: {
-    files: ["core/src/work/Changes.ts", "core/src/work/ConflictRetries.ts", "core/src/work/Decide.ts"],
+    files: [
+      "core/src/work/AuditedCalls.ts",
+      "core/src/work/Changes.ts",
+      "core/src/work/ConflictRetries.ts",
+      "core/src/work/Decide.ts",
+      "core/src/work/RaisedEvents.ts"
+    ],
     tests: [
       "core/test/Changes.test.ts",
       "core/test/Decide.test.ts",

@@ -47,7 +47,7 @@ describe("the activity of a commit", () => {
   const conversation = { id: touch?.conversation_id, status: "open", last_activity_at: null }
   const inserted = (table: Table, ...rows: ReadonlyArray<object>): Changes.Changes => ({ insert: [{ table, rows }] })
   const rowsOf = (...parts: ReadonlyArray<Changes.Changes>) =>
-    Changes.folded(Changes.all(...parts)).insert?.map(({ rows }) => rows)
+    Changes.mergeActivity(Changes.all(...parts)).insert?.map(({ rows }) => rows)
 
   it("is in the conversation and contact that it inserts, and in no other row", () => {
     const others = [{ ...contact, id: "another" }, { first_name: "Ada" }]
@@ -74,7 +74,7 @@ describe("the activity of a commit", () => {
   })
 
   it("changes nothing without inserted rows, and rows stay as they are without it", () => {
-    assert.deepStrictEqual(Changes.folded(activity), activity)
+    assert.deepStrictEqual(Changes.mergeActivity(activity), activity)
     assert.deepStrictEqual(rowsOf(inserted(ContactRows.table, contact)), [[contact]])
     assert.strictEqual(Changes.touchedId(ContactRows.table, touch ?? assert.fail()), touch?.contact_id)
     assert.isNull(Changes.touchedId(TagRows.table, touch ?? assert.fail()))

@@ -1,10 +1,11 @@
 /** Failed commits: the retries, their number, and the outcome of the operation. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
-import { Commit, Conflict, KeyUsed, LeaseLost, Unconfirmed } from "@messaging-crm/core/Commit"
+import { Commit, type CommitFailure, Conflict, KeyUsed, LeaseLost, Unconfirmed } from "@messaging-crm/core/Commit"
 import { Decide, type LoadAndDecide } from "@messaging-crm/core/Decide"
 import { EventId, Ids, OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { conflicts as conflict_count } from "@messaging-crm/core/Metrics"
+import type { RaisedEvent } from "@messaging-crm/core/RaisedEvents"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { TagRows } from "@messaging-crm/core/Tags"
@@ -14,10 +15,8 @@ import { TestClock } from "effect/testing"
 
 const ours = OrganizationId.make("01990000-0000-7000-8000-000000000001")
 
-type Failure = Conflict | KeyUsed | LeaseLost | Unconfirmed
-
 /** A store whose commits fail with these errors in turn, and then succeed. It records the time of each. */
-const scene = (...failures: ReadonlyArray<Failure>) => {
+const scene = (...failures: ReadonlyArray<CommitFailure>) => {
   const commits: Array<number> = []
   const notified: Array<string> = []
   const counted: Array<number> = []
@@ -190,7 +189,7 @@ describe("a commit that fails otherwise", () => {
 })
 
 describe("a commit", () => {
-  const event: Changes.RaisedEvent = {
+  const event: RaisedEvent = {
     id: EventId.make("01990000-0000-7000-8000-000000000003"),
     type: "contact.updated",
     body: "{}",

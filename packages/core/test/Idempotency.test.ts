@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import type { Changes, RaisedEvent, RecordedResponse } from "@messaging-crm/core/Changes"
+import type { Changes, RecordedResponse } from "@messaging-crm/core/Changes"
 import { Commit, KeyUsed } from "@messaging-crm/core/Commit"
 import {
   canonicalJson,
@@ -14,10 +14,12 @@ import {
 } from "@messaging-crm/core/Idempotency"
 import { ContactId, EventId, OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
+import type { RaisedEvent } from "@messaging-crm/core/RaisedEvents"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { Arbitrary, Cause, DateTime, Duration, Effect, Exit, Layer, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import * as CommitStorage from "../src/work/CommitStorage.ts"
 import * as RecordedResponses from "../src/work/RecordedResponses.ts"
 
 const { idempotency_key_chars_max: max, idempotency_key_chars_min: min } = limits
@@ -237,7 +239,7 @@ describe("a recorded response", () => {
   it.effect("counts with its keys, and so do events", () => {
     const { counted, outside } = scene("apply")
     return Effect.gen(function*() {
-      const { count } = yield* RecordedResponses.make
+      const { count } = yield* CommitStorage.make
       yield* count(ours, { response: { ...record, body: null } })
       yield* count(theirs, { raise: ["{}", "{\"a\":1}"].map((body) => ({ ...event, body })) })
       assert.deepStrictEqual(counted, [[ours, 500, 72], [theirs, 302, 720], [theirs, 307, 720]])

@@ -1,6 +1,7 @@
 /** The events of a commit, with their deliveries, and the deliveries that it abandons. */
 import * as Changes from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { fullBodyOf, type RaisedEvent } from "@messaging-crm/core/RaisedEvents"
 import { DeliveryState, newDelivery, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { newest } from "../world/Order.ts"
@@ -16,7 +17,7 @@ export const eventInserts = (
   owner: OrganizationId,
   { abandon = [] }: Changes.Changes
 ) =>
-(raised: Changes.RaisedEvent): Changes.Changes => {
+(raised: RaisedEvent): Changes.Changes => {
   const { resource, ...event } = raised
   const webhooks = Table.all(tables, WebhookRows, owner).filter(({ event_types, id, status }) =>
     status === "active" && event_types.some((type) => type === event.type) &&
@@ -27,7 +28,7 @@ export const eventInserts = (
     EventRows.insert({
       ...event,
       ...(isFull && resource !== null
-        ? { full_body: Changes.fullBodyOf(raised), contact_id: resource.contact_id, message_id: resource.message_id }
+        ? { full_body: fullBodyOf(raised), contact_id: resource.contact_id, message_id: resource.message_id }
         : withoutResource)
     }),
     ...webhooks.map(({ id: lane }) => {

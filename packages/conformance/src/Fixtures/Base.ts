@@ -34,7 +34,7 @@ export const decisionContext = Ids.useSync(({ next }): DecisionContext => ({ now
 
 /** Commits changes as an operation does. */
 export const commit = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
-  Commit.use((port) => port.commit(organization_id, Changes.folded(Changes.all(...changes))))
+  Commit.use((port) => port.commit(organization_id, Changes.mergeActivity(Changes.all(...changes))))
 
 /** Commits changes that the store must accept. */
 export const write = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>

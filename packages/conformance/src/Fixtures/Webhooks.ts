@@ -8,6 +8,7 @@ import {
   type StoredEvent
 } from "@messaging-crm/core/Events"
 import { EventId, type OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
+import { deliveryIdOf, fullBodyOf, type RaisedEvent } from "@messaging-crm/core/RaisedEvents"
 import { type WebhookDelivery, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { healthy, type WebhookColumns, WebhookRows } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect } from "effect"
@@ -35,8 +36,8 @@ export const webhook = Effect.fnUntraced(function*(
 })
 
 /** An event that is not stored yet. */
-export const newEvent = Effect.fnUntraced(function*(fields: Partial<Changes.RaisedEvent> = {}) {
-  const row: Changes.RaisedEvent = {
+export const newEvent = Effect.fnUntraced(function*(fields: Partial<RaisedEvent> = {}) {
+  const row: RaisedEvent = {
     id: EventId.make(yield* uuid),
     type: "message.sent",
     body: `{"data":{"message_id":"1"}}`,
@@ -48,21 +49,21 @@ export const newEvent = Effect.fnUntraced(function*(fields: Partial<Changes.Rais
 })
 
 /** Returns an event as the list contains it. */
-export const listedEvent = ({ resource: _, ...event }: Changes.RaisedEvent): ListedEvent => event
+export const listedEvent = ({ resource: _, ...event }: RaisedEvent): ListedEvent => event
 
 /** Returns an event as it is stored. */
-export const storedEvent = (event: Changes.RaisedEvent, isAsked = false): StoredEvent => ({
+export const storedEvent = (event: RaisedEvent, isAsked = false): StoredEvent => ({
   ...listedEvent(event),
-  full_body: isAsked ? Changes.fullBodyOf(event) : null
+  full_body: isAsked ? fullBodyOf(event) : null
 })
 
 /** The delivery to a webhook that the commit of an event makes. */
 export const deliveryOf = (
-  { created_at, id: event_id }: Changes.RaisedEvent,
+  { created_at, id: event_id }: RaisedEvent,
   { id: webhook_id }: Pick<WebhookColumns, "id">,
   event_type: EventType = "message.sent"
 ): WebhookDelivery => ({
-  id: Changes.deliveryIdOf(event_id, webhook_id),
+  id: deliveryIdOf(event_id, webhook_id),
   webhook_id,
   event_id,
   event_type,

@@ -8,6 +8,7 @@ import type { OrganizationId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { insert } from "@messaging-crm/core/Messages"
 import type { Position } from "@messaging-crm/core/Page"
 import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
+import { deliveryIdOf } from "@messaging-crm/core/RaisedEvents"
 import { SendRows } from "@messaging-crm/core/Sends"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
@@ -88,7 +89,7 @@ const storeCopies = Effect.fnUntraced(function*(ours: OrganizationId, webhook: W
   const response = { ...Fixtures.idempotencyRecord, key: keyOf(thread), fingerprint: contact_id.padEnd(64), body }
   yield* Fixtures.write(ours, { response }, Changes.raise(event))
   yield* Fixtures.write(ours, { response: { ...response, key: begunKeyOf(thread), status: null, body: null } })
-  const id = Changes.deliveryIdOf(event.id, webhook.id)
+  const id = deliveryIdOf(event.id, webhook.id)
   yield* Fixtures.write(ours, WebhookDeliveryRows.update({ id, version: 1 }, { response_body: contact_id }))
   return id
 })

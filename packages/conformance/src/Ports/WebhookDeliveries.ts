@@ -1,7 +1,7 @@
 /** Tests of the guarantees of `WebhookDeliveryStore`. */
 import { assert } from "@effect/vitest"
-import * as Changes from "@messaging-crm/core/Changes"
 import { EventId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
+import { deliveryIdOf } from "@messaging-crm/core/RaisedEvents"
 import {
   type Attempt,
   DeliveryState,
@@ -45,7 +45,7 @@ const rows = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.list(ours, to.id, 9), [{ ...failed, ...second }])
       assert.deepStrictEqual(yield* store.load(theirs, delivery.id), Option.none())
       assert.deepStrictEqual(yield* store.list(theirs, to.id, 9), [])
-      const unknown = Changes.deliveryIdOf(EventId.make(yield* Fixtures.uuid), to.id)
+      const unknown = deliveryIdOf(EventId.make(yield* Fixtures.uuid), to.id)
       assert.deepStrictEqual(yield* store.load(ours, unknown), Option.none())
     }), { arbitrary: { runs } })
 

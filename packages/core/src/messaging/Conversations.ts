@@ -39,6 +39,7 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
+import type { RaisedEvent } from "../work/RaisedEvents.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
 import {
   type AssignConversation,
@@ -104,14 +105,14 @@ const subjectOf = (row: Shown): Events.Subject<"conversation"> => ({
   message_id: null
 })
 
-const opened = (row: Shown, context: DecisionContext): Changes.RaisedEvent =>
+const opened = (row: Shown, context: DecisionContext): RaisedEvent =>
   Events.make("conversation.opened", { conversation_id: row.id }, context, subjectOf(row))
 
 /** Sets columns, and raises the event of the change, if there is one. */
 const change = (
   row: ConversationRow,
   set: Partial<ConversationColumns>,
-  event: (after: ConversationRow) => Changes.RaisedEvent
+  event: (after: ConversationRow) => RaisedEvent
 ): Changes.Decision<Conversation> => {
   const after = { ...row, ...set }
   return {

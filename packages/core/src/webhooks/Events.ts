@@ -31,8 +31,8 @@ import {
 } from "../kernel/Page.ts"
 import { purgeOlderThan } from "../kernel/Purges.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import { event_age_max, type EventResource, type RaisedEvent } from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
+import { event_age_max, type EventResource, type RaisedEvent } from "../work/RaisedEvents.ts"
 
 // ---------------------------------------------------------------- data
 

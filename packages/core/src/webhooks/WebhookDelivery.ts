@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { EventId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import type { RaisedEvent } from "../work/Changes.ts"
+import { deliveryIdOf, type RaisedEvent } from "../work/RaisedEvents.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
 import { AnyEventType } from "./Events.ts"
 import type { WebhookRow } from "./Webhook.ts"
@@ -86,7 +86,7 @@ export const newDelivery = (
   { created_at, id: event_id, type }: Pick<RaisedEvent, "created_at" | "id" | "type">,
   webhook_id: WebhookId
 ): WebhookDelivery => ({
-  id: Changes.deliveryIdOf(event_id, webhook_id),
+  id: deliveryIdOf(event_id, webhook_id),
   webhook_id,
   event_id,
   // The cast is safe, because only `Events.make` creates events.

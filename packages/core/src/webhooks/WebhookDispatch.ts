@@ -11,6 +11,7 @@ import { utf8Bytes } from "../kernel/Text.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext } from "../work/Decide.ts"
+import { event_age_max } from "../work/RaisedEvents.ts"
 import { StorageUse } from "../work/StorageUse.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
 import { bodyFor } from "./Events.ts"
@@ -65,10 +66,10 @@ const makeSettlement = Effect.gen(function*() {
   const settleDelivery = (
     claimed: ClaimedWork,
     decide: (outgoing: Outgoing, context: DecisionContext) => Changes.Decision<Outcome.Disabling>,
-    initial = find(claimed)
+    firstLoad = find(claimed)
   ) =>
     settle(claimed, {
-      initial,
+      firstLoad,
       load: find(claimed),
       decide: (found, context) =>
         Option.match(Option.filter(found, ({ delivery }) => acceptsResult(delivery)), {
@@ -101,7 +102,7 @@ const makeWithinBudget = Effect.map(StorageUse, (use) =>
     const response_body = hasSpace ? attempt.response_body : null
     const bytes = (attempt_count === 0 ? delivery_bytes : 0) +
       Math.max(0, utf8Bytes(response_body ?? "") - utf8Bytes(before ?? ""))
-    yield* use.count(organization_id, [{ bytes, age_max: Changes.event_age_max }])
+    yield* use.count(organization_id, [{ bytes, age_max: event_age_max }])
     return { ...attempt, response_body }
   }))
 

@@ -13,6 +13,7 @@ import { operation } from "../kernel/Operations.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
+import { event_age_max } from "../work/RaisedEvents.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
 import { WebhookDisabled, WebhookNotFound, type WebhookRow, WebhookRows } from "./Webhook.ts"
@@ -53,7 +54,7 @@ const start = (
   Changes.Decision<WebhookReplay>,
   ReplayInProgress | SinceOutOfRange | WebhookDisabled | WebhookNotFound
 > => {
-  const range = { minimum: DateTime.subtractDuration(now, Changes.event_age_max), maximum: now }
+  const range = { minimum: DateTime.subtractDuration(now, event_age_max), maximum: now }
   if (!DateTime.between(since, range)) return Result.fail(new SinceOutOfRange())
   if (Option.isNone(webhook)) return Result.fail(new WebhookNotFound())
   const { id: webhook_id, status } = webhook.value

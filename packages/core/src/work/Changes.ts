@@ -12,10 +12,10 @@
  * )
  * ```
  */
-import { Duration } from "effect"
-import type { ContactId, ConversationId, EventId, MessageId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
-import { type Timestamp, withTextTimes } from "../kernel/Timestamps.ts"
+import type { ContactId, ConversationId, WebhookId } from "../kernel/Ids.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { AuditRecord } from "./Audit.ts"
+import type { RaisedEvent } from "./RaisedEvents.ts"
 import type { Declaration, Table } from "./Table.ts"
 import { type ClaimedWork, lanes, type Work, type WorkKind } from "./WorkQueue.ts"
 
@@ -74,37 +74,6 @@ export interface Activity {
   /** The provider's time of an inbound message, which opens the reply window. */
   readonly last_inbound_at: Timestamp | null
 }
-
-/** The resource that an event is about, as the change leaves it. It is encoded and stored only if a webhook asks for it. */
-export interface EventResource {
-  /** The name of its field in the event's `data`. */
-  readonly name: string
-  /** The resource as callers see it. Its times become text as `Timestamp` encodes them. */
-  readonly value: object
-  readonly contact_id: ContactId
-  /** Null if the resource is not a message. */
-  readonly message_id: MessageId | null
-}
-
-/** An event with its exact bytes. It is stored with a delivery for each active webhook that subscribes to it. */
-export interface RaisedEvent {
-  readonly id: EventId
-  readonly type: string
-  readonly body: string
-  readonly created_at: Timestamp
-  /** Null where the event is about no message, conversation, or contact. */
-  readonly resource: EventResource | null
-}
-
-/** Returns the exact bytes of an event with its resource in `data`; null without a resource. */
-export const fullBodyOf = ({ body, resource }: Pick<RaisedEvent, "body" | "resource">): string | null =>
-  resource === null
-    ? null
-    // The bytes of an event end with `data`.
-    : `${body.slice(0, -"}}".length)},"${resource.name}":${JSON.stringify(withTextTimes(resource.value))}}}`
-
-/** How long events are kept, with their deliveries. */
-export const event_age_max = Duration.days(30)
 
 /** Work to do after the commit. At most one item of a kind exists for one `ref`. */
 export interface Enqueued extends Work {
@@ -176,6 +145,12 @@ export interface Decision<A> {
   readonly changes: Changes
 }
 
+/** The inputs that a pure decision cannot make itself: the time, and new IDs. */
+export interface DecisionContext {
+  readonly now: Timestamp
+  readonly uuid: () => string
+}
+
 /** No changes. */
 export const none: Changes = {}
 
@@ -188,19 +163,19 @@ export const isWithoutEffect = ({ expect: _expect, ...changes }: Changes): boole
 
 /** Combines changes. A second `touch`, `settle`, `callback`, `response`, or `audit` is a defect. */
 export const all = (...parts: ReadonlyArray<Changes>): Changes => {
-  const whole: Record<string, unknown> = {}
+  const combined: Record<string, unknown> = {}
   for (const part of parts) {
     for (const [name, given] of Object.entries(part)) {
       if (given === undefined) continue
-      const before = whole[name]
+      const before = combined[name]
       if (before !== undefined && !Array.isArray(before)) {
         throw new Error(`Two changes of one commit have \`${name}\`. A commit can have it only once.`)
       }
-      whole[name] = before === undefined ? given : before.concat(given)
+      combined[name] = before === undefined ? given : before.concat(given)
     }
   }
   // Each part is of its own type, but the compiler cannot see that through the loop.
-  return whole as Changes
+  return combined as Changes
 }
 
 export const aliases = (...names: ReadonlyArray<Alias>): Changes => names.length === 0 ? none : { aliases: names }
@@ -258,7 +233,7 @@ export const touchedId = ({ activity }: Table, touch: Activity): string | null =
  * Returns the changes with activity merged into the conversation and contact
  * that they insert: one statement cannot insert a row and also update it.
  */
-export const folded = (changes: Changes): Changes => {
+export const mergeActivity = (changes: Changes): Changes => {
   const { insert, touch } = changes
   if (touch === undefined || insert === undefined) return changes
   return {
@@ -281,11 +256,4 @@ const withActivity = ({ activity }: Table, row: object, touch: Activity): object
     ...row,
     ...Object.fromEntries(Object.entries(sources).map(([column, part]) => [column, touch[part ?? "at"]]))
   }
-}
-
-/** Returns the ID of an event's delivery to a webhook. It is derived from both, because a store must not generate IDs. */
-export const deliveryIdOf = (event_id: EventId, webhook_id: WebhookId): WebhookDeliveryId => {
-  const tail = BigInt(`0x${event_id.slice(24)}`) ^ BigInt(`0x${webhook_id.slice(24)}`)
-  // Replacing the last digits of a UUID gives a UUID.
-  return `${event_id.slice(0, 24)}${tail.toString(16).padStart(12, "0")}` as WebhookDeliveryId
 }

@@ -17,6 +17,9 @@ export class LeaseLost extends Data.TaggedError("LeaseLost") {}
  */
 export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
 
+/** Why a commit is not known to be applied. */
+export type CommitFailure = Conflict | KeyUsed | LeaseLost | Unconfirmed
+
 /**
  * Port: applies the changes of one operation atomically.
  *
@@ -63,5 +66,5 @@ export class Commit extends Context.Service<Commit, {
   readonly commit: (
     organization_id: OrganizationId,
     changes: Changes
-  ) => Effect.Effect<ReadonlyArray<EventId>, Conflict | KeyUsed | LeaseLost | Unconfirmed>
+  ) => Effect.Effect<ReadonlyArray<EventId>, CommitFailure>
 }>()("@messaging-crm/core/Commit") {}

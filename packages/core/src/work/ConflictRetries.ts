@@ -1,13 +1,15 @@
 /**
- * Conflict retries: the pauses and the order of operations that had a conflict.
+ * Conflict retries: what follows a commit that failed.
  *
  * Operations on the same row retry one after the other inside the process, because each of them would conflict again.
  */
-import { Context, Duration, Effect, Random, Semaphore } from "effect"
+import { Context, Duration, Effect, Metric, Random, Schema, Semaphore } from "effect"
+import { conflicts } from "../kernel/Metrics.ts"
 import type { Changes } from "./Changes.ts"
+import type { CommitFailure, Unconfirmed } from "./Commit.ts"
 
 /** The maximum number of attempts of one operation, about two seconds of conflicts. After that it fails. */
-export const tries_max = 50
+const tries_max = 50
 
 /** The number of semaphores. Operations that had a conflict on the same row share one. */
 const stripes = 64
@@ -19,6 +21,17 @@ export const ConflictBackoff = Context.Reference<Duration.Duration>(
     defaultValue: () => Duration.millis(50)
   }
 )
+
+/** One load, decision and commit of an operation. */
+export interface Attempt<Returned> {
+  readonly returned: Returned
+  readonly changes: Changes
+  /** Null if the changes are committed. */
+  readonly failure: CommitFailure | null
+}
+
+/** Concurrent writes kept changing the rows that the operation depends on. Nothing was written; a retry can succeed. */
+export class ConcurrentChanges extends Schema.TaggedError<ConcurrentChanges>()("ConcurrentChanges", {}) {}
 
 /** Returns the pause after a conflict in milliseconds: 2, 3, 4.5 … up to `longest`, with 50 % of jitter. */
 const backoff = (tries: number, longest: Duration.Duration, random: number): number =>
@@ -33,24 +46,44 @@ const stripeOf = ({ expect = [], update = [] }: Changes): number | null => {
   return Math.abs(hash) % stripes
 }
 
-/** Makes the functions that delay retries. All operations of a process share them. */
+/** Makes the function that repeats a failed attempt until one is committed. All operations of a process share it. */
 export const make = Effect.gen(function*() {
   const longest = yield* ConflictBackoff
   const semaphores = Array.from({ length: stripes }, () => Semaphore.makeUnsafe(1))
 
-  return {
-    /**
-     * Runs the retries of operations on the same row one after the other. `changes` are those that had the conflict. Changes
-     * that only insert rows do not wait: their retry finds the existing row.
-     */
-    inTurn: <A, E, R>(changes: Changes, retries: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
-      const semaphore = semaphores[stripeOf(changes) ?? -1]
-      return semaphore === undefined ? retries : Semaphore.withPermit(semaphore, retries)
-    },
-    /** Pauses after the given number of attempts. */
-    pause: Effect.fnUntraced(function*(tries: number) {
-      const millis = backoff(tries, longest, yield* Random.next)
-      yield* millis > 0 ? Effect.sleep(millis) : Effect.yieldNow
-    })
+  /** Waits for the retries of other operations on the same row. Changes that only insert rows do not wait: their retry finds the existing row. */
+  const inTurn = <A, E, R>(changes: Changes, retries: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+    const semaphore = semaphores[stripeOf(changes) ?? -1]
+    return semaphore === undefined ? retries : Semaphore.withPermit(semaphore, retries)
   }
+
+  /** Pauses after the given number of attempts. */
+  const pause = Effect.fnUntraced(function*(tries: number) {
+    const millis = backoff(tries, longest, yield* Random.next)
+    yield* millis > 0 ? Effect.sleep(millis) : Effect.yieldNow
+  })
+
+  const untilCommitted = Effect.fnUntraced(function*<Returned, E, R>(
+    failed: Attempt<Returned>,
+    again: Effect.Effect<Attempt<Returned>, E, R>
+  ) {
+    let last = failed
+    let unconfirmed: Unconfirmed | null = null
+    for (let tries = 1; last.failure !== null; tries++) {
+      const { failure } = last
+      if (failure._tag === "LeaseLost") return yield* failure
+      // Not an error of the operation: `Idempotency` replays the record of a used key.
+      if (failure._tag === "KeyUsed") return yield* Effect.die(failure)
+      // An earlier commit of unknown outcome may be applied, whatever fails after it.
+      if (failure._tag === "Unconfirmed") unconfirmed = failure
+      if (tries === tries_max) return yield* unconfirmed === null ? new ConcurrentChanges() : Effect.die(unconfirmed)
+      if (failure._tag === "Conflict") yield* Metric.update(conflicts, 1)
+      yield* pause(tries)
+      last = yield* again
+    }
+    return last
+  })
+
+  return <Returned, E, R>(failed: Attempt<Returned>, again: Effect.Effect<Attempt<Returned>, E, R>) =>
+    inTurn(failed.changes, untilCommitted(failed, again))
 })

@@ -14,6 +14,7 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import type { RecordedResponse } from "./Changes.ts"
 import { Commit, Unconfirmed } from "./Commit.ts"
+import * as CommitStorage from "./CommitStorage.ts"
 import * as RecordedResponses from "./RecordedResponses.ts"
 import {
   type EncodedResponse,
@@ -29,7 +30,6 @@ export {
   IdempotencyKey,
   key_pattern,
   type KeyedRequest,
-  record_age_max,
   type Recording,
   type Respond
 } from "./RecordedResponses.ts"
@@ -114,6 +114,7 @@ export class IdempotencyStore extends Context.Service<IdempotencyStore, {
 export const makeRecords = Effect.gen(function*() {
   const { commit } = yield* Commit
   const responses = yield* RecordedResponses.make
+  const storage = yield* CommitStorage.make
   const store = yield* IdempotencyStore
 
   /** Returns the record of the key, if there is one, with its response. */
@@ -151,7 +152,7 @@ export const makeRecords = Effect.gen(function*() {
         created_at: yield* DateTime.now
       })
       yield* commit(organization_id, { response: record })
-      yield* responses.count(organization_id, { response: record })
+      yield* storage.count(organization_id, { response: record })
     }
   )
 

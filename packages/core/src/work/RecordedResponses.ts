@@ -1,12 +1,10 @@
 /** Recorded responses: what a request with an idempotency key commits together with its changes (contract §5). */
 import { Duration, Effect, Option, Schema } from "effect"
-import type { EventId, OrganizationId } from "../kernel/Ids.ts"
+import type { OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Secrets } from "../kernel/Secrets.ts"
-import { utf8Bytes } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
-import { type Changes, event_age_max, fullBodyOf } from "./Changes.ts"
-import { StorageUse } from "./StorageUse.ts"
+import type { RecordedResponse } from "./Changes.ts"
 
 /** Printable ASCII, with spaces inside but not at the ends. The OpenAPI document repeats it. */
 export const key_pattern = /^[!-~][ -~]*[!-~]$/
@@ -52,18 +50,17 @@ export const record_age_max = Duration.hours(72)
 /** The size of a record and its keys in indexes, without the response, in bytes. */
 const record_bytes = 500
 
-/** The size of an event and its keys in indexes, without its body, in bytes. */
-const event_bytes = 300
+/** Returns the size of a record in bytes. */
+export const recordBytesOf = ({ body }: RecordedResponse): number => record_bytes + (body?.byteLength ?? 0)
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
 const contextOf = (organization_id: OrganizationId, key: string) => `answer|${organization_id}|${key}`
 
-/** Makes the functions that make, open and count records. */
+/** Makes the functions that make and open records. */
 export const make = Effect.gen(function*() {
   const secrets = yield* Secrets
-  const use = yield* StorageUse
 
   return {
     /** Makes the record of a response; null for a request that changed nothing. The record of a secret is encrypted. */
@@ -91,30 +88,6 @@ export const make = Effect.gen(function*() {
       return yield* Effect.die(
         new Error("No key in SECRET_KEY (RootKeys if the core is embedded) decrypts the recorded response.")
       )
-    }),
-    /** Returns the changes, without the resources of their events if the organization's budget is used up. */
-    withinBudget: (organization_id: OrganizationId, changes: Changes): Effect.Effect<Changes> => {
-      const { raise = [] } = changes
-      return raise.every(({ resource }) => resource === null)
-        ? Effect.succeed(changes)
-        : Effect.match(use.require(organization_id), {
-          onSuccess: () => changes,
-          onFailure: () => ({ ...changes, raise: raise.map((event) => ({ ...event, resource: null })) })
-        })
-    },
-    /** Counts the bytes of the record and the events that were committed. `full` are the events stored with their resources. */
-    count: (organization_id: OrganizationId, { raise = [], response }: Changes, full: ReadonlyArray<EventId> = []) =>
-      use.count(organization_id, [
-        ...(response === undefined
-          ? []
-          : [{ bytes: record_bytes + (response.body?.byteLength ?? 0), age_max: record_age_max }]),
-        ...raise.map((event) => {
-          const full_bytes = full.includes(event.id) ? utf8Bytes(fullBodyOf(event) ?? "") : 0
-          return { bytes: event_bytes + utf8Bytes(event.body) + full_bytes, age_max: event_age_max }
-        })
-      ])
+    })
   }
 })
-
-/** The functions that `make` returns. */
-export type RecordedResponses = Effect.Success<typeof make>

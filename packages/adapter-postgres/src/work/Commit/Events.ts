@@ -1,5 +1,6 @@
 /** Events and their deliveries to webhooks, and the failed deliveries of disabled webhooks. */
-import { type Changes, fullBodyOf, type RaisedEvent } from "@messaging-crm/core/Changes"
+import type { Changes } from "@messaging-crm/core/Changes"
+import { fullBodyOf, type RaisedEvent } from "@messaging-crm/core/RaisedEvents"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import type { CommitRequest, Owned, Part, Traced, Values } from "./Part.ts"
 

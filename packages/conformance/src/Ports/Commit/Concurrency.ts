@@ -6,6 +6,7 @@ import { ConversationRows } from "@messaging-crm/core/Conversations"
 import { EventId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { MediaRows, MediaStore } from "@messaging-crm/core/Media"
 import { OrganizationRows } from "@messaging-crm/core/Organizations"
+import { deliveryIdOf } from "@messaging-crm/core/RaisedEvents"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows, WebhookStore } from "@messaging-crm/core/Webhooks"
@@ -124,7 +125,7 @@ export const isolation = (it: It) => {
       const { event, file, thread, state, tag, webhook } = yield* rowsOf(ours)
       const before = yield* state
       const conversation = { id: thread.conversation_id, version: 1 }
-      const delivery = { id: Changes.deliveryIdOf(event.id, webhook.id), version: 1 }
+      const delivery = { id: deliveryIdOf(event.id, webhook.id), version: 1 }
       for (
         const changes of [
           ContactRows.update({ id: thread.contact_id, version: 1 }, { city: "x" }),

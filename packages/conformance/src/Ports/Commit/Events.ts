@@ -2,6 +2,7 @@
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ContactId, MessageId } from "@messaging-crm/core/Ids"
+import { deliveryIdOf, fullBodyOf } from "@messaging-crm/core/RaisedEvents"
 import {
   type Attempt,
   DeliveryState,
@@ -40,7 +41,7 @@ const subscribed = (it: It, { runs }: Options) => {
       }
       for (const { id } of none) {
         assert.deepStrictEqual(yield* store.list(ours, id, 9), [])
-        const delivery = yield* store.load(ours, Changes.deliveryIdOf(event.id, id))
+        const delivery = yield* store.load(ours, deliveryIdOf(event.id, id))
         assert.deepStrictEqual(delivery, Option.none())
       }
       assert.deepStrictEqual(yield* claim(ours, afterNoon(2)), [])
@@ -48,7 +49,7 @@ const subscribed = (it: It, { runs }: Options) => {
       const expected = webhooks.map(({ id }) => ({
         kind: "webhook_delivery" as const,
         lane: id,
-        ref: Changes.deliveryIdOf(event.id, id)
+        ref: deliveryIdOf(event.id, id)
       }))
       const byLane = (a: { readonly lane: string }, b: { readonly lane: string }) => a.lane < b.lane ? -1 : 1
       assert.deepStrictEqual(works.toSorted(byLane), expected.toSorted(byLane))
@@ -78,10 +79,10 @@ const resources = (it: It) => {
         assert.deepStrictEqual(full_ids, isKept ? [event.id] : [])
         const bodies = yield* Effect.forEach([event, bare], ({ id }) =>
           Effect.map(
-            store.load(ours, Changes.deliveryIdOf(id, first?.id ?? assert.fail("No webhook was made."))),
+            store.load(ours, deliveryIdOf(id, first?.id ?? assert.fail("No webhook was made."))),
             (loaded) => Option.getOrThrow(loaded).full_body
           ))
-        assert.deepStrictEqual(bodies, [isKept ? Changes.fullBodyOf(event) : null, null])
+        assert.deepStrictEqual(bodies, [isKept ? fullBodyOf(event) : null, null])
         const events = yield* Fixtures.storedEvents(ours, "message.sent")
         assert.sameDeepMembers([...events], [Fixtures.storedEvent(event, isKept), Fixtures.storedEvent(bare)])
       }

@@ -131,7 +131,7 @@ const makeComplete = Effect.gen(function*() {
     const load = (begun?: OutgoingSend) =>
       loadCompletion(claimed.organization_id, { channel_id, provider_message_id, send_id }, begun)
     return settle(claimed, {
-      initial: load(outgoing),
+      firstLoad: load(outgoing),
       load: load(),
       decide: (loaded, context) => ({
         result: undefined,

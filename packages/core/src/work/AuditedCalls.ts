@@ -1,0 +1,71 @@
+/** Audited calls: the audit record and the recorded response that are committed with the changes of an actor's call. */
+import { Effect } from "effect"
+import type { Actor } from "../kernel/Actor.ts"
+import { type AuditedOperation, rulesOf } from "../kernel/Operations.ts"
+import * as Audit from "./Audit.ts"
+import * as Changes from "./Changes.ts"
+import * as RecordedResponses from "./RecordedResponses.ts"
+
+/** A call of an audited operation. */
+export interface Call {
+  readonly name: AuditedOperation
+  readonly actor: Actor
+  readonly request_id: string | null
+  /** Whether the operation has `current`. */
+  readonly has_current: boolean
+  readonly is_quiet: boolean
+}
+
+/** A result that names its resource. */
+export interface Resource {
+  readonly id: string
+}
+
+/** The records that are committed with the changes of a decision, and the value to return once they are committed. */
+interface Recorded<Returned> {
+  readonly returned: Returned
+  readonly records: Pick<Changes.Changes, "audit" | "response">
+}
+
+/** Makes the records of a decision. It runs in each attempt. */
+export type MakeRecords<A, Returned> = (
+  decision: Changes.Decision<A>,
+  context: Changes.DecisionContext
+) => Effect.Effect<Recorded<Returned>>
+
+/** Returns the audit record of a call. A call that changes nothing has none if it is quiet, or an operator's. */
+const auditOf = (
+  { actor, is_quiet, name, request_id }: Call,
+  { changes, result }: Changes.Decision<Resource>,
+  context: Changes.DecisionContext
+): Recorded<unknown>["records"] =>
+  // Audited even without changes, because the response shows the resource to a key that may lack the scope to read it.
+  Changes.isWithoutEffect(changes) && (actor.key_id === undefined || is_quiet)
+    ? Changes.none
+    : { audit: Audit.make(name, result.id, actor, request_id, context) }
+
+/** Returns the result of a call itself, and commits the audit record. */
+export const returnResult = <A extends Resource>(call: Call): MakeRecords<A, A> => (decision, context) =>
+  Effect.succeed({ returned: decision.result, records: auditOf(call, decision, context) })
+
+/** Makes the function that returns the response to a call, and commits the audit record and the response. */
+export const makeReturnResponse = Effect.map(
+  RecordedResponses.make,
+  (responses) =>
+  <A extends Resource, Out>(
+    call: Call,
+    { encode, record }: RecordedResponses.Respond<A, Out>
+  ): MakeRecords<A, Out> =>
+    Effect.fnUntraced(function*(decision, context) {
+      const returned = yield* encode(decision.result)
+      const audit = auditOf(call, decision, context)
+      const isUnchanged = Changes.isWithoutEffect(decision.changes)
+      if (record === null || record.is_retry || (call.is_quiet && isUnchanged)) return { returned, records: audit }
+      const stored = call.has_current && isUnchanged ? null : returned
+      const response = yield* responses.make(call.actor.organization_id, record, stored, {
+        is_secret: rulesOf(call.name).is_secret,
+        created_at: context.now
+      })
+      return { returned, records: { ...audit, response } }
+    })
+)

@@ -1,0 +1,50 @@
+/** Raised events: what a commit stores of an event, with a delivery for each webhook that subscribes to it. */
+import { Duration } from "effect"
+import type { ContactId, EventId, MessageId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
+import { utf8Bytes } from "../kernel/Text.ts"
+import { type Timestamp, withTextTimes } from "../kernel/Timestamps.ts"
+
+/** The resource that an event is about, as the change leaves it. It is encoded and stored only if a webhook asks for it. */
+export interface EventResource {
+  /** The name of its field in the event's `data`. */
+  readonly name: string
+  /** The resource as callers see it. Its times become text as `Timestamp` encodes them. */
+  readonly value: object
+  readonly contact_id: ContactId
+  /** Null if the resource is not a message. */
+  readonly message_id: MessageId | null
+}
+
+/** An event with its exact bytes. It is stored with a delivery for each active webhook that subscribes to it. */
+export interface RaisedEvent {
+  readonly id: EventId
+  readonly type: string
+  readonly body: string
+  readonly created_at: Timestamp
+  /** Null where the event is about no message, conversation, or contact. */
+  readonly resource: EventResource | null
+}
+
+/** Returns the exact bytes of an event with its resource in `data`; null without a resource. */
+export const fullBodyOf = ({ body, resource }: Pick<RaisedEvent, "body" | "resource">): string | null =>
+  resource === null
+    ? null
+    // The bytes of an event end with `data`.
+    : `${body.slice(0, -"}}".length)},"${resource.name}":${JSON.stringify(withTextTimes(resource.value))}}}`
+
+/** The size of an event and its keys in indexes, without its bodies, in bytes. */
+const event_bytes = 300
+
+/** Returns the size of a stored event in bytes; `isFull` tells whether it is stored with its resource. */
+export const eventBytesOf = (event: RaisedEvent, isFull: boolean): number =>
+  event_bytes + utf8Bytes(event.body) + (isFull ? utf8Bytes(fullBodyOf(event) ?? "") : 0)
+
+/** How long events are kept, with their deliveries. */
+export const event_age_max = Duration.days(30)
+
+/** Returns the ID of an event's delivery to a webhook. It is derived from both, because a store must not generate IDs. */
+export const deliveryIdOf = (event_id: EventId, webhook_id: WebhookId): WebhookDeliveryId => {
+  const tail = BigInt(`0x${event_id.slice(24)}`) ^ BigInt(`0x${webhook_id.slice(24)}`)
+  // Replacing the last digits of a UUID gives a UUID.
+  return `${event_id.slice(0, 24)}${tail.toString(16).padStart(12, "0")}` as WebhookDeliveryId
+}
