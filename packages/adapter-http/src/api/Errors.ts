@@ -97,6 +97,17 @@ export const Unavailable = HttpApiSchema.WithHeaders(
   retryAfter
 )
 
+/** The statuses of the codes that an operation decides. Only these errors are recorded under an idempotency key. */
+const recorded_statuses: Readonly<Record<string, number>> = { conflict: 409, not_found: 404 }
+
+/** Returns the status of an error that is recorded; undefined for any other, after which the key can be used again. */
+export const recordedStatusOf = (error: unknown): number | undefined => {
+  // A middleware does not see the type of an error: a body above, or `{ body, headers }` with a `Retry-After` header. The latter
+  // is not recorded, whatever its code is.
+  const { error: rejection } = error as { readonly error?: { readonly code: string } }
+  return rejection === undefined ? undefined : recorded_statuses[rejection.code]
+}
+
 /** Makes the error body for the current request. What it repeats of a request can have unpaired surrogates, which many parsers reject. */
 export const make = <const Code extends string>(code: Code, message: string, param: string | null = null) =>
   Effect.map(requestId, (request_id) => ({

@@ -18,18 +18,6 @@ import { pathOf, queryOf } from "./Routes.ts"
 
 const encoder = new TextEncoder()
 
-/**
- * The errors that are recorded, because the operation decided them. After any other error, the key can be used again: also
- * after one with a `Retry-After` header, whose body is not at the top level of the error.
- */
-const recordedStatuses: Readonly<Record<string, number>> = { conflict: 409, not_found: 404 }
-
-const recordedStatusOf = (error: unknown): number | undefined => {
-  // The errors of a handler are bodies of `api/Errors.ts`, with or without headers. Their type is hidden from a middleware.
-  const body = error as { readonly error?: { readonly code: string } }
-  return body.error === undefined ? undefined : recordedStatuses[body.error.code]
-}
-
 /** Every response of a write is bytes of JSON, or empty. */
 const toRecorded = ({ body, status }: HttpServerResponse.HttpServerResponse): EncodedResponse => {
   if (body._tag === "Uint8Array") return { status, body: body.body }
@@ -37,11 +25,12 @@ const toRecorded = ({ body, status }: HttpServerResponse.HttpServerResponse): En
   throw new Error(`A response of ${body._tag} cannot be recorded: make it with \`Responses.written\`.`)
 }
 
+/** Returns the response to record: that of a success, or of a rejection that the operation decided. */
 const asRecorded = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   httpEffect.pipe(
     Effect.map(toRecorded),
     Effect.catch((error): Effect.Effect<EncodedResponse, E> => {
-      const status = recordedStatusOf(error)
+      const status = Errors.recordedStatusOf(error)
       return status === undefined
         ? Effect.fail(error)
         : Effect.succeed({ status, body: encoder.encode(JSON.stringify(error)) })

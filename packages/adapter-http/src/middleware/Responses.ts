@@ -8,7 +8,10 @@ import { Api } from "../api/Api.ts"
 
 const encoder = new TextEncoder()
 
-/** How the write of the current request is recorded; null for a request without an idempotency key. */
+/**
+ * How the write of the current request is recorded; null for a request without an idempotency key. It is part of the context,
+ * because a middleware of `HttpApi` can give a handler nothing else.
+ */
 export const CurrentRecording = Context.Reference<Recording | null>(
   "@messaging-crm/adapter-http/middleware/Responses/CurrentRecording",
   { defaultValue: () => null }
