@@ -110,15 +110,15 @@ describe("an API key", () => {
       yield* TestClock.setTime(500)
       for (let remaining = 119; remaining >= 0; remaining--) {
         const { quota } = yield* authenticate(key)
-        assert.deepStrictEqual(quota, { limit: 120, remaining, reset_seconds: 61, rest_seconds: 60 })
+        assert.deepStrictEqual(quota, { limit: 120, remaining, reset_seconds: 61, seconds_left: 60 })
       }
       const rejected = Effect.flatMap(Effect.flip(authenticate(key)), (error) =>
         error._tag === "RateLimited" ? Effect.succeed(error) : Effect.die(error))
-      assert.deepStrictEqual((yield* rejected).quota, { limit: 120, remaining: 0, reset_seconds: 61, rest_seconds: 60 })
+      assert.deepStrictEqual((yield* rejected).quota, { limit: 120, remaining: 0, reset_seconds: 61, seconds_left: 60 })
       yield* TestClock.setTime(30_000)
-      assert.strictEqual((yield* rejected).quota.rest_seconds, 31)
+      assert.strictEqual((yield* rejected).quota.seconds_left, 31)
       yield* TestClock.setTime(60_499)
-      assert.strictEqual((yield* rejected).quota.rest_seconds, 1)
+      assert.strictEqual((yield* rejected).quota.seconds_left, 1)
       yield* TestClock.setTime(60_500)
       assert.strictEqual((yield* authenticate(key)).quota.remaining, 119)
     }).pipe(Effect.provide(crm)))

@@ -14,13 +14,13 @@ import { addResponseHeaders } from "./Headers.ts"
 import * as UnknownKeyLimiter from "./UnknownKeyLimiter.ts"
 
 /** Adds how much of the window is left to the response, in the usual headers and in those of the IETF draft. */
-const announce = ({ limit, remaining, reset_seconds, rest_seconds }: Quota) =>
+const announce = ({ limit, remaining, reset_seconds, seconds_left }: Quota) =>
   addResponseHeaders({
     "x-ratelimit-limit": String(limit),
     "x-ratelimit-remaining": String(remaining),
     "x-ratelimit-reset": String(reset_seconds),
     "ratelimit-policy": `"default";q=${limit};w=${window_seconds}`,
-    "ratelimit": `"default";r=${remaining};t=${rest_seconds}`
+    "ratelimit": `"default";r=${remaining};t=${seconds_left}`
   })
 
 const reject = Effect.fnUntraced(function*(error: Unauthorized | RateLimited) {
@@ -30,8 +30,8 @@ const reject = Effect.fnUntraced(function*(error: Unauthorized | RateLimited) {
   }
   yield* identify(error)
   yield* announce(error.quota)
-  const { limit, rest_seconds } = error.quota
-  return yield* Errors.failUntil(Texts.rateLimited(limit, rest_seconds), rest_seconds)
+  const { limit, seconds_left } = error.quota
+  return yield* Errors.failUntil(Texts.rateLimited(limit, seconds_left), seconds_left)
 })
 
 /** Layer that authenticates a request by its bearer key, and provides its actor to the steps after it. */

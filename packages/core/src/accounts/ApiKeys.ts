@@ -44,7 +44,7 @@ export const Quota = Schema.Struct({
   /** When the window ends, in Unix seconds, rounded up. */
   reset_seconds: Schema.Int,
   /** How many seconds are left until then, by the store's clock: 1 to 60, rounded up. */
-  rest_seconds: Schema.Int
+  seconds_left: Schema.Int
 })
 export interface Quota extends Schema.Schema.Type<typeof Quota> {}
 
@@ -96,7 +96,7 @@ const quotaOf = ({ count, now, window_ends_at }: Metered, limit: number): Quota 
   limit,
   remaining: Math.max(0, limit - count),
   reset_seconds: Math.ceil(seconds(window_ends_at)),
-  rest_seconds: Math.min(window_seconds, Math.max(1, Math.ceil(seconds(window_ends_at) - seconds(now))))
+  seconds_left: Math.min(window_seconds, Math.max(1, Math.ceil(seconds(window_ends_at) - seconds(now))))
 })
 
 const create = (
