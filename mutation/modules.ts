@@ -94,8 +94,10 @@ export const modules: Readonly<Record<string, Module>> = {
       "core/src/work/RaisedEvents.ts"
     ],
     tests: [
+      "core/test/AuditedCalls.test.ts",
       "core/test/Changes.test.ts",
       "core/test/Decide.test.ts",
+      "core/test/RaisedEvents.test.ts",
       ...conformance,
       "adapter-http/test/Pipeline.test.ts",
       "adapter-http/test/Replays.test.ts"

@@ -126,7 +126,7 @@ const makeLoop = Effect.fnUntraced(function*(
 
   /** Claims as many items of a kind as the limits allow, starts them, and returns whether more may be due. */
   const fill = Effect.fnUntraced(function*({ leased, items, kind, run }: InProgress) {
-    if (!(yield* canary.isOpened)) return false
+    if (!(yield* canary.isReadable)) return false
     const free = in_progress_max - (yield* FiberSet.size(items))
     if (free <= 0) return false
     const limit = Math.min(free, batch_max)

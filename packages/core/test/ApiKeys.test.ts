@@ -1,4 +1,4 @@
-/** Keys: what they look like, whom they speak for, and how often (contract §4). */
+/** API keys: their format, the member they act for, their expiry, and their rate limit (contract §4). */
 import { assert, describe, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
@@ -71,7 +71,7 @@ describe("an API key", () => {
       assert.strictEqual(yield* rejected(MemberId.make(yield* Fixtures.uuid)), "MemberNotFound")
     }).pipe(Effect.provide(crm)))
 
-  it.effect("that is no key is rejected, without a lookup if it has another form", () =>
+  it.effect("that does not exist is rejected, without a lookup if it is malformed", () =>
     Effect.gen(function*() {
       const { as, owner } = yield* founded
       const key = Redacted.value((yield* as(create(owner.id))).key)
@@ -84,7 +84,7 @@ describe("an API key", () => {
       assert.strictEqual(lookups, 1)
     }).pipe(Effect.provide(crm)))
 
-  it.effect("is rejected once it is revoked, which a repetition leaves as it is", () =>
+  it.effect("is rejected once it is revoked, which a second revocation does not change", () =>
     Effect.gen(function*() {
       const { as, owner } = yield* founded
       const { api_key, key } = yield* as(create(owner.id))

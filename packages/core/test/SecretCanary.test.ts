@@ -56,7 +56,7 @@ const queued = Effect.gen(function*() {
   const channel = yield* Fixtures.channel(organization_id)
   const url = "https://shop.example/webhook"
   return yield* Effect.gen(function*() {
-    assert.isTrue(yield* SecretCanary.use(({ isOpened }) => isOpened))
+    assert.isTrue(yield* SecretCanary.use(({ isReadable }) => isReadable))
     const webhook = yield* Webhooks.use((webhooks) =>
       webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] }))
     ).pipe(as(organization_id))
@@ -75,7 +75,7 @@ it.effect("a process whose key does not decrypt the canary claims nothing, and l
       yield* CallbackInbox.use((inbox) =>
         inbox.store("app", [{ channel_id: null, people: [], body: new Uint8Array() }])
       )
-      assert.isFalse(yield* SecretCanary.use(({ isOpened }) => isOpened))
+      assert.isFalse(yield* SecretCanary.use(({ isReadable }) => isReadable))
       yield* work(120)
       assert.strictEqual(yield* statusOf(organization_id, send.id), "queued")
       assert.deepStrictEqual((yield* deliveriesTo(organization_id, webhook.id)).map(({ status }) => status), [
@@ -96,21 +96,25 @@ it.effect("a process whose key does not decrypt the canary claims nothing, and l
 
 it.effect("of processes that begin a new database at once with different keys, those with one key are ready", () =>
   Effect.gen(function*() {
-    const isOpened = SecretCanary.use(({ isOpened }) => isOpened)
-    const all = yield* Effect.all([isOpened.pipe(under(old)), isOpened.pipe(under(young)), isOpened.pipe(under(old))], {
+    const isReadable = SecretCanary.use(({ isReadable }) => isReadable)
+    const all = yield* Effect.all([
+      isReadable.pipe(under(old)),
+      isReadable.pipe(under(young)),
+      isReadable.pipe(under(old))
+    ], {
       concurrency: "unbounded"
     })
     assert.strictEqual(all[0], all[2])
     assert.notStrictEqual(all[0], all[1])
   }).pipe(Effect.provide(outside)))
 
-it.effect("a look at the canary stores none, and a claim stores one under the own key, once", () =>
+it.effect("a peek stores no canary, and a check stores a missing one under the key of its process", () =>
   Effect.gen(function*() {
     const peek = SecretCanary.use(({ peek }) => peek)
-    const claim = SecretCanary.use(({ claim }) => claim)
+    const check = SecretCanary.use(({ check }) => check)
     assert.deepStrictEqual(yield* peek.pipe(under(old)), Option.none())
     assert.isTrue(Option.isNone(yield* SecretCanaryStore.use(({ find }) => find)))
-    assert.deepStrictEqual([yield* claim.pipe(under(old)), yield* claim.pipe(under(other))], [true, false])
+    assert.deepStrictEqual([yield* check.pipe(under(old)), yield* check.pipe(under(other))], [true, false])
     assert.deepStrictEqual([yield* peek.pipe(under(old)), yield* peek.pipe(under(other))], [
       Option.some(true),
       Option.some(false)
@@ -119,8 +123,8 @@ it.effect("a look at the canary stores none, and a claim stores one under the ow
 
 it.effect("a rotation keeps every process ready, and ends with the new key alone", () =>
   Effect.gen(function*() {
-    const isOpened = SecretCanary.use(({ isOpened }) => isOpened)
-    const opened = (...keys: ReadonlyArray<typeof old>) => isOpened.pipe(under(...keys))
+    const isReadable = SecretCanary.use(({ isReadable }) => isReadable)
+    const opened = (...keys: ReadonlyArray<typeof old>) => isReadable.pipe(under(...keys))
     assert.deepStrictEqual([yield* opened(old), yield* opened(old, young), yield* opened(young, old)], [
       true,
       true,
@@ -140,11 +144,11 @@ it.effect("a process notices within 5 s that its key no longer decrypts the cana
   Effect.gen(function*() {
     const store = yield* SecretCanaryStore
     yield* Effect.gen(function*() {
-      const { isOpened } = yield* SecretCanary
-      assert.isTrue(yield* isOpened)
+      const { isReadable } = yield* SecretCanary
+      assert.isTrue(yield* isReadable)
       yield* store.replace(Option.getOrThrow(yield* store.find), "v1.another.key.text")
       yield* TestClock.adjust("5 seconds")
-      assert.isFalse(yield* isOpened)
+      assert.isFalse(yield* isReadable)
     }).pipe(under(old))
   }).pipe(Effect.provide(outside)))
 

@@ -23,7 +23,7 @@ export const queued = Effect.gen(function*() {
   const organization_id = yield* Fixtures.organization
   const channel = yield* Fixtures.channel(organization_id)
   // Decryption takes real time, in which the test's clock stands still.
-  yield* SecretCanary.use(({ isOpened }) => isOpened)
+  yield* SecretCanary.use(({ isReadable }) => isReadable)
   /** Runs an operation as the organization. A failure is a defect. */
   const as = <A, E, R>(effect: Effect.Effect<A, E, R | CurrentActor>) =>
     effect.pipe(Effect.provideService(CurrentActor, { organization_id, member_id: null }), Effect.orDie)

@@ -112,7 +112,7 @@ const add = (
 }
 
 /** A member, another owner whom the organization would keep, and the keys that act for the member. */
-interface ChangeLoaded {
+interface LoadedForChange {
   readonly keys: ReadonlyArray<ApiKeyRow>
   readonly found: Option.Option<MemberRow>
   readonly other: Option.Option<MemberRow>
@@ -120,9 +120,10 @@ interface ChangeLoaded {
 
 const isOwner = ({ left_at, role }: MemberRow): boolean => role === "owner" && left_at === null
 
+/** Changes the role of a member, or marks them as having left, and revokes their keys if they may not hold any afterward. */
 export const change = resultFunction(
   function*(
-    { found, keys, other }: ChangeLoaded,
+    { found, keys, other }: LoadedForChange,
     set: Partial<Pick<MemberRow, "left_at" | "role">>,
     now: Timestamp
   ) {
@@ -136,8 +137,8 @@ export const change = resultFunction(
     )
     if (!isOwner(row) || isOwner(changed)) return { result, changes }
     // When two owners remove each other at the same time, this makes one of the two commits fail.
-    const left = yield* Result.fromOption(Option.filter(other, isOwner), () => new LastOwner())
-    return { result, changes: Changes.all(changes, MemberRows.expect(left)) }
+    const kept = yield* Result.fromOption(Option.filter(other, isOwner), () => new LastOwner())
+    return { result, changes: Changes.all(changes, MemberRows.expect(kept)) }
   }
 )
 
@@ -197,7 +198,7 @@ export class Members extends Context.Service<Members, {
        */
       const loadForChange = Effect.fnUntraced(function*(organization_id: OrganizationId, id: MemberId) {
         const found = yield* store.find(organization_id, id)
-        const loaded: ChangeLoaded = { found, keys: yield* keys.heldBy(organization_id, id), other: Option.none() }
+        const loaded: LoadedForChange = { found, keys: yield* keys.heldBy(organization_id, id), other: Option.none() }
         if (!Option.exists(found, isOwner)) return loaded
         const other = (yield* store.list(organization_id)).find((member) => member.role === "owner" && member.id !== id)
         return other === undefined ? loaded : { ...loaded, other: yield* store.find(organization_id, other.id) }

@@ -110,10 +110,10 @@ export class Secrets extends Context.Service<Secrets, {
       const newest = Option.getOrThrow(Option.fromUndefinedOr(keys[0]))
 
       const open = Effect.fnUntraced(function*(context: string, text: string) {
-        const [version, id, nonce, rest, ...more] = text.split(".")
+        const [version, id, nonce, ciphertext, ...more] = text.split(".")
         const key = keys.find((each) => each.id === id)
         const iv = decodeBase64Url(nonce)
-        const sealed = decodeBase64Url(rest)
+        const sealed = decodeBase64Url(ciphertext)
         if (version !== "v1" || key === undefined || Option.isNone(iv) || Option.isNone(sealed) || more.length > 0) {
           return Option.none<string>()
         }

@@ -30,8 +30,8 @@ const partOf = (request: Recording, part: string): Effect.Effect<Recording, neve
     key: ` ${uuidOf(organization_id, canonicalJson([request.key, part]))}` as IdempotencyKey
   }))
 
-/** The part whose record has the whole response. */
-const end = "end"
+/** The part whose record has the response of the whole request. */
+const response_part = "end"
 
 /** Runs the parts of a request that `Idempotency.once` has begun. None requires storage, so that the request is completed. */
 export class IdempotentParts extends Context.Service<IdempotentParts, {
@@ -95,11 +95,11 @@ export class IdempotentParts extends Context.Service<IdempotentParts, {
         request: Recording,
         respond: Effect.Effect<EncodedResponse, E, R>
       ) {
-        const ended = request.is_retry ? yield* find(request, end) : Option.none()
+        const ended = request.is_retry ? yield* find(request, response_part) : Option.none()
         if (Option.isSome(ended)) return ended.value
         yield* begin(request)
         const { organization_id } = yield* CurrentActor
-        const use = { organization_id, request: yield* partOf(request, end), work: () => respond }
+        const use = { organization_id, request: yield* partOf(request, response_part), work: () => respond }
         return yield* respond.pipe(
           Effect.flatMap((response) => records.commitResponse(use, response)),
           Effect.catchCause((cause) => records.recover(use, cause))

@@ -36,9 +36,9 @@ export class SecretCanary extends Context.Service<SecretCanary, {
   /** Returns whether a key of this process decrypts the canary; none if there is no canary. Stores nothing. */
   readonly peek: Effect.Effect<Option.Option<boolean>>
   /** Returns whether a key of this process decrypts the canary. Stores a missing canary. */
-  readonly claim: Effect.Effect<boolean>
+  readonly check: Effect.Effect<boolean>
   /** The same for a long-running process: checks every 5 seconds, and logs if no key decrypts the canary. */
-  readonly isOpened: Effect.Effect<boolean>
+  readonly isReadable: Effect.Effect<boolean>
   /** Re-encrypts the canary under the newest key, after the other secrets, so that the older key can be removed. */
   readonly reseal: Effect.Effect<void>
 }>()("@messaging-crm/core/SecretCanary") {
@@ -47,7 +47,7 @@ export class SecretCanary extends Context.Service<SecretCanary, {
     Effect.gen(function*() {
       const secrets = yield* Secrets
       const store = yield* SecretCanaryStore
-      let last: { readonly at: number; readonly sealed: string; readonly isOpened: boolean } | null = null
+      let last: { readonly at: number; readonly sealed: string; readonly isOpen: boolean } | null = null
 
       const seal = secrets.seal(context, context)
       const opens = (sealed: string) => Effect.map(secrets.open(context, sealed), Option.isSome)
@@ -64,18 +64,18 @@ export class SecretCanary extends Context.Service<SecretCanary, {
         Option.match({ onNone: () => Effect.succeedNone, onSome: (sealed) => Effect.asSome(opens(sealed)) })
       )
 
-      const check = Effect.gen(function*() {
+      const isReadable = Effect.gen(function*() {
         const at = yield* Clock.currentTimeMillis
-        if (last !== null && at - last.at < checked_millis) return last.isOpened
+        if (last !== null && at - last.at < checked_millis) return last.isOpen
         const sealed = yield* findOrInsert
-        const isOpened = sealed === last?.sealed ? last.isOpened : yield* opens(sealed)
-        if (!isOpened && last?.isOpened !== false) {
+        const isOpen = sealed === last?.sealed ? last.isOpen : yield* opens(sealed)
+        if (!isOpen && last?.isOpen !== false) {
           yield* Effect.logError(
             "No key in SECRET_KEY (RootKeys if the core is embedded) decrypts the database's secrets; the process is not ready and claims no work"
           )
         }
-        last = { at, sealed, isOpened }
-        return isOpened
+        last = { at, sealed, isOpen }
+        return isOpen
       }).pipe(Effect.withTracerEnabled(false))
 
       const reseal = Effect.gen(function*() {
@@ -84,7 +84,7 @@ export class SecretCanary extends Context.Service<SecretCanary, {
         yield* store.replace(sealed, yield* seal)
       })
 
-      return SecretCanary.of({ peek, claim: Effect.flatMap(findOrInsert, opens), isOpened: check, reseal })
+      return SecretCanary.of({ peek, check: Effect.flatMap(findOrInsert, opens), isReadable, reseal })
     })
   )
 }

@@ -35,14 +35,14 @@ it("the last owner can neither leave nor change their role", () => {
   }
 })
 
-it("an owner goes while another stays, which the commit checks", () => {
+it("an owner can leave or change their role while another owner stays, which the commit checks", () => {
   for (const set of leaving) {
     const { changes } = Result.getOrThrow(change({ found: Option.some(ada), other: Option.some(bob) }, set))
     assert.deepNestedInclude(changes, { "expect[0].key.id": bob.id, "expect[0].version": bob.version })
   }
 })
 
-it("everybody else may go without", () => {
+it("a member who is no owner, or stays one, needs no other owner", () => {
   const admin = Option.some(member(3, "admin"))
   for (const set of leaving) assert.isTrue(Result.isSuccess(change({ found: admin, other: Option.none() }, set)))
   const same = change({ found: Option.some(ada), other: Option.none() }, { role: "owner" })

@@ -85,7 +85,7 @@ export const requireGood = Effect.fnUntraced(function*(account: CloudAccount) {
 
 /** Rejects a key under which the service cannot read the token. In a database without a canary, the key becomes its key. */
 export const requireDatabaseKey = Effect.gen(function*() {
-  if (yield* SecretCanary.use(({ claim }) => claim)) return
+  if (yield* SecretCanary.use(({ check }) => check)) return
   return yield* new Admin.Rejected({
     message: "SECRET_KEY is not the key of this database. Nothing was changed. Set the SECRET_KEY of the service."
   })

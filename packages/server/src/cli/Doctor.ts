@@ -66,9 +66,9 @@ const clock = Effect.gen(function*() {
     : warning("Clock", words.value, "Synchronize this host's clock, for example with chrony.")
 })
 
-const secret = Effect.map(SecretCanary.use(({ peek }) => peek), (isOpened) => {
-  if (Option.isNone(isOpened)) return ok("Secret key", "valid; the database has no key yet")
-  return isOpened.value
+const secret = Effect.map(SecretCanary.use(({ peek }) => peek), (isReadable) => {
+  if (Option.isNone(isReadable)) return ok("Secret key", "valid; the database has no key yet")
+  return isReadable.value
     ? ok("Secret key", "decrypts the secrets of the database")
     : failed(
       "Secret key",

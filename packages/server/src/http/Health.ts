@@ -24,7 +24,7 @@ export const layer = (isReady: Effect.Effect<boolean>) =>
     const ready = yield* SharedResult.make(
       Effect.gen(function*() {
         if (!(yield* isReady)) return HttpServerResponse.jsonUnsafe({ status: "unavailable" }, { status: 503 })
-        if (!(yield* canary.isOpened)) {
+        if (!(yield* canary.isReadable)) {
           return HttpServerResponse.jsonUnsafe({ status: "unavailable", reason: "secret_key" }, { status: 503 })
         }
         const paused_channels = yield* countPaused

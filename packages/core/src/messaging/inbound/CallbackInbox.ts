@@ -184,7 +184,7 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
           const fill = Effect.gen(function*() {
             const limit = free
             if (limit === 0) return true
-            if (!(yield* canary.isOpened)) return false
+            if (!(yield* canary.isReadable)) return false
             yield* arrived.close
             const claimed = yield* Effect.withTracerEnabled(claim(limit), false)
             free -= claimed.length

@@ -1,0 +1,99 @@
+/** The records of a call: which calls are audited, and which responses are recorded. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Decision } from "@messaging-crm/core/Changes"
+import { type EncodedResponse, IdempotencyKey, type Recording } from "@messaging-crm/core/Idempotency"
+import { ApiKeyId, MemberId, OrganizationId, TagId } from "@messaging-crm/core/Ids"
+import { Secrets } from "@messaging-crm/core/Secrets"
+import { TagRows } from "@messaging-crm/core/Tags"
+import { DateTime, Effect } from "effect"
+import { type Call, makeReturnResponse, returnResult } from "../src/work/AuditedCalls.ts"
+
+const tag = { id: TagId.make("01990000-0000-7000-8000-000000000004"), version: 1 }
+const operator = { organization_id: OrganizationId.make("01990000-0000-7000-8000-000000000001"), member_id: null }
+const client = {
+  organization_id: operator.organization_id,
+  member_id: MemberId.make("01990000-0000-7000-8000-000000000002"),
+  key_id: ApiKeyId.make("01990000-0000-7000-8000-000000000003")
+}
+
+const context = { now: DateTime.makeUnsafe(7), uuid: () => "01990000-0000-7000-8000-000000000005" }
+const changing: Decision<{ readonly id: string }> = { result: tag, changes: TagRows.update(tag, {}) }
+const unchanging: Decision<{ readonly id: string }> = { result: tag, changes: TagRows.expect(tag) }
+
+const call = (options: Partial<Call> = {}): Call => ({
+  name: "tags.create",
+  actor: client,
+  request_id: "request",
+  has_current: false,
+  is_quiet: false,
+  ...options
+})
+
+describe("an audit record", () => {
+  it.effect("names the actor, the request, and the resource", () =>
+    Effect.gen(function*() {
+      const { records, returned } = yield* returnResult(call())(changing, context)
+      assert.strictEqual(returned, tag)
+      assert.deepInclude(records.audit, {
+        operation: "tags.create",
+        resource_id: tag.id,
+        key_id: client.key_id,
+        member_id: client.member_id,
+        request_id: "request"
+      })
+    }))
+
+  it.effect("exists for every change, and without a change for a key's call that shows the resource", () =>
+    Effect.gen(function*() {
+      const isAudited = (options: Partial<Call>, decision: typeof changing) =>
+        Effect.map(returnResult(call(options))(decision, context), ({ records }) => records.audit !== undefined)
+      for (const options of [{}, { is_quiet: true }, { actor: operator }]) {
+        assert.isTrue(yield* isAudited(options, changing))
+      }
+      assert.isTrue(yield* isAudited({}, unchanging))
+      assert.isFalse(yield* isAudited({ is_quiet: true }, unchanging))
+      assert.isFalse(yield* isAudited({ actor: operator }, unchanging))
+    }))
+})
+
+describe("a recorded response", () => {
+  const response: EncodedResponse = { status: 201, body: new TextEncoder().encode("{}") }
+  const record: Recording = {
+    key: IdempotencyKey.make("key-00001"),
+    fingerprint: "fingerprint",
+    request_id: "request",
+    is_retry: false
+  }
+
+  /** Returns the status in the record, null for a record without a response, and undefined without a record. */
+  const recordedStatus = Effect.fnUntraced(function*(
+    options: Partial<Call>,
+    decision: typeof changing,
+    recording: Recording | null = record
+  ) {
+    const returnResponse = yield* makeReturnResponse
+    const respond = { encode: () => Effect.succeed(response), record: recording }
+    const { records, returned } = yield* returnResponse(call(options), respond)(decision, context)
+    assert.strictEqual(returned, response)
+    return records.response?.status
+  }, Effect.provide(Secrets.layer))
+
+  it.effect("is the response of a change", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* recordedStatus({}, changing), 201)
+      assert.strictEqual(yield* recordedStatus({ has_current: true, is_quiet: true }, changing), 201)
+    }))
+
+  it.effect("has no response if the resource did not change and can be read again", () =>
+    Effect.gen(function*() {
+      assert.isNull(yield* recordedStatus({ has_current: true }, unchanging))
+      assert.strictEqual(yield* recordedStatus({}, unchanging), 201)
+    }))
+
+  it.effect("does not exist for a quiet call without a change, a retry, or a request without a key", () =>
+    Effect.gen(function*() {
+      assert.isUndefined(yield* recordedStatus({ has_current: true, is_quiet: true }, unchanging))
+      assert.isUndefined(yield* recordedStatus({}, changing, { ...record, is_retry: true }))
+      assert.isUndefined(yield* recordedStatus({}, changing, null))
+    }))
+})
