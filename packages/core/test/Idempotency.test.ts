@@ -200,7 +200,7 @@ describe("a recorded response", () => {
   const made = (response: EncodedResponse | null, is_secret: boolean) =>
     Effect.flatMap(
       RecordedResponses.make,
-      ({ make }) => make(ours, request, response, { is_secret, created_at: DateTime.makeUnsafe(7) })
+      ({ toRecord }) => toRecord(ours, request, response, { is_secret, created_at: DateTime.makeUnsafe(7) })
     )
 
   it.effect("of a secret is encrypted for its organization and key alone", () =>

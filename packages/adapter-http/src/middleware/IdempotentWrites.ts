@@ -50,7 +50,7 @@ const normalized = (path: string): string => path.toLowerCase()
  * Returns the function that normalizes a body for its fingerprint: to the operation's input, in which IDs and texts are
  * normalized. No body is read as an empty one, and one that does not decode is left unchanged.
  */
-const inputOf = ({ payload }: HttpApiEndpoint.Top): (json: unknown) => unknown => {
+const normalizerOf = ({ payload }: HttpApiEndpoint.Top): (json: unknown) => unknown => {
   const [schema] = Array.from(payload.values()).flatMap(({ schemas }) => schemas)
   if (schema === undefined) return (json) => json ?? {}
   // No schema of the contract needs a service, although its type allows for one.
@@ -61,9 +61,10 @@ const inputOf = ({ payload }: HttpApiEndpoint.Top): (json: unknown) => unknown =
 }
 
 /** The rules of an endpoint's writes. */
-interface Write {
+interface WriteRules {
   readonly policy: "required" | "optional"
-  readonly input: (json: unknown) => unknown
+  /** Normalizes a body for its fingerprint. */
+  readonly normalize: (json: unknown) => unknown
 }
 
 /** Layer that runs a keyed write at most once and replays its response, byte for byte. */
@@ -80,9 +81,9 @@ export const layer = Layer.effect(
         )
       )
 
-    const once = Effect.fnUntraced(function*<E, R>(
+    const runOnce = Effect.fnUntraced(function*<E, R>(
       httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-      { input, policy }: Write
+      { normalize, policy }: WriteRules
     ) {
       const { flaw, json } = yield* RequestBody
       const request = yield* HttpServerRequest.HttpServerRequest
@@ -96,7 +97,7 @@ export const layer = Layer.effect(
       const outcome = yield* idempotency.once(
         {
           key: key.value,
-          fingerprint: yield* fingerprintOf(request, input(json)),
+          fingerprint: yield* fingerprintOf(request, normalize(json)),
           request_id: yield* Errors.requestId
         },
         (recording) => asRecorded(Effect.provideService(httpEffect, CurrentRecording, recording))
@@ -106,7 +107,7 @@ export const layer = Layer.effect(
 
     return IdempotentWrites.of((httpEffect, { endpoint }) => {
       const { idempotency: policy } = rulesFor(endpoint)
-      return policy === null ? httpEffect : once(httpEffect, { policy, input: inputOf(endpoint) })
+      return policy === null ? httpEffect : runOnce(httpEffect, { policy, normalize: normalizerOf(endpoint) })
     })
   })
 )

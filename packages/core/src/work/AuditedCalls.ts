@@ -62,7 +62,7 @@ export const makeReturnResponse = Effect.map(
       const isUnchanged = Changes.isWithoutEffect(decision.changes)
       if (record === null || record.is_retry || (call.is_quiet && isUnchanged)) return { returned, records: audit }
       const stored = call.has_current && isUnchanged ? null : returned
-      const response = yield* responses.make(call.actor.organization_id, record, stored, {
+      const response = yield* responses.toRecord(call.actor.organization_id, record, stored, {
         is_secret: rulesOf(call.name).is_secret,
         created_at: context.now
       })

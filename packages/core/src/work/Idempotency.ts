@@ -147,7 +147,7 @@ export const makeRecords = Effect.gen(function*() {
   /** Commits a record alone, without a secret. */
   const commitRecord = Effect.fnUntraced(
     function*(organization_id: OrganizationId, request: KeyedRequest, response: EncodedResponse | null) {
-      const record = yield* responses.make(organization_id, request, response, {
+      const record = yield* responses.toRecord(organization_id, request, response, {
         is_secret: false,
         created_at: yield* DateTime.now
       })

@@ -64,7 +64,7 @@ export const make = Effect.gen(function*() {
 
   return {
     /** Makes the record of a response; null for a request that changed nothing. The record of a secret is encrypted. */
-    make: Effect.fnUntraced(function*(
+    toRecord: Effect.fnUntraced(function*(
       organization_id: OrganizationId,
       { fingerprint, key, request_id }: KeyedRequest,
       response: EncodedResponse | null,

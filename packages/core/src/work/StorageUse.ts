@@ -60,8 +60,7 @@ interface Tally {
   sum: number
   /** Bytes that are not in the sum yet, by the time of expiry in milliseconds. */
   pending: Map<number, number>
-  /** All pending bytes. */
-  bytes: number
+  pending_bytes: number
   /** The number of pending bytes at which they are added to the sum. */
   flush_at_bytes: number
 }
@@ -72,10 +71,14 @@ export interface Stored {
   readonly age_max: Duration.Duration
 }
 
+/** Returns the end of the hour in which bytes that are stored now expire, in milliseconds. */
+const expiryOf = (now: Timestamp, age_max: Duration.Duration): number =>
+  hour_millis * (Math.floor((DateTime.toEpochMillis(now) + Duration.toMillis(age_max)) / hour_millis) + 1)
+
 /** Adds bytes to those that are not in the sum yet. */
-const postpone = (tally: Tally, expires_at: number, bytes: number): void => {
+const addPending = (tally: Tally, expires_at: number, bytes: number): void => {
   tally.pending.set(expires_at, (tally.pending.get(expires_at) ?? 0) + bytes)
-  tally.bytes += bytes
+  tally.pending_bytes += bytes
 }
 
 /** Counts the stored bytes of each organization, and checks its budget. */
@@ -98,7 +101,7 @@ export class StorageUse extends Context.Service<StorageUse, {
         const found = tallies.get(organization_id)
         if (found !== undefined) return found
         // The first bytes are added immediately, because the result of that is the sum.
-        const made: Tally = { sum: 0, pending: new Map(), bytes: 0, flush_at_bytes: 1 }
+        const made: Tally = { sum: 0, pending: new Map(), pending_bytes: 0, flush_at_bytes: 1 }
         tallies.set(organization_id, made)
         return made
       }
@@ -107,7 +110,7 @@ export class StorageUse extends Context.Service<StorageUse, {
       const add = Effect.fnUntraced(function*(organization_id: OrganizationId, tally: Tally) {
         const { pending } = tally
         tally.pending = new Map()
-        tally.bytes = 0
+        tally.pending_bytes = 0
         tally.flush_at_bytes = flush_bytes
         const now = yield* DateTime.now
         // Adding no bytes returns the sum.
@@ -116,8 +119,8 @@ export class StorageUse extends Context.Service<StorageUse, {
           const use = { bytes, expires_at: DateTime.makeUnsafe(expires_at) }
           tally.sum = yield* store.add(organization_id, use, now).pipe(
             Effect.catchCause(() => {
-              postpone(tally, expires_at, bytes)
-              tally.flush_at_bytes = tally.bytes + flush_bytes
+              addPending(tally, expires_at, bytes)
+              tally.flush_at_bytes = tally.pending_bytes + flush_bytes
               return Effect.succeed(tally.sum)
             })
           )
@@ -130,26 +133,22 @@ export class StorageUse extends Context.Service<StorageUse, {
 
       /** Forgets the organizations above the maximum, the first ones first. */
       const evict = Effect.suspend(() => {
-        if (tallies.size <= tallies_max) return Effect.void
         const [oldest] = tallies
-        if (oldest === undefined) return Effect.void
+        if (oldest === undefined || tallies.size <= tallies_max) return Effect.void
         const [organization_id, tally] = oldest
         tallies.delete(organization_id)
-        return tally.bytes === 0 ? Effect.void : addSoon(organization_id, tally)
+        return tally.pending_bytes === 0 ? Effect.void : addSoon(organization_id, tally)
       })
 
-      const isExhausted = (tally: Tally): boolean => tally.sum + tally.bytes >= budget
+      const isExhausted = (tally: Tally): boolean => tally.sum + tally.pending_bytes >= budget
 
       return StorageUse.of({
         count: (organization_id, stored) =>
           stored.length === 0 ? Effect.void : Effect.flatMap(DateTime.now, (now) => {
             const tally = tallyOf(organization_id)
-            for (const { age_max, bytes } of stored) {
-              const hour = Math.floor((DateTime.toEpochMillis(now) + Duration.toMillis(age_max)) / hour_millis) + 1
-              postpone(tally, hour * hour_millis, bytes)
-            }
+            for (const { age_max, bytes } of stored) addPending(tally, expiryOf(now, age_max), bytes)
             return Effect.andThen(
-              tally.bytes < tally.flush_at_bytes ? Effect.void : addSoon(organization_id, tally),
+              tally.pending_bytes < tally.flush_at_bytes ? Effect.void : addSoon(organization_id, tally),
               evict
             )
           }),
