@@ -33,20 +33,20 @@ export const make = Effect.gen(function*() {
   const canary = yield* SecretCanary
   const queue = yield* WorkQueue
   const webhooks = yield* Webhooks
-  const purged = {
-    "idempotency records": yield* Idempotency,
-    "events and deliveries": yield* Events,
-    "early updates": yield* Messages,
-    "old messages and sends": yield* MessageRetention,
-    "unfinished files": yield* Media,
-    "audit records": yield* Audit,
-    "storage sums": yield* StorageUse
+  const purges = {
+    "idempotency records": (yield* Idempotency).purge,
+    "events and deliveries": (yield* Events).purge,
+    "early updates": (yield* Messages).purgeEarlyUpdates,
+    "old messages and sends": (yield* MessageRetention).purge,
+    "unfinished files": (yield* Media).purgeUnfinished,
+    "audit records": (yield* Audit).purge,
+    "storage sums": (yield* StorageUse).purge
   }
 
   const sweep = Effect.flatMap(DateTime.now, queue.sweep)
   const reseal = Effect.andThen(Effect.all([webhooks.reseal, accounts.reseal], { discard: true }), canary.reseal)
   const hourly = [
-    ...Object.entries(purged).map(([what, { purge }]) => logAndPause(`The purge of ${what}`)(untilNone(purge))),
+    ...Object.entries(purges).map(([what, purge]) => logAndPause(`The purge of ${what}`)(untilNone(purge))),
     logAndPause("The resealing of secrets")(reseal)
   ]
 

@@ -51,7 +51,7 @@ export const layer = Layer.effect(
             onSome: (row) => discardBytes(tables, [{ organization_id, row }])[1]
           })
         ),
-      purge: (before, limit) =>
+      purgeUnfinished: (before, limit) =>
         modify((state) => {
           const old = Table.everywhere(state.tables, BytesRows)
             .filter(({ row }) => DateTime.isLessThan(row.begun_at, before))

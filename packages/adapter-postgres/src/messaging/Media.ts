@@ -51,7 +51,7 @@ export const layer = Layer.effect(
           DELETE FROM media
           WHERE organization_id = ${organization_id} AND id = ${id} AND byte_size IS NULL
         `),
-      purge: (before, limit) =>
+      purgeUnfinished: (before, limit) =>
         count(sql`
           DELETE FROM media
           WHERE byte_size IS NULL AND (organization_id, id) IN (

@@ -27,7 +27,9 @@ const messages = (it: It) => {
         const { id } = yield* start()
         yield* reported(id, { status: "read", at: yield* DateTime.now }, { reference: null })
         yield* TestClock.adjust(Duration.days(days))
-        yield* Effect.repeat(Messages.use(({ purge }) => purge), { until: (removed) => removed === 0 })
+        yield* Effect.repeat(Messages.use(({ purgeEarlyUpdates }) => purgeEarlyUpdates), {
+          until: (removed) => removed === 0
+        })
         yield* work
         return (yield* messageOf(id)).status
       })

@@ -121,7 +121,7 @@ export const publish = ({ byte_size, filename, id, mime_type }: MessageMedia): C
  *   as they were appended; none where the file ends or was removed.
  * - Removing the row removes the bytes.
  * - `discard` removes a file that is not committed, and leaves a committed one alone.
- * - `purge` discards at most `limit` files that were begun before a time and never
+ * - `purgeUnfinished` discards at most `limit` files that were begun before a time and never
  *   committed, and returns how many.
  * - None of them reads or writes another organization's files.
  */
@@ -139,7 +139,7 @@ export class MediaStore extends Context.Service<MediaStore, {
     slice: { readonly start: number; readonly bytes: Uint8Array }
   ) => Effect.Effect<void>
   readonly discard: (organization_id: OrganizationId, id: MediaId) => Effect.Effect<void>
-  readonly purge: (before: Timestamp, limit: number) => Effect.Effect<number>
+  readonly purgeUnfinished: (before: Timestamp, limit: number) => Effect.Effect<number>
 }>()("@messaging-crm/core/Media/MediaStore") {}
 
 // ---------------------------------------------------------- operations
@@ -173,8 +173,8 @@ export class Media extends Context.Service<Media, {
     received: ReceivedMedia,
     commit: (media: MessageMedia) => Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E | FileUnavailable, R>
-  /** Removes files that were never published. Returns how many. */
-  readonly purge: Effect.Effect<number>
+  /** Removes one batch of files that no commit has published in a day, and returns their number. */
+  readonly purgeUnfinished: Effect.Effect<number>
 }>()("@messaging-crm/core/Media") {
   static readonly layer = Layer.effect(
     Media,
@@ -254,7 +254,8 @@ export class Media extends Context.Service<Media, {
         )
       })
 
-      return Media.of({ link, open, receive, purge: purgeOlderThan(unfinished_age_max, store.purge, 100) })
+      const purgeUnfinished = purgeOlderThan(unfinished_age_max, store.purgeUnfinished, 100)
+      return Media.of({ link, open, receive, purgeUnfinished })
     })
   )
 }

@@ -292,8 +292,8 @@ export class Messages extends Context.Service<Messages, {
     conversation_id: ConversationId,
     id: MessageId
   ) => Effect.Effect<LinkedMessage, MessageNotFound, CurrentActor>
-  /** Removes one batch of old updates whose message never arrived. Returns how many it removed. */
-  readonly purge: Effect.Effect<number>
+  /** Removes one batch of old updates whose message never arrived, and returns their number. */
+  readonly purgeEarlyUpdates: Effect.Effect<number>
 }>()("@messaging-crm/core/Messages") {
   static readonly layer = Layer.effect(
     Messages,
@@ -339,7 +339,8 @@ export class Messages extends Context.Service<Messages, {
         return yield* link(yield* Effect.fromOption(found, () => new MessageNotFound()))
       })
 
-      return Messages.of({ list, get, purge: purgeOlderThan(early_update_age_max, store.purgeEarlyUpdates) })
+      const purgeEarlyUpdates = purgeOlderThan(early_update_age_max, store.purgeEarlyUpdates)
+      return Messages.of({ list, get, purgeEarlyUpdates })
     })
   )
 }

@@ -18,7 +18,9 @@ import type { It, Options } from "../../Fixtures.ts"
 import { bytesFrom, exists, operations, receive, unpublished, voice } from "./FileScene.ts"
 
 /** Removes the files that were begun and are neither published nor discarded, and returns how many there were. */
-const purgeUnpublished = MediaStore.use((store) => store.purge(DateTime.makeUnsafe("9999-01-01T00:00:00Z"), 1000))
+const purgeUnfinished = MediaStore.use((store) =>
+  store.purgeUnfinished(DateTime.makeUnsafe("9999-01-01T00:00:00Z"), 1000)
+)
 
 /** A stream of `count` bytes in chunks of `size`, which counts the chunks that were read. */
 const flow = (count: number, size: number) => {
@@ -54,7 +56,7 @@ const storedStreams = (it: It, { runs }: Options) => {
       const stored = yield* receive(ours, { ...voice, bytes: stream })
       assert.deepStrictEqual([stored.id, stored.byte_size], [null, null])
       assert.strictEqual(taken.chunks, 17)
-      assert.strictEqual(yield* purgeUnpublished, 0)
+      assert.strictEqual(yield* purgeUnfinished, 0)
     }).pipe(Effect.provide(operations(1))))
 
   it.effect("of the largest size are stored", () =>
@@ -79,7 +81,7 @@ const abandonedStreams = (it: It) => {
         { startImmediately: true }
       )
       yield* Fiber.interrupt(stalled)
-      assert.strictEqual(yield* purgeUnpublished, 0)
+      assert.strictEqual(yield* purgeUnfinished, 0)
     }).pipe(Effect.provide(operations(1))))
 
   it.effect("whose commit fails, or does not publish them, leave nothing", () =>
@@ -88,7 +90,7 @@ const abandonedStreams = (it: It) => {
       const ours = yield* Fixtures.organization
       yield* media.receive(ours, voice, () => Effect.void)
       assert.isTrue(Exit.isFailure(yield* Effect.exit(media.receive(ours, voice, () => Effect.die("The database")))))
-      assert.strictEqual(yield* purgeUnpublished, 0)
+      assert.strictEqual(yield* purgeUnfinished, 0)
     }).pipe(Effect.provide(operations(1))))
 
   it.effect("that a killed process left are removed after a day, and no other file", () =>
@@ -97,12 +99,12 @@ const abandonedStreams = (it: It) => {
       const ours = yield* Fixtures.organization
       const stored = yield* receive(ours, voice)
       const inTime = yield* unpublished(ours)
-      yield* media.purge
+      yield* media.purgeUnfinished
       yield* Fixtures.write(ours, MediaRows.insert(inTime))
       assert.isTrue(yield* exists(ours, inTime.id))
       const left = yield* unpublished(ours)
       yield* TestClock.adjust("25 hours")
-      yield* media.purge
+      yield* media.purgeUnfinished
       assert.strictEqual(yield* Fixtures.commitOutcome(ours, MediaRows.insert(left)), "Conflict")
       assert.isFalse(yield* exists(ours, left.id))
       assert.isTrue(yield* exists(ours, inTime.id))
