@@ -12,7 +12,7 @@ const conformance = [
 /** Paths are below `packages`. A test that kills many mutants comes first, because the first failure ends a run. */
 export const modules: Readonly<Record<string, Module>> = {
   "status-merge": {
-    files: ["core/src/messaging/Message.ts"],
+    files: ["core/src/messaging/Message.ts", "core/src/messaging/MessageUpdate.ts"],
     tests: ["core/test/Messages.test.ts", ...conformance]
   },
   idempotency: {
@@ -126,7 +126,7 @@ export const modules: Readonly<Record<string, Module>> = {
     tests: ["core/test/decisions/Conversations.test.ts", ...conformance]
   },
   "decisions-messages": {
-    files: ["core/src/messaging/Messages.ts"],
+    files: ["core/src/messaging/Messages.ts", "core/src/messaging/ProviderMessage.ts"],
     tests: ["core/test/decisions/Messages.test.ts", "core/test/MessageList.test.ts", ...conformance]
   },
   "decisions-sends": {

@@ -1,12 +1,13 @@
 /**
- * A message as callers see it, and the updates that a provider reports for it (contract §11).
+ * A message as callers see it, and as it is stored (contract §11).
  */
 import { DateTime, Schema } from "effect"
-import { ConversationId, MessageId } from "../kernel/Ids.ts"
-import { jsonSchemaOnly, preview, Text } from "../kernel/Text.ts"
+import { type ChannelId, ConversationId, MessageId } from "../kernel/Ids.ts"
+import { jsonSchemaOnly, preview } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
 import { LinkedMedia, MessageMedia } from "./Media.ts"
-import { Failure, MessageDetails } from "./MessageDetails.ts"
+import { MessageDetails } from "./MessageDetails.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -91,136 +92,48 @@ export const LinkedMessage = Schema.Struct({
 })
 export interface LinkedMessage extends Schema.Schema.Type<typeof LinkedMessage> {}
 
-/** A status of an outbound message as the provider reports it, with its time. */
-export const StatusUpdate = Schema.Struct({
-  status: Schema.Literals(["sent", "delivered", "read", "failed"]),
-  at: Timestamp,
-  /** Why the message failed, if the provider reports it. */
-  failure: Schema.optionalKey(Failure)
+/**
+ * A message as it is stored. Its `delivered_at` is what the provider reported; if
+ * a message was read without a delivery report, callers see `read_at` there.
+ */
+export interface MessageRow extends Message {
+  readonly version: Changes.Version
+}
+
+/** The columns of a message. */
+export interface MessageColumns extends Message {
+  readonly channel_id: ChannelId
+}
+
+export const MessageRows = Changes.rows<MessageColumns>()({
+  name: "messages",
+  key: { conversation_id: "uuid", id: "uuid" },
+  columns: {
+    direction: "text",
+    type: "text",
+    text: "text",
+    sender: "jsonb",
+    status: "text",
+    media: "jsonb",
+    details: "jsonb",
+    provider_message_id: "text",
+    created_at: "timestamptz",
+    sent_at: "timestamptz",
+    delivered_at: "timestamptz",
+    read_at: "timestamptz",
+    failed_at: "timestamptz",
+    edited_at: "timestamptz",
+    deleted_at: "timestamptz",
+    channel_id: "uuid"
+  },
+  unique: null,
+  activity: null
 })
-export interface StatusUpdate extends Schema.Schema.Type<typeof StatusUpdate> {}
-
-/** Returns a reported text; null if it is empty. */
-export const reportedText = (text: string | null): string | null => text === "" ? null : text
-
-/** The author edited the text, or deleted the message. */
-export const EditUpdate = Schema.Struct({ status: Schema.Literal("edited"), text: Schema.NullOr(Text), at: Timestamp })
-export const DeletionUpdate = Schema.Struct({ status: Schema.Literal("deleted"), at: Timestamp })
-
-/** Schema for every kind of update that a provider reports for a message. */
-export const MessageUpdate = Schema.Union([StatusUpdate, EditUpdate, DeletionUpdate])
-export type MessageUpdate = typeof MessageUpdate.Type
 
 // ----------------------------------------------------------- decisions
 
-/** The fields that updates change. */
-export const updated_fields = [
-  "text",
-  "media",
-  "details",
-  "status",
-  "sent_at",
-  "delivered_at",
-  "read_at",
-  "failed_at",
-  "edited_at",
-  "deleted_at"
-] as const satisfies ReadonlyArray<keyof Message>
-
-/** The fields that updates change, and the direction of the message, which decides whether they do. */
-type Updatable = Pick<Message, "direction" | typeof updated_fields[number]>
-
-/** An outbound message before its first update. */
-export const not_updated: Updatable = {
-  direction: "outbound",
-  text: null,
-  media: null,
-  details: null,
-  status: "sent",
-  sent_at: null,
-  delivered_at: null,
-  read_at: null,
-  failed_at: null,
-  edited_at: null,
-  deleted_at: null
-}
-
-/** Returns the earlier time; the same object as `known` where the other is not earlier. */
-const earliest = (known: Timestamp | null, other: Timestamp): Timestamp =>
-  known !== null && DateTime.isLessThanOrEqualTo(known, other) ? known : other
-
-const statusOf = (message: Pick<Message, "delivered_at" | "failed_at" | "read_at">): MessageStatus => {
-  if (message.read_at !== null) return "read"
-  if (message.delivered_at !== null) return "delivered"
-  return message.failed_at !== null ? "failed" : "sent"
-}
-
-/** Applies an edit: the latest one sets the text, unless the message was deleted. */
-const edit = <M extends Updatable>(message: M, { at, text }: typeof EditUpdate.Type): M =>
-  message.edited_at !== null && DateTime.isLessThanOrEqualTo(at, message.edited_at)
-    ? message
-    : { ...message, text: message.deleted_at === null ? text : null, edited_at: at }
-
-/** Applies a deletion: removes the text and the file. */
-const erase = <M extends Updatable>(message: M, at: Timestamp): M => {
-  const deleted_at = earliest(message.deleted_at, at)
-  if (deleted_at === message.deleted_at) return message
-  return { ...message, text: null, media: null, details: failureOnly(message.details?.failure), deleted_at }
-}
-
-const failureOnly = (failure: Failure | undefined): MessageDetails | null => failure === undefined ? null : { failure }
-
-/** A total order, so that of two failures at the same time the same one is stored in any order of reports. */
-const textOf = ({ code, description, title }: Failure): string => JSON.stringify([code, title, description])
-
-/** Stores the failure of the earliest report. */
-const explain = <M extends Updatable>(message: M, { at, failure }: StatusUpdate): M => {
-  const { details, failed_at } = message
-  const known = details?.failure
-  if (failed_at === null || DateTime.isLessThan(at, failed_at)) {
-    const { failure: _, ...others } = details ?? {}
-    const now = { ...others, ...failureOnly(failure) }
-    return { ...message, details: Object.keys(now).length === 0 ? null : now }
-  }
-  const isNews = failure !== undefined && DateTime.Equivalence(at, failed_at) &&
-    (known === undefined || textOf(failure) < textOf(known))
-  return isNews ? { ...message, details: { ...details, failure } } : message
-}
-
-const advance = <M extends Updatable>(message: M, update: StatusUpdate): M => {
-  const { at, status } = update
-  const name = `${status}_at` as const
-  const explained = status === "failed" ? explain(message, update) : message
-  const moved: M = { ...explained, [name]: earliest(message[name], at) }
-  return moved[name] === message[name] ? explained : { ...moved, status: statusOf(moved) }
-}
-
-/**
- * Returns the message after an update.
- *
- * Each time is the earliest that was reported, the text is that of the latest
- * edit, and the status of an outbound message follows from the times. So any
- * order and any repetition of updates ends in the same message. The only exception:
- * of two edits with the same time, the first one is kept. `delivered` and `read`
- * replace `failed`; a deletion wins over every edit. An update without effect returns the same object,
- * so that a repeated report writes nothing. So does one that a newer version has
- * stored, with a status that is unknown here.
- */
-export const applyUpdate = <M extends Updatable>(message: M, update: MessageUpdate): M => {
-  switch (update.status) {
-    case "edited":
-      return edit(message, update)
-    case "deleted":
-      return erase(message, update.at)
-    case "sent":
-    case "delivered":
-    case "read":
-    case "failed":
-      return message.direction === "inbound" ? message : advance(message, update)
-    default:
-      return message
-  }
-}
+/** Returns a reported text; null if it is empty. */
+export const reportedText = (text: string | null): string | null => text === "" ? null : text
 
 /** The earliest time of a provider: a store need not support the years before 1. */
 const provider_time_min = DateTime.makeUnsafe("0001-01-01T00:00:00.000Z")

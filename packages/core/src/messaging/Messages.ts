@@ -16,95 +16,13 @@ import type { DecisionContext } from "../work/Decide.ts"
 import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
 import type { LinkedMedia } from "./Media.ts"
 import { Media, MediaRows } from "./Media.ts"
-import {
-  applyUpdate,
-  type LinkedMessage,
-  Message,
-  type MessageUpdate,
-  not_updated,
-  previewOf,
-  updated_fields
-} from "./Message.ts"
+import { type LinkedMessage, Message, type MessageRow, MessageRows, previewOf } from "./Message.ts"
+import { type MessageUpdate, updated_fields } from "./MessageUpdate.ts"
+import { type ProviderMessage, ProviderMessageRows } from "./ProviderMessage.ts"
 
 export * from "./Message.ts"
-
-// ---------------------------------------------------------------- data
-
-/**
- * A message as it is stored. Its `delivered_at` is what the provider reported; if
- * a message was read without a delivery report, callers see `read_at` there.
- */
-export interface MessageRow extends Message {
-  readonly version: Changes.Version
-}
-
-/** The columns of a message. */
-export interface MessageColumns extends Message {
-  readonly channel_id: ChannelId
-}
-
-export const MessageRows = Changes.rows<MessageColumns>()({
-  name: "messages",
-  key: { conversation_id: "uuid", id: "uuid" },
-  columns: {
-    direction: "text",
-    type: "text",
-    text: "text",
-    sender: "jsonb",
-    status: "text",
-    media: "jsonb",
-    details: "jsonb",
-    provider_message_id: "text",
-    created_at: "timestamptz",
-    sent_at: "timestamptz",
-    delivered_at: "timestamptz",
-    read_at: "timestamptz",
-    failed_at: "timestamptz",
-    edited_at: "timestamptz",
-    deleted_at: "timestamptz",
-    channel_id: "uuid"
-  },
-  unique: null,
-  activity: null
-})
-
-/**
- * The row of one provider message id: it refers to the message, or holds the
- * updates that arrived before it. An update and its message write the same key,
- * so when they arrive concurrently one of the commits conflicts and neither is lost.
- */
-export interface ProviderMessageColumns {
-  readonly channel_id: ChannelId
-  readonly provider_message_id: string
-  /** Null until the message arrives. */
-  readonly conversation_id: ConversationId | null
-  readonly message_id: MessageId | null
-  /** The updates that arrived before the message, one of each status: the one that decides. */
-  readonly early_updates: ReadonlyArray<MessageUpdate>
-  readonly created_at: Timestamp
-}
-
-export const ProviderMessageRows = Changes.rows<ProviderMessageColumns>()({
-  name: "provider_messages",
-  key: { channel_id: "uuid", provider_message_id: "text" },
-  columns: {
-    conversation_id: "uuid",
-    message_id: "uuid",
-    early_updates: "jsonb",
-    created_at: "timestamptz"
-  },
-  unique: null,
-  activity: null
-})
-
-/** A loaded `ProviderMessageColumns` row, with its message. */
-export interface ProviderMessage
-  extends Pick<ProviderMessageColumns, "channel_id" | "early_updates" | "provider_message_id">
-{
-  readonly version: Changes.Version
-  /** The message, with the contact of its conversation. */
-  readonly message: Option.Option<MessageRow & { readonly contact_id: ContactId }>
-}
+export * from "./MessageUpdate.ts"
+export * from "./ProviderMessage.ts"
 
 // -------------------------------------------------------------- errors
 
@@ -114,45 +32,6 @@ export class MessageNotFound extends Schema.TaggedError<MessageNotFound>()("Mess
 
 /** How long an update is stored without its message. Providers repeat their reports for days, not for weeks. */
 const early_update_age_max = Duration.days(30)
-
-/** Returns the message of a provider message ID, if it has arrived. */
-export const arrived = (found: Option.Option<ProviderMessage>) => Option.flatMap(found, ({ message }) => message)
-
-/** Returns the updates that arrived before the message of a provider message id. */
-export const earlyUpdates = (found: Option.Option<ProviderMessage>): ReadonlyArray<MessageUpdate> =>
-  Option.match(found, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
-
-/**
- * Adds an update to those that arrived before a message. Of two with the same status only the one that decides is kept, so
- * however often a message that never arrives is edited, there are few.
- */
-const withEarly = (known: ReadonlyArray<MessageUpdate>, update: MessageUpdate): ReadonlyArray<MessageUpdate> => {
-  const others = known.filter(({ status }) => status !== update.status)
-  const before = known.filter(({ status }) => status === update.status).reduce(applyUpdate, not_updated)
-  return applyUpdate(before, update) === before ? known : [...others, update]
-}
-
-/** Stores an update that arrived before its message. A repeated one changes nothing. */
-export const storeEarlyUpdate = (
-  key: Pick<ProviderMessageColumns, "channel_id" | "provider_message_id">,
-  found: Option.Option<ProviderMessage>,
-  update: MessageUpdate,
-  now: Timestamp
-): Changes.Changes => {
-  if (Option.isNone(found)) {
-    return ProviderMessageRows.insert({
-      ...key,
-      conversation_id: null,
-      message_id: null,
-      early_updates: [update],
-      created_at: now
-    })
-  }
-  const early_updates = withEarly(found.value.early_updates, update)
-  return early_updates === found.value.early_updates
-    ? Changes.none
-    : ProviderMessageRows.update(found.value, { early_updates })
-}
 
 /** Inserts a new message, and updates the last activity of its conversation and contact. */
 export const insert = (
@@ -202,10 +81,13 @@ export const revise = (
   )
 }
 
+/** Returns when a message was delivered: a message that was read without a delivery report, when it was read. */
+const deliveredAt = ({ delivered_at, read_at }: Message): Timestamp | null => delivered_at ?? read_at
+
 /** Returns a message as it is read. */
 const linked = (message: Message, media: LinkedMedia | null): LinkedMessage => ({
   ...message,
-  delivered_at: message.delivered_at ?? message.read_at,
+  delivered_at: deliveredAt(message),
   media
 })
 
@@ -213,7 +95,7 @@ const linked = (message: Message, media: LinkedMedia | null): LinkedMessage => (
 export const subjectOf = (contact_id: ContactId, message: Message): Events.Subject<"message"> => ({
   name: "message",
   value: {
-    ...Struct.pick({ ...message, delivered_at: message.delivered_at ?? message.read_at }, Struct.keys(Message.fields)),
+    ...Struct.pick({ ...message, delivered_at: deliveredAt(message) }, Struct.keys(Message.fields)),
     media: message.media === null ? null : Struct.omit(message.media, ["id"])
   },
   contact_id,

@@ -1,0 +1,90 @@
+/**
+ * Provider messages: the message of each provider message ID, and the updates that arrive before it (contract §15.4).
+ */
+import { Option } from "effect"
+import type { ChannelId, ContactId, ConversationId, MessageId } from "../kernel/Ids.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import type { MessageRow } from "./Message.ts"
+import { applyUpdate, type MessageUpdate, not_updated } from "./MessageUpdate.ts"
+
+// ---------------------------------------------------------------- data
+
+/**
+ * The row of one provider message id: it refers to the message, or holds the
+ * updates that arrived before it. An update and its message write the same key,
+ * so when they arrive concurrently one of the commits conflicts and neither is lost.
+ */
+export interface ProviderMessageColumns {
+  readonly channel_id: ChannelId
+  readonly provider_message_id: string
+  /** Null until the message arrives. */
+  readonly conversation_id: ConversationId | null
+  readonly message_id: MessageId | null
+  /** The updates that arrived before the message, one of each status: the one that decides. */
+  readonly early_updates: ReadonlyArray<MessageUpdate>
+  readonly created_at: Timestamp
+}
+
+export const ProviderMessageRows = Changes.rows<ProviderMessageColumns>()({
+  name: "provider_messages",
+  key: { channel_id: "uuid", provider_message_id: "text" },
+  columns: {
+    conversation_id: "uuid",
+    message_id: "uuid",
+    early_updates: "jsonb",
+    created_at: "timestamptz"
+  },
+  unique: null,
+  activity: null
+})
+
+/** A loaded `ProviderMessageColumns` row, with its message. */
+export interface ProviderMessage
+  extends Pick<ProviderMessageColumns, "channel_id" | "early_updates" | "provider_message_id">
+{
+  readonly version: Changes.Version
+  /** The message, with the contact of its conversation. */
+  readonly message: Option.Option<MessageRow & { readonly contact_id: ContactId }>
+}
+
+// ----------------------------------------------------------- decisions
+
+/** Returns the message of a provider message ID, if it has arrived. */
+export const arrived = (found: Option.Option<ProviderMessage>) => Option.flatMap(found, ({ message }) => message)
+
+/** Returns the updates that arrived before the message of a provider message id. */
+export const earlyUpdates = (found: Option.Option<ProviderMessage>): ReadonlyArray<MessageUpdate> =>
+  Option.match(found, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
+
+/**
+ * Adds an update to those that arrived before a message. Of two with the same status only the one that decides is kept, so
+ * however often a message that never arrives is edited, there are few.
+ */
+const withEarlyUpdate = (known: ReadonlyArray<MessageUpdate>, update: MessageUpdate): ReadonlyArray<MessageUpdate> => {
+  const others = known.filter(({ status }) => status !== update.status)
+  const before = known.filter(({ status }) => status === update.status).reduce(applyUpdate, not_updated)
+  return applyUpdate(before, update) === before ? known : [...others, update]
+}
+
+/** Stores an update that arrived before its message. A repeated one changes nothing. */
+export const storeEarlyUpdate = (
+  key: Pick<ProviderMessageColumns, "channel_id" | "provider_message_id">,
+  found: Option.Option<ProviderMessage>,
+  update: MessageUpdate,
+  now: Timestamp
+): Changes.Changes => {
+  if (Option.isNone(found)) {
+    return ProviderMessageRows.insert({
+      ...key,
+      conversation_id: null,
+      message_id: null,
+      early_updates: [update],
+      created_at: now
+    })
+  }
+  const early_updates = withEarlyUpdate(found.value.early_updates, update)
+  return early_updates === found.value.early_updates
+    ? Changes.none
+    : ProviderMessageRows.update(found.value, { early_updates })
+}
