@@ -1,20 +1,20 @@
 /**
- * Provider messages: the messages that reach a conversation from the network, written by the contact or, in the
+ * Network messages: the messages that reach a conversation from the network, written by the contact or, in the
  * network's own app, by the business (contract §15.2).
  */
-import { DateTime, Option } from "effect"
+import { Effect, Option } from "effect"
 import type { Channel } from "../../catalog/Channels.ts"
-import { findOrCreateByIdentity } from "../../contacts/ContactIdentities.ts"
-import type { Matched } from "../../contacts/ContactMatches.ts"
-import type { Person } from "../../contacts/Contacts.ts"
-import { type ConversationId, MessageId } from "../../kernel/Ids.ts"
+import { findOrCreateByIdentity, isNewToContact, networkIdsOf } from "../../contacts/ContactIdentities.ts"
+import { makeFindMatch, type Matched, unmatched } from "../../contacts/ContactMatches.ts"
+import { ContactStore, type Person } from "../../contacts/Contacts.ts"
+import { concurrently } from "../../kernel/Concurrency.ts"
+import { type ConversationId, MessageId, type OrganizationId } from "../../kernel/Ids.ts"
 import { numberOf } from "../../kernel/Phones.ts"
-import type { Timestamp } from "../../kernel/Timestamps.ts"
 import * as Events from "../../webhooks/Events.ts"
 import * as Changes from "../../work/Changes.ts"
 import type { DecisionContext } from "../../work/Decide.ts"
-import { type KnownThread, open as openConversation } from "../Conversations.ts"
-import * as Media from "../Media.ts"
+import { ConversationStore, type KnownThread, open as openConversation } from "../Conversations.ts"
+import { type MessageMedia, publish } from "../Media.ts"
 import { boundedDetails } from "../MessageDetails.ts"
 import {
   applyUpdate,
@@ -23,17 +23,30 @@ import {
   earlyUpdates,
   insert as insertMessage,
   type Message,
+  MessageStore,
   type ProviderMessage,
   reportedText,
   subjectOf
 } from "../Messages.ts"
 import { messageEvents } from "../outbound/SendCompletion.ts"
-import type {
-  MessagesReported,
-  ProviderMessageReceived,
-  ProviderMessageSent,
-  ProviderPerson
-} from "./ProviderEvents.ts"
+import type { ProviderMessageReceived, ProviderMessageSent, ProviderPerson } from "./ProviderEvents.ts"
+
+// ---------------------------------------------------------------- data
+
+/** A message of the contact, or one of the business that this service did not send. */
+export type NetworkMessage = ProviderMessageReceived | ProviderMessageSent
+
+/** A network message without its file, whose bytes are stored before the message. */
+type DescribedMessage = Omit<ProviderMessageReceived, "media"> | Omit<ProviderMessageSent, "media">
+
+/** The rows that `storeMessage` needs. */
+interface Loaded {
+  readonly found: Option.Option<ProviderMessage>
+  readonly threads: ReadonlyArray<KnownThread>
+  readonly contact: Matched
+}
+
+// ----------------------------------------------------------- decisions
 
 /** Returns the person behind a provider's IDs on a channel. */
 export const personOf = (channel: Channel, { aliases = [], ...sender }: typeof ProviderPerson.Type): Person => ({
@@ -45,41 +58,29 @@ export const personOf = (channel: Channel, { aliases = [], ...sender }: typeof P
     : null
 })
 
-/** A message of the contact, or one of the business that this service did not send. */
-export type NetworkMessage = ProviderMessageReceived | ProviderMessageSent
-
 /** Returns the person in whose conversation a message is. */
-export const partnerOf = (channel: Channel, event: Unread<NetworkMessage>): Person =>
+const partnerOf = (channel: Channel, event: DescribedMessage): Person =>
   personOf(channel, event.event === "message_received" ? event.from : event.to)
 
-type Unread<Event> = Event extends unknown ? Omit<Event, "media"> : never
-
-/** The rows that `storeMessage` needs. */
-interface Loaded {
-  readonly found: Option.Option<ProviderMessage>
-  readonly threads: ReadonlyArray<KnownThread>
-  readonly contact: Matched
-}
-
 /** Returns the direction, sender, and status of a message, which depend on its author. */
-const authoredBy = (event: Unread<NetworkMessage>): Pick<Message, "direction" | "sender" | "status"> =>
+const authoredBy = (event: DescribedMessage): Pick<Message, "direction" | "sender" | "status"> =>
   event.event === "message_received"
     ? { direction: "inbound", sender: { type: "contact", name: event.from.display_name }, status: "received" }
     : { direction: "outbound", sender: { type: "business_app", name: null }, status: "sent" }
 
 /** Returns when the contact sent the message; null for one of the business. */
-const inboundAt = ({ event, sent_at }: Unread<NetworkMessage>, { now }: DecisionContext) =>
+const inboundAt = ({ event, sent_at }: DescribedMessage, { now }: DecisionContext) =>
   event === "message_received" ? clamped(sent_at, now) : null
 
 /** Returns the message of an event with the updates that arrived before it. */
 const messageOf = (
   { found }: Loaded,
-  event: Unread<NetworkMessage>,
-  file: Media.MessageMedia | null,
+  event: DescribedMessage,
+  file: MessageMedia | null,
   conversation_id: ConversationId,
   context: DecisionContext
 ): Message => {
-  const first: Message = {
+  const original: Message = {
     id: MessageId.make(context.uuid()),
     conversation_id,
     ...authoredBy(event),
@@ -96,7 +97,7 @@ const messageOf = (
     edited_at: null,
     deleted_at: null
   }
-  const revised = earlyUpdates(found).reduce(applyUpdate, first)
+  const revised = earlyUpdates(found).reduce(applyUpdate, original)
   // The file of a message whose deletion arrived before it is not stored.
   return { ...revised, media: revised.deleted_at === null ? file : null }
 }
@@ -110,8 +111,8 @@ const messageOf = (
 export const storeMessage = (
   loaded: Loaded,
   channel: Channel,
-  event: Unread<NetworkMessage>,
-  file: Media.MessageMedia | null,
+  event: DescribedMessage,
+  file: MessageMedia | null,
   context: DecisionContext
 ): Changes.Changes => {
   const { contact, found, threads } = loaded
@@ -129,7 +130,7 @@ export const storeMessage = (
   return Changes.all(
     identity.changes,
     conversation.changes,
-    message.media === null ? Changes.none : Media.publish(message.media),
+    message.media === null ? Changes.none : publish(message.media),
     insertMessage(channel.id, contact_id, found, message, version),
     event.event === "message_received"
       ? Changes.raise(Events.make("message.received", data, context, subjectOf(contact_id, message)))
@@ -137,21 +138,41 @@ export const storeMessage = (
   )
 }
 
-/** The effect of a report about all messages before a time on one message. */
-type Coverage = "advances" | "reached" | "unaffected"
+// ---------------------------------------------------------- operations
 
-/**
- * Returns whether a report about all messages before a time advances the status of a message, or the message already has
- * that status.
- */
-export const coverageOf = (
-  { delivered_at, direction, failed_at, provider_message_id, read_at, sent_at }: Message,
-  { status, until }: Pick<MessagesReported, "status" | "until">
-): Coverage => {
-  if (direction === "inbound" || provider_message_id === null) return "unaffected"
-  if (read_at !== null || (status === "delivered" && delivered_at !== null)) return "reached"
-  return failed_at === null && isUntil(sent_at, until) ? "advances" : "unaffected"
-}
+/** Makes the function that loads a person's conversations on a channel, or else the contact with the person's number. */
+const makeLoadPartner = Effect.gen(function*() {
+  const contacts = yield* ContactStore
+  const conversations = yield* ConversationStore
+  const findMatch = yield* makeFindMatch
 
-const isUntil = (sent_at: Timestamp | null, until: Timestamp): boolean =>
-  sent_at !== null && DateTime.isLessThanOrEqualTo(sent_at, until)
+  return Effect.fnUntraced(function*(organization_id: OrganizationId, channel: Channel, person: Person) {
+    const threads = yield* conversations.findThreads(organization_id, channel, networkIdsOf(person))
+    const [known] = threads
+    if (known !== undefined) {
+      const found = isNewToContact(known, person)
+        ? yield* contacts.load(organization_id, known.contact.id)
+        : Option.none()
+      return { threads, contact: { ...unmatched, found } }
+    }
+    const contact = person.phone === null
+      ? unmatched
+      : yield* findMatch(organization_id, "primary_phone", person.phone)
+    return { threads, contact }
+  })
+})
+
+/** Makes the function that loads what `storeMessage` needs. */
+export const makeLoadMessage = Effect.gen(function*() {
+  const loadPartner = yield* makeLoadPartner
+  const messages = yield* MessageStore
+
+  return (organization_id: OrganizationId, channel: Channel, event: NetworkMessage): Effect.Effect<Loaded> =>
+    Effect.map(
+      Effect.all([
+        messages.findByProviderId(organization_id, channel.id, event.provider_message_id),
+        loadPartner(organization_id, channel, partnerOf(channel, event))
+      ], concurrently),
+      ([found, partner]) => ({ found, ...partner })
+    )
+})

@@ -1,0 +1,165 @@
+/**
+ * Message reports: a provider's reports about the status, edits, and deletion of messages (contract §15.2).
+ */
+import { DateTime, Effect, Option, Stream } from "effect"
+import { type ChannelHoldRow, ChannelHoldStore, pause } from "../../catalog/ChannelHolds.ts"
+import type { ConversationId, OrganizationId } from "../../kernel/Ids.ts"
+import { limits } from "../../kernel/Limits.ts"
+import type { Position } from "../../kernel/Page.ts"
+import type { Timestamp } from "../../kernel/Timestamps.ts"
+import * as Changes from "../../work/Changes.ts"
+import type { DecisionContext } from "../../work/Decide.ts"
+import { boundedFailure } from "../MessageDetails.ts"
+import {
+  applyUpdate,
+  arrived,
+  clamped,
+  type Message,
+  MessageStore,
+  type MessageUpdate,
+  positionOf,
+  type ProviderMessage,
+  type ProviderMessageColumns,
+  revise,
+  type StatusUpdate,
+  storeEarlyUpdate,
+  updateEvent
+} from "../Messages.ts"
+import * as SendCompletion from "../outbound/SendCompletion.ts"
+import type { MessagesReported, MessageStatusReported } from "./ProviderEvents.ts"
+
+// ----------------------------------------------------------- decisions
+
+/** Updates the message, or stores the update until the message arrives. */
+export const updateMessage = (
+  found: Option.Option<ProviderMessage>,
+  { channel_id, provider_message_id }: Pick<ProviderMessageColumns, "channel_id" | "provider_message_id">,
+  update: MessageUpdate,
+  context: DecisionContext
+): Changes.Changes => {
+  const applied = { ...update, at: clamped(update.at, context.now) }
+  const known = Option.getOrNull(arrived(found))
+  if (known === null) return storeEarlyUpdate({ channel_id, provider_message_id }, found, applied, context.now)
+  const after = applyUpdate(known, applied)
+  if (after === known) return Changes.none
+  return Changes.all(
+    revise(known.contact_id, known, after),
+    updateEvent(known.contact_id, known, after, applied, context)
+  )
+}
+
+/** The rows that `applyStatusReport` needs. */
+interface LoadedReport {
+  readonly found: Option.Option<ProviderMessage>
+  /** The hold of the channel, if the report pauses it. */
+  readonly hold: Option.Option<ChannelHoldRow>
+  /** The send of the message; null if the report cannot complete one. */
+  readonly completion: SendCompletion.Loaded | null
+}
+
+/** Returns the update that a provider's report contains. */
+const updateOf = ({ at, failure, status }: MessageStatusReported): StatusUpdate =>
+  failure === undefined ? { status, at } : { status, at, failure: boundedFailure(failure) }
+
+/**
+ * Updates the message, and completes the send if that is still awaited: when the
+ * response to an attempt was lost, this report may be the only proof that the
+ * provider accepted it.
+ */
+const updateOrComplete = (
+  { completion, found }: LoadedReport,
+  event: MessageStatusReported,
+  context: DecisionContext
+): Changes.Changes => {
+  const { provider_message_id, recipient_aliases = [] } = event
+  const update = updateOf(event)
+  if (completion === null) return updateMessage(found, event, update, context)
+  const applied = { ...update, at: clamped(event.at, context.now) }
+  const completed = SendCompletion.complete(completion, { provider_message_id, recipient_aliases }, applied, context)
+  return SendCompletion.isAwaited(completion)
+    ? completed
+    : Changes.all(completed, updateMessage(completion.provider_message, event, update, context))
+}
+
+/** Applies a report to its message and send, and pauses the channel if the report says that the network rejects it. */
+export const applyStatusReport = (
+  loaded: LoadedReport,
+  event: MessageStatusReported,
+  context: DecisionContext
+): Changes.Changes => {
+  const { channel_id, pauses_channel } = event
+  const changes = updateOrComplete(loaded, event, context)
+  // A report that changes nothing, such as a repeated one, must not pause a channel that was resumed after the first.
+  if (pauses_channel === undefined || Changes.isNone(changes)) return changes
+  return Changes.all(changes, pause(loaded.hold, channel_id, pauses_channel, context.now))
+}
+
+/** The effect of a report about all messages before a time on one message. */
+type Coverage = "advances" | "reached" | "unaffected"
+
+/**
+ * Returns whether a report about all messages before a time advances the status of a message, or the message already has
+ * that status.
+ */
+const coverageOf = (
+  { delivered_at, direction, failed_at, provider_message_id, read_at, sent_at }: Message,
+  { status, until }: Pick<MessagesReported, "status" | "until">
+): Coverage => {
+  if (direction === "inbound" || provider_message_id === null) return "unaffected"
+  if (read_at !== null || (status === "delivered" && delivered_at !== null)) return "reached"
+  return failed_at === null && isUntil(sent_at, until) ? "advances" : "unaffected"
+}
+
+const isUntil = (sent_at: Timestamp | null, until: Timestamp): boolean =>
+  sent_at !== null && DateTime.isLessThanOrEqualTo(sent_at, until)
+
+/** Returns whether all messages before a page have the reported status already, or there are none. */
+const isLastPage = (page: ReadonlyArray<Message>, report: MessagesReported): boolean => {
+  const coverages = new Set(page.map((message) => coverageOf(message, report)))
+  return page.length < limits.page_size_max || (!coverages.has("advances") && coverages.has("reached"))
+}
+
+// ---------------------------------------------------------- operations
+
+/** Makes the function that loads what `applyStatusReport` needs. */
+export const makeLoadReport = Effect.gen(function*() {
+  const holds = yield* ChannelHoldStore
+  const loadCompletion = yield* SendCompletion.makeLoadCompletion
+  const messages = yield* MessageStore
+
+  return Effect.fnUntraced(function*(organization_id: OrganizationId, event: MessageStatusReported) {
+    const { channel_id, provider_message_id, reference: send_id } = event
+    const found = yield* messages.findByProviderId(organization_id, channel_id, provider_message_id)
+    const hold = event.pauses_channel === undefined
+      ? Option.none()
+      : yield* holds.find(organization_id, channel_id)
+    // A message written in the network's own app may be the send's.
+    const isKnown = Option.exists(arrived(found), ({ sender }) => sender.type !== "business_app")
+    if (isKnown || send_id === null) return { found, hold, completion: null }
+    const completion = yield* loadCompletion(organization_id, { channel_id, provider_message_id, send_id })
+    return { found, hold, completion }
+  })
+})
+
+/** The maximum number of pages that are read for one report about all messages before a time. */
+const covered_pages_max = 20
+
+/** Makes the function that returns the messages whose status a report advances, newest first. */
+export const makeFindCovered = Effect.gen(function*() {
+  const messages = yield* MessageStore
+
+  return (organization_id: OrganizationId, conversation_id: ConversationId, report: MessagesReported) =>
+    Stream.paginate(
+      { after: null as Position | null, count: 1 },
+      ({ after, count }) =>
+        Effect.map(messages.list(organization_id, conversation_id, { after, size: limits.page_size_max }), (page) => {
+          const last = page.at(-1)
+          return [
+            page.filter((message) => coverageOf(message, report) === "advances"),
+            last === undefined || isLastPage(page, report) || count === covered_pages_max
+              ? Option.none()
+              : Option.some({ after: positionOf(last), count: count + 1 })
+          ] as const
+        })
+    )
+})
