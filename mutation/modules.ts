@@ -122,7 +122,7 @@ export const modules: Readonly<Record<string, Module>> = {
     tests: ["core/test/ContactUpserts.test.ts", ...conformance, "adapter-http/test/Upserts.test.ts"]
   },
   "decisions-conversations": {
-    files: ["core/src/messaging/Conversations.ts"],
+    files: ["core/src/messaging/Conversations.ts", "core/src/messaging/ConversationState.ts"],
     tests: ["core/test/decisions/Conversations.test.ts", ...conformance]
   },
   "decisions-messages": {
@@ -130,7 +130,11 @@ export const modules: Readonly<Record<string, Module>> = {
     tests: ["core/test/decisions/Messages.test.ts", "core/test/MessageList.test.ts", ...conformance]
   },
   "decisions-sends": {
-    files: ["core/src/messaging/outbound/Sends.ts", "core/src/messaging/outbound/SendCompletion.ts"],
+    files: [
+      "core/src/messaging/outbound/Sends.ts",
+      "core/src/messaging/outbound/SendState.ts",
+      "core/src/messaging/outbound/SendCompletion.ts"
+    ],
     tests: [
       "core/test/decisions/Sends.test.ts",
       "core/test/decisions/SendState.test.ts",

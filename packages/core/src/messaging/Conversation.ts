@@ -3,7 +3,7 @@
  */
 import { DateTime, Duration, Schema } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
-import type { KnownIdentity } from "../contacts/Contacts.ts"
+import { fullName, type KnownIdentity } from "../contacts/Contacts.ts"
 import { ChannelId, ContactId, ConversationId, type IdentityId, MemberId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { line } from "../kernel/Text.ts"
@@ -173,3 +173,28 @@ export const withInbound = <Row extends LastInbound>(row: Row, inbound_at: Times
   const { last_inbound_at } = row
   return { ...row, last_inbound_at: last_inbound_at === null ? inbound_at : DateTime.max(last_inbound_at, inbound_at) }
 }
+
+/** The columns of a conversation that callers see. */
+export type VisibleColumns = Omit<ConversationRow, "version">
+
+/** Returns the conversation as callers see it. */
+export const toConversation = (row: VisibleColumns): Conversation => ({
+  id: row.id,
+  channel: { id: row.channel_id, type: row.channel_type },
+  contact: {
+    id: row.contact_id,
+    display_name: fullName(row) ?? row.display_name,
+    external_id: row.external_id,
+    username: row.username
+  },
+  status: row.status,
+  close_category: row.close_category,
+  assigned_user_id: row.assigned_user_id,
+  agent_id: row.agent_id,
+  created_at: row.created_at,
+  opened_at: row.opened_at,
+  closed_at: row.closed_at,
+  last_activity_at: row.last_activity_at,
+  last_activity_preview: row.last_activity_preview,
+  reply_window_expires_at: replyWindowEnd(row)
+})

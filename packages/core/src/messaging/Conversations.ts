@@ -1,31 +1,13 @@
 /**
  * Conversations: the thread between one contact and the organization on one channel (contract §10).
- *
- * | State | Trigger | Next state |
- * | --- | --- | --- |
- * | none, open, closed | start, inbound message | open |
- * | open | close | closed |
- * | closed | reopen | open |
- * | any | assign | unchanged |
- *
- * Closing a closed conversation and reopening an open one change nothing.
  */
 import { Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
 import { type MemberRow, MemberRows, MemberStore, unlessLeft } from "../accounts/Members.ts"
-import { type Channel } from "../catalog/Channels.ts"
-import { IdentityRows } from "../contacts/ContactIdentities.ts"
-import {
-  type ContactIdentity,
-  ContactRows,
-  ContactStore,
-  fullName,
-  type LoadedContact,
-  raiseUpdated,
-  ReferenceUnknown
-} from "../contacts/Contacts.ts"
+import type { Channel } from "../catalog/Channels.ts"
+import { ContactRows, ContactStore, type LoadedContact, raiseUpdated, ReferenceUnknown } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { zipConcurrently } from "../kernel/Concurrency.ts"
-import { ConversationId, type MemberId, type OrganizationId } from "../kernel/Ids.ts"
+import type { ConversationId, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import {
   type CursorInvalid,
@@ -35,93 +17,30 @@ import {
   type PageRequest,
   type Position
 } from "../kernel/Page.ts"
-import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
-import type { RaisedEvent } from "../work/RaisedEvents.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
 import {
   type AssignConversation,
   type CloseConversation,
   type Conversation,
-  type ConversationColumns,
   type ConversationFilters,
   type ConversationRow,
-  ConversationRows,
   everyConversation,
   type KnownThread,
-  replyWindowEnd,
-  withInbound
+  toConversation
 } from "./Conversation.ts"
+import { change, ConversationState, openedEvent, subjectOf } from "./ConversationState.ts"
 
 export * from "./Conversation.ts"
+export { newConversation, open } from "./ConversationState.ts"
 
 // -------------------------------------------------------------- errors
 
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()("ConversationNotFound", {}) {}
 
 // ----------------------------------------------------------- decisions
-
-/** The columns of a conversation that callers see. */
-type Shown = Omit<ConversationRow, "version">
-
-/** Returns the conversation as callers see it. */
-export const toConversation = (row: Shown): Conversation => ({
-  id: row.id,
-  channel: { id: row.channel_id, type: row.channel_type },
-  contact: {
-    id: row.contact_id,
-    display_name: fullName(row) ?? row.display_name,
-    external_id: row.external_id,
-    username: row.username
-  },
-  status: row.status,
-  close_category: row.close_category,
-  assigned_user_id: row.assigned_user_id,
-  agent_id: row.agent_id,
-  created_at: row.created_at,
-  opened_at: row.opened_at,
-  closed_at: row.closed_at,
-  last_activity_at: row.last_activity_at,
-  last_activity_preview: row.last_activity_preview,
-  reply_window_expires_at: replyWindowEnd(row)
-})
-
-/** The transitions of a conversation. Each returns the columns that it sets, or `{}` where it changes nothing. */
-export const ConversationState = {
-  close: ({ status }: Pick<ConversationRow, "status">, close_category: string | null, closed_at: Timestamp) =>
-    status === "closed" ? {} : { status: "closed", close_category, closed_at } as const,
-  reopen: ({ status }: Pick<ConversationRow, "status">, opened_at: Timestamp) =>
-    status === "open" ? {} : { status: "open", close_category: null, opened_at, closed_at: null } as const,
-  assign: (row: Pick<ConversationRow, "assigned_user_id">, assigned_user_id: MemberId | null) =>
-    row.assigned_user_id === assigned_user_id ? {} : { assigned_user_id }
-}
-
-const subjectOf = (row: Shown): Events.Subject<"conversation"> => ({
-  name: "conversation",
-  value: toConversation(row),
-  contact_id: row.contact_id,
-  message_id: null
-})
-
-const opened = (row: Shown, context: DecisionContext): RaisedEvent =>
-  Events.make("conversation.opened", { conversation_id: row.id }, context, subjectOf(row))
-
-/** Sets columns, and raises the event of the change, if there is one. */
-const change = (
-  row: ConversationRow,
-  set: Partial<ConversationColumns>,
-  event: (after: ConversationRow) => RaisedEvent
-): Changes.Decision<Conversation> => {
-  const after = { ...row, ...set }
-  return {
-    result: toConversation(after),
-    changes: Object.keys(set).length === 0
-      ? Changes.none
-      : Changes.all(ConversationRows.update(row, set), Changes.raise(event(after)))
-  }
-}
 
 /** Makes a member the contact's owner, and raises `contact.updated` even if they already were (contract §13.1). */
 const ownedBy = (before: LoadedContact, owner_user_id: MemberId, context: DecisionContext): Changes.Changes => {
@@ -190,67 +109,8 @@ export const reopen = (
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
   Result.map(
     foundConversation(conversation),
-    (row) => change(row, ConversationState.reopen(row, context.now), (after) => opened(after, context))
+    (row) => change(row, ConversationState.reopen(row, context.now), (after) => openedEvent(after, context))
   )
-
-/** Returns a new conversation, which is open, unassigned, and without messages. */
-export const newConversation = (
-  { channel_id, contact_id, id, identity_id }: Pick<
-    ConversationColumns,
-    "channel_id" | "contact_id" | "id" | "identity_id"
-  >,
-  now: Timestamp
-): ConversationColumns => ({
-  id,
-  channel_id,
-  contact_id,
-  identity_id,
-  status: "open",
-  close_category: null,
-  assigned_user_id: null,
-  agent_id: null,
-  created_at: now,
-  opened_at: now,
-  closed_at: null,
-  last_activity_at: now,
-  last_activity_preview: null,
-  last_inbound_at: null
-})
-
-/**
- * Returns the identity's open conversation on the channel: reopens the one that was found, or creates one.
- *
- * `inbound_at` is the time of the contact's message that opens it, if one does: its event has the new reply window.
- */
-export const open = (
-  channel: Channel,
-  { contact_id, identity_id, ...names }: ContactIdentity,
-  thread: Pick<KnownThread, "conversation" | "identity"> | undefined,
-  context: DecisionContext,
-  inbound_at: Timestamp | null = null
-): Changes.Decision<ConversationId> => {
-  const { now, uuid } = context
-  const found = thread?.conversation ?? null
-  if (found !== null) {
-    const { changes } = change(
-      found,
-      ConversationState.reopen(found, now),
-      (after) => opened(withInbound({ ...after, ...names }, inbound_at), context)
-    )
-    return { result: found.id, changes }
-  }
-  const id = ConversationId.make(uuid())
-  const row = withInbound(newConversation({ id, channel_id: channel.id, contact_id, identity_id }, now), inbound_at)
-  return {
-    result: id,
-    changes: Changes.all(
-      Changes.raise(opened({ ...row, ...names, channel_type: channel.type }, context)),
-      ConversationRows.insert(row),
-      // The event has the person's names: a concurrent erasure, which writes the identity, makes this commit fail.
-      thread === undefined ? Changes.none : IdentityRows.expect(thread.identity)
-    )
-  }
-}
 
 const position = ({ id, last_activity_at }: ConversationRow): Position => ({ at: last_activity_at, id })
 
@@ -289,6 +149,28 @@ export class ConversationStore extends Context.Service<ConversationStore, {
 
 // ---------------------------------------------------------- operations
 
+/** Makes the function that loads a conversation, the member that it is assigned to, and the contact whose owner follows. */
+const makeLoadAssignment = Effect.gen(function*() {
+  const contacts = yield* ContactStore
+  const members = yield* MemberStore
+  const store = yield* ConversationStore
+
+  return Effect.fnUntraced(function*(
+    organization_id: OrganizationId,
+    id: ConversationId,
+    { assigned_user_id, sync_contact_owner = true }: AssignConversation
+  ) {
+    const [conversation, member] = yield* zipConcurrently(
+      store.find(organization_id, id),
+      assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
+    )
+    const contact = Option.isNone(conversation) || assigned_user_id === null || !sync_contact_owner
+      ? Option.none()
+      : yield* contacts.load(organization_id, conversation.value.contact_id)
+    return { conversation, member, contact }
+  })
+})
+
 /** Operations on the current actor's conversations. */
 export class Conversations extends Context.Service<Conversations, {
   readonly get: (id: ConversationId) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
@@ -310,10 +192,9 @@ export class Conversations extends Context.Service<Conversations, {
   static readonly layer = Layer.effect(
     Conversations,
     Effect.gen(function*() {
-      const contacts = yield* ContactStore
       const cursors = yield* Cursors
+      const loadAssignment = yield* makeLoadAssignment
       const { runAudited } = yield* Decide
-      const members = yield* MemberStore
       const store = yield* ConversationStore
 
       const get = operation("conversations.get")(function*(id: ConversationId) {
@@ -333,27 +214,11 @@ export class Conversations extends Context.Service<Conversations, {
         return { ...page, data: page.data.map(toConversation) }
       })
 
-      /** Loads the conversation, the member that it is assigned to, and the contact whose owner follows. */
-      const loadAssigned = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        id: ConversationId,
-        { assigned_user_id, sync_contact_owner = true }: AssignConversation
-      ) {
-        const [conversation, member] = yield* zipConcurrently(
-          store.find(organization_id, id),
-          assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
-        )
-        const contact = Option.isNone(conversation) || assigned_user_id === null || !sync_contact_owner
-          ? Option.none()
-          : yield* contacts.load(organization_id, conversation.value.contact_id)
-        return { conversation, member, contact }
-      })
-
       const assignConversation = operation("conversations.assign")(
         function*<Out>(id: ConversationId, input: AssignConversation, respond?: Respond<Conversation, Out>) {
           const { organization_id } = yield* CurrentActor
           return yield* runAudited("conversations.assign", {
-            load: loadAssigned(organization_id, id, input),
+            load: loadAssignment(organization_id, id, input),
             decide: (loaded, context) => assign(loaded, input, context),
             current: ({ conversation }) => current(conversation)
           }, respond)

@@ -58,6 +58,11 @@ export interface SendRow extends SendColumns {
   readonly version: Changes.Version
 }
 
+/** Returns the send as callers see it. */
+export const toSend = (
+  { conversation_id, created_at, failure_reason, id, message_id, status }: SendRow | SendColumns
+): Send => ({ id, conversation_id, status, message_id, failure_reason, created_at })
+
 /** The filters of a list. A filter that is null does not filter (contract §12.11). */
 export interface SendFilters {
   readonly status: Send["status"] | null

@@ -1,29 +1,18 @@
 /**
  * Sends: requests to send one message, from the 202 until the provider has accepted
  * or rejected it (contract §12).
- *
- * | State | Event | Next state |
- * | --- | --- | --- |
- * | queued | an attempt begins | sending |
- * | sending | the provider certainly sent nothing | queued |
- * | queued, sending, unknown | the provider accepted the message | sent |
- * | queued, sending | the provider rejected permanently, or time is up | failed |
- * | sending | the response was lost | unknown |
- * | unknown | 15 minutes without a callback | failed |
  */
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
-import { type Channel, ChannelStore } from "../../catalog/Channels.ts"
+import type { Channel } from "../../catalog/Channels.ts"
 import { findOrCreateByIdentity } from "../../contacts/ContactIdentities.ts"
 import { makeFindMatch, type Matched, unmatched } from "../../contacts/ContactMatches.ts"
 import { erasedExternalId, type Person, ReferenceUnknown } from "../../contacts/Contacts.ts"
 import { CurrentActor } from "../../kernel/Actor.ts"
 import { zipConcurrently } from "../../kernel/Concurrency.ts"
-import type { ChannelId, ConversationId, MessageId } from "../../kernel/Ids.ts"
-import { type MemberId, type OrganizationId, SendId } from "../../kernel/Ids.ts"
+import { type ConversationId, type MemberId, type OrganizationId, SendId } from "../../kernel/Ids.ts"
 import { operation } from "../../kernel/Operations.ts"
 import { type CursorInvalid, Cursors, type ListOptions, type Page, type PageRequest } from "../../kernel/Page.ts"
 import { resultFunction } from "../../kernel/ResultFunction.ts"
-import type { Timestamp } from "../../kernel/Timestamps.ts"
 import * as Changes from "../../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../../work/Decide.ts"
 import type { Respond } from "../../work/RecordedResponses.ts"
@@ -37,7 +26,6 @@ import {
   open as openConversation
 } from "../Conversations.ts"
 import { type Content, isWithin, text_limits, TextTooLong } from "./Content.ts"
-import type { FailureReason } from "./MessagingProvider.ts"
 import {
   everySend,
   type OutgoingSend,
@@ -47,19 +35,24 @@ import {
   type SendMessage,
   type SendRow,
   SendRows,
-  type StartConversation
+  type StartConversation,
+  toSend
 } from "./Send.ts"
-import type { TemplateChoice } from "./Templates.ts"
-import { fillTemplate, type FoundTemplate, noTemplate, type TemplateRejected, Templates } from "./Templates.ts"
+import {
+  type ChannelTypeUnsuited,
+  type FoundTemplate,
+  makeLoadTemplate,
+  noTemplate,
+  templateContent,
+  type TemplateRejected
+} from "./Templates.ts"
 
 export * from "./Send.ts"
+export * from "./SendState.ts"
 
 // -------------------------------------------------------------- errors
 
 export class SendNotFound extends Schema.TaggedError<SendNotFound>()("SendNotFound", {}) {}
-
-/** The channel is not a phone-messaging channel, so templates cannot be sent on it. */
-export class ChannelTypeUnsuited extends Schema.TaggedError<ChannelTypeUnsuited>()("ChannelTypeUnsuited", {}) {}
 
 /** The reply window is closed: the contact sent no message in the last 24 hours. */
 export class ReplyWindowClosed extends Schema.TaggedError<ReplyWindowClosed>()("ReplyWindowClosed", {}) {}
@@ -68,46 +61,6 @@ export class ReplyWindowClosed extends Schema.TaggedError<ReplyWindowClosed>()("
 export class RecipientErased extends Schema.TaggedError<RecipientErased>()("RecipientErased", {}) {}
 
 // ----------------------------------------------------------- decisions
-
-/** Returns whether the send is neither `sent` nor `failed`. */
-export const isOpen = ({ status }: Pick<Send, "status">): boolean => status !== "sent" && status !== "failed"
-
-/**
- * Returns whether the send becomes `sent` once the provider is known to have accepted it. `outcome_unknown` is the only
- * failure that is not certain.
- */
-export const isUnproven = (send: Pick<Send, "failure_reason" | "status">): boolean =>
-  isOpen(send) || send.failure_reason === "outcome_unknown"
-
-/** The transitions of a send. Each returns the columns that it sets, or `{}` where it changes nothing. */
-export const SendState = {
-  /** An attempt begins. If the send is `sending` already, a worker died during an attempt, which may have sent it. */
-  begin: ({ first_attempt_at, may_be_sent, status }: SendRow, now: Timestamp) =>
-    ({
-      status: status === "queued" ? "sending" : status,
-      first_attempt_at: first_attempt_at ?? now,
-      may_be_sent: may_be_sent || status === "sending"
-    }) as const,
-  /** The attempt certainly sent nothing. */
-  requeue: ({ status }: Pick<Send, "status">) => status === "sending" ? { status: "queued" } as const : {},
-  /** The response to the attempt was lost. */
-  markUnknown: ({ status }: Pick<Send, "status">) =>
-    ({ status: status === "sending" ? "unknown" : status, may_be_sent: true }) as const,
-  /** The provider accepted it, and its message is stored. */
-  accept: (send: Pick<Send, "failure_reason" | "status">, message_id: MessageId) => {
-    if (!isUnproven(send)) return {}
-    const sent = { status: "sent", message_id } as const
-    return send.failure_reason === null ? sent : { ...sent, failure_reason: null }
-  },
-  /** It cannot succeed any more. */
-  fail: (send: Pick<Send, "status">, failure_reason: FailureReason) =>
-    isOpen(send) ? { status: "failed", failure_reason } as const : {}
-}
-
-/** Returns the send as callers see it. */
-export const toSend = (
-  { conversation_id, created_at, failure_reason, id, message_id, status }: SendRow | SendColumns
-): Send => ({ id, conversation_id, status, message_id, failure_reason, created_at })
 
 /**
  * Inserts a send and queues it in its conversation's lane, which keeps the order of acceptance. A conversation that is not
@@ -140,29 +93,18 @@ const queue = (
   }
 }
 
-const templateContent = resultFunction(
-  function*(channel: Channel, found: FoundTemplate, { components }: TemplateChoice) {
-    if (channel.type !== "phone_messaging") return yield* Result.fail(new ChannelTypeUnsuited())
-    const template = yield* found
-    const filled = yield* fillTemplate(template, components)
-    const { id, language, name } = template
-    const chosen = { id, name, language, components: filled.components }
-    return { type: "template", template: chosen, text: filled.text } satisfies Content
-  }
-)
-
 /** The rows that `start` decides on. */
-interface StartLoaded {
+interface LoadedStart {
   readonly channel: Option.Option<Channel>
   readonly template: FoundTemplate
   readonly threads: ReadonlyArray<KnownThread>
-  readonly withPhone: Matched
+  readonly contact: Matched
 }
 
 /** Finds or creates the contact and its conversation on the channel, and queues a template. */
 export const start = resultFunction(
   function*(
-    { channel, template, threads, withPhone }: StartLoaded,
+    { channel, contact, template, threads }: LoadedStart,
     member_id: MemberId | null,
     input: StartConversation,
     context: DecisionContext
@@ -171,7 +113,7 @@ export const start = resultFunction(
       return yield* Result.fail(new ReferenceUnknown({ param: "channel_id", value: input.channel_id }))
     }
     const content = yield* templateContent(channel.value, template, input.template)
-    const identity = findOrCreateByIdentity(personOf(input), threads, withPhone, context)
+    const identity = findOrCreateByIdentity(personOf(input), threads, contact, context)
     const conversation = openConversation(channel.value, identity.result, threads[0], context)
     const to = { conversation_id: conversation.result, channel_id: channel.value.id, recipient: input.phone, member_id }
     const known = Changes.isNone(conversation.changes) ? threads[0]?.conversation ?? null : null
@@ -189,6 +131,14 @@ const personOf = ({ phone }: StartConversation): Person => ({
   username: null
 })
 
+/** The rows that `send` decides on. */
+interface LoadedSend {
+  readonly conversation: Option.Option<ConversationRow>
+  /** The channel and the template of a message with one; none for a text. */
+  readonly channel: Option.Option<Channel>
+  readonly template: FoundTemplate
+}
+
 /**
  * Queues a text inside the reply window, or a template at any time.
  *
@@ -196,11 +146,7 @@ const personOf = ({ phone }: StartConversation): Person => ({
  * recipient's number is equivalent to one that comes a moment later.
  */
 export const send = (
-  { channel, conversation, template }: {
-    readonly channel: Option.Option<Channel>
-    readonly conversation: Option.Option<ConversationRow>
-    readonly template: FoundTemplate
-  },
+  { channel, conversation, template }: LoadedSend,
   member_id: MemberId | null,
   input: SendMessage,
   context: DecisionContext
@@ -248,6 +194,51 @@ export class SendStore extends Context.Service<SendStore, {
 
 // ---------------------------------------------------------- operations
 
+/** Makes the function that loads what `start` decides on. */
+const makeLoadStart = Effect.gen(function*() {
+  const conversations = yield* ConversationStore
+  const findMatch = yield* makeFindMatch
+  const loadTemplate = yield* makeLoadTemplate
+
+  /** Loads the conversations of a phone number on the channel, or else the contact with the number. */
+  const loadPerson = Effect.fnUntraced(function*(
+    organization_id: OrganizationId,
+    { channel_id, phone }: StartConversation
+  ) {
+    const channel = { id: channel_id, type: "phone_messaging" } as const
+    const threads = yield* conversations.findThreads(organization_id, channel, [phone])
+    const contact = threads.length > 0 ? unmatched : yield* findMatch(organization_id, "primary_phone", phone)
+    return { threads, contact }
+  })
+
+  return (organization_id: OrganizationId, input: StartConversation): Effect.Effect<LoadedStart> =>
+    Effect.map(
+      zipConcurrently(
+        loadPerson(organization_id, input),
+        loadTemplate(organization_id, input.channel_id, input.template)
+      ),
+      ([person, template]) => ({ ...person, ...template })
+    )
+})
+
+/** Makes the function that loads what `send` decides on. A text needs no channel and no template. */
+const makeLoadSend = Effect.gen(function*() {
+  const conversations = yield* ConversationStore
+  const loadTemplate = yield* makeLoadTemplate
+
+  return Effect.fnUntraced(function*(
+    organization_id: OrganizationId,
+    conversation_id: ConversationId,
+    input: SendMessage
+  ): Effect.fn.Return<LoadedSend> {
+    const conversation = yield* conversations.find(organization_id, conversation_id)
+    if (input.type === "text" || Option.isNone(conversation)) {
+      return { conversation, channel: Option.none(), template: noTemplate }
+    }
+    return { conversation, ...yield* loadTemplate(organization_id, conversation.value.channel_id, input.template) }
+  })
+})
+
 /** Operations on the current actor's sends. */
 export class Sends extends Context.Service<Sends, {
   /** Finds or creates the contact and its conversation on the channel, and queues a template (contract §10.3). */
@@ -267,72 +258,21 @@ export class Sends extends Context.Service<Sends, {
   static readonly layer = Layer.effect(
     Sends,
     Effect.gen(function*() {
-      const channels = yield* ChannelStore
-      const conversations = yield* ConversationStore
       const cursors = yield* Cursors
-      const findMatch = yield* makeFindMatch
+      const loadSend = yield* makeLoadSend
+      const loadStart = yield* makeLoadStart
       const { runAudited } = yield* Decide
       const store = yield* SendStore
-      const templates = yield* Templates
-
-      const findTemplate = (channel: Option.Option<Channel>, choice: TemplateChoice): Effect.Effect<FoundTemplate> => {
-        const account = Option.getOrNull(channel)?.phone_messaging_business_account_id ?? null
-        return account === null
-          ? Effect.succeed(noTemplate)
-          : Effect.result(templates.find(account, choice.id))
-      }
-
-      /** Loads the conversations of a phone number on the channel, or else the contact with the number. */
-      const loadPerson = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        channel_id: ChannelId,
-        phone: StartConversation["phone"]
-      ) {
-        const channel = { id: channel_id, type: "phone_messaging" } as const
-        const threads = yield* conversations.findThreads(organization_id, channel, [phone])
-        const withPhone = threads.length > 0 ? unmatched : yield* findMatch(organization_id, "primary_phone", phone)
-        return { threads, withPhone }
-      })
-
-      /** Loads the channel, and the template that is chosen on it. */
-      const loadChoice = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        channel_id: ChannelId,
-        choice: TemplateChoice
-      ) {
-        const channel = yield* channels.find(organization_id, channel_id)
-        return { channel, template: yield* findTemplate(channel, choice) }
-      })
 
       const startConversation = operation("sends.start")(
         function*<Out>(input: StartConversation, respond?: Respond<Send, Out>) {
           const { member_id, organization_id } = yield* CurrentActor
-          const { channel_id, phone } = input
-          const load: Effect.Effect<StartLoaded> = Effect.map(
-            zipConcurrently(
-              loadPerson(organization_id, channel_id, phone),
-              loadChoice(organization_id, channel_id, input.template)
-            ),
-            ([person, choice]) => ({ ...person, ...choice })
-          )
           return yield* runAudited("sends.start", {
-            load,
+            load: loadStart(organization_id, input),
             decide: (loaded, context) => start(loaded, member_id, input, context)
           }, respond)
         }
       )
-
-      /** Loads the channel and the template that a message names. A text names none. */
-      const loadContent = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        conversation: Option.Option<ConversationRow>,
-        input: SendMessage
-      ) {
-        if (input.type === "text" || Option.isNone(conversation)) {
-          return { conversation, channel: Option.none<Channel>(), template: noTemplate }
-        }
-        return { conversation, ...yield* loadChoice(organization_id, conversation.value.channel_id, input.template) }
-      })
 
       const sendMessage = operation("sends.send")(function*<Out>(
         conversation_id: ConversationId,
@@ -340,13 +280,10 @@ export class Sends extends Context.Service<Sends, {
         respond?: Respond<Send, Out>
       ) {
         const { member_id, organization_id } = yield* CurrentActor
-        const load = Effect.flatMap(
-          conversations.find(organization_id, conversation_id),
-          (conversation) => loadContent(organization_id, conversation, input)
-        )
-        const decide = (loaded: Effect.Success<typeof load>, context: DecisionContext) =>
-          send(loaded, member_id, input, context)
-        return yield* runAudited("sends.send", { load, decide }, respond)
+        return yield* runAudited("sends.send", {
+          load: loadSend(organization_id, conversation_id, input),
+          decide: (loaded, context) => send(loaded, member_id, input, context)
+        }, respond)
       })
 
       const get = operation("sends.get")(function*(id: SendId) {
