@@ -1,0 +1,207 @@
+/**
+ * Contact erasure: removes a person's data (contract §20.2).
+ *
+ * It keeps the rows that others refer to, with `[erased]` in place of what they contained about the person, so that
+ * conversations keep their shape. It runs in steps, each of which can be repeated: to finish an interrupted erasure,
+ * run it again.
+ */
+import { Effect, Equal, Option, Result, Stream, Struct } from "effect"
+import { IdentityNetworkIdRows, IdentityRows } from "../contacts/ContactIdentities.ts"
+import {
+  changeContact,
+  ContactNotFound,
+  ContactStore,
+  emptyContact,
+  erasedExternalId,
+  type LoadedContact
+} from "../contacts/Contacts.ts"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { concurrently } from "../kernel/Concurrency.ts"
+import type { ContactId, OrganizationId } from "../kernel/Ids.ts"
+import { operation } from "../kernel/Operations.ts"
+import type { PageRequest } from "../kernel/Page.ts"
+import { erased } from "../kernel/Text.ts"
+import * as Changes from "../work/Changes.ts"
+import { Decide, type DecisionContext } from "../work/Decide.ts"
+import { type ConversationRow, ConversationRows } from "./Conversations.ts"
+import { MediaRows } from "./Media.ts"
+import { type MessageRow, MessageRows, ProviderMessageRows } from "./Messages.ts"
+import { type SendRow, SendRows, SendState } from "./outbound/Sends.ts"
+import { inPages, type LoadedNetworkId, PersonalDataStore } from "./PersonalDataStore.ts"
+
+// ----------------------------------------------------------- decisions
+
+/** The maximum size of the files that one commit of an erasure deletes, unless a single file is larger: a statement has 5 seconds. */
+const file_bytes_max = 100_000_000
+
+/** Returns the first messages whose files together are not too large for one commit. */
+export const withinFileBytes = (messages: ReadonlyArray<MessageRow>): ReadonlyArray<MessageRow> => {
+  let bytes = 0
+  const end = messages.findIndex(({ media }, index) => {
+    bytes += media?.id ? media.byte_size ?? 0 : 0
+    return index > 0 && bytes > file_bytes_max
+  })
+  return end === -1 ? messages : messages.slice(0, end)
+}
+
+/** Returns whether a row has these values already. */
+const hasValues = (row: object, set: object): boolean => Equal.equals({ ...row, ...set }, { ...row })
+
+/** Erases a message of a conversation, with its file and the row of its provider's id. */
+export const eraseMessage = (
+  { channel_id }: Pick<ConversationRow, "channel_id">,
+  message: MessageRow
+): Changes.Changes => {
+  const { direction, media, provider_message_id, sender } = message
+  const set = {
+    text: erased,
+    media: null,
+    details: null,
+    provider_message_id: null,
+    sender: direction === "inbound" ? { ...sender, name: null } : sender
+  }
+  return hasValues(message, set) ? Changes.none : Changes.all(
+    MessageRows.update(message, set),
+    media?.id ? MediaRows.remove({ id: media.id }) : Changes.none,
+    provider_message_id === null ? Changes.none : ProviderMessageRows.remove({ channel_id, provider_message_id })
+  )
+}
+
+/** Erases a send. One that has not ended fails. */
+const eraseSend = (send: SendRow): Changes.Changes =>
+  send.recipient === erased ? Changes.none : SendRows.update(send, {
+    content: { type: "text", text: erased },
+    recipient: erased,
+    ...SendState.fail(send, "recipient_opted_out")
+  })
+
+/** Returns the preview of a contact's or conversation's last activity after an erasure. */
+const erasedPreview = ({ last_activity_preview }: Pick<ConversationRow, "last_activity_preview">) =>
+  last_activity_preview === null ? null : erased
+
+/**
+ * Erases the preview and the category of a conversation, and closes its reply window. The row is always written, so that
+ * a concurrent change that has loaded the person's names conflicts, and stores no event with them.
+ */
+const eraseConversation = (conversation: ConversationRow): Changes.Changes =>
+  ConversationRows.update(conversation, {
+    last_activity_preview: erasedPreview(conversation),
+    close_category: null,
+    last_inbound_at: null
+  })
+
+const erasedIdentity = (identity: LoadedContact["identities"][number]): LoadedContact["identities"][number] => ({
+  ...identity,
+  external_id: erasedExternalId(identity.id),
+  display_name: null,
+  username: null
+})
+
+/** Erases the contents of a contact's row, of its identities, and of their network IDs. An erased contact does not change. */
+export const eraseContact = (
+  { found, network_ids }: {
+    readonly found: Option.Option<LoadedContact>
+    readonly network_ids: ReadonlyArray<LoadedNetworkId>
+  },
+  context: DecisionContext
+): Result.Result<Changes.Decision<LoadedContact>, ContactNotFound> => {
+  if (Option.isNone(found)) return Result.fail(new ContactNotFound())
+  const contact = found.value
+  const identities = contact.identities.map(erasedIdentity)
+  const set = {
+    ...Struct.omit(emptyContact, ["last_activity_at", "last_conversation_id"]),
+    last_activity_preview: erasedPreview(contact),
+    first_name: erased,
+    identities
+  }
+  if (hasValues(contact, set) && network_ids.length === 0) {
+    return Result.succeed({ result: contact, changes: Changes.none })
+  }
+  const versions = new Map(network_ids.map(({ identity_id, identity_version }) => [identity_id, identity_version]))
+  return Result.succeed({
+    result: contact,
+    changes: Changes.all(
+      changeContact(contact, set, context).changes,
+      ...identities.flatMap(({ id, ...identity }) => {
+        const version = versions.get(id)
+        return version === undefined
+          ? []
+          : [IdentityRows.update({ id, version }, Struct.omit(identity, ["channel_type"]))]
+      }),
+      ...network_ids.map((network_id) => IdentityNetworkIdRows.remove(network_id))
+    )
+  })
+}
+
+// ---------------------------------------------------------- operations
+
+/** Makes the function that erases the messages and sends of a conversation. */
+const makeEraseContents = Effect.gen(function*() {
+  const { run } = yield* Decide
+  const store = yield* PersonalDataStore
+
+  /** Erases rows of a conversation in pages, in a commit each. */
+  const eraseInPages = <Row extends MessageRow | SendRow>(
+    organization_id: OrganizationId,
+    load: (page: PageRequest) => Effect.Effect<ReadonlyArray<Row>>,
+    eraseRow: (row: Row) => Changes.Changes
+  ) =>
+    Stream.runDrain(inPages((page) =>
+      run(organization_id, {
+        load: load(page),
+        decide: (rows) => Result.succeed({ result: rows, changes: Changes.all(...rows.map(eraseRow)) })
+      })
+    ))
+
+  return Effect.fnUntraced(function*(organization_id: OrganizationId, conversation: ConversationRow) {
+    yield* eraseInPages(
+      organization_id,
+      (page) => Effect.map(store.messages(organization_id, conversation.id, page), withinFileBytes),
+      (message) => eraseMessage(conversation, message)
+    )
+    yield* eraseInPages(organization_id, (page) => store.sends(organization_id, conversation.id, page), eraseSend)
+  })
+})
+
+/** Makes the function that erases the conversations of a contact, and the copies of its data. */
+const makeEraseConversations = Effect.gen(function*() {
+  const { run } = yield* Decide
+  const eraseContents = yield* makeEraseContents
+  const store = yield* PersonalDataStore
+
+  return Effect.fnUntraced(function*(organization_id: OrganizationId, id: ContactId) {
+    const load = store.conversations(organization_id, id)
+    const eraseRows = run(organization_id, {
+      load,
+      decide: (rows) => Result.succeed({ result: undefined, changes: Changes.all(...rows.map(eraseConversation)) })
+    })
+    // Commits that were decided with the person's data conflict from now on. The rows of earlier commits are erased below.
+    yield* eraseRows
+    yield* Effect.forEach(yield* load, (row) => eraseContents(organization_id, row), { discard: true })
+    yield* eraseRows
+    yield* store.eraseCopies(organization_id, id)
+  })
+})
+
+/** Makes the function that erases a contact. */
+export const makeErase = Effect.gen(function*() {
+  const contacts = yield* ContactStore
+  const eraseConversations = yield* makeEraseConversations
+  const { runAudited } = yield* Decide
+  const store = yield* PersonalDataStore
+
+  return operation("contacts.erase")(function*(id: ContactId) {
+    const { organization_id } = yield* CurrentActor
+    const load = Effect.all({
+      found: contacts.load(organization_id, id),
+      network_ids: store.networkIds(organization_id, id)
+    }, concurrently)
+    yield* Effect.fromOption(yield* contacts.load(organization_id, id), () => new ContactNotFound())
+    yield* store.eraseCallbacks(organization_id, id)
+    // From here on, the person's network IDs lead to no identity. What was decided before can still be committed until
+    // `eraseConversations` has written the conversations, so it runs after this, and then the contact's preview is erased.
+    yield* runAudited("contacts.erase", { load, decide: eraseContact })
+    yield* eraseConversations(organization_id, id)
+    yield* runAudited("contacts.erase", { load, decide: eraseContact })
+  })
+})
