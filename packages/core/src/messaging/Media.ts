@@ -159,6 +159,89 @@ export interface OpenedFile {
   readonly expires_in: Duration.Duration
 }
 
+/** Makes the function that returns a new link to a file. */
+const makeUrl = Effect.gen(function*() {
+  const secrets = yield* Secrets
+
+  return Effect.fnUntraced(function*(id: MediaId) {
+    const { organization_id } = yield* CurrentActor
+    const expires_millis = (yield* Clock.currentTimeMillis) + Duration.toMillis(link_time_max)
+    const claim = [organization_id, id, expires_millis, yield* secrets.randomBase62(8)].join(".")
+    return `${yield* PublicUrl}/media/${claim}.${yield* secrets.sign(purpose, claim)}`
+  })
+})
+
+/** Makes the function that opens the file of a link. */
+const makeOpen = Effect.gen(function*() {
+  const secrets = yield* Secrets
+  const store = yield* MediaStore
+
+  const readerOf = (organization_id: OrganizationId, { id }: MediaFile) => (start: number, end: number) =>
+    Stream.unfold(start, (at) => {
+      if (at >= end) return Effect.undefined
+      const slice = store.read(organization_id, id, { start: at, length: Math.min(slice_bytes, end - at) })
+      return Effect.map(slice, (found) => {
+        const bytes = Option.getOrThrowWith(found, () => new Cause.NoSuchElementError("The file was removed"))
+        return [bytes, at + bytes.byteLength] as const
+      })
+    })
+
+  return traced("Media.open")(function*(link: string) {
+    const end = link.lastIndexOf(".")
+    const [claim, signature] = [link.slice(0, end), link.slice(end + 1)]
+    if (!(yield* secrets.verify(purpose, claim, signature))) return yield* new MediaNotFound()
+    // Signed, so these are the parts that `makeUrl` put together.
+    const [organization_id = "", id = "", expires_millis = ""] = claim.split(".")
+    const rest_millis = Number(expires_millis) - (yield* Clock.currentTimeMillis)
+    if (rest_millis <= 0) return yield* new MediaNotFound()
+    const owner = OrganizationId.make(organization_id)
+    const file = yield* store.find(owner, MediaId.make(id))
+    if (Option.isNone(file)) return yield* new MediaNotFound()
+    const read = readerOf(owner, file.value)
+    return { organization_id: owner, file: file.value, read, expires_in: Duration.millis(rest_millis) }
+  })
+})
+
+/** Makes the function that stores a received file around the commit that publishes it. */
+const makeReceive = Effect.gen(function*() {
+  const ids = yield* Ids
+  const store = yield* MediaStore
+
+  /** Stores the bytes, and returns the ID and the size of the file. */
+  const storeBytes = Effect.fnUntraced(
+    function*(
+      organization_id: OrganizationId,
+      id: MediaId,
+      bytes: FileBytes
+    ) {
+      if (Predicate.isUint8Array(bytes) && bytes.byteLength > limits.media_bytes_max) {
+        return { id: null, byte_size: bytes.byteLength }
+      }
+      yield* store.begin(organization_id, id, yield* DateTime.now)
+      const stream: FileStream = Predicate.isUint8Array(bytes) ? Stream.make(bytes) : bytes
+      const byte_size = yield* inSlices(stream, (slice) => store.append(organization_id, id, slice))
+      return { id, byte_size }
+    },
+    Effect.catchTags({
+      FileAbsent: () => Effect.succeed(unstored),
+      TooLarge: () => Effect.succeed(unstored)
+    })
+  )
+
+  return traced("Media.receive")(function*<A, E, R>(
+    organization_id: OrganizationId,
+    { bytes, ...described }: ReceivedMedia,
+    commit: (media: MessageMedia) => Effect.Effect<A, E, R>
+  ) {
+    if (bytes === null) return yield* commit({ ...described, ...unstored })
+    const id = MediaId.make(ids.next())
+    return yield* storeBytes(organization_id, id, bytes).pipe(
+      Effect.flatMap((stored) => commit({ ...described, ...stored })),
+      Effect.ensuring(store.discard(organization_id, id))
+    )
+  })
+})
+
 export class Media extends Context.Service<Media, {
   /** Returns the description with a new link. No two links are equal. */
   readonly link: (media: MessageMedia) => Effect.Effect<LinkedMedia, never, CurrentActor>
@@ -179,83 +262,16 @@ export class Media extends Context.Service<Media, {
   static readonly layer = Layer.effect(
     Media,
     Effect.gen(function*() {
-      const ids = yield* Ids
-      const secrets = yield* Secrets
       const store = yield* MediaStore
-
-      const urlOf = Effect.fnUntraced(function*(id: MediaId) {
-        const { organization_id } = yield* CurrentActor
-        const expires_millis = (yield* Clock.currentTimeMillis) + Duration.toMillis(link_time_max)
-        const claim = [organization_id, id, expires_millis, yield* secrets.randomBase62(8)].join(".")
-        return `${yield* PublicUrl}/media/${claim}.${yield* secrets.sign(purpose, claim)}`
-      })
+      const urlOf = yield* makeUrl
 
       const link = Effect.fnUntraced(function*({ id, ...media }: MessageMedia) {
         const linked: LinkedMedia = { ...media, url: id === null ? null : yield* urlOf(id) }
         return linked
       })
 
-      const readerOf = (organization_id: OrganizationId, { id }: MediaFile) => (start: number, end: number) =>
-        Stream.unfold(start, (at) => {
-          if (at >= end) return Effect.undefined
-          const slice = store.read(organization_id, id, { start: at, length: Math.min(slice_bytes, end - at) })
-          return Effect.map(slice, (found) => {
-            const bytes = Option.getOrThrowWith(found, () => new Cause.NoSuchElementError("The file was removed"))
-            return [bytes, at + bytes.byteLength] as const
-          })
-        })
-
-      const open = traced("Media.open")(function*(link: string) {
-        const end = link.lastIndexOf(".")
-        const [claim, signature] = [link.slice(0, end), link.slice(end + 1)]
-        if (!(yield* secrets.verify(purpose, claim, signature))) return yield* new MediaNotFound()
-        // Signed, so these are the parts that `urlOf` put together.
-        const [organization_id = "", id = "", expires_millis = ""] = claim.split(".")
-        const rest_millis = Number(expires_millis) - (yield* Clock.currentTimeMillis)
-        if (rest_millis <= 0) return yield* new MediaNotFound()
-        const owner = OrganizationId.make(organization_id)
-        const file = yield* store.find(owner, MediaId.make(id))
-        if (Option.isNone(file)) return yield* new MediaNotFound()
-        const read = readerOf(owner, file.value)
-        return { organization_id: owner, file: file.value, read, expires_in: Duration.millis(rest_millis) }
-      })
-
-      /** Stores the bytes, and returns what is described of the file. */
-      const storeBytes = Effect.fnUntraced(
-        function*(
-          organization_id: OrganizationId,
-          id: MediaId,
-          bytes: FileBytes
-        ) {
-          if (Predicate.isUint8Array(bytes) && bytes.byteLength > limits.media_bytes_max) {
-            return { id: null, byte_size: bytes.byteLength }
-          }
-          yield* store.begin(organization_id, id, yield* DateTime.now)
-          const stream: FileStream = Predicate.isUint8Array(bytes) ? Stream.make(bytes) : bytes
-          const byte_size = yield* inSlices(stream, (slice) => store.append(organization_id, id, slice))
-          return { id, byte_size }
-        },
-        Effect.catchTags({
-          FileAbsent: () => Effect.succeed(unstored),
-          TooLarge: () => Effect.succeed(unstored)
-        })
-      )
-
-      const receive = traced("Media.receive")(function*<A, E, R>(
-        organization_id: OrganizationId,
-        { bytes, ...described }: ReceivedMedia,
-        commit: (media: MessageMedia) => Effect.Effect<A, E, R>
-      ) {
-        if (bytes === null) return yield* commit({ ...described, ...unstored })
-        const id = MediaId.make(ids.next())
-        return yield* storeBytes(organization_id, id, bytes).pipe(
-          Effect.flatMap((stored) => commit({ ...described, ...stored })),
-          Effect.ensuring(store.discard(organization_id, id))
-        )
-      })
-
       const purgeUnfinished = purgeOlderThan(unfinished_age_max, store.purgeUnfinished, 100)
-      return Media.of({ link, open, receive, purgeUnfinished })
+      return Media.of({ link, open: yield* makeOpen, receive: yield* makeReceive, purgeUnfinished })
     })
   )
 }

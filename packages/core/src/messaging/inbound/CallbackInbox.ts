@@ -105,6 +105,86 @@ const [free_min, claim_interval_max] = [in_progress_max / 2, Duration.millis(20)
 /** Processes one body. If it dies, the body is kept and retried. */
 export type CallbackHandler = (callback: ClaimedCallback) => Effect.Effect<void>
 
+/** Makes the function that claims due bodies. */
+const makeClaim = Effect.gen(function*() {
+  const callbacks = yield* CallbackStore
+  const ids = yield* Ids
+  const lease = yield* LeaseTime
+
+  return Effect.fnUntraced(function*(limit: number) {
+    const now = yield* DateTime.now
+    const lease_until = DateTime.addDuration(now, lease)
+    return yield* callbacks.claim({ limit, now, lease_until, token: yield* ids.uuid })
+  })
+})
+
+/** Makes the function that processes a claimed body, and finishes or postpones it. */
+const makeProcess = Effect.gen(function*() {
+  const callbacks = yield* CallbackStore
+
+  const postpone = Effect.fnUntraced(function*(claimed: ClaimedCallback, pause: Duration.Duration) {
+    yield* callbacks.postpone(claimed, DateTime.addDuration(yield* DateTime.now, pause))
+  })
+
+  return (handle: CallbackHandler) => (claimed: ClaimedCallback) =>
+    Effect.andThen(handle(claimed), callbacks.finish(claimed.id)).pipe(
+      Effect.onInterrupt(() => postpone(claimed, Duration.zero)),
+      Effect.catchDefect((defect) =>
+        Effect.andThen(
+          Effect.logWarning("Callback processing failed; retry scheduled", defect),
+          postpone(claimed, pauseAfter(claimed.attempt))
+        )
+      ),
+      // If that cannot be written either, the body can be claimed again when the lease has ended.
+      Effect.catchDefect((defect) => Effect.logError("Callback retry not scheduled", defect)),
+      Effect.annotateLogs({ callback_id: claimed.id, attempt: claimed.attempt })
+    )
+})
+
+/** Makes the loop that claims and processes bodies. `arrived` opens when a body is stored in this process. */
+const makeLoop = Effect.fnUntraced(function*(arrived: Latch.Latch) {
+  const canary = yield* SecretCanary
+  const claim = yield* makeClaim
+  const processCallback = yield* makeProcess
+
+  return Effect.fnUntraced(
+    function*(handle: CallbackHandler) {
+      const inProgress = yield* FiberSet.make<void>()
+      const freed = Latch.makeUnsafe(false)
+      let free = in_progress_max
+
+      const start = (claimed: ClaimedCallback) =>
+        FiberSet.run(
+          inProgress,
+          Effect.interruptible(processCallback(handle)(claimed)).pipe(
+            Effect.ensuring(Effect.suspend(() => ++free >= free_min ? freed.open : Effect.void))
+          )
+        )
+
+      /** Claims as many bodies as there are free slots, starts them, and returns whether more may be due. */
+      const fill = Effect.gen(function*() {
+        const limit = free
+        if (limit === 0) return true
+        if (!(yield* canary.isReadable)) return false
+        yield* arrived.close
+        const claimed = yield* Effect.withTracerEnabled(claim(limit), false)
+        free -= claimed.length
+        if (free < free_min) yield* freed.close
+        yield* Effect.forEach(claimed, start)
+        return claimed.length === limit
+      })
+
+      // Uninterruptible: a claimed body that is not started would wait for its lease to end.
+      const fillAndWait = Effect.flatMap(Effect.uninterruptible(fill), (isMoreDue) =>
+        isMoreDue
+          ? Effect.timeoutOption(freed.await, claim_interval_max)
+          : pollPause(Effect.timeoutOption(arrived.await, poll_time)))
+      return yield* fillAndWait.pipe(logAndPause("The callback inbox"), Effect.forever)
+    },
+    Effect.scoped
+  )
+})
+
 /** Stores the bodies of callbacks, and processes them in the background. */
 export class CallbackInbox extends Context.Service<CallbackInbox, {
   /** Stores the parts of a body, all or none. Once this returns, the callback can be acknowledged. */
@@ -121,9 +201,9 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
     Effect.gen(function*() {
       const arrived = Latch.makeUnsafe(false)
       const callbacks = yield* CallbackStore
-      const canary = yield* SecretCanary
+      const claim = yield* makeClaim
       const ids = yield* Ids
-      const lease = yield* LeaseTime
+      const processCallback = yield* makeProcess
 
       const store = traced("CallbackInbox.store")(function*(source: string, parts: ReadonlyArray<CallbackPart>) {
         const received_at = yield* DateTime.now
@@ -136,70 +216,11 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
         yield* arrived.open
       })
 
-      const claim = Effect.fnUntraced(function*(limit: number) {
-        const now = yield* DateTime.now
-        const lease_until = DateTime.addDuration(now, lease)
-        return yield* callbacks.claim({ limit, now, lease_until, token: yield* ids.uuid })
-      })
-
-      const postpone = Effect.fnUntraced(function*(claimed: ClaimedCallback, pause: Duration.Duration) {
-        yield* callbacks.postpone(claimed, DateTime.addDuration(yield* DateTime.now, pause))
-      })
-
-      const processCallback = (handle: CallbackHandler) => (claimed: ClaimedCallback) =>
-        Effect.andThen(handle(claimed), callbacks.finish(claimed.id)).pipe(
-          Effect.onInterrupt(() => postpone(claimed, Duration.zero)),
-          Effect.catchDefect((defect) =>
-            Effect.andThen(
-              Effect.logWarning("Callback processing failed; retry scheduled", defect),
-              postpone(claimed, pauseAfter(claimed.attempt))
-            )
-          ),
-          // If that cannot be written either, the body can be claimed again when the lease has ended.
-          Effect.catchDefect((defect) => Effect.logError("Callback retry not scheduled", defect)),
-          Effect.annotateLogs({ callback_id: claimed.id, attempt: claimed.attempt })
-        )
-
       const runOnce = traced("CallbackInbox.runOnce")(function*(handle: CallbackHandler) {
         const claimed = yield* claim(in_progress_max)
         yield* Effect.forEach(claimed, processCallback(handle), { concurrency: "unbounded", discard: true })
         return claimed.length
       })
-
-      const run = (handle: CallbackHandler) =>
-        Effect.gen(function*() {
-          const inProgress = yield* FiberSet.make<void>()
-          const freed = Latch.makeUnsafe(false)
-          let free = in_progress_max
-
-          const start = (claimed: ClaimedCallback) =>
-            FiberSet.run(
-              inProgress,
-              Effect.interruptible(processCallback(handle)(claimed)).pipe(
-                Effect.ensuring(Effect.suspend(() => ++free >= free_min ? freed.open : Effect.void))
-              )
-            )
-
-          /** Claims as many bodies as there are free slots, starts them, and returns whether more may be due. */
-          const fill = Effect.gen(function*() {
-            const limit = free
-            if (limit === 0) return true
-            if (!(yield* canary.isReadable)) return false
-            yield* arrived.close
-            const claimed = yield* Effect.withTracerEnabled(claim(limit), false)
-            free -= claimed.length
-            if (free < free_min) yield* freed.close
-            yield* Effect.forEach(claimed, start)
-            return claimed.length === limit
-          })
-
-          // Uninterruptible: a claimed body that is not started would wait for its lease to end.
-          const fillAndWait = Effect.flatMap(Effect.uninterruptible(fill), (isMoreDue) =>
-            isMoreDue
-              ? Effect.timeoutOption(freed.await, claim_interval_max)
-              : pollPause(Effect.timeoutOption(arrived.await, poll_time)))
-          return yield* fillAndWait.pipe(logAndPause("The callback inbox"), Effect.forever)
-        }).pipe(Effect.scoped)
 
       const measure = Effect.gen(function*() {
         const now = yield* DateTime.now
@@ -209,7 +230,7 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
         yield* Metric.update(callbacks_age, age)
       }).pipe(Effect.withTracerEnabled(false))
 
-      return CallbackInbox.of({ store, runOnce, run, measure })
+      return CallbackInbox.of({ store, runOnce, run: yield* makeLoop(arrived), measure })
     })
   )
 }

@@ -33,7 +33,7 @@ export const attempt_time_max = Duration.seconds(20)
 export const hold_time_max = Duration.hours(24)
 
 /** The metric's `outcome` of an attempt that was not accepted. */
-const outcomes = {
+const metric_outcomes = {
   ProviderRejected: "rejected",
   ProviderBusy: "busy",
   ProviderHeld: "held",
@@ -112,6 +112,39 @@ const begin = (
 
 // ---------------------------------------------------------- operations
 
+/** Makes the function that calls the provider for an attempt, and records the outcome. */
+const makeDeliver = Effect.gen(function*() {
+  const outcomes = yield* makeOutcomes
+  const provider = yield* MessagingProvider
+
+  return Effect.fnUntraced(function*(claimed: ClaimedWork, outgoing: OutgoingSend) {
+    const { channel, send } = outgoing
+    const { content, id: reference, recipient } = send
+    const attempt = { claimed, send, began_at: yield* DateTime.now }
+    yield* provider.deliver({ channel, reference, recipient, content }).pipe(
+      Effect.timeoutOrElse({ duration: attempt_time_max, orElse: () => Effect.fail(new ProviderOutcomeUnknown()) }),
+      Effect.withSpan("MessagingProvider.deliver", { kind: "client" }),
+      Effect.tap(() => count("accepted")),
+      Effect.tapError((error) => count(metric_outcomes[error._tag], "reason" in error ? error.reason : "none")),
+      Effect.matchEffect({
+        onSuccess: (accepted) => outcomes.complete(attempt, outgoing, accepted),
+        onFailure: (error) => {
+          switch (error._tag) {
+            case "ProviderRejected":
+              return outcomes.reject(attempt, error)
+            case "ProviderBusy":
+              return outcomes.retry(attempt, error)
+            case "ProviderHeld":
+              return outcomes.hold(attempt, error)
+            case "ProviderOutcomeUnknown":
+              return outcomes.handleUnknownOutcome(claimed)
+          }
+        }
+      })
+    )
+  })
+})
+
 export class Dispatch extends Context.Service<Dispatch, {
   /** Makes one attempt of a claimed `send`, and settles the claim. */
   readonly attempt: (claimed: ClaimedWork) => Effect.Effect<void>
@@ -124,37 +157,11 @@ export class Dispatch extends Context.Service<Dispatch, {
     Dispatch,
     Effect.gen(function*() {
       const { settle } = yield* Decide
-      const outcome = yield* makeOutcomes
+      const deliver = yield* makeDeliver
+      const outcomes = yield* makeOutcomes
       const provider = yield* MessagingProvider
       const store = yield* SendStore
       const timeout = yield* UnknownOutcomeTimeout
-
-      const deliver = Effect.fnUntraced(function*(claimed: ClaimedWork, outgoing: OutgoingSend) {
-        const { channel, send } = outgoing
-        const { content, id: reference, recipient } = send
-        const attempt = { claimed, send, began_at: yield* DateTime.now }
-        yield* provider.deliver({ channel, reference, recipient, content }).pipe(
-          Effect.timeoutOrElse({ duration: attempt_time_max, orElse: () => Effect.fail(new ProviderOutcomeUnknown()) }),
-          Effect.withSpan("MessagingProvider.deliver", { kind: "client" }),
-          Effect.tap(() => count("accepted")),
-          Effect.tapError((error) => count(outcomes[error._tag], "reason" in error ? error.reason : "none")),
-          Effect.matchEffect({
-            onSuccess: (accepted) => outcome.complete(attempt, outgoing, accepted),
-            onFailure: (error) => {
-              switch (error._tag) {
-                case "ProviderRejected":
-                  return outcome.reject(attempt, error)
-                case "ProviderBusy":
-                  return outcome.retry(attempt, error)
-                case "ProviderHeld":
-                  return outcome.hold(attempt, error)
-                case "ProviderOutcomeUnknown":
-                  return outcome.handleUnknownOutcome(claimed)
-              }
-            }
-          })
-        )
-      })
 
       const attempt = traced("Dispatch.attempt")(function*(claimed: ClaimedWork) {
         const begun = yield* settle(claimed, {
@@ -165,13 +172,13 @@ export class Dispatch extends Context.Service<Dispatch, {
       })
 
       const expireOutcome = traced("Dispatch.expireOutcome")(function*(claimed: ClaimedWork) {
-        yield* outcome.fail(claimed, "outcome_unknown")
+        yield* outcomes.fail(claimed, "outcome_unknown")
       })
 
       const abandon = traced("Dispatch.abandon")(function*(claimed: ClaimedWork) {
         yield* claimed.kind === "send"
-          ? outcome.stop(claimed, "provider_unavailable")
-          : outcome.fail(claimed, "outcome_unknown")
+          ? outcomes.stop(claimed, "provider_unavailable")
+          : outcomes.fail(claimed, "outcome_unknown")
       })
 
       return Dispatch.of({ attempt, expireOutcome, abandon })
