@@ -155,8 +155,7 @@ export interface MessageDetails extends Schema.Schema.Type<typeof MessageDetails
 const bytesOf = (value: unknown): number => utf8Bytes(JSON.stringify(value))
 
 /** Returns the items of a list that are stored. */
-const few = <A>(items: ReadonlyArray<A> | undefined): ReadonlyArray<A> | undefined =>
-  items?.slice(0, limits.details_items_max)
+const firstItems = <A>(items: ReadonlyArray<A>): ReadonlyArray<A> => items.slice(0, limits.details_items_max)
 
 /** Leaves out the items of the lists beyond their limit. */
 const withFewItems = (details: MessageDetails): MessageDetails => {
@@ -165,9 +164,9 @@ const withFewItems = (details: MessageDetails): MessageDetails => {
   if (!isLong) return details
   return {
     ...details,
-    ...(contacts === undefined ? {} : { contacts: few(contacts) ?? [] }),
-    ...(order === undefined ? {} : { order: { ...order, items: few(order.items) ?? [] } }),
-    ...(shares === undefined ? {} : { shares: few(shares) ?? [] }),
+    ...(contacts === undefined ? {} : { contacts: firstItems(contacts) }),
+    ...(order === undefined ? {} : { order: { ...order, items: firstItems(order.items) } }),
+    ...(shares === undefined ? {} : { shares: firstItems(shares) }),
     is_truncated: true
   }
 }
@@ -189,12 +188,12 @@ export const boundedDetails = (given: MessageDetails | null): MessageDetails | n
   return { ...Object.fromEntries(kept.map(({ name, part }) => [name, part])), is_truncated: true }
 }
 
-const cut = (text: string | null): string | null =>
+const boundedText = (text: string | null): string | null =>
   text === null ? null : firstCharacters(text, limits.failure_text_chars_max)
 
 /** Returns a failure whose texts are within their limit. */
 export const boundedFailure = ({ code, description, title }: Failure): Failure => ({
   code,
-  title: cut(title),
-  description: cut(description)
+  title: boundedText(title),
+  description: boundedText(description)
 })

@@ -62,10 +62,10 @@ export const inOrderByPerson = Effect.fnUntraced(function*<A>(
   process: (event: ProviderEvent) => Effect.Effect<A>
 ) {
   const results = new Map<ProviderEvent, A>()
-  const one = (event: ProviderEvent) => Effect.map(process(event), (result) => results.set(event, result))
+  const processOne = (event: ProviderEvent) => Effect.map(process(event), (result) => results.set(event, result))
   yield* Effect.forEach(
     sequencesOf(events),
-    ({ about, events: sequence }) => within(Array.from(about), Effect.forEach(sequence, one, { discard: true })),
+    ({ about, events: sequence }) => within(Array.from(about), Effect.forEach(sequence, processOne, { discard: true })),
     { concurrency, discard: true }
   )
   // Every event is in one sequence.

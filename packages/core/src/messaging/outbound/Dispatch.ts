@@ -40,7 +40,7 @@ const metric_outcomes = {
   ProviderOutcomeUnknown: "unknown"
 } as const
 
-const count = (outcome: string, reason = "none") =>
+const countAttempt = (outcome: string, reason = "none") =>
   Metric.update(Metric.withAttributes(send_attempts, { outcome, reason }), 1)
 
 /** A pause of a send, and the reason for which it fails if the pause is too long. */
@@ -124,8 +124,8 @@ const makeDeliver = Effect.gen(function*() {
     yield* provider.deliver({ channel, reference, recipient, content }).pipe(
       Effect.timeoutOrElse({ duration: attempt_time_max, orElse: () => Effect.fail(new ProviderOutcomeUnknown()) }),
       Effect.withSpan("MessagingProvider.deliver", { kind: "client" }),
-      Effect.tap(() => count("accepted")),
-      Effect.tapError((error) => count(metric_outcomes[error._tag], "reason" in error ? error.reason : "none")),
+      Effect.tap(() => countAttempt("accepted")),
+      Effect.tapError((error) => countAttempt(metric_outcomes[error._tag], "reason" in error ? error.reason : "none")),
       Effect.matchEffect({
         onSuccess: (accepted) => outcomes.complete(attempt, outgoing, accepted),
         onFailure: (error) => {
