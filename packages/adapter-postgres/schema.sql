@@ -870,12 +870,12 @@ BEGIN
     -- One of the four parts has rows: those that were looked up, or the next ones of the owner, the stage, or all. A limit
     -- of 0 skips a part. A condition would do so too, but PostgreSQL then reads all columns of each row.
     RETURN QUERY
-    SELECT c.*
+    SELECT contact.*
     FROM (
-      SELECT c.*
+      SELECT contact.*
       FROM (SELECT DISTINCT unnest(found_ids) AS id ORDER BY id) AS found
-      CROSS JOIN LATERAL (SELECT * FROM contacts WHERE organization_id = organization AND id = found.id OFFSET 0) AS c
-      WHERE (c.updated_at, c.id) < (from_at, from_id)
+      CROSS JOIN LATERAL (SELECT * FROM contacts WHERE organization_id = organization AND id = found.id OFFSET 0) AS contact
+      WHERE (contact.updated_at, contact.id) < (from_at, from_id)
       UNION ALL
       (
         SELECT * FROM contacts
@@ -897,13 +897,17 @@ BEGIN
         ORDER BY updated_at DESC, id DESC
         LIMIT read_max * (found_ids IS NULL AND owner IS NULL AND stage IS NULL)::integer
       )
-    ) AS c
-    WHERE (owner IS NULL OR c.owner_user_id = owner)
-      AND (stage IS NULL OR c.lifecycle_stage = stage)
-      AND (tag IS NULL OR c.tags @> tagged)
-      AND (channel IS NULL OR (channel = 'phone_messaging' AND c.primary_phone IS NOT NULL) OR c.identities @> channel_filter)
-      AND (terms IS NULL OR strpos(c.search_text, terms[1]) > 0 OR strpos(c.search_text, terms[2]) > 0)
-    ORDER BY c.updated_at DESC, c.id DESC
+    ) AS contact
+    WHERE (owner IS NULL OR contact.owner_user_id = owner)
+      AND (stage IS NULL OR contact.lifecycle_stage = stage)
+      AND (tag IS NULL OR contact.tags @> tagged)
+      AND (
+        channel IS NULL
+        OR (channel = 'phone_messaging' AND contact.primary_phone IS NOT NULL)
+        OR contact.identities @> channel_filter
+      )
+      AND (terms IS NULL OR strpos(contact.search_text, terms[1]) > 0 OR strpos(contact.search_text, terms[2]) > 0)
+    ORDER BY contact.updated_at DESC, contact.id DESC
     OFFSET returned
     LIMIT size - returned;
 

@@ -96,7 +96,7 @@ it.layer(Processes.database, { excludeTestServices: true })("ApiKeys", (it) => {
       yield* sql`UPDATE members SET role = 'owner' WHERE organization_id = ${organization_id}`
       for (const table of ["api_key_windows", "api_keys"]) yield* sql`DROP TRIGGER disk_is_full ON ${sql(table)}`
       const counted = sql<{ readonly count: number }>`
-        SELECT count FROM api_key_windows JOIN api_keys k ON k.id = key_id WHERE k.digest = ${third}
+        SELECT count FROM api_key_windows JOIN api_keys key ON key.id = key_id WHERE key.digest = ${third}
       `
       // It tries the database again by the database's clock, so the test has to wait for it.
       yield* Effect.repeat(Effect.andThen(authenticate, counted), { until: ([row]) => (row?.count ?? 0) > 3 })

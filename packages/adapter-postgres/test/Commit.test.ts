@@ -65,10 +65,10 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       ))
       assert.strictEqual(yield* conflictCount, before)
       const rows = yield* sql<{ readonly id: string; readonly text: string }>`
-        SELECT s.id, s.content ->> 'text' AS text
-        FROM sends s
-        JOIN work w ON w.kind = 'send' AND w.ref = s.id AND w.lane = s.conversation_id
-        WHERE s.conversation_id = ${conversation_id}
+        SELECT send.id, send.content ->> 'text' AS text
+        FROM sends send
+        JOIN work item ON item.kind = 'send' AND item.ref = send.id AND item.lane = send.conversation_id
+        WHERE send.conversation_id = ${conversation_id}
       `
       assert.sameMembers(rows.map(({ id }) => id), sent.map(({ id }) => id))
       assert.sameMembers(rows.map(({ text }) => text), texts.flat().map(({ text }) => text))

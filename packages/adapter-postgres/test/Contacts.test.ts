@@ -299,13 +299,13 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
           FROM tagged
           GROUP BY contact_id
         )
-        UPDATE contacts c
+        UPDATE contacts contact
         SET lifecycle_stage = CASE WHEN n % 3 = 0 THEN 'customer' ELSE 'lead' END,
           owner_user_id = CASE WHEN n % 2 = 0 THEN ${owner_user_id}::uuid END,
           tags = coalesce(copies.tags, '[]')
         FROM numbered
         LEFT JOIN copies ON copies.id = numbered.id
-        WHERE c.organization_id = ${ours} AND c.id = numbered.id
+        WHERE contact.organization_id = ${ours} AND contact.id = numbered.id
       `
       // As the worker does when tables have grown.
       yield* sql`ANALYZE contacts, contact_tags`
@@ -321,7 +321,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         const { lifecycle_stage, owner_user_id, tag_id, updated_since } = { ...Fixtures.everyone, ...criteria }
         const rows = yield* sql<{ readonly id: string }>`
           SELECT id
-          FROM contacts c
+          FROM contacts
           WHERE organization_id = ${ours} AND id IN (
               SELECT contact_id FROM contact_tags WHERE organization_id = ${ours} AND tag_id = ${tag_id}
             )

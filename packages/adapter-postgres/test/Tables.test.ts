@@ -30,12 +30,12 @@ layer(database, { timeout: "5 minutes" })("the database", (it) => {
           SELECT
             array(
               SELECT attname::text
-              FROM unnest(i.indkey) AS place JOIN pg_attribute ON attrelid = i.indrelid AND attnum = place
+              FROM unnest(index.indkey) AS place JOIN pg_attribute ON attrelid = index.indrelid AND attnum = place
               ORDER BY attname
             ) AS keys,
-            pg_get_expr(i.indpred, i.indrelid) AS condition
-          FROM pg_index i
-          WHERE i.indrelid = ${name}::regclass AND i.indisunique
+            pg_get_expr(index.indpred, index.indrelid) AS condition
+          FROM pg_index index
+          WHERE index.indrelid = ${name}::regclass AND index.indisunique
         `
         const isUnique = (names: ReadonlyArray<string>, condition: string | null) =>
           indexes.some((index) =>

@@ -23,16 +23,17 @@ it.layer(Processes.database, { excludeTestServices: true })("Deliveries to as ma
       )
       // A row shows its transaction and the command in it that wrote it.
       const [deliveries] = yield* sql`
-        SELECT count(*)::integer AS rows, count(DISTINCT (d.xmin::text, d.cmin::text))::integer AS statements
-        FROM webhook_deliveries d WHERE d.organization_id = ${organization_id}`
+        SELECT count(*)::integer AS rows, count(DISTINCT (delivery.xmin::text, delivery.cmin::text))::integer AS statements
+        FROM webhook_deliveries delivery WHERE delivery.organization_id = ${organization_id}`
       assert.deepStrictEqual(deliveries, { rows: limits.webhooks_active_max, statements: 1 })
       const together = yield* sql`
-        SELECT DISTINCT w.xmin::text AS transaction, w.cmin::text AS command FROM webhook_deliveries w
-        WHERE w.organization_id = ${organization_id}
-        UNION SELECT c.xmin::text, c.cmin::text FROM conversations c WHERE c.id = ${conversation_id}
-        UNION SELECT e.xmin::text, e.cmin::text FROM webhook_events e WHERE e.organization_id = ${organization_id}
-          AND e.type = 'conversation.closed'
-        UNION SELECT q.xmin::text, q.cmin::text FROM work q WHERE q.organization_id = ${organization_id}`
+        SELECT DISTINCT delivery.xmin::text AS transaction, delivery.cmin::text AS command FROM webhook_deliveries delivery
+        WHERE delivery.organization_id = ${organization_id}
+        UNION SELECT conversation.xmin::text, conversation.cmin::text FROM conversations conversation
+          WHERE conversation.id = ${conversation_id}
+        UNION SELECT event.xmin::text, event.cmin::text FROM webhook_events event
+          WHERE event.organization_id = ${organization_id} AND event.type = 'conversation.closed'
+        UNION SELECT item.xmin::text, item.cmin::text FROM work item WHERE item.organization_id = ${organization_id}`
       assert.lengthOf(together, 1)
     }))
 })

@@ -164,10 +164,12 @@ const contactsOf = (contacts: number) => [
        WHERE organization_id = ${idOf("organization", "organization")} AND contact_id = ${idOf("contact", "n")}
      ), '[]'),
      coalesce((
-       SELECT jsonb_agg(jsonb_build_object('id', t.id, 'name', t.name, 'color', t.color) ORDER BY t.name_key)
-       FROM contact_tags ct
-       JOIN tags t ON t.organization_id = ct.organization_id AND t.id = ct.tag_id
-       WHERE ct.organization_id = ${idOf("organization", "organization")} AND ct.contact_id = ${idOf("contact", "n")}
+       SELECT jsonb_agg(jsonb_build_object('id', tag.id, 'name', tag.name, 'color', tag.color) ORDER BY tag.name_key)
+       FROM contact_tags held
+       JOIN tags tag ON tag.organization_id = held.organization_id AND tag.id = held.tag_id
+       WHERE held.organization_id = ${idOf("organization", "organization")} AND held.contact_id = ${
+    idOf("contact", "n")
+  }
      ), '[]')
    FROM people`,
   `INSERT INTO contact_texts (organization_id, contact_id, search_text)
@@ -193,21 +195,21 @@ const conversationsOf = (conversations: number) => [
      END,
      updated_at, updated_at, updated_at
    FROM (
-     SELECT i.*, p.organization, p.updated_at, row_number() OVER (ORDER BY p.n) AS n
-     FROM people p
-     JOIN identities i ON i.id = ${idOf("identity", "p.n * 3")}
+     SELECT identity.*, person.organization, person.updated_at, row_number() OVER (ORDER BY person.n) AS n
+     FROM people person
+     JOIN identities identity ON identity.id = ${idOf("identity", "person.n * 3")}
      LIMIT ${conversations}
    ) thread`,
   // Four in each conversation, and 20,000 more in the first one.
   `INSERT INTO messages
      (organization_id, conversation_id, id, channel_id, direction, type, text, sender, status, provider_message_id,
       created_at)
-   SELECT v.organization_id, v.id, ${idOf("message", "n")}, v.channel_id,
+   SELECT conversation.organization_id, conversation.id, ${idOf("message", "n")}, conversation.channel_id,
      CASE WHEN n % 2 = 0 THEN 'inbound' ELSE 'outbound' END, 'text', 'What was said: ' || n,
      '{"type":"contact","name":null}', CASE WHEN n % 2 = 0 THEN 'received' ELSE 'sent' END, 'message-' || n,
-     v.last_activity_at - interval '1 minute' * n
+     conversation.last_activity_at - interval '1 minute' * n
    FROM generate_series(1, ${conversations * 4 + 20_000}) n
-   JOIN conversations v ON v.id = ${
+   JOIN conversations conversation ON conversation.id = ${
     idOf("conversation", `CASE WHEN n > ${conversations * 4} THEN 1 ELSE 1 + n / 4 END`)
   }`,
   // Of 97 sends, one failed, one is queued, and the outcome of one is unknown.

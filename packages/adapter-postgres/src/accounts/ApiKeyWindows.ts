@@ -31,45 +31,45 @@ const metered = rows(MeteredRow)
 
 /** The key of a presented digest, if it may be used. */
 const usable = `
-  SELECT k.id, k.organization_id, k.created_by, k.scopes
-  FROM api_keys k
-  JOIN members m ON m.organization_id = k.organization_id AND m.id = k.created_by
-  WHERE k.digest = p.digest AND k.revoked_at IS NULL AND k.expires_at > now()
-    AND m.left_at IS NULL AND m.role IN (${key_roles.map((role) => `'${role}'`).join(", ")})
+  SELECT key.id, key.organization_id, key.created_by, key.scopes
+  FROM api_keys key
+  JOIN members member ON member.organization_id = key.organization_id AND member.id = key.created_by
+  WHERE key.digest = presented.digest AND key.revoked_at IS NULL AND key.expires_at > now()
+    AND member.left_at IS NULL AND member.role IN (${key_roles.map((role) => `'${role}'`).join(", ")})
   LIMIT 1
 `
 
-const window_interval = `interval '${window_seconds} s'`
+const duration = `interval '${window_seconds} s'`
 
 /** Finds keys and counts their requests. Those of one key that share the statement are counted one after the other. */
-const count_keys = `
+const count_requests = `
   WITH usable AS (
-    SELECT k.*, p.place, p.request_limit
-    FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS p (digest, request_limit, place)
-    CROSS JOIN LATERAL (${usable}) AS k
+    SELECT key.*, presented.place, presented.request_limit
+    FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS presented (digest, request_limit, place)
+    CROSS JOIN LATERAL (${usable}) AS key
   ), counted AS (
-    INSERT INTO api_key_windows AS w (key_id, opened_at, count)
+    INSERT INTO api_key_windows AS stored (key_id, opened_at, count)
     SELECT id, now(), count(*) FROM usable GROUP BY id ORDER BY id
     ON CONFLICT (key_id) DO UPDATE SET
-      count = CASE WHEN w.opened_at <= now() - ${window_interval} THEN 0 ELSE w.count END + excluded.count,
-      opened_at = CASE WHEN w.opened_at <= now() - ${window_interval} THEN now() ELSE w.opened_at END
+      count = CASE WHEN stored.opened_at <= now() - ${duration} THEN 0 ELSE stored.count END + excluded.count,
+      opened_at = CASE WHEN stored.opened_at <= now() - ${duration} THEN now() ELSE stored.opened_at END
     RETURNING key_id, count, opened_at
   )
-  SELECT u.place::integer AS place, u.id AS key_id, u.organization_id, u.created_by, u.scopes,
-    least(c.count - count(*) OVER same + row_number() OVER earlier, u.request_limit + 1)::integer AS count,
-    c.opened_at = now() AND row_number() OVER earlier = 1 AS opens_window,
-    c.opened_at + ${window_interval} AS window_ends_at, now() AS now
-  FROM usable u
-  JOIN counted c ON c.key_id = u.id
-  WINDOW same AS (PARTITION BY u.id), earlier AS (PARTITION BY u.id ORDER BY u.place)
+  SELECT place::integer AS place, id AS key_id, organization_id, created_by, scopes,
+    least(counted.count - count(*) OVER same + row_number() OVER earlier, request_limit + 1)::integer AS count,
+    opened_at = now() AND row_number() OVER earlier = 1 AS opens_window,
+    opened_at + ${duration} AS window_ends_at, now() AS now
+  FROM usable
+  JOIN counted ON key_id = id
+  WINDOW same AS (PARTITION BY id), earlier AS (PARTITION BY id ORDER BY place)
 `
 
-/** Finds keys without counting. It has the parameters of `count_keys`. */
+/** Finds keys without counting. It has the parameters of `count_requests`. */
 const find_keys = `
-  SELECT p.place::integer AS place, k.id AS key_id, k.organization_id, k.created_by, k.scopes, 0 AS count,
-    false AS opens_window, now() AS window_ends_at, now() AS now
-  FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS p (digest, request_limit, place)
-  CROSS JOIN LATERAL (${usable}) AS k
+  SELECT presented.place::integer AS place, key.id AS key_id, key.organization_id, key.created_by, key.scopes,
+    0 AS count, false AS opens_window, now() AS window_ends_at, now() AS now
+  FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS presented (digest, request_limit, place)
+  CROSS JOIN LATERAL (${usable}) AS key
 `
 
 /** Returns the function that finds a presented key and counts the request. */
@@ -86,5 +86,5 @@ export const make = (sql: SqlClient.SqlClient) => {
       })
     )
 
-  return orLocally(shared(count_keys), shared(find_keys))
+  return orLocally(shared(count_requests), shared(find_keys))
 }

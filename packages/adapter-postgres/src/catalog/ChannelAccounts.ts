@@ -19,20 +19,20 @@ export const layer = Layer.effect(
   SqlClient.SqlClient.useSync((sql) => {
     const columns = sql.literal(columnsOf(Columns))
 
-    const ownedColumns = Object.keys(Owned.fields).map((column) => `a.${column}`).join(", ")
+    const ownedColumns = Object.keys(Owned.fields).map((column) => `account.${column}`).join(", ")
 
     /** Concurrent callbacks look up their accounts in one statement. */
     const locate = StatementBatcher.makeByKey(sql, {
       key: { channel_id: "uuid" },
-      select: `SELECT ${ownedColumns} FROM channel_accounts a WHERE a.channel_id = k.channel_id`,
+      select: `SELECT ${ownedColumns} FROM channel_accounts account WHERE account.channel_id = key.channel_id`,
       decode: ownedRows
     })
     const locateByAccount = StatementBatcher.makeByKey(sql, {
       key: { type: "text", account_id: "text" },
       select: `
         SELECT ${ownedColumns}
-        FROM channel_accounts a
-        WHERE a.channel_type = k.type AND a.account_id = k.account_id`,
+        FROM channel_accounts account
+        WHERE account.channel_type = key.type AND account.account_id = key.account_id`,
       decode: ownedRows
     })
 

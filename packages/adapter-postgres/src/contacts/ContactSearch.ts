@@ -60,48 +60,49 @@ const candidates = (
     SELECT *
     FROM contacts
     WHERE organization_id = ${organization_id} AND id = ANY(ARRAY(
-      SELECT i.contact_id
-      FROM identity_names n
-      JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
-      WHERE n.organization_id = ${organization_id} AND n.name = ${external_id}
-        AND n.channel_type = ANY(${channel === null ? ChannelType.literals : [channel]}::text[])
+      SELECT identity.contact_id
+      FROM identity_names identity_name
+      JOIN identities identity ON identity.organization_id = identity_name.organization_id
+        AND identity.id = identity_name.identity_id
+      WHERE identity_name.organization_id = ${organization_id} AND identity_name.name = ${external_id}
+        AND identity_name.channel_type = ANY(${channel === null ? ChannelType.literals : [channel]}::text[])
     ))
     OFFSET 0
   )`
 
-/** Returns the condition that a contact `c` passes the filters, except `updated_since` and that for an external ID. */
+/** Returns the condition that `contact` passes the filters, except `updated_since` and that for an external ID. */
 const passes = (sql: SqlClient.SqlClient, match: ContactCriteria): Statement.Fragment => {
   const { channel, email_key, external_id, lifecycle_stage, owner_user_id, phone, search_terms, tag_id } = match
   const conditions: Array<Statement.Fragment> = []
-  if (phone !== null) conditions.push(sql`c.primary_phone = ${phone}`)
-  if (email_key !== null) conditions.push(sql`c.email_key = ${email_key}`)
+  if (phone !== null) conditions.push(sql`contact.primary_phone = ${phone}`)
+  if (email_key !== null) conditions.push(sql`contact.email_key = ${email_key}`)
   if (channel !== null && external_id === null) {
-    const known = sql`c.identities @> ${json([{ channel_type: channel }])}::jsonb`
+    const known = sql`contact.identities @> ${json([{ channel_type: channel }])}::jsonb`
     conditions.push(
-      channel === "phone_messaging" ? sql`(${known} OR c.primary_phone IS NOT NULL)` : known
+      channel === "phone_messaging" ? sql`(${known} OR contact.primary_phone IS NOT NULL)` : known
     )
   }
-  if (owner_user_id !== null) conditions.push(sql`c.owner_user_id = ${owner_user_id}`)
-  if (lifecycle_stage !== null) conditions.push(sql`c.lifecycle_stage = ${lifecycle_stage}`)
-  if (tag_id !== null) conditions.push(sql`c.tags @> ${json([{ id: tag_id }])}::jsonb`)
+  if (owner_user_id !== null) conditions.push(sql`contact.owner_user_id = ${owner_user_id}`)
+  if (lifecycle_stage !== null) conditions.push(sql`contact.lifecycle_stage = ${lifecycle_stage}`)
+  if (tag_id !== null) conditions.push(sql`contact.tags @> ${json([{ id: tag_id }])}::jsonb`)
   if (search_terms !== null) {
-    conditions.push(sql.or(search_terms.map((term) => sql`strpos(c.search_text, ${term}) > 0`)))
+    conditions.push(sql.or(search_terms.map((term) => sql`strpos(contact.search_text, ${term}) > 0`)))
   }
   return sql.and(conditions)
 }
 
-/** A page of contacts to select, by columns of `c`. */
+/** A page of contacts to select, by columns of `contact`. */
 interface Selected extends Plan {
   readonly columns: string
   readonly organization_id: OrganizationId
   readonly page: PageRequest
 }
 
-/** Returns the condition that a contact `c` was updated since the given time, and comes after the start of the page. */
+/** Returns the condition that `contact` was updated since the given time, and comes after the start of the page. */
 const isOnPage = (sql: SqlClient.SqlClient, { match: { updated_since }, page }: Selected): Statement.Fragment => {
   const { at, id } = startOf(page)
-  const follows = sql`(c.updated_at, c.id) < (${at}::timestamptz, ${id}::uuid)`
-  return updated_since === null ? follows : sql`${follows} AND c.updated_at >= ${date(updated_since)}`
+  const follows = sql`(contact.updated_at, contact.id) < (${at}::timestamptz, ${id}::uuid)`
+  return updated_since === null ? follows : sql`${follows} AND contact.updated_at >= ${date(updated_since)}`
 }
 
 /** How many of the newest contacts of an owner or a stage are read for a page of those with a tag. */
@@ -119,34 +120,35 @@ const newest_max = 1500
 const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
   const { columns, match: { lifecycle_stage, owner_user_id, tag_id }, organization_id, page } = selected
   const isIndexed = owner_user_id === null
-    ? sql`c.lifecycle_stage = ${lifecycle_stage}`
-    : sql`c.owner_user_id = ${owner_user_id}`
+    ? sql`contact.lifecycle_stage = ${lifecycle_stage}`
+    : sql`contact.owner_user_id = ${owner_user_id}`
   const isInStage = owner_user_id === null || lifecycle_stage === null
     ? sql`TRUE`
     : sql`newest.lifecycle_stage = ${lifecycle_stage}`
   return sql`
     SELECT ${sql.literal(columns)}
     FROM (
-      SELECT c.ctid AS row_id, c.updated_at, c.id, c.tags, c.lifecycle_stage
-      FROM contacts c
-      WHERE c.organization_id = ${organization_id} AND ${isIndexed} AND ${isOnPage(sql, selected)}
-      ORDER BY c.updated_at DESC, c.id DESC
+      SELECT contact.ctid AS row_id, contact.updated_at, contact.id, contact.tags, contact.lifecycle_stage
+      FROM contacts contact
+      WHERE contact.organization_id = ${organization_id} AND ${isIndexed} AND ${isOnPage(sql, selected)}
+      ORDER BY contact.updated_at DESC, contact.id DESC
       LIMIT ${sql.literal(String(newest_max))} * EXISTS (
         SELECT FROM contact_tags WHERE organization_id = ${organization_id} AND tag_id = ${tag_id} OFFSET 20
       )::integer
     ) newest
-    JOIN contacts c ON c.ctid = newest.row_id AND c.organization_id = ${organization_id} AND c.id = newest.id
+    JOIN contacts contact ON contact.ctid = newest.row_id AND contact.organization_id = ${organization_id}
+      AND contact.id = newest.id
     WHERE newest.tags @> ${json([{ id: tag_id }])}::jsonb AND ${isInStage}
     ORDER BY newest.updated_at DESC, newest.id DESC
     LIMIT ${page.size}
   `
 }
 
-/** Returns the source of a page that is `indexed` or `exact`: the contacts `c` that pass all filters. */
+/** Returns the source of a page that is `indexed` or `exact`: each `contact` that passes all filters. */
 const indexed = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragment => {
   const { match, organization_id } = selected
-  return sql`${candidates(sql, organization_id, match)} c
-    WHERE c.organization_id = ${organization_id} AND ${passes(sql, match)} AND ${isOnPage(sql, selected)}`
+  return sql`${candidates(sql, organization_id, match)} contact
+    WHERE contact.organization_id = ${organization_id} AND ${passes(sql, match)} AND ${isOnPage(sql, selected)}`
 }
 
 /** Returns the source of a page that must be searched for. */
@@ -157,7 +159,7 @@ const searched = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragm
   return sql`find_contacts(
       ${organization_id}, ${at}, ${id}, ${page.size}, ${owner_user_id}, ${lifecycle_stage}, ${tag_id}, ${channel},
       ${search_terms}::text[]
-    ) c
+    ) contact
     WHERE ${isOnPage(sql, selected)}`
 }
 
@@ -167,7 +169,7 @@ const pageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Stateme
   return sql`
     SELECT ${sql.literal(columns)}
     FROM ${way === "indexed" || way === "exact" ? indexed(sql, selected) : searched(sql, selected)}
-    ORDER BY c.updated_at DESC, c.id DESC
+    ORDER BY contact.updated_at DESC, contact.id DESC
     LIMIT ${page.size}
   `
 }

@@ -19,12 +19,12 @@ const Row = Schema.Struct({
 const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })
 
 const contacts = rows(Row)
-const list = selection(Row, (column) => column === "tags" ? "c.tags::text" : `c.${column}`)
+const list = selection(Row, (column) => column === "tags" ? "contact.tags::text" : `contact.${column}`)
 const loadedRows = rows(LoadedRow)
 const matched = rows(Schema.Struct({ ...LoadedRow.fields, is_ambiguous: Schema.Boolean }))
 const inserted = rows(Schema.Struct({ id: ContactId }))
 
-/** The columns that name an identity `i` of a contact `c`, found by a name `n`. */
+/** The columns of an identity and its contact, found by a network ID. */
 export const Known = Schema.Struct({
   network_id: Schema.String,
   identity: Schema.Struct({ ...Identity.fields, contact_id: ContactId, version: Schema.Int }),
@@ -34,11 +34,11 @@ export const Known = Schema.Struct({
   })
 })
 
-/** The text that selects the columns of `Known`. */
+/** The text that selects the columns of `Known` from `identity_name`, `identity`, and `contact`. */
 export const known_columns = `
-  n.name AS network_id, to_jsonb(i) AS identity,
-  jsonb_build_object('id', c.id, 'first_name', c.first_name, 'last_name', c.last_name, 'identities', c.identities,
-    'version', c.version) AS contact`
+  identity_name.name AS network_id, to_jsonb(identity) AS identity,
+  jsonb_build_object('id', contact.id, 'first_name', contact.first_name, 'last_name', contact.last_name,
+    'identities', contact.identities, 'version', contact.version) AS contact`
 
 const known = rows(Known)
 
@@ -48,12 +48,13 @@ const insertable = Object.keys(Contact.fields)
 /** Makes the functions that find the most recently updated contact with a value of a column. */
 const makeMatchers = (sql: SqlClient.SqlClient) => {
   const matchBy = (column: "email_key" | "primary_phone") => {
-    const same = `FROM contacts c WHERE c.organization_id = k.organization_id AND c.${column} = k.value`
+    const same =
+      `FROM contacts contact WHERE contact.organization_id = key.organization_id AND contact.${column} = key.value`
     return StatementBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", value: "text" },
       select: `
-        SELECT ${list.columns}, c.version, EXISTS (SELECT ${same} OFFSET 1) AS is_ambiguous ${same}
-        ORDER BY c.updated_at DESC, c.id DESC`,
+        SELECT ${list.columns}, contact.version, EXISTS (SELECT ${same} OFFSET 1) AS is_ambiguous ${same}
+        ORDER BY contact.updated_at DESC, contact.id DESC`,
       decode: matched
     })
   }
@@ -106,8 +107,10 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
     const byId = {
       key: { organization_id: "uuid", id: "uuid" },
-      select:
-        `SELECT ${list.columns}, c.version FROM contacts c WHERE c.organization_id = k.organization_id AND c.id = k.id`
+      select: `
+        SELECT ${list.columns}, contact.version
+        FROM contacts contact
+        WHERE contact.organization_id = key.organization_id AND contact.id = key.id`
     } as const
     const find = StatementBatcher.makeByKey(sql, { ...byId, decode: contacts })
     const load = StatementBatcher.makeByKey(sql, { ...byId, decode: loadedRows })
@@ -120,13 +123,14 @@ export const layer = Layer.effect(
       identify: (organization_id, channel_type, network_ids) =>
         known(sql`
           SELECT ${sql.literal(known_columns)}
-          FROM identity_names n
-          JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
-          JOIN contacts c ON c.organization_id = i.organization_id AND c.id = i.contact_id
-          WHERE n.organization_id = ${organization_id}
-            AND n.channel_type = ${channel_type}
-            AND n.name = ANY(${network_ids}::text[])
-          ORDER BY array_position(${network_ids}::text[], n.name)
+          FROM identity_names identity_name
+          JOIN identities identity ON identity.organization_id = identity_name.organization_id
+            AND identity.id = identity_name.identity_id
+          JOIN contacts contact ON contact.organization_id = identity.organization_id AND contact.id = identity.contact_id
+          WHERE identity_name.organization_id = ${organization_id}
+            AND identity_name.channel_type = ${channel_type}
+            AND identity_name.name = ANY(${network_ids}::text[])
+          ORDER BY array_position(${network_ids}::text[], identity_name.name)
         `),
       match: (organization_id, by, value) => matchers[by]({ organization_id, value }),
       insertNew: insertNewInto(sql)

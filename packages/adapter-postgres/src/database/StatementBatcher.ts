@@ -92,7 +92,7 @@ export const make = <Request, A>(sql: SqlClient.SqlClient, statement: Statement<
 interface ByKey<Row, Column extends string> {
   /** The columns of the key, with their types. */
   readonly key: Readonly<Record<Column, "text" | "uuid">>
-  /** The query for one row, whose key is in the columns of `k`. */
+  /** The query for one row, for the columns of `key`. */
   readonly select: string
   /** Decodes the columns of the query. */
   readonly decode: (
@@ -110,8 +110,8 @@ export const makeByKey = <Row, Column extends string>(
   const arrays = columns.map((column, index) => `$${index + 1}::${key[column]}[]`)
   // Each key is looked up on its own (`LIMIT`), so the plan is that of one key, whatever the size of the tables.
   const text = `
-    SELECT k.position::int AS position, found.*
-    FROM unnest(${arrays.join(", ")}) WITH ORDINALITY AS k (${columns.join(", ")}, position)
+    SELECT key.position::int AS position, found.*
+    FROM unnest(${arrays.join(", ")}) WITH ORDINALITY AS key (${columns.join(", ")}, position)
     CROSS JOIN LATERAL (${select} LIMIT 1) AS found`
 
   const find = Effect.fnUntraced(function*(keys: ReadonlyArray<Key>) {

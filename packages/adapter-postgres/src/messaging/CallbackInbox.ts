@@ -44,7 +44,9 @@ const makeInsert = (sql: SqlClient.SqlClient): CallbackStore["Service"]["insert"
   const insertAll = (callbacks: ReadonlyArray<StoredCallback>) =>
     run(sql`
       INSERT INTO provider_callbacks (id, source, channel_id, organization_id, people, body, received_at, due_at)
-      SELECT id, source, nullif(channel_id, '')::uuid, ${organizationOf(sql`nullif(c.channel_id, '')`)}, people, body,
+      SELECT id, source, nullif(channel_id, '')::uuid, ${
+      organizationOf(sql`nullif(callback.channel_id, '')`)
+    }, people, body,
         received_at, received_at
       FROM unnest(
         ${callbacks.map(({ id }) => id)}::uuid[],
@@ -53,7 +55,7 @@ const makeInsert = (sql: SqlClient.SqlClient): CallbackStore["Service"]["insert"
         ${callbacks.map(({ people }) => JSON.stringify(people))}::jsonb[],
         ${callbacks.map(({ body }) => body)}::bytea[],
         ${callbacks.map(({ received_at }) => date(received_at))}::timestamptz[]
-      ) AS c (id, source, channel_id, people, body, received_at)
+      ) AS callback (id, source, channel_id, people, body, received_at)
     `)
 
   const insertShared = StatementBatcher.make(

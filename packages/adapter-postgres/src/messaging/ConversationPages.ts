@@ -13,11 +13,12 @@ export const threadsOf = (
   column: "*" | "id" = "id"
 ) =>
   sql`
-    SELECT v.${sql.literal(column)}
-    FROM identities i
-    JOIN channels h ON h.organization_id = i.organization_id
-    JOIN conversations v ON v.organization_id = i.organization_id AND v.channel_id = h.id AND v.identity_id = i.id
-    WHERE i.organization_id = ${organization_id} AND i.contact_id = ${contact_id}
+    SELECT conversation.${sql.literal(column)}
+    FROM identities identity
+    JOIN channels channel ON channel.organization_id = identity.organization_id
+    JOIN conversations conversation ON conversation.organization_id = identity.organization_id
+      AND conversation.channel_id = channel.id AND conversation.identity_id = identity.id
+    WHERE identity.organization_id = ${organization_id} AND identity.contact_id = ${contact_id}
   `
 
 /** Returns the statuses that are queried separately. Null queries all at once, for filters whose index does not contain the status. */
@@ -42,19 +43,19 @@ const pageOf = (
   const { at, id } = startOf(page)
   const selectFrom = (source: Statement.Fragment, order: string, ...more: ReadonlyArray<Statement.Fragment>) =>
     sql`
-      SELECT v.*
-      FROM ${source} v
+      SELECT conversation.*
+      FROM ${source} conversation
       WHERE ${
       sql.and([
-        sql`v.organization_id = ${organization_id}`,
-        ...(status === null ? [] : [sql`v.status = ${status}`]),
-        ...(assigned_user_id === null ? [] : [sql`v.assigned_user_id = ${assigned_user_id}`]),
-        ...(unassigned === null ? [] : [sql`v.assigned_user_id IS NULL`]),
+        sql`conversation.organization_id = ${organization_id}`,
+        ...(status === null ? [] : [sql`conversation.status = ${status}`]),
+        ...(assigned_user_id === null ? [] : [sql`conversation.assigned_user_id = ${assigned_user_id}`]),
+        ...(unassigned === null ? [] : [sql`conversation.assigned_user_id IS NULL`]),
         ...more,
-        sql`(v.last_activity_at, v.id) < (${at}::timestamptz, ${id}::uuid)`
+        sql`(conversation.last_activity_at, conversation.id) < (${at}::timestamptz, ${id}::uuid)`
       ])
     }
-      ORDER BY ${sql.literal(order)} v.last_activity_at DESC, v.id DESC
+      ORDER BY ${sql.literal(order)} conversation.last_activity_at DESC, conversation.id DESC
       LIMIT ${page.size}
     `
   const all = sql.literal("conversations")
@@ -62,15 +63,21 @@ const pageOf = (
   if (contact_id !== null) {
     // `OFFSET 0` keeps the planner from reading the index in the list's order.
     const ofContact = sql`(${threadsOf(sql, organization_id, contact_id, "*")} OFFSET 0)`
-    return sql`(${selectFrom(ofContact, "", ...on("v.channel_id"))})`
+    return sql`(${selectFrom(ofContact, "", ...on("conversation.channel_id"))})`
   }
-  if (assigned_user_id === null && unassigned === null) return sql`(${selectFrom(all, "", ...on("v.channel_id"))})`
-  const ofChannel = selectFrom(all, "v.assigned_user_id, v.channel_id, v.status,", sql`v.channel_id = h.id`)
+  if (assigned_user_id === null && unassigned === null) {
+    return sql`(${selectFrom(all, "", ...on("conversation.channel_id"))})`
+  }
+  const ofChannel = selectFrom(
+    all,
+    "conversation.assigned_user_id, conversation.channel_id, conversation.status,",
+    sql`conversation.channel_id = channel.id`
+  )
   return sql`(
-    SELECT v.*
-    FROM channels h
-    CROSS JOIN LATERAL (${ofChannel}) v
-    WHERE ${sql.and([sql`h.organization_id = ${organization_id}`, ...on("h.id")])}
+    SELECT conversation.*
+    FROM channels channel
+    CROSS JOIN LATERAL (${ofChannel}) conversation
+    WHERE ${sql.and([sql`channel.organization_id = ${organization_id}`, ...on("channel.id")])}
   )`
 }
 

@@ -53,29 +53,29 @@ const threads = rows(Schema.Struct({
 
 /** The columns that do not belong to the conversation itself. */
 const sources: Readonly<Record<string, string>> = {
-  channel_type: "h.type",
-  first_name: "c.first_name",
-  last_name: "c.last_name",
-  external_id: "i.external_id",
-  display_name: "i.display_name",
-  username: "i.username"
+  channel_type: "channel.type",
+  first_name: "contact.first_name",
+  last_name: "contact.last_name",
+  external_id: "identity.external_id",
+  display_name: "identity.display_name",
+  username: "identity.username"
 }
 
 /** The same columns for a thread that is looked up by the type of its channel. */
-const joinedPairs = Object.entries({ ...sources, channel_type: "k.channel_type" })
+const joinedPairs = Object.entries({ ...sources, channel_type: "key.channel_type" })
   .map(([column, source]) => `'${column}', ${source}`).join(", ")
 
-const list = selection(Row, (column) => sources[column] ?? `v.${column}`)
+const list = selection(Row, (column) => sources[column] ?? `conversation.${column}`)
 
-/** The joins with which a conversation `v` is read. */
+/** The joins with which a `conversation` is read. */
 const joins = `
-  JOIN channels h ON h.organization_id = v.organization_id AND h.id = v.channel_id
-  JOIN contacts c ON c.organization_id = v.organization_id AND c.id = v.contact_id
-  JOIN identities i ON i.organization_id = v.organization_id AND i.id = v.identity_id
+  JOIN channels channel ON channel.organization_id = conversation.organization_id AND channel.id = conversation.channel_id
+  JOIN contacts contact ON contact.organization_id = conversation.organization_id AND contact.id = conversation.contact_id
+  JOIN identities identity ON identity.organization_id = conversation.organization_id AND identity.id = conversation.identity_id
 `
 
-/** The text that selects conversations `v`, up to their conditions. */
-export const select_conversations = `SELECT ${list.columns} FROM conversations v ${joins}`
+/** The text that selects each `conversation`, up to the conditions. */
+export const select_conversations = `SELECT ${list.columns} FROM conversations conversation ${joins}`
 
 /** Layer that reads conversations in PostgreSQL. */
 export const layer = Layer.effect(
@@ -83,7 +83,9 @@ export const layer = Layer.effect(
   SqlClient.SqlClient.useSync((sql) => {
     const find = StatementBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },
-      select: `${select_conversations} WHERE v.organization_id = k.organization_id AND v.id = k.id`,
+      select: `
+        ${select_conversations}
+        WHERE conversation.organization_id = key.organization_id AND conversation.id = key.id`,
       decode: conversations
     })
 
@@ -91,13 +93,16 @@ export const layer = Layer.effect(
       key: { organization_id: "uuid", channel_id: "uuid", channel_type: "text", network_id: "text" },
       select: `
         SELECT ${known_columns},
-          CASE WHEN v.id IS NOT NULL THEN to_jsonb(v) || jsonb_build_object(${joinedPairs}) END AS conversation
-        FROM identity_names n
-        JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
-        JOIN contacts c ON c.organization_id = i.organization_id AND c.id = i.contact_id
-        LEFT JOIN conversations v ON v.organization_id = i.organization_id
-          AND v.channel_id = k.channel_id AND v.identity_id = i.id
-        WHERE n.organization_id = k.organization_id AND n.channel_type = k.channel_type AND n.name = k.network_id`,
+          CASE WHEN conversation.id IS NOT NULL THEN to_jsonb(conversation) || jsonb_build_object(${joinedPairs}) END
+            AS conversation
+        FROM identity_names identity_name
+        JOIN identities identity ON identity.organization_id = identity_name.organization_id
+          AND identity.id = identity_name.identity_id
+        JOIN contacts contact ON contact.organization_id = identity.organization_id AND contact.id = identity.contact_id
+        LEFT JOIN conversations conversation ON conversation.organization_id = identity.organization_id
+          AND conversation.channel_id = key.channel_id AND conversation.identity_id = identity.id
+        WHERE identity_name.organization_id = key.organization_id AND identity_name.channel_type = key.channel_type
+          AND identity_name.name = key.network_id`,
       decode: threads
     })
 
@@ -106,9 +111,9 @@ export const layer = Layer.effect(
       list: (organization_id, filters, page) =>
         Effect.orDie(list.rows(sql`
           SELECT ${sql.literal(list.columns)}
-          FROM (${selectPage(sql, organization_id, filters, page)}) v
+          FROM (${selectPage(sql, organization_id, filters, page)}) conversation
           ${sql.literal(joins)}
-          ORDER BY v.last_activity_at DESC, v.id DESC
+          ORDER BY conversation.last_activity_at DESC, conversation.id DESC
           LIMIT ${page.size}
         `)),
       findThreads: (organization_id, { id, type }, network_ids) =>

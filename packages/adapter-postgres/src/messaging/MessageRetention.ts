@@ -30,9 +30,10 @@ const found = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) =>
       ORDER BY created_at
       LIMIT ${limit}
     ), threads AS MATERIALIZED (
-      SELECT v.organization_id, v.id, v.contact_id
-      FROM (SELECT DISTINCT organization_id, conversation_id FROM found) f
-      JOIN conversations v ON v.organization_id = f.organization_id AND v.id = f.conversation_id
+      SELECT conversation.organization_id, conversation.id, conversation.contact_id
+      FROM (SELECT DISTINCT organization_id, conversation_id FROM found) thread
+      JOIN conversations conversation ON conversation.organization_id = thread.organization_id
+        AND conversation.id = thread.conversation_id
     )
   `
 
@@ -40,35 +41,38 @@ const found = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) =>
 const locks = (sql: SqlClient.SqlClient, before: Timestamp) =>
   sql`
     provider_ids AS MATERIALIZED (
-      SELECT p.organization_id, p.channel_id, p.provider_message_id
-      FROM found f
-      JOIN provider_messages p ON p.organization_id = f.organization_id AND p.channel_id = f.channel_id
-        AND p.provider_message_id = f.provider_message_id AND p.message_id = f.id
-      ORDER BY p.organization_id, p.channel_id, p.provider_message_id
-      FOR UPDATE OF p
+      SELECT provider_message.organization_id, provider_message.channel_id, provider_message.provider_message_id
+      FROM found
+      JOIN provider_messages provider_message ON provider_message.organization_id = found.organization_id
+        AND provider_message.channel_id = found.channel_id
+        AND provider_message.provider_message_id = found.provider_message_id
+        AND provider_message.message_id = found.id
+      ORDER BY provider_message.organization_id, provider_message.channel_id, provider_message.provider_message_id
+      FOR UPDATE OF provider_message
     ), contact_previews AS MATERIALIZED (
-      SELECT c.organization_id, c.id
-      FROM (SELECT DISTINCT organization_id, contact_id FROM threads) t
-      JOIN contacts c ON c.organization_id = t.organization_id AND c.id = t.contact_id
-      WHERE c.last_activity_at < ${date(before)} AND c.last_activity_preview IS NOT NULL
+      SELECT contact.organization_id, contact.id
+      FROM (SELECT DISTINCT organization_id, contact_id FROM threads) thread
+      JOIN contacts contact ON contact.organization_id = thread.organization_id AND contact.id = thread.contact_id
+      WHERE contact.last_activity_at < ${date(before)} AND contact.last_activity_preview IS NOT NULL
         AND (SELECT count(*) FROM provider_ids) >= 0
-      ORDER BY c.organization_id, c.id
-      FOR NO KEY UPDATE OF c
+      ORDER BY contact.organization_id, contact.id
+      FOR NO KEY UPDATE OF contact
     ), conversation_previews AS MATERIALIZED (
-      SELECT v.organization_id, v.id
-      FROM threads t
-      JOIN conversations v ON v.organization_id = t.organization_id AND v.id = t.id
-      WHERE v.last_activity_at < ${date(before)} AND v.last_activity_preview IS NOT NULL
+      SELECT conversation.organization_id, conversation.id
+      FROM threads thread
+      JOIN conversations conversation ON conversation.organization_id = thread.organization_id AND conversation.id = thread.id
+      WHERE conversation.last_activity_at < ${date(before)} AND conversation.last_activity_preview IS NOT NULL
         AND (SELECT count(*) FROM contact_previews) >= 0
-      ORDER BY v.organization_id, v.id
-      FOR NO KEY UPDATE OF v
+      ORDER BY conversation.organization_id, conversation.id
+      FOR NO KEY UPDATE OF conversation
     ), locked AS MATERIALIZED (
-      SELECT m.organization_id, m.conversation_id, m.id
-      FROM found f
-      JOIN messages m ON m.organization_id = f.organization_id AND m.conversation_id = f.conversation_id AND m.id = f.id
+      SELECT message.organization_id, message.conversation_id, message.id
+      FROM found
+      JOIN messages message ON message.organization_id = found.organization_id
+        AND message.conversation_id = found.conversation_id AND message.id = found.id
       WHERE (SELECT count(*) FROM conversation_previews) >= 0
-      ORDER BY m.organization_id, m.conversation_id, m.id
-      FOR UPDATE OF m
+      ORDER BY message.organization_id, message.conversation_id, message.id
+      FOR UPDATE OF message
     )
   `
 
@@ -76,24 +80,26 @@ const locks = (sql: SqlClient.SqlClient, before: Timestamp) =>
 const removals = (sql: SqlClient.SqlClient, before: Timestamp) =>
   sql`
     files AS (
-      DELETE FROM media m
-      USING found f
-      WHERE m.organization_id = f.organization_id AND m.id = f.media_id AND (SELECT count(*) FROM locked) >= 0
+      DELETE FROM media file
+      USING found
+      WHERE file.organization_id = found.organization_id AND file.id = found.media_id AND (SELECT count(*) FROM locked) >= 0
     ), ids_removed AS (
-      DELETE FROM provider_messages p
-      USING provider_ids i
-      WHERE p.organization_id = i.organization_id AND p.channel_id = i.channel_id
-        AND p.provider_message_id = i.provider_message_id
+      DELETE FROM provider_messages provider_message
+      USING provider_ids locked
+      WHERE provider_message.organization_id = locked.organization_id AND provider_message.channel_id = locked.channel_id
+        AND provider_message.provider_message_id = locked.provider_message_id
     ), contacts_cleared AS (
-      UPDATE contacts c
+      UPDATE contacts contact
       SET last_activity_preview = NULL
-      FROM contact_previews p
-      WHERE c.organization_id = p.organization_id AND c.id = p.id AND c.last_activity_at < ${date(before)}
+      FROM contact_previews preview
+      WHERE contact.organization_id = preview.organization_id AND contact.id = preview.id
+        AND contact.last_activity_at < ${date(before)}
     ), conversations_cleared AS (
-      UPDATE conversations v
+      UPDATE conversations conversation
       SET last_activity_preview = NULL
-      FROM conversation_previews p
-      WHERE v.organization_id = p.organization_id AND v.id = p.id AND v.last_activity_at < ${date(before)}
+      FROM conversation_previews preview
+      WHERE conversation.organization_id = preview.organization_id AND conversation.id = preview.id
+        AND conversation.last_activity_at < ${date(before)}
     ), events AS (
       ${withoutResources(sql, sql`(organization_id, message_id) IN (SELECT organization_id, id FROM locked)`)}
     )
@@ -106,9 +112,10 @@ const removals = (sql: SqlClient.SqlClient, before: Timestamp) =>
 const purgeMessages = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) =>
   count(sql`
     WITH ${found(sql, before, limit)}, ${locks(sql, before)}, ${removals(sql, before)}
-    DELETE FROM messages m
-    USING locked l
-    WHERE m.organization_id = l.organization_id AND m.conversation_id = l.conversation_id AND m.id = l.id
+    DELETE FROM messages message
+    USING locked
+    WHERE message.organization_id = locked.organization_id AND message.conversation_id = locked.conversation_id
+      AND message.id = locked.id
     RETURNING 1
   `)
 

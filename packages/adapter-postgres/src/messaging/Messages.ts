@@ -46,15 +46,19 @@ export const layer = Layer.effect(
     const findByProviderId = StatementBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", channel_id: "uuid", provider_message_id: "text" },
       select: `
-        SELECT p.channel_id, p.provider_message_id, p.early_updates, p.version,
-          CASE WHEN m.id IS NOT NULL THEN to_jsonb(m) || jsonb_build_object('contact_id', v.contact_id) END AS message
-        FROM provider_messages p
-        LEFT JOIN messages m ON m.organization_id = p.organization_id
-          AND m.conversation_id = p.conversation_id AND m.id = p.message_id
-        LEFT JOIN conversations v ON v.organization_id = p.organization_id AND v.id = p.conversation_id
-        WHERE p.organization_id = k.organization_id
-          AND p.channel_id = k.channel_id
-          AND p.provider_message_id = k.provider_message_id`,
+        SELECT provider_message.channel_id, provider_message.provider_message_id, provider_message.early_updates,
+          provider_message.version,
+          CASE WHEN message.id IS NOT NULL
+            THEN to_jsonb(message) || jsonb_build_object('contact_id', conversation.contact_id)
+          END AS message
+        FROM provider_messages provider_message
+        LEFT JOIN messages message ON message.organization_id = provider_message.organization_id
+          AND message.conversation_id = provider_message.conversation_id AND message.id = provider_message.message_id
+        LEFT JOIN conversations conversation ON conversation.organization_id = provider_message.organization_id
+          AND conversation.id = provider_message.conversation_id
+        WHERE provider_message.organization_id = key.organization_id
+          AND provider_message.channel_id = key.channel_id
+          AND provider_message.provider_message_id = key.provider_message_id`,
       decode: providerMessages
     })
 

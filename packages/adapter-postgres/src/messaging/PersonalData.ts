@@ -22,6 +22,15 @@ const networkIds = rows(Schema.Struct({
 const sends = rows(SendRow)
 const messages = rows(Schema.Struct({ message: Schema.Struct({ ...Message.fields, version: Schema.Int }) }))
 
+/** The text that follows the columns of a contact's network IDs: each `identity_name` with its `identity`. */
+const namesOf = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) =>
+  sql`
+    FROM identities identity
+    JOIN identity_names identity_name ON identity_name.organization_id = identity.organization_id
+      AND identity_name.channel_type = identity.channel_type AND identity_name.identity_id = identity.id
+    WHERE identity.organization_id = ${organization_id} AND identity.contact_id = ${contact_id}
+  `
+
 /** The statements that erase what events, idempotency records, and deliveries contain of a contact. The last two read all rows of the organization. */
 const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) => [
   withoutResources(sql, sql`organization_id = ${organization_id} AND contact_id = ${contact_id}`),
@@ -37,14 +46,41 @@ const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId,
     UPDATE webhook_deliveries
     SET response_body = NULL, version = version + 1
     WHERE organization_id = ${organization_id} AND (response_body IS NOT NULL OR status = 'pending') AND event_id IN (
-      SELECT e.id
-      FROM webhook_events e
-      JOIN (${threadsOf(sql, organization_id, contact_id)} UNION SELECT ${contact_id}::uuid) v
-        ON position(v.id::text IN e.body) > 0
-      WHERE e.organization_id = ${organization_id}
+      SELECT event.id
+      FROM webhook_events event
+      JOIN (${threadsOf(sql, organization_id, contact_id)} UNION SELECT ${contact_id}::uuid) named
+        ON position(named.id::text IN event.body) > 0
+      WHERE event.organization_id = ${organization_id}
     )
   `
 ]
+
+/** The statement that erases stored callbacks about a contact. They name people by network IDs, without the `+` of a phone number. */
+const callbacksErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) =>
+  sql`
+    WITH network_ids AS (
+      SELECT identity_name.channel_type, identity_name.name
+      ${namesOf(sql, organization_id, contact_id)}
+      UNION
+      SELECT 'phone_messaging', contact.primary_phone
+      FROM contacts contact
+      WHERE contact.organization_id = ${organization_id} AND contact.id = ${contact_id} AND NOT EXISTS (
+        SELECT
+        FROM identity_names identity_name
+        WHERE identity_name.organization_id = contact.organization_id
+          AND identity_name.channel_type = 'phone_messaging' AND identity_name.name = contact.primary_phone
+      )
+    ), people AS MATERIALIZED (
+      SELECT channel_type, array_agg(substr(name, CASE WHEN starts_with(name, '+') THEN 2 ELSE 1 END)) AS ids
+      FROM network_ids
+      WHERE name IS NOT NULL
+      GROUP BY channel_type
+    )
+    DELETE FROM provider_callbacks callback
+    USING channels channel, people
+    WHERE channel.organization_id = ${organization_id} AND people.channel_type = channel.type
+      AND callback.channel_id = channel.id AND jsonb_exists_any(callback.people, people.ids)
+  `
 
 /** Layer that exports and erases people in PostgreSQL. */
 export const layer = Layer.effect(
@@ -55,16 +91,15 @@ export const layer = Layer.effect(
     return PersonalDataStore.of({
       networkIds: (organization_id, contact_id) =>
         patiently(networkIds(sql`
-          SELECT n.channel_type, n.name, n.identity_id, i.version AS identity_version
-          FROM identities i
-          JOIN identity_names n ON n.organization_id = i.organization_id AND n.channel_type = i.channel_type
-            AND n.identity_id = i.id
-          WHERE i.organization_id = ${organization_id} AND i.contact_id = ${contact_id}
+          SELECT identity_name.channel_type, identity_name.name, identity_name.identity_id,
+            identity.version AS identity_version
+          ${namesOf(sql, organization_id, contact_id)}
         `)),
       conversations: (organization_id, contact_id) =>
         conversations(sql`
           ${sql.literal(select_conversations)}
-          WHERE v.organization_id = ${organization_id} AND v.id IN (${threadsOf(sql, organization_id, contact_id)})
+          WHERE conversation.organization_id = ${organization_id}
+            AND conversation.id IN (${threadsOf(sql, organization_id, contact_id)})
         `),
       sends: (organization_id, conversation_id, page) => {
         const { at, id } = startOf(page)
@@ -81,8 +116,8 @@ export const layer = Layer.effect(
         const { at, id } = startOf(page)
         return Effect.map(
           messages(sql`
-            SELECT to_jsonb(m) AS message
-            FROM messages m
+            SELECT to_jsonb(messages) AS message
+            FROM messages
             WHERE organization_id = ${organization_id} AND conversation_id = ${conversation_id}
               AND (created_at, id) < (${at}::timestamptz, ${id}::uuid)
             ORDER BY created_at DESC, id DESC
@@ -94,34 +129,7 @@ export const layer = Layer.effect(
       // Each is a transaction, so that it locks its rows only while it runs: a retry of a request waits for its record.
       eraseCopies: (organization_id, contact_id) =>
         Effect.forEach(copiesErased(sql, organization_id, contact_id), patiently, { discard: true }),
-      eraseCallbacks: (organization_id, contact_id) =>
-        patiently(run(sql`
-          WITH network_ids AS (
-            SELECT n.channel_type, n.name
-            FROM identities i
-            JOIN identity_names n ON n.organization_id = i.organization_id AND n.channel_type = i.channel_type
-              AND n.identity_id = i.id
-            WHERE i.organization_id = ${organization_id} AND i.contact_id = ${contact_id}
-            UNION
-            SELECT 'phone_messaging', c.primary_phone
-            FROM contacts c
-            WHERE c.organization_id = ${organization_id} AND c.id = ${contact_id} AND NOT EXISTS (
-              SELECT
-              FROM identity_names n
-              WHERE n.organization_id = c.organization_id AND n.channel_type = 'phone_messaging'
-                AND n.name = c.primary_phone
-            )
-          ), people AS MATERIALIZED (
-            SELECT channel_type, array_agg(substr(name, CASE WHEN starts_with(name, '+') THEN 2 ELSE 1 END)) AS ids
-            FROM network_ids
-            WHERE name IS NOT NULL
-            GROUP BY channel_type
-          )
-          DELETE FROM provider_callbacks b
-          USING channels c, people p
-          WHERE c.organization_id = ${organization_id} AND p.channel_type = c.type AND b.channel_id = c.id
-            AND jsonb_exists_any(b.people, p.ids)
-        `))
+      eraseCallbacks: (organization_id, contact_id) => patiently(run(callbacksErased(sql, organization_id, contact_id)))
     })
   })
 )

@@ -26,7 +26,7 @@ const send = first(SendRow)
 
 const columns = Object.keys(SendRow.fields)
 
-const list = selection(Schema.Struct({ ...Send.fields, created_at: At }), (column) => `s.${column}`)
+const list = selection(Schema.Struct({ ...Send.fields, created_at: At }), (column) => `send.${column}`)
 
 const outgoing = rows(Schema.Struct({
   ...SendRow.fields,
@@ -46,9 +46,9 @@ const groupOf = (status: Send["status"]): string => {
     case "sent":
       return "true"
     case "failed":
-      return "s.failure_reason IS NOT NULL"
+      return "send.failure_reason IS NOT NULL"
     default:
-      return "s.message_id IS NULL AND s.failure_reason IS NULL"
+      return "send.message_id IS NULL AND send.failure_reason IS NULL"
   }
 }
 
@@ -59,14 +59,17 @@ export const layer = Layer.effect(
     const load = StatementBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },
       select: `
-        SELECT ${columns.map((column) => `s.${column}`).join(", ")}, to_jsonb(h) AS channel, to_jsonb(o) AS hold,
-          v.contact_id, v.identity_id, m.name AS member_name
-        FROM sends s
-        JOIN conversations v ON v.organization_id = s.organization_id AND v.id = s.conversation_id
-        JOIN channels h ON h.organization_id = s.organization_id AND h.id = s.channel_id
-        LEFT JOIN channel_holds o ON o.organization_id = s.organization_id AND o.channel_id = s.channel_id
-        LEFT JOIN members m ON m.organization_id = s.organization_id AND m.id = s.member_id
-        WHERE s.organization_id = k.organization_id AND s.id = k.id`,
+        SELECT ${
+        columns.map((column) => `send.${column}`).join(", ")
+      }, to_jsonb(channel) AS channel, to_jsonb(hold) AS hold,
+          conversation.contact_id, conversation.identity_id, member.name AS member_name
+        FROM sends send
+        JOIN conversations conversation ON conversation.organization_id = send.organization_id
+          AND conversation.id = send.conversation_id
+        JOIN channels channel ON channel.organization_id = send.organization_id AND channel.id = send.channel_id
+        LEFT JOIN channel_holds hold ON hold.organization_id = send.organization_id AND hold.channel_id = send.channel_id
+        LEFT JOIN members member ON member.organization_id = send.organization_id AND member.id = send.member_id
+        WHERE send.organization_id = key.organization_id AND send.id = key.id`,
       decode: outgoing
     })
 
@@ -80,17 +83,17 @@ export const layer = Layer.effect(
       list: (organization_id, { conversation_id, created_since, status }, page) => {
         const { at, id } = startOf(page)
         const conditions = sql.and([
-          sql`s.organization_id = ${organization_id}`,
-          ...(status === null ? [] : [sql`s.status = ${status}`, sql.literal(groupOf(status))]),
-          ...(conversation_id === null ? [] : [sql`s.conversation_id = ${conversation_id}`]),
-          ...(created_since === null ? [] : [sql`s.created_at >= ${date(created_since)}`]),
-          sql`(s.created_at, s.id) < (${at}::timestamptz, ${id}::uuid)`
+          sql`send.organization_id = ${organization_id}`,
+          ...(status === null ? [] : [sql`send.status = ${status}`, sql.literal(groupOf(status))]),
+          ...(conversation_id === null ? [] : [sql`send.conversation_id = ${conversation_id}`]),
+          ...(created_since === null ? [] : [sql`send.created_at >= ${date(created_since)}`]),
+          sql`(send.created_at, send.id) < (${at}::timestamptz, ${id}::uuid)`
         ])
         return Effect.orDie(list.rows(sql`
           SELECT ${sql.literal(list.columns)}
-          FROM sends s
+          FROM sends send
           WHERE ${conditions}
-          ORDER BY s.created_at DESC, s.id DESC
+          ORDER BY send.created_at DESC, send.id DESC
           LIMIT ${page.size}
         `))
       },

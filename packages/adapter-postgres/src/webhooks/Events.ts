@@ -37,16 +37,16 @@ export const layer = Layer.effect(
       [order, size]: readonly ["ASC" | "DESC", number]
     ) =>
       sql`
-        SELECT e.*
-        FROM unnest(${types}::text[]) AS t (type)
+        SELECT event.*
+        FROM unnest(${types}::text[]) AS wanted (type)
         CROSS JOIN LATERAL (
           SELECT ${sql.literal(columnsOf(schema))}
           FROM webhook_events
           WHERE organization_id = ${organization_id} AND ${bounds}
           ORDER BY webhook_events.type ${sql.literal(order)}, created_at ${sql.literal(order)}, id ${sql.literal(order)}
           LIMIT ${size}
-        ) e
-        ORDER BY e.created_at ${sql.literal(order)}, e.id ${sql.literal(order)}
+        ) event
+        ORDER BY event.created_at ${sql.literal(order)}, event.id ${sql.literal(order)}
         LIMIT ${size}
       `
 
@@ -56,15 +56,15 @@ export const layer = Layer.effect(
         // No event is older than 1970, and PostgreSQL has no times before 4713 BC.
         const first = since === null || DateTime.toEpochMillis(since) < 0 ? "-infinity" : date(since)
         const bounds = sql.and([
-          sql`(webhook_events.type, created_at, id) < (t.type, ${at}::timestamptz, ${id}::uuid)`,
-          sql`(webhook_events.type, created_at) >= (t.type, ${first}::timestamptz)`
+          sql`(webhook_events.type, created_at, id) < (wanted.type, ${at}::timestamptz, ${id}::uuid)`,
+          sql`(webhook_events.type, created_at) >= (wanted.type, ${first}::timestamptz)`
         ])
         return listed(select(Listed, organization_id, types, bounds, ["DESC", page.size]))
       },
       next: (organization_id, { types, until }, { after: { at, id }, size }) => {
         const bounds = sql.and([
-          sql`(webhook_events.type, created_at, id) > (t.type, ${date(at)}::timestamptz, ${id}::uuid)`,
-          sql`(webhook_events.type, created_at) < (t.type, ${date(until)}::timestamptz)`
+          sql`(webhook_events.type, created_at, id) > (wanted.type, ${date(at)}::timestamptz, ${id}::uuid)`,
+          sql`(webhook_events.type, created_at) < (wanted.type, ${date(until)}::timestamptz)`
         ])
         return stored(select(Stored, organization_id, types, bounds, ["ASC", size]))
       },

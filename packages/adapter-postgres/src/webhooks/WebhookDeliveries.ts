@@ -48,11 +48,11 @@ export const layer = Layer.effect(
     const load = StatementBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },
       select: `
-        SELECT to_jsonb(d) AS delivery, e.body, e.full_body, to_jsonb(w) AS webhook
-        FROM webhook_deliveries d
-        JOIN webhook_events e ON e.organization_id = d.organization_id AND e.id = d.event_id
-        JOIN webhooks w ON w.organization_id = d.organization_id AND w.id = d.webhook_id
-        WHERE d.organization_id = k.organization_id AND d.id = k.id`,
+        SELECT to_jsonb(delivery) AS delivery, event.body, event.full_body, to_jsonb(webhook) AS webhook
+        FROM webhook_deliveries delivery
+        JOIN webhook_events event ON event.organization_id = delivery.organization_id AND event.id = delivery.event_id
+        JOIN webhooks webhook ON webhook.organization_id = delivery.organization_id AND webhook.id = delivery.webhook_id
+        WHERE delivery.organization_id = key.organization_id AND delivery.id = key.id`,
       decode: outgoing
     })
 
@@ -70,12 +70,16 @@ export const layer = Layer.effect(
       claim: (claim) =>
         Effect.flatMap(claiming, (client) =>
           claimedDeliveries(client`
-            SELECT k.organization_id, k.kind, k.lane, k.lane_cap, k.ref, k.attempt, k.defects, k.token, k.trace,
-              to_jsonb(d) AS delivery, e.body, e.full_body, to_jsonb(w) AS webhook
-            FROM ${claimWork(client, claim)} k
-            LEFT JOIN webhook_deliveries d ON d.organization_id = k.organization_id AND d.id = k.ref
-            LEFT JOIN webhook_events e ON e.organization_id = d.organization_id AND e.id = d.event_id
-            LEFT JOIN webhooks w ON w.organization_id = d.organization_id AND w.id = d.webhook_id
+            SELECT item.organization_id, item.kind, item.lane, item.lane_cap, item.ref, item.attempt, item.defects,
+              item.token, item.trace,
+              to_jsonb(delivery) AS delivery, event.body, event.full_body, to_jsonb(webhook) AS webhook
+            FROM ${claimWork(client, claim)} item
+            LEFT JOIN webhook_deliveries delivery ON delivery.organization_id = item.organization_id
+              AND delivery.id = item.ref
+            LEFT JOIN webhook_events event ON event.organization_id = delivery.organization_id
+              AND event.id = delivery.event_id
+            LEFT JOIN webhooks webhook ON webhook.organization_id = delivery.organization_id
+              AND webhook.id = delivery.webhook_id
           `)).pipe(
             Effect.map((found) =>
               found.map(({ body, delivery, full_body, webhook, ...claimed }): ClaimedDelivery => ({

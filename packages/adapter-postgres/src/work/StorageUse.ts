@@ -16,10 +16,10 @@ export const layer = Layer.effect(
         Effect.map(
           sums(sql`
             WITH added AS (
-              INSERT INTO storage_use AS u (organization_id, expires_at, bytes)
+              INSERT INTO storage_use AS stored (organization_id, expires_at, bytes)
               SELECT ${organization_id}::uuid, ${date(expires_at)}::timestamptz, ${bytes}::bigint
               WHERE ${bytes}::bigint > 0
-              ON CONFLICT (organization_id, expires_at) DO UPDATE SET bytes = u.bytes + excluded.bytes
+              ON CONFLICT (organization_id, expires_at) DO UPDATE SET bytes = stored.bytes + excluded.bytes
             )
             SELECT coalesce(sum(bytes), 0)::float8 AS bytes
             FROM storage_use

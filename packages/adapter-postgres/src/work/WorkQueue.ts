@@ -103,12 +103,12 @@ const backlogWith = (sql: SqlClient.SqlClient): WorkQueue["Service"]["backlog"] 
       min(due_at) FILTER (WHERE NOT leased AND is_due) AS oldest_due_at
     FROM (
       SELECT
-        w.kind,
-        w.due_at,
-        w.leased_until IS NOT NULL AS leased,
-        w.due_at <= ${date(now)} AND coalesce(l.paused_until <= ${date(now)}, true) AS is_due
-      FROM work w
-      JOIN work_lanes l ON l.name = w.lane_name
+        item.kind,
+        item.due_at,
+        item.leased_until IS NOT NULL AS leased,
+        item.due_at <= ${date(now)} AND coalesce(lane.paused_until <= ${date(now)}, true) AS is_due
+      FROM work item
+      JOIN work_lanes lane ON lane.name = item.lane_name
     ) items
     GROUP BY kind
   `)
@@ -126,9 +126,9 @@ const sweepWith = (sql: SqlClient.SqlClient) =>
         SELECT lane_name FROM work WHERE leased_until <= ${date(now)}
         UNION
         SELECT name
-        FROM work_lanes l
+        FROM work_lanes lane
         WHERE emptied_at <= ${emptied_before}
-          AND ((${isUnthrottled}) OR EXISTS (SELECT FROM work WHERE lane_name = l.name))
+          AND ((${isUnthrottled}) OR EXISTS (SELECT FROM work WHERE lane_name = lane.name))
       ))
       ORDER BY name
       FOR UPDATE SKIP LOCKED
@@ -148,15 +148,15 @@ const sweepWith = (sql: SqlClient.SqlClient) =>
     `
       yield* sql`
       WITH removed AS (
-        DELETE FROM work_lanes l
+        DELETE FROM work_lanes lane
         WHERE name = ANY(${names}::text[]) AND emptied_at <= ${emptied_before}
           AND ${isUnthrottled}
-          AND NOT EXISTS (SELECT FROM work WHERE lane_name = l.name)
+          AND NOT EXISTS (SELECT FROM work WHERE lane_name = lane.name)
       )
-      UPDATE work_lanes l
+      UPDATE work_lanes lane
       SET closed = false, emptied_at = NULL, next_due = greatest(paused_until, served_at, '-infinity')
       WHERE name = ANY(${names}::text[])
-        AND EXISTS (SELECT FROM work WHERE lane_name = l.name)
+        AND EXISTS (SELECT FROM work WHERE lane_name = lane.name)
     `
     },
     sql.withTransaction,

@@ -120,17 +120,17 @@ export const changeSome = Effect.gen(function*() {
       UPDATE contacts SET search_text = search_text || ' vergessen qx' WHERE ${some(2)}
       RETURNING organization_id, id, search_text
     )
-    UPDATE contact_texts t SET search_text = changed.search_text
+    UPDATE contact_texts copy SET search_text = changed.search_text
     FROM changed
-    WHERE t.organization_id = changed.organization_id AND t.contact_id = changed.id
+    WHERE copy.organization_id = changed.organization_id AND copy.contact_id = changed.id
   `
   yield* sql`
     WITH changed AS (
       UPDATE contacts SET tags = '[]' WHERE ${some(3)}
       RETURNING organization_id, id
     )
-    DELETE FROM contact_tags t USING changed
-    WHERE t.organization_id = changed.organization_id AND t.contact_id = changed.id
+    DELETE FROM contact_tags copy USING changed
+    WHERE copy.organization_id = changed.organization_id AND copy.contact_id = changed.id
   `
 })
 
@@ -151,20 +151,24 @@ export const telling = Struct.pick(queries, [
   "a part of a number"
 ])
 
-/** Returns the condition for a contact `c` to match, and to come after a page. */
+/** Returns the condition for `contact` to match, and to come after a page. */
 const isMatch = Effect.fnUntraced(function*(match: Partial<ContactCriteria>, { after }: PageRequest) {
   const sql = yield* SqlClient.SqlClient
   const { channel, lifecycle_stage, search_terms, owner_user_id, tag_id } = { ...Fixtures.everyone, ...match }
   const all: Array<Statement.Fragment> = []
-  if (after !== null) all.push(sql`(c.updated_at, c.id) < (${DateTime.toDateUtc(after.at)}, ${after.id}::uuid)`)
-  if (lifecycle_stage !== null) all.push(sql`c.lifecycle_stage = ${lifecycle_stage}`)
-  if (owner_user_id !== null) all.push(sql`c.owner_user_id = ${owner_user_id}`)
-  if (search_terms !== null) all.push(sql.or(search_terms.map((term) => sql`position(${term} IN t.search_text) > 0`)))
-  if (tag_id !== null) all.push(sql`c.id IN (SELECT contact_id FROM contact_tags WHERE tag_id = ${tag_id})`)
+  if (after !== null) {
+    all.push(sql`(contact.updated_at, contact.id) < (${DateTime.toDateUtc(after.at)}, ${after.id}::uuid)`)
+  }
+  if (lifecycle_stage !== null) all.push(sql`contact.lifecycle_stage = ${lifecycle_stage}`)
+  if (owner_user_id !== null) all.push(sql`contact.owner_user_id = ${owner_user_id}`)
+  if (search_terms !== null) {
+    all.push(sql.or(search_terms.map((term) => sql`position(${term} IN copy.search_text) > 0`)))
+  }
+  if (tag_id !== null) all.push(sql`contact.id IN (SELECT contact_id FROM contact_tags WHERE tag_id = ${tag_id})`)
   if (channel !== null) {
     all.push(sql`(
-      c.id IN (SELECT contact_id FROM identities WHERE channel_type = ${channel})
-      OR (${channel} = 'phone_messaging' AND c.primary_phone IS NOT NULL)
+      contact.id IN (SELECT contact_id FROM identities WHERE channel_type = ${channel})
+      OR (${channel} = 'phone_messaging' AND contact.primary_phone IS NOT NULL)
     )`)
   }
   return sql.and(all)
@@ -180,14 +184,14 @@ export const matching = Effect.fnUntraced(function*(
     ([match, page]) =>
       Effect.map(isMatch(match, page), (condition) =>
         sql`to_jsonb((
-        array_agg(c.id ORDER BY c.updated_at DESC, c.id DESC) FILTER (WHERE ${condition})
+        array_agg(contact.id ORDER BY contact.updated_at DESC, contact.id DESC) FILTER (WHERE ${condition})
       )[:${sql.literal(String(page.size))}])`)
   )
   const [row] = yield* sql<{ readonly ids: ReadonlyArray<ReadonlyArray<ContactId> | null> }>`
     SELECT jsonb_build_array(${sql.csv(found)}) AS ids
-    FROM contacts c
-    JOIN contact_texts t ON t.contact_id = c.id
-    WHERE c.organization_id = ${Crowd.large}
+    FROM contacts contact
+    JOIN contact_texts copy ON copy.contact_id = contact.id
+    WHERE contact.organization_id = ${Crowd.large}
   `
   return (row?.ids ?? []).map((ids) => ids ?? [])
 })
