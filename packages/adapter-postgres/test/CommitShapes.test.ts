@@ -7,7 +7,7 @@ import { AuditRecordId, ContactId, ConversationId, EventId, OrganizationId, TagI
 import { CreateTag, TagRows } from "@messaging-crm/core/Tags"
 import type { ClaimedWork } from "@messaging-crm/core/WorkQueue"
 import { Arbitrary, DateTime, Schema } from "effect"
-import { shapeOf } from "../src/work/Commit/Batch.ts"
+import { shapeOf } from "../src/work/BatchedCommit/Compatibility.ts"
 import type { CommitRequest } from "../src/work/Commit/Part.ts"
 import { statementOf } from "../src/work/Commit/Statement.ts"
 

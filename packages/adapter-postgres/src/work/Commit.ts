@@ -1,6 +1,7 @@
 /**
  * Commits the changes of operations with one statement, which is its own
- * transaction.
+ * transaction. `Commit/Statement.ts` builds it, and `BatchedCommit.ts` lets
+ * concurrent commits share one.
  *
  * Each part of the changes is one common table expression. The main query checks
  * that each part found the required number of rows. If one did not, it raises
@@ -69,30 +70,29 @@ export const runStatement = (
 ): Effect.Effect<ReadonlyArray<EventId>, SqlError.SqlError> =>
   Effect.map(client.unsafe<Returned>(text, parameters), ([row]) => row?.full_ids ?? [])
 
+/** Returns the commit of one operation on a client. It runs a second statement, with deliveries, if the first finds that a webhook subscribes. */
+const commitOn = (client: SqlClient.SqlClient, subscriptions: Subscriptions.Subscriptions): CommitOne => (request) => {
+  const { changes, organization_id } = request
+  const attempt = (tried: CommitRequest) => Effect.suspend(() => runStatement(client, statementOf([tried], null)))
+  const reject = (error: SqlError.SqlError) => rejected(error, changes.response !== undefined)
+  return Effect.catch(attempt(request), (error) => {
+    if (codeOf(error) !== has_subscriber) return reject(error)
+    subscriptions.add(organization_id, changes)
+    return Effect.catch(attempt({ ...request, isSubscribed: true }), reject)
+  })
+}
+
 /**
  * Makes `Commit` from a function that wraps the commit of one operation. Commits use `CommitConnections` if they are
  * provided. Inside a transaction of the caller, a commit is not wrapped and uses the transaction's connection.
  */
-export const makeWith = (wrap: (one: CommitOne, client: SqlClient.SqlClient) => CommitOne) =>
+export const makeWith = (wrap: (commitOne: CommitOne, client: SqlClient.SqlClient) => CommitOne) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const own = yield* commitClient
-
+    const client = yield* commitClient
     const subscriptions = Subscriptions.make()
-
-    /** Commits on a client, and a second time with deliveries if the first statement finds that a webhook subscribes. */
-    const commitOn = (client: SqlClient.SqlClient): CommitOne => (request) => {
-      const { changes, organization_id } = request
-      const attempt = (tried: CommitRequest) => Effect.suspend(() => runStatement(client, statementOf([tried], null)))
-      const reject = (error: SqlError.SqlError) => rejected(error, changes.response !== undefined)
-      return Effect.catch(attempt(request), (error) => {
-        if (codeOf(error) !== has_subscriber) return reject(error)
-        subscriptions.add(organization_id, changes)
-        return Effect.catch(attempt({ ...request, isSubscribed: true }), reject)
-      })
-    }
-    const commit = wrap(commitOn(own), own)
-    const commitInside = commitOn(sql)
+    const commit = wrap(commitOn(client, subscriptions), client)
+    const commitInside = commitOn(sql, subscriptions)
 
     return Commit.of({
       commit: Effect.fnUntraced(function*(organization_id, changes) {
@@ -112,5 +112,5 @@ export const makeWith = (wrap: (one: CommitOne, client: SqlClient.SqlClient) => 
     })
   })
 
-/** Layer that commits each operation with a statement of its own. The service uses `BatchedCommit.ts`, which adds batches to it. */
-export const layer = Layer.effect(Commit, makeWith((one) => one))
+/** Layer that commits each operation with a statement of its own. The service uses `BatchedCommit.ts` instead. */
+export const layer = Layer.effect(Commit, makeWith((commitOne) => commitOne))

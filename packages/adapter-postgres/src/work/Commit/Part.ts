@@ -1,6 +1,7 @@
 /** Types that the parts of a commit's statement share. */
 import type { Changes } from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
+import type { Array } from "effect"
 
 /** A part of the statement: one common table expression. */
 export interface Part {
@@ -30,6 +31,9 @@ export interface CommitRequest {
   /** The trace that the commit runs in. */
   readonly trace: string | null
 }
+
+/** One commit, or several of one shape. */
+export type CommitRequests = Array.NonEmptyReadonlyArray<CommitRequest>
 
 /** Something with the organization that it belongs to. */
 export type Owned<A> = A & { readonly organization_id: OrganizationId }

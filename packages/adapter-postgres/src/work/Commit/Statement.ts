@@ -8,11 +8,9 @@ import * as Contacts from "./Contacts.ts"
 import * as Events from "./Events.ts"
 import * as Lanes from "./Lanes.ts"
 import * as Media from "./Media.ts"
-import type { CommitRequest, Owned, Part, Values } from "./Part.ts"
+import type { CommitRequests, Owned, Part, Values } from "./Part.ts"
 import * as Rows from "./Rows.ts"
 import * as Work from "./Work.ts"
-
-type CommitRequests = readonly [CommitRequest, ...ReadonlyArray<CommitRequest>]
 
 const recordResponses = (
   { json }: Values,

@@ -1,6 +1,5 @@
 /**
- * Batches of concurrent requests that may write the same rows, such as commits. Other requests share statements in
- * `StatementBatcher.ts`.
+ * Batches of concurrent commits, which may write the same rows. Reads share statements in `database/StatementBatcher.ts`.
  *
  * If there is a free slot, a request starts a batch immediately, with all requests of
  * the same turn of the event loop. Later requests wait for a slot and, while their group
@@ -8,7 +7,7 @@
  * the load, the larger the batches.
  */
 import { Array, Deferred, Effect, Exit } from "effect"
-import * as CommitAdmission from "./CommitAdmission.ts"
+import * as Admission from "./Admission.ts"
 
 export interface Options<Item, A, E> {
   /** The maximum number of batches that run at once. */
@@ -24,31 +23,34 @@ export interface Options<Item, A, E> {
   /** Runs one item. */
   readonly runSingle: (item: Item) => Effect.Effect<A, E>
   /** Runs two or more items as one, and returns their exits in the same order; null if none took effect, so that each must run on its own. */
-  readonly runBatch: (
+  readonly runAsOne: (
     items: Array.NonEmptyReadonlyArray<Item>
   ) => Effect.Effect<ReadonlyArray<Exit.Exit<A, E>> | null>
 }
 
-interface Request<Item, A, E> extends CommitAdmission.Request {
+interface Request<Item, A, E> extends Admission.Request {
   readonly item: Item
-  /** Completed with what the request does next: the first one of a batch runs the batch, each other one returns its exit. */
-  readonly next: Deferred.Deferred<A, E>
+  readonly next: Deferred.Deferred<Next<Item, A, E>>
 }
+
+type Batch<Item, A, E> = Admission.Batch<Request<Item, A, E>>
+
+/** The end of a request's wait: the first one of a batch gets the batch, which it then runs; each other one gets its exit. */
+type Next<Item, A, E> = Batch<Item, A, E> | Exit.Exit<A, E>
 
 /** Returns a function that requests one item, which is run in a batch. A request cannot be interrupted. */
 export const make = <Item, A, E>(options: Options<Item, A, E>) => {
-  type Batch = CommitAdmission.Batch<Request<Item, A, E>>
-  const admission = CommitAdmission.make<Request<Item, A, E>>(options)
+  const admission = Admission.make<Request<Item, A, E>>(options)
 
-  const start = (batches: ReadonlyArray<Batch>): void => {
-    for (const batch of batches) Deferred.doneUnsafe(batch.requests[0].next, runBatch(batch))
+  const start = (batches: ReadonlyArray<Batch<Item, A, E>>): void => {
+    for (const batch of batches) Deferred.doneUnsafe(batch.requests[0].next, Exit.succeed(batch))
   }
 
-  const runApart = ({ requests }: Batch) =>
+  const runApart = ({ requests }: Batch<Item, A, E>) =>
     Effect.forEach(requests, ({ item }) => Effect.exit(options.runSingle(item)), { concurrency: "unbounded" })
 
-  const runTogether = Effect.fnUntraced(function*(batch: Batch) {
-    const exit = yield* Effect.exit(options.runBatch(Array.map(batch.requests, ({ item }) => item)))
+  const runTogether = Effect.fnUntraced(function*(batch: Batch<Item, A, E>) {
+    const exit = yield* Effect.exit(options.runAsOne(Array.map(batch.requests, ({ item }) => item)))
     if (Exit.isFailure(exit)) return batch.requests.map((): Exit.Exit<A, E> => Exit.failCause(exit.cause))
     if (exit.value !== null) return exit.value
     start(admission.split(batch))
@@ -56,14 +58,16 @@ export const make = <Item, A, E>(options: Options<Item, A, E>) => {
   })
 
   /** Runs a batch in the fiber of its first request, and returns the exit of that request. */
-  const runBatch = Effect.fnUntraced(function*(batch: Batch) {
+  const runBatch = Effect.fnUntraced(function*(batch: Batch<Item, A, E>) {
     // The other requests of this turn of the event loop join the batch.
     yield* Effect.yieldNow
     start(admission.close(batch))
     const exits = yield* batch.state === "together" ? runTogether(batch) : runApart(batch)
     const started = admission.end(batch)
     const exitAt = (index: number) => exits[index] ?? Exit.die(new Error("An item has no outcome."))
-    for (const [index, { next }] of batch.requests.slice(1).entries()) Deferred.doneUnsafe(next, exitAt(index + 1))
+    for (const [index, { next }] of batch.requests.entries()) {
+      if (index > 0) Deferred.doneUnsafe(next, Exit.succeed(exitAt(index)))
+    }
     start(started)
     return yield* exitAt(0)
   })
@@ -78,6 +82,6 @@ export const make = <Item, A, E>(options: Options<Item, A, E>) => {
         next: Deferred.makeUnsafe()
       }
       start(admission.add(request))
-      return Deferred.await(request.next)
+      return Effect.flatMap(Deferred.await(request.next), (next) => Exit.isExit(next) ? next : runBatch(next))
     }))
 }

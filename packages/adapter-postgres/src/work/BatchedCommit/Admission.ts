@@ -1,5 +1,5 @@
 /**
- * Decides which requests of `CommitBatcher.ts` can run, and in which batch.
+ * Decides which requests of `Batcher.ts` can run, and in which batch.
  *
  * | State of a batch | Meaning | Its group can start another batch | Next state |
  * | --- | --- | --- | --- |
@@ -62,57 +62,64 @@ export const make = <R extends Request>({ concurrency, size }: Options) => {
     return batch
   }
 
-  /**
-   * Lets waiting requests join a batch or, without one, start batches, which it returns. It checks the requests in their
-   * order, and none overtakes an earlier one with the same exclusive key.
-   */
-  const admit = (joined: Batch<R> | null): ReadonlyArray<Batch<R>> => {
-    const started: Array<Batch<R>> = []
+  /** Admits waiting requests in their order. None overtakes an earlier one with the same exclusive key. */
+  const admitWaiting = (admits: (request: R, isFree: (key: string) => boolean) => boolean): void => {
     const left: Array<R> = []
-    /** The exclusive keys of the requests that are left. */
     const awaited = new Set<string>()
     const isFree = (key: string): boolean => !awaited.has(key) && running.every(({ locked }) => !locked.has(key))
     for (const request of waiting) {
-      const isAdmitted = (joined === null ? canStart(request.group) : canJoin(joined, request.group)) &&
-        request.exclusive.every(isFree) &&
-        request.shared.every((key) => isFree(key) || joined?.shared.has(key) === true)
-      if (!isAdmitted) {
-        left.push(request)
-        for (const key of request.exclusive) awaited.add(key)
-      } else if (joined === null) {
-        started.push(startBatch(request))
-      } else {
-        joined.requests.push(request)
-        lockKeys(joined, request)
-      }
+      if (admits(request, isFree)) continue
+      left.push(request)
+      for (const key of request.exclusive) awaited.add(key)
     }
     waiting = left
+  }
+
+  /** Starts batches with waiting requests, one each, and returns them. */
+  const startNext = (): ReadonlyArray<Batch<R>> => {
+    const started: Array<Batch<R>> = []
+    if (running.length === concurrency) return started
+    admitWaiting((request, isFree) => {
+      if (!canStart(request.group) || !request.exclusive.every(isFree) || !request.shared.every(isFree)) return false
+      started.push(startBatch(request))
+      return true
+    })
     return started
   }
 
-  const startBatches = (): ReadonlyArray<Batch<R>> => running.length < concurrency ? admit(null) : []
+  /** Adds waiting requests to a batch. */
+  const fill = (batch: Batch<R>): void =>
+    admitWaiting((request, isFree) => {
+      const canShare = (key: string) => batch.shared.has(key) || isFree(key)
+      if (
+        !canJoin(batch, request.group) || !request.exclusive.every(isFree) || !request.shared.every(canShare)
+      ) return false
+      batch.requests.push(request)
+      lockKeys(batch, request)
+      return true
+    })
 
   return {
     /** Adds a waiting request. */
     add: (request: R): ReadonlyArray<Batch<R>> => {
       waiting.push(request)
-      return canStart(request.group) ? startBatches() : []
+      return canStart(request.group) ? startNext() : []
     },
     /** Ends the turn in which a batch collects requests. A batch of one must not block its group while it waits for a row lock. */
     close: (batch: Batch<R>): ReadonlyArray<Batch<R>> => {
-      if (batch.requests[0].group !== null) admit(batch)
+      if (batch.requests[0].group !== null) fill(batch)
       batch.state = batch.requests.length === 1 ? "apart" : "together"
-      return startBatches()
+      return startNext()
     },
     /** Lets the requests of a batch run each on its own, because they cannot run as one. */
     split: (batch: Batch<R>): ReadonlyArray<Batch<R>> => {
       batch.state = "apart"
-      return startBatches()
+      return startNext()
     },
     /** Ends a batch. */
     end: (batch: Batch<R>): ReadonlyArray<Batch<R>> => {
       running = running.filter((each) => each !== batch)
-      return startBatches()
+      return startNext()
     }
   }
 }

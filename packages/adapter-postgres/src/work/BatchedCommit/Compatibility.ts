@@ -1,10 +1,10 @@
-/** Decides which commits can share a statement. */
+/** Decides which commits can share a statement, and which can run at the same time. */
 import { type Changes, touchedId } from "@messaging-crm/core/Changes"
 import type { Table } from "@messaging-crm/core/Table"
-import * as Contacts from "./Contacts.ts"
-import * as Lanes from "./Lanes.ts"
-import type { CommitRequest } from "./Part.ts"
-import * as Rows from "./Rows.ts"
+import * as Contacts from "../Commit/Contacts.ts"
+import * as Lanes from "../Commit/Lanes.ts"
+import type { CommitRequest } from "../Commit/Part.ts"
+import * as Rows from "../Commit/Rows.ts"
 
 const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =>
   rows.length < 2

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Arbitrary, Deferred, Effect, Exit, Fiber, Schema } from "effect"
-import * as CommitBatcher from "../src/database/CommitBatcher.ts"
+import * as Batcher from "../src/work/BatchedCommit/Batcher.ts"
 
 interface Item {
   readonly number: number
@@ -65,7 +65,7 @@ it.effect.prop(
         for (const one of batch) running.delete(one)
         batches--
       })
-      const ask = CommitBatcher.make<Item, number, never>({
+      const ask = Batcher.make<Item, number, never>({
         ...groups,
         concurrency,
         size,
@@ -74,7 +74,7 @@ it.effect.prop(
             done.push(one)
             return one.number
           }),
-        runBatch: (batch) =>
+        runAsOne: (batch) =>
           Effect.map(run(batch), () => {
             for (const one of batch) triedIn.set(one, batch)
             if (!isTogether) return null
@@ -100,14 +100,14 @@ it.effect.prop(
 it.effect("requests of one turn share a batch, and requests made meanwhile share the next one", () =>
   Effect.gen(function*() {
     const batches: Array<{ readonly items: ReadonlyArray<string>; readonly end: Deferred.Deferred<void> }> = []
-    const ask = CommitBatcher.make<string, string, never>({
+    const ask = Batcher.make<string, string, never>({
       concurrency: 1,
       size: 9,
       groupOf: () => "any",
       exclusiveKeysOf: () => [],
       sharedKeysOf: () => [],
       runSingle: Effect.succeed,
-      runBatch: Effect.fnUntraced(function*(items) {
+      runAsOne: Effect.fnUntraced(function*(items) {
         const end = yield* Deferred.make<void>()
         batches.push({ items, end })
         yield* Deferred.await(end)
@@ -126,12 +126,12 @@ it.effect("requests of one turn share a batch, and requests made meanwhile share
   }))
 
 const failing = (options: { readonly size: number; readonly groupOf: (item: string) => string }) =>
-  CommitBatcher.make<string, string, never>({
+  Batcher.make<string, string, never>({
     concurrency: 1,
     exclusiveKeysOf: () => [],
     sharedKeysOf: () => [],
     runSingle: (item) => item === "bad" ? Effect.die("bad") : Effect.succeed(item),
-    runBatch: () => Effect.die("bad together"),
+    runAsOne: () => Effect.die("bad together"),
     ...options
   })
 
