@@ -2,12 +2,12 @@
  * Finds a page of contacts in PostgreSQL, in one of four ways (`planOf`). An exact filter is a phone, an email address, or an
  * external ID, which usually matches few contacts.
  *
- * | Filters | Way | Statement |
+ * | Filters | Way | Reads |
  * | --- | --- | --- |
- * | none, an owner, or a stage; an exact one alone or with one of these | `indexed` | reads the matching contacts by their index |
- * | any other with an exact one | `exact` | reads the contacts that match the exact filter, and checks the other filters |
- * | a tag with an owner or a stage | `newest_then_search` | reads the newest contacts of the owner or stage; `search` if they do not fill the page |
- * | any other | `search` | `find_contacts.sql` |
+ * | none, an owner, or a stage; an exact one alone or with one of these | `indexed` | the page, by the index of the filter |
+ * | any other with an exact one | `exact` | the contacts that match the exact filter, and checks the other filters |
+ * | a tag with an owner or a stage | `newest_first` | the newest contacts of the owner or stage; searches only if they do not fill the page |
+ * | any other | `search` | what `find_contacts.sql` finds |
  *
  * Only `indexed` uses the shared connections: each other way may read many contacts for a page of a few.
  */
@@ -22,20 +22,27 @@ import type { Selection } from "../database/Rows.ts"
 
 /** How a page is found, and the filters that its contacts pass. */
 export interface Plan {
-  readonly way: "indexed" | "exact" | "newest_then_search" | "search"
+  readonly way: "indexed" | "exact" | "newest_first" | "search"
   readonly match: ContactCriteria
 }
 
+/** Returns whether one index finds the page. An owner or a stage in addition to an exact filter is checked in its few rows. */
+const hasIndex = ({ channel, external_id, lifecycle_stage, owner_user_id, search_terms, tag_id }: ContactCriteria) =>
+  search_terms === null && tag_id === null &&
+  (owner_user_id === null || lifecycle_stage === null) &&
+  // The channel of an external ID is a part of its key.
+  (channel === null || external_id !== null)
+
+const hasExact = ({ email_key, external_id, phone }: ContactCriteria) =>
+  email_key !== null || external_id !== null || phone !== null
+
+const isTagOfOwnerOrStage = ({ channel, lifecycle_stage, owner_user_id, search_terms, tag_id }: ContactCriteria) =>
+  tag_id !== null && (owner_user_id !== null || lifecycle_stage !== null) && channel === null && search_terms === null
+
 const wayOf = (match: ContactCriteria): Plan["way"] => {
-  const { channel, email_key, external_id, lifecycle_stage, owner_user_id, phone, search_terms, tag_id } = match
-  const isOfChannel = channel !== null && external_id === null
-  const isOfOwnerAndStage = owner_user_id !== null && lifecycle_stage !== null
-  if (!isOfChannel && !isOfOwnerAndStage && search_terms === null && tag_id === null) return "indexed"
-  if (email_key !== null || external_id !== null || phone !== null) return "exact"
-  const isOfOwnerOrStage = owner_user_id !== null || lifecycle_stage !== null
-  return tag_id !== null && isOfOwnerOrStage && channel === null && search_terms === null
-    ? "newest_then_search"
-    : "search"
+  if (hasIndex(match)) return "indexed"
+  if (hasExact(match)) return "exact"
+  return isTagOfOwnerOrStage(match) ? "newest_first" : "search"
 }
 
 /** Decides how to find the contacts that meet some criteria. */
@@ -109,15 +116,15 @@ const isOnPage = (sql: SqlClient.SqlClient, { match: { updated_since }, page }: 
 const newest_max = 1500
 
 /**
- * Returns the statement that selects the page of a tag from the newest contacts of its owner or stage: a page that it fills
- * is the one of the list.
+ * Returns the statement that selects a page of a tag from the newest contacts of its owner or stage. If it fills the page, no
+ * older contact belongs on it.
  *
- * Most such pages are filled, and this read costs less than the start of `find_contacts`. It reads nothing for a tag with
- * at most 20 contacts, which the function looks up: a limit of 0 costs less than a condition, which makes PostgreSQL copy
- * each row. For the same reason, only the contacts of the page are read in full, by their `ctid`, which cannot change within
- * the statement's snapshot. A `ctid` is unique only within one partition, so the join also compares the key.
+ * It fills most pages, and costs less than the start of `find_contacts`. It reads nothing for a tag with at most 20 contacts,
+ * which the function looks up: a limit of 0 costs less than a condition, which makes PostgreSQL copy each row. For the same
+ * reason, only the contacts of the page are read in full, by their `ctid`, which cannot change within the statement's
+ * snapshot. A `ctid` is unique only within one partition, so the join also compares the key.
  */
-const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
+const newestOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
   const { columns, match: { lifecycle_stage, owner_user_id, tag_id }, organization_id, page } = selected
   const isIndexed = owner_user_id === null
     ? sql`contact.lifecycle_stage = ${lifecycle_stage}`
@@ -145,14 +152,14 @@ const newestPageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.S
 }
 
 /** Returns the source of a page that is `indexed` or `exact`: each `contact` that passes all filters. */
-const indexed = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragment => {
+const matching = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragment => {
   const { match, organization_id } = selected
   return sql`${candidates(sql, organization_id, match)} contact
     WHERE contact.organization_id = ${organization_id} AND ${passes(sql, match)} AND ${isOnPage(sql, selected)}`
 }
 
 /** Returns the source of a page that must be searched for. */
-const searched = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragment => {
+const found = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragment => {
   const { match: { channel, lifecycle_stage, owner_user_id, search_terms, tag_id }, organization_id, page } = selected
   const { at, id } = startOf(page)
   // A search returns the newest `updated_at` first, so a page begins with the contacts that were updated since the given time.
@@ -163,18 +170,20 @@ const searched = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragm
     WHERE ${isOnPage(sql, selected)}`
 }
 
-/** Returns the statement that selects the page, in the list's order. */
-const pageOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
-  const { columns, page, way } = selected
-  return sql`
+/** Returns the statement that selects the page from its source, in the list's order. */
+const pageFrom = (
+  sql: SqlClient.SqlClient,
+  { columns, page }: Selected,
+  source: Statement.Fragment
+): Statement.Statement<unknown> =>
+  sql`
     SELECT ${sql.literal(columns)}
-    FROM ${way === "indexed" || way === "exact" ? indexed(sql, selected) : searched(sql, selected)}
+    FROM ${source}
     ORDER BY contact.updated_at DESC, contact.id DESC
     LIMIT ${page.size}
   `
-}
 
-/** Reads a page. If the newest contacts fill it, there is no other statement. */
+/** Finds a page in the way of its plan. */
 export const read = <Row>(
   sql: SqlClient.SqlClient,
   { columns, rows }: Selection<Row>,
@@ -183,9 +192,17 @@ export const read = <Row>(
   page: PageRequest
 ): Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> => {
   const selected = { ...plan, columns, organization_id, page }
-  const whole = Effect.suspend(() => rows(pageOf(sql, selected)))
-  return plan.way !== "newest_then_search" ? whole : Effect.flatMap(
-    rows(newestPageOf(sql, selected)),
-    (found) => found.length === page.size ? Effect.succeed(found) : whole
-  )
+  const search = () => rows(pageFrom(sql, selected, found(sql, selected)))
+  switch (plan.way) {
+    case "indexed":
+    case "exact":
+      return rows(pageFrom(sql, selected, matching(sql, selected)))
+    case "newest_first":
+      return Effect.flatMap(
+        rows(newestOf(sql, selected)),
+        (newest) => newest.length === page.size ? Effect.succeed(newest) : search()
+      )
+    case "search":
+      return search()
+  }
 }

@@ -5,15 +5,17 @@
  * webhook. Its row in `work_lanes` is the lock under which its items are claimed, so
  * that its cap is never exceeded.
  *
- * | Column of `work_lanes` | Written by | Meaning |
- * | --- | --- | --- |
- * | `cap`, `fifo` | the commit that inserts the lane | the properties of its kind (core's `lanes`) |
- * | `allowed` | throttles | how many items can be leased at once: `cap`, or fewer in a throttled lane |
- * | `paused_until` | throttles | until when no item is claimed; null without a pause |
- * | `closed` | set by claims, cleared by settlements, throttles, and sweeps | the next item must wait until another one is settled |
- * | `emptied_at` | set by claims, cleared by commits that add an item and by sweeps | since when claims have found no item; null for a lane that is not empty |
- * | `served_at` | claims | when an item was last claimed |
- * | `next_due` | claims, commits, and sweeps | when a claim checks the lane next; `infinity` for an empty lane after its last check |
+ * The last three columns list what each of the three writers of a lane writes, and when.
+ *
+ * | Column of `work_lanes` | Meaning | Commits: `Commit/Lanes.ts` | Claims: `schedule_lanes.sql` | Sweeps: this file |
+ * | --- | --- | --- | --- | --- |
+ * | `cap`, `fifo` | the properties of its kind (core's `lanes`) | a new lane | – | – |
+ * | `allowed` | how many items can be leased at once: `cap`, or fewer in a throttled lane | a throttle | – | – |
+ * | `paused_until` | until when no item is claimed; null without a pause | a throttle | – | – |
+ * | `closed` | the next item must wait until another one is settled | cleared by a settlement or a throttle | set or cleared | cleared |
+ * | `emptied_at` | since when claims have found no item; null for a lane that is not empty | cleared for a new or released item | set or cleared | cleared |
+ * | `served_at` | when an item was last claimed | – | if items were claimed | – |
+ * | `next_due` | when a claim checks the lane next; `infinity` for an empty lane after its last check | every change | every claim | every opened lane |
  *
  * | Column of `work` | Written by | Meaning |
  * | --- | --- | --- |
@@ -27,7 +29,7 @@
  * | --- | --- | --- |
  * | none | a commit adds an item, or throttles the lane | open |
  * | open or closed | a claim finds the lane at `next_due` | open, closed, or empty |
- * | closed (`closed`) | an item is settled, or a sweep ends its lease | open |
+ * | closed (`closed`) | an item is settled, a commit throttles the lane, or a sweep ends a lease | open |
  * | empty (`emptied_at`) | a commit adds an item | open |
  * | empty for 15 seconds | a sweep | open if it has items, unchanged if it is throttled, otherwise deleted |
  *
@@ -48,6 +50,7 @@
  * served again only after those that wait (`served_at`).
  */
 import { OrganizationId } from "@messaging-crm/core/Ids"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { type Claim, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -113,51 +116,61 @@ const backlogWith = (sql: SqlClient.SqlClient): WorkQueue["Service"]["backlog"] 
     GROUP BY kind
   `)
 
-/** Ends leases that are over, and opens or deletes the lanes of these items and those that have long been empty. */
-const sweepWith = (sql: SqlClient.SqlClient) =>
-  Effect.fnUntraced(
-    function*(now: DateTime.Utc) {
-      const isUnthrottled = sql`allowed = cap AND paused_until IS NULL`
-      const emptied_before = date(DateTime.subtract(now, { seconds: empty_seconds }))
-      const swept = yield* sql<{ readonly name: string }>`
+const unthrottled = "allowed = cap AND paused_until IS NULL"
+
+/** Locks the lanes that have a lease that is over, or have long been empty, except throttled ones without items. */
+const lockLanes = (sql: SqlClient.SqlClient, now: Timestamp, emptied_before: Timestamp) =>
+  sql<{ readonly name: string }>`
+    SELECT name
+    FROM work_lanes
+    WHERE name = ANY(ARRAY(
+      SELECT lane_name FROM work WHERE leased_until <= ${date(now)}
+      UNION
       SELECT name
-      FROM work_lanes
-      WHERE name = ANY(ARRAY(
-        SELECT lane_name FROM work WHERE leased_until <= ${date(now)}
-        UNION
-        SELECT name
-        FROM work_lanes lane
-        WHERE emptied_at <= ${emptied_before}
-          AND ((${isUnthrottled}) OR EXISTS (SELECT FROM work WHERE lane_name = lane.name))
-      ))
-      ORDER BY name
+      FROM work_lanes lane
+      WHERE emptied_at <= ${date(emptied_before)}
+        AND ((${sql.literal(unthrottled)}) OR EXISTS (SELECT FROM work WHERE lane_name = lane.name))
+    ))
+    ORDER BY name
+    FOR UPDATE SKIP LOCKED
+  `
+
+/** Ends the leases that are over. It skips locked items: a concurrent settlement has locked one, and waits for its lane. */
+const endLeases = (sql: SqlClient.SqlClient, lanes: ReadonlyArray<string>, now: Timestamp) =>
+  sql`
+    UPDATE work
+    SET leased_until = NULL, token = NULL
+    WHERE (kind, ref) IN (
+      SELECT kind, ref
+      FROM work
+      WHERE lane_name = ANY(${lanes}::text[]) AND leased_until <= ${date(now)}
       FOR UPDATE SKIP LOCKED
-    `
-      if (swept.length === 0) return
-      const names = swept.map(({ name }) => name)
-      // SKIP LOCKED: a concurrent settlement has locked its item, and waits for the lane that is locked here.
-      yield* sql`
-      UPDATE work
-      SET leased_until = NULL, token = NULL
-      WHERE (kind, ref) IN (
-        SELECT kind, ref
-        FROM work
-        WHERE lane_name = ANY(${names}::text[]) AND leased_until <= ${date(now)}
-        FOR UPDATE SKIP LOCKED
-      )
-    `
-      yield* sql`
-      WITH removed AS (
-        DELETE FROM work_lanes lane
-        WHERE name = ANY(${names}::text[]) AND emptied_at <= ${emptied_before}
-          AND ${isUnthrottled}
-          AND NOT EXISTS (SELECT FROM work WHERE lane_name = lane.name)
-      )
-      UPDATE work_lanes lane
-      SET closed = false, emptied_at = NULL, next_due = greatest(paused_until, served_at, '-infinity')
-      WHERE name = ANY(${names}::text[])
-        AND EXISTS (SELECT FROM work WHERE lane_name = lane.name)
-    `
+    )
+  `
+
+/** Opens the lanes with items, and deletes those without one that have long been empty and are not throttled. */
+const openOrDelete = (sql: SqlClient.SqlClient, lanes: ReadonlyArray<string>, emptied_before: Timestamp) =>
+  sql`
+    WITH removed AS (
+      DELETE FROM work_lanes lane
+      WHERE name = ANY(${lanes}::text[]) AND emptied_at <= ${date(emptied_before)}
+        AND ${sql.literal(unthrottled)}
+        AND NOT EXISTS (SELECT FROM work WHERE lane_name = lane.name)
+    )
+    UPDATE work_lanes lane
+    SET closed = false, emptied_at = NULL, next_due = greatest(paused_until, served_at, '-infinity')
+    WHERE name = ANY(${lanes}::text[])
+      AND EXISTS (SELECT FROM work WHERE lane_name = lane.name)
+  `
+
+const sweepWith = (sql: SqlClient.SqlClient): WorkQueue["Service"]["sweep"] =>
+  Effect.fnUntraced(
+    function*(now) {
+      const emptied_before = DateTime.subtract(now, { seconds: empty_seconds })
+      const lanes = (yield* lockLanes(sql, now, emptied_before)).map(({ name }) => name)
+      if (lanes.length === 0) return
+      yield* endLeases(sql, lanes, now)
+      yield* openOrDelete(sql, lanes, emptied_before)
     },
     sql.withTransaction,
     Effect.orDie
