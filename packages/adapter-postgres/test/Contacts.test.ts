@@ -6,20 +6,19 @@ import { Commit } from "@messaging-crm/core/Commit"
 import { findOrCreateByIdentity, networkIdsOf } from "@messaging-crm/core/ContactIdentities"
 import { unmatched } from "@messaging-crm/core/ContactMatches"
 import {
-  type Contact,
   type ContactCriteria,
   ContactStore,
   type Person,
   searchText,
   SearchTimeout
 } from "@messaging-crm/core/Contacts"
-import { MemberId, type OrganizationId, TagId } from "@messaging-crm/core/Ids"
-import type { PageRequest } from "@messaging-crm/core/Page"
+import { MemberId, TagId } from "@messaging-crm/core/Ids"
 import { foldCase } from "@messaging-crm/core/Text"
 import { Arbitrary, Context, DateTime, Effect, Fiber, Latch, Layer, Schema } from "effect"
-import { SqlClient, type Statement } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as PostgresContacts from "../src/contacts/Contacts.ts"
+import { firstPages, idsWithTag, insertMany, tagAndAssign } from "./ContactsScene.ts"
 import * as Plans from "./Plans.ts"
 import * as Processes from "./Processes.ts"
 
@@ -33,59 +32,6 @@ const person: Person = {
   display_name: null,
   username: null
 }
-
-/**
- * Inserts contacts by their number `n`, counted from 1: the SQL of a contact's text, and of how long ago it was updated. Their
- * IDs follow from `seed`. They determine which contacts are in the sample of a search.
- */
-const insertMany = Effect.fnUntraced(function*(
-  organization_id: OrganizationId,
-  count: number,
-  { age, search_text, seed = globalThis.crypto.randomUUID() }: {
-    readonly age: Statement.Fragment
-    readonly search_text: Statement.Fragment
-    readonly seed?: string
-  }
-) {
-  const sql = yield* SqlClient.SqlClient
-  const newest = DateTime.toDateUtc(Fixtures.afterNoon(0))
-  yield* sql`
-    WITH inserted AS (
-      INSERT INTO contacts (organization_id, id, custom_values, search_text, updated_at)
-      SELECT
-        ${organization_id}::uuid,
-        overlay(overlay(md5(${seed}::text || n) PLACING '7' FROM 13) PLACING '8' FROM 17)::uuid,
-        '{}',
-        ${search_text},
-        ${newest}::timestamptz - (${age})
-      FROM generate_series(1, ${count}::int) AS n
-      RETURNING organization_id, id, search_text
-    )
-    INSERT INTO contact_texts (organization_id, contact_id, search_text)
-    SELECT *
-    FROM inserted
-  `
-})
-
-/** Returns the IDs of the first nine pages of a list. */
-const firstPages = Effect.fnUntraced(function*(
-  organization_id: OrganizationId,
-  criteria: Partial<ContactCriteria>,
-  size: number
-) {
-  const store = yield* ContactStore
-  const ids: Array<string> = []
-  let after: PageRequest["after"] = null
-  for (let page = 0; page < 9; page++) {
-    const match = { ...Fixtures.everyone, ...criteria }
-    const found: ReadonlyArray<Contact> = yield* store.list(organization_id, match, { after, size })
-    ids.push(...found.map(({ id }) => id))
-    const last = found.at(-1)
-    if (found.length < size || last === undefined) break
-    after = { at: last.updated_at, id: last.id }
-  }
-  return ids
-})
 
 it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => {
   it.effect("lets the next caller succeed when the first one's transaction is rolled back", () =>
@@ -275,66 +221,26 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       const sql = yield* SqlClient.SqlClient
       const ours = yield* Fixtures.organization
       const { id: owner_user_id } = yield* Fixtures.member(ours)
-      const [frequent, old, rare] = yield* Effect.forEach(
-        ["frequent", "old", "rare"],
-        (name) => Fixtures.tag(ours, name)
-      )
+      const frequent = yield* Fixtures.tag(ours, "frequent")
+      const old = yield* Fixtures.tag(ours, "old")
+      const rare = yield* Fixtures.tag(ours, "rare")
       yield* insertMany(ours, 6000, { search_text: sql`'known'`, age: sql`interval '1 ms' * (n / 2)` })
-      yield* sql`
-        WITH numbered AS (
-          SELECT id, row_number() OVER (ORDER BY updated_at DESC, id DESC) AS n
-          FROM contacts
-          WHERE organization_id = ${ours}
-        ), tagged AS (
-          INSERT INTO contact_tags (organization_id, contact_id, tag_id)
-          SELECT ${ours}, numbered.id, tag.id
-          FROM numbered,
-            LATERAL (VALUES
-              (${frequent?.id}::uuid, n % 4 = 0), (${old?.id}::uuid, n > 4400), (${rare?.id}::uuid, n % 1000 = 0)
-            ) AS tag (id, holds)
-          WHERE holds
-          RETURNING contact_id, tag_id
-        ), copies AS (
-          SELECT contact_id AS id, jsonb_agg(jsonb_build_object('id', tag_id, 'name', 'tag', 'color', 'red')) AS tags
-          FROM tagged
-          GROUP BY contact_id
-        )
-        UPDATE contacts contact
-        SET lifecycle_stage = CASE WHEN n % 3 = 0 THEN 'customer' ELSE 'lead' END,
-          owner_user_id = CASE WHEN n % 2 = 0 THEN ${owner_user_id}::uuid END,
-          tags = coalesce(copies.tags, '[]')
-        FROM numbered
-        LEFT JOIN copies ON copies.id = numbered.id
-        WHERE contact.organization_id = ${ours} AND contact.id = numbered.id
-      `
-      // As the worker does when tables have grown.
-      yield* sql`ANALYZE contacts, contact_tags`
+      yield* tagAndAssign(ours, { frequent, old, rare }, owner_user_id)
       const cases = [frequent, old, rare].flatMap((tag) =>
         [{ lifecycle_stage: "customer" }, { owner_user_id }, { lifecycle_stage: "lead", owner_user_id }].flatMap(
           (place) =>
             [null, Fixtures.afterNoon(-2000)].map((updated_since) =>
-              ({ ...place, tag_id: tag?.id, updated_since }) as Partial<ContactCriteria>
+              ({ ...place, tag_id: tag.id, updated_since }) as Partial<ContactCriteria>
             )
         )
       )
       for (const criteria of cases) {
-        const { lifecycle_stage, owner_user_id, tag_id, updated_since } = { ...Fixtures.everyone, ...criteria }
-        const rows = yield* sql<{ readonly id: string }>`
-          SELECT id
-          FROM contacts
-          WHERE organization_id = ${ours} AND id IN (
-              SELECT contact_id FROM contact_tags WHERE organization_id = ${ours} AND tag_id = ${tag_id}
-            )
-            AND (${lifecycle_stage}::text IS NULL OR lifecycle_stage = ${lifecycle_stage})
-            AND (${owner_user_id}::uuid IS NULL OR owner_user_id = ${owner_user_id})
-            AND (updated_at >= ${updated_since === null ? null : DateTime.toDateUtc(updated_since)}) IS NOT FALSE
-          ORDER BY updated_at DESC, id DESC
-        `
+        const expected = yield* idsWithTag(ours, criteria)
         for (const size of [7, 51]) {
           const found = yield* firstPages(ours, criteria, size)
           assert.deepStrictEqual(
             found,
-            rows.slice(0, 9 * size).map(({ id }) => id),
+            expected.slice(0, 9 * size),
             JSON.stringify({ ...criteria, size })
           )
         }

@@ -25,6 +25,23 @@ const isConnectionLost = (cause: Cause.Cause<unknown>): boolean => {
   return SqlError.isSqlError(error) && error.reason._tag === "ConnectionError"
 }
 
+const runSingle = <Request, A>(statement: Statement<Request, A>, request: Request): Effect.Effect<A> =>
+  // There is one result for each request.
+  Effect.map(statement([request]), ([result]) => result as A)
+
+/** Runs requests with one statement, or each with its own if the database rejects that one. */
+const runAll = <Request, A>(
+  statement: Statement<Request, A>,
+  requests: ReadonlyArray<Request>
+): Effect.Effect<ReadonlyArray<Exit.Exit<A>>> =>
+  Effect.catchCause(
+    Effect.map(statement(requests), (results) => results.map((result): Exit.Exit<A> => Exit.succeed(result))),
+    (cause) =>
+      requests.length === 1 || isConnectionLost(cause)
+        ? Effect.succeed(requests.map((): Exit.Exit<A> => Exit.failCause(cause)))
+        : Effect.forEach(requests, (request) => Effect.exit(runSingle(statement, request)))
+  )
+
 /**
  * Returns a function that runs one request, in a statement that it shares with
  * others. Inside a transaction of the caller, the request has a statement of its own.
@@ -37,24 +54,11 @@ export const make = <Request, A>(sql: SqlClient.SqlClient, statement: Statement<
   /** The batch whose statement has not begun; null if the next request starts one. */
   let open: Batch<Request, A> | null = null
 
-  const runSingle = (request: Request): Effect.Effect<A> =>
-    // There is one result for each request.
-    Effect.map(statement([request]), ([result]) => result as A)
-
-  const runAll = (requests: ReadonlyArray<Request>): Effect.Effect<ReadonlyArray<Exit.Exit<A>>> =>
-    Effect.catchCause(
-      Effect.map(statement(requests), (results) => results.map((result): Exit.Exit<A> => Exit.succeed(result))),
-      (cause) =>
-        requests.length === 1 || isConnectionLost(cause)
-          ? Effect.succeed(requests.map((): Exit.Exit<A> => Exit.failCause(cause)))
-          : Effect.forEach(requests, (request) => Effect.exit(runSingle(request)))
-    )
-
   /** Runs a batch with the next permit, at the end of this turn. In a fiber of its own, because several requests wait for it. */
   const run = (batch: Batch<Request, A>) => {
     const begin = Effect.suspend(() => {
       if (open === batch) open = null
-      return runAll(batch.requests)
+      return runAll(statement, batch.requests)
     })
     return Effect.forkDetach(
       Deferred.into(Semaphore.withPermit(permits, Effect.andThen(Effect.yieldNow, begin)), batch.exits),
@@ -84,7 +88,7 @@ export const make = <Request, A>(sql: SqlClient.SqlClient, statement: Statement<
   return (request: Request): Effect.Effect<A> =>
     Effect.flatMap(
       Effect.serviceOption(sql.transactionService),
-      (outer) => Option.isNone(outer) ? join(request) : runSingle(request)
+      (outer) => Option.isNone(outer) ? join(request) : runSingle(statement, request)
     )
 }
 

@@ -27,6 +27,39 @@ const statusesOf = ({ assigned_user_id, channel_id, contact_id, status, unassign
   return assigned_user_id === null && unassigned === null && channel_id === null ? [null] : ConversationStatus.literals
 }
 
+/** A page of conversations to select. */
+interface Selected {
+  readonly organization_id: OrganizationId
+  readonly filters: ConversationFilters
+  readonly page: PageRequest
+}
+
+/** Selects each `conversation` of a page from a source, under further conditions, and first in the order of some columns. */
+const selectFrom = (
+  sql: SqlClient.SqlClient,
+  { filters: { assigned_user_id, status, unassigned }, organization_id, page }: Selected,
+  source: Statement.Fragment,
+  columns: string,
+  more: ReadonlyArray<Statement.Fragment>
+) => {
+  const { at, id } = startOf(page)
+  const conditions = sql.and([
+    sql`conversation.organization_id = ${organization_id}`,
+    ...(status === null ? [] : [sql`conversation.status = ${status}`]),
+    ...(assigned_user_id === null ? [] : [sql`conversation.assigned_user_id = ${assigned_user_id}`]),
+    ...(unassigned === null ? [] : [sql`conversation.assigned_user_id IS NULL`]),
+    ...more,
+    sql`(conversation.last_activity_at, conversation.id) < (${at}::timestamptz, ${id}::uuid)`
+  ])
+  return sql`
+    SELECT conversation.*
+    FROM ${source} conversation
+    WHERE ${conditions}
+    ORDER BY ${sql.literal(columns)} conversation.last_activity_at DESC, conversation.id DESC
+    LIMIT ${page.size}
+  `
+}
+
 /**
  * Selects the first conversations of a page, in the list's order.
  *
@@ -34,50 +67,26 @@ const statusesOf = ({ assigned_user_id, channel_id, contact_id, status, unassign
  * channel, because their index has the channel. The order includes all columns of that index, so that the planner can
  * use no other.
  */
-const pageOf = (
-  sql: SqlClient.SqlClient,
-  organization_id: OrganizationId,
-  { assigned_user_id, channel_id, contact_id, status, unassigned }: ConversationFilters,
-  page: PageRequest
-) => {
-  const { at, id } = startOf(page)
-  const selectFrom = (source: Statement.Fragment, order: string, ...more: ReadonlyArray<Statement.Fragment>) =>
-    sql`
-      SELECT conversation.*
-      FROM ${source} conversation
-      WHERE ${
-      sql.and([
-        sql`conversation.organization_id = ${organization_id}`,
-        ...(status === null ? [] : [sql`conversation.status = ${status}`]),
-        ...(assigned_user_id === null ? [] : [sql`conversation.assigned_user_id = ${assigned_user_id}`]),
-        ...(unassigned === null ? [] : [sql`conversation.assigned_user_id IS NULL`]),
-        ...more,
-        sql`(conversation.last_activity_at, conversation.id) < (${at}::timestamptz, ${id}::uuid)`
-      ])
-    }
-      ORDER BY ${sql.literal(order)} conversation.last_activity_at DESC, conversation.id DESC
-      LIMIT ${page.size}
-    `
+const pageOf = (sql: SqlClient.SqlClient, selected: Selected) => {
+  const { filters: { assigned_user_id, channel_id, contact_id, unassigned }, organization_id } = selected
   const all = sql.literal("conversations")
-  const on = (channel: string) => channel_id === null ? [] : [sql`${sql.literal(channel)} = ${channel_id}`]
+  const onChannel = (column: string) => channel_id === null ? [] : [sql`${sql.literal(column)} = ${channel_id}`]
   if (contact_id !== null) {
     // `OFFSET 0` keeps the planner from reading the index in the list's order.
     const ofContact = sql`(${threadsOf(sql, organization_id, contact_id, "*")} OFFSET 0)`
-    return sql`(${selectFrom(ofContact, "", ...on("conversation.channel_id"))})`
+    return sql`(${selectFrom(sql, selected, ofContact, "", onChannel("conversation.channel_id"))})`
   }
   if (assigned_user_id === null && unassigned === null) {
-    return sql`(${selectFrom(all, "", ...on("conversation.channel_id"))})`
+    return sql`(${selectFrom(sql, selected, all, "", onChannel("conversation.channel_id"))})`
   }
-  const ofChannel = selectFrom(
-    all,
-    "conversation.assigned_user_id, conversation.channel_id, conversation.status,",
-    sql`conversation.channel_id = channel.id`
-  )
+  const indexed = "conversation.assigned_user_id, conversation.channel_id, conversation.status,"
   return sql`(
     SELECT conversation.*
     FROM channels channel
-    CROSS JOIN LATERAL (${ofChannel}) conversation
-    WHERE ${sql.and([sql`channel.organization_id = ${organization_id}`, ...on("channel.id")])}
+    CROSS JOIN LATERAL (
+      ${selectFrom(sql, selected, all, indexed, [sql`conversation.channel_id = channel.id`])}
+    ) conversation
+    WHERE ${sql.and([sql`channel.organization_id = ${organization_id}`, ...onChannel("channel.id")])}
   )`
 }
 
@@ -89,5 +98,5 @@ export const selectPage = (
   page: PageRequest
 ): Statement.Fragment =>
   sql.join(" UNION ALL ", false)(
-    statusesOf(filters).map((status) => pageOf(sql, organization_id, { ...filters, status }, page))
+    statusesOf(filters).map((status) => pageOf(sql, { organization_id, filters: { ...filters, status }, page }))
   )

@@ -1,10 +1,11 @@
 import { ChannelHold } from "@messaging-crm/core/ChannelHolds"
 import { Channel } from "@messaging-crm/core/Channels"
 import { Content } from "@messaging-crm/core/Content"
-import { ChannelId, ContactId, IdentityId, MemberId } from "@messaging-crm/core/Ids"
-import { Send, SendStore } from "@messaging-crm/core/Sends"
+import { ChannelId, ContactId, IdentityId, MemberId, type OrganizationId } from "@messaging-crm/core/Ids"
+import type { PageRequest } from "@messaging-crm/core/Page"
+import { Send, type SendFilters, SendStore } from "@messaging-crm/core/Sends"
 import { Effect, Layer, Option, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { At, date, OptionalAt, startOf } from "../database/Columns.ts"
 import { first, rows, selection } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
@@ -52,6 +53,23 @@ const groupOf = (status: Send["status"]): string => {
   }
 }
 
+/** Returns the condition that `send` passes the filters, and comes after the start of the page. */
+const isOnPage = (
+  sql: SqlClient.SqlClient,
+  organization_id: OrganizationId,
+  { conversation_id, created_since, status }: SendFilters,
+  page: PageRequest
+): Statement.Fragment => {
+  const { at, id } = startOf(page)
+  return sql.and([
+    sql`send.organization_id = ${organization_id}`,
+    ...(status === null ? [] : [sql`send.status = ${status}`, sql.literal(groupOf(status))]),
+    ...(conversation_id === null ? [] : [sql`send.conversation_id = ${conversation_id}`]),
+    ...(created_since === null ? [] : [sql`send.created_at >= ${date(created_since)}`]),
+    sql`(send.created_at, send.id) < (${at}::timestamptz, ${id}::uuid)`
+  ])
+}
+
 /** Layer that reads sends in PostgreSQL. */
 export const layer = Layer.effect(
   SendStore,
@@ -80,23 +98,14 @@ export const layer = Layer.effect(
           FROM sends
           WHERE organization_id = ${organization_id} AND id = ${id}
         `),
-      list: (organization_id, { conversation_id, created_since, status }, page) => {
-        const { at, id } = startOf(page)
-        const conditions = sql.and([
-          sql`send.organization_id = ${organization_id}`,
-          ...(status === null ? [] : [sql`send.status = ${status}`, sql.literal(groupOf(status))]),
-          ...(conversation_id === null ? [] : [sql`send.conversation_id = ${conversation_id}`]),
-          ...(created_since === null ? [] : [sql`send.created_at >= ${date(created_since)}`]),
-          sql`(send.created_at, send.id) < (${at}::timestamptz, ${id}::uuid)`
-        ])
-        return Effect.orDie(list.rows(sql`
+      list: (organization_id, filters, page) =>
+        Effect.orDie(list.rows(sql`
           SELECT ${sql.literal(list.columns)}
           FROM sends send
-          WHERE ${conditions}
+          WHERE ${isOnPage(sql, organization_id, filters, page)}
           ORDER BY send.created_at DESC, send.id DESC
           LIMIT ${page.size}
-        `))
-      },
+        `)),
       load: (organization_id, id) =>
         Effect.map(
           load({ organization_id, id }),

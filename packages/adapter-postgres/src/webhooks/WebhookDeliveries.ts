@@ -36,13 +36,40 @@ const claimedDeliveries = rows(Schema.Struct({
   ...Struct.map(Outgoing.fields, Schema.NullOr)
 }))
 
+/** Makes the function that claims deliveries, and reads each together with its event and its webhook. */
+const makeClaim = Effect.gen(function*() {
+  const claiming = yield* commitOrTransactionClient
+  const claim: WebhookDeliveryStore["Service"]["claim"] = (wanted) =>
+    Effect.flatMap(claiming, (client) =>
+      // A delivery that was committed while the claim began may be claimed, but is not seen by the rest of the statement.
+      claimedDeliveries(client`
+        SELECT item.organization_id, item.kind, item.lane, item.lane_cap, item.ref, item.attempt, item.defects, item.token,
+          item.trace, to_jsonb(delivery) AS delivery, event.body, event.full_body, to_jsonb(webhook) AS webhook
+        FROM ${claimWork(client, wanted)} item
+        LEFT JOIN webhook_deliveries delivery ON delivery.organization_id = item.organization_id
+          AND delivery.id = item.ref
+        LEFT JOIN webhook_events event ON event.organization_id = delivery.organization_id
+          AND event.id = delivery.event_id
+        LEFT JOIN webhooks webhook ON webhook.organization_id = delivery.organization_id
+          AND webhook.id = delivery.webhook_id
+      `)).pipe(
+        Effect.map((found) =>
+          found.map(({ body, delivery, full_body, webhook, ...claimed }): ClaimedDelivery => ({
+            claimed,
+            outgoing: delivery === null || body === null || webhook === null
+              ? null
+              : { delivery, body, full_body, webhook }
+          }))
+        )
+      )
+  return claim
+})
+
 /** Layer that reads deliveries in PostgreSQL. */
 export const layer = Layer.effect(
   WebhookDeliveryStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-
-    const claiming = yield* commitOrTransactionClient
     const columns = sql.literal(columnsOf(WebhookDelivery))
 
     const load = StatementBatcher.makeByKey(sql, {
@@ -66,30 +93,7 @@ export const layer = Layer.effect(
           LIMIT ${limit}
         `),
       load: (organization_id, id) => load({ organization_id, id }),
-      // A delivery that was committed while the claim began may be claimed, but is not seen by the rest of the statement.
-      claim: (claim) =>
-        Effect.flatMap(claiming, (client) =>
-          claimedDeliveries(client`
-            SELECT item.organization_id, item.kind, item.lane, item.lane_cap, item.ref, item.attempt, item.defects,
-              item.token, item.trace,
-              to_jsonb(delivery) AS delivery, event.body, event.full_body, to_jsonb(webhook) AS webhook
-            FROM ${claimWork(client, claim)} item
-            LEFT JOIN webhook_deliveries delivery ON delivery.organization_id = item.organization_id
-              AND delivery.id = item.ref
-            LEFT JOIN webhook_events event ON event.organization_id = delivery.organization_id
-              AND event.id = delivery.event_id
-            LEFT JOIN webhooks webhook ON webhook.organization_id = delivery.organization_id
-              AND webhook.id = delivery.webhook_id
-          `)).pipe(
-            Effect.map((found) =>
-              found.map(({ body, delivery, full_body, webhook, ...claimed }): ClaimedDelivery => ({
-                claimed,
-                outgoing: delivery === null || body === null || webhook === null
-                  ? null
-                  : { delivery, body, full_body, webhook }
-              }))
-            )
-          )
+      claim: yield* makeClaim
     })
   })
 )

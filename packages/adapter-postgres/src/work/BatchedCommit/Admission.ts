@@ -12,14 +12,14 @@
 import type { Array } from "effect"
 
 /** The group and keys of a request, as the batcher's `Options` describe them. */
-export interface Request {
+export interface AdmissibleRequest {
   readonly group: string | null
   readonly exclusive: ReadonlyArray<string>
   readonly shared: ReadonlyArray<string>
 }
 
 /** A batch that has started. */
-export interface Batch<R extends Request> {
+export interface Batch<R extends AdmissibleRequest> {
   readonly requests: Array.NonEmptyArray<R>
   /** The keys of its requests, which are locked for requests of other batches. */
   readonly locked: Set<string>
@@ -35,7 +35,7 @@ interface Options {
   readonly size: number
 }
 
-const lockKeys = <R extends Request>({ locked, shared }: Batch<R>, request: R): void => {
+const lockKeys = <R extends AdmissibleRequest>({ locked, shared }: Batch<R>, request: R): void => {
   for (const key of request.exclusive) locked.add(key)
   for (const key of request.shared) {
     locked.add(key)
@@ -43,83 +43,92 @@ const lockKeys = <R extends Request>({ locked, shared }: Batch<R>, request: R): 
   }
 }
 
-/** Makes the functions that add a request and change the state of a batch. Each returns the batches that start because of it. */
-export const make = <R extends Request>({ concurrency, size }: Options) => {
-  let waiting: Array<R> = []
-  let running: ReadonlyArray<Batch<R>> = []
+/** The waiting requests and the running batches. Each public method returns the batches that start because of it. */
+export class Admission<R extends AdmissibleRequest> {
+  private readonly options: Options
+  private waiting: Array<R> = []
+  private running: ReadonlyArray<Batch<R>> = []
 
-  const canStart = (group: string | null): boolean =>
-    running.length < concurrency &&
-    (group === null || running.every(({ requests: [first], state }) => state === "apart" || first.group !== group))
+  constructor(options: Options) {
+    this.options = options
+  }
 
-  const canJoin = ({ requests }: Batch<R>, group: string | null): boolean =>
-    requests[0].group === group && requests.length < size
+  /** Adds a waiting request. */
+  add(request: R): ReadonlyArray<Batch<R>> {
+    this.waiting.push(request)
+    return this.canStart(request.group) ? this.startNext() : []
+  }
 
-  const startBatch = (request: R): Batch<R> => {
-    const batch: Batch<R> = { requests: [request], locked: new Set(), shared: new Set(), state: "collecting" }
-    lockKeys(batch, request)
-    running = [...running, batch]
-    return batch
+  /** Ends the turn in which a batch collects requests. A batch of one must not block its group while it waits for a row lock. */
+  close(batch: Batch<R>): ReadonlyArray<Batch<R>> {
+    if (batch.requests[0].group !== null) this.fill(batch)
+    batch.state = batch.requests.length === 1 ? "apart" : "together"
+    return this.startNext()
+  }
+
+  /** Lets the requests of a batch run each on its own, because they cannot run as one. */
+  split(batch: Batch<R>): ReadonlyArray<Batch<R>> {
+    batch.state = "apart"
+    return this.startNext()
+  }
+
+  /** Ends a batch. */
+  end(batch: Batch<R>): ReadonlyArray<Batch<R>> {
+    this.running = this.running.filter((each) => each !== batch)
+    return this.startNext()
+  }
+
+  private hasSlot(): boolean {
+    return this.running.length < this.options.concurrency
+  }
+
+  private canStart(group: string | null): boolean {
+    return this.hasSlot() &&
+      (group === null ||
+        this.running.every(({ requests: [first], state }) => state === "apart" || first.group !== group))
+  }
+
+  private canJoin({ requests }: Batch<R>, group: string | null): boolean {
+    return requests[0].group === group && requests.length < this.options.size
   }
 
   /** Admits waiting requests in their order. None overtakes an earlier one with the same exclusive key. */
-  const admitWaiting = (admits: (request: R, isFree: (key: string) => boolean) => boolean): void => {
+  private admitWaiting(admits: (request: R, isFree: (key: string) => boolean) => boolean): void {
     const left: Array<R> = []
     const awaited = new Set<string>()
-    const isFree = (key: string): boolean => !awaited.has(key) && running.every(({ locked }) => !locked.has(key))
-    for (const request of waiting) {
+    const isFree = (key: string) => !awaited.has(key) && this.running.every(({ locked }) => !locked.has(key))
+    for (const request of this.waiting) {
       if (admits(request, isFree)) continue
       left.push(request)
       for (const key of request.exclusive) awaited.add(key)
     }
-    waiting = left
+    this.waiting = left
   }
 
-  /** Starts batches with waiting requests, one each, and returns them. */
-  const startNext = (): ReadonlyArray<Batch<R>> => {
+  /** Starts batches of one waiting request each, and returns them. */
+  private startNext(): ReadonlyArray<Batch<R>> {
     const started: Array<Batch<R>> = []
-    if (running.length === concurrency) return started
-    admitWaiting((request, isFree) => {
-      if (!canStart(request.group) || !request.exclusive.every(isFree) || !request.shared.every(isFree)) return false
-      started.push(startBatch(request))
+    if (!this.hasSlot()) return started
+    this.admitWaiting((request, isFree) => {
+      if (!this.canStart(request.group) || ![...request.exclusive, ...request.shared].every(isFree)) return false
+      const batch: Batch<R> = { requests: [request], locked: new Set(), shared: new Set(), state: "collecting" }
+      lockKeys(batch, request)
+      this.running = [...this.running, batch]
+      started.push(batch)
       return true
     })
     return started
   }
 
   /** Adds waiting requests to a batch. */
-  const fill = (batch: Batch<R>): void =>
-    admitWaiting((request, isFree) => {
+  private fill(batch: Batch<R>): void {
+    this.admitWaiting((request, isFree) => {
       const canShare = (key: string) => batch.shared.has(key) || isFree(key)
-      if (
-        !canJoin(batch, request.group) || !request.exclusive.every(isFree) || !request.shared.every(canShare)
-      ) return false
+      if (!this.canJoin(batch, request.group)) return false
+      if (!request.exclusive.every(isFree) || !request.shared.every(canShare)) return false
       batch.requests.push(request)
       lockKeys(batch, request)
       return true
     })
-
-  return {
-    /** Adds a waiting request. */
-    add: (request: R): ReadonlyArray<Batch<R>> => {
-      waiting.push(request)
-      return canStart(request.group) ? startNext() : []
-    },
-    /** Ends the turn in which a batch collects requests. A batch of one must not block its group while it waits for a row lock. */
-    close: (batch: Batch<R>): ReadonlyArray<Batch<R>> => {
-      if (batch.requests[0].group !== null) fill(batch)
-      batch.state = batch.requests.length === 1 ? "apart" : "together"
-      return startNext()
-    },
-    /** Lets the requests of a batch run each on its own, because they cannot run as one. */
-    split: (batch: Batch<R>): ReadonlyArray<Batch<R>> => {
-      batch.state = "apart"
-      return startNext()
-    },
-    /** Ends a batch. */
-    end: (batch: Batch<R>): ReadonlyArray<Batch<R>> => {
-      running = running.filter((each) => each !== batch)
-      return startNext()
-    }
   }
 }

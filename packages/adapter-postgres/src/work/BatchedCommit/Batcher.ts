@@ -7,7 +7,7 @@
  * the load, the larger the batches.
  */
 import { Array, Deferred, Effect, Exit } from "effect"
-import * as Admission from "./Admission.ts"
+import { type AdmissibleRequest, Admission, type Batch as AdmittedBatch } from "./Admission.ts"
 
 export interface Options<Item, A, E> {
   /** The maximum number of batches that run at once. */
@@ -28,19 +28,19 @@ export interface Options<Item, A, E> {
   ) => Effect.Effect<ReadonlyArray<Exit.Exit<A, E>> | null>
 }
 
-interface Request<Item, A, E> extends Admission.Request {
+interface Request<Item, A, E> extends AdmissibleRequest {
   readonly item: Item
   readonly next: Deferred.Deferred<Next<Item, A, E>>
 }
 
-type Batch<Item, A, E> = Admission.Batch<Request<Item, A, E>>
+type Batch<Item, A, E> = AdmittedBatch<Request<Item, A, E>>
 
 /** The end of a request's wait: the first one of a batch gets the batch, which it then runs; each other one gets its exit. */
 type Next<Item, A, E> = Batch<Item, A, E> | Exit.Exit<A, E>
 
 /** Returns a function that requests one item, which is run in a batch. A request cannot be interrupted. */
 export const make = <Item, A, E>(options: Options<Item, A, E>) => {
-  const admission = Admission.make<Request<Item, A, E>>(options)
+  const admission = new Admission<Request<Item, A, E>>(options)
 
   const start = (batches: ReadonlyArray<Batch<Item, A, E>>): void => {
     for (const batch of batches) Deferred.doneUnsafe(batch.requests[0].next, Exit.succeed(batch))
