@@ -2,42 +2,44 @@
 import { it } from "@effect/vitest"
 import { type ContactField, ContactFieldRows } from "@messaging-crm/core/ContactFields"
 import * as Crm from "@messaging-crm/core/Crm"
-import { ContactFieldId, Ids } from "@messaging-crm/core/Ids"
+import { ContactFieldId, Ids, type OrganizationId } from "@messaging-crm/core/Ids"
 import { ProviderBusy, ProviderOutcomeUnknown, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { sequence } from "./Model/Commands.ts"
 import { swapped } from "./Model/ModelScene.ts"
-import { Names } from "./Model/Names.ts"
+import { type Name, Names } from "./Model/Names.ts"
 import { finishSends, perform } from "./Model/Perform.ts"
 import type { Organization } from "./Model/State.ts"
 import * as Provider from "./Provider.ts"
 
-/** An organization with channels of two types, two members and three contact fields. */
-const organization = Effect.gen(function*() {
+const makeField = Effect.fnUntraced(function*(organization_id: OrganizationId, type: ContactField["type"]) {
+  const field: ContactField = {
+    id: ContactFieldId.make(yield* Fixtures.uuid),
+    key: type,
+    name: type,
+    type,
+    options: type === "select" ? ["red", "blue"] : null,
+    created_at: Fixtures.noon
+  }
+  yield* Fixtures.write(organization_id, ContactFieldRows.insert(field))
+  return field
+})
+
+/** Creates an organization with channels of two types, two members, and three contact fields. */
+const makeOrganization = Effect.fnUntraced(function*(newName: () => Name) {
   const { organization_id: id, owner } = yield* Fixtures.founded
   const channels = yield* Effect.forEach(
     ["phone_messaging", "phone_messaging", "photo_social"] as const,
     (type) => Fixtures.channel(id, type)
   )
   const members = [owner, yield* Fixtures.member(id, "member")]
-  const fields = yield* Effect.forEach(["text", "number", "select"] as const, (type) =>
-    Effect.gen(function*() {
-      const field: ContactField = {
-        id: ContactFieldId.make(yield* Fixtures.uuid),
-        key: type,
-        name: type,
-        type,
-        options: type === "select" ? ["red", "blue"] : null,
-        created_at: Fixtures.noon
-      }
-      yield* Fixtures.write(id, ContactFieldRows.insert(field))
-      return field
-    }))
+  const fields = yield* Effect.forEach(["text", "number", "select"] as const, (type) => makeField(id, type))
   const state: Organization = {
     id,
     now: Fixtures.noon,
+    newName,
     channels,
     members,
     fields,
@@ -59,8 +61,8 @@ const applyBehavior = (
   organizations: ReadonlyArray<Organization>
 ): Effect.Effect<void, never, Provider.ScriptedProvider> =>
   Provider.ScriptedProvider.use((provider) =>
-    provider.respond(({ channel, reference }) => {
-      const sender = organizations.find(({ channels }) => channels.some(({ id }) => id === channel.id))
+    provider.respond((message) => {
+      const sender = organizations.find(({ channels }) => channels.some(({ id }) => id === message.channel.id))
       switch (sender?.behavior) {
         case "rejects":
           return Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" }))
@@ -69,7 +71,7 @@ const applyBehavior = (
         case "is unresponsive":
           return Effect.fail(new ProviderOutcomeUnknown())
         default:
-          return Effect.succeed({ provider_message_id: `p.${reference}` })
+          return Provider.accept(message)
       }
     })
   )
@@ -94,17 +96,11 @@ export const modelTest = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { run
       ({ commands }) =>
         Effect.gen(function*() {
           const names = new Names()
-          const [first, second] = [yield* organization, yield* organization]
-          yield* applyBehavior([first, second])
-          const scene = Effect.map(
-            DateTime.now,
-            (now) => ({ names, at: { now, name: names.give }, ours: first, theirs: second })
-          )
-          for (const command of commands) {
-            const current = yield* scene
-            yield* perform(command.by === 0 ? current : swapped(current), command)
-          }
-          yield* finishSends(yield* scene)
+          const [ours, theirs] = [yield* makeOrganization(names.give), yield* makeOrganization(names.give)]
+          yield* applyBehavior([ours, theirs])
+          const scene = { names, ours, theirs }
+          for (const command of commands) yield* perform(command.by === 0 ? scene : swapped(scene), command)
+          yield* finishSends(scene)
         }),
       { arbitrary: { runs, maxShrinks: 400 }, timeout: 300_000 }
     )

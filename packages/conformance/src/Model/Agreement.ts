@@ -16,7 +16,7 @@ import { Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
-import { type DateTime, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { ScriptedEndpoints } from "../Endpoints.ts"
 import { greeting } from "../Provider.ts"
 import * as Contacts from "./Contacts.ts"
@@ -102,9 +102,8 @@ export const agreeOnCatalogs = Effect.fnUntraced(function*(scene: ModelScene) {
   yield* agree(scene, ok(members), Members.use(({ list }) => list))
   yield* agree(scene, ok(accounts.map(greeting)), Templates.use(({ list }) => list))
   for (const status of [null, "active", "disabled"] as const) {
-    const shown = newestFirst(webhooks, at).map(showWebhook).filter((webhook) =>
-      status === null || webhook.status === status
-    )
+    const shown = newestFirst(webhooks, ({ created_at }) => created_at).map(showWebhook)
+      .filter((webhook) => status === null || webhook.status === status)
     yield* agree(scene, ok(shown), Webhooks.use(({ list }) => list({ status })))
   }
 })
@@ -112,8 +111,6 @@ export const agreeOnCatalogs = Effect.fnUntraced(function*(scene: ModelScene) {
 /** Returns an event's data with lists in an order of their own: the names of changed fields come in any. */
 const sorted = (data: object): object =>
   Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Array.isArray(value) ? value.toSorted() : value]))
-
-const at = ({ created_at }: { readonly created_at: DateTime.Utc }) => created_at
 
 const Posted = Schema.fromJsonString(Schema.Struct({
   id: Schema.String,

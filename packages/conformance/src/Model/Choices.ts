@@ -23,8 +23,8 @@ export const choose = <A extends { readonly id: Name | string }>(
 /** Chooses a row of ours instead of theirs, because a provider reports to the organization that owns the row. */
 export const notTheirs = ({ index, whose }: Choice): Choice => ({ index, whose: whose === "theirs" ? "ours" : whose })
 
-export const secondsAgo = ({ at }: ModelScene, seconds: number | null) =>
-  seconds === null ? null : DateTime.subtract(at.now, { seconds })
+/** Returns a time before the command, or after it for a negative number. */
+export const secondsAgo = ({ ours }: ModelScene, seconds: number) => DateTime.subtract(ours.now, { seconds })
 
 export const chooseMember = (scene: ModelScene, choice: Choice | null) =>
   choice === null ? null : MemberId.make(choose(scene, choice, ({ members }) => members).id)

@@ -7,11 +7,11 @@ import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
 import { DateTime } from "effect"
 import { raise } from "./Events.ts"
 import { fullName, newestFirst, ok, type Outcome, rejected, showContact } from "./Results.ts"
-import type { Contact, Moment, Organization, Tag } from "./State.ts"
+import type { Contact, Organization, Tag } from "./State.ts"
 
-export const createTag = (at: Moment, organization: Organization, name: string, color: TagColor): Outcome => {
+export const createTag = (organization: Organization, name: string, color: TagColor): Outcome => {
   if (organization.tags.some((tag) => foldCase(tag.name) === foldCase(name))) return rejected("TagNameTaken")
-  const tag = { id: at.name(), name, color }
+  const tag = { id: organization.newName(), name, color }
   organization.tags.push(tag)
   organization.tags.sort((a, b) => byCodePoint(foldCase(a.name), foldCase(b.name)))
   return ok(tag)
@@ -71,15 +71,15 @@ export const edit = (organization: Organization, contact: Contact, how: () => vo
 }
 
 /** Returns a new contact without any values. */
-export const newContact = (at: Moment, organization: Organization): Contact => {
+export const newContact = (organization: Organization): Contact => {
   const contact: Contact = {
-    id: at.name(),
+    id: organization.newName(),
     plain: nothingKnown,
     custom_values: {},
     tags: [],
     identities: [],
     last: null,
-    updated_at: at.now
+    updated_at: organization.now
   }
   organization.contacts.push(contact)
   raise(organization, "contact.created", { contact_id: contact.id })
@@ -93,10 +93,10 @@ const objectionToNew = (organization: Organization, input: Input): Outcome | nul
   return objection(organization, input)
 }
 
-export const createContact = (at: Moment, organization: Organization, input: Input): Outcome => {
+export const createContact = (organization: Organization, input: Input): Outcome => {
   const objected = objectionToNew(organization, input)
   if (objected !== null) return objected
-  const contact = newContact(at, organization)
+  const contact = newContact(organization)
   setFields(organization, contact, input)
   return ok(showContact(contact))
 }
@@ -113,27 +113,26 @@ const isMatch = ({ identities, plain }: Contact, match: Match): boolean =>
     )
     : foldCase(plain[match.by] ?? "") === foldCase(match.value)
 
-export const upsertContact = (at: Moment, organization: Organization, match: Match, input: Input): Outcome => {
+export const upsertContact = (organization: Organization, match: Match, input: Input): Outcome => {
   const [contact, ...others] = organization.contacts.filter((candidate) => isMatch(candidate, match))
   if (others.length > 0) return rejected("ContactAmbiguous")
   const objected = contact === undefined ? objectionToNew(organization, input) : objection(organization, input)
   if (objected !== null) return objected
   if (contact !== undefined) {
     const isChanged = edit(organization, contact, () => setFields(organization, contact, input))
-    if (isChanged) contact.updated_at = at.now
+    if (isChanged) contact.updated_at = organization.now
     return ok({ id: contact.id, outcome: isChanged ? "updated" : "unchanged" })
   }
-  const created = newContact(at, organization)
+  const created = newContact(organization)
   setFields(organization, created, input)
   if (match.by === "external_id") {
     const { channel_type, value: external_id } = match
-    created.identities.push({ id: at.name(), channel_type, external_id, display_name: null })
+    created.identities.push({ id: organization.newName(), channel_type, external_id, display_name: null })
   }
   return ok({ id: created.id, outcome: "created" })
 }
 
 export const updateContact = (
-  at: Moment,
   organization: Organization,
   contact: Contact | undefined,
   input: Input
@@ -145,12 +144,11 @@ export const updateContact = (
     input.tags === undefined
   if (isEmpty) return ok(showContact(contact))
   edit(organization, contact, () => setFields(organization, contact, input))
-  contact.updated_at = at.now
+  contact.updated_at = organization.now
   return ok(showContact(contact))
 }
 
 export const editTags = (
-  at: Moment,
   organization: Organization,
   contact: Contact | undefined,
   { add, remove }: Readonly<Record<"add" | "remove", ReadonlyArray<Tag | undefined>>>
@@ -162,12 +160,11 @@ export const editTags = (
   edit(organization, contact, () => {
     contact.tags = organization.tags.filter((tag) => wanted.has(tag))
   })
-  contact.updated_at = at.now
+  contact.updated_at = organization.now
   return ok(showContact(contact))
 }
 
 export const addNote = (
-  at: Moment,
   organization: Organization,
   contact: Contact | undefined,
   text: string
@@ -179,7 +176,7 @@ export const addNote = (
   edit(organization, contact, () => {
     contact.plain = { ...contact.plain, notes }
   })
-  contact.updated_at = at.now
+  contact.updated_at = organization.now
   return ok(showContact(contact))
 }
 

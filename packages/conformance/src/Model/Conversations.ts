@@ -3,7 +3,7 @@ import type { Channel } from "@messaging-crm/core/Channels"
 import { edit, newContact } from "./Contacts.ts"
 import { raise } from "./Events.ts"
 import { newestFirst, ok, type Outcome, rejected, showConversation } from "./Results.ts"
-import type { Contact, Conversation, Identity, Moment, Organization } from "./State.ts"
+import type { Contact, Conversation, Identity, Organization } from "./State.ts"
 
 /** The contact with this external ID on channels of this type. */
 const findIdentity = (organization: Organization, { type }: Channel, external_id: string) => {
@@ -18,7 +18,6 @@ const findIdentity = (organization: Organization, { type }: Channel, external_id
 
 /** Returns the person's contact and identity: the existing ones, or the latest contact with that number, or a new one. */
 const findOrCreate = (
-  at: Moment,
   organization: Organization,
   channel: Channel,
   external_id: string,
@@ -34,9 +33,9 @@ const findOrCreate = (
   const isNumber = channel.type === "phone_messaging"
   const sharing = organization.contacts.filter(({ plain }) => isNumber && plain["primary_phone"] === external_id)
   const [shared] = newestFirst(sharing, ({ updated_at }) => updated_at)
-  const contact = shared ?? newContact(at, organization)
+  const contact = shared ?? newContact(organization)
   if (isNumber) contact.plain = { ...contact.plain, primary_phone: external_id }
-  const identity: Identity = { id: at.name(), channel_type: channel.type, external_id, display_name }
+  const identity: Identity = { id: organization.newName(), channel_type: channel.type, external_id, display_name }
   const add = () => contact.identities.push(identity)
   if (shared === undefined) add()
   else edit(organization, contact, add)
@@ -45,7 +44,6 @@ const findOrCreate = (
 
 /** Changes a person's external ID, unless another contact has the new one. */
 export const changeIdentity = (
-  at: Moment,
   organization: Organization,
   channel: Channel | undefined,
   former: string,
@@ -64,7 +62,7 @@ export const changeIdentity = (
     const hadNumber = channel.type === "phone_messaging" && contact.plain["primary_phone"] === former
     if (hadNumber) contact.plain = { ...contact.plain, primary_phone: now.external_id }
   })
-  contact.updated_at = at.now
+  contact.updated_at = organization.now
   return ok(undefined)
 }
 
@@ -78,33 +76,32 @@ export const conversationWith = (organization: Organization, channel: Channel, e
 
 /** Finds or creates the person's conversation on the channel, and reopens it unless `reopens` is false. */
 export const open = (
-  at: Moment,
   organization: Organization,
   channel: Channel,
   external_id: string,
   display_name: string | null,
   { reopens }: { readonly reopens: boolean } = { reopens: true }
 ): Conversation => {
-  const { contact, identity } = findOrCreate(at, organization, channel, external_id, display_name)
+  const { contact, identity } = findOrCreate(organization, channel, external_id, display_name)
   const existing = organization.conversations.find((conversation) =>
     conversation.channel === channel && conversation.identity === identity
   )
   if (existing !== undefined) {
-    if (reopens) reopen(at, organization, existing)
+    if (reopens) reopen(organization, existing)
     return existing
   }
   const conversation: Conversation = {
-    id: at.name(),
+    id: organization.newName(),
     channel,
     contact,
     identity,
-    created_at: at.now,
+    created_at: organization.now,
     status: "open",
     close_category: null,
     assigned_user_id: null,
-    opened_at: at.now,
+    opened_at: organization.now,
     closed_at: null,
-    last_activity_at: at.now,
+    last_activity_at: organization.now,
     preview: null,
     last_inbound_at: null,
     lane: []
@@ -136,7 +133,6 @@ export const listConversations = (
   ).map(showConversation)
 
 export const assign = (
-  at: Moment,
   organization: Organization,
   conversation: Conversation | undefined,
   assigned_user_id: string | null,
@@ -151,20 +147,19 @@ export const assign = (
   }
   conversation.assigned_user_id = assigned_user_id
   if (sync_contact_owner && assigned_user_id !== null) {
-    setOwner(at, organization, conversation.contact, assigned_user_id)
+    setOwner(organization, conversation.contact, assigned_user_id)
   }
   return ok(showConversation(conversation))
 }
 
-const setOwner = (at: Moment, organization: Organization, contact: Contact, owner_user_id: string) => {
+const setOwner = (organization: Organization, contact: Contact, owner_user_id: string) => {
   // The former owner is irrelevant.
   raise(organization, "contact.updated", { contact_id: contact.id, changed_fields: ["owner_user_id"] })
   contact.plain = { ...contact.plain, owner_user_id }
-  contact.updated_at = at.now
+  contact.updated_at = organization.now
 }
 
 export const close = (
-  at: Moment,
   organization: Organization,
   conversation: Conversation | undefined,
   category: string | null
@@ -173,14 +168,13 @@ export const close = (
   if (conversation.status === "open") {
     conversation.status = "closed"
     conversation.close_category = category
-    conversation.closed_at = at.now
+    conversation.closed_at = organization.now
     raise(organization, "conversation.closed", { conversation_id: conversation.id })
   }
   return ok(showConversation(conversation))
 }
 
 export const reopen = (
-  at: Moment,
   organization: Organization,
   conversation: Conversation | undefined
 ): Outcome => {
@@ -188,7 +182,7 @@ export const reopen = (
   if (conversation.status === "closed") {
     conversation.status = "open"
     conversation.close_category = null
-    conversation.opened_at = at.now
+    conversation.opened_at = organization.now
     conversation.closed_at = null
     raise(organization, "conversation.opened", { conversation_id: conversation.id })
   }

@@ -3,7 +3,7 @@ import type { EventType } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
 import { DateTime } from "effect"
 import { ok, type Outcome, rejected, showWebhook } from "./Results.ts"
-import type { Contact, Event, Moment, Organization, Post, Webhook } from "./State.ts"
+import type { Contact, Event, Organization, Post, Webhook } from "./State.ts"
 
 /** Raises an event, which is kept, with a delivery for each active webhook that subscribes to it. */
 export const raise = (organization: Organization, type: EventType, data: Event["data"]) => {
@@ -27,18 +27,17 @@ export const eraseResources = (organization: Organization, { id }: Contact) => {
 }
 
 export const createWebhook = (
-  at: Moment,
   organization: Organization,
   url: string,
   { event_types, include_resource }: Pick<Webhook, "event_types" | "include_resource">
 ): Outcome => {
   const webhook: Webhook = {
-    id: at.name(),
+    id: organization.newName(),
     url,
     former_urls: [],
     event_types,
     include_resource,
-    created_at: at.now,
+    created_at: organization.now,
     disabled_at: null,
     rotations: [],
     posted: [],
@@ -66,13 +65,12 @@ export const updateWebhook = (
 }
 
 export const disableWebhook = (
-  at: Moment,
   organization: Organization,
   webhook: Webhook | undefined
 ): Outcome => {
   if (webhook === undefined) return rejected("WebhookNotFound")
   if (webhook.disabled_at !== null) return ok(showWebhook(webhook))
-  webhook.disabled_at = at.now
+  webhook.disabled_at = organization.now
   raise(organization, "webhook.disabled", { webhook_id: webhook.id, reason: "request" })
   webhook.abandoned.push(...webhook.pending)
   webhook.pending = []
@@ -80,7 +78,7 @@ export const disableWebhook = (
 }
 
 /** Replaces the secret. A former one signs for a day, and five sign at most. */
-export const rotateSecret = ({ now }: Moment, webhook: Webhook | undefined): Outcome => {
+export const rotateSecret = ({ now }: Organization, webhook: Webhook | undefined): Outcome => {
   if (webhook === undefined) return rejected("WebhookNotFound")
   if (webhook.disabled_at !== null) return rejected("WebhookDisabled")
   const former = webhook.rotations.filter((at) => DateTime.isGreaterThan(DateTime.add(at, { hours: 24 }), now))
@@ -105,14 +103,20 @@ export const testWebhook = (organization: Organization, webhook: Webhook | undef
 }
 
 /** Begins to post the events from `since` until now again. */
-export const replayWebhook = (at: Moment, webhook: Webhook | undefined, since: DateTime.Utc): Outcome => {
-  const oldest = DateTime.subtract(at.now, { days: 30 })
-  if (DateTime.isLessThan(since, oldest) || DateTime.isGreaterThan(since, at.now)) return rejected("SinceOutOfRange")
+export const replayWebhook = (
+  organization: Organization,
+  webhook: Webhook | undefined,
+  since: DateTime.Utc
+): Outcome => {
+  const oldest = DateTime.subtract(organization.now, { days: 30 })
+  if (DateTime.isLessThan(since, oldest) || DateTime.isGreaterThan(since, organization.now)) {
+    return rejected("SinceOutOfRange")
+  }
   if (webhook === undefined) return rejected("WebhookNotFound")
   if (webhook.disabled_at !== null) return rejected("WebhookDisabled")
   if (webhook.replay !== null) return rejected("ReplayInProgress")
-  webhook.replay = { since, until: at.now }
-  return ok({ id: at.name(), webhook_id: webhook.id, since, created_at: at.now })
+  webhook.replay = { since, until: organization.now }
+  return ok({ id: organization.newName(), webhook_id: webhook.id, since, created_at: organization.now })
 }
 
 /** Attempts every pending delivery, and runs the replays. */

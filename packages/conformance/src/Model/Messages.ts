@@ -4,7 +4,7 @@ import { DateTime } from "effect"
 import { conversationWith, open } from "./Conversations.ts"
 import { raise } from "./Events.ts"
 import { newestFirst, ok, type Outcome, rejected, showMessage } from "./Results.ts"
-import type { Conversation, Message, Moment, Organization, Report, Revision } from "./State.ts"
+import type { Conversation, Message, Organization, Report, Revision } from "./State.ts"
 
 export const messagesOf = (organization: Organization, conversation: Conversation) =>
   newestFirst(
@@ -18,14 +18,14 @@ const previewOf = (message: Message): string => {
 }
 
 /** Adds a message, and makes it the latest activity of its conversation and contact. */
-export const record = (at: Moment, organization: Organization, message: Message) => {
+export const record = (organization: Organization, message: Message) => {
   const { conversation } = message
   const preview = previewOf(message)
   organization.messages.push(message)
-  conversation.last_activity_at = at.now
+  conversation.last_activity_at = organization.now
   conversation.preview = preview
-  conversation.contact.last = { at: at.now, preview, conversation }
-  conversation.contact.updated_at = at.now
+  conversation.contact.last = { at: organization.now, preview, conversation }
+  conversation.contact.updated_at = organization.now
 }
 
 const byProvider = (organization: Organization, channel: Channel, provider_message_id: string) =>
@@ -58,30 +58,28 @@ export interface Inbound {
 }
 
 export const receive = (
-  at: Moment,
   organization: Organization,
   channel: Channel | undefined,
   { details, display_name, from, provider_message_id, sent_at, text, type }: Inbound
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
   if (byProvider(organization, channel, provider_message_id) !== undefined) return ok(undefined)
-  const conversation = open(at, organization, channel, from, display_name)
+  const conversation = open(organization, channel, from, display_name)
   const sender = { type: "contact", name: display_name }
-  const { now: created_at } = at
   const message: Message = {
-    id: at.name(),
+    id: organization.newName(),
     conversation,
     type,
     text,
     details,
     sender,
     provider_message_id,
-    created_at,
+    created_at: organization.now,
     sent_at,
     reports: null,
     revisions: revisionsOf(organization, channel, provider_message_id)
   }
-  record(at, organization, message)
+  record(organization, message)
   raise(organization, "message.received", { conversation_id: conversation.id, message_id: message.id })
   conversation.last_inbound_at = DateTime.max(conversation.last_inbound_at ?? sent_at, sent_at)
   return ok(undefined)
@@ -89,24 +87,23 @@ export const receive = (
 
 /** The business wrote in the network's own app: a closed conversation stays closed. */
 export const send = (
-  at: Moment,
   organization: Organization,
   channel: Channel | undefined,
   { display_name, from: to, ...fields }: Inbound
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
   if (byProvider(organization, channel, fields.provider_message_id) !== undefined) return ok(undefined)
-  const conversation = open(at, organization, channel, to, display_name, { reopens: false })
+  const conversation = open(organization, channel, to, display_name, { reopens: false })
   const message: Message = {
-    id: at.name(),
+    id: organization.newName(),
     conversation,
     ...fields,
     sender: { type: "business_app", name: null },
-    created_at: at.now,
+    created_at: organization.now,
     reports: [],
     revisions: revisionsOf(organization, channel, fields.provider_message_id)
   }
-  record(at, organization, message)
+  record(organization, message)
   raise(organization, "message.sent", { conversation_id: conversation.id, message_id: message.id })
   return ok(undefined)
 }

@@ -3,7 +3,7 @@ import type { Services } from "@messaging-crm/core/Crm"
 import type { ScriptedEndpoints } from "../Endpoints.ts"
 import type { ScriptedProvider } from "../Provider.ts"
 import type { Names } from "./Names.ts"
-import type { Moment, Organization } from "./State.ts"
+import type { Organization } from "./State.ts"
 
 /** The services that commands use: the operations, the scripted provider and endpoints. */
 export type Requirements = Services | ScriptedProvider | ScriptedEndpoints
@@ -11,7 +11,6 @@ export type Requirements = Services | ScriptedProvider | ScriptedEndpoints
 /** Two isolated organizations. Commands act for one of them, `ours`. */
 export interface ModelScene {
   readonly names: Names
-  readonly at: Moment
   readonly ours: Organization
   readonly theirs: Organization
 }

@@ -1,5 +1,6 @@
 /** Runs each command on the service and on the model, whose results must be equal. */
 import { assert } from "@effect/vitest"
+import type { OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import { Worker } from "@messaging-crm/core/Worker"
 import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -8,7 +9,7 @@ import { agreeOnCatalogs, agreeOnEvents, agreeOnLists } from "./Agreement.ts"
 import type { CommandHandlers } from "./CommandHandlers.ts"
 import type { Command } from "./Commands.ts"
 import * as Events from "./Events.ts"
-import { type ModelScene, type Requirements, swapped } from "./ModelScene.ts"
+import { type ModelScene, swapped } from "./ModelScene.ts"
 import { contactHandlers } from "./Perform/Contacts.ts"
 import { conversationHandlers } from "./Perform/Conversations.ts"
 import { inboundHandlers } from "./Perform/Inbound.ts"
@@ -16,32 +17,42 @@ import { sendHandlers } from "./Perform/Sends.ts"
 import { webhookHandlers } from "./Perform/Webhooks.ts"
 import * as Sends from "./Sends.ts"
 
-/** Lets time pass and the worker do what is due. Then the model does the same, in the order of the provider's calls. */
-const work = Effect.fnUntraced(function*(scene: ModelScene, { after_millis }: { readonly after_millis: number }) {
-  const { names, ours, theirs } = scene
-  yield* TestClock.adjust(after_millis)
-  const at = { ...scene.at, now: yield* DateTime.now }
-  const provider = yield* ScriptedProvider
-  const before = (yield* provider.received).length
-  while ((yield* Worker.use(({ runOnce }) => runOnce)) > 0) continue
+/** Gives the model the time of the clock. */
+const setTime = ({ ours, theirs }: ModelScene) =>
+  Effect.map(DateTime.now, (now) => {
+    for (const organization of [ours, theirs]) organization.now = now
+  })
+
+/** Attempts sends in the model, in the order of the provider's calls. */
+const attemptSends = ({ names, ours, theirs }: ModelScene, calls: ReadonlyArray<OutboundMessage>) => {
   const organizations = [ours, theirs]
-  for (const organization of organizations) organization.now = at.now
-  for (const { channel, content, recipient, reference } of (yield* provider.received).slice(before)) {
+  for (const { channel, content, recipient, reference } of calls) {
     const organization = organizations.find(({ channels }) => channels.some(({ id }) => id === channel.id))
     // An earlier run that failed may have left work in the queue.
     if (organization === undefined) continue
-    const send = Sends.due(at, organization).find(({ id }) => names.idOf(id) === reference)
+    const send = Sends.due(organization).find(({ id }) => names.idOf(id) === reference)
     if (send === undefined) return assert.fail(`It was not the turn of send ${reference}.`)
     assert.deepStrictEqual([recipient, content.type, content.text], [
       send.recipient,
       send.content.type,
       send.content.text
     ])
-    Sends.attempt(at, organization, send)
+    Sends.attempt(organization, send)
   }
-  assert.deepStrictEqual(organizations.flatMap((organization) => Sends.due(at, organization)), [])
-  for (const organization of organizations) {
-    Sends.expireOutcome(at, organization)
+  assert.deepStrictEqual(organizations.flatMap(Sends.due), [])
+}
+
+/** Lets time pass and the worker do what is due. Then the model does the same. */
+const work = Effect.fnUntraced(function*(scene: ModelScene, { after_millis }: { readonly after_millis: number }) {
+  const { ours, theirs } = scene
+  yield* TestClock.adjust(after_millis)
+  yield* setTime(scene)
+  const provider = yield* ScriptedProvider
+  const before = (yield* provider.received).length
+  while ((yield* Worker.use(({ runOnce }) => runOnce)) > 0) continue
+  attemptSends(scene, (yield* provider.received).slice(before))
+  for (const organization of [ours, theirs]) {
+    Sends.expireOutcome(organization)
     Events.post(organization)
   }
   yield* agreeOnLists(scene, ours.conversations)
@@ -87,9 +98,9 @@ const handlers: CommandHandlers = {
 }
 
 /** Runs one command on the service and on the model. */
-export const perform = (scene: ModelScene, command: Command): Effect.Effect<void, never, Requirements> => {
-  for (const organization of [scene.ours, scene.theirs]) organization.now = scene.at.now
+export const perform = Effect.fnUntraced(function*(scene: ModelScene, command: Command) {
   // The compiler cannot see that the handler of a command's name accepts that command.
   const handle = handlers[command.do] as (scene: ModelScene, command: Command) => ReturnType<CommandHandlers["work"]>
-  return handle(scene, command)
-}
+  yield* setTime(scene)
+  yield* handle(scene, command)
+})

@@ -3,7 +3,7 @@ import { edit, nothingKnown } from "./Contacts.ts"
 import { eraseResources } from "./Events.ts"
 import type { Name } from "./Names.ts"
 import { ok, type Outcome, rejected } from "./Results.ts"
-import type { Contact, Moment, Organization } from "./State.ts"
+import type { Contact, Organization } from "./State.ts"
 
 const erased = "[erased]"
 
@@ -14,7 +14,6 @@ const isErased = ({ custom_values, identities, last, plain, tags }: Contact): bo
   identities.every(({ external_id }) => external_id.startsWith("erased-"))
 
 export const erase = (
-  at: Moment,
   organization: Organization,
   contact: Contact | undefined,
   idOf: (name: Name) => string
@@ -50,7 +49,7 @@ export const erase = (
       identity.display_name = null
     }
   })
-  contact.updated_at = at.now
+  contact.updated_at = organization.now
   // The second pass of the erasure removes that of its own event.
   eraseResources(organization, contact)
   return ok(undefined)

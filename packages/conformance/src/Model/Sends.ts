@@ -5,7 +5,7 @@ import { open } from "./Conversations.ts"
 import { raise } from "./Events.ts"
 import { record } from "./Messages.ts"
 import { newestFirst, ok, type Outcome, rejected, showMessage, showSend } from "./Results.ts"
-import type { Conversation, Message, Moment, Organization, Report, Send } from "./State.ts"
+import type { Conversation, Message, Organization, Report, Send } from "./State.ts"
 
 /** Returns the error of sending this template on the channel, if any. */
 const objection = (channel: Channel, template: string): Outcome | null => {
@@ -14,20 +14,20 @@ const objection = (channel: Channel, template: string): Outcome | null => {
   return template === "greeting" ? null : rejected("TemplateValuesMismatch")
 }
 
-const queue = (at: Moment, organization: Organization, conversation: Conversation, content: Send["content"]) => {
+const queue = (organization: Organization, conversation: Conversation, content: Send["content"]) => {
   const send: Send = {
-    id: at.name(),
+    id: organization.newName(),
     conversation,
     recipient: conversation.identity.external_id,
     content,
-    created_at: at.now,
+    created_at: organization.now,
     reports: [],
     status: "queued",
     message: null,
     failure_reason: null,
     attempts: 0,
     first_attempt_at: null,
-    due_at: at.now
+    due_at: organization.now
   }
   organization.sends.push(send)
   conversation.lane = [...conversation.lane, send]
@@ -35,7 +35,6 @@ const queue = (at: Moment, organization: Organization, conversation: Conversatio
 }
 
 export const start = (
-  at: Moment,
   organization: Organization,
   channel: Channel | undefined,
   { phone, template, value }: { readonly phone: string; readonly template: string; readonly value: string }
@@ -43,14 +42,13 @@ export const start = (
   if (channel === undefined) return rejected("ReferenceUnknown", "channel_id")
   const objected = objection(channel, template)
   if (objected !== null) return objected
-  const conversation = open(at, organization, channel, phone, null)
-  return queue(at, organization, conversation, { type: "template", text: `Hello ${value}` })
+  const conversation = open(organization, channel, phone, null)
+  return queue(organization, conversation, { type: "template", text: `Hello ${value}` })
 }
 
 const isErased = ({ identity }: Conversation): boolean => identity.external_id.startsWith("erased-")
 
 export const sendTemplate = (
-  at: Moment,
   organization: Organization,
   conversation: Conversation | undefined,
   { template, value }: { readonly template: string; readonly value: string }
@@ -58,11 +56,10 @@ export const sendTemplate = (
   if (conversation === undefined) return rejected("ConversationNotFound")
   if (isErased(conversation)) return rejected("RecipientErased")
   return objection(conversation.channel, template) ??
-    queue(at, organization, conversation, { type: "template", text: `Hello ${value}` })
+    queue(organization, conversation, { type: "template", text: `Hello ${value}` })
 }
 
 export const sendText = (
-  at: Moment,
   organization: Organization,
   conversation: Conversation | undefined,
   text: string
@@ -71,25 +68,25 @@ export const sendText = (
   if (isErased(conversation)) return rejected("RecipientErased")
   const { last_inbound_at } = conversation
   const isWindowOpen = last_inbound_at !== null &&
-    DateTime.isLessThan(at.now, DateTime.add(last_inbound_at, { hours: 24 }))
-  return isWindowOpen ? queue(at, organization, conversation, { type: "text", text }) : rejected("ReplyWindowClosed")
+    DateTime.isLessThan(organization.now, DateTime.add(last_inbound_at, { hours: 24 }))
+  return isWindowOpen ? queue(organization, conversation, { type: "text", text }) : rejected("ReplyWindowClosed")
 }
 
-const complete = (at: Moment, organization: Organization, send: Send) => {
+const complete = (organization: Organization, send: Send) => {
   const { name = null } = organization.members[0] ?? {}
   const message: Message = {
-    id: at.name(),
+    id: organization.newName(),
     conversation: send.conversation,
     ...send.content,
     details: null,
     sender: { type: "member", name },
-    provider_message_id: at.name(),
-    created_at: at.now,
-    sent_at: at.now,
+    provider_message_id: organization.newName(),
+    created_at: organization.now,
+    sent_at: organization.now,
     reports: send.reports,
     revisions: []
   }
-  record(at, organization, message)
+  record(organization, message)
   send.status = "sent"
   send.failure_reason = null
   send.message = message
@@ -110,7 +107,6 @@ const isOpen = ({ status }: Send) => status === "queued" || status === "unknown"
 
 /** Applies a status update. One that carries the send's reference proves that the provider accepted the message. */
 export const applyStatus = (
-  at: Moment,
   organization: Organization,
   send: Send | undefined,
   what: Report,
@@ -121,7 +117,7 @@ export const applyStatus = (
   const before = message === null ? null : showMessage(message).status
   send.reports.push(what)
   const isAccepted = with_reference && (isOpen(send) || send.failure_reason === "outcome_unknown")
-  if (message === null) return isAccepted ? complete(at, organization, send) : undefined
+  if (message === null) return isAccepted ? complete(organization, send) : undefined
   const { status } = what
   if (status === "sent" || showMessage(message).status === before) return
   raise(organization, "message.updated", {
@@ -132,9 +128,9 @@ export const applyStatus = (
 }
 
 /** Returns the sends that are due: the first of each lane, unless it waits. */
-export const due = ({ now }: Moment, organization: Organization): ReadonlyArray<Send> =>
+export const due = (organization: Organization): ReadonlyArray<Send> =>
   organization.conversations.flatMap((conversation) => {
-    const isDue = (send: Send) => DateTime.isLessThanOrEqualTo(send.due_at, now)
+    const isDue = (send: Send) => DateTime.isLessThanOrEqualTo(send.due_at, organization.now)
     // A status update may have ended a send that waits in its lane. The send leaves the lane when its turn comes.
     const stays = conversation.lane.findIndex((send) => isOpen(send) || !isDue(send))
     conversation.lane = stays === -1 ? [] : conversation.lane.slice(stays)
@@ -144,10 +140,10 @@ export const due = ({ now }: Moment, organization: Organization): ReadonlyArray<
 const pauses = [1, 5, 15, 30, 60]
 
 /** Makes one attempt for the first send of a lane. */
-export const attempt = (at: Moment, organization: Organization, send: Send) => {
+export const attempt = (organization: Organization, send: Send) => {
   const { conversation } = send
-  const first_attempt_at = send.first_attempt_at ?? at.now
-  const retry_at = DateTime.add(at.now, { seconds: pauses[send.attempts] ?? 60 })
+  const first_attempt_at = send.first_attempt_at ?? organization.now
+  const retry_at = DateTime.add(organization.now, { seconds: pauses[send.attempts] ?? 60 })
   send.first_attempt_at = first_attempt_at
   send.attempts += 1
   if (organization.behavior === "is busy") {
@@ -157,21 +153,21 @@ export const attempt = (at: Moment, organization: Organization, send: Send) => {
   conversation.lane = conversation.lane.slice(1)
   switch (organization.behavior) {
     case "accepts":
-      return complete(at, organization, send)
+      return complete(organization, send)
     case "rejects":
       return fail(organization, send, "recipient_unreachable")
     case "is busy":
       return fail(organization, send, "provider_unavailable")
     case "is unresponsive":
       send.status = "unknown"
-      send.due_at = DateTime.add(at.now, { minutes: 15 })
+      send.due_at = DateTime.add(organization.now, { minutes: 15 })
   }
 }
 
 /** A send fails when its outcome is still unknown after 15 minutes. */
-export const expireOutcome = ({ now }: Moment, organization: Organization) => {
+export const expireOutcome = (organization: Organization) => {
   for (const send of organization.sends) {
-    const isOver = send.status === "unknown" && DateTime.isLessThanOrEqualTo(send.due_at, now)
+    const isOver = send.status === "unknown" && DateTime.isLessThanOrEqualTo(send.due_at, organization.now)
     if (isOver) fail(organization, send, "outcome_unknown")
   }
 }

@@ -13,12 +13,6 @@ import type { TagColor } from "@messaging-crm/core/Tags"
 import type { DateTime } from "effect"
 import type { Name } from "./Names.ts"
 
-/** The time of a command, and the names for the rows that it creates. */
-export interface Moment {
-  readonly now: DateTime.Utc
-  readonly name: () => Name
-}
-
 export interface Tag {
   readonly id: Name
   readonly name: string
@@ -141,6 +135,8 @@ export interface Organization {
   readonly id: string
   /** The time of the current command. */
   now: DateTime.Utc
+  /** Returns the name of a row that a command creates. */
+  readonly newName: () => Name
   readonly channels: ReadonlyArray<Channel>
   readonly members: ReadonlyArray<Member>
   readonly fields: ReadonlyArray<ContactField>

@@ -41,13 +41,13 @@ export const contactHandlers = {
   createTag: (scene, { color, name }) =>
     agree(
       scene,
-      Contacts.createTag(scene.at, scene.ours, name, color),
+      Contacts.createTag(scene.ours, name, color),
       Tags.use(({ create }) => create(CreateTag.make({ name, color })))
     ),
 
   createContact: (scene, { contact }) => {
     const { input, modelInput } = chooseFields(scene, contact)
-    const expected = Contacts.createContact(scene.at, scene.ours, modelInput)
+    const expected = Contacts.createContact(scene.ours, modelInput)
     return agree(scene, expected, ContactOperations.use(({ create }) => create(CreateContact.make(input))))
   },
 
@@ -60,7 +60,7 @@ export const contactHandlers = {
         const value = by === "primary_email" ? emails[number] : by === "external_id" ? external_id : number
         const match = by === "external_id" ? { by, channel_type, value } : { by, value }
         const set = by === "external_id" ? {} : { [by]: value }
-        const expected = Contacts.upsertContact(scene.at, scene.ours, match, {
+        const expected = Contacts.upsertContact(scene.ours, match, {
           ...modelInput,
           plain: { ...modelInput.plain, ...set }
         })
@@ -85,7 +85,7 @@ export const contactHandlers = {
   updateContact: (scene, command) => {
     const { contact, id } = chooseContact(scene, command.id)
     const { input, modelInput } = chooseFields(scene, command.contact)
-    const expected = Contacts.updateContact(scene.at, scene.ours, contact, modelInput)
+    const expected = Contacts.updateContact(scene.ours, contact, modelInput)
     return agree(scene, expected, ContactOperations.use(({ update }) => update(id, UpdateContact.make(input))))
   },
 
@@ -94,7 +94,7 @@ export const contactHandlers = {
     const chosen = (choices: typeof command.add) => choices.map((choice) => choose(scene, choice, ({ tags }) => tags))
     const added = chosen(command.add)
     const removed = chosen(command.remove).filter(({ id }) => !added.some((tag) => tag.id === id))
-    const expected = Contacts.editTags(scene.at, scene.ours, contact, {
+    const expected = Contacts.editTags(scene.ours, contact, {
       add: added.map(({ row }) => row),
       remove: removed.map(({ row }) => row)
     })
@@ -105,7 +105,7 @@ export const contactHandlers = {
 
   addNote: (scene, command) => {
     const { contact, id } = chooseContact(scene, command.id)
-    const expected = Contacts.addNote(scene.at, scene.ours, contact, command.text)
+    const expected = Contacts.addNote(scene.ours, contact, command.text)
     const input = AddNote.make({ text: command.text })
     return agree(scene, expected, ContactOperations.use(({ addNote }) => addNote(id, input)))
   },
@@ -113,14 +113,14 @@ export const contactHandlers = {
   eraseContact: (scene, command) =>
     Effect.gen(function*() {
       const { contact, id } = chooseContact(scene, command.id)
-      const expected = PersonalData.erase(scene.at, scene.ours, contact, scene.names.idOf)
+      const expected = PersonalData.erase(scene.ours, contact, scene.names.idOf)
       yield* agree(scene, expected, PersonalDataOperations.use(({ erase }) => erase(id)))
       yield* agreeOnLists(scene, scene.ours.conversations)
     }),
 
   listContacts: (scene, { owner, page_size, tag, updated_seconds_ago, ...rest }) => {
     const chosen = tag === null ? null : choose(scene, tag, ({ tags }) => tags)
-    const updated_since = secondsAgo(scene, updated_seconds_ago)
+    const updated_since = updated_seconds_ago === null ? null : secondsAgo(scene, updated_seconds_ago)
     const filters = { ...rest, owner_user_id: chooseMember(scene, owner), updated_since }
     const tag_id = chosen === null ? null : TagId.make(chosen.id)
     const expected = Contacts.listContacts(scene.ours, { ...filters, tag: chosen && (chosen.row ?? "unknown") })

@@ -38,14 +38,14 @@ export const conversationHandlers = {
     const { conversation, id } = chooseConversation(scene, command.id)
     const assigned_user_id = chooseMember(scene, command.member)
     const sync = command.sync_contact_owner
-    const expected = Conversations.assign(scene.at, scene.ours, conversation, assigned_user_id, sync ?? true)
+    const expected = Conversations.assign(scene.ours, conversation, assigned_user_id, sync ?? true)
     const input = { assigned_user_id, ...(sync === null ? {} : { sync_contact_owner: sync }) }
     return agree(scene, expected, ConversationOperations.use(({ assign }) => assign(id, input)))
   },
 
   close: (scene, command) => {
     const { conversation, id } = chooseConversation(scene, command.id)
-    const expected = Conversations.close(scene.at, scene.ours, conversation, command.category)
+    const expected = Conversations.close(scene.ours, conversation, command.category)
     const input = command.category === null ? {} : { category: command.category }
     return agree(
       scene,
@@ -56,7 +56,7 @@ export const conversationHandlers = {
 
   reopen: (scene, command) => {
     const { conversation, id } = chooseConversation(scene, command.id)
-    const expected = Conversations.reopen(scene.at, scene.ours, conversation)
+    const expected = Conversations.reopen(scene.ours, conversation)
     return agree(scene, expected, ConversationOperations.use(({ reopen }) => reopen(id)))
   },
 

@@ -3,16 +3,16 @@ import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { DateTime, Effect } from "effect"
 import { agree, agreeOnLists } from "../Agreement.ts"
-import { choose, notTheirs, unknownId } from "../Choices.ts"
+import { choose, notTheirs, secondsAgo, unknownId } from "../Choices.ts"
 import type { CommandHandlers } from "../CommandHandlers.ts"
 import * as Conversations from "../Conversations.ts"
 import * as Messages from "../Messages.ts"
 import { ok, rejected } from "../Results.ts"
 import * as Sends from "../Sends.ts"
-import type { Moment } from "../State.ts"
+import type { Organization } from "../State.ts"
 
 /** A time in the future counts as now. */
-const notAfter = ({ now }: Moment, at: DateTime.Utc) => DateTime.min(at, now)
+const notAfter = ({ now }: Organization, at: DateTime.Utc) => DateTime.min(at, now)
 
 const reportStatus: CommandHandlers["reportStatus"] = (
   scene,
@@ -23,15 +23,15 @@ const reportStatus: CommandHandlers["reportStatus"] = (
     const other = scene.theirs.channels[0]?.id ?? ChannelId.make(unknownId)
     const own = row?.conversation.channel.id ?? scene.ours.channels[0]?.id ?? other
     const channel_id = through === "ours" ? own : through === "theirs" ? other : ChannelId.make(unknownId)
-    const at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
+    const at = secondsAgo(scene, seconds_ago)
     const reference = with_reference ? SendId.make(id) : null
     const provider_message_id = `p.${id}`
     const event = "message_status_reported"
-    const report = { status, at: notAfter(scene.at, at), code }
+    const report = { status, at: notAfter(scene.ours, at), code }
     const failure = code === null || status !== "failed"
       ? {}
       : { failure: { code, title: "Rejected", description: null } }
-    if (through === "ours") Sends.applyStatus(scene.at, scene.ours, row, report, with_reference)
+    if (through === "ours") Sends.applyStatus(scene.ours, row, report, with_reference)
     yield* agree(
       scene,
       through === "unknown" ? rejected("ChannelUnknown") : ok(undefined),
@@ -48,7 +48,7 @@ const receive: CommandHandlers["receive"] = (
 ) =>
   Effect.gen(function*() {
     const { id, row } = choose(scene, notTheirs(channel), ({ channels }) => channels)
-    const sent_at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
+    const sent_at = secondsAgo(scene, seconds_ago)
     const fields = {
       type: content === null ? "image" as const : "text" as const,
       text: content,
@@ -56,11 +56,11 @@ const receive: CommandHandlers["receive"] = (
       provider_message_id,
       sent_at
     }
-    const expected = Messages.receive(scene.at, scene.ours, row, {
+    const expected = Messages.receive(scene.ours, row, {
       from,
       display_name,
       ...fields,
-      sent_at: notAfter(scene.at, sent_at)
+      sent_at: notAfter(scene.ours, sent_at)
     })
     const sender = { external_id: from, display_name, username: null }
     const event = {
@@ -80,10 +80,10 @@ const sendByApp: CommandHandlers["sendByApp"] = (
 ) =>
   Effect.gen(function*() {
     const { id, row } = choose(scene, notTheirs(channel), ({ channels }) => channels)
-    const sent_at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
+    const sent_at = secondsAgo(scene, seconds_ago)
     const fields = { type: "text" as const, text, details: null, provider_message_id }
-    const inbound = { from: to, display_name: null, ...fields, sent_at: notAfter(scene.at, sent_at) }
-    const expected = Messages.send(scene.at, scene.ours, row, inbound)
+    const inbound = { from: to, display_name: null, ...fields, sent_at: notAfter(scene.ours, sent_at) }
+    const expected = Messages.send(scene.ours, row, inbound)
     const event = {
       event: "message_sent" as const,
       channel_id: ChannelId.make(id),
@@ -102,9 +102,9 @@ const reportAll: CommandHandlers["reportAll"] = (
 ) =>
   Effect.gen(function*() {
     const { id, row } = choose(scene, notTheirs(channel), ({ channels }) => channels)
-    const at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
-    const until = DateTime.subtract(scene.at.now, { seconds: until_seconds_ago })
-    const report = { status, at: notAfter(scene.at, at), code: null }
+    const at = secondsAgo(scene, seconds_ago)
+    const until = secondsAgo(scene, until_seconds_ago)
+    const report = { status, at: notAfter(scene.ours, at), code: null }
     const expected = Messages.reportAll(scene.ours, row, external_id, report, until)
     const event = {
       event: "messages_reported" as const,
@@ -129,8 +129,8 @@ const revise: CommandHandlers["revise"] = (
       ? { ...early, provider_id: provider_message_id }
       : { id: stored.channel.id, provider_id: stored.provider_message_id, row: stored.channel }
     const target = { channel_id: ChannelId.make(id), provider_message_id: provider_id }
-    const at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
-    const revised_at = notAfter(scene.at, at)
+    const at = secondsAgo(scene, seconds_ago)
+    const revised_at = notAfter(scene.ours, at)
     const revision = status === "edited" ? { status, text, at: revised_at } : { status, at: revised_at }
     const event = status === "edited"
       ? { event: "message_edited" as const, ...target, text, at }
@@ -144,7 +144,7 @@ const changeIdentity: CommandHandlers["changeIdentity"] = (scene, { channel, dis
   Effect.gen(function*() {
     const { id, row } = choose(scene, notTheirs(channel), ({ channels }) => channels)
     const now = { external_id, display_name }
-    const expected = Conversations.changeIdentity(scene.at, scene.ours, row, former, now)
+    const expected = Conversations.changeIdentity(scene.ours, row, former, now)
     const event = {
       event: "identity_changed" as const,
       channel_id: ChannelId.make(id),

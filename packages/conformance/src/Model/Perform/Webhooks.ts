@@ -3,9 +3,9 @@ import { WebhookId } from "@messaging-crm/core/Ids"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { CreateWebhook, UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
-import { DateTime, Effect } from "effect"
+import { Effect } from "effect"
 import { agree, agreeOnEvents } from "../Agreement.ts"
-import { choose } from "../Choices.ts"
+import { choose, secondsAgo } from "../Choices.ts"
 import type { CommandHandlers } from "../CommandHandlers.ts"
 import * as Events from "../Events.ts"
 
@@ -15,7 +15,7 @@ export const webhookHandlers = {
     const subscription = { event_types, include_resource }
     const create = Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, ...subscription })))
     const withoutSecret = Effect.map(create, ({ signing_secret: _signing_secret, ...webhook }) => webhook)
-    return agree(scene, Events.createWebhook(scene.at, scene.ours, url, subscription), withoutSecret)
+    return agree(scene, Events.createWebhook(scene.ours, url, subscription), withoutSecret)
   },
 
   updateWebhook: (scene, { event_types, id: chosen, include_resource, moves }) => {
@@ -37,7 +37,7 @@ export const webhookHandlers = {
     const { id, row } = choose(scene, command.id, ({ webhooks }) => webhooks)
     const rotate = Webhooks.use((webhooks) => webhooks.rotateSecret(WebhookId.make(id)))
     const withoutSecret = Effect.map(rotate, ({ signing_secret: _signing_secret, ...webhook }) => webhook)
-    return agree(scene, Events.rotateSecret(scene.at, row), withoutSecret)
+    return agree(scene, Events.rotateSecret(scene.ours, row), withoutSecret)
   },
 
   testWebhook: (scene, command) => {
@@ -49,16 +49,16 @@ export const webhookHandlers = {
 
   replayWebhook: (scene, command) => {
     const { id, row } = choose(scene, command.id, ({ webhooks }) => webhooks)
-    const since = DateTime.subtract(scene.at.now, { seconds: command.since_seconds_ago })
+    const since = secondsAgo(scene, command.since_seconds_ago)
     const start = WebhookReplays.use((replays) => replays.start(WebhookId.make(id), ReplayWebhook.make({ since })))
-    return agree(scene, Events.replayWebhook(scene.at, row, since), start)
+    return agree(scene, Events.replayWebhook(scene.ours, row, since), start)
   },
 
   disableWebhook: (scene, command) =>
     Effect.gen(function*() {
       const { id, row } = choose(scene, command.id, ({ webhooks }) => webhooks)
       const disable = Webhooks.use((webhooks) => webhooks.disable(WebhookId.make(id)))
-      yield* agree(scene, Events.disableWebhook(scene.at, scene.ours, row), disable)
+      yield* agree(scene, Events.disableWebhook(scene.ours, row), disable)
       yield* agreeOnEvents(scene)
     })
 } satisfies Partial<CommandHandlers>
