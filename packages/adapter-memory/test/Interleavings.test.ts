@@ -218,9 +218,9 @@ for (const [rejection, { create, fill }] of Object.entries(limited)) {
 it.effect("detect a commit that overwrites a change", () =>
   Effect.gen(function*() {
     const found = yield* search(defective, Array.from({ length: 200 }, (_, index) => index), [
-      "tag",
-      "retag",
-      "note",
+      "replace the tags",
+      "replace the tags and the city",
+      "add a note",
       "send"
     ])
     assert.isNotNull(found)

@@ -8,7 +8,7 @@ import { Members } from "@messaging-crm/core/Members"
 import { Messages } from "@messaging-crm/core/Messages"
 import { everySend, Sends, SendStore } from "@messaging-crm/core/Sends"
 import { Tags } from "@messaging-crm/core/Tags"
-import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
+import { WebhookDeliveries, type WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { Effect, Option } from "effect"
 import { contactResult, conversationResult } from "./Operations.ts"
@@ -21,7 +21,7 @@ const byText = (values: ReadonlyArray<unknown>) => values.map((value) => JSON.st
 
 /** Returns what callers can see of a conversation and its messages. */
 const threadOf = (conversation: Conversation) =>
-  Effect.map(Messages.use((messages) => messages.list(conversation.id, null)), ({ data }) => ({
+  Effect.map(Messages.use(({ list }) => list(conversation.id, null)), ({ data }) => ({
     ...conversationResult(conversation),
     with: shownId(conversation.contact.external_id),
     preview: conversation.last_activity_preview,
@@ -34,52 +34,50 @@ const threadOf = (conversation: Conversation) =>
     })))
   }))
 
+/** Returns a delivery. A pending one of a webhook that was disabled meanwhile ends when a worker claims it. */
+const shownDelivery = (
+  { attempt_count, event_type, failure_code, status }: WebhookDelivery,
+  isWebhookActive: boolean
+) =>
+  status === "pending" && !isWebhookActive
+    ? { event_type, status: "failed", failure_code: "webhook_disabled", attempt_count }
+    : { event_type, status, failure_code, attempt_count }
+
 /** Returns everything that callers can see of the scene, without IDs and times. */
 export const observe = Effect.fnUntraced(function*(scene: RaceScene, results: ReadonlyArray<unknown>) {
-  const { as, channel, organization_id, webhook } = scene
-  return yield* as(Effect.gen(function*() {
-    const every = { cursor: null, page_size: 100 }
-    const contacts = yield* Contacts.use((contacts) => contacts.list(every))
-    const conversations = yield* Conversations.use((conversations) => conversations.list(every))
-    const threads = yield* Effect.forEach(conversations.data, threadOf)
-    const webhooks = yield* Webhooks.use((webhooks) => webhooks.list({ status: null }))
-    const isActive = webhooks.some(({ id, status }) => id === webhook.id && status === "active")
-    const deliveries = yield* WebhookDeliveries.use((deliveries) => deliveries.list(webhook.id))
-    const events = yield* Events.use((events) => events.list({ type: null, since: null, ...every }))
-    const account = yield* ChannelAccountStore.use((store) => store.find(organization_id, channel.id))
-    const listedSends = yield* Sends.use((sends) => sends.list({ ...everySend, ...every }))
-    const sends = yield* Effect.forEach(
-      [scene.sends.queued, scene.sends.lost],
-      ({ id }) =>
-        SendStore.use((store) => Effect.orDie(Effect.flatMap(store.find(organization_id, id), Effect.fromOption)))
-    )
-    return {
-      results: results.map((result) => JSON.stringify(result, (key, value) => key === "send_id" ? "*" : value)),
-      contacts: byText(contacts.data.map((contact) => ({
-        ...contactResult(contact),
-        phone: contact.primary_phone,
-        preview: contact.last_activity_preview,
-        identities: contact.identities.map(({ display_name, external_id }) => [shownId(external_id), display_name])
-      }))),
-      threads: byText(threads),
-      account: Option.getOrNull(Option.map(account, ({ account_id }) => account_id.slice(channel.id.length))),
-      tags: (yield* Tags.use((tags) => tags.list)).map(({ name }) => name),
-      members: byText((yield* Members.use((members) => members.list)).map(({ name, role }) => ({ name, role }))),
-      keys: (yield* ApiKeys.use((keys) => keys.list)).map(({ revoked_at }) =>
-        revoked_at === null ? "valid" : "revoked"
-      ),
-      webhooks: byText(webhooks.map(({ event_types, status, url }) => ({ event_types, status, url }))),
-      events: byText(events.data.map(({ type }) => type)),
-      // A delivery of a webhook that was disabled meanwhile ends when a worker claims it.
-      deliveries: byText(
-        deliveries.map(({ attempt_count, event_type, failure_code, status }) =>
-          status === "pending" && !isActive
-            ? { event_type, status: "failed", failure_code: "webhook_disabled", attempt_count }
-            : { event_type, status, failure_code, attempt_count }
-        )
-      ),
-      all_sends: byText(listedSends.data.map(({ failure_reason, status }) => [status, failure_reason])),
-      sends: sends.map(({ failure_reason, message_id, status }) => [status, failure_reason, message_id !== null])
-    }
-  }))
-})
+  const { channel, organization_id, webhook } = scene
+  const every = { cursor: null, page_size: 100 }
+  const contacts = yield* Contacts.use(({ list }) => list(every))
+  const conversations = yield* Conversations.use(({ list }) => list(every))
+  const threads = yield* Effect.forEach(conversations.data, threadOf)
+  const webhooks = yield* Webhooks.use(({ list }) => list({ status: null }))
+  const isActive = webhooks.some(({ id, status }) => id === webhook.id && status === "active")
+  const deliveries = yield* WebhookDeliveries.use(({ list }) => list(webhook.id))
+  const events = yield* Events.use(({ list }) => list({ type: null, since: null, ...every }))
+  const account = yield* ChannelAccountStore.use(({ find }) => find(organization_id, channel.id))
+  const listedSends = yield* Sends.use(({ list }) => list({ ...everySend, ...every }))
+  const sends = yield* Effect.forEach(
+    [scene.sends.queued, scene.sends.lost],
+    ({ id }) =>
+      SendStore.use((store) => Effect.orDie(Effect.flatMap(store.find(organization_id, id), Effect.fromOption)))
+  )
+  return {
+    results: results.map((result) => JSON.stringify(result, (key, value) => key === "send_id" ? "*" : value)),
+    contacts: byText(contacts.data.map((contact) => ({
+      ...contactResult(contact),
+      phone: contact.primary_phone,
+      preview: contact.last_activity_preview,
+      identities: contact.identities.map(({ display_name, external_id }) => [shownId(external_id), display_name])
+    }))),
+    threads: byText(threads),
+    account: Option.getOrNull(Option.map(account, ({ account_id }) => account_id.slice(channel.id.length))),
+    tags: (yield* Tags.use(({ list }) => list)).map(({ name }) => name),
+    members: byText((yield* Members.use(({ list }) => list)).map(({ name, role }) => ({ name, role }))),
+    keys: (yield* ApiKeys.use(({ list }) => list)).map(({ revoked_at }) => revoked_at === null ? "valid" : "revoked"),
+    webhooks: byText(webhooks.map(({ event_types, status, url }) => ({ event_types, status, url }))),
+    events: byText(events.data.map(({ type }) => type)),
+    deliveries: byText(deliveries.map((delivery) => shownDelivery(delivery, isActive))),
+    all_sends: byText(listedSends.data.map(({ failure_reason, status }) => [status, failure_reason])),
+    sends: sends.map(({ failure_reason, message_id, status }) => [status, failure_reason, message_id !== null])
+  }
+}, (effect, { as }) => as(effect))

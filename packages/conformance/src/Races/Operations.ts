@@ -38,10 +38,10 @@ const sendResult = ({ id, status }: Send) => ({ status, send_id: id })
 
 type Operation = (scene: RaceScene) => Effect.Effect<unknown, { readonly _tag: string }, Requirements | CurrentActor>
 
-const started = (to: string) => ({ channel }: RaceScene) =>
+const start = (to: string) => ({ channel }: RaceScene) =>
   Effect.map(
-    Sends.use((sends) =>
-      sends.start(StartConversation.make({
+    Sends.use(({ start }) =>
+      start(StartConversation.make({
         channel_id: channel.id,
         phone: Phone.make(to),
         template: greetingWith()
@@ -51,21 +51,21 @@ const started = (to: string) => ({ channel }: RaceScene) =>
   )
 
 /** Updates the contact of the conversation. */
-const contactUpdated = (inputOf: (scene: RaceScene) => UpdateContact): Operation => (scene) =>
-  Effect.map(Contacts.use((contacts) => contacts.update(scene.conversation.contact.id, inputOf(scene))), contactResult)
+const updateContact = (inputOf: (scene: RaceScene) => UpdateContact): Operation => (scene) =>
+  Effect.map(Contacts.use(({ update }) => update(scene.conversation.contact.id, inputOf(scene))), contactResult)
 
-const upserted = (input: typeof UpsertContacts.Encoded): Operation => () =>
+const upsert = (input: typeof UpsertContacts.Encoded): Operation => () =>
   Effect.map(
-    ContactUpserts.use((upserts) => upserts.upsert(Schema.decodeSync(UpsertContacts)(input))),
+    ContactUpserts.use(({ upsert }) => upsert(Schema.decodeSync(UpsertContacts)(input))),
     (results) => results.map(Result.match({ onFailure: ({ _tag }) => _tag, onSuccess: ({ outcome }) => outcome }))
   )
 
 const token = Schema.decodeSync(ChannelToken)("token")
 
 /** Sets a token together with an account, which is the channel's from then on. */
-const tokenOf = (account: string): Operation => ({ channel }) =>
-  ChannelAccounts.use((accounts) =>
-    accounts.setToken(
+const setToken = (account: string): Operation => ({ channel }) =>
+  ChannelAccounts.use(({ setToken }) =>
+    setToken(
       channel.id,
       token,
       Option.some({ app_id: "app", account_id: `${channel.id}.${account}`, page_id: null })
@@ -76,7 +76,7 @@ const tokenOf = (account: string): Operation => ({ channel }) =>
  * Reports a message that the business sent in the network's own app. A network may report a send of this service in the same
  * way, before it responds to the send.
  */
-const fromApp = ({ channel, now, reports }: RaceScene, provider_message_id: string, text: string) =>
+const receiveFromApp = ({ channel, now, reports }: RaceScene, provider_message_id: string, text: string) =>
   reports.receive({
     event: "message_sent",
     channel_id: channel.id,
@@ -91,77 +91,76 @@ const fromApp = ({ channel, now, reports }: RaceScene, provider_message_id: stri
 
 /** Every kind of write, by its effect on the scene. */
 export const operations: Readonly<Record<string, Operation>> = {
-  "tag": contactUpdated(({ tags }) => UpdateContact.make({ tag_ids: tags.slice(0, 1).map(({ id }) => id) })),
-  "retag": contactUpdated(({ tags }) =>
+  "replace the tags": updateContact(({ tags }) =>
+    UpdateContact.make({ tag_ids: tags.slice(0, 1).map(({ id }) => id) })
+  ),
+  "replace the tags and the city": updateContact(({ tags }) =>
     UpdateContact.make({ tag_ids: tags.slice(1).map(({ id }) => id), city: "Rome" })
   ),
-  "add a tag": contactUpdated(({ tags }) =>
+  "add a tag": updateContact(({ tags }) =>
     UpdateContact.make({ add_tag_ids: tags.slice(1).map(({ id }) => id), remove_tag_ids: [] })
   ),
-  "remove a tag": contactUpdated(({ tags }) =>
+  "remove a tag": updateContact(({ tags }) =>
     UpdateContact.make({ remove_tag_ids: tags.slice(0, 1).map(({ id }) => id) })
   ),
-  "edit": contactUpdated(() => UpdateContact.make({ company: "Brick" })),
-  "upsert by number": upserted({
+  "edit the contact": updateContact(() => UpdateContact.make({ company: "Brick" })),
+  "upsert by number": upsert({
     match: "external_id",
     channel_type: "phone_messaging",
     contacts: [{ external_id: phone, first_name: "Kim", city: "Oslo" }]
   }),
-  "upsert by email": upserted({
+  "upsert by email": upsert({
     match: "primary_email",
     contacts: [{ primary_email: "kim@acme.example", city: "Rome" }]
   }),
-  "upsert by the same email": upserted({
+  "upsert by the same email": upsert({
     match: "primary_email",
     contacts: [{ primary_email: "KIM@acme.example", company: "Brick" }]
   }),
-  "upsert by a new phone": upserted({
+  "upsert by a new phone": upsert({
     match: "primary_phone",
     contacts: [{ primary_phone: newPhone, city: "Bonn" }]
   }),
-  "note": ({ conversation }) =>
+  "add a note": ({ conversation }) =>
     Effect.map(
-      Contacts.use((contacts) => contacts.addNote(conversation.contact.id, AddNote.make({ text: "called" }))),
+      Contacts.use(({ addNote }) => addNote(conversation.contact.id, AddNote.make({ text: "called" }))),
       contactResult
     ),
   "assign": ({ ada, conversation }) =>
     Effect.map(
-      Conversations.use((conversations) => conversations.assign(conversation.id, { assigned_user_id: ada.id })),
+      Conversations.use(({ assign }) => assign(conversation.id, { assigned_user_id: ada.id })),
       conversationResult
     ),
   "unassign": ({ conversation }) =>
     Effect.map(
-      Conversations.use((conversations) => conversations.assign(conversation.id, { assigned_user_id: null })),
+      Conversations.use(({ assign }) => assign(conversation.id, { assigned_user_id: null })),
       conversationResult
     ),
   "close": ({ conversation }) =>
     Effect.map(
-      Conversations.use((conversations) =>
-        conversations.close(conversation.id, CloseConversation.make({ category: "resolved" }))
-      ),
+      Conversations.use(({ close }) => close(conversation.id, CloseConversation.make({ category: "resolved" }))),
       conversationResult
     ),
   "reopen": ({ conversation }) =>
-    Effect.map(Conversations.use((conversations) => conversations.reopen(conversation.id)), conversationResult),
+    Effect.map(Conversations.use(({ reopen }) => reopen(conversation.id)), conversationResult),
   "send": ({ sendText }) => Effect.map(sendText("three"), sendResult),
-  "start": started(phone),
-  "start with a new number": started(newPhone),
-  "set a token": tokenOf("one"),
-  "set another token": tokenOf("two"),
+  "start": start(phone),
+  "start with a new number": start(newPhone),
+  "set a token": setToken("one"),
+  "set another token": setToken("two"),
   "create a tag": () =>
-    Effect.map(Tags.use((tags) => tags.create(CreateTag.make({ name: "c", color: "red" }))), ({ name }) => name),
+    Effect.map(Tags.use(({ create }) => create(CreateTag.make({ name: "c", color: "red" }))), ({ name }) => name),
   "create a key": ({ ada }) =>
     Effect.map(
-      ApiKeys.use((keys) =>
-        keys.create(CreateApiKey.make({ name: "CI", created_by: ada.id, scopes: ["contacts:read"], expires: "90d" }))
+      ApiKeys.use(({ create }) =>
+        create(CreateApiKey.make({ name: "CI", created_by: ada.id, scopes: ["contacts:read"], expires: "90d" }))
       ),
       ({ api_key }) => api_key.name
     ),
-  "change a role": ({ ada }) =>
-    Effect.map(Members.use((members) => members.setRole(ada.id, "member")), ({ role }) => role),
-  "remove a member": ({ ada }) => Members.use((members) => members.remove(ada.id)),
-  "receive": ({ reports }) => reports.received("m.2", phone, "hello"),
-  "receive from a new number": ({ reports }) => reports.received("m.3", newPhone, "hello"),
+  "change a role": ({ ada }) => Effect.map(Members.use(({ setRole }) => setRole(ada.id, "member")), ({ role }) => role),
+  "remove a member": ({ ada }) => Members.use(({ remove }) => remove(ada.id)),
+  "receive": ({ reports }) => reports.receiveText("m.2", phone, "hello"),
+  "receive from a new number": ({ reports }) => reports.receiveText("m.3", newPhone, "hello"),
   "receive an edit": ({ channel, now, reports }) =>
     reports.receive({
       event: "message_edited",
@@ -180,8 +179,8 @@ export const operations: Readonly<Record<string, Operation>> = {
       text: "hello!",
       at: now
     }),
-  "delivered": ({ reports }) => reports.reported("p.1", "delivered", null),
-  "read": ({ reports }) => reports.reported("p.1", "read", null),
+  "receive a delivered status": ({ reports }) => reports.receiveStatus("p.1", "delivered", null),
+  "receive a read status": ({ reports }) => reports.receiveStatus("p.1", "read", null),
   "change the number": ({ channel, reports }) =>
     reports.receive({
       event: "identity_changed",
@@ -196,8 +195,8 @@ export const operations: Readonly<Record<string, Operation>> = {
       former_external_id: "DE.1",
       now: { external_id: phone, aliases: ["DE.2"], display_name: "Kim", username: null }
     }),
-  "receive a message from the business's app": (scene) => fromApp(scene, "p.app", "from the app"),
-  "receive the send as a message from the app": (scene) => fromApp(scene, `p.${scene.sends.queued.id}`, "two"),
+  "receive a message from the business's app": (scene) => receiveFromApp(scene, "p.app", "from the app"),
+  "receive the send as a message from the app": (scene) => receiveFromApp(scene, `p.${scene.sends.queued.id}`, "two"),
   "receive a report that everything was read": ({ channel, now, reports }) =>
     reports.receive({
       event: "messages_reported",
@@ -207,50 +206,48 @@ export const operations: Readonly<Record<string, Operation>> = {
       until: DateTime.add(now, { days: 1 }),
       at: now
     }),
-  "dispatch": ({ claims }) => Dispatch.use((dispatch) => dispatch.attempt(claims.queuedSend)),
-  "expire the lost send": ({ claims }) => Dispatch.use((dispatch) => dispatch.expireOutcome(claims.lostSend)),
+  "dispatch": ({ claims }) => Dispatch.use(({ attempt }) => attempt(claims.queuedSend)),
+  "expire the lost send": ({ claims }) => Dispatch.use(({ expireOutcome }) => expireOutcome(claims.lostSend)),
   "receive the status of the lost send": ({ reports, sends }) =>
-    reports.reported(`p.${sends.lost.id}`, "delivered", sends.lost.id),
+    reports.receiveStatus(`p.${sends.lost.id}`, "delivered", sends.lost.id),
   "receive a read status of the lost send": ({ reports, sends }) =>
-    reports.reported(`p.${sends.lost.id}`, "read", sends.lost.id),
+    reports.receiveStatus(`p.${sends.lost.id}`, "read", sends.lost.id),
   "receive the status of the send": ({ reports, sends }) =>
-    reports.reported(`p.${sends.queued.id}`, "delivered", sends.queued.id),
+    reports.receiveStatus(`p.${sends.queued.id}`, "delivered", sends.queued.id),
   "move the webhook": ({ webhook }) =>
     Effect.map(
-      Webhooks.use((webhooks) => webhooks.update(webhook.id, UpdateWebhook.make({ url: "https://example.com/other" }))),
+      Webhooks.use(({ update }) => update(webhook.id, UpdateWebhook.make({ url: "https://example.com/other" }))),
       ({ url }) => url
     ),
   "subscribe to less": ({ webhook }) =>
     Effect.map(
-      Webhooks.use((webhooks) => webhooks.update(webhook.id, UpdateWebhook.make({ event_types: ["message.sent"] }))),
+      Webhooks.use(({ update }) => update(webhook.id, UpdateWebhook.make({ event_types: ["message.sent"] }))),
       ({ event_types }) => event_types
     ),
   "replay to the webhook": ({ now, webhook }) =>
     Effect.map(
-      WebhookReplays.use((replays) => replays.start(webhook.id, ReplayWebhook.make({ since: now }))),
+      WebhookReplays.use(({ start }) => start(webhook.id, ReplayWebhook.make({ since: now }))),
       ({ webhook_id }) => webhook_id === webhook.id
     ),
   "test the webhook": ({ webhook }) =>
-    Effect.map(WebhookDeliveries.use((deliveries) => deliveries.test(webhook.id)), ({ status }) => status),
+    Effect.map(WebhookDeliveries.use(({ test }) => test(webhook.id)), ({ status }) => status),
   "rotate the secret": ({ webhook }) =>
     Effect.map(
-      Webhooks.use((webhooks) => webhooks.rotateSecret(webhook.id)),
+      Webhooks.use(({ rotateSecret }) => rotateSecret(webhook.id)),
       ({ signing_secret }) => signing_secret.length
     ),
   "disable the webhook": ({ webhook }) =>
-    Effect.map(Webhooks.use((webhooks) => webhooks.disable(webhook.id)), ({ status }) => status),
+    Effect.map(Webhooks.use(({ disable }) => disable(webhook.id)), ({ status }) => status),
   "attempt the delivery": ({ claims }) =>
-    WebhookDispatch.use((dispatch) => dispatch.attempt({ claimed: claims.openDelivery, outgoing: null })),
+    WebhookDispatch.use(({ attempt }) => attempt({ claimed: claims.openDelivery, outgoing: null })),
   "retry the delivery": ({ claims, webhook }) =>
     Effect.map(
-      WebhookDeliveries.use((deliveries) =>
-        deliveries.retry(webhook.id, WebhookDeliveryId.make(claims.doneDelivery.ref))
-      ),
+      WebhookDeliveries.use(({ retry }) => retry(webhook.id, WebhookDeliveryId.make(claims.doneDelivery.ref))),
       ({ status }) => status
     )
 }
 
 /** Operations of several commits. Another operation can commit between them, and then raise an event that it raises in no sequential order. */
 export const stepwise: Readonly<Record<string, Operation>> = {
-  "erase": ({ conversation }) => PersonalData.use((personalData) => personalData.erase(conversation.contact.id))
+  "erase": ({ conversation }) => PersonalData.use(({ erase }) => erase(conversation.contact.id))
 }

@@ -44,11 +44,11 @@ const required = <A>(value: A | undefined, failure: string): Effect.Effect<A> =>
 
 /** Creates the resources that exist before the first message. */
 const createResources = Effect.gen(function*() {
-  const ada = yield* Members.use((members) =>
-    members.add(AddMember.make({ name: "Ada", email: "ada@acme.example", role: "admin" }))
+  const ada = yield* Members.use(({ add }) =>
+    add(AddMember.make({ name: "Ada", email: "ada@acme.example", role: "admin" }))
   )
-  const channel = yield* Channels.use((channels) =>
-    channels.connect(ConnectChannel.make({
+  const channel = yield* Channels.use(({ connect }) =>
+    connect(ConnectChannel.make({
       type: "phone_messaging",
       name: "Support",
       address: "+4930123456",
@@ -57,10 +57,10 @@ const createResources = Effect.gen(function*() {
   )
   const tags = yield* Effect.forEach(
     ["a", "b"],
-    (name) => Tags.use((tags) => tags.create(CreateTag.make({ name, color: "red" })))
+    (name) => Tags.use(({ create }) => create(CreateTag.make({ name, color: "red" })))
   )
-  const webhook = yield* Webhooks.use((webhooks) =>
-    webhooks.create(CreateWebhook.make({
+  const webhook = yield* Webhooks.use(({ create }) =>
+    create(CreateWebhook.make({
       url: "https://example.com/hook",
       event_types: ["message.received", "message.sent", "message.updated", "send.failed", "conversation.closed"]
     }))
@@ -71,7 +71,7 @@ const createResources = Effect.gen(function*() {
 /** Returns the functions that report the provider's events on a channel. */
 const reportsOn = (channel_id: ChannelId, now: DateTime.Utc) => {
   const receive = (event: ProviderEvent) => Inbound.use((inbound) => Effect.orDie(inbound.receive(event)))
-  const received = (provider_message_id: string, from: string, text: string) =>
+  const receiveText = (provider_message_id: string, from: string, text: string) =>
     receive(Fixtures.messageReceived({
       channel_id,
       provider_message_id,
@@ -79,9 +79,12 @@ const reportsOn = (channel_id: ChannelId, now: DateTime.Utc) => {
       text,
       sent_at: now
     }))
-  const reported = (provider_message_id: string, status: "delivered" | "read" | "sent", reference: SendId | null) =>
-    receive({ event: "message_status_reported", channel_id, provider_message_id, reference, status, at: now })
-  return { receive, received, reported }
+  const receiveStatus = (
+    provider_message_id: string,
+    status: "delivered" | "read" | "sent",
+    reference: SendId | null
+  ) => receive({ event: "message_status_reported", channel_id, provider_message_id, reference, status, at: now })
+  return { receive, receiveText, receiveStatus }
 }
 
 /** Claims the work that is due so many hours from now. */
@@ -101,17 +104,17 @@ const claimDue = Effect.fnUntraced(function*(hours = 0, kinds: ReadonlyArray<Wor
 const attempt = (claimed: ReadonlyArray<ClaimedWork>, { id }: Send) =>
   Effect.forEach(
     claimed.filter(({ ref }) => ref === id),
-    (work) => Dispatch.use((dispatch) => dispatch.attempt(work)),
+    (work) => Dispatch.use(({ attempt }) => attempt(work)),
     { discard: true }
   )
 
 /** Returns the function that sends a text to a conversation. */
 const sendsTextTo = (id: ConversationId) => (value: string) =>
-  Sends.use((sends) => sends.send(id, SendMessage.make({ type: "text", text: value })))
+  Sends.use(({ send }) => send(id, SendMessage.make({ type: "text", text: value })))
 
 /** Sends texts, and claims their work: one is sent, one is queued, and the response to one is lost. */
 const prepareSends = Effect.fnUntraced(function*(
-  { reported }: ReturnType<typeof reportsOn>,
+  { receiveStatus }: ReturnType<typeof reportsOn>,
   sendText: ReturnType<typeof sendsTextTo>
 ) {
   yield* Provider.ScriptedProvider.use(({ respond }) =>
@@ -128,14 +131,14 @@ const prepareSends = Effect.fnUntraced(function*(
     "The lost send has no work that waits for a callback."
   )
   const sent = yield* sendText("one")
-  yield* reported("p.1", "sent", sent.id)
+  yield* receiveStatus("p.1", "sent", sent.id)
   const queued = yield* sendText("two")
   return { sends: { lost, queued, sent }, claimed: claimed.concat(yield* claimDue()), lostSend }
 })
 
 /** Returns the claims of two deliveries, of which one has been attempted. */
 const prepareDeliveries = Effect.fnUntraced(function*(webhook_id: WebhookId, claimed: ReadonlyArray<ClaimedWork>) {
-  const deliveries = yield* WebhookDeliveries.use((deliveries) => deliveries.list(webhook_id))
+  const deliveries = yield* WebhookDeliveries.use(({ list }) => list(webhook_id))
   // A claim returns items in any order.
   const deliveryOf = (type: EventType) =>
     required(
@@ -144,14 +147,14 @@ const prepareDeliveries = Effect.fnUntraced(function*(webhook_id: WebhookId, cla
     )
   const doneDelivery = yield* deliveryOf("message.received")
   const openDelivery = yield* deliveryOf("message.sent")
-  yield* WebhookDispatch.use((dispatch) => dispatch.attempt({ claimed: doneDelivery, outgoing: null }))
+  yield* WebhookDispatch.use(({ attempt }) => attempt({ claimed: doneDelivery, outgoing: null }))
   return { doneDelivery, openDelivery }
 })
 
 /** One organization with all the rows that the operations use. It claims the work of every organization. */
 export const makeScene = Effect.gen(function*() {
-  const { organization, owner } = yield* Organizations.use((organizations) =>
-    organizations.create(
+  const { organization, owner } = yield* Organizations.use(({ create }) =>
+    create(
       CreateOrganization.make({ name: "Acme", owner_name: "Olga", owner_email: "olga@acme.example" })
     )
   )
@@ -160,8 +163,8 @@ export const makeScene = Effect.gen(function*() {
     const resources = yield* createResources
     const now = yield* DateTime.now
     const reports = reportsOn(resources.channel.id, now)
-    yield* reports.received("m.1", phone, "hi")
-    const { data } = yield* Conversations.use((conversations) => conversations.list({ cursor: null, page_size: 10 }))
+    yield* reports.receiveText("m.1", phone, "hi")
+    const { data } = yield* Conversations.use(({ list }) => list({ cursor: null, page_size: 10 }))
     const conversation = yield* required(data[0], "The received message opened no conversation.")
     const sendText = sendsTextTo(conversation.id)
     const { claimed, lostSend, sends } = yield* prepareSends(reports, sendText)
