@@ -21,7 +21,7 @@ import { ScriptedEndpoints } from "../Endpoints.ts"
 import { greeting } from "../Provider.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Conversations from "./Conversations.ts"
-import { messagesOf } from "./Messages.ts"
+import { listMessages } from "./Messages.ts"
 import { type ModelScene, swapped } from "./ModelScene.ts"
 import { shown } from "./Names.ts"
 import { newestFirst, ok, type Outcome, rejected, showSend, showWebhook } from "./Results.ts"
@@ -85,7 +85,7 @@ export const agreeOnLists = Effect.fnUntraced(function*(scene: ModelScene, touch
   yield* agree(scene, first(conversations), ConversationOperations.use(({ list }) => list(first_page)))
   for (const conversation of touched) {
     const id = ConversationId.make(names.idOf(conversation.id))
-    const messages = messagesOf(ours, conversation)
+    const messages = listMessages(ours, conversation)
     yield* agree(scene, first(messages), Messages.use(({ list }) => list(id, null)))
   }
   for (const send of ours.sends.filter(({ conversation }) => touched.includes(conversation))) {

@@ -28,7 +28,7 @@ const fits = (field: ContactField, value: string): boolean =>
   field.type === "text" || (field.type === "number" ? /^\d+$/.test(value) : field.options?.includes(value) ?? false)
 
 /** Returns the error of a reference in the input, if any. */
-const objection = (organization: Organization, { custom_values, plain, tags }: Input): Outcome | null => {
+const findRejection = (organization: Organization, { custom_values, plain, tags }: Input): Outcome | null => {
   const owner = plain["owner_user_id"] ?? null
   if (owner !== null && !organization.members.some(({ id }) => id === owner)) {
     return rejected("ReferenceUnknown", "owner_user_id")
@@ -87,15 +87,15 @@ export const newContact = (organization: Organization): Contact => {
 }
 
 /** Returns why a contact cannot be created, if there is a reason. */
-const objectionToNew = (organization: Organization, input: Input): Outcome | null => {
+const findCreateRejection = (organization: Organization, input: Input): Outcome | null => {
   const naming = ["first_name", "last_name", "primary_phone", "primary_email"]
   if (naming.every((field) => (input.plain[field] ?? null) === null)) return rejected("ContactUnnamed")
-  return objection(organization, input)
+  return findRejection(organization, input)
 }
 
 export const createContact = (organization: Organization, input: Input): Outcome => {
-  const objected = objectionToNew(organization, input)
-  if (objected !== null) return objected
+  const rejection = findCreateRejection(organization, input)
+  if (rejection !== null) return rejection
   const contact = newContact(organization)
   setFields(organization, contact, input)
   return ok(showContact(contact))
@@ -116,8 +116,10 @@ const isMatch = ({ identities, plain }: Contact, match: Match): boolean =>
 export const upsertContact = (organization: Organization, match: Match, input: Input): Outcome => {
   const [contact, ...others] = organization.contacts.filter((candidate) => isMatch(candidate, match))
   if (others.length > 0) return rejected("ContactAmbiguous")
-  const objected = contact === undefined ? objectionToNew(organization, input) : objection(organization, input)
-  if (objected !== null) return objected
+  const rejection = contact === undefined
+    ? findCreateRejection(organization, input)
+    : findRejection(organization, input)
+  if (rejection !== null) return rejection
   if (contact !== undefined) {
     const isChanged = edit(organization, contact, () => setFields(organization, contact, input))
     if (isChanged) contact.updated_at = organization.now
@@ -137,8 +139,8 @@ export const updateContact = (
   contact: Contact | undefined,
   input: Input
 ): Outcome => {
-  const objected = objection(organization, input)
-  if (objected !== null) return objected
+  const rejection = findRejection(organization, input)
+  if (rejection !== null) return rejection
   if (contact === undefined) return rejected("ContactNotFound")
   const isEmpty = Object.keys(input.plain).length === 0 && input.custom_values === undefined &&
     input.tags === undefined

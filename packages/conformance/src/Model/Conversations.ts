@@ -66,13 +66,14 @@ export const changeIdentity = (
   return ok(undefined)
 }
 
-/** The person's conversation on the channel. */
-export const conversationWith = (organization: Organization, channel: Channel, external_id: string) => {
-  const identity = findIdentity(organization, channel, external_id)?.identity
-  return organization.conversations.find((conversation) =>
+const findConversation = (organization: Organization, channel: Channel, identity: Identity | undefined) =>
+  organization.conversations.find((conversation) =>
     conversation.channel === channel && conversation.identity === identity
   )
-}
+
+/** Returns the person's conversation on the channel. */
+export const conversationWith = (organization: Organization, channel: Channel, external_id: string) =>
+  findConversation(organization, channel, findIdentity(organization, channel, external_id)?.identity)
 
 /** Finds or creates the person's conversation on the channel, and reopens it unless `reopens` is false. */
 export const open = (
@@ -83,9 +84,7 @@ export const open = (
   { reopens }: { readonly reopens: boolean } = { reopens: true }
 ): Conversation => {
   const { contact, identity } = findOrCreate(organization, channel, external_id, display_name)
-  const existing = organization.conversations.find((conversation) =>
-    conversation.channel === channel && conversation.identity === identity
-  )
+  const existing = findConversation(organization, channel, identity)
   if (existing !== undefined) {
     if (reopens) reopen(organization, existing)
     return existing

@@ -6,11 +6,14 @@ import { raise } from "./Events.ts"
 import { newestFirst, ok, type Outcome, rejected, showMessage } from "./Results.ts"
 import type { Conversation, Message, Organization, Report, Revision } from "./State.ts"
 
-export const messagesOf = (organization: Organization, conversation: Conversation) =>
+const messagesIn = (organization: Organization, conversation: Conversation | undefined) =>
   newestFirst(
     organization.messages.filter((message) => message.conversation === conversation),
     ({ created_at }) => created_at
-  ).map(showMessage)
+  )
+
+export const listMessages = (organization: Organization, conversation: Conversation) =>
+  messagesIn(organization, conversation).map(showMessage)
 
 const previewOf = (message: Message): string => {
   const { deleted_at, text, type } = showMessage(message)
@@ -18,7 +21,7 @@ const previewOf = (message: Message): string => {
 }
 
 /** Adds a message, and makes it the latest activity of its conversation and contact. */
-export const record = (organization: Organization, message: Message) => {
+export const addMessage = (organization: Organization, message: Message) => {
   const { conversation } = message
   const preview = previewOf(message)
   organization.messages.push(message)
@@ -28,13 +31,13 @@ export const record = (organization: Organization, message: Message) => {
   conversation.contact.updated_at = organization.now
 }
 
-const byProvider = (organization: Organization, channel: Channel, provider_message_id: string) =>
+const findMessage = (organization: Organization, channel: Channel, provider_message_id: string) =>
   organization.messages.find((message) =>
     message.conversation.channel === channel && message.provider_message_id === provider_message_id
   )
 
-/** The channel and the provider ID of every message that has a provider ID. */
-export const received = (organization: Organization) =>
+/** Returns the channel and the provider ID of every message that has a provider ID. */
+export const providerIds = (organization: Organization) =>
   organization.messages.flatMap(({ conversation: { channel }, provider_message_id }) =>
     typeof provider_message_id === "string" ? [{ channel, provider_message_id }] : []
   )
@@ -63,7 +66,7 @@ export const receive = (
   { details, display_name, from, provider_message_id, sent_at, text, type }: Inbound
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
-  if (byProvider(organization, channel, provider_message_id) !== undefined) return ok(undefined)
+  if (findMessage(organization, channel, provider_message_id) !== undefined) return ok(undefined)
   const conversation = open(organization, channel, from, display_name)
   const sender = { type: "contact", name: display_name }
   const message: Message = {
@@ -79,20 +82,20 @@ export const receive = (
     reports: null,
     revisions: revisionsOf(organization, channel, provider_message_id)
   }
-  record(organization, message)
+  addMessage(organization, message)
   raise(organization, "message.received", { conversation_id: conversation.id, message_id: message.id })
   conversation.last_inbound_at = DateTime.max(conversation.last_inbound_at ?? sent_at, sent_at)
   return ok(undefined)
 }
 
 /** The business wrote in the network's own app: a closed conversation stays closed. */
-export const send = (
+export const sendByApp = (
   organization: Organization,
   channel: Channel | undefined,
   { display_name, from: to, ...fields }: Inbound
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
-  if (byProvider(organization, channel, fields.provider_message_id) !== undefined) return ok(undefined)
+  if (findMessage(organization, channel, fields.provider_message_id) !== undefined) return ok(undefined)
   const conversation = open(organization, channel, to, display_name, { reopens: false })
   const message: Message = {
     id: organization.newName(),
@@ -103,7 +106,7 @@ export const send = (
     reports: [],
     revisions: revisionsOf(organization, channel, fields.provider_message_id)
   }
-  record(organization, message)
+  addMessage(organization, message)
   raise(organization, "message.sent", { conversation_id: conversation.id, message_id: message.id })
   return ok(undefined)
 }
@@ -117,17 +120,12 @@ export const reportAll = (
   until: DateTime.Utc
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
-  const conversation = conversationWith(organization, channel, to)
-  const messages = newestFirst(
-    organization.messages.filter((message) => message.conversation === conversation),
-    ({ created_at }) => created_at
-  )
-  for (const message of messages) {
+  for (const message of messagesIn(organization, conversationWith(organization, channel, to))) {
     const before = showMessage(message)
     const { failed_at, provider_message_id, read_at, sent_at } = before
-    const has = read_at !== null || (report.status === "delivered" && before.delivered_at !== null)
+    const isReported = read_at !== null || (report.status === "delivered" && before.delivered_at !== null)
     const isSent = failed_at === null && DateTime.isLessThanOrEqualTo(sent_at, until)
-    if (message.reports === null || provider_message_id === null || has || !isSent) continue
+    if (message.reports === null || provider_message_id === null || isReported || !isSent) continue
     message.reports.push(report)
     const { status } = report
     const data = { conversation_id: message.conversation.id, message_id: message.id, status }
@@ -145,20 +143,20 @@ export const revise = (
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
   const revisions = revisionsOf(organization, channel, provider_message_id)
-  const message = byProvider(organization, channel, provider_message_id)
+  const message = findMessage(organization, channel, provider_message_id)
   if (message === undefined) {
     revisions.push(revision)
     return ok(undefined)
   }
-  const [before, preview] = [showMessage(message), previewOf(message)]
+  const [before, formerPreview] = [showMessage(message), previewOf(message)]
   revisions.push(revision)
-  const [after, now] = [showMessage(message), previewOf(message)]
+  const [after, preview] = [showMessage(message), previewOf(message)]
   const { conversation, created_at } = message
-  const isLast = now !== preview && DateTime.Equivalence(conversation.last_activity_at, created_at)
+  const isLast = preview !== formerPreview && DateTime.Equivalence(conversation.last_activity_at, created_at)
   const { last } = conversation.contact
-  if (isLast) conversation.preview = now
+  if (isLast) conversation.preview = preview
   if (isLast && last !== null && DateTime.Equivalence(last.at, created_at)) {
-    conversation.contact.last = { at: last.at, preview: now, conversation }
+    conversation.contact.last = { at: last.at, preview, conversation }
   }
   const hasChanged = after.edited_at !== before.edited_at || after.deleted_at !== before.deleted_at
   if (hasChanged && before.deleted_at === null) {

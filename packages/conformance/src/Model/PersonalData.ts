@@ -3,7 +3,7 @@ import { edit, nothingKnown } from "./Contacts.ts"
 import { eraseResources } from "./Events.ts"
 import type { Name } from "./Names.ts"
 import { ok, type Outcome, rejected } from "./Results.ts"
-import type { Contact, Organization } from "./State.ts"
+import type { Contact, Message, Organization, Send } from "./State.ts"
 
 const erased = "[erased]"
 
@@ -13,21 +13,16 @@ const isErased = ({ custom_values, identities, last, plain, tags }: Contact): bo
   Object.keys(custom_values).length === 0 && tags.length === 0 &&
   identities.every(({ external_id }) => external_id.startsWith("erased-"))
 
-export const erase = (
-  organization: Organization,
-  contact: Contact | undefined,
-  idOf: (name: Name) => string
-): Outcome => {
-  if (contact === undefined) return rejected("ContactNotFound")
-  const ours = <A extends { readonly conversation: { readonly contact: Contact } }>(rows: ReadonlyArray<A>) =>
-    rows.filter(({ conversation }) => conversation.contact === contact)
-  for (const message of ours(organization.messages)) {
+/** Erases what the contact's conversations, their messages, and their sends contain. */
+const eraseThreads = (organization: Organization, contact: Contact) => {
+  const ofContact = ({ conversation }: Message | Send) => conversation.contact === contact
+  for (const message of organization.messages.filter(ofContact)) {
     // What comes later about this ID is about another message.
     organization.revisions.delete(`${message.conversation.channel.id} ${message.provider_message_id}`)
     message.provider_message_id = null
     if (message.reports === null) message.sender = { ...message.sender, name: null }
   }
-  for (const send of ours(organization.sends)) {
+  for (const send of organization.sends.filter(ofContact)) {
     send.recipient = null
     if (send.status !== "sent") send.failure_reason ??= "recipient_opted_out"
     if (send.status !== "sent") send.status = "failed"
@@ -37,6 +32,15 @@ export const erase = (
     conversation.close_category = null
     conversation.last_inbound_at = null
   }
+}
+
+export const erase = (
+  organization: Organization,
+  contact: Contact | undefined,
+  idOf: (name: Name) => string
+): Outcome => {
+  if (contact === undefined) return rejected("ContactNotFound")
+  eraseThreads(organization, contact)
   eraseResources(organization, contact)
   if (isErased(contact)) return ok(undefined)
   if (contact.last !== null) contact.last = { ...contact.last, preview: erased }

@@ -3,12 +3,12 @@ import type { Channel } from "@messaging-crm/core/Channels"
 import { DateTime } from "effect"
 import { open } from "./Conversations.ts"
 import { raise } from "./Events.ts"
-import { record } from "./Messages.ts"
+import { addMessage } from "./Messages.ts"
 import { newestFirst, ok, type Outcome, rejected, showMessage, showSend } from "./Results.ts"
 import type { Conversation, Message, Organization, Report, Send } from "./State.ts"
 
 /** Returns the error of sending this template on the channel, if any. */
-const objection = (channel: Channel, template: string): Outcome | null => {
+const findRejection = (channel: Channel, template: string): Outcome | null => {
   if (channel.type !== "phone_messaging") return rejected("ChannelTypeUnsuited")
   if (template === "unknown") return rejected("TemplateNotFound")
   return template === "greeting" ? null : rejected("TemplateValuesMismatch")
@@ -40,8 +40,8 @@ export const start = (
   { phone, template, value }: { readonly phone: string; readonly template: string; readonly value: string }
 ): Outcome => {
   if (channel === undefined) return rejected("ReferenceUnknown", "channel_id")
-  const objected = objection(channel, template)
-  if (objected !== null) return objected
+  const rejection = findRejection(channel, template)
+  if (rejection !== null) return rejection
   const conversation = open(organization, channel, phone, null)
   return queue(organization, conversation, { type: "template", text: `Hello ${value}` })
 }
@@ -55,7 +55,7 @@ export const sendTemplate = (
 ): Outcome => {
   if (conversation === undefined) return rejected("ConversationNotFound")
   if (isErased(conversation)) return rejected("RecipientErased")
-  return objection(conversation.channel, template) ??
+  return findRejection(conversation.channel, template) ??
     queue(organization, conversation, { type: "template", text: `Hello ${value}` })
 }
 
@@ -86,7 +86,7 @@ const complete = (organization: Organization, send: Send) => {
     reports: send.reports,
     revisions: []
   }
-  record(organization, message)
+  addMessage(organization, message)
   send.status = "sent"
   send.failure_reason = null
   send.message = message
@@ -109,16 +109,16 @@ const isOpen = ({ status }: Send) => status === "queued" || status === "unknown"
 export const applyStatus = (
   organization: Organization,
   send: Send | undefined,
-  what: Report,
+  report: Report,
   with_reference: boolean
 ) => {
   if (send === undefined || send.recipient === null) return
   const { message } = send
   const before = message === null ? null : showMessage(message).status
-  send.reports.push(what)
+  send.reports.push(report)
   const isAccepted = with_reference && (isOpen(send) || send.failure_reason === "outcome_unknown")
   if (message === null) return isAccepted ? complete(organization, send) : undefined
-  const { status } = what
+  const { status } = report
   if (status === "sent" || showMessage(message).status === before) return
   raise(organization, "message.updated", {
     conversation_id: send.conversation.id,

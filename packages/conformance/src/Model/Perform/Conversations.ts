@@ -64,7 +64,7 @@ export const conversationHandlers = {
     const { conversation, id } = chooseConversation(scene, command.id)
     const expected = conversation === undefined
       ? rejected("ConversationNotFound")
-      : ok({ data: Messages.messagesOf(scene.ours, conversation), next_cursor: null })
+      : ok({ data: Messages.listMessages(scene.ours, conversation), next_cursor: null })
     return agree(scene, expected, MessageOperations.use(({ list }) => list(id, null)))
   },
 

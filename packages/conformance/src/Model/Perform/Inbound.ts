@@ -83,7 +83,7 @@ const sendByApp: CommandHandlers["sendByApp"] = (
     const sent_at = secondsAgo(scene, seconds_ago)
     const fields = { type: "text" as const, text, details: null, provider_message_id }
     const inbound = { from: to, display_name: null, ...fields, sent_at: notAfter(scene.ours, sent_at) }
-    const expected = Messages.send(scene.ours, row, inbound)
+    const expected = Messages.sendByApp(scene.ours, row, inbound)
     const event = {
       event: "message_sent" as const,
       channel_id: ChannelId.make(id),
@@ -124,7 +124,7 @@ const revise: CommandHandlers["revise"] = (
 ) =>
   Effect.gen(function*() {
     const early = choose(scene, notTheirs(channel), ({ channels }) => channels)
-    const stored = message === "early" ? undefined : Messages.received(scene.ours).at(-1 - index)
+    const stored = message === "early" ? undefined : Messages.providerIds(scene.ours).at(-1 - index)
     const { id, provider_id, row } = stored === undefined
       ? { ...early, provider_id: provider_message_id }
       : { id: stored.channel.id, provider_id: stored.provider_message_id, row: stored.channel }
