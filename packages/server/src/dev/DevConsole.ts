@@ -4,7 +4,7 @@
  * `serve` has none of it. The page gets no key: `@messaging-crm/console` calls the REST API for it, with a key that is
  * revoked when the process ends.
  */
-import { makeConsole, Monitor } from "@messaging-crm/console"
+import { type ConsoleOptions, makeConsole, Monitor } from "@messaging-crm/console"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
 import type * as Crm from "@messaging-crm/core/Crm"
@@ -65,57 +65,69 @@ type Handle = (request: Request) => Promise<Response>
 const absent: Handle = async () =>
   new Response("The console requires the demo organization. Restart without the flag --no-demo.", { status: 404 })
 
+/** Layer for the console's paths. Their requests wait until the handler is known. */
+const routesTo = (handler: Deferred.Deferred<Handle>) =>
+  HttpRouter.use((router) =>
+    // It matches the path itself too.
+    router.add(
+      "*",
+      `${path}/*`,
+      Effect.gen(function*() {
+        const request = yield* Effect.orDie(HttpServerRequest.toWeb(yield* HttpServerRequest.HttpServerRequest))
+        const handle = yield* Deferred.await(handler)
+        return HttpServerResponse.fromWeb(yield* Effect.promise(() => handle(request)))
+      })
+    )
+  )
+
+/** Creates the console's API key, which is revoked when the scope closes. */
+const acquireKey = Effect.fnUntraced(function*(organization_id: string, member_id: string) {
+  const keys = yield* ApiKeys
+  const created_by = MemberId.make(member_id)
+  const input = CreateApiKey.make({ created_by, name: "console", scopes: Scope.literals, expires: "90d" })
+  const actor = { organization_id: OrganizationId.make(organization_id), member_id: created_by }
+  const { key } = yield* Effect.acquireRelease(
+    Effect.orDie(keys.create(input)),
+    ({ api_key }) => Effect.ignore(keys.revoke(api_key.id))
+  ).pipe(Effect.provideService(CurrentActor, actor))
+  return Redacted.value(key)
+})
+
+/** Sends a request of the console's own. */
+const fetchAsConsole: NonNullable<ConsoleOptions["fetch"]> = (url, init) =>
+  globalThis.fetch(url, {
+    ...init,
+    headers: { ...init.headers, "x-request-id": `${own}${globalThis.crypto.randomUUID()}` }
+  })
+
 /** Makes the console: its taps and its routes. The routes respond once `start` has run. */
 export const make = Effect.gen(function*() {
   const monitor = new Monitor()
-  const handle = yield* Deferred.make<Handle>()
+  const handler = yield* Deferred.make<Handle>()
   /** The organization whose changes are shown; null for all of them, while the demo is created. */
   let only: string | null = null
-
-  const isShown = (organization_id: string) => only === null || only === organization_id
-
-  const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
-    const respond = Effect.gen(function*() {
-      const request = yield* Effect.orDie(HttpServerRequest.toWeb(yield* HttpServerRequest.HttpServerRequest))
-      const run = yield* Deferred.await(handle)
-      return HttpServerResponse.fromWeb(yield* Effect.promise(() => run(request)))
-    })
-    // It matches the path itself too.
-    yield* router.add("*", `${path}/*`, respond)
-  }))
 
   /** Opens the console until the scope closes, and returns its address. */
   const start = Effect.fnUntraced(function*({ address, is_simulated, member_id, organization_id }: Options) {
     if (organization_id === null || member_id === null) {
-      yield* Deferred.succeed(handle, absent)
+      yield* Deferred.succeed(handler, absent)
       return null
     }
     only = organization_id
-    const created_by = MemberId.make(member_id)
-    const actor = { organization_id: OrganizationId.make(organization_id), member_id: created_by }
-    const keys = yield* ApiKeys
-    const input = CreateApiKey.make({ created_by, name: "console", scopes: Scope.literals, expires: "90d" })
-    const { key } = yield* Effect.acquireRelease(
-      Effect.orDie(keys.create(input)),
-      ({ api_key }) => Effect.ignore(keys.revoke(api_key.id))
-    ).pipe(Effect.provideService(CurrentActor, actor))
     const run = Effect.runPromiseWith(yield* Effect.context<Inbound>())
     const devConsole = makeConsole({
-      apiKey: Redacted.value(key),
+      apiKey: yield* acquireKey(organization_id, member_id),
       baseUrl: `${address}/v1`,
       path,
       hosts: ["localhost", "127.0.0.1", "[::1]"],
       title: "Messaging CRM console",
-      fetch: (url, init) => {
-        const headers = { ...init.headers, "x-request-id": `${own}${globalThis.crypto.randomUUID()}` }
-        return globalThis.fetch(url, { ...init, headers })
-      },
+      fetch: fetchAsConsole,
       development: {
         monitor,
         writeAsCustomer: is_simulated ? (message) => run(Effect.orDie(writeAsCustomer(message))) : null
       }
     })
-    yield* Deferred.succeed(handle, devConsole.handle)
+    yield* Deferred.succeed(handler, devConsole.handle)
     // The streams of open pages would delay the server's shutdown.
     yield* Effect.addFinalizer(() => Effect.sync(devConsole.close))
     return `${address}${path}`
@@ -124,8 +136,9 @@ export const make = Effect.gen(function*() {
   return {
     middleware: Taps.middleware(monitor, isOwn),
     outbound: (provider: Provider["outbound"]) => Taps.outbound(monitor, provider),
-    routes,
+    routes: routesTo(handler),
     start,
-    storage: (ports: Layer.Layer<Crm.StoragePorts>) => Taps.storage(monitor, isShown, ports)
+    storage: (ports: Layer.Layer<Crm.StoragePorts>) =>
+      Taps.storage(monitor, (organization_id) => only === null || only === organization_id, ports)
   }
 })
