@@ -79,15 +79,17 @@ const importBatch = Effect.fnUntraced(
   }
 )
 
+export interface ImportOptions {
+  readonly delimiter: Option.Option<Csv.Delimiter>
+  readonly key: string | null
+  /** The key by which existing contacts are updated; null to leave them as they are. */
+  readonly update: UpsertKey | null
+}
+
 /** Opens a CSV file with contacts. Returns a stream that imports them, with the outcome of each batch of lines. */
 export const importCsv = Effect.fnUntraced(function*<E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
-  options: {
-    readonly delimiter: Option.Option<Csv.Delimiter>
-    readonly key: string | null
-    /** The key by which existing contacts are updated; null to leave them as they are. */
-    readonly update: UpsertKey | null
-  }
+  options: ImportOptions
 ) {
   const [header, rows] = yield* Stream.peel(Csv.rows(bytes, options.delimiter), Sink.head<Csv.Row>())
   if (Option.isNone(header)) return yield* new FileEmpty()

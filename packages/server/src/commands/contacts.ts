@@ -3,7 +3,7 @@ import { Effect, FileSystem, Option, Ref, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
 import type * as Csv from "../cli/Csv.ts"
-import type { BadLine, BatchOutcome } from "../cli/CsvImport.ts"
+import type { BadLine, BatchOutcome, ImportOptions } from "../cli/CsvImport.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 import { oneLine } from "../cli/Visible.ts"
@@ -90,6 +90,41 @@ const rejections = {
     })
 }
 
+const noteErrors = ({ errors }: Summary) =>
+  Effect.forEach(errors, (error) => Print.note(wordsOf(error)), { discard: true })
+
+const noteInterruption = (summary: Summary) =>
+  Effect.andThen(
+    noteErrors(summary),
+    Print.note(`The import was interrupted: ${counts(summary)} so far. Run it again to import the rest.`)
+  )
+
+/** Imports the rows of a file, shows the progress, and returns the counts. An interruption prints those so far. */
+const importRows = Effect.fnUntraced(function*(
+  { bytes, size }: Effect.Success<ReturnType<typeof open>>,
+  bad_lines: Option.Option<string>,
+  options: ImportOptions
+) {
+  const bytes_read = yield* Ref.make(0)
+  const total = yield* Ref.make(nothing)
+  const { importCsv } = yield* Effect.promise(() => import("../cli/CsvImport.ts"))
+  const counted = Stream.tap(bytes, ({ length }) => Ref.update(bytes_read, (sum) => sum + length))
+  const batches = yield* importCsv(counted, options)
+  const writeBadLines = yield* badLinesWriter(bad_lines)
+  const addBatch = Effect.fnUntraced(function*(batch: BatchOutcome) {
+    const summary = yield* Ref.updateAndGet(total, (sum) => plus(sum, batch))
+    const part = size === null ? null : (yield* Ref.get(bytes_read)) / size
+    yield* Print.progress("Contacts", part, counts(summary))
+  })
+  yield* batches.pipe(
+    Stream.tap(writeBadLines),
+    Stream.runForEach(addBatch),
+    Effect.ensuring(Print.progressed),
+    Effect.onError(() => Effect.flatMap(Ref.get(total), noteInterruption))
+  )
+  return yield* Ref.get(total)
+})
+
 const importContacts = Command.make(
   "import",
   {
@@ -115,35 +150,11 @@ const importContacts = Command.make(
     if (update && updatedBy === null) {
       return yield* new Admin.Rejected({ message: "--update requires --key primary_phone or --key primary_email." })
     }
-    const { bytes, size } = yield* open(file)
-    const read = yield* Ref.make(0)
-    const counted = Stream.tap(bytes, (chunk) => Ref.update(read, (sum) => sum + chunk.length))
-    const { importCsv } = yield* Effect.promise(() => import("../cli/CsvImport.ts"))
-    const opened = importCsv(counted, { delimiter, key: given, update: update ? updatedBy : null })
-    const draw = Effect.fnUntraced(function*(summary: Summary) {
-      const part = size === null ? null : (yield* Ref.get(read)) / size
-      yield* Print.progress("Contacts", part, counts(summary))
-    })
-    const done = yield* Ref.make(nothing)
-    const noteErrors = ({ errors }: Summary) =>
-      Effect.forEach(errors, (error) => Print.note(wordsOf(error)), { discard: true })
-    const stopped = Effect.flatMap(Ref.get(done), (sum) =>
-      Effect.andThen(
-        noteErrors(sum),
-        Print.note(`The import was interrupted: ${counts(sum)} so far. Run it again to import the rest.`)
-      ))
-    const importing = Effect.gen(function*() {
-      const batches = yield* opened
-      const writeBadLines = yield* badLinesWriter(bad_lines)
-      yield* batches.pipe(
-        Stream.tap(writeBadLines),
-        Stream.runForEach((batch) => Effect.flatMap(Ref.updateAndGet(done, (sum) => plus(sum, batch)), draw)),
-        Effect.ensuring(Print.progressed),
-        Effect.onError(() => stopped)
-      )
-      return yield* Ref.get(done)
-    })
-    const summary = yield* Admin.asOperator(organization, Effect.scoped(importing)).pipe(Effect.catchTags(rejections))
+    const csv = yield* open(file)
+    const options: ImportOptions = { delimiter, key: given, update: update ? updatedBy : null }
+    const summary = yield* Admin.asOperator(organization, Effect.scoped(importRows(csv, bad_lines, options))).pipe(
+      Effect.catchTags(rejections)
+    )
     yield* noteErrors(summary)
     yield* Print.result(json, summary, `${counts(summary)}.`)
     if (summary.failed > 0) {
