@@ -1,26 +1,7 @@
 /** One run: the service in memory with its outside world, under one virtual clock and one seeded random scheduler. */
 import type { WorldState } from "@messaging-crm/adapter-memory/World"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
-import { generator, NextId } from "@messaging-crm/core/Ids"
-import { RandomBytes } from "@messaging-crm/core/RandomBytes"
-import { RootKeys } from "@messaging-crm/core/Secrets"
-import {
-  Cause,
-  Clock,
-  Context,
-  Effect,
-  Exit,
-  HashMap,
-  HashSet,
-  Layer,
-  Logger,
-  Random,
-  Redacted,
-  References,
-  Scheduler
-} from "effect"
-import * as NodeCiphers from "../src/node/Ciphers.ts"
-import * as NodeDigests from "../src/node/Digests.ts"
+import { Cause, Effect, Exit, HashMap, HashSet } from "effect"
 import { createOrganization, type TestOrganization } from "../testing/TestOrganization.ts"
 import * as Clients from "./Clients.ts"
 import * as CommitInvariants from "./CommitInvariants.ts"
@@ -28,6 +9,7 @@ import * as Endpoints from "./Endpoints.ts"
 import * as Faults from "./Faults.ts"
 import * as FinalInvariants from "./FinalInvariants.ts"
 import * as Network from "./Network.ts"
+import { platform } from "./Platform.ts"
 import * as Processes from "./Processes.ts"
 import { type SeededRandom, seededRandom } from "./SeededRandom.ts"
 import * as Store from "./Store.ts"
@@ -45,37 +27,6 @@ export interface Outcome {
 
 const [second, minute, hour] = [1000, 60_000, 3_600_000]
 const day = 24 * hour
-
-const bytesOf = (random: SeededRandom) => (bytes: Uint8Array<ArrayBuffer>) => {
-  for (let index = 0; index < bytes.length; index++) bytes[index] = random.between(0, 255)
-  return bytes
-}
-
-/** The simulated time, randomness, and logs that replace those of the platform. */
-const platform = (random: SeededRandom, timeline: Timeline.Timeline, trace: Trace.Trace): Context.Context<never> => {
-  const [ids, jitter, bytes] = [bytesOf(random.split()), random.split(), bytesOf(random.split())]
-  const log = Logger.make(({ cause, message }) => {
-    const [error] = Cause.prettyErrors(cause)
-    trace.add("log", `${String(message).slice(0, 200)} ${error?.message ?? ""}`)
-  })
-  const digests = Effect.runSync(Effect.scoped(Layer.build(Layer.merge(NodeCiphers.layer, NodeDigests.layer))))
-  return Context.merge(
-    digests,
-    Context.make(Clock.Clock, timeline.clock).pipe(
-      Context.add(Scheduler.Scheduler, timeline.scheduler),
-      Context.add(Random.Random, {
-        nextDoubleUnsafe: jitter.next,
-        nextIntUnsafe: () => jitter.between(-(2 ** 31), 2 ** 31)
-      }),
-      Context.add(RandomBytes, bytes),
-      Context.add(NextId, generator(timeline.now, ids)),
-      Context.add(RootKeys, [Redacted.make(new Uint8Array(32).fill(7))]),
-      Context.add(References.TracerEnabled, false),
-      Context.add(References.MinimumLogLevel, "Warn"),
-      Context.add(Logger.CurrentLoggers, new Set([log]))
-    )
-  )
-}
 
 /** The changing state of a run. */
 interface Progress {

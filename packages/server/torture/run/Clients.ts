@@ -1,6 +1,7 @@
 /** The clients of a run: they make random requests, and repeat each one until its outcome is known. */
 import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
 import { ChannelId, MemberId } from "@messaging-crm/core/Ids"
+import type { ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { DateTime, Effect, Random, Redacted, Ref } from "effect"
 import { pick } from "../../testing/Pick.ts"
 import * as Callbacks from "../../testing/processes/Callbacks.ts"
@@ -96,6 +97,22 @@ const operator = Effect.fnUntraced(
   }
 )
 
+/** Calls any server, as the network does, until one acknowledges the event. */
+const callBackUntilAcknowledged = Effect.fnUntraced(function*(
+  { servers }: Cluster,
+  callBack: Effect.Success<ReturnType<typeof Callbacks.makeSender>>,
+  event: ProviderMessageReceived
+) {
+  for (;;) {
+    const status = yield* callBack(yield* pick(servers), [event]).pipe(
+      Effect.timeout("3 seconds"),
+      Effect.catchCause(() => Effect.succeed(0))
+    )
+    if (status === 200) return
+    yield* Effect.sleep("100 millis")
+  }
+})
+
 /** Sends inbound messages. The network repeats a callback until the service acknowledges it, and sometimes once more. */
 const sendInbound = Effect.fnUntraced(function*(world: World, organization: number, inbound: Array<InboundMessage>) {
   const { cluster, is_stopping, recorder, seen } = world
@@ -125,15 +142,7 @@ const sendInbound = Effect.fnUntraced(function*(world: World, organization: numb
       sent_at: DateTime.nowUnsafe()
     } as const
     const times = (yield* Random.next) < 0.2 ? 2 : 1
-    for (let time = 0; time < times;) {
-      const server = yield* pick(cluster.servers)
-      const status = yield* callBack(server, [event]).pipe(
-        Effect.timeout("3 seconds"),
-        Effect.catchCause(() => Effect.succeed(0))
-      )
-      if (status === 200) time += 1
-      else yield* Effect.sleep("100 millis")
-    }
+    for (let time = 0; time < times; time++) yield* callBackUntilAcknowledged(cluster, callBack, event)
     inbound[index] = { ...message, acknowledged_at: recorder.now() }
     yield* Effect.sleep(yield* Random.nextIntBetween(100, 600))
   }
