@@ -1,5 +1,6 @@
 // Starts the page: its views, their addresses, its keys, and the stream of changes.
 import { html, render } from "lit-html"
+import { refreshing, showingErrors } from "./actions.mjs"
 import * as activity from "./development/activity.mjs"
 import * as webhooks from "./development/webhooks.mjs"
 import * as icons from "./elements/icons.mjs"
@@ -9,7 +10,8 @@ import { openCustomerDialog } from "./inbox/customerDialog.mjs"
 import { openConversationDialog } from "./inbox/templateDialog.mjs"
 import { threadView } from "./inbox/thread.mjs"
 import { listenToKeys } from "./keys.mjs"
-import { callOperation, context, drawPageWith, refreshing, showingErrors, state, updateState } from "./store.mjs"
+import { callOperation, context } from "./server.mjs"
+import { drawPageWith, state, updateState } from "./store.mjs"
 import { connectToStream } from "./stream.mjs"
 
 /** @import { TemplateResult } from "lit-html" */

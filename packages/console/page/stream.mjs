@@ -2,7 +2,8 @@
 import * as webhooks from "./development/webhooks.mjs"
 import { loadConversations, refreshConversation } from "./inbox/conversations.mjs"
 import { applyMessageStatus, refreshContact } from "./inbox/openConversation.mjs"
-import { context, state, updateState } from "./store.mjs"
+import { context } from "./server.mjs"
+import { state, updateState } from "./store.mjs"
 
 /**
  * @import { WebhookEvent } from "@messaging-crm/client"

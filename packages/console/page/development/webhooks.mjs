@@ -1,8 +1,10 @@
 // Reads and draws webhooks and their deliveries.
 import { html } from "lit-html"
+import { refreshing, showingErrors } from "../actions.mjs"
 import { expander, section, table } from "../elements/components.mjs"
 import { timeWithSeconds, withSpaces } from "../elements/formats.mjs"
-import { callOperation, isVisible, refreshing, showingErrors, state, updateState } from "../store.mjs"
+import { callOperation } from "../server.mjs"
+import { isVisible, state, updateState } from "../store.mjs"
 import { openWebhookDialog } from "./webhookDialog.mjs"
 import { withoutResource } from "./withoutResource.mjs"
 

@@ -1,6 +1,6 @@
 // The frame of all dialogs, and a field of several.
 import { html, render } from "lit-html"
-import { errorMessageOf } from "../store.mjs"
+import { errorMessageOf } from "../actions.mjs"
 import { channelName } from "./formats.mjs"
 import { oneAtATime } from "./throttle.mjs"
 

@@ -1,8 +1,10 @@
 // The composer of the open conversation.
 import { html } from "lit-html"
+import { showingErrors } from "../actions.mjs"
 import { segments } from "../elements/components.mjs"
 import { nameOf } from "../elements/formats.mjs"
-import { callOperation, context, showingErrors, state, updateState } from "../store.mjs"
+import { callOperation, context } from "../server.mjs"
+import { state, updateState } from "../store.mjs"
 import { scrollToEnd } from "./messages.mjs"
 import { settlePendingSends } from "./pendingSends.mjs"
 import { openTemplateDialog } from "./templateDialog.mjs"

@@ -1,6 +1,8 @@
 // Draws the contact of the open conversation: its fields, tags, and notes.
 import { html } from "lit-html"
-import { callOperation, showingErrors, state, updateState } from "../store.mjs"
+import { showingErrors } from "../actions.mjs"
+import { callOperation } from "../server.mjs"
+import { state, updateState } from "../store.mjs"
 import { contactFields } from "./contactFields.mjs"
 
 /** @import { Contact, UpdateContact } from "@messaging-crm/client" */

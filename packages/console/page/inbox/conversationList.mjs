@@ -1,8 +1,9 @@
 // Draws the list of conversations, of which only the visible rows are in the document.
 import { html } from "lit-html"
+import { showingErrors } from "../actions.mjs"
 import { segments } from "../elements/components.mjs"
 import { channelName, nameOf, timeOrDate } from "../elements/formats.mjs"
-import { showingErrors, state, updateState } from "../store.mjs"
+import { state, updateState } from "../store.mjs"
 import { loadConversations, loadMoreConversations } from "./conversations.mjs"
 import { openThread } from "./openConversation.mjs"
 import { avatar } from "./thread.mjs"

@@ -1,5 +1,7 @@
 // Reads the list of conversations: page by page, and those that have changed.
-import { callOperation, isVisible, refreshing, showingErrors, state, updateState } from "../store.mjs"
+import { refreshing, showingErrors } from "../actions.mjs"
+import { callOperation } from "../server.mjs"
+import { isVisible, state, updateState } from "../store.mjs"
 import { collectIds } from "./collectIds.mjs"
 import { withConversations } from "./lists.mjs"
 import { refreshThread } from "./openConversation.mjs"

@@ -1,7 +1,8 @@
 // The dialog for a message in a customer's name.
 import { html } from "lit-html"
 import { channelField, openDialog } from "../elements/dialog.mjs"
-import { callOperation, state } from "../store.mjs"
+import { callOperation } from "../server.mjs"
+import { state } from "../store.mjs"
 
 /** Opens a dialog that sends a message in the name of a customer, who can be new. */
 export const openCustomerDialog = () => {

@@ -1,5 +1,7 @@
 // Reads the open conversation: its messages and its contact.
-import { callOperation, refreshing, showingErrors, state, updateState } from "../store.mjs"
+import { refreshing, showingErrors } from "../actions.mjs"
+import { callOperation } from "../server.mjs"
+import { state, updateState } from "../store.mjs"
 import { clearComposer } from "./composer.mjs"
 import { withNewest } from "./lists.mjs"
 import { isAtEnd, messagesElement, scrollToEnd } from "./messages.mjs"

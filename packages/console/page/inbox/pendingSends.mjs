@@ -1,5 +1,6 @@
 // The sends that the open conversation shows until they are messages.
-import { callOperation, state, updateState } from "../store.mjs"
+import { callOperation } from "../server.mjs"
+import { state, updateState } from "../store.mjs"
 
 /**
  * Reads the pending sends of a conversation, and removes those that have become messages.

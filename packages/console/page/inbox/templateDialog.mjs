@@ -1,7 +1,9 @@
 // The dialog for a template with its values.
 import { html } from "lit-html"
+import { showingErrors } from "../actions.mjs"
 import { channelField, openDialog } from "../elements/dialog.mjs"
-import { callOperation, showingErrors, state } from "../store.mjs"
+import { callOperation } from "../server.mjs"
+import { state } from "../store.mjs"
 import { choiceOf, partsOf } from "./templates.mjs"
 
 /**

@@ -1,7 +1,9 @@
 // Draws the open conversation with its contact.
 import { html } from "lit-html"
+import { showingErrors } from "../actions.mjs"
 import { channelName, nameOf } from "../elements/formats.mjs"
-import { callOperation, context, showingErrors, state, updateState } from "../store.mjs"
+import { callOperation, context } from "../server.mjs"
+import { state, updateState } from "../store.mjs"
 import { composer } from "./composer.mjs"
 import { contactPanel } from "./contact.mjs"
 import { messageBubbles, pendingBubble } from "./messages.mjs"
