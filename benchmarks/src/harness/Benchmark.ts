@@ -41,6 +41,8 @@ export const run = async <A extends object, E>(
     readonly timeout?: Duration.Input
     /** False when the benchmark prints its results itself. */
     readonly print?: boolean
+    /** Returns whether the results are within the limits of the benchmark, which otherwise exits with 1. */
+    readonly isWithin?: (results: A) => boolean
   } = {}
 ): Promise<never> => {
   const program = Effect.gen(function*() {
@@ -52,10 +54,9 @@ export const run = async <A extends object, E>(
       Effect.provideService(Processes.Program, bundled())
     )
     const machine = { processors: cpus().length, model: cpus()[0]?.model, node: process.version, load_before }
-    return { machine, ...results }
+    return { machine, results }
   }).pipe(Effect.scoped, Effect.timeout(options.timeout ?? "1 hour"))
-  const results = await Effect.runPromise(program)
-  if (options.print ?? true) console.log(JSON.stringify(results, null, 2))
-  // A benchmark with limits has set another code if one is exceeded.
-  process.exit()
+  const { machine, results } = await Effect.runPromise(program)
+  if (options.print ?? true) console.log(JSON.stringify({ machine, ...results }, null, 2))
+  process.exit(options.isWithin?.(results) ?? true ? 0 : 1)
 }
