@@ -64,7 +64,7 @@ const inTurn = <A, E, R>(locks: PersonLocks, people: ReadonlyArray<string>, effe
     effect
   )
 
-/** Makes the function that stores the events of an account. */
+/** Makes the function that stores located events, with their files. */
 const makeProcessEvents = Effect.gen(function*() {
   const inbound = yield* Inbound
   const profiles = yield* Profiles
@@ -115,6 +115,41 @@ const makeProcessEvents = Effect.gen(function*() {
   return processEvents
 })
 
+/** Makes the function that stores the events of one account. If its token cannot be decrypted now, they fail, and are retried until it can. */
+const makeProcessAccount = Effect.gen(function*() {
+  const accounts = yield* CloudAccounts
+  const loader = yield* MediaLoader
+  const callbacksWithFiles = Slots.make<string>(with_files_max)
+  const processEvents = yield* makeProcessEvents
+
+  const eventOf = (account: CloudAccount) => ({ event, file }: ParsedEvent): ProviderEvent => {
+    const located: ProviderEvent = { ...event, channel_id: account.channel_id }
+    return "media" in located && located.media !== null && file !== null
+      ? { ...located, media: { ...located.media, bytes: loader.load(account, file) } }
+      : located
+  }
+
+  return Effect.fnUntraced(
+    function*(callback: ReceivedCallback, parsed: ReadonlyArray<ParsedEvent>) {
+      const [first] = parsed
+      if (first === undefined) return []
+      const located = yield* Effect.orDie(accounts.locate(callback.source, first.account))
+      if (Option.isNone(located)) return yield* Effect.replicateEffect(Effect.exit(countUnconnected), parsed.length)
+      const account = located.value
+      const events = parsed.map(eventOf(account))
+      if (!events.some(hasFile)) return yield* processEvents(account, events, callback)
+      const processed = yield* callbacksWithFiles.withSlot(
+        account.channel_id,
+        with_files_wait_max,
+        processEvents(account, events, callback)
+      )
+      if (Option.isSome(processed)) return processed.value
+      const withoutFiles = events.filter((event) => !hasFile(event))
+      return [...yield* processEvents(account, withoutFiles, callback), Exit.fail(new FileUnavailable())]
+    }
+  )
+})
+
 /** Service that stores the events of callbacks. */
 export class CallbackProcessor extends Context.Service<CallbackProcessor, {
   /**
@@ -129,39 +164,7 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
   static readonly layer = Layer.effect(
     CallbackProcessor,
     Effect.gen(function*() {
-      const accounts = yield* CloudAccounts
-      const loader = yield* MediaLoader
-      const callbacksWithFiles = Slots.make<string>(with_files_max)
-      const processEvents = yield* makeProcessEvents
-
-      const eventOf = (account: CloudAccount) => ({ event, file }: ParsedEvent): ProviderEvent => {
-        const located: ProviderEvent = { ...event, channel_id: account.channel_id }
-        return "media" in located && located.media !== null && file !== null
-          ? { ...located, media: { ...located.media, bytes: loader.load(account, file) } }
-          : located
-      }
-
-      /** Processes the events of one account. If its token cannot be decrypted now, they fail, and are retried until it can. */
-      const processAccount = Effect.fnUntraced(
-        function*(callback: ReceivedCallback, parsed: ReadonlyArray<ParsedEvent>) {
-          const [first] = parsed
-          if (first === undefined) return []
-          const located = yield* Effect.orDie(accounts.locate(callback.source, first.account))
-          if (Option.isNone(located)) return yield* Effect.replicateEffect(Effect.exit(countUnconnected), parsed.length)
-          const account = located.value
-          const events = parsed.map(eventOf(account))
-          if (!events.some(hasFile)) return yield* processEvents(account, events, callback)
-          const processed = yield* callbacksWithFiles.withSlot(
-            account.channel_id,
-            with_files_wait_max,
-            processEvents(account, events, callback)
-          )
-          if (Option.isSome(processed)) return processed.value
-          const withoutFiles = events.filter((event) => !hasFile(event))
-          return [...yield* processEvents(account, withoutFiles, callback), Exit.fail(new FileUnavailable())]
-        }
-      )
-
+      const processAccount = yield* makeProcessAccount
       const process = traced("CallbackProcessor.process")(
         function*(callback: ReceivedCallback) {
           const arrival = { app_id: callback.source, received_at: callback.received_at }

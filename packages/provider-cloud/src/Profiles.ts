@@ -87,6 +87,30 @@ const requestProfile = (
     Effect.timeoutOrElse({ duration: look_up_time_max, orElse: () => Effect.fail(new ResponseLost()) })
   )
 
+/** Makes the record of the lookups in progress, and of when each person may be looked up again. */
+const makeRecord = () => {
+  /** In the order of the lookups. */
+  const retryAt = new Map<string, number>()
+  let inProgress = 0
+  return {
+    /** Begins the lookup of a person, and returns true, unless it is too early or too many are in progress. */
+    begin: (key: string, now: number): boolean => {
+      if ((retryAt.get(key) ?? 0) > now || inProgress >= in_progress_max) return false
+      retryAt.delete(key)
+      retryAt.set(key, now + Duration.toMillis(lookup_interval))
+      const [oldest] = retryAt.keys()
+      if (retryAt.size > recorded_people_max && oldest !== undefined) retryAt.delete(oldest)
+      inProgress++
+      return true
+    },
+    end: Effect.sync(() => {
+      inProgress--
+    }),
+    /** Lets the person be looked up again at once. */
+    forget: (key: string) => Effect.sync(() => retryAt.delete(key))
+  }
+}
+
 /** Layer that looks names up over the Graph API, with the token of the account. */
 export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.effect(
   Profiles,
@@ -95,20 +119,7 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
     const settings = yield* CloudSettings
     const scope = yield* Effect.scope
     const slots = yield* Semaphore.make(at_once_max)
-    /** When each person may be looked up again, in the order of the lookups. */
-    const retryAt = new Map<string, number>()
-    const forget = (key: string) => Effect.sync(() => retryAt.delete(key))
-    let inProgress = 0
-
-    /** Returns whether a person is due to be looked up, and records the lookup. */
-    const record = (key: string, now: number): boolean => {
-      if ((retryAt.get(key) ?? 0) > now || inProgress >= in_progress_max) return false
-      retryAt.delete(key)
-      retryAt.set(key, now + Duration.toMillis(lookup_interval))
-      const [oldest] = retryAt.keys()
-      if (retryAt.size > recorded_people_max && oldest !== undefined) retryAt.delete(oldest)
-      return true
-    }
+    const { begin, end, forget } = makeRecord()
 
     const run = (
       key: string,
@@ -123,7 +134,7 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
         ),
         Effect.catch((error) => isTransient(error) ? forget(key) : Effect.void),
         Effect.catchDefect((defect) => Effect.andThen(forget(key), Effect.logWarning("Profile lookup failed", defect))),
-        Effect.ensuring(Effect.sync(() => inProgress--)),
+        Effect.ensuring(end),
         // The path names a person.
         Effect.withTracerEnabled(false)
       )
@@ -136,12 +147,9 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
       if (account.type === "phone_messaging") return
       const { id, type } = accountKeyOf(account)
       const key = JSON.stringify([type, id, person_id])
-      if (!record(key, yield* Clock.currentTimeMillis)) return
-      inProgress++
-      yield* Effect.forkIn(
-        run(key, slots.withPermit(requestProfile(client, settings, account, person_id)), onFound),
-        scope
-      )
+      if (!begin(key, yield* Clock.currentTimeMillis)) return
+      const profile = slots.withPermit(requestProfile(client, settings, account, person_id))
+      yield* Effect.forkIn(run(key, profile, onFound), scope)
     })
 
     return { lookUp }
