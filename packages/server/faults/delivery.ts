@@ -37,7 +37,7 @@ interface Kills {
   readonly kills_in_flight: number
 }
 
-const written = (channel_id: string, number: number): ProviderEvent => ({
+const messageReceived = (channel_id: string, number: number): ProviderEvent => ({
   event: "message_received",
   channel_id: ChannelId.make(channel_id),
   provider_message_id: `hello-${number}`,
@@ -56,10 +56,10 @@ const batchesOf = <A>(values: ReadonlyArray<A>, size: number): ReadonlyArray<Rea
   Array.from({ length: Math.ceil(values.length / size) }, (_, index) => values.slice(index * size, (index + 1) * size))
 
 /** Sends callbacks for all messages, as fast as the server accepts them. */
-const raise = Effect.fnUntraced(function*({ acme, environment, servers: [server] }: Cluster.Cluster) {
+const postCallbacks = Effect.fnUntraced(function*({ acme, environment, servers: [server] }: Cluster.Cluster) {
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
   const callBack = yield* Callbacks.makeSender(environment)
-  const events = Array.from({ length: messages }, (_, number) => written(acme.channel_id, number))
+  const events = Array.from({ length: messages }, (_, number) => messageReceived(acme.channel_id, number))
   yield* Effect.forEach(batchesOf(events, 10), (batch) =>
     Effect.flatMap(
       callBack(server, batch),
@@ -67,22 +67,22 @@ const raise = Effect.fnUntraced(function*({ acme, environment, servers: [server]
     ), { concurrency: 4, discard: true })
 })
 
-const queue = SqlClient.SqlClient.use((sql) =>
-  sql<{ readonly left: number; readonly out: number; readonly lanes: number }>`
+const readQueue = SqlClient.SqlClient.use((sql) =>
+  sql<{ readonly left: number; readonly leased: number; readonly lanes: number }>`
     SELECT
       count(*)::integer AS left,
-      count(leased_until)::integer AS out,
+      count(leased_until)::integer AS leased,
       (SELECT count(*)::integer FROM work_lanes) AS lanes
     FROM work
   `
-).pipe(Effect.map(([row]) => row ?? { left: -1, out: -1, lanes: -1 }))
+).pipe(Effect.map(([row]) => row ?? { left: -1, leased: -1, lanes: -1 }))
 
 /** Starts a worker and waits until it is running. */
 const startWorker = Effect.fnUntraced(function*(environment: Processes.Environment) {
   yield* Processes.untilOutput(yield* Processes.start(program("worker"), [], environment))
 })
 
-const succeeded = SqlClient.SqlClient.use((sql) =>
+const countSucceeded = SqlClient.SqlClient.use((sql) =>
   sql<{ readonly count: number }>`
     SELECT count(*)::integer AS count
     FROM webhook_deliveries
@@ -91,27 +91,27 @@ const succeeded = SqlClient.SqlClient.use((sql) =>
 ).pipe(Effect.map(([row]) => row?.count ?? -1))
 
 /** Waits until that many more deliveries have succeeded, for at most six seconds. */
-const progress = Effect.fnUntraced(function*(deliveries: number) {
-  const before = yield* succeeded
-  yield* succeeded.pipe(
+const awaitDeliveries = Effect.fnUntraced(function*(deliveries: number) {
+  const before = yield* countSucceeded
+  yield* countSucceeded.pipe(
     Effect.repeat({ schedule: Schedule.spaced("100 millis"), until: (count) => count >= before + deliveries }),
     Effect.timeoutOption("6 seconds")
   )
 })
 
 /** Runs one worker and kills it at a random moment, again and again, while deliveries are left. */
-const killer = Effect.fnUntraced(function*({ environment }: Cluster.Cluster, counts: Ref.Ref<Kills>) {
+const killWorkers = Effect.fnUntraced(function*({ environment }: Cluster.Cluster, counts: Ref.Ref<Kills>) {
   while ((yield* Ref.get(counts)).kills < kills_wanted) {
-    const { left, out } = yield* Effect.scoped(Effect.gen(function*() {
+    const { leased, left } = yield* Effect.scoped(Effect.gen(function*() {
       yield* startWorker(environment)
-      yield* progress(yield* Random.nextIntBetween(0, progress_max))
+      yield* awaitDeliveries(yield* Random.nextIntBetween(0, progress_max))
       yield* Effect.sleep(`${yield* Random.nextIntBetween(0, 100)} millis`)
-      return yield* queue
+      return yield* readQueue
     }))
     if (left === 0) return
     const { kills } = yield* Ref.updateAndGet(counts, (before) => ({
       kills: before.kills + 1,
-      kills_in_flight: before.kills_in_flight + (out > 0 ? 1 : 0)
+      kills_in_flight: before.kills_in_flight + (leased > 0 ? 1 : 0)
     }))
     if (kills % 20 === 0) console.log(`${kills} kills, ${left} deliveries left`)
   }
@@ -120,14 +120,14 @@ const killer = Effect.fnUntraced(function*({ environment }: Cluster.Cluster, cou
 /** Raises the events, kills the workers, and lets workers that are not killed do the rest, for at most ten minutes. */
 const run = Effect.fnUntraced(function*(cluster: Cluster.Cluster) {
   const counts = yield* Ref.make<Kills>({ kills: 0, kills_in_flight: 0 })
-  const raising = yield* Effect.forkChild(raise(cluster))
-  yield* queue.pipe(Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: ({ left }) => left > 1000 }))
+  const posting = yield* Effect.forkChild(postCallbacks(cluster))
+  yield* readQueue.pipe(Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: ({ left }) => left > 1000 }))
   const names = Array.from({ length: workers })
-  yield* Effect.forEach(names, () => killer(cluster, counts), { concurrency: "unbounded", discard: true })
+  yield* Effect.forEach(names, () => killWorkers(cluster, counts), { concurrency: "unbounded", discard: true })
   yield* Effect.forEach(names, () => startWorker(cluster.environment), { concurrency: "unbounded", discard: true })
-  yield* Fiber.join(raising)
+  yield* Fiber.join(posting)
   // A sweep removes a lane that has been empty for 15 seconds.
-  yield* queue.pipe(
+  yield* readQueue.pipe(
     Effect.repeat({
       schedule: Schedule.spaced("250 millis"),
       times: 2400,
@@ -138,7 +138,7 @@ const run = Effect.fnUntraced(function*(cluster: Cluster.Cluster) {
 })
 
 /** Reads the stored messages, events, and deliveries of a queue that has become empty. */
-const stored = Effect.gen(function*() {
+const readStored = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const [counted] = yield* sql<{ readonly messages: number }>`SELECT count(*)::integer AS messages FROM messages`
   return {
@@ -150,14 +150,14 @@ const stored = Effect.gen(function*() {
       SELECT webhook_id, event_id, status
       FROM webhook_deliveries
     `,
-    queue: yield* queue
+    queue: yield* readQueue
   }
 })
 
 /** Compares what the subscribers received with what is stored. Prints the result and returns whether the drill passed. */
 const verify = (
   { kills, kills_in_flight }: Kills,
-  { deliveries, events, messages: stored_messages, queue }: Effect.Success<typeof stored>,
+  { deliveries, events, messages: stored_messages, queue }: Effect.Success<typeof readStored>,
   receivers: ReadonlyArray<Subscribers.Subscriber>
 ) => {
   const bodies = new Map(events.map(({ body, id }) => [id, body]))
@@ -167,20 +167,19 @@ const verify = (
   const arrived = new Set(received.map(pair))
   const lost = deliveries.filter((delivery) => !arrived.has(pair(delivery)))
   const repeats = received.length - arrived.size
-  const violations = [
-    kills >= kills_wanted ? null : "everything was delivered before the kills were done",
-    stored_messages === messages && events.length === messages ? null : "an event is missing, or there is one too many",
-    deliveries.length === messages * subscribers ? null : "a delivery is missing, or there is one too many",
-    lost.length === 0 ? null : `${lost.length} deliveries never arrived`,
-    arrived.size === deliveries.length ? null : "something arrived that is not stored",
-    received.every(({ body, event_id }) => body === bodies.get(event_id))
-      ? null
-      : "other bytes arrived than are stored",
-    receivers.every(({ forged }) => forged.length === 0) ? null : "a signature was not valid",
-    deliveries.every(({ status }) => status === "succeeded") ? null : "a delivery did not succeed",
-    repeats <= kills * in_flight_max ? null : "there are more repeats than the kills explain",
-    queue.left === 0 && queue.lanes === 0 ? null : `the queue is not empty: ${JSON.stringify(queue)}`
-  ].filter((violation) => violation !== null)
+  const checks = {
+    "everything was delivered before the kills were done": kills >= kills_wanted,
+    "an event is missing, or there is one too many": stored_messages === messages && events.length === messages,
+    "a delivery is missing, or there is one too many": deliveries.length === messages * subscribers,
+    [`${lost.length} deliveries never arrived`]: lost.length === 0,
+    "something arrived that is not stored": arrived.size === deliveries.length,
+    "other bytes arrived than are stored": received.every(({ body, event_id }) => body === bodies.get(event_id)),
+    "a signature was not valid": receivers.every(({ forged }) => forged.length === 0),
+    "a delivery did not succeed": deliveries.every(({ status }) => status === "succeeded"),
+    "there are more repeats than the kills explain": repeats <= kills * in_flight_max,
+    [`the queue is not empty: ${JSON.stringify(queue)}`]: queue.left === 0 && queue.lanes === 0
+  }
+  const violations = Object.entries(checks).filter(([, holds]) => !holds).map(([violation]) => violation)
   const numbers = { kills, kills_in_flight, events: events.length, deliveries: deliveries.length }
   console.log(JSON.stringify({ ...numbers, arrivals: received.length, repeats, lost: lost.length, violations }))
   return violations.length === 0
@@ -204,7 +203,7 @@ const drill = Effect.gen(function*() {
   )
   const database = Client.layer({ url: Redacted.make(cluster.database_url), connections: 4 })
   return yield* Effect.gen(function*() {
-    return verify(yield* run(cluster), yield* stored, receivers)
+    return verify(yield* run(cluster), yield* readStored, receivers)
   }).pipe(Effect.provide(database))
 })
 

@@ -93,20 +93,23 @@ const end = (pid: number, signal: NodeJS.Signals): void => {
   }
 }
 
+const spawnPart = ({ args = () => [], environment = () => ({}), script }: Part, seed: number) =>
+  spawn("npm", ["run", "--silent", script, "--", ...args(seed).map(String)], {
+    cwd: root,
+    detached: true,
+    env: {
+      ...process.env,
+      NO_COLOR: "1",
+      ...Object.fromEntries(Object.entries(environment(seed)).map(([name, value]) => [name, String(value)]))
+    },
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+
 /** Runs a part, with its output in a file, and returns its exit code and last line. */
 const execute = (part: Part, seed: number, file: string) =>
   new Promise<{ readonly code: number | null; readonly last: string }>((resolve) => {
-    const { args = () => [], environment = () => ({}), minutes, script } = part
-    const child = spawn("npm", ["run", "--silent", script, "--", ...args(seed).map(String)], {
-      cwd: root,
-      detached: true,
-      env: {
-        ...process.env,
-        NO_COLOR: "1",
-        ...Object.fromEntries(Object.entries(environment(seed)).map(([name, value]) => [name, String(value)]))
-      },
-      stdio: ["ignore", "pipe", "pipe"]
-    })
+    const { minutes } = part
+    const child = spawnPart(part, seed)
     const log = createWriteStream(file)
     // JSON in several lines is one: the numbers of a drill.
     let last = ""
