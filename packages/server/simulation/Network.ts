@@ -118,7 +118,7 @@ const accept = Effect.fnUntraced(function*(network: State, host: Host, message: 
 })
 
 /** Returns the failure of a delivery that the network does not accept; null if it accepts. */
-const reject = (network: State) => {
+const drawRejection = (network: State) => {
   const { random } = network.scene
   const reason = "provider_rejected" as const
   if (occurs(network, "lost_message")) return new ProviderOutcomeUnknown()
@@ -140,7 +140,7 @@ const reject = (network: State) => {
 const deliver = Effect.fnUntraced(function*(network: State, host: Host, message: OutboundMessage) {
   const { random, timeline: { wait }, trace } = network.scene
   yield* wait(occurs(network, "slow_provider") ? random.between(5, 40) * second : random.between(20, 400))
-  const rejection = reject(network)
+  const rejection = drawRejection(network)
   if (rejection === "defect") return yield* Effect.die(new Error("Simulated defect before the acceptance"))
   const result = rejection === null ? "receives" : `${rejection._tag} for`
   trace.add("network", `${result} ${message.reference} of ${host.name}`)

@@ -14,7 +14,7 @@ import { Effect, Result } from "effect"
 import { agree, agreeOnLists, agreeOnPages, rejection } from "../Agreement.ts"
 import { choose, chooseContact, chooseMember, secondsAgo } from "../Choices.ts"
 import type { CommandHandlers } from "../CommandHandlers.ts"
-import type { ContactInput } from "../Commands.ts"
+import type { Command, ContactInput } from "../Commands.ts"
 import * as Contacts from "../Contacts.ts"
 import type { ModelScene } from "../ModelScene.ts"
 import * as PersonalData from "../PersonalData.ts"
@@ -26,16 +26,35 @@ const chooseFields = (scene: ModelScene, { custom_values, owner, plain = {}, tag
   const values = custom_values && Object.fromEntries(
     custom_values.map(({ field, value }) => [choose(scene, field, ({ fields }) => fields).id, value])
   )
-  const ownership = owner === undefined ? {} : { owner_user_id: chooseMember(scene, owner) }
+  const written = owner === undefined ? plain : { ...plain, owner_user_id: chooseMember(scene, owner) }
   const custom = values === undefined ? {} : { custom_values: values }
   const tag_ids = tags === undefined ? {} : { tag_ids: chosen?.map(({ id }) => TagId.make(id)) ?? null }
-  const labels = tags === undefined ? {} : { tags: chosen?.map(({ row }) => row) ?? [] }
-  const input = { ...plain, ...ownership, ...custom, ...tag_ids } as WritableContact // The generator keeps to its values.
-  return { input, modelInput: { plain: { ...plain, ...ownership }, ...custom, ...labels } }
+  const modelTags = tags === undefined ? {} : { tags: chosen?.map(({ row }) => row) ?? [] }
+  const input = { ...written, ...custom, ...tag_ids } as WritableContact // The generator keeps to its values.
+  return { input, modelInput: { plain: written, ...custom, ...modelTags } }
 }
 
 /** Two spellings of one person's email. */
 const emails = { "+4915100000001": "kim@acme.example", "+4915100000002": "KIM@Acme.example" }
+
+/** Upserts a person's contact in the model, and returns the service's input and the expected result. */
+const chooseUpsert = (
+  scene: ModelScene,
+  { channel_type, match: by, people }: Command<"upsertContacts">,
+  { contact, value: number }: Command<"upsertContacts">["people"][number]
+) => {
+  const { input, modelInput } = chooseFields(scene, contact)
+  // One contact can have two identities, whose upserts would come in any order.
+  const external_id = people[0]?.value ?? number
+  const value = by === "primary_email" ? emails[number] : by === "external_id" ? external_id : number
+  const match = by === "external_id" ? { by, channel_type, value } : { by, value }
+  const set = by === "external_id" ? {} : { [by]: value }
+  const expected = Contacts.upsertContact(scene.ours, match, {
+    ...modelInput,
+    plain: { ...modelInput.plain, ...set }
+  })
+  return { input: { ...input, [by]: value }, expected }
+}
 
 export const contactHandlers = {
   createTag: (scene, { color, name }) =>
@@ -51,23 +70,12 @@ export const contactHandlers = {
     return agree(scene, expected, ContactOperations.use(({ create }) => create(CreateContact.make(input))))
   },
 
-  upsertContacts: (scene, { channel_type, match: by, people }) =>
+  upsertContacts: (scene, command) =>
     Effect.gen(function*() {
-      const upserts = people.map(({ contact, value: number }) => {
-        const { input, modelInput } = chooseFields(scene, contact)
-        // One contact can have two identities, whose upserts would come in any order.
-        const external_id = people[0]?.value ?? number
-        const value = by === "primary_email" ? emails[number] : by === "external_id" ? external_id : number
-        const match = by === "external_id" ? { by, channel_type, value } : { by, value }
-        const set = by === "external_id" ? {} : { [by]: value }
-        const expected = Contacts.upsertContact(scene.ours, match, {
-          ...modelInput,
-          plain: { ...modelInput.plain, ...set }
-        })
-        return { input: { ...input, [by]: value }, expected }
-      })
+      const { channel_type, match, people } = command
+      const upserts = people.map((person) => chooseUpsert(scene, command, person))
       const contacts = upserts.map(({ input }) => input)
-      const input = UpsertContacts.make({ match: by, contacts, ...(by === "external_id" ? { channel_type } : {}) })
+      const input = UpsertContacts.make({ match, contacts, ...(match === "external_id" ? { channel_type } : {}) })
       const upsert = Effect.map(
         ContactUpserts.use((upserts) => upserts.upsert(input)),
         (results) => results.map(Result.match({ onFailure: rejection, onSuccess: ok }))
