@@ -1,9 +1,11 @@
 /** Tests of retries of every write: each returns the response of the first, whatever happened since. */
 import { assert, describe, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { ContactStore, newContact } from "@messaging-crm/core/Contacts"
 import { ContactId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
+import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { Phone } from "@messaging-crm/core/Phones"
 import { DateTime, Effect, Layer } from "effect"
 import { afterAll } from "vitest"
@@ -264,6 +266,24 @@ describe("a write that changes nothing", () => {
     const late = await ask("POST", `/conversations/${conversation.id}/close`, {}, "nothing-key-1")
     assert.strictEqual(late.body.data.status, "open")
     assert.strictEqual((await get(`/conversations/${conversation.id}`)).status, "open")
+  })
+})
+
+describe("an equal request with another key", () => {
+  it("is still replayed after the contact of the first one was erased", async () => {
+    const { ask, get, organization, owner } = await begin()
+    const create = (header: string) => ask("POST", "/contacts", { first_name: "Guest" }, header)
+    const [first, second] = [await create("guest-key-1"), await create("guest-key-2")]
+    await service.runtime.runPromise(
+      PersonalData.use((data) => data.erase(first.body.data.id)).pipe(
+        Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
+      )
+    )
+    const again = await create("guest-key-2")
+    assert.isTrue(isReplayed(again))
+    assert.strictEqual(again.text, second.text)
+    assert.lengthOf(await get("/contacts"), 2)
+    assert.isFalse(isReplayed(await create("guest-key-1")))
   })
 })
 

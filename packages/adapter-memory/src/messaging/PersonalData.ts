@@ -2,6 +2,7 @@ import { ChannelRows } from "@messaging-crm/core/Channels"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
+import { part_prefix } from "@messaging-crm/core/Idempotency"
 import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
 import { MessageRows } from "@messaging-crm/core/Messages"
 import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
@@ -20,15 +21,15 @@ const decoder = new TextDecoder()
 const threadsOf = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId) =>
   Table.all(tables, ConversationRows, owner).filter((thread) => thread.contact_id === contact_id)
 
-/** Removes the records of each request with a response that contains the contact's ID. */
+/** Removes the records of each request with a response that contains the contact's ID. An equal request is another one. */
 const eraseRecords = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): Table.Tables => {
   const records = Table.all(tables, IdempotencyRows, owner)
-  const requests = new Set(
-    records.flatMap(({ body, fingerprint }) =>
-      body !== null && decoder.decode(body).includes(contact_id) ? [fingerprint] : []
-    )
+  const shown = records.filter(({ body }) => body !== null && decoder.decode(body).includes(contact_id))
+  const fingerprints = new Set(shown.map(({ fingerprint }) => fingerprint))
+  const others = records.filter(({ body, fingerprint, key }) =>
+    fingerprints.has(fingerprint) && (body === null || key.startsWith(part_prefix))
   )
-  return records.filter(({ fingerprint }) => requests.has(fingerprint)).reduce(
+  return [...shown, ...others].reduce(
     (remaining, { key }) => Table.remove(remaining, IdempotencyRows, owner, key),
     tables
   )

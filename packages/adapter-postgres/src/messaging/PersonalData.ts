@@ -1,4 +1,5 @@
 import { ChannelType } from "@messaging-crm/core/Channels"
+import { part_prefix } from "@messaging-crm/core/Idempotency"
 import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
 import { IdentityId } from "@messaging-crm/core/Ids"
 import { Message } from "@messaging-crm/core/Messages"
@@ -35,12 +36,14 @@ const namesOf = (sql: SqlClient.SqlClient, organization_id: OrganizationId, cont
 const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) => [
   withoutResources(sql, sql`organization_id = ${organization_id} AND contact_id = ${contact_id}`),
   sql`
-    DELETE FROM idempotency_keys
-    WHERE organization_id = ${organization_id} AND fingerprint IN (
-      SELECT fingerprint
+    DELETE FROM idempotency_keys k
+    USING (
+      SELECT key, fingerprint
       FROM idempotency_keys
       WHERE organization_id = ${organization_id} AND position(convert_to(${contact_id}, 'UTF8') IN body) > 0
-    )
+    ) shown
+    WHERE k.organization_id = ${organization_id} AND k.fingerprint = shown.fingerprint
+      AND (k.key = shown.key OR k.body IS NULL OR starts_with(k.key, ${part_prefix}))
   `,
   sql`
     UPDATE webhook_deliveries

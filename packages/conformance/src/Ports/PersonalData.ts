@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"
 import type { Identity } from "@messaging-crm/core/Contacts"
-import { IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import { IdempotencyKey, IdempotencyStore, part_prefix } from "@messaging-crm/core/Idempotency"
 import type { OrganizationId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { insert } from "@messaging-crm/core/Messages"
 import type { Position } from "@messaging-crm/core/Page"
@@ -78,7 +78,13 @@ const keyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`key-${contact_id}
 /** The key of an upsert that has a record without a response. */
 const begunKeyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`begun-${contact_id}`)
 
-/** Stores copies of a thread's contact: the records of two requests, an event, and the response to its delivery. Returns the delivery's ID. */
+/** The key of a part of the upsert, about another contact. */
+const partKeyOf = ({ contact_id }: Thread) => `${part_prefix}${contact_id}` as IdempotencyKey
+
+/** The key of an equal request, with a response that contains another contact. */
+const equalKeyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`equal-${contact_id}`)
+
+/** Stores copies of a thread's contact: records of equal requests, an event, and the response to its delivery. Returns the delivery's ID. */
 const storeCopies = Effect.fnUntraced(function*(ours: OrganizationId, webhook: WebhookColumns, thread: Thread) {
   const { contact_id } = thread
   const body = new TextEncoder().encode(JSON.stringify({ id: contact_id }))
@@ -89,6 +95,9 @@ const storeCopies = Effect.fnUntraced(function*(ours: OrganizationId, webhook: W
   const response = { ...Fixtures.idempotencyRecord, key: keyOf(thread), fingerprint: contact_id.padEnd(64), body }
   yield* Fixtures.write(ours, { response }, Changes.raise(event))
   yield* Fixtures.write(ours, { response: { ...response, key: begunKeyOf(thread), status: null, body: null } })
+  const { body: other } = Fixtures.idempotencyRecord
+  yield* Fixtures.write(ours, { response: { ...response, key: partKeyOf(thread), body: other } })
+  yield* Fixtures.write(ours, { response: { ...response, key: equalKeyOf(thread), body: other } })
   const id = deliveryIdOf(event.id, webhook.id)
   yield* Fixtures.write(ours, WebhookDeliveryRows.update({ id, version: 1 }, { response_body: contact_id }))
   return id
@@ -98,7 +107,7 @@ const storeCopies = Effect.fnUntraced(function*(ours: OrganizationId, webhook: W
 const storedCopies = Effect.fnUntraced(
   function*(ours: OrganizationId, webhook: WebhookColumns, threads: ReadonlyArray<Thread>) {
     const records = yield* Effect.forEach(
-      threads.flatMap((thread) => [keyOf(thread), begunKeyOf(thread)]),
+      threads.flatMap((thread) => [keyOf(thread), begunKeyOf(thread), partKeyOf(thread), equalKeyOf(thread)]),
       (key) => IdempotencyStore.use((records) => records.find(ours, key))
     )
     const bodies = (yield* Fixtures.deliveriesOf(ours, webhook)).map(({ response_body }) => response_body)
@@ -134,10 +143,11 @@ const copies = (it: It) => {
         }
       )
       yield* store.eraseCopies(theirs, erased.contact_id)
-      yield* assertLeft([true, true, true, true], [erased.contact_id, other.contact_id].toSorted())
+      const all = [true, true, true, true]
+      yield* assertLeft([...all, ...all], [erased.contact_id, other.contact_id].toSorted())
       for (let repeat = 0; repeat < 2; repeat++) {
         yield* store.eraseCopies(ours, erased.contact_id)
-        yield* assertLeft([false, false, true, true], [other.contact_id])
+        yield* assertLeft([false, false, false, true, ...all], [other.contact_id])
       }
       // An attempt that began before has the version of the delivery as it was.
       const attempted = (id: WebhookDeliveryId) =>

@@ -25,9 +25,10 @@ export interface LoadedNetworkId extends IdentityNetworkId {
  * - `networkIds` returns every network ID of the contact's identities, `conversations` returns
  *   its conversations, each in any order. `messages` and `sends` return a page of the messages or
  *   sends of a conversation, the newest first, then by the greatest id.
- * - `eraseCopies` deletes the idempotency records whose body contains the contact's ID, and all other records with
- *   the same fingerprints. It removes the resources of events about the contact, its conversations, and its messages,
- *   and the endpoints' responses to such events. The versions of their deliveries that are pending or have a response increase.
+ * - `eraseCopies` deletes the idempotency records whose body contains the contact's ID, and the records with
+ *   the same fingerprints that have no body or are of a part of a request. It removes the resources of events about the
+ *   contact, its conversations, and its messages, and the endpoints' responses to such events. The versions of their
+ *   deliveries that are pending or have a response increase.
  * - `eraseCallbacks` deletes the stored callbacks of the organization's channels that are about the contact: those with
  *   one of its network IDs on this type of channel, without the plus sign, or with its phone, unless that is a network ID
  *   of another contact when they are deleted.

@@ -30,6 +30,7 @@ export {
   IdempotencyKey,
   key_pattern,
   type KeyedRequest,
+  part_prefix,
   type Recording,
   type Respond
 } from "./RecordedResponses.ts"

@@ -21,14 +21,15 @@ import {
   makeRecords,
   RequestProcessing
 } from "./Idempotency.ts"
-import type { EncodedResponse, IdempotencyKey, Recording } from "./RecordedResponses.ts"
+import { type EncodedResponse, type IdempotencyKey, part_prefix, type Recording } from "./RecordedResponses.ts"
 
-/** Returns the request of a part. No client can send its key, because it begins with a space. */
+/** Returns the request of a part. */
 const partOf = (request: Recording, part: string): Effect.Effect<Recording, never, CurrentActor> =>
   Effect.map(CurrentActor, ({ organization_id }) => ({
     ...request,
     // Made here, and not given by a client.
-    key: ` ${uuidOf(organization_id, canonicalJson([request.key, part]))}` as IdempotencyKey
+    key: (part_prefix +
+      uuidOf(organization_id, canonicalJson([request.key, part]))) as IdempotencyKey
   }))
 
 /** The part whose record has the response of the whole request. */

@@ -16,6 +16,9 @@ export const IdempotencyKey = Schema.String.check(
 ).pipe(Schema.brand("IdempotencyKey"))
 export type IdempotencyKey = typeof IdempotencyKey.Type
 
+/** The beginning of the key of a part (`IdempotentParts.ts`). No client can send such a key. */
+export const part_prefix = " "
+
 /** The response of a write: a status and the exact bytes. */
 export interface EncodedResponse {
   readonly status: number
