@@ -1,11 +1,13 @@
 /** Replays of stored events to a webhook that also receives live ones. */
 import { assert, it } from "@effect/vitest"
+import { Conversations } from "@messaging-crm/core/Conversations"
+import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
-import { Webhooks } from "@messaging-crm/core/Webhooks"
+import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as Scene from "./JourneyScene.ts"
-import { refused, responded, subscribed } from "./WebhookScene.ts"
+import { makeWebhookScene, refused, responded, subscribed } from "./WebhookScene.ts"
 
 const { work } = Scene
 
@@ -161,6 +163,71 @@ const webhookFailures = (it: Scene.It) => {
     }))
 }
 
+const changes = (it: Scene.It) => {
+  it.effect("makes no attempt after its webhook is disabled", () =>
+    Effect.gen(function*() {
+      const { again, as, id, ids, replay, respond } = yield* past(3)
+      const { disable } = yield* Webhooks
+      yield* respond(() => Effect.andThen(Effect.orDie(as(disable(id))), responded(200)))
+      yield* replay()
+      yield* work
+      assert.deepStrictEqual(yield* again, ids.toSorted().slice(0, 1))
+    }))
+
+  it.effect("signs each attempt with the secrets that the webhook has by then", () =>
+    Effect.gen(function*() {
+      const { as, id, posted, replay, respond } = yield* past(3)
+      const { rotateSecret } = yield* Webhooks
+      yield* respond(() => Effect.andThen(Effect.orDie(as(rotateSecret(id))), responded(200)))
+      yield* replay()
+      yield* work
+      const signatures = (yield* posted).slice(3).map(({ headers }) => headers["webhook-signature"]?.split(" ").length)
+      assert.deepStrictEqual(signatures, [1, 2, 3])
+    }))
+
+  it.effect("posts to the URL that the webhook has by then, and a failure there pauses it", () =>
+    Effect.gen(function*() {
+      const { again, as, id, ids, replay, respond, subscribe } = yield* past(3)
+      const other = yield* subscribe("send.failed")
+      const [first, second, third] = ids.toSorted()
+      const { update } = yield* Webhooks
+      const move = Effect.orDie(as(update(id, UpdateWebhook.make({ url: other.url }))))
+      yield* respond(() => Effect.andThen(move, responded(200)))
+      yield* other.respond(() => refused)
+      yield* replay()
+      yield* work
+      assert.deepStrictEqual(yield* again, [first])
+      yield* other.respond(() => responded(200))
+      yield* TestClock.adjust("30 seconds")
+      yield* work
+      assert.deepStrictEqual((yield* other.events).map(({ id }) => id), [second, second, third])
+    }))
+}
+
+const erasures = (it: Scene.It) => {
+  it.effect("posts no resource of a person whose data is erased meanwhile", () =>
+    Effect.gen(function*() {
+      const { as, close, subscribeWith } = yield* makeWebhookScene
+      const { id, posted, respond } = yield* subscribeWith({
+        event_types: ["conversation.closed"],
+        include_resource: true
+      })
+      const since = yield* DateTime.now
+      const conversation_id = yield* close()
+      yield* close()
+      yield* work
+      yield* TestClock.adjust("1 seconds")
+      const { get } = yield* Conversations
+      const { erase } = yield* PersonalData
+      const { contact } = yield* as(get(conversation_id))
+      yield* respond(() => Effect.andThen(Effect.orDie(as(erase(contact.id))), responded(200)))
+      yield* as(WebhookReplays.use((replays) => replays.start(id, ReplayWebhook.make({ since }))))
+      yield* work
+      const data = (yield* posted).slice(2).map(({ body }) => Object.keys(JSON.parse(body).data))
+      assert.deepStrictEqual(data, [["conversation_id", "conversation"], ["conversation_id"]])
+    }))
+}
+
 const limits = (it: Scene.It) => {
   it.effect("is one at a time, of the last 30 days", () =>
     Effect.gen(function*() {
@@ -205,6 +272,8 @@ export const journeyTests = (storage: Scene.Storage) => {
     events(it)
     retries(it)
     webhookFailures(it)
+    changes(it)
+    erasures(it)
     limits(it)
   })
 }

@@ -1,18 +1,15 @@
 /** A batch of a webhook replay: the events that one claim posts, one after the other (contract §14.18). */
-import { DateTime, Duration, Effect, Result } from "effect"
+import { DateTime, Duration, Effect, Option, Result } from "effect"
 import { EventId, type OrganizationId } from "../kernel/Ids.ts"
 import type { Position } from "../kernel/Page.ts"
 import { LeaseTime } from "../work/WorkQueue.ts"
 import { bodyFor, EventStore } from "./Events.ts"
-import type { WebhookRow } from "./Webhook.ts"
 import { type Attempt, post_time_max, WebhookPosts } from "./WebhookAttempt.ts"
 import type { WebhookReplayRow } from "./WebhookReplay.ts"
+import { WebhookStore } from "./Webhooks.ts"
 
 /** How many events a claim posts at most, and how long its reads and its commit may take. */
 const [batch_max, storage_time_max] = [100, Duration.seconds(5)]
-
-/** How many events of a replay are in memory at a time: the resource of each can have a megabyte, and 100 replays can run. */
-const page_max = 4
 
 /** Returns for how long a batch begins further posts, so that the last one ends within the lease. */
 const batchTime = (lease: Duration.Duration): Duration.Duration =>
@@ -20,51 +17,47 @@ const batchTime = (lease: Duration.Duration): Duration.Duration =>
 
 /** How a batch ended. */
 export interface Batch {
-  /** The URL to which the events were posted. */
-  readonly url: string
   /** The position of the last event that was posted. */
   readonly last: Position
   /** Whether no event is left. */
   readonly is_done: boolean
-  /** The attempt that failed; null if none did. */
-  readonly failed: Attempt | null
+  /** The attempt that failed, and the URL to which the event was posted; null if none did. */
+  readonly failed: { readonly attempt: Attempt; readonly url: string } | null
   /** Whether an event was not posted, because the host is busy or the secret is unreadable. */
   readonly is_held: boolean
 }
 
-/** Makes the function that posts at least one event, and others until one fails or the time is over. */
+/** Makes the function that posts at least one event, and others until one fails, the webhook is disabled, or the time is over. */
 export const makePostBatch = Effect.gen(function*() {
   const batch_time = batchTime(yield* LeaseTime)
   const events = yield* EventStore
   const { post } = yield* WebhookPosts
+  const webhooks = yield* WebhookStore
 
   return Effect.fnUntraced(function*(
     organization_id: OrganizationId,
-    webhook: WebhookRow,
-    { created_at: until, position_at: at, position_id: id }: WebhookReplayRow
+    { created_at: until, position_at: at, position_id: id, webhook_id }: WebhookReplayRow
   ) {
     const deadline = DateTime.addDuration(yield* DateTime.now, batch_time)
-    const batch: Batch = { url: webhook.url, last: { at, id }, is_done: false, failed: null, is_held: false }
-    let { last } = batch
-    for (let count = 0; count < batch_max;) {
-      const page = yield* events.next(
-        organization_id,
-        { types: webhook.event_types, until },
-        { after: last, size: page_max }
+    const batch = { is_done: false, failed: null, is_held: false }
+    let last: Position = { at, id }
+    for (let count = 0; count < batch_max; count++) {
+      // At least one event is posted, because otherwise a replay with a very short lease would make no progress.
+      if (count > 0 && DateTime.isGreaterThan(yield* DateTime.now, deadline)) return { ...batch, last }
+      // Both are read for each attempt, because a change of the webhook and an erasure apply to all later ones.
+      const webhook = Option.getOrNull(yield* webhooks.find(organization_id, webhook_id))
+      if (webhook === null || webhook.status === "disabled") return { ...batch, last }
+      const { event_types: types, url } = webhook
+      const [event] = yield* events.next(organization_id, { types, until }, { after: last, size: 1 })
+      if (event === undefined) return { ...batch, last, is_done: true }
+      const { created_at, id, ...bodies } = event
+      const posted = yield* Effect.result(
+        post({ organization_id, webhook, event_id: EventId.make(id), body: bodyFor(webhook, bodies) })
       )
-      for (const { created_at, id, ...bodies } of page) {
-        // At least one event is posted, because otherwise a replay with a very short lease would make no progress.
-        if (count > 0 && DateTime.isGreaterThan(yield* DateTime.now, deadline)) return { ...batch, last }
-        const posted = yield* Effect.result(
-          post({ organization_id, webhook, event_id: EventId.make(id), body: bodyFor(webhook, bodies) })
-        )
-        if (Result.isFailure(posted)) return { ...batch, last, is_held: true }
-        const { attempt } = posted.success
-        if (attempt.failure_code !== null) return { ...batch, last, failed: attempt }
-        last = { at: created_at, id }
-        count++
-      }
-      if (page.length < page_max) return { ...batch, last, is_done: true }
+      if (Result.isFailure(posted)) return { ...batch, last, is_held: true }
+      const { attempt } = posted.success
+      if (attempt.failure_code !== null) return { ...batch, last, failed: { attempt, url } }
+      last = { at: created_at, id }
     }
     return { ...batch, last }
   })

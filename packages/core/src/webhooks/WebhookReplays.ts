@@ -141,9 +141,9 @@ const afterBatch = (
   const running = runningOf(claimed, loaded)
   if (running === null) return { result: null, changes: end(claimed, loaded.replay) }
   const { webhook } = running
-  const { failed, is_done, is_held, url } = batch
+  const { failed, is_done, is_held } = batch
   // A failure at a URL that the webhook no longer has says nothing about its endpoint.
-  if (failed !== null && webhook.url === url) return afterFailure(running, batch, failed, context)
+  if (failed !== null && webhook.url === failed.url) return afterFailure(running, batch, failed.attempt, context)
   return {
     result: null,
     changes: Changes.all(
@@ -223,10 +223,9 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
         const { organization_id } = claimed
         const running = runningOf(claimed, yield* load(organization_id, WebhookId.make(claimed.ref)))
         if (running === null) return yield* abandon(claimed)
-        const { replay, webhook } = running
-        const batch = yield* postBatch(organization_id, webhook, replay)
+        const batch = yield* postBatch(organization_id, running.replay)
         const disabling = yield* settleWith(claimed, (loaded, context) => afterBatch(claimed, loaded, batch, context))
-        if (disabling !== null) yield* Outcome.reportDisabled(webhook, disabling)
+        if (disabling !== null) yield* Outcome.reportDisabled(running.webhook, disabling)
       })
 
       return WebhookReplays.of({ start: startReplay, attempt, abandon })
