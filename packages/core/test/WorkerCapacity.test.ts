@@ -2,6 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { ok, ScriptedEndpoints } from "@messaging-crm/conformance/Endpoints"
 import { ScriptedProvider } from "@messaging-crm/conformance/Provider"
+import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { in_progress_max } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Deferred, Effect, Ref } from "effect"
@@ -156,6 +157,33 @@ it.effect("makes at most 32 attempts to one host at once, of one organization ha
     const posted = yield* endpoints.posted("https://victim.example:2000/webhook")
     assert.lengthOf(posted, 2)
     assert.strictEqual(yield* Ref.get(most), 16)
+  }).pipe(Effect.scoped, Effect.provide(world)))
+
+it.effect("makes no attempt to a host for a webhook that was disabled, or moved, before it was its turn", () =>
+  Effect.gen(function*() {
+    const ours = yield* queued
+    const endpoints = yield* ScriptedEndpoints
+    const { disable, update } = yield* Webhooks
+    const running = yield* Ref.make(0)
+    const hang = Effect.andThen(Ref.update(running, (count) => count + 1), Effect.as(Effect.sleep("14 seconds"), ok))
+    const urls = [2000, 2001, 2002].map((port) => `https://victim.example:${port}/webhook`)
+    for (const url of urls) yield* endpoints.respond(url, () => hang)
+    const webhooks = yield* Effect.forEach(urls, (url) => subscribe(ours, url))
+    yield* raise(ours, 8)
+    yield* background
+    yield* TestClock.adjust("1 seconds")
+    // Of the 24 attempts, 8 wait.
+    yield* repeatUntil(Effect.map(Ref.get(running), (count) => count === 16), "Not all attempts have begun.")
+    const count = Effect.map(Effect.forEach(urls, endpoints.posted), (posted) => posted.flat().length)
+    for (const [index, { id }] of webhooks.entries()) {
+      const url = "https://shop.example/webhook"
+      yield* ours.as(index === 0 ? Effect.asVoid(update(id, UpdateWebhook.make({ url }))) : Effect.asVoid(disable(id)))
+    }
+    for (let step = 0; step < 60; step++) {
+      yield* TestClock.adjust("1 seconds")
+      yield* Effect.promise(() => new Promise((resume) => setImmediate(resume)))
+    }
+    assert.strictEqual(yield* count, 16)
   }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("posts eight events to a webhook at a time, and each next one once another has ended", () =>

@@ -11,6 +11,7 @@ import * as Slots from "../kernel/Slots.ts"
 import { toStorable } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { WebhookRow } from "./Webhook.ts"
+import { WebhookStore } from "./Webhooks.ts"
 import { secretContext, validAt } from "./WebhookSecrets.ts"
 import { headersOf } from "./WebhookSignature.ts"
 import {
@@ -48,7 +49,7 @@ export interface Posted {
   readonly retry_after: string | null
 }
 
-/** The process has reached its limit of concurrent attempts to the host. Nothing was posted. */
+/** The process has reached its limit of concurrent attempts to the host, or the webhook changed while it waited. Nothing was posted. */
 export class HostBusy extends Schema.TaggedError<HostBusy>()("HostBusy", {}) {}
 
 // ----------------------------------------------------------- decisions
@@ -66,6 +67,15 @@ const [host_attempts_max, host_wait_max] = [32, Duration.seconds(20)]
 
 /** The longest time of a post: until there is a slot of its host, and then of its attempt. */
 export const post_time_max = Duration.sum(host_wait_max, attempt_time_max)
+
+/** Returns whether an attempt that has waited for a slot is still one that the webhook would get now. */
+const isCurrent = ({ webhook }: Posting, found: Option.Option<WebhookRow>): boolean =>
+  Option.exists(
+    found,
+    ({ include_resource, sealed_secret, status, url }) =>
+      status === webhook.status && url === webhook.url && sealed_secret === webhook.sealed_secret &&
+      include_resource === webhook.include_resource
+  )
 
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299
 
@@ -94,11 +104,12 @@ export const parseRetryAfter = (header: string | null, now: Timestamp): Duration
  * current time, posts it, and counts the outcome.
  *
  * `SecretUnreadable` if no root key decrypts the webhook's signing secret, and `HostBusy` if there are too many
- * attempts to its host: then nothing is posted.
+ * attempts to its host, or the webhook changed while it waited for one of them to end: then nothing is posted.
  */
 const makePost = Effect.gen(function*() {
   const openOnce = yield* makeOpenOnce
   const transport = yield* WebhookTransport
+  const webhooks = yield* WebhookStore
   const hosts = yield* RcMap.make({
     lookup: (_host: string) => Effect.sync(() => Slots.make<OrganizationId>(host_attempts_max))
   })
@@ -133,7 +144,12 @@ const makePost = Effect.gen(function*() {
     // With a period at its end, a name is that of the same host.
     const host = new URL(posting.webhook.url).hostname.replace(/\.$/, "")
     const { withSlot } = yield* RcMap.get(hosts, host)
-    const posted = yield* withSlot(posting.organization_id, host_wait_max, postNow(posting))
+    const { organization_id, webhook } = posting
+    const postLate = webhooks.find(organization_id, webhook.id).pipe(
+      Effect.filterOrFail((found) => isCurrent(posting, found), () => new HostBusy()),
+      Effect.andThen(postNow(posting))
+    )
+    const posted = yield* withSlot(organization_id, host_wait_max, postNow(posting), postLate)
     return yield* Effect.mapError(Effect.fromOption(posted), () => new HostBusy())
   }, Effect.scoped)
 })
