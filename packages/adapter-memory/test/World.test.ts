@@ -13,7 +13,7 @@ import { insert } from "@messaging-crm/core/Messages"
 import { OrganizationStore } from "@messaging-crm/core/Organizations"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Effect, Equal, HashMap, HashSet, Layer, Option } from "effect"
-import { BytesRows } from "../src/work/OwnRows.ts"
+import { BytesRows } from "../src/work/PrivateTables.ts"
 import * as Table from "../src/world/Table.ts"
 
 const world = Layer.merge(layer, Ids.layer)
@@ -65,7 +65,7 @@ it.effect("deletes the bytes of a file with the message that is too old", () =>
     const media = { ...file, id, kind: "image", transcript: null } as const
     const message = yield* Fixtures.newMessage(on.conversation_id, { created_at: afterNoon(1), media })
     yield* Fixtures.write(ours, insert(on.channel.id, on.contact_id, Option.none(), message, null))
-    const stored = World.use(({ read }) => read(({ tables }) => Table.everywhere(tables, BytesRows).length))
+    const stored = World.use(({ read }) => read(({ tables }) => Table.allOfEveryOwner(tables, BytesRows).length))
     assert.strictEqual(yield* stored, 1)
     yield* MessageRetentionStore.use((store) => store.purge(afterNoon(2), 9))
     assert.strictEqual(yield* stored, 0)

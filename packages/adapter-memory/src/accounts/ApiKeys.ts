@@ -49,7 +49,7 @@ export const layer = Layer.effect(
       authenticate: (digest, limit, now) =>
         modify((state) => {
           const owned = Option.filter(
-            Table.find(state.tables, ApiKeyRows, digest),
+            Table.findByUnique(state.tables, ApiKeyRows, digest),
             (key) => isUsable(state, key, now)
           )
           if (Option.isNone(owned)) return [Option.none(), state]

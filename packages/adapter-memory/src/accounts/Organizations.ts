@@ -18,7 +18,7 @@ export const layer = Layer.effect(
           return [undefined, Result.getOrThrow(apply(state, organization.id, changes, null))]
         }),
       list: read(({ tables }) =>
-        Table.everywhere(tables, OrganizationRows)
+        Table.allOfEveryOwner(tables, OrganizationRows)
           .map(({ row }) => Table.plain(row))
           .toSorted(byAge)
       ),

@@ -11,7 +11,7 @@ import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
 
 const allAccounts = ({ tables }: WorldState): ReadonlyArray<OwnedAccount> =>
-  Table.everywhere(tables, ChannelAccountRows).map(({ organization_id, row }) => ({
+  Table.allOfEveryOwner(tables, ChannelAccountRows).map(({ organization_id, row }) => ({
     organization_id,
     account: Table.plain(row)
   }))

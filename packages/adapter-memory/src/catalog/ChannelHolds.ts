@@ -17,7 +17,7 @@ export const layer = Layer.effect(
             .toSorted(oldestFirst(({ channel_id: id, held_at: at }) => ({ at, id })))
         ),
       countPaused: read(({ tables }) => {
-        const paused = Table.everywhere(tables, ChannelHoldRows).filter(({ row }) => isPause(row))
+        const paused = Table.allOfEveryOwner(tables, ChannelHoldRows).filter(({ row }) => isPause(row))
         return Array.from(
           Map.groupBy(paused, ({ row }) => row.reason),
           ([reason, holds]) => ({ reason, count: holds.length })

@@ -18,7 +18,7 @@ export const layer = Layer.effect(
         read(({ tables }) => Option.map(Table.get(tables, ChannelRows, organization_id, id), Table.plain)),
       locate: (id) =>
         read(({ tables }) =>
-          Option.map(Table.locate(tables, ChannelRows, id), ({ organization_id, row }) => ({
+          Option.map(Table.locateByKey(tables, ChannelRows, id), ({ organization_id, row }) => ({
             organization_id,
             channel: Table.plain(row)
           }))

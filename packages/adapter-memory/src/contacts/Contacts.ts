@@ -15,7 +15,7 @@ import {
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { DateTime, Layer, Option, Result, Struct } from "effect"
 import { apply } from "../work/Commit.ts"
-import { AuditRows } from "../work/OwnRows.ts"
+import { AuditRows } from "../work/PrivateTables.ts"
 import { page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"

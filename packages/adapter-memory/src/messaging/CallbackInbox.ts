@@ -19,7 +19,7 @@ const no_organization = "0"
 
 const ownerOf = ({ tables }: WorldState, { channel_id }: CallbackRow): string =>
   Option.fromNullOr(channel_id).pipe(
-    Option.flatMap((id) => Table.locate(tables, ChannelRows, id)),
+    Option.flatMap((id) => Table.locateByKey(tables, ChannelRows, id)),
     Option.match({ onNone: () => no_organization, onSome: ({ organization_id }) => organization_id })
   )
 

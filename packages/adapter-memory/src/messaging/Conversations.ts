@@ -59,7 +59,13 @@ export const layer = Layer.effect(
       findThreads: (organization_id, channel, network_ids) =>
         read(({ tables }) =>
           identify(tables, organization_id, channel.type, network_ids).map((identified) => {
-            const owned = Table.find(tables, ConversationRows, organization_id, channel.id, identified.identity.id)
+            const owned = Table.findByUnique(
+              tables,
+              ConversationRows,
+              organization_id,
+              channel.id,
+              identified.identity.id
+            )
             const conversation = Option.map(owned, ({ row }) => toRow(tables, organization_id)(row))
             return { ...identified, conversation: Option.getOrNull(conversation) }
           })

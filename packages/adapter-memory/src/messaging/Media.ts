@@ -1,6 +1,6 @@
 import { MediaRows, MediaStore } from "@messaging-crm/core/Media"
 import { DateTime, Layer, Option } from "effect"
-import { BytesRows, type StoredBytes } from "../work/OwnRows.ts"
+import { BytesRows, type StoredBytes } from "../work/PrivateTables.ts"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
 
@@ -53,7 +53,7 @@ export const layer = Layer.effect(
         ),
       purgeUnfinished: (before, limit) =>
         modify((state) => {
-          const old = Table.everywhere(state.tables, BytesRows)
+          const old = Table.allOfEveryOwner(state.tables, BytesRows)
             .filter(({ row }) => DateTime.isLessThan(row.begun_at, before))
             .filter(({ organization_id, row }) => !Table.has(state.tables, MediaRows, organization_id, row.id))
           const [count, tables] = discardBytes(state.tables, old.slice(0, limit))

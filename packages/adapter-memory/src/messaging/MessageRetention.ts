@@ -5,7 +5,7 @@ import { type MessageColumns, MessageRows, ProviderMessageRows } from "@messagin
 import { isOpen, SendRows } from "@messaging-crm/core/Sends"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Layer, Option } from "effect"
-import { type EventColumns, EventRows, removeFile, withoutResource } from "../work/OwnRows.ts"
+import { type EventColumns, EventRows, removeFile, withoutResource } from "../work/PrivateTables.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -61,13 +61,13 @@ export const layer = Layer.effect(
     MessageRetentionStore.of({
       purge: (before, limit) =>
         modify((state) => {
-          const ended_sends = Table.everywhere(state.tables, SendRows).filter(({ row }) => !isOpen(row))
+          const ended_sends = Table.allOfEveryOwner(state.tables, SendRows).filter(({ row }) => !isOpen(row))
           const sends = oldest(ended_sends, before, limit)
           const withoutSends = sends.reduce(
             (remaining, { organization_id, row }) => Table.remove(remaining, SendRows, organization_id, row.id),
             state.tables
           )
-          const messages = oldest(Table.everywhere(withoutSends, MessageRows), before, limit - sends.length)
+          const messages = oldest(Table.allOfEveryOwner(withoutSends, MessageRows), before, limit - sends.length)
           return [
             sends.length + messages.length,
             { ...state, tables: messages.reduce(removeMessage(before), withoutSends) }

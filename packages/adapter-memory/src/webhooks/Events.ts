@@ -1,7 +1,7 @@
 import { EventStore, type ListedEvent, type StoredEvent } from "@messaging-crm/core/Events"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { DateTime, Layer, Struct } from "effect"
-import { type EventColumns, EventRows } from "../work/OwnRows.ts"
+import { type EventColumns, EventRows } from "../work/PrivateTables.ts"
 import { byAge, page, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"

@@ -3,7 +3,7 @@ import { type Outgoing, WebhookDeliveryRows, WebhookDeliveryStore } from "@messa
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { Layer, Option } from "effect"
 import { claimWork } from "../work/Claims.ts"
-import { EventRows } from "../work/OwnRows.ts"
+import { EventRows } from "../work/PrivateTables.ts"
 import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"

@@ -26,7 +26,7 @@ export const layer = Layer.effect(
       find: (organization_id, id) => read(({ tables }) => Table.get(tables, WebhookRows, organization_id, id)),
       sealedOtherwise: (prefix, after, limit) =>
         read(({ tables }) => {
-          const secrets = Table.everywhere(tables, WebhookRows)
+          const secrets = Table.allOfEveryOwner(tables, WebhookRows)
             .filter(({ row }) => row.status === "active")
             .map(({ organization_id, row: { id, sealed_secret } }) => ({ organization_id, id, sealed_secret }))
           return sealedOtherwise(secrets, prefix, after, limit)

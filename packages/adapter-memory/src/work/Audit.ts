@@ -3,7 +3,7 @@ import { DateTime, Layer } from "effect"
 import { page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
-import { AuditRows } from "./OwnRows.ts"
+import { AuditRows } from "./PrivateTables.ts"
 
 const passes = ({ before, key_id, member_id, resource_id }: AuditFilters) => (record: AuditRecord): boolean =>
   (resource_id === null || record.resource_id === resource_id) &&

@@ -11,10 +11,10 @@ export const isDue = (now: Timestamp) => (item: Item): boolean =>
 
 export const isPaused = ({ until }: Lane, now: Timestamp): boolean => until !== null && DateTime.isLessThan(now, until)
 
-/** An item that can be claimed, with the number of claimed items of its lane, and the start of its lane's wait. */
+/** An item that can be claimed, with its turn in its lane, after the claimed items, and the start of the lane's wait. */
 interface Ready {
   readonly item: Item
-  readonly round: number
+  readonly lane_turn: number
   readonly waiting_since: Timestamp
 }
 
@@ -30,7 +30,7 @@ const readyOf = (lane: Lane, now: Timestamp): ReadonlyArray<Ready> => {
     .slice(0, Math.max(0, capOf(lane) - claimed))
   return items.map((item, index) => {
     const { due_at } = items[0] ?? item
-    return { item, round: claimed + index, waiting_since: DateTime.max(due_at, lane.served_at ?? due_at) }
+    return { item, lane_turn: claimed + index, waiting_since: DateTime.max(due_at, lane.served_at ?? due_at) }
   })
 }
 
@@ -42,13 +42,13 @@ const claimableItems = (
   const byWait = (a: Ready, b: Ready): number => DateTime.Order(a.waiting_since, b.waiting_since)
   const kindLanes = Array.from(HashMap.values(lanes)).filter((lane) => lane.kind === kind)
   return Array.from(Map.groupBy(kindLanes, ({ organization_id }) => organization_id))
-    .flatMap(([organization_id, ownLanes]) =>
-      ownLanes.flatMap((lane) => readyOf(lane, now))
-        .toSorted((a, b) => a.round - b.round || byWait(a, b))
-        .map((ready, index) => ({ ...ready, turn: (leased?.get(organization_id) ?? 0) + index }))
+    .flatMap(([organization_id, itsLanes]) =>
+      itsLanes.flatMap((lane) => readyOf(lane, now))
+        .toSorted((a, b) => a.lane_turn - b.lane_turn || byWait(a, b))
+        .map((ready, index) => ({ ...ready, organization_turn: (leased?.get(organization_id) ?? 0) + index }))
     )
-    .filter(({ turn }) => turn < organization_max)
-    .toSorted((a, b) => a.turn - b.turn || byWait(a, b))
+    .filter(({ organization_turn }) => organization_turn < organization_max)
+    .toSorted((a, b) => a.organization_turn - b.organization_turn || byWait(a, b))
     .slice(0, limit)
     .map(({ item }) => item)
 }

@@ -3,15 +3,14 @@ import { Commit, Conflict, KeyUsed, LeaseLost } from "@messaging-crm/core/Commit
 import { IdentityNetworkIdRows } from "@messaging-crm/core/ContactIdentities"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { MediaRows } from "@messaging-crm/core/Media"
-import type * as Declared from "@messaging-crm/core/Table"
 import * as Traces from "@messaging-crm/core/Traces"
-import { Effect, HashMap, Layer, Option, Record, Result } from "effect"
+import { Effect, HashMap, Layer, Option, Result } from "effect"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
 import { applyActivity, hasVersion, latest, timeOf } from "./Activities.ts"
 import { abandonUpdates, eventInserts } from "./Events.ts"
 import { enqueueWork, settleWork, throttleLane } from "./Lanes.ts"
-import { AuditRows, BytesRows, EventRows, IdempotencyRows, removeFile } from "./OwnRows.ts"
+import { AuditRows, BytesRows, EventRows, IdempotencyRows, removeFile } from "./PrivateTables.ts"
 
 /** Sets columns and increments the version. A time that activities move forward never moves backwards. */
 const updateRow = (tables: Table.Tables, owner: OrganizationId, update: Changes.Update): Option.Option<Table.Tables> =>
@@ -22,13 +21,14 @@ const updateRow = (tables: Table.Tables, owner: OrganizationId, update: Changes.
     const before: Readonly<Record<string, unknown>> = { ...row }
     const next: Readonly<Record<string, unknown>> = { ...row, ...set }
     const { activity } = update.table
-    const times = activity === null ? {} : { [activity.latest]: "at", ...activity.moved }
+    const time_columns = activity === null ? [] : [activity.latest, ...Object.keys(activity.moved)]
+    const times = time_columns.map((column) => {
+      const time = timeOf(next[column])
+      return [column, time === null ? null : latest(timeOf(before[column]), time)] as const
+    })
     return yield* Table.put(tables, update, owner, {
       ...next,
-      ...Record.map(times, (_, column) => {
-        const time = timeOf(next[column])
-        return time === null ? null : latest(timeOf(before[column]), time)
-      }),
+      ...Object.fromEntries(times),
       version: version + 1
     })
   })
@@ -37,14 +37,14 @@ const updateRow = (tables: Table.Tables, owner: OrganizationId, update: Changes.
 const insertRow = (
   tables: Table.Tables,
   owner: OrganizationId,
-  of: { readonly table: Declared.Table },
+  ref: Pick<Table.TableRef<never>, "table">,
   row: object
 ) => {
-  const key = Table.keyOf(of, row)
-  const isWithoutBytes = of.table === MediaRows.table && !Table.has(tables, BytesRows, owner, key)
-  return isWithoutBytes || Table.has(tables, of, owner, key)
+  const key = Table.keyOf(ref, row)
+  const isWithoutBytes = ref.table === MediaRows.table && !Table.has(tables, BytesRows, owner, key)
+  return isWithoutBytes || Table.has(tables, ref, owner, key)
     ? Option.none()
-    : Table.put(tables, of, owner, { ...row, version: 1 })
+    : Table.put(tables, ref, owner, { ...row, version: 1 })
 }
 
 /** Removes a row, and the bytes of a file with its row. */

@@ -6,7 +6,7 @@ import { DeliveryState, newDelivery, WebhookDeliveryRows } from "@messaging-crm/
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
-import { EventRows, withoutResource } from "./OwnRows.ts"
+import { EventRows, withoutResource } from "./PrivateTables.ts"
 
 /**
  * Returns the inserts of an event, and of a delivery with its work for each active webhook that subscribes and that the

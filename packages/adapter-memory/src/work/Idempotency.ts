@@ -3,7 +3,7 @@ import { IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import { DateTime, Layer, Option, Struct } from "effect"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
-import { IdempotencyRows } from "./OwnRows.ts"
+import { IdempotencyRows } from "./PrivateTables.ts"
 
 /** Layer that keeps idempotency records in the in-memory world. */
 export const layer = Layer.effect(

@@ -20,8 +20,8 @@ export interface TableRef<Columns> {
 
 export type Row<Columns> = Columns & Stored
 
-/** Declares a table of the store itself, which no change of core writes. */
-export const own =
+/** Declares a table that only this store has, and that no change of core writes. */
+export const privateTable =
   <Columns extends object>(name: string) => <const KeyColumn extends keyof Columns & string>(key: KeyColumn) =>
     Changes.rowsOf<Columns, KeyColumn>({
       name,
@@ -41,10 +41,10 @@ export interface Owned<Columns> {
 /** Returns a row without its version. */
 export const plain = <Columns extends object>({ version: _version, ...columns }: Row<Columns>) => columns
 
-type OwnerRows<Columns> = HashMap.HashMap<string, Row<Columns>>
+type RowsByKey<Columns> = HashMap.HashMap<string, Row<Columns>>
 
 export interface Tables {
-  readonly rows: HashMap.HashMap<string, HashMap.HashMap<OrganizationId, OwnerRows<object>>>
+  readonly rows: HashMap.HashMap<string, HashMap.HashMap<OrganizationId, RowsByKey<object>>>
   /** The unique index: from the values that must be unique to the key of the row that has them. */
   readonly unique: HashMap.HashMap<string, { readonly organization_id: OrganizationId; readonly key: string }>
 }
@@ -67,73 +67,78 @@ const uniqueOf = ({ table: { name, unique } }: TableRef<never>, owner: Organizat
 export const keyOf = ({ table }: TableRef<never>, row: object): string =>
   Object.keys(table.key).map((column) => columns(row)[column]).join("|")
 
-const owners = <Columns>({ rows }: Tables, { table }: TableRef<Columns>) =>
+const rowsByOwner = <Columns>({ rows }: Tables, { table }: TableRef<Columns>) =>
   // A table holds only rows that were inserted with its own type.
-  Option.getOrElse(HashMap.get(rows, table.name), HashMap.empty) as HashMap.HashMap<OrganizationId, OwnerRows<Columns>>
+  Option.getOrElse(HashMap.get(rows, table.name), HashMap.empty) as HashMap.HashMap<OrganizationId, RowsByKey<Columns>>
 
-const ownerRows = <Columns>(tables: Tables, of: TableRef<Columns>, owner: OrganizationId): OwnerRows<Columns> =>
-  Option.getOrElse(HashMap.get(owners(tables, of), owner), () => HashMap.empty())
+const rowsByKey = <Columns>(tables: Tables, ref: TableRef<Columns>, owner: OrganizationId): RowsByKey<Columns> =>
+  Option.getOrElse(HashMap.get(rowsByOwner(tables, ref), owner), () => HashMap.empty())
 
 export const get = <Columns>(
   tables: Tables,
-  of: TableRef<Columns>,
+  ref: TableRef<Columns>,
   owner: OrganizationId,
   ...key: ReadonlyArray<string>
-): Option.Option<Row<Columns>> => HashMap.get(ownerRows(tables, of, owner), key.join("|"))
+): Option.Option<Row<Columns>> => HashMap.get(rowsByKey(tables, ref, owner), key.join("|"))
 
 export const has = (
   tables: Tables,
-  of: TableRef<never>,
+  ref: TableRef<never>,
   owner: OrganizationId,
   ...key: ReadonlyArray<string>
-): boolean => HashMap.has(ownerRows(tables, of, owner), key.join("|"))
+): boolean => HashMap.has(rowsByKey(tables, ref, owner), key.join("|"))
 
 /** Returns every row of an owner, in no order. */
 export const all = <Columns>(
   tables: Tables,
-  of: TableRef<Columns>,
+  ref: TableRef<Columns>,
   owner: OrganizationId
-): ReadonlyArray<Row<Columns>> => HashMap.toValues(ownerRows(tables, of, owner))
+): ReadonlyArray<Row<Columns>> => HashMap.toValues(rowsByKey(tables, ref, owner))
 
 /** Returns every row of every owner, in no order. */
-export const everywhere = <Columns>(tables: Tables, of: TableRef<Columns>): ReadonlyArray<Owned<Columns>> =>
-  HashMap.toEntries(owners(tables, of)).flatMap(([organization_id, rows]) =>
+export const allOfEveryOwner = <Columns>(tables: Tables, ref: TableRef<Columns>): ReadonlyArray<Owned<Columns>> =>
+  HashMap.toEntries(rowsByOwner(tables, ref)).flatMap(([organization_id, rows]) =>
     HashMap.toValues(rows).map((row) => ({ organization_id, row }))
   )
 
 /** Returns the row with a key, of any owner. */
-export const locate = <Columns>(tables: Tables, of: TableRef<Columns>, key: string): Option.Option<Owned<Columns>> =>
+export const locateByKey = <Columns>(
+  tables: Tables,
+  ref: TableRef<Columns>,
+  key: string
+): Option.Option<Owned<Columns>> =>
   Option.flatMap(
-    HashMap.findFirst(owners(tables, of), (rows) => HashMap.has(rows, key)),
+    HashMap.findFirst(rowsByOwner(tables, ref), (rows) => HashMap.has(rows, key)),
     ([organization_id, rows]) => Option.map(HashMap.get(rows, key), (row) => ({ organization_id, row }))
   )
 
-/** Looks a row up by the unique values of its table, after the owner where they are unique within an organization. */
-export const find = <Columns>(
+/** Returns the row with some unique values. The owner is the first of them where they are unique within an organization. */
+export const findByUnique = <Columns>(
   tables: Tables,
-  of: TableRef<Columns>,
-  ...parts: ReadonlyArray<string>
+  ref: TableRef<Columns>,
+  ...values: ReadonlyArray<string>
 ): Option.Option<Owned<Columns>> =>
   Option.flatMap(
-    HashMap.get(tables.unique, [of.table.name, ...parts].join("|")),
-    ({ key, organization_id }) => Option.map(get(tables, of, organization_id, key), (row) => ({ organization_id, row }))
+    HashMap.get(tables.unique, [ref.table.name, ...values].join("|")),
+    ({ key, organization_id }) =>
+      Option.map(get(tables, ref, organization_id, key), (row) => ({ organization_id, row }))
   )
 
 export const remove = (
   tables: Tables,
-  of: TableRef<never>,
+  ref: TableRef<never>,
   owner: OrganizationId,
   ...key: ReadonlyArray<string>
 ): Tables => {
-  const row = get(tables, of, owner, ...key)
+  const row = get(tables, ref, owner, ...key)
   if (Option.isNone(row)) return tables
-  const unique = uniqueOf(of, owner, row.value)
-  const rest = HashMap.remove(ownerRows(tables, of, owner), key.join("|"))
+  const unique = uniqueOf(ref, owner, row.value)
+  const rest = HashMap.remove(rowsByKey(tables, ref, owner), key.join("|"))
   const others = HashMap.isEmpty(rest)
-    ? HashMap.remove(owners(tables, of), owner)
-    : HashMap.set(owners(tables, of), owner, rest)
+    ? HashMap.remove(rowsByOwner(tables, ref), owner)
+    : HashMap.set(rowsByOwner(tables, ref), owner, rest)
   return {
-    rows: HashMap.set(tables.rows, of.table.name, others),
+    rows: HashMap.set(tables.rows, ref.table.name, others),
     unique: unique === null ? tables.unique : HashMap.remove(tables.unique, unique)
   }
 }
@@ -141,17 +146,17 @@ export const remove = (
 /** Inserts a row, or replaces the one with its key. Returns none if another row has its unique values. */
 export const put = <Columns extends object>(
   tables: Tables,
-  of: TableRef<Columns>,
+  ref: TableRef<Columns>,
   owner: OrganizationId,
   row: Row<Columns>
 ): Option.Option<Tables> => {
-  const key = keyOf(of, row)
-  const others = remove(tables, of, owner, key)
-  const unique = uniqueOf(of, owner, row)
+  const key = keyOf(ref, row)
+  const others = remove(tables, ref, owner, key)
+  const unique = uniqueOf(ref, owner, row)
   if (unique !== null && HashMap.has(others.unique, unique)) return Option.none()
-  const rows = HashMap.set(owners(others, of), owner, HashMap.set(ownerRows(others, of, owner), key, row))
+  const rows = HashMap.set(rowsByOwner(others, ref), owner, HashMap.set(rowsByKey(others, ref, owner), key, row))
   return Option.some({
-    rows: HashMap.set(others.rows, of.table.name, rows),
+    rows: HashMap.set(others.rows, ref.table.name, rows),
     unique: unique === null ? others.unique : HashMap.set(others.unique, unique, { organization_id: owner, key })
   })
 }
@@ -159,26 +164,29 @@ export const put = <Columns extends object>(
 /** Changes columns of a row, if it exists. Unique values must stay the same. */
 export const change = <Columns extends object>(
   tables: Tables,
-  of: TableRef<Columns>,
+  ref: TableRef<Columns>,
   owner: OrganizationId,
   key: string,
   changeRow: (row: Row<Columns>) => Row<Columns>
 ): Tables =>
-  Option.match(get(tables, of, owner, key), {
+  Option.match(get(tables, ref, owner, key), {
     onNone: () => tables,
-    onSome: (row) => Option.getOrThrow(put(tables, of, owner, changeRow(row)))
+    onSome: (row) => Option.getOrThrow(put(tables, ref, owner, changeRow(row)))
   })
 
 /** Removes at most `limit` old rows of any owner. Returns the removed rows and the remaining tables. */
 export const purge = <Columns extends object>(
   tables: Tables,
-  of: TableRef<Columns>,
+  ref: TableRef<Columns>,
   isOld: (row: Row<Columns>) => boolean,
   limit: number
 ): readonly [ReadonlyArray<Row<Columns>>, Tables] => {
-  const old = everywhere(tables, of).filter(({ row }) => isOld(row)).slice(0, limit)
+  const old = allOfEveryOwner(tables, ref).filter(({ row }) => isOld(row)).slice(0, limit)
   return [
     old.map(({ row }) => row),
-    old.reduce((remaining, { organization_id, row }) => remove(remaining, of, organization_id, keyOf(of, row)), tables)
+    old.reduce(
+      (remaining, { organization_id, row }) => remove(remaining, ref, organization_id, keyOf(ref, row)),
+      tables
+    )
   ]
 }

@@ -8,9 +8,9 @@ import type { EventResource } from "@messaging-crm/core/RaisedEvents"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import * as Table from "../world/Table.ts"
 
-export const AuditRows = Table.own<AuditRecord>("audit_records")("id")
+export const AuditRows = Table.privateTable<AuditRecord>("audit_records")("id")
 
-export const IdempotencyRows = Table.own<RecordedResponse>("idempotency")("key")
+export const IdempotencyRows = Table.privateTable<RecordedResponse>("idempotency")("key")
 
 /** An event, with the contact and the message of its resource if that is stored. */
 export interface EventColumns extends StoredEvent {
@@ -21,7 +21,7 @@ export interface EventColumns extends StoredEvent {
 /** The columns of an event without a resource. */
 export const withoutResource = { full_body: null, contact_id: null, message_id: null }
 
-export const EventRows = Table.own<EventColumns>("events")("id")
+export const EventRows = Table.privateTable<EventColumns>("events")("id")
 
 export interface StoredBytes {
   readonly id: MediaId
@@ -30,7 +30,7 @@ export interface StoredBytes {
 }
 
 /** The bytes of files, whether their row is committed or not. */
-export const BytesRows = Table.own<StoredBytes>("media_bytes")("id")
+export const BytesRows = Table.privateTable<StoredBytes>("media_bytes")("id")
 
 /** Removes a file: its row and its bytes. */
 export const removeFile = (tables: Table.Tables, owner: OrganizationId, id: string): Table.Tables =>
