@@ -23,7 +23,7 @@ const begin = Effect.gen(function*() {
     revoked_at: null,
     last_used_at: null
   }
-  yield* Fixtures.write(organization_id, ApiKeyRows.insert({ ...key, digest }))
+  yield* Fixtures.mustCommit(organization_id, ApiKeyRows.insert({ ...key, digest }))
   return {
     authenticate: (millis: number) => store.authenticate(digest, 2, afterNoon(millis)),
     lastUse: Effect.map(store.list(organization_id), ([key]) => key?.last_used_at)

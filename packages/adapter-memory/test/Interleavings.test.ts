@@ -204,7 +204,7 @@ for (const [rejection, { create, fill }] of Object.entries(limited)) {
       for (let seed = 0; seed < 10; seed++) {
         const next = randomNumbers(seed)
         const results = yield* Effect.gen(function*() {
-          const { organization_id, owner } = yield* Fixtures.founded
+          const { organization_id, owner } = yield* Fixtures.organizationWithOwner
           const as = Effect.provideService(CurrentActor, { organization_id, member_id: owner.id })
           yield* Effect.orDie(as(fill))
           const outcome = as(Effect.match(create, { onFailure: ({ _tag }) => _tag, onSuccess: () => "created" }))

@@ -34,7 +34,7 @@ it.effect("deletes a lane without items", () =>
     )
     for (let index = 0; index < 3; index++) {
       const [lane, ref] = [yield* Fixtures.uuid, yield* Fixtures.uuid]
-      yield* Fixtures.write(ours, Changes.enqueue({ kind: "send", lane, ref, due_at: Fixtures.noon }))
+      yield* Fixtures.mustCommit(ours, Changes.enqueue({ kind: "send", lane, ref, due_at: Fixtures.noon }))
     }
     assert.deepStrictEqual(yield* kept, { lanes: 3, refs: 3 })
     const token = yield* Fixtures.uuid
@@ -50,8 +50,8 @@ it.effect("deletes the unique keys of a deleted row", () =>
     const name = { channel_type: "phone_messaging", name: "Ada" } as const
     const rows = World.use(({ read }) => read(({ tables }) => tables))
     const before = yield* rows
-    yield* Fixtures.write(ours, Changes.aliases({ ...name, identity_id }))
-    yield* Fixtures.write(ours, IdentityNetworkIdRows.remove(name))
+    yield* Fixtures.mustCommit(ours, Changes.aliases({ ...name, identity_id }))
+    yield* Fixtures.mustCommit(ours, IdentityNetworkIdRows.remove(name))
     // Compared as maps, because the internal structure depends on earlier entries.
     assert.isTrue(Equal.equals(yield* rows, before))
     assert.isTrue(Option.isSome(yield* ContactStore.use((store) => store.find(ours, contact_id))))
@@ -64,7 +64,7 @@ it.effect("deletes the bytes of a file with the message that is too old", () =>
     const { id, ...file } = yield* Fixtures.file(ours)
     const media = { ...file, id, kind: "image", transcript: null } as const
     const message = yield* Fixtures.newMessage(on.conversation_id, { created_at: afterNoon(1), media })
-    yield* Fixtures.write(ours, insert(on.channel.id, on.contact_id, Option.none(), message, null))
+    yield* Fixtures.mustCommit(ours, insert(on.channel.id, on.contact_id, Option.none(), message, null))
     const stored = World.use(({ read }) => read(({ tables }) => Table.allOfEveryOwner(tables, BytesRows).length))
     assert.strictEqual(yield* stored, 1)
     yield* MessageRetentionStore.use((store) => store.purge(afterNoon(2), 9))

@@ -22,7 +22,7 @@ const newKey = Effect.fnUntraced(function*(digest: string) {
     revoked_at: null,
     last_used_at: null
   }
-  yield* Fixtures.write(organization_id, ApiKeyRows.insert({ ...key, digest }))
+  yield* Fixtures.mustCommit(organization_id, ApiKeyRows.insert({ ...key, digest }))
   return organization_id
 })
 

@@ -42,7 +42,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const processes = [yield* Processes.startCrm, yield* Processes.startCrm]
       const { contact_id, conversation_id } = yield* Fixtures.thread(ours)
       const at = yield* DateTime.now
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         Changes.touch({
           conversation_id,

@@ -28,7 +28,7 @@ it.layer(database, { excludeTestServices: true })("the removal of old messages",
         message_id: message.id,
         created_at: afterNoon(1)
       }
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         insert(thread.channel.id, thread.contact_id, Option.none(), message, null),
         SendRows.insert(send)

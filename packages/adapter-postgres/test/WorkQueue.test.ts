@@ -162,7 +162,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const throttle = Changes.throttle({ kind: "send", lane: busy, until: null, cap: 1 })
       // The throttle keeps the lane locked until its transaction ends, after the claim.
       const claimed = yield* sql.withTransaction(
-        Effect.andThen(Fixtures.write(organization_id, throttle), claim(other, "send", time))
+        Effect.andThen(Fixtures.mustCommit(organization_id, throttle), claim(other, "send", time))
       )
       assert.deepStrictEqual(claimed.map(({ ref }) => ref), [given])
       const later = yield* claim(queue, "send", time)
@@ -191,7 +191,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const items = yield* claim(queue, kind, time)
       assert.deepStrictEqual(items.map(({ lane_cap }) => lane_cap), [1])
       yield* Effect.forEach(items, queue.finish)
-      yield* Fixtures.write(organization_id, Changes.throttle({ kind, lane, until: null, cap: 8 }))
+      yield* Fixtures.mustCommit(organization_id, Changes.throttle({ kind, lane, until: null, cap: 8 }))
       yield* assertNothingLeft
     }))
 
@@ -207,7 +207,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const [first] = yield* claim(queue, "send", time)
       if (first === undefined) return assert.fail("Nothing was claimed.")
       // The throttle opens the lane, although its first item is claimed.
-      yield* Fixtures.write(organization_id, Changes.throttle({ kind: "send", lane, until: null, cap: 1 }))
+      yield* Fixtures.mustCommit(organization_id, Changes.throttle({ kind: "send", lane, until: null, cap: 1 }))
       const finishing = yield* sql.withTransaction(Effect.gen(function*() {
         const at = DateTime.toDateUtc(time.now)
         const [claimer] = yield* sql<{ readonly pid: number; readonly given: number }>`

@@ -53,7 +53,7 @@ export const enqueue = Effect.fnUntraced(function*(
   due_at: DateTime.Utc = now
 ) {
   const ref = yield* Fixtures.uuid
-  yield* Fixtures.write(organization_id, Changes.enqueue({ kind, lane, ref, due_at }))
+  yield* Fixtures.mustCommit(organization_id, Changes.enqueue({ kind, lane, ref, due_at }))
   return ref
 })
 

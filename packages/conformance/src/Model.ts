@@ -23,13 +23,13 @@ const makeField = Effect.fnUntraced(function*(organization_id: OrganizationId, t
     options: type === "select" ? ["red", "blue"] : null,
     created_at: Fixtures.noon
   }
-  yield* Fixtures.write(organization_id, ContactFieldRows.insert(field))
+  yield* Fixtures.mustCommit(organization_id, ContactFieldRows.insert(field))
   return field
 })
 
 /** Creates an organization with channels of two types, two members, and three contact fields. */
 const makeOrganization = Effect.fnUntraced(function*(newName: () => Name) {
-  const { organization_id: id, owner } = yield* Fixtures.founded
+  const { organization_id: id, owner } = yield* Fixtures.organizationWithOwner
   const channels = yield* Effect.forEach(
     ["phone_messaging", "phone_messaging", "photo_social"] as const,
     (type) => Fixtures.channel(id, type)

@@ -27,7 +27,7 @@ const crm = Crm.layer.pipe(
   )
 )
 
-const founded = Effect.map(Fixtures.founded, ({ organization_id, owner }) => ({
+const founded = Effect.map(Fixtures.organizationWithOwner, ({ organization_id, owner }) => ({
   owner,
   as: Effect.provideService(CurrentActor, { organization_id, member_id: owner.id }),
   organization_id

@@ -62,7 +62,7 @@ it.effect("a token is stored encrypted, for its channel alone, and shown nowhere
     const { as: asOther, organization_id: theirs } = yield* operator
     const thief = yield* connect("2").pipe(asOther, under(old))
     const stolen = ChannelAccountRows.update({ channel_id: thief.id, version: 1 }, { sealed_token: row.sealed_token })
-    yield* Fixtures.write(theirs, stolen)
+    yield* Fixtures.mustCommit(theirs, stolen)
     assert.strictEqual(yield* open(thief.id).pipe(under(old)), "SecretUnreadable")
   }).pipe(Effect.provide(outside)))
 
@@ -97,7 +97,7 @@ it.effect("a new token takes the place of the old one, and resumes the channel",
     const { id } = yield* connect("1").pipe(ours.as)
     yield* connect("2").pipe(theirs.as)
     const pause = { reason: "provider_auth", held_at: Fixtures.noon, until: null, level: 0 } as const
-    yield* Fixtures.write(ours.organization_id, ChannelHoldRows.insert({ channel_id: id, ...pause }))
+    yield* Fixtures.mustCommit(ours.organization_id, ChannelHoldRows.insert({ channel_id: id, ...pause }))
     const rejected = (effect: ReturnType<typeof setToken>, as = ours.as) =>
       Effect.map(Effect.flip(as(effect)), ({ _tag }) => _tag)
     assert.strictEqual(yield* rejected(setToken(id, "new"), theirs.as), "ChannelNotFound")

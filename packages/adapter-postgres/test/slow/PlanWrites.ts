@@ -52,7 +52,7 @@ const attempted = { status: "succeeded", attempt_count: 2, last_attempt_at: now,
 const sendText = Effect.gen(function*() {
   const at = yield* DateTime.now
   const who = { conversation_id: conversation, contact_id: contact }
-  yield* Fixtures.write(
+  yield* Fixtures.mustCommit(
     Crowd.large,
     Changes.touch({ ...who, at, preview: "Hi", conversation_version: null, last_inbound_at: at })
   )
@@ -187,13 +187,13 @@ export const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Ser
     })
   ),
   "a successful delivery": Effect.flatMap(claimDelivery, (claimed) =>
-    Fixtures.write(
+    Fixtures.mustCommit(
       Crowd.large,
       WebhookDeliveryRows.update({ id: WebhookDeliveryId.make(claimed.ref), version: 1 }, attempted),
       Changes.settle({ claimed, outcome: "finish" })
     )),
   "a failed delivery": Effect.flatMap(claimDelivery, (claimed) =>
-    Fixtures.write(
+    Fixtures.mustCommit(
       Crowd.large,
       WebhookDeliveryRows.update({ id: WebhookDeliveryId.make(claimed.ref), version: 1 }, { attempt_count: 2 }),
       WebhookRows.update({ id: webhook, version: 1 }, { consecutive_failures: 5, first_failure_at: now }),

@@ -4,7 +4,7 @@ import { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { type Member, MemberRows, type Role, toColumns } from "@messaging-crm/core/Members"
 import { OrganizationStore } from "@messaging-crm/core/Organizations"
 import { Effect } from "effect"
-import { decisionContext, noon, uuid, write } from "./Base.ts"
+import { decisionContext, mustCommit, noon, uuid } from "./Base.ts"
 
 /** An audit record about a resource that is not stored yet. */
 export const newAuditRecord = Effect.fnUntraced(function*(resource_id: string, fields: Partial<AuditRecord> = {}) {
@@ -13,7 +13,7 @@ export const newAuditRecord = Effect.fnUntraced(function*(resource_id: string, f
 })
 
 /** A new organization and its owner. */
-export const founded = Effect.gen(function*() {
+export const organizationWithOwner = Effect.gen(function*() {
   const organization_id = OrganizationId.make(yield* uuid)
   const owner: Member = {
     id: MemberId.make(yield* uuid),
@@ -32,12 +32,12 @@ export const founded = Effect.gen(function*() {
 })
 
 /** The ID of a new organization. */
-export const organization = Effect.map(founded, ({ organization_id }) => organization_id)
+export const organization = Effect.map(organizationWithOwner, ({ organization_id }) => organization_id)
 
 /** Adds a member. */
 export const member = Effect.fnUntraced(function*(organization_id: OrganizationId, role: Role = "owner") {
   const id = MemberId.make(yield* uuid)
   const row: Member = { id, name: "Ada", email: `${id}@acme.example`, role, created_at: noon }
-  yield* write(organization_id, MemberRows.insert(toColumns(row)))
+  yield* mustCommit(organization_id, MemberRows.insert(toColumns(row)))
   return row
 })

@@ -32,12 +32,12 @@ export const uuid = Ids.use((ids) => ids.uuid)
 /** The context of a decision that is made at noon. */
 export const decisionContext = Ids.useSync(({ next }): DecisionContext => ({ now: noon, uuid: next }))
 
-/** Commits changes as an operation does. */
+/** Commits changes as an operation does, and fails with the rejection. */
 export const commit = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
   Commit.use((port) => port.commit(organization_id, Changes.mergeActivity(Changes.all(...changes))))
 
-/** Commits changes that the store must accept. */
-export const write = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
+/** Commits changes, and dies if the store rejects them. */
+export const mustCommit = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
   Effect.orDie(commit(organization_id, ...changes))
 
 /** Commits changes, and returns `committed` or the tag of the rejection. */

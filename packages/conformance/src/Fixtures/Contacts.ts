@@ -12,7 +12,7 @@ import {
 } from "@messaging-crm/core/Contacts"
 import { ContactId, IdentityId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Option } from "effect"
-import { noon, uuid, write } from "./Base.ts"
+import { mustCommit, noon, uuid } from "./Base.ts"
 
 /** Filters that match every contact. */
 export const everyone: ContactCriteria = criteriaOf({})
@@ -26,7 +26,7 @@ export const newPhone = Effect.map(uuid, (id) => `+4${BigInt(`0x${id.replaceAll(
 /** Creates a contact. */
 export const contact = Effect.fnUntraced(function*(organization_id: OrganizationId, fields: Partial<Contact> = {}) {
   const row: Contact = { ...yield* newContact, ...fields }
-  yield* write(organization_id, insertContact(row))
+  yield* mustCommit(organization_id, insertContact(row))
   return row
 })
 
@@ -48,7 +48,7 @@ export const identity = Effect.fnUntraced(function*(
   }
   const { channel_type } = row
   const loaded = Option.getOrThrow(yield* ContactStore.use((store) => store.load(organization_id, contact_id)))
-  yield* write(
+  yield* mustCommit(
     organization_id,
     ContactRows.update(loaded, { identities: [...loaded.identities, row].toSorted((a, b) => a.id < b.id ? -1 : 1) }),
     IdentityRows.insert({ ...row, contact_id }),

@@ -18,7 +18,7 @@ import { type MediaFile, MediaRows, MediaStore, slice_bytes } from "@messaging-c
 import type { Message } from "@messaging-crm/core/Messages"
 import type { SendColumns } from "@messaging-crm/core/Sends"
 import { DateTime, Effect } from "effect"
-import { noon, uuid, write } from "./Base.ts"
+import { mustCommit, noon, uuid } from "./Base.ts"
 import * as Catalog from "./Catalog.ts"
 import { newContact } from "./Contacts.ts"
 
@@ -32,7 +32,7 @@ export const thread = Effect.fnUntraced(function*(organization_id: OrganizationI
   const contact = { ...yield* newContact, identities: [identity] }
   const ids = { contact_id: contact.id, identity_id: identity.id }
   const conversation_id = ConversationId.make(yield* uuid)
-  yield* write(
+  yield* mustCommit(
     organization_id,
     insertContact(contact),
     IdentityRows.insert({ ...identity, contact_id: contact.id }),
@@ -109,7 +109,7 @@ export const file = Effect.fnUntraced(function*(
   for (let start = 0; start < bytes.byteLength; start += slice_bytes) {
     yield* store.append(organization_id, row.id, { start, bytes: bytes.subarray(start, start + slice_bytes) })
   }
-  yield* write(organization_id, MediaRows.insert(row))
+  yield* mustCommit(organization_id, MediaRows.insert(row))
   return row
 })
 

@@ -12,7 +12,7 @@ import { deliveryIdOf, fullBodyOf, type RaisedEvent } from "@messaging-crm/core/
 import { type WebhookDelivery, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { healthy, type WebhookColumns, WebhookRows } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect } from "effect"
-import { afterNoon, nil, noon, uuid, write } from "./Base.ts"
+import { afterNoon, mustCommit, nil, noon, uuid } from "./Base.ts"
 
 /** An active webhook. */
 export const webhook = Effect.fnUntraced(function*(
@@ -31,7 +31,7 @@ export const webhook = Effect.fnUntraced(function*(
     ...healthy,
     ...fields
   }
-  yield* write(organization_id, WebhookRows.insert(row))
+  yield* mustCommit(organization_id, WebhookRows.insert(row))
   return row
 })
 
@@ -89,7 +89,7 @@ export const raisedDelivery = Effect.fnUntraced(function*(
   millis = 0
 ) {
   const row = yield* newEvent({ created_at: afterNoon(millis) })
-  yield* write(organization_id, Changes.raise(row))
+  yield* mustCommit(organization_id, Changes.raise(row))
   return deliveryOf(row, to)
 })
 

@@ -13,7 +13,7 @@ import { crm, type It, makeScene, type Storage, work, workFor } from "./JourneyS
 
 /** A channel, and sends to other numbers on it. */
 const makeHoldScene = Effect.gen(function*() {
-  const { as, channel, get, messageOf, provider, reported, start } = yield* makeScene
+  const { as, channel, get, messageOf, provider, receiveStatus, start } = yield* makeScene
   const startWith = (digits: string) =>
     Sends.use((sends) =>
       sends.start(StartConversation.make({
@@ -24,7 +24,7 @@ const makeHoldScene = Effect.gen(function*() {
     ).pipe(as, Effect.orDie)
   const stateOf = (id: SendId) =>
     Effect.map(get(id), ({ failure_reason, status }) => status === "failed" ? failure_reason : status)
-  return { as, channel, messageOf, provider, reported, start, startWith, stateOf }
+  return { as, channel, messageOf, provider, receiveStatus, start, startWith, stateOf }
 })
 
 const attemptsOn = Effect.fnUntraced(function*(channel_id: ChannelId) {
@@ -88,13 +88,13 @@ const pausing = (it: It) => {
 
   it.effect("a channel is paused by the status of a message, and not again by a repeat after it was resumed", () =>
     Effect.gen(function*() {
-      const { as, channel, messageOf, reported, start, stateOf } = yield* makeHoldScene
+      const { as, channel, messageOf, receiveStatus, start, stateOf } = yield* makeHoldScene
       const { id } = yield* start()
       yield* work
       const failure = { code: 131042, title: "Payment issue", description: null }
       const report = { status: "failed", at: yield* DateTime.now, failure } as const
       const pauses = { pauses_channel: "channel_blocked" } as const
-      yield* reported(id, report, pauses)
+      yield* receiveStatus(id, report, pauses)
       assert.deepStrictEqual((yield* messageOf(id)).details, { failure })
       const holds = ChannelHolds.use(({ list }) => list).pipe(as)
       const [hold] = yield* holds
@@ -103,7 +103,7 @@ const pausing = (it: It) => {
       yield* workFor("60 seconds", "30 seconds")
       assert.strictEqual(yield* stateOf(waiting.id), "queued")
       assert.isTrue(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
-      yield* reported(id, report, pauses)
+      yield* receiveStatus(id, report, pauses)
       assert.deepStrictEqual(yield* holds, [])
       yield* workFor("120 seconds", "30 seconds")
       assert.strictEqual(yield* stateOf(waiting.id), "sent")

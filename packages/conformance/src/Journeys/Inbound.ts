@@ -22,10 +22,10 @@ const recently = Effect.gen(function*() {
 const messages = (it: It) => {
   it.effect("waits for its message for 30 days, and is then removed", () =>
     Effect.gen(function*() {
-      const { messageOf, reported, start } = yield* makeScene
+      const { messageOf, receiveStatus, start } = yield* makeScene
       const early = Effect.fnUntraced(function*(days: number) {
         const { id } = yield* start()
-        yield* reported(id, { status: "read", at: yield* DateTime.now }, { reference: null })
+        yield* receiveStatus(id, { status: "read", at: yield* DateTime.now }, { reference: null })
         yield* TestClock.adjust(Duration.days(days))
         yield* Effect.repeat(Messages.use(({ purgeEarlyUpdates }) => purgeEarlyUpdates), {
           until: (removed) => removed === 0
@@ -42,12 +42,12 @@ const messages = (it: It) => {
     { places: Arbitrary.array(place, { minLength: 50, maxLength: 50 }) },
     ({ places }) =>
       Effect.gen(function*() {
-        const { channel, messagesIn, number, receive, received, start } = yield* makeScene
+        const { channel, messagesIn, number, receive, receiveMessage, start } = yield* makeScene
         const after = yield* recently
         const { conversation_id } = yield* start()
         const batch = Array.from({ length: 6 }, (_, index) => `m${index}`).flatMap((provider_message_id, index) => {
           const message = { channel_id: channel.id, provider_message_id, at: after(index) }
-          const said = received(provider_message_id, { type: "text", text: provider_message_id, media: null })
+          const said = receiveMessage(provider_message_id, { type: "text", text: provider_message_id, media: null })
           if (index % 3 === 1) return [said, receive({ event: "message_edited", text: `edited ${number}`, ...message })]
           return index % 3 === 2 ? [said, receive({ event: "message_deleted", ...message })] : [said]
         })
@@ -76,7 +76,7 @@ const messages = (it: It) => {
 const times = (it: It) => {
   it.effect("happened in the year 1 if its time is earlier", () =>
     Effect.gen(function*() {
-      const { channel, messageOf, messagesIn, number, receive, reported, start } = yield* makeScene
+      const { channel, messageOf, messagesIn, number, receive, receiveStatus, start } = yield* makeScene
       yield* TestClock.adjust("1 second")
       const { conversation_id, id } = yield* start()
       yield* work
@@ -96,7 +96,7 @@ const times = (it: It) => {
           media: null,
           sent_at: at
         })
-        yield* reported(id, { status: "delivered", at })
+        yield* receiveStatus(id, { status: "delivered", at })
         yield* receive({
           event: "messages_reported",
           channel_id: channel.id,
@@ -117,14 +117,14 @@ const times = (it: It) => {
 const contents = (it: It) => {
   it.effect("stores the file of a message, and deletes it with the message", () =>
     Effect.gen(function*() {
-      const { channel, messagesIn, receive, received, start } = yield* makeScene
+      const { channel, messagesIn, receive, receiveMessage, start } = yield* makeScene
       const deleted = (provider_message_id: string) =>
         Effect.flatMap(DateTime.now, (at) =>
           receive({ event: "message_deleted", channel_id: channel.id, provider_message_id, at }))
       const media = { kind: "image", mime_type: "image/png", filename: "a.png", transcript: null } as const
       const event = { type: "image", text: null, media: { ...media, bytes: Uint8Array.of(1, 2, 3) } } as const
-      yield* received("m1", event)
-      yield* received("m1", event)
+      yield* receiveMessage("m1", event)
+      yield* receiveMessage("m1", event)
       const { conversation_id } = yield* start()
       const listed = messagesIn(conversation_id)
       const [message, ...more] = yield* listed
@@ -140,14 +140,14 @@ const contents = (it: It) => {
       assert.strictEqual((yield* Effect.flip(opened))._tag, "MediaNotFound")
       // A deletion that comes before its message.
       yield* deleted("m2")
-      yield* received("m2", event)
+      yield* receiveMessage("m2", event)
       assert.deepStrictEqual((yield* listed).map(({ media }) => media), [null, null])
     }))
 
   it.effect("has no text if the network reports an empty one", () =>
     Effect.gen(function*() {
-      const { as, channel, messagesIn, number, receive, written } = yield* makeScene
-      yield* written("m1", "")
+      const { as, channel, messagesIn, number, receive, receiveText } = yield* makeScene
+      yield* receiveText("m1", "")
       const { data } = yield* Conversations.use((conversations) => conversations.list({ cursor: null, page_size: 1 }))
         .pipe(as)
       const [conversation = assert.fail("There is no conversation.")] = data

@@ -61,7 +61,7 @@ const sendsTo = ({ channel_id, phone }: Person, actor: Actor) => {
 /** Returns functions that report the provider's events about a person. */
 const reportsOf = ({ channel_id, phone }: Person) => {
   const receive = (event: ProviderEvent) => Inbound.use((inbound) => Effect.orDie(inbound.receive(event)))
-  const reported = (id: SendId, report: StatusUpdate, fields: Partial<MessageStatusReported> = {}) =>
+  const receiveStatus = (id: SendId, report: StatusUpdate, fields: Partial<MessageStatusReported> = {}) =>
     receive({
       event: "message_status_reported",
       channel_id,
@@ -70,7 +70,7 @@ const reportsOf = ({ channel_id, phone }: Person) => {
       ...report,
       ...fields
     })
-  const received = (
+  const receiveMessage = (
     provider_message_id: string,
     said: Pick<ProviderMessageReceived, "details" | "media" | "text" | "type">
   ) =>
@@ -82,9 +82,9 @@ const reportsOf = ({ channel_id, phone }: Person) => {
         ...said,
         sent_at
       })))
-  const written = (provider_message_id: string, text: string) =>
-    received(provider_message_id, { type: "text", text, media: null })
-  return { receive, received, reported, written }
+  const receiveText = (provider_message_id: string, text: string) =>
+    receiveMessage(provider_message_id, { type: "text", text, media: null })
+  return { receive, receiveMessage, receiveStatus, receiveText }
 }
 
 /** An organization with a channel, an owner, and a provider that accepts everything. */

@@ -21,7 +21,7 @@ export const journeyTests = (storage: Scene.Storage) => {
           const text = number === 7 ? long.repeat(30) : long
           const message = yield* Fixtures.newMessage(conversation_id, { created_at: Fixtures.afterNoon(number), text })
           ids.unshift(message.id)
-          yield* Fixtures.write(organization_id, insert(channel.id, contact_id, Option.none(), message, null))
+          yield* Fixtures.mustCommit(organization_id, insert(channel.id, contact_id, Option.none(), message, null))
         }
         const list = (cursor: string | null) =>
           Messages.use((messages) => messages.list(conversation_id, cursor)).pipe(

@@ -14,16 +14,16 @@ const purge = Effect.repeat(MessageRetention.use((retention) => retention.purge)
 
 /** A conversation of more than a page, with a send and a file at its beginning. */
 const makeRetentionScene = Effect.gen(function*() {
-  const { as, messageOf, received, start, written } = yield* makeScene
+  const { as, messageOf, receiveMessage, receiveText, start } = yield* makeScene
   const send = yield* start()
   const { conversation_id } = send
   yield* work
   const { id: message_id } = yield* messageOf(send.id)
   const file = { kind: "image", mime_type: "image/png", filename: null, transcript: null } as const
-  yield* received("file", { type: "image", text: null, media: { ...file, bytes: Uint8Array.of(1) } })
+  yield* receiveMessage("file", { type: "image", text: null, media: { ...file, bytes: Uint8Array.of(1) } })
   for (let index = 0; index < 55; index++) {
     yield* TestClock.adjust("1 second")
-    yield* written(`m${index}`, `m${index}`)
+    yield* receiveText(`m${index}`, `m${index}`)
   }
   const list = (cursor: string | null) => Messages.use((messages) => messages.list(conversation_id, cursor)).pipe(as)
   const message = Messages.use((messages) => messages.get(conversation_id, message_id)).pipe(as)
@@ -33,7 +33,7 @@ const makeRetentionScene = Effect.gen(function*() {
   const { next_cursor } = yield* list(null)
   const older = yield* list(next_cursor)
   const link = older.data.flatMap(({ media }) => media?.url ?? [])[0]?.replace(/^.*\/media\//, "") ?? ""
-  return { contact, conversation, link, list, message, next_cursor, sendOf, written }
+  return { contact, conversation, link, list, message, next_cursor, receiveText, sendOf }
 })
 
 export const journeyTests = (storage: Storage) => {
@@ -42,10 +42,11 @@ export const journeyTests = (storage: Storage) => {
   })("messages older than the limit", (it) => {
     it.effect("are removed with their sends and files; conversation, contact and cursors stay", () =>
       Effect.gen(function*() {
-        const { contact, conversation, link, list, message, next_cursor, sendOf, written } = yield* makeRetentionScene
+        const { contact, conversation, link, list, message, next_cursor, receiveText, sendOf } =
+          yield* makeRetentionScene
         assert.strictEqual((yield* Media.use((media) => media.open(link))).file.byte_size, 1)
         yield* TestClock.adjust("20 days")
-        yield* written("new", "new")
+        yield* receiveText("new", "new")
         const before = yield* conversation
         yield* TestClock.adjust("11 days")
         yield* purge
@@ -60,7 +61,7 @@ export const journeyTests = (storage: Storage) => {
         assert.deepStrictEqual(yield* list(null), { data: [], next_cursor: null })
         assert.deepStrictEqual(yield* conversation, { ...before, last_activity_preview: null })
         assert.isNull((yield* contact).last_activity_preview)
-        yield* written("again", "again")
+        yield* receiveText("again", "again")
         assert.deepStrictEqual((yield* list(null)).data.map(({ text }) => text), ["again"])
         assert.strictEqual((yield* contact).last_activity_preview, "again")
       }))

@@ -55,9 +55,9 @@ const exports = (it: It) => {
 
   it.effect("is exported with every message, however many were stored at one time", () =>
     Effect.gen(function*() {
-      const { as, contact_id, number, written } = yield* person
+      const { as, contact_id, number, receiveText } = yield* person
       const texts = Array.from({ length: 120 }, (_, index) => `text ${index}`)
-      yield* Effect.forEach(texts, (text, index) => written(`many.${index}.${number}`, text), { concurrency: 8 })
+      yield* Effect.forEach(texts, (text, index) => receiveText(`many.${index}.${number}`, text), { concurrency: 8 })
       const document = yield* decode(yield* as(exported(contact_id)))
       const exportedTexts = document.conversations.flatMap(({ messages }) => messages.map(({ text }) => text))
       assert.lengthOf(exportedTexts, 123)
@@ -146,7 +146,7 @@ const repeatedErasures = (it: It) => {
             after: null,
             size: steps === 1 ? 1 : 100
           })
-          yield* Fixtures.write(organization_id, ...messages.map((message) => eraseMessage(row, message)))
+          yield* Fixtures.mustCommit(organization_id, ...messages.map((message) => eraseMessage(row, message)))
         }
         if (steps > 2) yield* store.eraseCopies(organization_id, contact_id)
         const before = yield* as(exported(contact_id))
@@ -161,12 +161,12 @@ const repeatedErasures = (it: It) => {
 const afterwards = (it: It) => {
   it.effect("of a person who writes after the erasure belongs to a new contact, and a late report brings nothing back", () =>
     Effect.gen(function*() {
-      const { as, contact_id, number, reported, sent, written } = yield* person
+      const { as, contact_id, number, receiveStatus, receiveText, sent } = yield* person
       yield* as(PersonalData.use((data) => data.erase(contact_id)))
       const erased = yield* as(exported(contact_id))
       yield* TestClock.adjust("1 second")
-      yield* reported(sent, { status: "read", at: yield* DateTime.now }, { recipient_aliases: ["canary-alias"] })
-      yield* written(`m.9.${number}`, "Hello again")
+      yield* receiveStatus(sent, { status: "read", at: yield* DateTime.now }, { recipient_aliases: ["canary-alias"] })
+      yield* receiveText(`m.9.${number}`, "Hello again")
       const same = yield* as(exported(contact_id))
       assert.deepStrictEqual(withoutTime(same), withoutTime(erased))
       assert.notInclude(same, "canary-alias")

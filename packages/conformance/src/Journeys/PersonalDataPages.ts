@@ -34,7 +34,7 @@ export const journeyTests = (storage: Scene.Storage) => {
           // Some have the same time.
           const send = { ...yield* Fixtures.newSend(thread), created_at: Fixtures.afterNoon(Math.floor(number / 7)) }
           ids.push(send.id)
-          yield* Fixtures.write(organization_id, SendRows.insert(send))
+          yield* Fixtures.mustCommit(organization_id, SendRows.insert(send))
         }
         const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
         const exported = Effect.gen(function*() {

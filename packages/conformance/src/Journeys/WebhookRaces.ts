@@ -28,7 +28,7 @@ const raised = Effect.fnUntraced(function*(count: number) {
 const subscribe = Effect.fnUntraced(function*(count: number) {
   const { as, id, organization_id, posted, respond } = yield* subscribed
   const raise = (count: number) =>
-    Effect.flatMap(raised(count), (changes) => Fixtures.write(organization_id, ...changes))
+    Effect.flatMap(raised(count), (changes) => Fixtures.mustCommit(organization_id, ...changes))
   if (count > 0) yield* raise(count)
   return {
     organization_id,

@@ -72,9 +72,9 @@ const currentResources = (it: Scene.It) => {
   it.effect("is what callers read after the change, only for webhooks that request it", () =>
     Effect.gen(function*() {
       const scene = yield* requesting
-      const { as, bare, last, organization_id, received, reported, start } = scene
+      const { as, bare, last, organization_id, receiveMessage, receiveStatus, start } = scene
       const media = { kind: "image", mime_type: "image/png", filename: "a.png", transcript: null } as const
-      yield* received("m.1", { type: "image", text: "Look", media: { ...media, bytes: Uint8Array.of(1, 2) } })
+      yield* receiveMessage("m.1", { type: "image", text: "Look", media: { ...media, bytes: Uint8Array.of(1, 2) } })
       const opened = yield* last("conversation.opened")
       const { conversation_id } = opened
       const { contact, contact_id, conversation, message } = yield* resourcesOf(scene, conversation_id)
@@ -89,7 +89,7 @@ const currentResources = (it: Scene.It) => {
       const { id } = yield* start()
       const sent = yield* last("message.sent")
       assert.deepStrictEqual(sent.message, yield* message(sent.message_id))
-      yield* reported(id, { status: "read", at: yield* DateTime.now })
+      yield* receiveStatus(id, { status: "read", at: yield* DateTime.now })
       const updated = yield* last("message.updated")
       assert.strictEqual(updated.message.delivered_at, updated.message.read_at)
       assert.deepStrictEqual(updated.message, yield* message(updated.message_id))
@@ -123,10 +123,10 @@ const replyWindows = (it: Scene.It) => {
   it.effect("has the reply window of the contact's message that opens or reopens the conversation", () =>
     Effect.gen(function*() {
       const scene = yield* requesting
-      const { as, last, written } = scene
+      const { as, last, receiveText } = scene
       for (const id of ["m.1", "m.2"]) {
         yield* TestClock.adjust("1 hours")
-        yield* written(id, "Hello")
+        yield* receiveText(id, "Hello")
         const { conversation: opened, conversation_id } = yield* last("conversation.opened")
         const { conversation } = yield* resourcesOf(scene, conversation_id)
         const { reply_window_expires_at } = yield* conversation
@@ -145,7 +145,7 @@ const replyWindows = (it: Scene.It) => {
 const erasedResources = (it: Scene.It) => {
   it.effect("is not stored in the response of an endpoint that repeats it while the person's data is erased", () =>
     Effect.gen(function*() {
-      const { as, subscribeWith, written } = yield* makeWebhookScene
+      const { as, receiveText, subscribeWith } = yield* makeWebhookScene
       const contacts = yield* Contacts
       const data = yield* PersonalData
       const eraseAll = Effect.gen(function*() {
@@ -155,7 +155,7 @@ const erasedResources = (it: Scene.It) => {
       const erased = yield* subscribeWith({ event_types: ["message.received"], include_resource: true })
       for (const status of [200, 500]) {
         yield* erased.respond(({ body }) => Effect.as(eraseAll, { ...ok, status, body }))
-        yield* written(`m.${status}`, "my secret")
+        yield* receiveText(`m.${status}`, "my secret")
         yield* work
       }
       const responses = (yield* erased.deliveries).map(({ response_body, status }) => [status, response_body])

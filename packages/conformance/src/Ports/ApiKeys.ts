@@ -30,7 +30,7 @@ const newKey = Effect.fnUntraced(function*(
     ...fields
   }
   const digest = id.replaceAll("-", "").padEnd(64, "0")
-  yield* Fixtures.write(organization_id, ApiKeyRows.insert({ ...key, digest }))
+  yield* Fixtures.mustCommit(organization_id, ApiKeyRows.insert({ ...key, digest }))
   return { key, digest }
 })
 
@@ -79,7 +79,7 @@ const authentication = (it: It) => {
       assert.deepStrictEqual(yield* store.find(ours, key.id), Option.some({ ...key, version: 1 }))
       assert.isTrue(yield* isAuthenticated(digest))
       const { last_used_at } = Option.getOrThrow(yield* store.find(ours, key.id))
-      yield* Fixtures.write(ours, ApiKeyRows.update({ id: key.id, version: 1 }, { revoked_at: afterNoon(1) }))
+      yield* Fixtures.mustCommit(ours, ApiKeyRows.update({ id: key.id, version: 1 }, { revoked_at: afterNoon(1) }))
       assert.isFalse(yield* isAuthenticated(digest))
       assert.deepStrictEqual(
         yield* store.find(ours, key.id),
@@ -95,11 +95,11 @@ const authentication = (it: It) => {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.member(ours)
       const { digest } = yield* newKey(ours, id)
-      yield* Fixtures.write(ours, MemberRows.update({ id, version: 1 }, { role: "member" }))
+      yield* Fixtures.mustCommit(ours, MemberRows.update({ id, version: 1 }, { role: "member" }))
       assert.isFalse(yield* isAuthenticated(digest))
-      yield* Fixtures.write(ours, MemberRows.update({ id, version: 2 }, { role: "admin" }))
+      yield* Fixtures.mustCommit(ours, MemberRows.update({ id, version: 2 }, { role: "admin" }))
       assert.isTrue(yield* isAuthenticated(digest))
-      yield* Fixtures.write(ours, MemberRows.update({ id, version: 3 }, { left_at: afterNoon(1) }))
+      yield* Fixtures.mustCommit(ours, MemberRows.update({ id, version: 3 }, { left_at: afterNoon(1) }))
       assert.isFalse(yield* isAuthenticated(digest))
     }))
 }
@@ -166,7 +166,7 @@ const concurrentRequests = (it: It) => {
       const [revoked] = keys.splice(4, 1)
       if (revoked !== undefined) {
         const theirs = Option.getOrThrow(yield* authenticate(revoked.digest)).organization_id
-        yield* Fixtures.write(
+        yield* Fixtures.mustCommit(
           theirs,
           ApiKeyRows.update({ id: revoked.key.id, version: 1 }, { revoked_at: afterNoon(1) })
         )

@@ -30,8 +30,8 @@ const reads = (it: It, { runs }: Options) => {
         request_id
       })
       const operators = yield* Fixtures.newAuditRecord(yield* Fixtures.uuid)
-      yield* Fixtures.write(ours, { audit: record })
-      yield* Fixtures.write(ours, { audit: operators })
+      yield* Fixtures.mustCommit(ours, { audit: record })
+      yield* Fixtures.mustCommit(ours, { audit: operators })
       assert.deepStrictEqual(yield* listed(ours), newest([record, operators]))
       assert.deepStrictEqual(yield* listed(yield* Fixtures.organization), [])
     }), { arbitrary: { runs } })
@@ -48,7 +48,7 @@ const reads = (it: It, { runs }: Options) => {
         yield* Fixtures.newAuditRecord(resource_id, { at: afterNoon(1), member_id }),
         yield* Fixtures.newAuditRecord(other, { at: afterNoon(1) })
       ]
-      for (const audit of records) yield* Fixtures.write(ours, { audit })
+      for (const audit of records) yield* Fixtures.mustCommit(ours, { audit })
       const [first, second, third, fourth] = records
       const expected: ReadonlyArray<readonly [Partial<AuditFilters>, ReadonlyArray<AuditRecord | undefined>]> = [
         [{ resource_id }, [first, third]],
@@ -88,7 +88,7 @@ const writes = (it: It) => {
       )
       yield* Effect.forEach(records, (audit, number) =>
         Effect.flatMap(Fixtures.newContact, (contact) =>
-          Fixtures.write(number % 2 === 0 ? even : odd, insertContact(contact), { audit })), {
+          Fixtures.mustCommit(number % 2 === 0 ? even : odd, insertContact(contact), { audit })), {
         concurrency: "unbounded"
       })
       for (const [parity, ours] of [even, odd].entries()) {
@@ -128,7 +128,7 @@ const purges = (it: It) => {
         [-1_000_003, -1_000_002, -1_000_001, -1_000_000],
         (millis) => Effect.flatMap(Fixtures.uuid, (id) => Fixtures.newAuditRecord(id, { at: afterNoon(millis) }))
       )
-      for (const audit of records) yield* Fixtures.write(ours, { audit })
+      for (const audit of records) yield* Fixtures.mustCommit(ours, { audit })
       assert.strictEqual(yield* store.purge(old, 2), 2)
       assert.strictEqual(yield* store.purge(old, 2), 1)
       assert.strictEqual(yield* store.purge(old, 2), 0)

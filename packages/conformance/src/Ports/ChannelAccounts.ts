@@ -46,7 +46,7 @@ const rows = (it: It, { runs }: Options) => {
       const { account_id, channel_id, channel_type } = account
       assert.deepStrictEqual(yield* store.find(ours, channel_id), Option.none())
       assert.deepStrictEqual(yield* store.locate(channel_id), Option.none())
-      yield* Fixtures.write(ours, ChannelAccountRows.insert(account))
+      yield* Fixtures.mustCommit(ours, ChannelAccountRows.insert(account))
       assert.deepStrictEqual(yield* store.find(ours, channel_id), Option.some({ ...account, version: 1 }))
       assert.deepStrictEqual(yield* store.find(theirs, channel_id), Option.none())
       const set = { sealed_token, token_set_at: afterNoon(1) }
@@ -64,7 +64,7 @@ const rows = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const first = yield* newAccount(ours)
-      yield* Fixtures.write(ours, ChannelAccountRows.insert(first))
+      yield* Fixtures.mustCommit(ours, ChannelAccountRows.insert(first))
       const { account_id } = first
       for (const owner of [ours, theirs]) {
         const second = yield* newAccount(owner, { account_id })
@@ -84,8 +84,8 @@ const businessAccounts = (it: It) => {
       assert.deepStrictEqual(yield* store.locateByBusinessAccount(business_account_id), Option.none())
       const younger = yield* newAccount(ours, { business_account_id, token_set_at: afterNoon(2) })
       const older = yield* newAccount(theirs, { business_account_id, token_set_at: afterNoon(1) })
-      yield* Fixtures.write(ours, ChannelAccountRows.insert(younger))
-      yield* Fixtures.write(theirs, ChannelAccountRows.insert(older))
+      yield* Fixtures.mustCommit(ours, ChannelAccountRows.insert(younger))
+      yield* Fixtures.mustCommit(theirs, ChannelAccountRows.insert(older))
       assert.deepStrictEqual(
         yield* store.locateByBusinessAccount(business_account_id),
         Option.some({ organization_id: ours, account: younger })
@@ -102,9 +102,9 @@ const sealedTokens = (it: It) => {
       const old = yield* newAccount(ours)
       const young = yield* newAccount(ours, { sealed_token: `${prefix}token` })
       const other = yield* newAccount(theirs)
-      yield* Fixtures.write(ours, ChannelAccountRows.insert(old))
-      yield* Fixtures.write(ours, ChannelAccountRows.insert(young))
-      yield* Fixtures.write(theirs, ChannelAccountRows.insert(other))
+      yield* Fixtures.mustCommit(ours, ChannelAccountRows.insert(old))
+      yield* Fixtures.mustCommit(ours, ChannelAccountRows.insert(young))
+      yield* Fixtures.mustCommit(theirs, ChannelAccountRows.insert(other))
       const outdated = yield* Fixtures.sealedOtherwise(store, prefix, 2)
       assert.deepStrictEqual(
         outdated.filter(({ organization_id }) => organization_id === ours || organization_id === theirs),

@@ -28,7 +28,7 @@ const rows = (it: It) => {
       const throttle = yield* newPause(ours, { reason: "rate_limited", until: afterNoon(5), level: 3 })
       const { channel_id } = throttle
       assert.deepStrictEqual(yield* store.find(ours, channel_id), Option.none())
-      yield* Fixtures.write(ours, ChannelHoldRows.insert(throttle))
+      yield* Fixtures.mustCommit(ours, ChannelHoldRows.insert(throttle))
       assert.deepStrictEqual(yield* store.find(ours, channel_id), Option.some({ ...throttle, version: 1 }))
       assert.deepStrictEqual(yield* store.find(theirs, channel_id), Option.none())
       const set = { reason: "channel_blocked", held_at: afterNoon(1), until: null, level: 0 } as const
@@ -36,9 +36,9 @@ const rows = (it: It) => {
       assert.strictEqual(yield* Fixtures.commitOutcome(theirs, update), "Conflict")
       assert.strictEqual(yield* Fixtures.commitOutcome(ours, update), "committed")
       assert.deepStrictEqual(yield* store.find(ours, channel_id), Option.some({ ...throttle, ...set, version: 2 }))
-      yield* Fixtures.write(theirs, ChannelHoldRows.remove({ channel_id }))
+      yield* Fixtures.mustCommit(theirs, ChannelHoldRows.remove({ channel_id }))
       assert.isTrue(Option.isSome(yield* store.find(ours, channel_id)))
-      yield* Fixtures.write(ours, ChannelHoldRows.remove({ channel_id }))
+      yield* Fixtures.mustCommit(ours, ChannelHoldRows.remove({ channel_id }))
       assert.deepStrictEqual(yield* store.find(ours, channel_id), Option.none())
     }))
 
@@ -46,7 +46,7 @@ const rows = (it: It) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const hold = yield* newPause(ours)
-      yield* Fixtures.write(ours, ChannelHoldRows.insert(hold))
+      yield* Fixtures.mustCommit(ours, ChannelHoldRows.insert(hold))
       assert.strictEqual(yield* Fixtures.commitOutcome(ours, ChannelHoldRows.insert(hold)), "Conflict")
     }))
 }
@@ -57,8 +57,8 @@ const lists = (it: It) => {
       const store = yield* ChannelHoldStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const holds = yield* Effect.forEach([2, 1, 1], (millis) => newPause(ours, { held_at: afterNoon(millis) }))
-      yield* Fixtures.write(ours, ...holds.map(ChannelHoldRows.insert))
-      yield* Fixtures.write(theirs, ChannelHoldRows.insert(yield* newPause(theirs)))
+      yield* Fixtures.mustCommit(ours, ...holds.map(ChannelHoldRows.insert))
+      yield* Fixtures.mustCommit(theirs, ChannelHoldRows.insert(yield* newPause(theirs)))
       const [last, ...tied] = holds.map(({ channel_id }) => channel_id)
       const listed = (yield* store.list(ours)).map(({ channel_id }) => channel_id)
       assert.deepStrictEqual(listed, [...tied.toSorted(), last])
@@ -71,9 +71,9 @@ const lists = (it: It) => {
         Effect.map(store.countPaused, (counts) => counts.find((paused) => paused.reason === reason)?.count ?? 0)
       const before = yield* count("channel_blocked")
       for (const owner of [yield* Fixtures.organization, yield* Fixtures.organization]) {
-        yield* Fixtures.write(owner, ChannelHoldRows.insert(yield* newPause(owner, { reason: "channel_blocked" })))
+        yield* Fixtures.mustCommit(owner, ChannelHoldRows.insert(yield* newPause(owner, { reason: "channel_blocked" })))
         const throttle = yield* newPause(owner, { reason: "channel_blocked", until: afterNoon(1) })
-        yield* Fixtures.write(owner, ChannelHoldRows.insert(throttle))
+        yield* Fixtures.mustCommit(owner, ChannelHoldRows.insert(throttle))
       }
       assert.strictEqual(yield* count("channel_blocked"), before + 2)
     }))

@@ -28,7 +28,7 @@ const inserts = (it: It, { runs }: Options) => {
       const store = yield* ChannelStore
       const ours = yield* Fixtures.organization
       const channel = yield* newChannel(fields)
-      yield* Fixtures.write(ours, ChannelRows.insert(channel))
+      yield* Fixtures.mustCommit(ours, ChannelRows.insert(channel))
       assert.deepStrictEqual(yield* store.find(ours, channel.id), Option.some(channel))
       assert.deepStrictEqual(yield* store.list(ours), [channel])
       assert.deepStrictEqual(yield* store.locate(channel.id), Option.some({ organization_id: ours, channel }))
@@ -57,7 +57,7 @@ const reads = (it: It) => {
       const store = yield* ChannelStore
       const ours = yield* Fixtures.organization
       const channels = yield* Effect.all([2, 1, 1].map((millis) => newChannel({ connected_at: afterNoon(millis) })))
-      yield* Fixtures.write(ours, ...channels.map(ChannelRows.insert))
+      yield* Fixtures.mustCommit(ours, ...channels.map(ChannelRows.insert))
       const [last, ...tied] = channels.map(({ id }) => id)
       assert.deepStrictEqual((yield* store.list(ours)).map(({ id }) => id), [...tied.toSorted(), last])
     }))
@@ -67,8 +67,8 @@ const reads = (it: It) => {
       const store = yield* ChannelStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [mine, yours] = [yield* newChannel({ address: "@a" }), yield* newChannel({ address: "@a" })]
-      yield* Fixtures.write(ours, ChannelRows.insert(mine))
-      yield* Fixtures.write(theirs, ChannelRows.insert(yours))
+      yield* Fixtures.mustCommit(ours, ChannelRows.insert(mine))
+      yield* Fixtures.mustCommit(theirs, ChannelRows.insert(yours))
       assert.deepStrictEqual(yield* store.find(theirs, mine.id), Option.none())
       assert.deepStrictEqual(yield* store.list(theirs), [yours])
     }))

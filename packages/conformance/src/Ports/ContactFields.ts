@@ -28,7 +28,7 @@ const reads = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       const younger = yield* newField({ name, created_at: afterNoon(1) })
       const [older, tied] = [yield* newField({ type: "select", options }), yield* newField({})]
-      yield* Fixtures.write(ours, ...[younger, tied, older].map(ContactFieldRows.insert))
+      yield* Fixtures.mustCommit(ours, ...[younger, tied, older].map(ContactFieldRows.insert))
       assert.deepStrictEqual(yield* store.list(ours), [older, tied, younger])
     }), { arbitrary: { runs } })
 
@@ -41,8 +41,8 @@ const reads = (it: It, { runs }: Options) => {
         yield* Fixtures.organization
       ]
       const [mine, yours] = [yield* newField({}), yield* newField({})]
-      yield* Fixtures.write(ours, ContactFieldRows.insert(mine))
-      yield* Fixtures.write(theirs, ContactFieldRows.insert(yours))
+      yield* Fixtures.mustCommit(ours, ContactFieldRows.insert(mine))
+      yield* Fixtures.mustCommit(theirs, ContactFieldRows.insert(yours))
       const lists = yield* Effect.forEach([ours, empty, theirs, ours, empty], store.list, { concurrency: "unbounded" })
       assert.deepStrictEqual(lists, [[mine], [], [yours], [mine], []])
     }))

@@ -131,7 +131,7 @@ const updates = (it: It, { runs }: Options) => {
           custom_values: { a: "b" }
         }
         const changed: Contact = { ...before, ...set, updated_at: afterNoon(5) }
-        yield* Fixtures.write(
+        yield* Fixtures.mustCommit(
           ours,
           ContactRows.update({ id: before.id, version: 1 }, {
             ...set,
@@ -162,7 +162,7 @@ const matches = (it: It) => {
       const byPhone = (phone: string) =>
         Effect.map(store.match(ours, "primary_phone", phone), Option.map(({ is_ambiguous: _, ...loaded }) => loaded))
       assert.deepStrictEqual(yield* byPhone(old), Option.some({ ...recent, version: 1 }))
-      yield* Fixtures.write(ours, ContactRows.update({ id: recent.id, version: 1 }, { primary_phone: young }))
+      yield* Fixtures.mustCommit(ours, ContactRows.update({ id: recent.id, version: 1 }, { primary_phone: young }))
       assert.deepStrictEqual(yield* byPhone(old), Option.some({ ...middle, version: 1 }))
       assert.deepStrictEqual(yield* byPhone(young), Option.some({ ...recent, primary_phone: young, version: 2 }))
       assert.deepStrictEqual(yield* byPhone(yield* Fixtures.newPhone), Option.none())
@@ -235,7 +235,7 @@ const identities = (it: It, { runs }: Options) => {
       ]])
       assert.deepStrictEqual(yield* store.identify(theirs, "phone_messaging", network_ids), [])
       assert.deepStrictEqual(yield* store.identify(ours, "phone_messaging", []), [])
-      yield* Fixtures.write(ours, IdentityRows.update({ id: first.id, version: 1 }, { display_name: "Kim" }))
+      yield* Fixtures.mustCommit(ours, IdentityRows.update({ id: first.id, version: 1 }, { display_name: "Kim" }))
       const [now] = yield* store.identify(ours, "phone_messaging", [`1${alias}`])
       assert.deepStrictEqual(now?.identity, { ...first, display_name: "Kim", contact_id: id, version: 2 })
     }), { arbitrary: { runs } })

@@ -44,7 +44,7 @@ const active = (organization_id: OrganizationId, millis: ReadonlyArray<number>) 
     Effect.fnUntraced(function*(value) {
       const { contact_id, conversation_id } = yield* Fixtures.thread(organization_id)
       const activity = { conversation_id, contact_id, at: afterNoon(value), preview: "", last_inbound_at: null }
-      yield* Fixtures.write(organization_id, { touch: { ...activity, conversation_version: null } })
+      yield* Fixtures.mustCommit(organization_id, { touch: { ...activity, conversation_version: null } })
       return yield* find(organization_id, conversation_id)
     })
   )
@@ -103,7 +103,7 @@ const inserts = (it: It, { runs }: Options) => {
         last_activity_preview: preview,
         last_inbound_at: afterNoon(4)
       }
-      yield* Fixtures.write(ours, ConversationRows.insert(columns))
+      yield* Fixtures.mustCommit(ours, ConversationRows.insert(columns))
       const expected: ConversationRow = {
         ...columns,
         ...names,
@@ -136,9 +136,9 @@ const currentNames = (it: It, { runs }: Options) => {
         const ours = yield* Fixtures.organization
         const thread = yield* named(ours, names)
         const row = yield* another(thread)
-        yield* Fixtures.write(ours, ConversationRows.insert(row))
+        yield* Fixtures.mustCommit(ours, ConversationRows.insert(row))
         const before = yield* find(ours, row.id)
-        yield* Fixtures.write(
+        yield* Fixtures.mustCommit(
           ours,
           ContactRows.update({ id: thread.contact_id, version: 2 }, { first_name: "Kim", last_name: null }),
           IdentityRows.update({ id: thread.identity_id, version: 1 }, {
@@ -177,7 +177,7 @@ const lists = (it: It) => {
         Effect.map(listAll(ours, filters), (rows) => rows.map(({ id }) => id))
       const ids = yield* listed({})
       const closed = { status: "closed", closed_at: afterNoon(9) } as const
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         ConversationRows.update(first, { ...closed, close_category: "resolved" }),
         ConversationRows.update(second, { ...closed, assigned_user_id })
@@ -208,11 +208,11 @@ const updates = (it: It) => {
       const { conversation_id } = yield* Fixtures.thread(ours)
       const before = yield* find(ours, conversation_id)
       const closed = { status: "closed", close_category: "spam", closed_at: afterNoon(7), assigned_user_id } as const
-      yield* Fixtures.write(ours, ConversationRows.update(before, closed))
+      yield* Fixtures.mustCommit(ours, ConversationRows.update(before, closed))
       const now = yield* find(ours, conversation_id)
       assert.deepStrictEqual(now, { ...before, ...closed, version: 2 })
       const reopened = { status: "open", close_category: null, closed_at: null, opened_at: afterNoon(9) } as const
-      yield* Fixtures.write(ours, ConversationRows.update(now, reopened))
+      yield* Fixtures.mustCommit(ours, ConversationRows.update(now, reopened))
       assert.deepStrictEqual(yield* find(ours, conversation_id), { ...now, ...reopened, version: 3 })
     }))
 }
@@ -242,7 +242,7 @@ const threads = (it: It) => {
       assert.deepStrictEqual(yield* shown(channel), [aliased, [...owner, [conversation_id, "open", 1]], last])
       const [, thread] = yield* store.findThreads(ours, channel, network_ids)
       assert.deepStrictEqual(thread?.conversation, yield* find(ours, conversation_id))
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         ConversationRows.update({ id: conversation_id, version: 1 }, { status: "closed", closed_at: afterNoon(1) })
       )

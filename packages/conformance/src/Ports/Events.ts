@@ -20,8 +20,8 @@ const mixed = Effect.gen(function*() {
     [[0, sent], [2, closed], [1, tested], [2, sent], [0, closed], [2, tested]] as const,
     ([millis, type]) => Fixtures.newEvent({ created_at: afterNoon(millis), type })
   )
-  yield* Fixtures.write(ours, ...rows.map(Changes.raise))
-  yield* Fixtures.write(theirs, Changes.raise(yield* Fixtures.newEvent({ created_at: afterNoon(1) })))
+  yield* Fixtures.mustCommit(ours, ...rows.map(Changes.raise))
+  yield* Fixtures.mustCommit(theirs, Changes.raise(yield* Fixtures.newEvent({ created_at: afterNoon(1) })))
   return { newest: Fixtures.newestFirst(rows, ({ created_at }) => created_at), ours }
 })
 

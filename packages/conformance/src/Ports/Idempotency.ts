@@ -18,7 +18,7 @@ const record = (body: Uint8Array) => ({
 })
 
 const write = (organization_id: OrganizationId, key: IdempotencyKey, body: Uint8Array, created_at = Fixtures.noon) =>
-  Fixtures.write(organization_id, { response: { ...record(body), key, created_at } })
+  Fixtures.mustCommit(organization_id, { response: { ...record(body), key, created_at } })
 
 export const portTests = (it: It, { runs }: Options) => {
   it.effect.prop("returns the exact bytes of a response", { body: bytes }, ({ body }) =>

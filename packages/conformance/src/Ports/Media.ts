@@ -47,8 +47,8 @@ const commits = (it: It) => {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [file, other] = [yield* Fixtures.file(ours), yield* Fixtures.file(ours)]
       yield* Fixtures.file(theirs, { id: file.id })
-      yield* Fixtures.write(ours, MediaRows.remove(file))
-      yield* Fixtures.write(ours, MediaRows.remove(file))
+      yield* Fixtures.mustCommit(ours, MediaRows.remove(file))
+      yield* Fixtures.mustCommit(ours, MediaRows.remove(file))
       assert.deepStrictEqual(yield* find(ours, file.id), Option.none())
       assert.isFalse(yield* exists(ours, file.id))
       assert.isTrue(yield* exists(ours, other.id))
@@ -82,7 +82,7 @@ const commits = (it: It) => {
       yield* store.discard(theirs, begun.id)
       yield* store.discard(ours, file.id)
       assert.isTrue(yield* exists(ours, file.id))
-      yield* Fixtures.write(ours, MediaRows.insert(begun))
+      yield* Fixtures.mustCommit(ours, MediaRows.insert(begun))
       assert.isTrue(yield* exists(ours, begun.id))
     }))
 }

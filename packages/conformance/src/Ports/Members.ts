@@ -27,9 +27,9 @@ const inserts = (it: It, { runs }: Options) => {
   }, ({ email, name }) =>
     Effect.gen(function*() {
       const store = yield* MemberStore
-      const { organization_id: ours, owner } = yield* Fixtures.founded
+      const { organization_id: ours, owner } = yield* Fixtures.organizationWithOwner
       const member = yield* newMember(email, { name })
-      yield* Fixtures.write(ours, insert(member))
+      yield* Fixtures.mustCommit(ours, insert(member))
       assert.deepStrictEqual(yield* store.find(ours, member.id), Option.some({ ...member, left_at: null, version: 1 }))
       assert.deepStrictEqual(yield* store.list(ours), [owner, member])
     }), { arbitrary: { runs } })
@@ -39,7 +39,7 @@ const inserts = (it: It, { runs }: Options) => {
   }, ({ email }) =>
     Effect.gen(function*() {
       const store = yield* MemberStore
-      const { organization_id: ours, owner } = yield* Fixtures.founded
+      const { organization_id: ours, owner } = yield* Fixtures.organizationWithOwner
       const [first, second] = [yield* newMember(email), yield* newMember(email.toUpperCase())]
       assert.strictEqual(yield* Fixtures.commitOutcome(ours, insert(first)), "committed")
       assert.strictEqual(yield* Fixtures.commitOutcome(ours, insert(second)), "Conflict")
@@ -62,14 +62,14 @@ const departures = (it: It) => {
   it.effect("lists the current members, oldest first, then by id, and finds those who left too", () =>
     Effect.gen(function*() {
       const store = yield* MemberStore
-      const { organization_id: ours, owner } = yield* Fixtures.founded
+      const { organization_id: ours, owner } = yield* Fixtures.organizationWithOwner
       const listed = Effect.map(store.list(ours), (members) => members.map(({ id }) => id))
       const old = yield* Effect.all([newMember("a@b"), newMember("b@b")])
       const young = yield* newMember("c@b", { created_at: afterNoon(1) })
-      yield* Fixtures.write(ours, ...[young, ...old].map(insert))
+      yield* Fixtures.mustCommit(ours, ...[young, ...old].map(insert))
       const tied = [owner, ...old].map(({ id }) => id).toSorted()
       assert.deepStrictEqual(yield* listed, [...tied, young.id])
-      yield* Fixtures.write(ours, MemberRows.update({ id: young.id, version: 1 }, { left_at: afterNoon(9) }))
+      yield* Fixtures.mustCommit(ours, MemberRows.update({ id: young.id, version: 1 }, { left_at: afterNoon(9) }))
       assert.deepStrictEqual(yield* listed, tied)
       assert.deepStrictEqual(
         yield* store.find(ours, young.id),
@@ -80,12 +80,12 @@ const departures = (it: It) => {
   it.effect("frees the address of a member who leaves, and writes a role", () =>
     Effect.gen(function*() {
       const store = yield* MemberStore
-      const { organization_id: ours, owner } = yield* Fixtures.founded
+      const { organization_id: ours, owner } = yield* Fixtures.organizationWithOwner
       const [first, second] = [yield* newMember("a@b"), yield* newMember("a@b")]
-      yield* Fixtures.write(ours, insert(first))
-      yield* Fixtures.write(ours, MemberRows.update({ id: first.id, version: 1 }, { left_at: afterNoon(1) }))
-      yield* Fixtures.write(ours, insert(second))
-      yield* Fixtures.write(ours, MemberRows.update({ id: second.id, version: 1 }, { role: "owner" }))
+      yield* Fixtures.mustCommit(ours, insert(first))
+      yield* Fixtures.mustCommit(ours, MemberRows.update({ id: first.id, version: 1 }, { left_at: afterNoon(1) }))
+      yield* Fixtures.mustCommit(ours, insert(second))
+      yield* Fixtures.mustCommit(ours, MemberRows.update({ id: second.id, version: 1 }, { role: "owner" }))
       assert.deepStrictEqual(yield* store.list(ours), [owner, { ...second, role: "owner" }])
     }))
 }
@@ -94,11 +94,11 @@ const separation = (it: It) => {
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* MemberStore
-      const [one, other] = [yield* Fixtures.founded, yield* Fixtures.founded]
+      const [one, other] = [yield* Fixtures.organizationWithOwner, yield* Fixtures.organizationWithOwner]
       const [ours, theirs] = [one.organization_id, other.organization_id]
       const [mine, yours] = [yield* newMember("a@b"), yield* newMember("a@b")]
-      yield* Fixtures.write(ours, insert(mine))
-      yield* Fixtures.write(theirs, insert(yours))
+      yield* Fixtures.mustCommit(ours, insert(mine))
+      yield* Fixtures.mustCommit(theirs, insert(yours))
       assert.deepStrictEqual(yield* store.find(theirs, mine.id), Option.none())
       assert.deepStrictEqual(yield* store.list(theirs), [other.owner, yours])
       const row = { id: mine.id, version: 1 }

@@ -24,7 +24,7 @@ const keep = Effect.fnUntraced(function*(
   fields: Partial<Message>
 ) {
   const message = yield* Fixtures.newMessage(conversation_id, fields)
-  yield* Fixtures.write(organization_id, insert(channel.id, contact_id, Option.none(), message, null))
+  yield* Fixtures.mustCommit(organization_id, insert(channel.id, contact_id, Option.none(), message, null))
   return message
 })
 
@@ -41,7 +41,7 @@ const keepSend = Effect.fnUntraced(function*(
   fields: Partial<SendColumns>
 ) {
   const send = { ...yield* Fixtures.newSend(thread), ...fields }
-  yield* Fixtures.write(organization_id, SendRows.insert(send))
+  yield* Fixtures.mustCommit(organization_id, SendRows.insert(send))
   return send.id
 })
 
@@ -102,7 +102,7 @@ const purges = (it: It) => {
       ]
       for (const message_id of [...messages.map(({ id }) => id), null]) {
         const resource = { name: "message", value: { id: message_id }, contact_id, message_id }
-        yield* Fixtures.write(ours, Changes.raise(yield* Fixtures.newEvent({ resource })))
+        yield* Fixtures.mustCommit(ours, Changes.raise(yield* Fixtures.newEvent({ resource })))
       }
       assert.strictEqual(yield* purge(10, 9), 1)
       const events = yield* Fixtures.storedEvents(ours, "message.sent")

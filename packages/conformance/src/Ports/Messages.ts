@@ -54,7 +54,7 @@ const rows = (it: It, { runs }: Options) => {
         created_at: at,
         sent_at: at
       })
-      yield* Fixtures.write(ours, inserted(thread, message))
+      yield* Fixtures.mustCommit(ours, inserted(thread, message))
       assert.deepStrictEqual(yield* store.find(ours, conversation_id, message.id), Option.some(message))
       assert.deepStrictEqual(
         yield* store.findByProviderId(ours, channel.id, provider_message_id),
@@ -86,7 +86,7 @@ const takenIds = (it: It) => {
       const unnamed = yield* Effect.all(
         [1, 2].map(() => Fixtures.newMessage(conversation_id, { provider_message_id: null }))
       )
-      yield* Effect.forEach(unnamed, (message) => Fixtures.write(ours, inserted(thread, message)))
+      yield* Effect.forEach(unnamed, (message) => Fixtures.mustCommit(ours, inserted(thread, message)))
       const other = yield* Fixtures.thread(ours)
       const elsewhere = yield* Fixtures.newMessage(other.conversation_id, { provider_message_id: "p" })
       assert.strictEqual(yield* Fixtures.commitOutcome(ours, inserted(other, elsewhere)), "committed")
@@ -137,7 +137,7 @@ const lists = (it: It, { runs }: Options) => {
       const messages = yield* Effect.forEach(millis, (value) =>
         Effect.tap(
           Fixtures.newMessage(thread.conversation_id, { created_at: afterNoon(value) }),
-          (message) => Fixtures.write(ours, inserted(thread, message))
+          (message) => Fixtures.mustCommit(ours, inserted(thread, message))
         ))
       const key = (message: Message) => `${message.created_at.epochMilliseconds} ${message.id}`
       const listed = yield* Fixtures.readAllPages(
@@ -158,7 +158,7 @@ const updates = (it: It) => {
       const message = yield* Fixtures.newMessage(thread.conversation_id, {
         media: { id: null, kind: "image", mime_type: null, filename: "a.png", byte_size: 1, transcript: null }
       })
-      yield* Fixtures.write(ours, inserted(thread, message))
+      yield* Fixtures.mustCommit(ours, inserted(thread, message))
       const set = {
         text: "Edited",
         media: null,
@@ -170,7 +170,7 @@ const updates = (it: It) => {
         edited_at: afterNoon(5),
         deleted_at: afterNoon(6)
       } as const
-      yield* Fixtures.write(ours, MessageRows.update({ ...message, version: 1 }, set))
+      yield* Fixtures.mustCommit(ours, MessageRows.update({ ...message, version: 1 }, set))
       const changed: Message = { ...message, ...set }
       assert.deepStrictEqual(yield* store.find(ours, thread.conversation_id, message.id), Option.some(changed))
       const stored = yield* store.findByProviderId(ours, thread.channel.id, message.id)
@@ -196,7 +196,7 @@ const separation = (it: It) => {
       const thread = yield* Fixtures.thread(ours)
       const { channel, conversation_id } = thread
       const message = yield* Fixtures.newMessage(conversation_id, { provider_message_id: "p" })
-      yield* Fixtures.write(ours, inserted(thread, message))
+      yield* Fixtures.mustCommit(ours, inserted(thread, message))
       yield* keepEarly(ours, channel.id, "q", { status: "read", at: afterNoon(1) })
       const early = yield* store.findByProviderId(ours, channel.id, "q")
       assert.deepStrictEqual(yield* store.find(theirs, conversation_id, message.id), Option.none())

@@ -22,10 +22,13 @@ type Thread = Effect.Success<ReturnType<typeof Fixtures.thread>>
 /** A queued send and two messages of a conversation. */
 const filled = Effect.fnUntraced(function*(organization_id: OrganizationId, thread: Thread) {
   const send = yield* Fixtures.newSend(thread)
-  yield* Fixtures.write(organization_id, SendRows.insert(send))
+  yield* Fixtures.mustCommit(organization_id, SendRows.insert(send))
   for (const millis of [1, 2]) {
     const message = yield* Fixtures.newMessage(thread.conversation_id, { created_at: afterNoon(millis) })
-    yield* Fixtures.write(organization_id, insert(thread.channel.id, thread.contact_id, Option.none(), message, null))
+    yield* Fixtures.mustCommit(
+      organization_id,
+      insert(thread.channel.id, thread.contact_id, Option.none(), message, null)
+    )
   }
   return send
 })
@@ -93,13 +96,13 @@ const storeCopies = Effect.fnUntraced(function*(ours: OrganizationId, webhook: W
     resource: { name: "contact", value: thread, contact_id, message_id: null }
   })
   const response = { ...Fixtures.idempotencyRecord, key: keyOf(thread), fingerprint: contact_id.padEnd(64), body }
-  yield* Fixtures.write(ours, { response }, Changes.raise(event))
-  yield* Fixtures.write(ours, { response: { ...response, key: begunKeyOf(thread), status: null, body: null } })
+  yield* Fixtures.mustCommit(ours, { response }, Changes.raise(event))
+  yield* Fixtures.mustCommit(ours, { response: { ...response, key: begunKeyOf(thread), status: null, body: null } })
   const { body: other } = Fixtures.idempotencyRecord
-  yield* Fixtures.write(ours, { response: { ...response, key: partKeyOf(thread), body: other } })
-  yield* Fixtures.write(ours, { response: { ...response, key: equalKeyOf(thread), body: other } })
+  yield* Fixtures.mustCommit(ours, { response: { ...response, key: partKeyOf(thread), body: other } })
+  yield* Fixtures.mustCommit(ours, { response: { ...response, key: equalKeyOf(thread), body: other } })
   const id = deliveryIdOf(event.id, webhook.id)
-  yield* Fixtures.write(ours, WebhookDeliveryRows.update({ id, version: 1 }, { response_body: contact_id }))
+  yield* Fixtures.mustCommit(ours, WebhookDeliveryRows.update({ id, version: 1 }, { response_body: contact_id }))
   return id
 })
 

@@ -29,7 +29,7 @@ const inserts = (it: It, { runs }: Options) => {
         member_id,
         content: { type: "template", template, text }
       }
-      yield* Fixtures.write(ours, SendRows.insert(row))
+      yield* Fixtures.mustCommit(ours, SendRows.insert(row))
       assert.deepStrictEqual(yield* store.find(ours, row.id), Option.some({ ...row, version: 1 }))
     }), { arbitrary: { runs } })
 }
@@ -43,7 +43,7 @@ const updates = (it: It) => {
       const [sent, failed] = [yield* Fixtures.newSend(thread), yield* Fixtures.newSend(thread)]
       const message = yield* Fixtures.newMessage(thread.conversation_id)
       const { id: message_id } = message
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         SendRows.insert(sent),
         SendRows.insert(failed),
@@ -51,7 +51,7 @@ const updates = (it: It) => {
       )
       const begun = { status: "sending", first_attempt_at: afterNoon(1), may_be_sent: true } as const
       const ended = { status: "failed", failure_reason: "outcome_unknown" } as const
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         SendRows.update({ ...sent, version: 1 }, begun),
         SendRows.update({ ...failed, version: 1 }, ended)
@@ -59,7 +59,7 @@ const updates = (it: It) => {
       assert.deepStrictEqual(yield* store.find(ours, sent.id), Option.some({ ...sent, ...begun, version: 2 }))
       assert.deepStrictEqual(yield* store.find(ours, failed.id), Option.some({ ...failed, ...ended, version: 2 }))
       const accepted = { status: "sent", message_id } as const
-      yield* Fixtures.write(ours, SendRows.update({ ...sent, version: 2 }, accepted))
+      yield* Fixtures.mustCommit(ours, SendRows.update({ ...sent, version: 2 }, accepted))
       assert.deepStrictEqual(
         yield* store.find(ours, sent.id),
         Option.some({ ...sent, ...begun, ...accepted, version: 3 })
@@ -78,7 +78,7 @@ const loads = (it: It) => {
         ...yield* Fixtures.newSend(thread),
         member_id: member.id
       }]
-      yield* Fixtures.write(ours, SendRows.insert(first), SendRows.insert(second))
+      yield* Fixtures.mustCommit(ours, SendRows.insert(first), SendRows.insert(second))
       const who = { channel: thread.channel, contact_id: thread.contact_id, identity_id: thread.identity_id }
       assert.deepStrictEqual(
         yield* store.load(ours, first.id),
@@ -91,7 +91,7 @@ const loads = (it: It) => {
         until: afterNoon(1),
         level: 2
       } as const
-      yield* Fixtures.write(ours, ChannelHoldRows.insert(held))
+      yield* Fixtures.mustCommit(ours, ChannelHoldRows.insert(held))
       // Concurrent loads each get their own result, even for a send of another organization, or one that does not exist.
       const theirs = yield* Fixtures.organization
       const absent = SendId.make(yield* Fixtures.uuid)
@@ -138,14 +138,14 @@ const lists = (it: It) => {
             (row) => ({ ...row, created_at: afterNoon(millis) })
           )
       )
-      yield* Fixtures.write(ours, ...made.map((row) => SendRows.insert(row)))
+      yield* Fixtures.mustCommit(ours, ...made.map((row) => SendRows.insert(row)))
       const [first, second, third] = made
       if (first === undefined || second === undefined || third === undefined) {
         return assert.fail("Fewer than three sends were made.")
       }
       const failed = { status: "failed", failure_reason: "outcome_unknown" } as const
       const begun = { status: "sending", first_attempt_at: afterNoon(9) } as const
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         SendRows.update({ ...second, version: 1 }, failed),
         SendRows.update({ ...third, version: 1 }, begun)
@@ -176,7 +176,7 @@ const separation = (it: It) => {
       const store = yield* SendStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const row = yield* Fixtures.newSend(yield* Fixtures.thread(ours))
-      yield* Fixtures.write(ours, SendRows.insert(row))
+      yield* Fixtures.mustCommit(ours, SendRows.insert(row))
       assert.deepStrictEqual(yield* store.find(theirs, row.id), Option.none())
       const begun = SendRows.update({ ...row, version: 1 }, { status: "sending" })
       assert.strictEqual(yield* Fixtures.commitOutcome(theirs, begun), "Conflict")

@@ -1,7 +1,6 @@
 /** Tests of the guarantees of `TagStore`. */
 import { assert } from "@effect/vitest"
-import { TagId } from "@messaging-crm/core/Ids"
-import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { type OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { CreateTag, type Tag, TagColor, TagRows, TagStore } from "@messaging-crm/core/Tags"
 import { byCodePoint, foldCase } from "@messaging-crm/core/Text"

@@ -35,13 +35,13 @@ const rows = (it: It, { runs }: Options) => {
       const update = (version: number, set: Partial<WebhookDelivery>) =>
         WebhookDeliveryRows.update({ id: delivery.id, version }, set)
       const first = DeliveryState.attempt(delivery, { ...attempt, response_body }, next ? afterNoon(9) : null)
-      yield* Fixtures.write(ours, update(1, first))
+      yield* Fixtures.mustCommit(ours, update(1, first))
       assert.strictEqual(yield* Fixtures.commitOutcome(theirs, update(2, { status: "failed" })), "Conflict")
       const failed: WebhookDelivery = { ...delivery, ...first }
       const loaded = Option.getOrThrow(yield* store.load(ours, delivery.id))
       assert.deepStrictEqual(loaded.delivery, { ...failed, version: 2 })
       const second = DeliveryState.attempt(failed, { ...attempt, response_status: 200, failure_code: null }, null)
-      yield* Fixtures.write(ours, update(2, second))
+      yield* Fixtures.mustCommit(ours, update(2, second))
       assert.deepStrictEqual(yield* store.list(ours, to.id, 9), [{ ...failed, ...second }])
       assert.deepStrictEqual(yield* store.load(theirs, delivery.id), Option.none())
       assert.deepStrictEqual(yield* store.list(theirs, to.id, 9), [])

@@ -21,14 +21,14 @@ export const portTests = (it: It) => {
         position_id: yield* Fixtures.uuid
       }
       assert.deepStrictEqual(yield* store.find(ours, webhook_id), Option.none())
-      yield* Fixtures.write(ours, WebhookReplayRows.insert(row))
+      yield* Fixtures.mustCommit(ours, WebhookReplayRows.insert(row))
       assert.deepStrictEqual(yield* store.find(ours, webhook_id), Option.some({ ...row, version: 1 }))
       assert.deepStrictEqual(yield* store.find(theirs, webhook_id), Option.none())
       assert.strictEqual(yield* Fixtures.commitOutcome(ours, WebhookReplayRows.insert(row)), "Conflict")
       const moved = { position_at: afterNoon(3), position_id: yield* Fixtures.uuid }
-      yield* Fixtures.write(ours, WebhookReplayRows.update({ webhook_id, version: 1 }, moved))
+      yield* Fixtures.mustCommit(ours, WebhookReplayRows.update({ webhook_id, version: 1 }, moved))
       assert.deepStrictEqual(yield* store.find(ours, webhook_id), Option.some({ ...row, ...moved, version: 2 }))
-      yield* Fixtures.write(ours, WebhookReplayRows.remove({ webhook_id }))
+      yield* Fixtures.mustCommit(ours, WebhookReplayRows.remove({ webhook_id }))
       assert.deepStrictEqual(yield* store.find(ours, webhook_id), Option.none())
     }))
 }

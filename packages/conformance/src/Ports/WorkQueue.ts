@@ -107,7 +107,7 @@ const uniqueness = (it: It) => {
       const [again, next] = [yield* Fixtures.uuid, yield* newWork(yield* Fixtures.uuid)]
       const other = { ...yield* newWork(lane, "send_outcome"), ref: work.ref }
       const works = [work, { ...work, lane: again }, other, next]
-      yield* Fixtures.write(ours, ...works.map((item) => Changes.enqueue({ ...item, due_at: Fixtures.noon })))
+      yield* Fixtures.mustCommit(ours, ...works.map((item) => Changes.enqueue({ ...item, due_at: Fixtures.noon })))
       const claimed = (yield* claim()).map(({ kind, lane, ref }) => `${kind} ${lane} ${ref}`)
       const expected = [work, other, next].map(({ kind, lane, ref }) => `${kind} ${lane} ${ref}`)
       assert.deepStrictEqual(claimed.toSorted(), expected.toSorted())

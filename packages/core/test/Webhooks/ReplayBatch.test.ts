@@ -47,7 +47,7 @@ const claimed = Effect.fnUntraced(function*(count: number) {
   for (let raised = 0; raised < count; raised++) {
     const conversation_id = ConversationId.make(uuid())
     const event = Events.make("conversation.closed", { conversation_id }, { now: since, uuid })
-    yield* Fixtures.write(organization_id, Changes.raise(event))
+    yield* Fixtures.mustCommit(organization_id, Changes.raise(event))
   }
   yield* TestClock.adjust("1 seconds")
   yield* WebhookReplays.use((replays) => replays.start(webhook_id, ReplayWebhook.make({ since }))).pipe(

@@ -48,14 +48,14 @@ const sentMessages = (it: It) => {
   it.effect("proves by a status with its reference that a send whose response was lost is the message in its app", () =>
     Effect.gen(function*() {
       const scene = yield* makeScene
-      const { get, messageOf, provider, reported, start } = scene
+      const { get, messageOf, provider, receiveStatus, start } = scene
       yield* provider.respond(() => Effect.fail(new ProviderOutcomeUnknown()))
       const { id } = yield* start()
       yield* work
       yield* writtenInApp(scene, `p.${id}`)
       assert.strictEqual((yield* get(id)).status, "unknown")
       const at = yield* DateTime.now
-      for (const status of ["delivered", "read", "read"] as const) yield* reported(id, { status, at })
+      for (const status of ["delivered", "read", "read"] as const) yield* receiveStatus(id, { status, at })
       assert.strictEqual((yield* get(id)).status, "sent")
       const message = yield* messageOf(id)
       assert.deepStrictEqual([message.status, message.sender.type], ["read", "member"])
@@ -82,7 +82,7 @@ const reportsOfTime = (it: It) => {
   it.effect("moves every message that a report of a time covers, in a conversation of any length", () =>
     Effect.gen(function*() {
       const scene = yield* makeScene
-      const { as, channel, number, organization_id, receive, written } = scene
+      const { as, channel, number, organization_id, receive, receiveText } = scene
       const start = yield* DateTime.now
       const report = (status: "delivered" | "read", minutes: number) =>
         receive({
@@ -97,7 +97,7 @@ const reportsOfTime = (it: It) => {
       yield* report("read", 0)
       for (let minute = 0; minute < 230; minute++) {
         yield* writtenInApp(scene, `b${minute}`)
-        if (minute % 7 === 0) yield* written(`m${minute}`, "Yes?")
+        if (minute % 7 === 0) yield* receiveText(`m${minute}`, "Yes?")
         yield* TestClock.adjust("1 minutes")
       }
       const { data } = yield* Conversations.use((conversations) => conversations.list({ cursor: null, page_size: 1 }))

@@ -76,7 +76,7 @@ const networkIds = (it: It) => {
 const names = (it: It) => {
   it.effect("lets a search find a person by their current names on the network", () =>
     Effect.gen(function*() {
-      const { as, channel, number, receive, written } = yield* makeScene
+      const { as, channel, number, receive, receiveText } = yield* makeScene
       const names = (display_name: string, username: string) =>
         receive({
           event: "identity_changed",
@@ -86,14 +86,14 @@ const names = (it: It) => {
         })
       const countMatches = (query: string) =>
         Effect.map(Contacts.use(({ list }) => list({ ...firstPage, query })), ({ data }) => data.length).pipe(as)
-      yield* written("m1", "Hello")
+      yield* receiveText("m1", "Hello")
       assert.strictEqual(yield* countMatches("kIM"), 1)
       yield* names("Soyan Ödegaard", "soyan.o")
       assert.deepStrictEqual(
         [yield* countMatches("ödeg"), yield* countMatches("SOYAN.O"), yield* countMatches("kim")],
         [1, 1, 0]
       )
-      yield* written("m2", "Hello again")
+      yield* receiveText("m2", "Hello again")
       assert.deepStrictEqual(
         [yield* countMatches("kim"), yield* countMatches("soyan.o"), yield* countMatches("ödeg")],
         [1, 1, 0]

@@ -65,9 +65,9 @@ const updateWithKey = (id: ContactId) => {
 /** A person with data in every place that can contain personal data, and another who must stay as they are. */
 export const person = Effect.gen(function*() {
   const scene = yield* makeScene
-  const { as, channel, number, organization_id, received, start, written } = scene
-  yield* written(`m.1.${number}`, canaries.text)
-  yield* received(`m.2.${number}`, receivedFile)
+  const { as, channel, number, organization_id, receiveMessage, receiveText, start } = scene
+  yield* receiveText(`m.1.${number}`, canaries.text)
+  yield* receiveMessage(`m.2.${number}`, receivedFile)
   const { id: sent } = yield* start(canaries.template)
   yield* work
   const { conversation_id } = yield* scene.get(sent)
@@ -86,6 +86,6 @@ export const person = Effect.gen(function*() {
   )
   const other = yield* Fixtures.thread(organization_id)
   const message = yield* Fixtures.newMessage(other.conversation_id, { text: "stays" })
-  yield* Fixtures.write(organization_id, insert(other.channel.id, other.contact_id, Option.none(), message, null))
+  yield* Fixtures.mustCommit(organization_id, insert(other.channel.id, other.contact_id, Option.none(), message, null))
   return { ...scene, callback, contact_id: ContactId.make(contact.id), conversation_id, other, queued, sent }
 })

@@ -6,7 +6,7 @@ import { type SendRow, SendRows, SendStore } from "@messaging-crm/core/Sends"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { write } from "../../Fixtures.ts"
+import { mustCommit } from "../../Fixtures.ts"
 import { accept } from "../../Provider.ts"
 import { type It, makeScene, work, workAgain } from "../JourneyScene.ts"
 import { attemptsOf, busy } from "./SendScene.ts"
@@ -22,10 +22,10 @@ const interrupted = Effect.gen(function*() {
 })
 
 /** The outcome of a send's only attempt is unknown, until a callback proves that the message was sent. */
-const provenByCallback = Effect.fnUntraced(function*({ get, id, reported }: Effect.Success<typeof interrupted>) {
+const provenByCallback = Effect.fnUntraced(function*({ get, id, receiveStatus }: Effect.Success<typeof interrupted>) {
   assert.strictEqual((yield* get(id)).status, "unknown")
   assert.strictEqual(yield* attemptsOf(id), 1)
-  yield* reported(id, { status: "read", at: yield* DateTime.now })
+  yield* receiveStatus(id, { status: "read", at: yield* DateTime.now })
   assert.strictEqual((yield* get(id)).status, "sent")
 })
 
@@ -45,7 +45,7 @@ const interruptedAttempts = (it: It) => {
       const row = Option.getOrThrow(yield* SendStore.use((store) => store.find(organization_id, id)))
       // A type that no schema of this version has.
       const content = { type: "poll", text: "Why?" } as unknown as SendRow["content"]
-      yield* write(organization_id, SendRows.update(row, { content }))
+      yield* mustCommit(organization_id, SendRows.update(row, { content }))
       for (let passed = 0; passed < 180; passed += 30) {
         yield* TestClock.adjust("30 seconds")
         yield* workAgain
@@ -80,11 +80,11 @@ const readReports = (it: It) => {
 const callbacksDuringAttempts = (it: It) => {
   it.effect("is completed by a callback that arrives before the response", () =>
     Effect.gen(function*() {
-      const { get, messageOf, provider, reported, start } = yield* makeScene
+      const { get, messageOf, provider, receiveStatus, start } = yield* makeScene
       const context = yield* Effect.context<Inbound>()
       yield* provider.respond((message) =>
         Effect.gen(function*() {
-          yield* reported(message.reference, { status: "read", at: yield* DateTime.now })
+          yield* receiveStatus(message.reference, { status: "read", at: yield* DateTime.now })
           return yield* accept(message)
         }).pipe(Effect.provideContext(context))
       )
@@ -103,13 +103,13 @@ const callbacksDuringAttempts = (it: It) => {
     "that a callback completes before its attempt ends with $_tag leaves its lane at once",
     (error) =>
       Effect.gen(function*() {
-        const { get, provider, reported, start } = yield* makeScene
+        const { get, provider, receiveStatus, start } = yield* makeScene
         const context = yield* Effect.context<Inbound>()
         yield* provider.respond((message) =>
           message.content.text === "Hello b"
             ? accept(message)
             : Effect.gen(function*() {
-              yield* reported(message.reference, { status: "sent", at: yield* DateTime.now })
+              yield* receiveStatus(message.reference, { status: "sent", at: yield* DateTime.now })
               return yield* error
             }).pipe(Effect.provideContext(context))
         )

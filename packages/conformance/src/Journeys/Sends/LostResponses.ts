@@ -25,7 +25,7 @@ const expired = Effect.gen(function*() {
 const lostResponses = (it: It) => {
   it.effect("whose response was lost is not sent again, and a callback with its reference resolves it", () =>
     Effect.gen(function*() {
-      const { get, messageOf, provider, reported, start } = yield* makeScene
+      const { get, messageOf, provider, receiveStatus, start } = yield* makeScene
       yield* provider.respond(() => Effect.fail(new ProviderOutcomeUnknown()))
       const { id } = yield* start()
       yield* work
@@ -33,7 +33,7 @@ const lostResponses = (it: It) => {
       yield* TestClock.adjust("5 minutes")
       yield* work
       assert.strictEqual(yield* attemptsOf(id), 1)
-      yield* reported(id, { status: "delivered", at: yield* DateTime.now })
+      yield* receiveStatus(id, { status: "delivered", at: yield* DateTime.now })
       assert.strictEqual((yield* get(id)).status, "sent")
       assert.strictEqual((yield* messageOf(id)).status, "delivered")
       yield* TestClock.adjust("20 minutes")
@@ -57,9 +57,9 @@ const lostResponses = (it: It) => {
 const lateProofs = (it: It) => {
   it.effect("that failed because its response was lost is sent once a report proves it, however late and often", () =>
     Effect.gen(function*() {
-      const { get, id, messages, organization_id, reported, send } = yield* expired
+      const { get, id, messages, organization_id, receiveStatus, send } = yield* expired
       for (const status of ["delivered", "read", "delivered"] as const) {
-        yield* reported(id, { status, at: yield* DateTime.now })
+        yield* receiveStatus(id, { status, at: yield* DateTime.now })
       }
       const [late, ...more] = yield* messages
       assert.deepStrictEqual([late?.text, late?.status, late?.provider_message_id], ["Hello Kim", "read", `p.${id}`])
@@ -87,8 +87,8 @@ const lateProofs = (it: It) => {
 const reusedProviderIds = (it: It) => {
   it.effect("is sent even if the provider gave its message ID to another message", () =>
     Effect.gen(function*() {
-      const { get, messageOf, provider, reported, start, written } = yield* makeScene
-      yield* written("taken", "Hello")
+      const { get, messageOf, provider, receiveStatus, receiveText, start } = yield* makeScene
+      yield* receiveText("taken", "Hello")
       yield* provider.respond(() => Effect.succeed({ provider_message_id: "taken" }))
       const sends = [yield* start("Ada"), yield* start("Bob")]
       yield* work
@@ -99,7 +99,7 @@ const reusedProviderIds = (it: It) => {
       )
       // Reports of the ID are about the message that had it first.
       for (const { id } of sends) {
-        yield* reported(id, { status: "read", at: yield* DateTime.now }, { provider_message_id: "taken" })
+        yield* receiveStatus(id, { status: "read", at: yield* DateTime.now }, { provider_message_id: "taken" })
         assert.strictEqual((yield* get(id)).status, "sent")
         assert.strictEqual((yield* messageOf(id)).status, "sent")
       }

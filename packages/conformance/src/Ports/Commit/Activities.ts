@@ -29,7 +29,7 @@ const versions = (it: It) => {
       const at = (millis: number, conversation_version: number) =>
         activity(thread, { at: afterNoon(millis), preview: `${millis}`, conversation_version })
       assert.strictEqual(yield* commitOutcome(ours, at(1, 1)), "committed")
-      yield* Fixtures.write(ours, ConversationRows.update({ id, version: 1 }, { agent_id: null }))
+      yield* Fixtures.mustCommit(ours, ConversationRows.update({ id, version: 1 }, { agent_id: null }))
       assert.strictEqual(yield* commitOutcome(ours, at(2, 1)), "Conflict")
       assert.strictEqual((yield* contactOf(ours, thread)).last_activity_preview, "1")
       assert.strictEqual(yield* commitOutcome(ours, at(3, 2)), "committed")
@@ -55,7 +55,7 @@ const orders = (it: It, { runs }: Options) => {
             const thread = yield* Fixtures.thread(ours)
             for (const { at, inbound, preview } of order) {
               const last_inbound_at = inbound < 0 ? null : afterNoon(inbound)
-              yield* Fixtures.write(ours, activity(thread, { at: afterNoon(at), preview, last_inbound_at }))
+              yield* Fixtures.mustCommit(ours, activity(thread, { at: afterNoon(at), preview, last_inbound_at }))
             }
             const { version, last_conversation_id, ...contact } = yield* contactOf(ours, thread)
             const conversation = yield* conversationOf(ours, thread)
@@ -88,8 +88,8 @@ const sameTime = (it: It) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const thread = yield* Fixtures.thread(ours)
-      for (const preview of ["first", "edited"]) yield* Fixtures.write(ours, activity(thread, { preview }))
-      yield* Fixtures.write(ours, activity(thread, { at: afterNoon(0), preview: "older" }))
+      for (const preview of ["first", "edited"]) yield* Fixtures.mustCommit(ours, activity(thread, { preview }))
+      yield* Fixtures.mustCommit(ours, activity(thread, { at: afterNoon(0), preview: "older" }))
       assert.strictEqual((yield* conversationOf(ours, thread)).last_activity_preview, "edited")
       assert.strictEqual((yield* contactOf(ours, thread)).last_activity_preview, "edited")
     }))
@@ -123,7 +123,7 @@ const updates = (it: It) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const thread = yield* Fixtures.thread(ours)
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         ContactRows.update({ id: thread.contact_id, version: 1 }, { city: "Rome", updated_at: afterNoon(1) }),
         ConversationRows.update({ id: thread.conversation_id, version: 1 }, {
@@ -146,12 +146,12 @@ const updates = (it: It) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const thread = yield* Fixtures.thread(ours)
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         activity(thread, { at: afterNoon(5), preview: "Hello", last_inbound_at: afterNoon(4) })
       )
       const set = { last_activity_at: afterNoon(1), last_activity_preview: "Edited" }
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         ContactRows.update({ id: thread.contact_id, version: 1 }, { ...set, updated_at: afterNoon(1) }),
         ConversationRows.update({ id: thread.conversation_id, version: 1 }, { ...set, last_inbound_at: afterNoon(1) })
@@ -159,7 +159,7 @@ const updates = (it: It) => {
       const shown = { last_activity_at: afterNoon(5), last_activity_preview: "Edited", version: 2 }
       assert.deepInclude(yield* contactOf(ours, thread), { ...shown, updated_at: afterNoon(5) })
       assert.deepInclude(yield* conversationOf(ours, thread), { ...shown, last_inbound_at: afterNoon(4) })
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         ConversationRows.update({ id: thread.conversation_id, version: 2 }, { last_inbound_at: null })
       )
@@ -184,7 +184,7 @@ const inserts = (it: It) => {
       const who = { ...names, ...identity, contact_id, identity_id: identity.id }
       const conversation = open(channel, who, undefined, yield* Fixtures.decisionContext)
       const thread = { contact_id: contact.id, conversation_id: conversation.result }
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         insertContact({ ...contact, identities: [identity] }),
         IdentityRows.insert({ ...identity, contact_id: contact.id }),

@@ -52,7 +52,7 @@ export const claim = Effect.fnUntraced(function*(organization_id: OrganizationId
 /** A claimed item in a lane of its own. */
 export const claimed = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const work = yield* Fixtures.newWork(yield* Fixtures.uuid)
-  yield* Fixtures.write(organization_id, Changes.enqueue(work))
+  yield* Fixtures.mustCommit(organization_id, Changes.enqueue(work))
   const [item] = yield* claim(organization_id)
   return item ?? assert.fail("The item was not claimed.")
 })

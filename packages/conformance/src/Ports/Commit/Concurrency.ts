@@ -23,7 +23,7 @@ const mixture = Effect.fnUntraced(function*(ours: OrganizationId) {
     contacts.slice(from, from + 3).map(({ id }) => ContactRows.update({ id, version }, { city: "new" }))
   const settle = (item: ClaimedWork) => Changes.settle({ claimed: item, outcome: "finish" })
   const [taken, again] = [yield* Fixtures.newTag("taken"), yield* Fixtures.newTag("again")]
-  yield* Fixtures.write(ours, TagRows.insert(taken), { response: Fixtures.idempotencyRecord })
+  yield* Fixtures.mustCommit(ours, TagRows.insert(taken), { response: Fixtures.idempotencyRecord })
   const lost = yield* claimed(ours)
   yield* Fixtures.finishWork(lost)
   const held = yield* Effect.replicateEffect(claimed(ours), 4)
@@ -100,10 +100,10 @@ const rowsOf = Effect.fnUntraced(function*(ours: OrganizationId) {
   const thread = yield* Fixtures.thread(ours)
   const tag = yield* Fixtures.tag(ours, "a")
   const file = yield* Fixtures.file(ours)
-  yield* Fixtures.write(ours, { response: Fixtures.idempotencyRecord })
+  yield* Fixtures.mustCommit(ours, { response: Fixtures.idempotencyRecord })
   const webhook = yield* Fixtures.webhook(ours)
   const event = yield* Fixtures.newEvent()
-  yield* Fixtures.write(ours, Changes.raise(event))
+  yield* Fixtures.mustCommit(ours, Changes.raise(event))
   const state = Effect.gen(function*() {
     return [
       yield* contactOf(ours, thread),
@@ -140,11 +140,11 @@ export const isolation = (it: It) => {
         assert.strictEqual(yield* commitOutcome(theirs, changes), "Conflict")
       }
       yield* Effect.exit(Fixtures.commit(theirs, activity(thread)))
-      yield* Fixtures.write(theirs, TagRows.remove(tag), MediaRows.remove(file))
-      yield* Fixtures.write(theirs, { abandon: [{ webhook_id: webhook.id, limit: 9 }] })
-      yield* Fixtures.write(theirs, Changes.raise({ ...event, id: EventId.make(yield* Fixtures.uuid) }))
+      yield* Fixtures.mustCommit(theirs, TagRows.remove(tag), MediaRows.remove(file))
+      yield* Fixtures.mustCommit(theirs, { abandon: [{ webhook_id: webhook.id, limit: 9 }] })
+      yield* Fixtures.mustCommit(theirs, Changes.raise({ ...event, id: EventId.make(yield* Fixtures.uuid) }))
       assert.deepStrictEqual(yield* state, before)
-      const tagOfTheirs = { ...yield* Fixtures.newTag("a"), name_key: "a" }
+      const tagOfTheirs = yield* Fixtures.newTag("a")
       assert.strictEqual(
         yield* commitOutcome(theirs, TagRows.insert(tagOfTheirs), { response: Fixtures.idempotencyRecord }),
         "committed"

@@ -30,7 +30,7 @@ const subscribed = (it: It, { runs }: Options) => {
         yield* Fixtures.webhook(yield* Fixtures.organization)
       ]
       const event = yield* Fixtures.newEvent({ body, created_at: afterNoon(3) })
-      yield* Fixtures.write(ours, Changes.raise(event))
+      yield* Fixtures.mustCommit(ours, Changes.raise(event))
       for (const webhook of webhooks) {
         const delivery = Fixtures.deliveryOf(event, webhook)
         assert.deepStrictEqual(yield* store.list(ours, webhook.id, 9), [delivery])
@@ -75,7 +75,7 @@ const resources = (it: It) => {
         const [first] = yield* Effect.forEach(webhooks, (fields) => Fixtures.webhook(ours, fields))
         const resource = { name: "message", value: { text: "\u4e00\"" }, contact_id, message_id }
         const [event, bare] = [yield* Fixtures.newEvent({ resource }), yield* Fixtures.newEvent()]
-        const full_ids = yield* Fixtures.write(ours, Changes.raise(event), Changes.raise(bare))
+        const full_ids = yield* Fixtures.mustCommit(ours, Changes.raise(event), Changes.raise(bare))
         assert.deepStrictEqual(full_ids, isKept ? [event.id] : [])
         const bodies = yield* Effect.forEach([event, bare], ({ id }) =>
           Effect.map(
@@ -106,7 +106,7 @@ const deliveries = (it: It) => {
       const event = Fixtures.newEvent()
       const [sent, failed] = [yield* event, { ...yield* event, type: "send.failed" }]
       const closed = { ...yield* event, type: "conversation.closed" }
-      yield* Fixtures.write(ours, ...[sent, closed, failed].map(Changes.raise))
+      yield* Fixtures.mustCommit(ours, ...[sent, closed, failed].map(Changes.raise))
       const types = (yield* Fixtures.deliveriesOf(ours, webhook)).map(({ event_type }) => event_type)
       assert.deepStrictEqual(types.toSorted(), ["message.sent", "send.failed"])
       assert.strictEqual(yield* store.purge(afterNoon(100), 1000), 3)
@@ -120,17 +120,17 @@ const deliveries = (it: It) => {
         [0, 1, 2, 3],
         (millis) => Fixtures.newEvent({ created_at: afterNoon(millis) })
       )
-      yield* Fixtures.write(ours, ...events.map(Changes.raise))
+      yield* Fixtures.mustCommit(ours, ...events.map(Changes.raise))
       const before = yield* Fixtures.deliveriesOf(ours, gone)
       const [newest, newer, older, oldest] = before
       if (newest === undefined || newer === undefined || older === undefined || oldest === undefined) {
         return assert.fail("Deliveries are missing.")
       }
       const abandon = (limit: number): Changes.Changes => ({ abandon: [{ webhook_id: gone.id, limit }] })
-      yield* Fixtures.write(theirs, abandon(9))
+      yield* Fixtures.mustCommit(theirs, abandon(9))
       assert.deepStrictEqual(yield* Fixtures.deliveriesOf(ours, gone), before)
       const attempted = DeliveryState.attempt(newest, gone410, null)
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         WebhookRows.update({ id: gone.id, version: 1 }, { status: "disabled", disabled_at: afterNoon(5) }),
         WebhookDeliveryRows.update({ id: newest.id, version: 1 }, attempted),
@@ -143,7 +143,7 @@ const deliveries = (it: It) => {
         older,
         oldest
       ])
-      yield* Fixtures.write(ours, abandon(9))
+      yield* Fixtures.mustCommit(ours, abandon(9))
       assert.deepStrictEqual(yield* Fixtures.deliveriesOf(ours, gone), [
         { ...newest, ...attempted },
         ...[newer, older, oldest].map((delivery) => ({ ...delivery, ...ended }))

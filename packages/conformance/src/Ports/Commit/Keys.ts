@@ -19,7 +19,7 @@ import { contactOf, conversationOf } from "./CommitScene.ts"
 const keysInUse = Effect.fnUntraced(function*(ours: OrganizationId) {
   const thread = yield* Fixtures.thread(ours)
   const { conversation_id, identity_id } = thread
-  const tag = { ...yield* Fixtures.newTag("a"), name_key: "a" }
+  const tag = yield* Fixtures.newTag("a")
   const member = toColumns(yield* Fixtures.member(ours))
   const channel = yield* Fixtures.channel(ours)
   const field = {
@@ -39,7 +39,7 @@ const keysInUse = Effect.fnUntraced(function*(ours: OrganizationId) {
     early_updates: [],
     created_at: Fixtures.noon
   }
-  yield* Fixtures.write(
+  yield* Fixtures.mustCommit(
     ours,
     TagRows.insert(tag),
     ContactFieldRows.insert(field),
@@ -71,7 +71,7 @@ const insertedKeys = (it: It) => {
         "a contact's id": insertContact({ ...contact, id: thread.contact_id })
       }
       for (const [what, changes] of Object.entries(taken)) {
-        const another = { ...yield* Fixtures.newTag("another"), name_key: "another" }
+        const another = yield* Fixtures.newTag("another")
         assert.strictEqual(yield* commitOutcome(ours, TagRows.insert(another), changes), "Conflict", what)
       }
       assert.deepStrictEqual(yield* Fixtures.tagNames(ours), ["a"])
@@ -86,7 +86,7 @@ const updatedKeys = (it: It) => {
       yield* Fixtures.tag(ours, "a")
       const other = yield* Fixtures.tag(ours, "b")
       const [one, left] = [yield* Fixtures.member(ours), yield* Fixtures.member(ours)]
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         MemberRows.update({ id: left.id, version: 1 }, { left_at: afterNoon(1), email_key: toColumns(one).email_key })
       )
@@ -139,7 +139,7 @@ const identityNames = (it: It) => {
       const [one, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
       const channel_type = "phone_messaging"
       const alias = (name: string, { identity_id }: typeof one) => Changes.aliases({ channel_type, name, identity_id })
-      yield* Fixtures.write(ours, alias("a", one), alias("b", one))
+      yield* Fixtures.mustCommit(ours, alias("a", one), alias("b", one))
       const again = [alias("a", other), alias("b", one), alias("c", other)]
       assert.strictEqual(yield* commitOutcome(ours, ...again), "committed")
       const owners = Effect.fnUntraced(function*(...names: ReadonlyArray<string>) {
@@ -163,7 +163,7 @@ const freedKeys = (it: It) => {
       const thread = yield* Fixtures.thread(ours)
       const { identity_id } = thread
       const name = { channel_type: "phone_messaging", name: "former", identity_id } as const
-      yield* Fixtures.write(ours, IdentityNetworkIdRows.insert(name))
+      yield* Fixtures.mustCommit(ours, IdentityNetworkIdRows.insert(name))
       const moved = [IdentityNetworkIdRows.remove(name), IdentityNetworkIdRows.insert({ ...name, name: "now" })]
       assert.strictEqual(yield* commitOutcome(ours, ...moved), "committed")
       const identifyingIds = Effect.map(

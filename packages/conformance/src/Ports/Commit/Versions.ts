@@ -86,7 +86,7 @@ export const wholeOrNothing = (it: It) => {
       const tags = yield* Effect.forEach(Array.from({ length: 20 }, (_, index) => `${index}`), Fixtures.newTag)
       const look = Effect.replicateEffect(Effect.andThen(Effect.yieldNow, Fixtures.tagNames(ours)), 5)
       const [, ...seen] = yield* Effect.all(
-        [Fixtures.write(ours, ...tags.map(TagRows.insert)), ...Array.from({ length: 6 }, () => look)],
+        [Fixtures.mustCommit(ours, ...tags.map(TagRows.insert)), ...Array.from({ length: 6 }, () => look)],
         { concurrency: "unbounded" }
       )
       for (const names of seen.flat()) assert.include([0, 20], names?.length)
@@ -104,13 +104,13 @@ const updates = (it: It, { runs }: Options) => {
       const { id } = yield* Fixtures.contact(ours, { company: "Acme", city: "Rome", tags: [a] })
       const before = yield* contactOf(ours, { contact_id: id })
       const set = { company, custom_values: { x: value } }
-      yield* Fixtures.write(ours, ContactRows.update(before, set))
+      yield* Fixtures.mustCommit(ours, ContactRows.update(before, set))
       const first = yield* contactOf(ours, { contact_id: id })
       assert.deepStrictEqual(first, { ...before, ...set, version: 2 })
-      yield* Fixtures.write(ours, ContactRows.update(first, { tags: [b], city: null }))
+      yield* Fixtures.mustCommit(ours, ContactRows.update(first, { tags: [b], city: null }))
       const second = yield* contactOf(ours, { contact_id: id })
       assert.deepStrictEqual(second, { ...first, tags: [b], city: null, version: 3 })
-      yield* Fixtures.write(ours, ContactRows.update(second, { tags: [] }))
+      yield* Fixtures.mustCommit(ours, ContactRows.update(second, { tags: [] }))
       assert.deepStrictEqual(yield* contactOf(ours, { contact_id: id }), { ...second, tags: [], version: 4 })
     }), { arbitrary: { runs } })
 
@@ -120,7 +120,7 @@ const updates = (it: It, { runs }: Options) => {
       const { contact_id } = yield* Fixtures.thread(ours)
       const before = yield* contactOf(ours, { contact_id })
       const updateAndExpect = (company: string) => [ContactRows.update(before, { company }), ContactRows.expect(before)]
-      yield* Fixtures.write(ours, ...updateAndExpect("Acme"))
+      yield* Fixtures.mustCommit(ours, ...updateAndExpect("Acme"))
       const first = yield* contactOf(ours, { contact_id })
       assert.deepStrictEqual(first, { ...before, company: "Acme", version: 2 })
       assert.strictEqual(yield* commitOutcome(ours, ...updateAndExpect("Brick")), "Conflict")
@@ -142,7 +142,7 @@ const conflicts = (it: It) => {
       const ours = yield* Fixtures.organization
       const thread = yield* Fixtures.thread(ours)
       const tag = yield* Fixtures.tag(ours, "a")
-      yield* Fixtures.write(ours, TagRows.remove(tag))
+      yield* Fixtures.mustCommit(ours, TagRows.remove(tag))
       const [send, message] = [yield* Fixtures.newSend(thread), yield* Fixtures.newMessage(thread.conversation_id)]
       const contact = { id: thread.contact_id }
       for (const version of [0, 2, 9]) {
@@ -178,7 +178,7 @@ const conflicts = (it: It) => {
         MemberRows.expect({ id, version }),
         ConversationRows.update({ id: thread.conversation_id, version: 1 }, { assigned_user_id: id })
       ]
-      yield* Fixtures.write(ours, MemberRows.update({ id, version: 1 }, { left_at: afterNoon(1) }))
+      yield* Fixtures.mustCommit(ours, MemberRows.update({ id, version: 1 }, { left_at: afterNoon(1) }))
       assert.strictEqual(yield* commitOutcome(ours, ...assign(1)), "Conflict")
       assert.isNull((yield* conversationOf(ours, thread)).assigned_user_id)
       assert.strictEqual(yield* commitOutcome(ours, ...assign(2)), "committed")
@@ -232,9 +232,12 @@ const restrictions = (it: It) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.contact(ours, { updated_at: afterNoon(5) })
-      yield* Fixtures.write(ours, ContactRows.update({ id, version: 1 }, { city: "Rome", updated_at: afterNoon(3) }))
+      yield* Fixtures.mustCommit(
+        ours,
+        ContactRows.update({ id, version: 1 }, { city: "Rome", updated_at: afterNoon(3) })
+      )
       assert.deepInclude(yield* contactOf(ours, { contact_id: id }), { city: "Rome", updated_at: afterNoon(5) })
-      yield* Fixtures.write(ours, ContactRows.update({ id, version: 2 }, { updated_at: afterNoon(7) }))
+      yield* Fixtures.mustCommit(ours, ContactRows.update({ id, version: 2 }, { updated_at: afterNoon(7) }))
       assert.deepStrictEqual((yield* contactOf(ours, { contact_id: id })).updated_at, afterNoon(7))
     }))
 

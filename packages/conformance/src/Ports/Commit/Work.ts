@@ -18,13 +18,13 @@ const enqueued = (it: It) => {
       const ours = yield* Fixtures.organization
       const lane = yield* Fixtures.uuid
       const items = yield* Effect.replicateEffect(Fixtures.newWork(lane), 7)
-      yield* Fixtures.write(ours, ...items.slice(0, 3).map(Changes.enqueue))
+      yield* Fixtures.mustCommit(ours, ...items.slice(0, 3).map(Changes.enqueue))
       // A later item may be due earlier. It still queues behind the first.
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         ...items.slice(3, 6).map((work) => Changes.enqueue({ ...work, due_at: afterNoon(-9) }))
       )
-      yield* Fixtures.write(ours, ...items.slice(6).map(Changes.enqueue))
+      yield* Fixtures.mustCommit(ours, ...items.slice(6).map(Changes.enqueue))
       const claimedRefs: Array<string> = []
       for (const _ of items) {
         const claimedItems = yield* claim(ours)
@@ -40,7 +40,7 @@ const enqueued = (it: It) => {
       const ours = yield* Fixtures.organization
       const work = yield* Fixtures.newWork(yield* Fixtures.uuid)
       const tag = yield* Fixtures.newTag("a")
-      yield* Fixtures.write(ours, Changes.enqueue({ ...work, due_at: afterNoon(5) }), Changes.enqueue(work))
+      yield* Fixtures.mustCommit(ours, Changes.enqueue({ ...work, due_at: afterNoon(5) }), Changes.enqueue(work))
       assert.strictEqual(yield* commitOutcome(ours, Changes.enqueue(work), TagRows.insert(tag)), "committed")
       assert.deepStrictEqual(yield* claim(ours, afterNoon(4)), [])
       assert.lengthOf(yield* claim(ours, afterNoon(5)), 1)
@@ -53,7 +53,7 @@ const enqueued = (it: It) => {
       yield* Fixtures.webhook(ours)
       const event = yield* Fixtures.newEvent()
       const trace = yield* Effect.gen(function*() {
-        yield* Fixtures.write(ours, Changes.raise(event))
+        yield* Fixtures.mustCommit(ours, Changes.raise(event))
         return yield* Traces.current
       }).pipe(Effect.withSpan("Anything"))
       assert.match(trace ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
@@ -65,7 +65,7 @@ const enqueued = (it: It) => {
       const ours = yield* Fixtures.organization
       const [kind, lane] = ["webhook_delivery" as const, yield* Fixtures.uuid]
       const items = yield* Effect.replicateEffect(Fixtures.newWork(lane, kind), 4)
-      yield* Fixtures.write(
+      yield* Fixtures.mustCommit(
         ours,
         ...items.map(Changes.enqueue),
         Changes.throttle({ kind, lane, until: afterNoon(5), cap: 1 })
@@ -159,7 +159,7 @@ export const records = (it: It, { runs }: Options) => {
           ...fields,
           sealed: true
         }
-        yield* Fixtures.write(ours, { response: { ...Fixtures.idempotencyRecord, ...fields, sealed: true } })
+        yield* Fixtures.mustCommit(ours, { response: { ...Fixtures.idempotencyRecord, ...fields, sealed: true } })
         const { body, ...stored } = Option.getOrThrow(yield* findRecord(ours))
         assert.deepStrictEqual({ ...stored, body: Array.from(body ?? []) }, { ...rest, body: Array.from(rest.body) })
       }),
@@ -184,7 +184,7 @@ export const records = (it: It, { runs }: Options) => {
       assert.deepInclude(yield* contactOf(ours, { contact_id: id }), { city: `${(status ?? 0) - 200}`, version: 2 })
       const stale = ContactRows.update({ id, version: 1 }, { city: "x" })
       const taken = TagRows.insert(yield* Fixtures.newTag("a"))
-      yield* Fixtures.write(ours, taken)
+      yield* Fixtures.mustCommit(ours, taken)
       assert.strictEqual(yield* commitOutcome(ours, stale, { response: Fixtures.idempotencyRecord }), "KeyUsed")
       assert.strictEqual(yield* commitOutcome(ours, taken, { response: Fixtures.idempotencyRecord }), "KeyUsed")
       const other = { ...Fixtures.idempotencyRecord, key: "another-key" }

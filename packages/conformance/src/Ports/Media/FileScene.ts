@@ -12,7 +12,7 @@ export const receive = (organization_id: OrganizationId, received: ReceivedMedia
     media.receive(
       organization_id,
       received,
-      (described) => Effect.as(Fixtures.write(organization_id, publish(described)), described)
+      (described) => Effect.as(Fixtures.mustCommit(organization_id, publish(described)), described)
     )
   )
 

@@ -100,7 +100,7 @@ const abandonedStreams = (it: It) => {
       const stored = yield* receive(ours, voice)
       const inTime = yield* unpublished(ours)
       yield* media.purgeUnfinished
-      yield* Fixtures.write(ours, MediaRows.insert(inTime))
+      yield* Fixtures.mustCommit(ours, MediaRows.insert(inTime))
       assert.isTrue(yield* exists(ours, inTime.id))
       const left = yield* unpublished(ours)
       yield* TestClock.adjust("25 hours")

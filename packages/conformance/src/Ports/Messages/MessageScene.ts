@@ -24,5 +24,5 @@ export const keepEarly = Effect.fnUntraced(function*(
     store.findByProviderId(organization_id, channel_id, provider_message_id)
   )
   const changes = storeEarlyUpdate({ channel_id, provider_message_id }, stored, update, now)
-  if (!Changes.isNone(changes)) yield* Fixtures.write(organization_id, changes)
+  if (!Changes.isNone(changes)) yield* Fixtures.mustCommit(organization_id, changes)
 })

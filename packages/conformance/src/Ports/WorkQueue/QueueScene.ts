@@ -8,10 +8,10 @@ import * as Fixtures from "../../Fixtures.ts"
 export { claimWork as claim, newWork } from "../../Fixtures.ts"
 
 export const enqueue = (organization_id: OrganizationId, work: Work, due_at: DateTime.Utc) =>
-  Fixtures.write(organization_id, Changes.enqueue({ ...work, due_at }))
+  Fixtures.mustCommit(organization_id, Changes.enqueue({ ...work, due_at }))
 
 export const throttle = (organization_id: OrganizationId, lane: Changes.Throttle) =>
-  Fixtures.write(organization_id, Changes.throttle(lane))
+  Fixtures.mustCommit(organization_id, Changes.throttle(lane))
 
 export const refs = (items: ReadonlyArray<Pick<ClaimedWork, "ref">>) => items.map(({ ref }) => ref)
 
