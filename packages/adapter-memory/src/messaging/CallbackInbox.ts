@@ -35,15 +35,15 @@ const takeInTurns = (
   const groups = Array.fromIterable(Map.groupBy(Array.sort(due, longestDue), (row) => ownerOf(state, row)))
   const ring = Array.sortWith(groups, ([owner]) => owner, Order.String)
   const next = Math.max(0, ring.findIndex(([owner]) => owner > state.callbacks_served))
-  const turns = Array.take([...ring.slice(next), ...ring.slice(0, next)], limit)
-  const rows = turns.flatMap(([, own]) => own.map((row, turn) => ({ row, turn })))
+  const served = Array.take([...ring.slice(next), ...ring.slice(0, next)], limit)
+  const rows = served.flatMap(([, group]) => group.map((row, turn) => ({ row, turn })))
   const inOrder = Order.combine(
     Order.mapInput(Order.Number, ({ turn }: typeof rows[number]) => turn),
     Order.mapInput(longestDue, ({ row }: typeof rows[number]) => row)
   )
   return [
     Array.take(Array.sort(rows, inOrder), limit).map(({ row }) => row),
-    turns.at(-1)?.[0] ?? state.callbacks_served
+    served.at(-1)?.[0] ?? state.callbacks_served
   ]
 }
 

@@ -20,8 +20,8 @@ const discardBytes = (tables: Table.Tables, stored: ReadonlyArray<Table.Owned<St
 export const layer = Layer.effect(
   MediaStore,
   World.useSync(({ modify, read }) => {
-    const change = (f: (tables: Table.Tables) => Table.Tables) =>
-      modify((state: WorldState) => [undefined, { ...state, tables: f(state.tables) }])
+    const changeTables = (change: (tables: Table.Tables) => Table.Tables) =>
+      modify((state: WorldState) => [undefined, { ...state, tables: change(state.tables) }])
 
     return MediaStore.of({
       find: (organization_id, id) =>
@@ -37,15 +37,15 @@ export const layer = Layer.effect(
           })
         ),
       begin: (organization_id, id, begun_at) =>
-        change((tables) =>
+        changeTables((tables) =>
           Option.getOrThrow(Table.put(tables, BytesRows, organization_id, { id, begun_at, slices: [], version: 1 }))
         ),
       append: (organization_id, id, slice) =>
-        change((tables) =>
+        changeTables((tables) =>
           Table.change(tables, BytesRows, organization_id, id, (row) => ({ ...row, slices: [...row.slices, slice] }))
         ),
       discard: (organization_id, id) =>
-        change((tables) =>
+        changeTables((tables) =>
           Option.match(Table.get(tables, BytesRows, organization_id, id), {
             onNone: () => tables,
             onSome: (row) => discardBytes(tables, [{ organization_id, row }])[1]

@@ -40,10 +40,10 @@ const claimableItems = (
   { leased, kind, limit, now, organization_max = limit }: Claim
 ): ReadonlyArray<Item> => {
   const byWait = (a: Ready, b: Ready): number => DateTime.Order(a.waiting_since, b.waiting_since)
-  const kindLanes = Array.from(HashMap.values(lanes)).filter((lane) => lane.kind === kind)
-  return Array.from(Map.groupBy(kindLanes, ({ organization_id }) => organization_id))
-    .flatMap(([organization_id, itsLanes]) =>
-      itsLanes.flatMap((lane) => readyOf(lane, now))
+  const lanesOfKind = Array.from(HashMap.values(lanes)).filter((lane) => lane.kind === kind)
+  return Array.from(Map.groupBy(lanesOfKind, ({ organization_id }) => organization_id))
+    .flatMap(([organization_id, lanesOfOrganization]) =>
+      lanesOfOrganization.flatMap((lane) => readyOf(lane, now))
         .toSorted((a, b) => a.lane_turn - b.lane_turn || byWait(a, b))
         .map((ready, index) => ({ ...ready, organization_turn: (leased?.get(organization_id) ?? 0) + index }))
     )

@@ -31,11 +31,11 @@ export const eventInserts = (
         ? { full_body: fullBodyOf(raised), contact_id: resource.contact_id, message_id: resource.message_id }
         : withoutResource)
     }),
-    ...webhooks.map(({ id: lane }) => {
-      const delivery = newDelivery(event, lane)
+    ...webhooks.map((webhook) => {
+      const delivery = newDelivery(event, webhook.id)
       return Changes.all(
         WebhookDeliveryRows.insert(delivery),
-        Changes.enqueue({ kind: "webhook_delivery", lane, ref: delivery.id, due_at: delivery.created_at })
+        Changes.enqueue({ kind: "webhook_delivery", lane: webhook.id, ref: delivery.id, due_at: delivery.created_at })
       )
     })
   )

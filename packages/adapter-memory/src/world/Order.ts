@@ -27,16 +27,16 @@ export const page = <Row>(
   { after, size }: PageRequest,
   position: (row: Row) => Position
 ): ReadonlyArray<Row> => {
-  const newest: Array<Row> = []
+  const kept: Array<Row> = []
   for (const row of rows) {
     const at = position(row)
     if (after !== null && compare(at, after) >= 0) continue
-    const last = newest[size - 1]
+    const last = kept[size - 1]
     if (last !== undefined && compare(at, position(last)) < 0) continue
-    newest.splice(newest.findLastIndex((other) => compare(position(other), at) > 0) + 1, 0, row)
-    newest.length = Math.min(newest.length, size)
+    kept.splice(kept.findLastIndex((other) => compare(position(other), at) > 0) + 1, 0, row)
+    kept.length = Math.min(kept.length, size)
   }
-  return newest
+  return kept
 }
 
 /** Returns at most `size` of the newest rows, the newest first. */
