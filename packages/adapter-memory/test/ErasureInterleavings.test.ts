@@ -56,14 +56,14 @@ const orders = Array.from({ length: 15 }, (_, before) => [1, 2, 3, 4, 5].map((st
 for (const [what, tell] of Object.entries(tells)) {
   it.effect(`leave an erased contact without the name that ${what} reports meanwhile`, () =>
     Effect.gen(function*() {
-      const { begin, context } = yield* stage(stores)
+      const { context, restoreScene } = yield* stage(stores)
       for (const [before, steps] of orders) {
         const names = yield* Effect.gen(function*() {
-          const set = yield* begin
-          const { id } = set.conversation.contact
-          const erase = set.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
-          yield* inTurns<void, Crm.Services>([erase, tell(set)], within(before, steps))
-          return yield* PersonalDataStore.use((store) => store.networkIds(set.organization_id, id))
+          const scene = yield* restoreScene
+          const { id } = scene.conversation.contact
+          const erase = scene.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
+          yield* inTurns<void, Crm.Services>([erase, tell(scene)], within(before, steps))
+          return yield* PersonalDataStore.use((store) => store.networkIds(scene.organization_id, id))
         }).pipe(Effect.provideContext(context))
         assert.deepStrictEqual(names, [], `with ${steps} steps after ${before}`)
       }
@@ -72,23 +72,23 @@ for (const [what, tell] of Object.entries(tells)) {
 
 it.effect("leave no name of an erased contact in the event of a conversation that begins meanwhile", () =>
   Effect.gen(function*() {
-    const { begin, context } = yield* stage(stores)
+    const { context, restoreScene } = yield* stage(stores)
     for (const [before, steps] of orders) {
       const bodies = yield* Effect.gen(function*() {
-        const set = yield* begin
-        const { id } = set.conversation.contact
-        const channel = yield* Fixtures.channel(set.organization_id)
+        const scene = yield* restoreScene
+        const { id } = scene.conversation.contact
+        const channel = yield* Fixtures.channel(scene.organization_id)
         const input = CreateWebhook.make({
           url: "https://example.com/full",
           event_types: ["conversation.opened"],
           include_resource: true
         })
-        yield* set.as(Effect.orDie(Webhooks.use((all) => all.create(input))))
-        yield* set.as(
+        yield* scene.as(Effect.orDie(Webhooks.use((all) => all.create(input))))
+        yield* scene.as(
           Effect.orDie(Contacts.use((all) => all.update(id, UpdateContact.make({ first_name: "Canaria" }))))
         )
-        const erase = set.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
-        const hello = set.reports.receive({
+        const erase = scene.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
+        const hello = scene.reports.receive({
           event: "message_received",
           channel_id: channel.id,
           provider_message_id: "m.9",
@@ -96,10 +96,10 @@ it.effect("leave no name of an erased contact in the event of a conversation tha
           type: "text",
           text: "hello",
           media: null,
-          sent_at: set.now
+          sent_at: scene.now
         })
         yield* inTurns<unknown, Crm.Services>([erase, hello], within(before, steps))
-        return yield* Fixtures.storedEvents(set.organization_id, "conversation.opened")
+        return yield* Fixtures.storedEvents(scene.organization_id, "conversation.opened")
       }).pipe(Effect.provideContext(context))
       assert.notInclude(
         bodies.map(({ full_body }) => full_body).join(),

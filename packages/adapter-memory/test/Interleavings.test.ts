@@ -6,7 +6,14 @@ import { assert, it } from "@effect/vitest"
 import { stores } from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as LostUpdate from "@messaging-crm/conformance/LostUpdate"
-import { observe, operations, outcomeOf, type SerialOutcomes, unlessSerial } from "@messaging-crm/conformance/Races"
+import {
+  findViolation,
+  observe,
+  type OperationName,
+  operations,
+  outcomeOf,
+  type SerialOutcomes
+} from "@messaging-crm/conformance/Races"
 import { randomNumbers } from "@messaging-crm/conformance/RandomNumbers"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
@@ -15,18 +22,18 @@ import type { Ids } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Struct } from "effect"
 import { inTurns, layer, type Schedule, type Stage, stage, type Storage } from "./Turns.ts"
 
 /** A store with a defect, to test that the harness detects the lost update. */
 const defective: Storage = LostUpdate.layer.pipe(Layer.provideMerge(stores))
 
 /** Interleaves operations on a scene. */
-const together = ({ begin, context }: Stage, names: ReadonlyArray<string>, schedule: Schedule) =>
+const together = ({ context, restoreScene }: Stage, names: ReadonlyArray<OperationName>, schedule: Schedule) =>
   Effect.gen(function*() {
-    const set = yield* begin
-    const { results, steps } = yield* inTurns(names.map((name) => outcomeOf(name, set)), schedule)
-    return { outcome: JSON.stringify(yield* observe(set, results)), steps }
+    const scene = yield* restoreScene
+    const { results, steps } = yield* inTurns(names.map((name) => outcomeOf(name, scene)), schedule)
+    return { outcome: JSON.stringify(yield* observe(scene, results)), steps }
   }).pipe(Effect.provideContext(context))
 
 /** The store under test, the one whose serial outcomes are right, and those outcomes that are known. */
@@ -37,17 +44,20 @@ interface Stages {
 }
 
 /** Returns the outcome if no serial order of the operations has it. */
-const strange = Effect.fnUntraced(function*(
+const findFailure = Effect.fnUntraced(function*(
   { known, serial, tested }: Stages,
-  names: ReadonlyArray<string>,
+  names: ReadonlyArray<OperationName>,
   schedule: Schedule
 ) {
   const { outcome, steps } = yield* together(tested, names, schedule)
-  const expected = yield* Effect.provideContext(unlessSerial(known, serial.begin, names, outcome), serial.context)
+  const expected = yield* Effect.provideContext(
+    findViolation(known, serial.restoreScene, names, outcome),
+    serial.context
+  )
   return expected === null ? null : { names, steps, outcome, expected }
 })
 
-type Failure = Effect.Success<ReturnType<typeof strange>>
+type Failure = Effect.Success<ReturnType<typeof findFailure>>
 
 /** Shrinks a failure to the fewest operations and the shortest schedule that still fail. */
 const shrink = Effect.fnUntraced(function*(stages: Stages, failure: NonNullable<Failure>) {
@@ -57,20 +67,20 @@ const shrink = Effect.fnUntraced(function*(stages: Stages, failure: NonNullable<
     let found: Failure = null
     for (let seed = 0; names.length > 1 && seed < 50 && found === null; seed++) {
       const next = randomNumbers(seed)
-      found = yield* strange(stages, names, () => Math.floor(next() * 100))
+      found = yield* findFailure(stages, names, () => Math.floor(next() * 100))
     }
     if (found === null) position++
     else least = found
   }
   for (let length = 0; length < least.steps.length; length++) {
     const prefix = least.steps.slice(0, length)
-    const found = yield* strange(stages, least.names, (step) => prefix[step] ?? 0)
+    const found = yield* findFailure(stages, least.names, (step) => prefix[step] ?? 0)
     if (found !== null) return { ...found, steps: prefix }
   }
   return least
 })
 
-const names = Object.keys(operations)
+const names: ReadonlyArray<OperationName> = Struct.keys(operations)
 
 /** Runs two or three operations for each seed, and returns the first failure, shrunk. */
 const search = Effect.fnUntraced(function*(storage: Storage, seeds: ReadonlyArray<number>, among = names) {
@@ -81,8 +91,10 @@ const search = Effect.fnUntraced(function*(storage: Storage, seeds: ReadonlyArra
   }
   for (const seed of seeds) {
     const next = randomNumbers(seed)
-    const chosen = Array.from({ length: next() < 0.7 ? 2 : 3 }, () => among[Math.floor(next() * among.length)] ?? "")
-    const failure = yield* strange(stages, chosen, () => Math.floor(next() * 100))
+    const chosen = Array.from({ length: next() < 0.7 ? 2 : 3 }).flatMap(() =>
+      among[Math.floor(next() * among.length)] ?? []
+    )
+    const failure = yield* findFailure(stages, chosen, () => Math.floor(next() * 100))
     if (failure !== null) return { seed, ...yield* shrink(stages, failure) }
   }
   return null
@@ -102,7 +114,7 @@ it.effect(
 )
 
 /** Operations of which one reads several rows that another changes: random schedules rarely have the critical orders. */
-const related = {
+const related: Readonly<Record<string, ReadonlyArray<OperationName>>> = {
   "give one contact to a person who writes for the first time while an upsert has their number": [
     "upsert by a new phone",
     "receive from a new number"
@@ -150,7 +162,7 @@ for (const [name, among] of Object.entries(related)) {
         known: new Map<string, Array<string>>()
       }
       for (let before = 1; before <= 6; before++) {
-        const failure = yield* strange(stages, among, around(before))
+        const failure = yield* findFailure(stages, among, around(before))
         assert.isNull(failure, JSON.stringify(failure, null, 2))
       }
     }))

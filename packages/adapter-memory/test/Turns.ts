@@ -83,7 +83,7 @@ export const inTurns = Effect.fnUntraced(function*<A, R>(
 /** Starts the operations over a store, each time with the same scene. */
 export const stage = Effect.fnUntraced(function*(storage: Storage) {
   const context = yield* Layer.build(Layer.fresh(layer(storage)))
-  return { context, begin: yield* Effect.provideContext(Scenes.repeatable, context) }
+  return { context, restoreScene: yield* Effect.provideContext(Scenes.makeRestorable, context) }
 })
 
 export type Stage = Effect.Success<ReturnType<typeof stage>>

@@ -3,9 +3,9 @@ import { makeScene } from "@messaging-crm/conformance/Races"
 import { Effect } from "effect"
 
 /** Creates the scene of races, and returns the effect with which each race begins: it restores the scene's rows. */
-export const repeatable = Effect.gen(function*() {
+export const makeRestorable = Effect.gen(function*() {
   const { modify, read } = yield* World
-  const set = yield* makeScene
+  const scene = yield* makeScene
   const rows = yield* read((rows) => rows)
-  return modify(() => [set, rows])
+  return modify(() => [scene, rows])
 })

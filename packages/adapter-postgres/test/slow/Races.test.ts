@@ -4,14 +4,14 @@ import { stores } from "@messaging-crm/adapter-memory"
 import { World } from "@messaging-crm/adapter-memory/World"
 import { layer } from "@messaging-crm/adapter-postgres"
 import {
+  findViolation,
   layer as operationsOver,
   makeScene,
   observe,
   operations,
-  outcomeOf,
-  unlessSerial
+  outcomeOf
 } from "@messaging-crm/conformance/Races"
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, Struct } from "effect"
 import * as Scenes from "../../../adapter-memory/testing/Scenes.ts"
 import * as Database from "../../testing/Database.ts"
 import * as Snapshot from "../../testing/Snapshot.ts"
@@ -30,7 +30,7 @@ const inMemory = Effect.map(
   Context.add(Clock.Clock, clock)
 )
 
-const names = Object.keys(operations)
+const names = Struct.keys(operations)
 const pairs = names.flatMap((a, index) => names.slice(index).map((b) => [a, b] as const))
 
 /** Pairs that once failed, and seldom: they get more rounds. */
@@ -47,25 +47,25 @@ it.layer(Database.layerAlone, { excludeTestServices: true, timeout: "30 minutes"
     Effect.gen(function*() {
       const before = yield* Database.deadlocks
       const [left, right] = [yield* started, yield* started]
-      const set = yield* Effect.provide(makeScene, left)
-      const restore = yield* Snapshot.save
+      const scene = yield* Effect.provide(makeScene, left)
+      const restoreDatabase = yield* Snapshot.save
       const memory = yield* inMemory
-      const begin = yield* Effect.provide(Scenes.repeatable, memory)
+      const restoreScene = yield* Effect.provide(Scenes.makeRestorable, memory)
       const known = new Map<string, Array<string>>()
-      const strange: Array<unknown> = []
+      const violations: Array<unknown> = []
       for (const pair of pairs) {
         for (let round = 0; round < roundsOf(pair); round++) {
-          yield* restore
+          yield* restoreDatabase
           const results = yield* Effect.all([
-            Effect.provide(outcomeOf(pair[0], set), left),
-            Effect.provide(outcomeOf(pair[1], set), right)
+            Effect.provide(outcomeOf(pair[0], scene), left),
+            Effect.provide(outcomeOf(pair[1], scene), right)
           ], { concurrency: "unbounded" })
-          const outcome = JSON.stringify(yield* Effect.provide(observe(set, results), right))
-          const expected = yield* Effect.provide(unlessSerial(known, begin, pair, outcome), memory)
-          if (expected !== null) strange.push({ pair, round, outcome, expected })
+          const outcome = JSON.stringify(yield* Effect.provide(observe(scene, results), right))
+          const expected = yield* Effect.provide(findViolation(known, restoreScene, pair, outcome), memory)
+          if (expected !== null) violations.push({ pair, round, outcome, expected })
         }
       }
-      assert.deepStrictEqual(strange, [])
+      assert.deepStrictEqual(violations, [])
       assert.strictEqual(yield* Database.deadlocks, before)
     }), 30 * 60_000)
 })

@@ -12,9 +12,9 @@ export const unknownId = "00000000-0000-7000-8000-000000000000"
 export const choose = <A extends { readonly id: Name | string }>(
   { names, ours, theirs }: ModelScene,
   { index, whose }: Choice,
-  of: (organization: Organization) => ReadonlyArray<A>
+  rowsOf: (organization: Organization) => ReadonlyArray<A>
 ) => {
-  const rows = whose === "unknown" ? [] : of(whose === "ours" ? ours : theirs)
+  const rows = whose === "unknown" ? [] : rowsOf(whose === "ours" ? ours : theirs)
   const row = rows[index % rows.length]
   const id = row === undefined ? unknownId : row.id instanceof Name ? names.idOf(row.id) : row.id
   return { id, row: whose === "ours" ? row : undefined }

@@ -36,7 +36,10 @@ export const conversationResult = ({ assigned_user_id, close_category, status }:
 
 const sendResult = ({ id, status }: Send) => ({ status, send_id: id })
 
-type Operation = (scene: RaceScene) => Effect.Effect<unknown, { readonly _tag: string }, Requirements | CurrentActor>
+/** An operation of a race. Its effect fails only with tagged errors. */
+export type Operation = (
+  scene: RaceScene
+) => Effect.Effect<unknown, { readonly _tag: string }, Requirements | CurrentActor>
 
 const start = (to: string) => ({ channel }: RaceScene) =>
   Effect.map(
@@ -90,7 +93,7 @@ const receiveFromApp = ({ channel, now, reports }: RaceScene, provider_message_i
   })
 
 /** Every kind of write, by its effect on the scene. */
-export const operations: Readonly<Record<string, Operation>> = {
+export const operations = {
   "replace the tags": updateContact(({ tags }) =>
     UpdateContact.make({ tag_ids: tags.slice(0, 1).map(({ id }) => id) })
   ),
@@ -245,9 +248,9 @@ export const operations: Readonly<Record<string, Operation>> = {
       WebhookDeliveries.use(({ retry }) => retry(webhook.id, WebhookDeliveryId.make(claims.doneDelivery.ref))),
       ({ status }) => status
     )
-}
+} satisfies Readonly<Record<string, Operation>>
 
 /** Operations of several commits. Another operation can commit between them, and then raise an event that it raises in no sequential order. */
-export const stepwise: Readonly<Record<string, Operation>> = {
+export const stepwise = {
   "erase": ({ conversation }) => PersonalData.use(({ erase }) => erase(conversation.contact.id))
-}
+} satisfies Readonly<Record<string, Operation>>
