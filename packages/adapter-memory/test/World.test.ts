@@ -9,7 +9,6 @@ import { IdentityNetworkIdRows } from "@messaging-crm/core/ContactIdentities"
 import { ContactStore } from "@messaging-crm/core/Contacts"
 import { Ids } from "@messaging-crm/core/Ids"
 import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
-import { insert } from "@messaging-crm/core/Messages"
 import { OrganizationStore } from "@messaging-crm/core/Organizations"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Effect, Equal, HashMap, HashSet, Layer, Option } from "effect"
@@ -60,11 +59,10 @@ it.effect("deletes the unique keys of a deleted row", () =>
 it.effect("deletes the bytes of a file with the message that is too old", () =>
   Effect.gen(function*() {
     const ours = yield* Fixtures.organization
-    const on = yield* Fixtures.thread(ours)
+    const thread = yield* Fixtures.thread(ours)
     const { id, ...file } = yield* Fixtures.file(ours)
     const media = { ...file, id, kind: "image", transcript: null } as const
-    const message = yield* Fixtures.newMessage(on.conversation_id, { created_at: afterNoon(1), media })
-    yield* Fixtures.mustCommit(ours, insert(on.channel.id, on.contact_id, Option.none(), message, null))
+    yield* Fixtures.message(ours, thread, { created_at: afterNoon(1), media })
     const stored = World.use(({ read }) => read(({ tables }) => Table.allOfEveryOwner(tables, BytesRows).length))
     assert.strictEqual(yield* stored, 1)
     yield* MessageRetentionStore.use((store) => store.purge(afterNoon(2), 9))

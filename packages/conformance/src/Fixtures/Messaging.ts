@@ -15,12 +15,15 @@ import {
 } from "@messaging-crm/core/Ids"
 import type { ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { type MediaFile, MediaRows, MediaStore, slice_bytes } from "@messaging-crm/core/Media"
-import type { Message } from "@messaging-crm/core/Messages"
+import { insert, type Message } from "@messaging-crm/core/Messages"
 import type { SendColumns } from "@messaging-crm/core/Sends"
-import { DateTime, Effect } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { mustCommit, noon, uuid } from "./Base.ts"
 import * as Catalog from "./Catalog.ts"
 import { newContact } from "./Contacts.ts"
+
+/** The rows of a conversation, and its IDs. */
+export type Thread = Effect.Success<ReturnType<typeof thread>>
 
 /** A channel, a person on it, and their conversation. */
 export const thread = Effect.fnUntraced(function*(organization_id: OrganizationId) {
@@ -65,6 +68,23 @@ export const newMessage = Effect.fnUntraced(function*(conversation_id: Conversat
     deleted_at: null,
     ...fields
   }
+  return row
+})
+
+/** Returns the changes that insert a message without status updates. */
+export const insertMessage = (
+  { channel, contact_id }: Pick<Thread, "channel" | "contact_id">,
+  row: Message
+) => insert(channel.id, contact_id, Option.none(), row, null)
+
+/** Creates a message of a thread. */
+export const message = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  on: Thread,
+  fields: Partial<Message> = {}
+) {
+  const row = yield* newMessage(on.conversation_id, fields)
+  yield* mustCommit(organization_id, insertMessage(on, row))
   return row
 })
 

@@ -5,7 +5,7 @@ import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { Effect } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { interruptions, keys } from "./ContactUpserts/Interruptions.ts"
-import { controlled, makeScene } from "./ContactUpserts/UpsertScene.ts"
+import { controlStorage, makeScene } from "./ContactUpserts/UpsertScene.ts"
 import * as Scene from "./JourneyScene.ts"
 
 const results = (it: Scene.It) => {
@@ -145,7 +145,7 @@ const concurrency = (it: Scene.It) => {
 }
 
 export const journeyTests = (storage: Scene.Storage) => {
-  const { control, layer } = controlled(storage)
+  const { control, layer } = controlStorage(storage)
 
   it.layer(Scene.crm(layer), { timeout: "5 minutes" })("an upsert of contacts", (it) => {
     results(it)

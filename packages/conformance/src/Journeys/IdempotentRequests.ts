@@ -18,8 +18,8 @@ import {
   key,
   keyless,
   makeScene,
-  rejected,
   request,
+  respondToErrors,
   text
 } from "./IdempotentRequests/RequestScene.ts"
 import * as Scene from "./JourneyScene.ts"
@@ -34,7 +34,7 @@ const records = (it: Scene.It) => {
       const stored = Option.getOrThrow(yield* storedRecord)
       assert.deepStrictEqual([text(stored.body), stored.status, stored.sealed], [text(first.body), 201, false])
       // The name is in use by now, but a replay is not rejected for that.
-      for (const again of [createTag(), rejected(409)(createTag())]) {
+      for (const again of [createTag(), respondToErrors(409)(createTag())]) {
         const second = yield* as(request(again, { request_id: "r-2" }))
         assert.deepStrictEqual({ ...second, body: text(second.body) }, {
           status: 201,
@@ -95,7 +95,7 @@ const rejections = (it: Scene.It) => {
     Effect.gen(function*() {
       const { addNote, as, get, organization_id, storedRecord } = yield* makeScene
       const absent: Contact = yield* Fixtures.newContact
-      const note = rejected(404)(addNote(absent.id))
+      const note = respondToErrors(404)(addNote(absent.id))
       const first = yield* as(request(note))
       assert.deepStrictEqual(first, {
         ...encoded(404, { code: "ContactNotFound" }),
@@ -117,7 +117,7 @@ const rejections = (it: Scene.It) => {
     Effect.gen(function*() {
       const { as, tags } = yield* makeScene
       yield* as(createTag()(keyless))
-      const create = rejected(409)(createTag("VIP"))
+      const create = respondToErrors(409)(createTag("VIP"))
       const [first, second] = [yield* as(request(create)), yield* as(request(create))]
       assert.deepStrictEqual([first.status, first.replayed], [409, false])
       assert.deepStrictEqual([second.status, second.replayed], [409, true])

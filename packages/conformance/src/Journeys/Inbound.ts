@@ -13,7 +13,7 @@ import { crm, type It, makeScene, type Storage, work } from "./JourneyScene.ts"
 const place = integer({ min: 0, max: 1_000_000 })
 
 /** Lets a second pass, and returns a function from milliseconds to a moment in it: the service reads a time in the future as now. */
-const recently = Effect.gen(function*() {
+const letSecondPass = Effect.gen(function*() {
   const start = yield* DateTime.now
   yield* TestClock.adjust("1 seconds")
   return (milliseconds: number) => DateTime.add(start, { milliseconds })
@@ -43,7 +43,7 @@ const messages = (it: It) => {
     ({ places }) =>
       Effect.gen(function*() {
         const { channel, messagesIn, number, receive, receiveMessage, start } = yield* makeScene
-        const after = yield* recently
+        const after = yield* letSecondPass
         const { conversation_id } = yield* start()
         const batch = Array.from({ length: 6 }, (_, index) => `m${index}`).flatMap((provider_message_id, index) => {
           const message = { channel_id: channel.id, provider_message_id, at: after(index) }

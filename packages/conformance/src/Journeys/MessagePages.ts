@@ -2,8 +2,8 @@
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { limits } from "@messaging-crm/core/Limits"
-import { insert, Messages } from "@messaging-crm/core/Messages"
-import { Effect, Option } from "effect"
+import { Messages } from "@messaging-crm/core/Messages"
+import { Effect } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./JourneyScene.ts"
 
@@ -15,16 +15,15 @@ export const journeyTests = (storage: Scene.Storage) => {
     it.effect("end where their texts get too long, and lose or repeat no message", () =>
       Effect.gen(function*() {
         const organization_id = yield* Fixtures.organization
-        const { channel, contact_id, conversation_id } = yield* Fixtures.thread(organization_id)
+        const thread = yield* Fixtures.thread(organization_id)
         const ids: Array<string> = []
         for (let number = 0; number < 50; number++) {
           const text = number === 7 ? long.repeat(30) : long
-          const message = yield* Fixtures.newMessage(conversation_id, { created_at: Fixtures.afterNoon(number), text })
-          ids.unshift(message.id)
-          yield* Fixtures.mustCommit(organization_id, insert(channel.id, contact_id, Option.none(), message, null))
+          const created_at = Fixtures.afterNoon(number)
+          ids.unshift((yield* Fixtures.message(organization_id, thread, { created_at, text })).id)
         }
         const list = (cursor: string | null) =>
-          Messages.use((messages) => messages.list(conversation_id, cursor)).pipe(
+          Messages.use((messages) => messages.list(thread.conversation_id, cursor)).pipe(
             Effect.provideService(CurrentActor, { organization_id, member_id: null })
           )
         const pages = [yield* list(null)]

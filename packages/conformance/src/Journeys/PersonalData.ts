@@ -19,7 +19,7 @@ const decoder = new TextDecoder()
 
 const every: AuditFilters = { resource_id: null, key_id: null, member_id: null, before: null }
 
-const exported = (id: ContactId) =>
+const exportContact = (id: ContactId) =>
   PersonalData.use((data) => Stream.runCollect(data.export(id))).pipe(
     Effect.map((pieces) => Array.from(pieces).join(""))
   )
@@ -29,14 +29,14 @@ const withoutTime = (text: string): object => ({ ...JSON.parse(text), exported_a
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(ContactExport))
 
-const tagOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E, R>) =>
+const outcomeOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.result(effect), (result) => Result.isFailure(result) ? result.failure._tag : "done")
 
 const exports = (it: It) => {
   it.effect("is exported whole, as one document: fields, names, conversations, sends, messages and files", () =>
     Effect.gen(function*() {
       const { as, contact_id, conversation_id, number, queued, sent } = yield* person
-      const text = yield* as(exported(contact_id))
+      const text = yield* as(exportContact(contact_id))
       const document = yield* decode(text)
       for (const [place, canary] of Object.entries(canaries)) {
         // The bytes are in base64, and a callback is erased but not exported.
@@ -58,7 +58,7 @@ const exports = (it: It) => {
       const { as, contact_id, number, receiveText } = yield* person
       const texts = Array.from({ length: 120 }, (_, index) => `text ${index}`)
       yield* Effect.forEach(texts, (text, index) => receiveText(`many.${index}.${number}`, text), { concurrency: 8 })
-      const document = yield* decode(yield* as(exported(contact_id)))
+      const document = yield* decode(yield* as(exportContact(contact_id)))
       const exportedTexts = document.conversations.flatMap(({ messages }) => messages.map(({ text }) => text))
       assert.lengthOf(exportedTexts, 123)
       assert.deepStrictEqual(texts.filter((text) => !exportedTexts.includes(text)), [])
@@ -69,10 +69,10 @@ const erasures = (it: It) => {
   it.effect("is erased, while conversations keep their shape", () =>
     Effect.gen(function*() {
       const { as, callback, contact_id, number, organization_id, other, queued, sent } = yield* person
-      const otherExport = yield* as(exported(other.contact_id))
-      const before = yield* decode(yield* as(exported(contact_id)))
+      const otherExport = yield* as(exportContact(other.contact_id))
+      const before = yield* decode(yield* as(exportContact(contact_id)))
       yield* as(PersonalData.use((data) => data.erase(contact_id)))
-      const text = yield* as(exported(contact_id))
+      const text = yield* as(exportContact(contact_id))
       for (const canary of [...Object.values(canaries), number, number.slice(1)]) assert.notInclude(text, canary)
       assert.notInclude(text, Buffer.from(canaries.bytes).toString("base64"))
       const after = yield* decode(text)
@@ -92,7 +92,7 @@ const erasures = (it: It) => {
       const sends = yield* SendStore
       const failed = Option.getOrThrow(yield* sends.find(organization_id, queued))
       assert.deepStrictEqual([failed.status, failed.failure_reason], ["failed", "recipient_opted_out"])
-      assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(text))
+      assert.deepStrictEqual(withoutTime(yield* as(exportContact(contact_id))), withoutTime(text))
       assert.isTrue(Option.isNone(yield* IdempotencyStore.use((store) => store.find(organization_id, key))))
       const file = before.conversations[0]?.messages[1]?.media?.id
       if (!file) return assert.fail("The message has no stored file.")
@@ -101,9 +101,9 @@ const erasures = (it: It) => {
 
       // The worker finds nothing to send.
       yield* work
-      assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(text))
+      assert.deepStrictEqual(withoutTime(yield* as(exportContact(contact_id))), withoutTime(text))
       assert.strictEqual(Option.getOrThrow(yield* sends.find(organization_id, sent)).recipient, "[erased]")
-      const untouched = yield* as(exported(other.contact_id))
+      const untouched = yield* as(exportContact(other.contact_id))
       assert.deepStrictEqual(withoutTime(untouched), withoutTime(otherExport))
       assert.strictEqual((yield* decode(untouched)).conversations[0]?.messages[0]?.text, "stays")
     }))
@@ -129,11 +129,11 @@ const repeatedErasures = (it: It) => {
         (audit) => audit.filter(({ operation }) => operation === "contacts.erase").map(({ resource_id }) => resource_id)
       )
       yield* erase
-      const text = yield* as(exported(contact_id))
+      const text = yield* as(exportContact(contact_id))
       assert.deepStrictEqual(yield* records, [contact_id])
       yield* erase
       assert.deepStrictEqual(yield* records, [contact_id])
-      assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(text))
+      assert.deepStrictEqual(withoutTime(yield* as(exportContact(contact_id))), withoutTime(text))
     }))
 
   it.effect("is erased by the next run if one was interrupted after any of its steps", () =>
@@ -149,10 +149,10 @@ const repeatedErasures = (it: It) => {
           yield* Fixtures.mustCommit(organization_id, ...messages.map((message) => eraseMessage(row, message)))
         }
         if (steps > 2) yield* store.eraseCopies(organization_id, contact_id)
-        const before = yield* as(exported(contact_id))
+        const before = yield* as(exportContact(contact_id))
         assert.include(before, number)
         yield* as(PersonalData.use((data) => data.erase(contact_id)))
-        const text = yield* as(exported(contact_id))
+        const text = yield* as(exportContact(contact_id))
         for (const canary of [...Object.values(canaries), number]) assert.notInclude(text, canary)
       }
     }))
@@ -163,11 +163,11 @@ const afterwards = (it: It) => {
     Effect.gen(function*() {
       const { as, contact_id, number, receiveStatus, receiveText, sent } = yield* person
       yield* as(PersonalData.use((data) => data.erase(contact_id)))
-      const erased = yield* as(exported(contact_id))
+      const erased = yield* as(exportContact(contact_id))
       yield* TestClock.adjust("1 second")
       yield* receiveStatus(sent, { status: "read", at: yield* DateTime.now }, { recipient_aliases: ["canary-alias"] })
       yield* receiveText(`m.9.${number}`, "Hello again")
-      const same = yield* as(exported(contact_id))
+      const same = yield* as(exportContact(contact_id))
       assert.deepStrictEqual(withoutTime(same), withoutTime(erased))
       assert.notInclude(same, "canary-alias")
       const conversations = yield* as(
@@ -185,7 +185,7 @@ const afterwards = (it: It) => {
       const text = SendMessage.make({ type: "text", text: "Hello" })
       const template = SendMessage.make({ type: "template", template: greetingWith() })
       for (const message of [text, template]) {
-        const rejected = yield* tagOf(as(Sends.use((sends) => sends.send(conversation_id, message))))
+        const rejected = yield* outcomeOf(as(Sends.use((sends) => sends.send(conversation_id, message))))
         assert.strictEqual(rejected, "RecipientErased")
       }
       yield* work
@@ -199,12 +199,12 @@ const afterwards = (it: It) => {
     Effect.gen(function*() {
       const { as, contact_id } = yield* person
       const theirs = yield* makeScene
-      const whole = yield* as(exported(contact_id))
+      const whole = yield* as(exportContact(contact_id))
       for (const id of [contact_id, ContactId.make(yield* Fixtures.uuid)]) {
-        assert.strictEqual(yield* tagOf(theirs.as(exported(id))), "ContactNotFound")
-        assert.strictEqual(yield* tagOf(theirs.as(PersonalData.use((data) => data.erase(id)))), "ContactNotFound")
+        assert.strictEqual(yield* outcomeOf(theirs.as(exportContact(id))), "ContactNotFound")
+        assert.strictEqual(yield* outcomeOf(theirs.as(PersonalData.use((data) => data.erase(id)))), "ContactNotFound")
       }
-      assert.deepStrictEqual(withoutTime(yield* as(exported(contact_id))), withoutTime(whole))
+      assert.deepStrictEqual(withoutTime(yield* as(exportContact(contact_id))), withoutTime(whole))
     }))
 }
 

@@ -11,7 +11,7 @@ const count = 250
 const decode = Schema.decodeEffect(Schema.fromJsonString(ContactExport))
 
 /** A storage that records how many sends each read returns. */
-const recording = (storage: Scene.Storage, reads: Array<number>): Scene.Storage =>
+const recordReads = (storage: Scene.Storage, reads: Array<number>): Scene.Storage =>
   Layer.effect(
     PersonalDataStore,
     Effect.map(PersonalDataStore, (store) =>
@@ -24,7 +24,7 @@ const recording = (storage: Scene.Storage, reads: Array<number>): Scene.Storage 
 
 export const journeyTests = (storage: Scene.Storage) => {
   const reads: Array<number> = []
-  it.layer(Scene.crm(recording(storage, reads)), { timeout: "5 minutes" })("a person with many sends", (it) => {
+  it.layer(Scene.crm(recordReads(storage, reads)), { timeout: "5 minutes" })("a person with many sends", (it) => {
     it.effect("is exported and erased in pages, each of which is read once in each pass", () =>
       Effect.gen(function*() {
         const organization_id = yield* Fixtures.organization
@@ -37,18 +37,18 @@ export const journeyTests = (storage: Scene.Storage) => {
           yield* Fixtures.mustCommit(organization_id, SendRows.insert(send))
         }
         const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
-        const exported = Effect.gen(function*() {
+        const exportSends = Effect.gen(function*() {
           const personal = yield* PersonalData
           const { conversations: [only] } = yield* decode(yield* Stream.mkString(personal.export(thread.contact_id)))
           return only?.sends ?? []
         }).pipe(as, Effect.orDie)
-        const before = yield* exported
+        const before = yield* exportSends
         assert.deepStrictEqual(before.map(({ id }) => id).toSorted(), ids.toSorted())
         yield* PersonalData.use((personal) => personal.erase(thread.contact_id)).pipe(as, Effect.orDie)
         assert.isNotEmpty(reads)
         assert.isAtMost(Math.max(...reads), 100)
         assert.isAtMost(reads.reduce((sum, read) => sum + read, 0), 4 * count)
-        const after = yield* exported
+        const after = yield* exportSends
         assert.deepStrictEqual(after.map(({ id }) => id), before.map(({ id }) => id))
         assert.isTrue(after.every(({ recipient, status }) => recipient === "[erased]" && status === "failed"))
       }))

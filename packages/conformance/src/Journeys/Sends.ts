@@ -71,7 +71,7 @@ const retries = (it: It) => {
 }
 
 /** A send to a provider that deduplicates, whose first response is lost, and after which each attempt has an outcome. */
-const lostThen = Effect.fnUntraced(function*(outcome: Outcome) {
+const makeLostSend = Effect.fnUntraced(function*(outcome: Outcome) {
   const scene = yield* makeScene
   const began_at = yield* DateTime.now
   const attempts: Array<number> = []
@@ -87,8 +87,8 @@ const lostThen = Effect.fnUntraced(function*(outcome: Outcome) {
 })
 
 /** Checks that a send with an unknown outcome is not attempted again, and fails after 15 minutes. */
-const staysUnknown = Effect.fnUntraced(function*(
-  { attempts, get, send }: Pick<Effect.Success<ReturnType<typeof lostThen>>, "attempts" | "get"> & {
+const assertStaysUnknown = Effect.fnUntraced(function*(
+  { attempts, get, send }: Pick<Effect.Success<ReturnType<typeof makeLostSend>>, "attempts" | "get"> & {
     readonly send: Send
   }
 ) {
@@ -113,27 +113,27 @@ const unresolvedSends = (it: It) => {
     "is unknown two minutes after an attempt whose response was lost if later ones end with $_tag",
     (outcome) =>
       Effect.gen(function*() {
-        const scene = yield* lostThen(outcome)
+        const scene = yield* makeLostSend(outcome)
         yield* work
         yield* workFor("2 minutes", "1 second")
         const { attempts } = scene
         assert.isAtMost(attempts.length, 6)
         assert.deepStrictEqual(attempts, [0, 1, 6, 21, 51, 111].slice(0, attempts.length))
-        yield* staysUnknown(scene)
+        yield* assertStaysUnknown(scene)
       })
   )
 
   it.effect("is unknown two minutes after its first attempt if the worker stops during each", () =>
     Effect.gen(function*() {
       const begun = yield* Latch.make()
-      const scene = yield* lostThen(Effect.andThen(begun.open, Effect.never))
+      const scene = yield* makeLostSend(Effect.andThen(begun.open, Effect.never))
       for (let minute = 0; minute <= 3; minute++) {
         yield* Effect.race(work, begun.await)
         yield* begun.close
         yield* TestClock.adjust("1 minute")
       }
       assert.deepStrictEqual(scene.attempts, [0, 60, 120])
-      yield* staysUnknown(scene)
+      yield* assertStaysUnknown(scene)
     }))
 }
 

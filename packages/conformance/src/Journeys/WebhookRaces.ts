@@ -14,7 +14,7 @@ import * as Scene from "./JourneyScene.ts"
 import { refused, responded, subscribed } from "./WebhookScene.ts"
 
 /** Returns the changes that raise `count` events, as closing conversations does. */
-const raised = Effect.fnUntraced(function*(count: number) {
+const changesRaising = Effect.fnUntraced(function*(count: number) {
   const { next: uuid } = yield* Ids
   const now = yield* DateTime.now
   const conversation_id = ConversationId.make(uuid())
@@ -28,7 +28,7 @@ const raised = Effect.fnUntraced(function*(count: number) {
 const subscribe = Effect.fnUntraced(function*(count: number) {
   const { as, id, organization_id, posted, respond } = yield* subscribed
   const raise = (count: number) =>
-    Effect.flatMap(raised(count), (changes) => Fixtures.mustCommit(organization_id, ...changes))
+    Effect.flatMap(changesRaising(count), (changes) => Fixtures.mustCommit(organization_id, ...changes))
   if (count > 0) yield* raise(count)
   return {
     organization_id,
@@ -50,7 +50,7 @@ const subscribe = Effect.fnUntraced(function*(count: number) {
 type Subscribed = Effect.Success<ReturnType<typeof subscribe>>
 
 /** Runs an effect after an event is posted to the endpoint, and before the endpoint responds with the status. */
-const beforeResponse = Effect.fnUntraced(
+const runBeforeResponse = Effect.fnUntraced(
   function*<E, R>({ respond }: Subscribed, status: number, effect: Effect.Effect<unknown, E, R>) {
     const [posting, may_respond] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
     const waits = Effect.andThen(Deferred.succeed(posting, undefined), Deferred.await(may_respond))
@@ -102,7 +102,7 @@ const disabled = (it: Scene.It) => {
           yield* webhook.disable
           assert.deepStrictEqual(yield* webhook.states, ["1 webhook_disabled"])
         })
-        yield* beforeResponse(webhook, status, disable)
+        yield* runBeforeResponse(webhook, status, disable)
         assert.deepStrictEqual(yield* webhook.states, [state])
         yield* TestClock.adjust("5 minutes")
         yield* Scene.work
@@ -134,7 +134,7 @@ const active = (it: Scene.It) => {
       yield* TestClock.adjust("10 minutes")
       const url = `https://${yield* Fixtures.uuid}.shop.example/crm`
       const move = as(Webhooks.use((webhooks) => webhooks.update(id, UpdateWebhook.make({ url }))))
-      yield* beforeResponse(webhook, 410, move)
+      yield* runBeforeResponse(webhook, 410, move)
       yield* Scene.work
       assert.deepStrictEqual(yield* states, ["12 succeeded"])
       assert.lengthOf(yield* ScriptedEndpoints.use((endpoints) => endpoints.posted(url)), 12)

@@ -12,7 +12,7 @@ import { makeWebhookScene, refused, responded, subscribed } from "./WebhookScene
 const { work } = Scene
 
 /** A scene with a webhook, and `count` events in the past that it was subscribed to. */
-const past = Effect.fnUntraced(function*(count: number) {
+const makeReplayScene = Effect.fnUntraced(function*(count: number) {
   const scene = yield* subscribed
   const since = yield* DateTime.now
   for (let raised = 0; raised < count; raised++) {
@@ -31,7 +31,7 @@ const past = Effect.fnUntraced(function*(count: number) {
 const events = (it: Scene.It) => {
   it.effect("posts the same events in order, signed anew, and makes no deliveries", () =>
     Effect.gen(function*() {
-      const { again, deliveries, ids, posted, replay, since } = yield* past(3)
+      const { again, deliveries, ids, posted, replay, since } = yield* makeReplayScene(3)
       const before = yield* deliveries
       const bodies = (yield* posted).map(({ body }) => body)
       const started = yield* replay()
@@ -50,7 +50,7 @@ const events = (it: Scene.It) => {
 
   it.effect("posts even events from before the webhook, and none that it does not subscribe to", () =>
     Effect.gen(function*() {
-      const { as, close, ids, since, subscribe } = yield* past(2)
+      const { as, close, ids, since, subscribe } = yield* makeReplayScene(2)
       const late = yield* subscribe("conversation.closed")
       const other = yield* subscribe("send.failed")
       yield* TestClock.adjust("1 seconds")
@@ -70,7 +70,7 @@ const events = (it: Scene.It) => {
 const retries = (it: Scene.It) => {
   it.effect("continues with the event that failed, after a pause, while live events are posted", () =>
     Effect.gen(function*() {
-      const { again, respond, close, deliveries, ids, replay } = yield* past(3)
+      const { again, respond, close, deliveries, ids, replay } = yield* makeReplayScene(3)
       yield* respond(() => responded(503))
       yield* replay()
       yield* work
@@ -92,7 +92,7 @@ const retries = (it: Scene.It) => {
 
   it.effect("waits longer after more failures in a row, until one attempt succeeds", () =>
     Effect.gen(function*() {
-      const { again, respond, ids, replay } = yield* past(2)
+      const { again, respond, ids, replay } = yield* makeReplayScene(2)
       yield* respond(() => refused)
       yield* replay()
       yield* work
@@ -112,7 +112,7 @@ const retries = (it: Scene.It) => {
 const webhookFailures = (it: Scene.It) => {
   it.effect("pauses the webhook, so that live events wait too", () =>
     Effect.gen(function*() {
-      const { close, deliveries, respond, replay } = yield* past(2)
+      const { close, deliveries, respond, replay } = yield* makeReplayScene(2)
       yield* respond(() => refused)
       yield* replay()
       for (const seconds of [0, 30, 30, 30, 30]) {
@@ -130,7 +130,7 @@ const webhookFailures = (it: Scene.It) => {
 
   it.effect("counts the failures in a row from 0 again after an event that succeeds", () =>
     Effect.gen(function*() {
-      const { again, respond, ids, replay, status } = yield* past(2)
+      const { again, respond, ids, replay, status } = yield* makeReplayScene(2)
       const [first, second] = ids.toSorted()
       yield* respond(() => refused)
       yield* replay()
@@ -151,7 +151,7 @@ const webhookFailures = (it: Scene.It) => {
 
   it.effect("ends with its webhook, which an endpoint that is gone disables", () =>
     Effect.gen(function*() {
-      const { again, respond, replay, status } = yield* past(2)
+      const { again, respond, replay, status } = yield* makeReplayScene(2)
       yield* respond(() => responded(410))
       yield* replay()
       yield* work
@@ -166,7 +166,7 @@ const webhookFailures = (it: Scene.It) => {
 const changes = (it: Scene.It) => {
   it.effect("makes no attempt after its webhook is disabled", () =>
     Effect.gen(function*() {
-      const { again, as, id, ids, replay, respond } = yield* past(3)
+      const { again, as, id, ids, replay, respond } = yield* makeReplayScene(3)
       const { disable } = yield* Webhooks
       yield* respond(() => Effect.andThen(Effect.orDie(as(disable(id))), responded(200)))
       yield* replay()
@@ -176,7 +176,7 @@ const changes = (it: Scene.It) => {
 
   it.effect("signs each attempt with the secrets that the webhook has by then", () =>
     Effect.gen(function*() {
-      const { as, id, posted, replay, respond } = yield* past(3)
+      const { as, id, posted, replay, respond } = yield* makeReplayScene(3)
       const { rotateSecret } = yield* Webhooks
       yield* respond(() => Effect.andThen(Effect.orDie(as(rotateSecret(id))), responded(200)))
       yield* replay()
@@ -187,7 +187,7 @@ const changes = (it: Scene.It) => {
 
   it.effect("posts to the URL that the webhook has by then, and a failure there pauses it", () =>
     Effect.gen(function*() {
-      const { again, as, id, ids, replay, respond, subscribe } = yield* past(3)
+      const { again, as, id, ids, replay, respond, subscribe } = yield* makeReplayScene(3)
       const other = yield* subscribe("send.failed")
       const [first, second, third] = ids.toSorted()
       const { update } = yield* Webhooks
@@ -231,7 +231,7 @@ const erasures = (it: Scene.It) => {
 const limits = (it: Scene.It) => {
   it.effect("is one at a time, of the last 30 days", () =>
     Effect.gen(function*() {
-      const { respond, as, id, replay, since } = yield* past(1)
+      const { respond, as, id, replay, since } = yield* makeReplayScene(1)
       yield* respond(() => refused)
       yield* replay()
       assert.strictEqual((yield* Effect.flip(replay()))._tag, "ReplayInProgress")
@@ -260,7 +260,7 @@ const limits = (it: Scene.It) => {
 
   it.effect("of more events than a batch posts each once", () =>
     Effect.gen(function*() {
-      const { again, ids, replay } = yield* past(230)
+      const { again, ids, replay } = yield* makeReplayScene(230)
       yield* replay()
       yield* work
       assert.deepStrictEqual(yield* again, ids.toSorted())

@@ -29,12 +29,13 @@ const activity = new Set([
   "last_conversation_id",
   "updated_at"
 ])
-const still = (resource: object) => Object.fromEntries(Object.entries(resource).filter(([name]) => !activity.has(name)))
+const withoutActivity = (resource: object) =>
+  Object.fromEntries(Object.entries(resource).filter(([name]) => !activity.has(name)))
 
 const dataOf = ({ body }: WebhookRequest) => JSON.parse(body).data
 
 /** A scene whose every event is posted to a webhook that requests resources, and to one that does not. */
-const requesting = Effect.gen(function*() {
+const makeResourceScene = Effect.gen(function*() {
   const scene = yield* makeWebhookScene
   const types = [EventType.literals.slice(0, 5), EventType.literals.slice(5)]
   const full = yield* Effect.forEach(
@@ -55,7 +56,7 @@ const requesting = Effect.gen(function*() {
 
 /** Returns the resources of a conversation as callers read them, and the contact's ID. */
 const resourcesOf = Effect.fnUntraced(
-  function*({ as }: Pick<Effect.Success<typeof requesting>, "as">, conversation_id: ConversationId) {
+  function*({ as }: Pick<Effect.Success<typeof makeResourceScene>, "as">, conversation_id: ConversationId) {
     const conversation = as(Conversations.use((conversations) => conversations.get(conversation_id)))
     const { contact: { id: contact_id } } = yield* conversation
     return {
@@ -71,15 +72,15 @@ const resourcesOf = Effect.fnUntraced(
 const currentResources = (it: Scene.It) => {
   it.effect("is what callers read after the change, only for webhooks that request it", () =>
     Effect.gen(function*() {
-      const scene = yield* requesting
+      const scene = yield* makeResourceScene
       const { as, bare, last, organization_id, receiveMessage, receiveStatus, start } = scene
       const media = { kind: "image", mime_type: "image/png", filename: "a.png", transcript: null } as const
       yield* receiveMessage("m.1", { type: "image", text: "Look", media: { ...media, bytes: Uint8Array.of(1, 2) } })
       const opened = yield* last("conversation.opened")
       const { conversation_id } = opened
       const { contact, contact_id, conversation, message } = yield* resourcesOf(scene, conversation_id)
-      assert.deepStrictEqual(still(opened.conversation), still(yield* conversation))
-      assert.deepStrictEqual(still((yield* last("contact.created")).contact), still(yield* contact))
+      assert.deepStrictEqual(withoutActivity(opened.conversation), withoutActivity(yield* conversation))
+      assert.deepStrictEqual(withoutActivity((yield* last("contact.created")).contact), withoutActivity(yield* contact))
       const inbound = yield* last("message.received")
       const { media: file, ...rest } = yield* message(inbound.message_id)
       const { url, ...unlinked } = file
@@ -122,7 +123,7 @@ const currentResources = (it: Scene.It) => {
 const replyWindows = (it: Scene.It) => {
   it.effect("has the reply window of the contact's message that opens or reopens the conversation", () =>
     Effect.gen(function*() {
-      const scene = yield* requesting
+      const scene = yield* makeResourceScene
       const { as, last, receiveText } = scene
       for (const id of ["m.1", "m.2"]) {
         yield* TestClock.adjust("1 hours")

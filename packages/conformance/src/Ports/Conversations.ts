@@ -18,13 +18,10 @@ import { optionalHardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { afterNoon, type It, type Options } from "../Fixtures.ts"
 
-type Thread = Pick<
-  Effect.Success<ReturnType<typeof Fixtures.thread>>,
-  "channel" | "contact_id" | "identity_id"
->
+type Thread = Pick<Fixtures.Thread, "channel" | "contact_id" | "identity_id">
 
 /** A conversation of the same person on the same channel that is not stored yet. */
-const another = ({ channel, contact_id, identity_id }: Thread) =>
+const newConversationOf = ({ channel, contact_id, identity_id }: Thread) =>
   Effect.map(
     Fixtures.uuid,
     (id) =>
@@ -38,7 +35,7 @@ const find = (organization_id: OrganizationId, id: ConversationId) =>
   ConversationStore.use((store) => Effect.map(store.find(organization_id, id), Option.getOrThrow))
 
 /** Creates conversations whose last activities are these milliseconds after noon. */
-const active = (organization_id: OrganizationId, millis: ReadonlyArray<number>) =>
+const makeActiveConversations = (organization_id: OrganizationId, millis: ReadonlyArray<number>) =>
   Effect.forEach(
     millis,
     Effect.fnUntraced(function*(value) {
@@ -64,7 +61,7 @@ const name = optionalHardText({ min: 1, max: 100 })
 const names = Arbitrary.all({ first_name: name, last_name: name, display_name: name, username: name })
 
 /** A contact with this first and last name, and its identity on a channel, with this display name and username. */
-const named = Effect.fnUntraced(function*(
+const makeNamedContact = Effect.fnUntraced(function*(
   organization_id: OrganizationId,
   { display_name, first_name, last_name, username }: Pick<
     ConversationRow,
@@ -89,10 +86,10 @@ const inserts = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* ConversationStore
       const ours = yield* Fixtures.organization
-      const thread = yield* named(ours, names)
+      const thread = yield* makeNamedContact(ours, names)
       const { id: assigned_user_id } = yield* Fixtures.member(ours)
       const columns: ConversationColumns = {
-        ...yield* another(thread),
+        ...yield* newConversationOf(thread),
         status: "closed",
         close_category: preview,
         assigned_user_id,
@@ -120,7 +117,10 @@ const inserts = (it: It, { runs }: Options) => {
       const store = yield* ConversationStore
       const ours = yield* Fixtures.organization
       const thread = { ...yield* Fixtures.thread(ours), channel: yield* Fixtures.channel(ours) }
-      const open = Effect.flatMap(another(thread), (row) => Fixtures.commitOutcome(ours, ConversationRows.insert(row)))
+      const open = Effect.flatMap(
+        newConversationOf(thread),
+        (row) => Fixtures.commitOutcome(ours, ConversationRows.insert(row))
+      )
       const outcomes = yield* Effect.all(Array.from({ length: 12 }, () => open), { concurrency: "unbounded" })
       assert.deepStrictEqual(outcomes.toSorted(), Fixtures.oneCommitted(11))
       assert.lengthOf(yield* store.list(ours, everyConversation, { after: null, size: 9 }), 2)
@@ -134,8 +134,8 @@ const currentNames = (it: It, { runs }: Options) => {
     ({ names }) =>
       Effect.gen(function*() {
         const ours = yield* Fixtures.organization
-        const thread = yield* named(ours, names)
-        const row = yield* another(thread)
+        const thread = yield* makeNamedContact(ours, names)
+        const row = yield* newConversationOf(thread)
         yield* Fixtures.mustCommit(ours, ConversationRows.insert(row))
         const before = yield* find(ours, row.id)
         yield* Fixtures.mustCommit(
@@ -162,7 +162,7 @@ const lists = (it: It) => {
   it.effect("lists the latest activity first, in pages without gaps or duplicates", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const threads = yield* active(ours, [1, 3, 2, 3, 0])
+      const threads = yield* makeActiveConversations(ours, [1, 3, 2, 3, 0])
       const expected = Fixtures.newestFirst(threads, ({ last_activity_at }) => last_activity_at)
       assert.deepStrictEqual(yield* listAll(ours), expected)
     }))
@@ -171,7 +171,7 @@ const lists = (it: It) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const { id: assigned_user_id } = yield* Fixtures.member(ours)
-      const [first, second] = yield* active(ours, [1, 3, 2, 3, 0])
+      const [first, second] = yield* makeActiveConversations(ours, [1, 3, 2, 3, 0])
       if (first === undefined || second === undefined) return assert.fail("Fewer than two conversations were made.")
       const listed = (filters: Partial<ConversationFilters>) =>
         Effect.map(listAll(ours, filters), (rows) => rows.map(({ id }) => id))

@@ -14,7 +14,7 @@ const [sent, closed, tested] = ["message.sent", "conversation.closed", "webhook.
 const selections = [AnyEventType.literals, [sent], [closed, tested], ["send.failed"]] as const
 
 /** Six events of an organization, newest first, of three types and at three times; another one has an event too. */
-const mixed = Effect.gen(function*() {
+const makeMixedEvents = Effect.gen(function*() {
   const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
   const rows = yield* Effect.forEach(
     [[0, sent], [2, closed], [1, tested], [2, sent], [0, closed], [2, tested]] as const,
@@ -50,7 +50,7 @@ const lists = (it: It) => {
   it.effect("lists events of some types since a time, newest first, then by id descending, a page at a time", () =>
     Effect.gen(function*() {
       const store = yield* EventStore
-      const { newest, ours } = yield* mixed
+      const { newest, ours } = yield* makeMixedEvents
       for (const types of selections) {
         for (const since of [null, afterNoon(1), afterNoon(2), afterNoon(3)]) {
           const expected = newest.filter(({ created_at, type }) =>
@@ -72,7 +72,7 @@ const lists = (it: It) => {
   it.effect("returns the next events of some types until a time, oldest first, then by id, a page at a time", () =>
     Effect.gen(function*() {
       const store = yield* EventStore
-      const { newest, ours } = yield* mixed
+      const { newest, ours } = yield* makeMixedEvents
       for (const types of selections) {
         for (const until of [afterNoon(1), afterNoon(2), afterNoon(3)]) {
           const expected = newest.toReversed().filter(({ created_at, type }) =>

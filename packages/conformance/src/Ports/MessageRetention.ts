@@ -6,38 +6,30 @@ import { ConversationStore } from "@messaging-crm/core/Conversations"
 import type { OrganizationId, SendId } from "@messaging-crm/core/Ids"
 import { MediaStore } from "@messaging-crm/core/Media"
 import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
-import { insert, type Message, MessageStore } from "@messaging-crm/core/Messages"
+import { MessageStore } from "@messaging-crm/core/Messages"
 import { type SendColumns, SendRows, SendStore } from "@messaging-crm/core/Sends"
 import { Effect, Option } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { afterNoon, type It } from "../Fixtures.ts"
 
-type Thread = Effect.Success<ReturnType<typeof Fixtures.thread>>
-
 const purge = (millis: number, limit: number) =>
   MessageRetentionStore.use((store) => store.purge(afterNoon(millis), limit))
 
-/** Stores a message of a thread. */
-const keep = Effect.fnUntraced(function*(
-  organization_id: OrganizationId,
-  { channel, contact_id, conversation_id }: Thread,
-  fields: Partial<Message>
-) {
-  const message = yield* Fixtures.newMessage(conversation_id, fields)
-  yield* Fixtures.mustCommit(organization_id, insert(channel.id, contact_id, Option.none(), message, null))
-  return message
-})
+/** Creates a message with a file. */
+const createFileMessage = Effect.fnUntraced(
+  function*(organization_id: OrganizationId, thread: Fixtures.Thread, millis: number) {
+    const { id, ...file } = yield* Fixtures.file(organization_id)
+    const media = { ...file, id, kind: "image", transcript: null } as const
+    return {
+      file: id,
+      message: yield* Fixtures.message(organization_id, thread, { created_at: afterNoon(millis), media })
+    }
+  }
+)
 
-/** Stores a message with a file. */
-const keepFile = Effect.fnUntraced(function*(organization_id: OrganizationId, thread: Thread, millis: number) {
-  const { id, ...file } = yield* Fixtures.file(organization_id)
-  const media = { ...file, id, kind: "image", transcript: null } as const
-  return { file: id, message: yield* keep(organization_id, thread, { created_at: afterNoon(millis), media }) }
-})
-
-const keepSend = Effect.fnUntraced(function*(
+const createSend = Effect.fnUntraced(function*(
   organization_id: OrganizationId,
-  thread: Thread,
+  thread: Fixtures.Thread,
   fields: Partial<SendColumns>
 ) {
   const send = { ...yield* Fixtures.newSend(thread), ...fields }
@@ -45,37 +37,39 @@ const keepSend = Effect.fnUntraced(function*(
   return send.id
 })
 
-const texts = (organization_id: OrganizationId, { conversation_id }: Thread) =>
+const texts = (organization_id: OrganizationId, { conversation_id }: Fixtures.Thread) =>
   Effect.map(
     MessageStore.use((store) => store.list(organization_id, conversation_id, { after: null, size: 9 })),
     (messages) => messages.map(({ text }) => text)
   )
 
 /** The previews of a thread's conversation and contact. */
-const previews = Effect.fnUntraced(function*(organization_id: OrganizationId, { contact_id, conversation_id }: Thread) {
-  const conversation = yield* ConversationStore.use((store) => store.find(organization_id, conversation_id))
-  const contact = yield* ContactStore.use((store) => store.find(organization_id, contact_id))
-  return [Option.getOrThrow(conversation).last_activity_preview, Option.getOrThrow(contact).last_activity_preview]
-})
+const previews = Effect.fnUntraced(
+  function*(organization_id: OrganizationId, { contact_id, conversation_id }: Fixtures.Thread) {
+    const conversation = yield* ConversationStore.use((store) => store.find(organization_id, conversation_id))
+    const contact = yield* ContactStore.use((store) => store.find(organization_id, contact_id))
+    return [Option.getOrThrow(conversation).last_activity_preview, Option.getOrThrow(contact).last_activity_preview]
+  }
+)
 
 const isSend = (organization_id: OrganizationId, id: SendId) =>
   Effect.map(SendStore.use((store) => store.find(organization_id, id)), Option.isSome)
 
 /** Removes what other tests have stored. */
-const withoutOthers = Effect.gen(function*() {
+const removeOthers = Effect.gen(function*() {
   while ((yield* purge(1_000_000, 1000)) > 0) continue
 })
 
 const purges = (it: It) => {
   it.effect("removes messages that are old enough, the oldest first, up to the limit, with their files and provider ids", () =>
     Effect.gen(function*() {
-      yield* withoutOthers
+      yield* removeOthers
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [thread, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(theirs)]
-      const old = yield* keepFile(ours, thread, 1)
-      yield* keep(ours, thread, { created_at: afterNoon(3), text: "third" })
-      yield* keep(theirs, other, { created_at: afterNoon(2), text: "theirs" })
-      yield* keep(ours, thread, { created_at: afterNoon(10), text: "new" })
+      const old = yield* createFileMessage(ours, thread, 1)
+      yield* Fixtures.message(ours, thread, { created_at: afterNoon(3), text: "third" })
+      yield* Fixtures.message(theirs, other, { created_at: afterNoon(2), text: "theirs" })
+      yield* Fixtures.message(ours, thread, { created_at: afterNoon(10), text: "new" })
       const find = (id: string) => MessageStore.use((store) => store.findByProviderId(ours, thread.channel.id, id))
       assert.strictEqual(yield* purge(10, 2), 2)
       assert.deepStrictEqual(yield* texts(ours, thread), ["new", "third"])
@@ -91,14 +85,14 @@ const purges = (it: It) => {
 
   it.effect("removes the resources of the events of removed messages, and no others", () =>
     Effect.gen(function*() {
-      yield* withoutOthers
+      yield* removeOthers
       const ours = yield* Fixtures.organization
       const thread = yield* Fixtures.thread(ours)
       yield* Fixtures.webhook(ours, { include_resource: true })
       const { contact_id } = thread
       const messages = [
-        yield* keep(ours, thread, { created_at: afterNoon(1) }),
-        yield* keep(ours, thread, { created_at: afterNoon(20) })
+        yield* Fixtures.message(ours, thread, { created_at: afterNoon(1) }),
+        yield* Fixtures.message(ours, thread, { created_at: afterNoon(20) })
       ]
       for (const message_id of [...messages.map(({ id }) => id), null]) {
         const resource = { name: "message", value: { id: message_id }, contact_id, message_id }
@@ -114,12 +108,12 @@ const purges = (it: It) => {
 const previewsAndSends = (it: It) => {
   it.effect("clears the previews of removed messages, and no others", () =>
     Effect.gen(function*() {
-      yield* withoutOthers
+      yield* removeOthers
       const ours = yield* Fixtures.organization
       const [quiet, lively] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
-      yield* keep(ours, quiet, { created_at: afterNoon(1) })
-      yield* keep(ours, lively, { created_at: afterNoon(1) })
-      yield* keep(ours, lively, { created_at: afterNoon(10), text: "new" })
+      yield* Fixtures.message(ours, quiet, { created_at: afterNoon(1) })
+      yield* Fixtures.message(ours, lively, { created_at: afterNoon(1) })
+      yield* Fixtures.message(ours, lively, { created_at: afterNoon(10), text: "new" })
       const conversation = ConversationStore.use((store) => store.find(ours, quiet.conversation_id))
       const contact = ContactStore.use((store) => store.find(ours, quiet.contact_id))
       const before = {
@@ -136,18 +130,18 @@ const previewsAndSends = (it: It) => {
 
   it.effect("removes ended sends before any message, and leaves open and newer ones", () =>
     Effect.gen(function*() {
-      yield* withoutOthers
+      yield* removeOthers
       const ours = yield* Fixtures.organization
       const thread = yield* Fixtures.thread(ours)
-      const { id: message_id } = yield* keep(ours, thread, { created_at: afterNoon(2) })
+      const { id: message_id } = yield* Fixtures.message(ours, thread, { created_at: afterNoon(2) })
       const failed = { status: "failed", failure_reason: "provider_rejected", created_at: afterNoon(3) } as const
       const ended = [
-        yield* keepSend(ours, thread, { status: "sent", message_id, created_at: afterNoon(1) }),
-        yield* keepSend(ours, thread, failed)
+        yield* createSend(ours, thread, { status: "sent", message_id, created_at: afterNoon(1) }),
+        yield* createSend(ours, thread, failed)
       ]
       const left = [
-        yield* keepSend(ours, thread, { created_at: afterNoon(1) }),
-        yield* keepSend(ours, thread, { ...failed, created_at: afterNoon(10) })
+        yield* createSend(ours, thread, { created_at: afterNoon(1) }),
+        yield* createSend(ours, thread, { ...failed, created_at: afterNoon(10) })
       ]
       assert.strictEqual(yield* purge(10, 2), 2)
       for (const id of ended) assert.isFalse(yield* isSend(ours, id))

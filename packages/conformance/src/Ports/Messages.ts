@@ -14,7 +14,7 @@ import { hardText, integer, moment, optionalHardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { afterNoon, type It, type Options } from "../Fixtures.ts"
 import { earlyUpdates } from "./Messages/EarlyUpdates.ts"
-import { inserted, keepEarly } from "./Messages/MessageScene.ts"
+import { storeEarly } from "./Messages/MessageScene.ts"
 
 const rows = (it: It, { runs }: Options) => {
   it.effect.prop("returns a message as it was inserted", {
@@ -54,7 +54,7 @@ const rows = (it: It, { runs }: Options) => {
         created_at: at,
         sent_at: at
       })
-      yield* Fixtures.mustCommit(ours, inserted(thread, message))
+      yield* Fixtures.mustCommit(ours, Fixtures.insertMessage(thread, message))
       assert.deepStrictEqual(yield* store.find(ours, conversation_id, message.id), Option.some(message))
       assert.deepStrictEqual(
         yield* store.findByProviderId(ours, channel.id, provider_message_id),
@@ -80,16 +80,16 @@ const takenIds = (it: It) => {
         Fixtures.newMessage(conversation_id, { provider_message_id: "p" }),
         Fixtures.newMessage(conversation_id, { provider_message_id: "p", created_at: afterNoon(9) })
       ])
-      assert.strictEqual(yield* Fixtures.commitOutcome(ours, inserted(thread, first)), "committed")
-      assert.strictEqual(yield* Fixtures.commitOutcome(ours, inserted(thread, second)), "Conflict")
+      assert.strictEqual(yield* Fixtures.commitOutcome(ours, Fixtures.insertMessage(thread, first)), "committed")
+      assert.strictEqual(yield* Fixtures.commitOutcome(ours, Fixtures.insertMessage(thread, second)), "Conflict")
       assert.deepStrictEqual(yield* store.find(ours, conversation_id, second.id), Option.none())
       const unnamed = yield* Effect.all(
         [1, 2].map(() => Fixtures.newMessage(conversation_id, { provider_message_id: null }))
       )
-      yield* Effect.forEach(unnamed, (message) => Fixtures.mustCommit(ours, inserted(thread, message)))
+      yield* Effect.forEach(unnamed, (message) => Fixtures.mustCommit(ours, Fixtures.insertMessage(thread, message)))
       const other = yield* Fixtures.thread(ours)
       const elsewhere = yield* Fixtures.newMessage(other.conversation_id, { provider_message_id: "p" })
-      assert.strictEqual(yield* Fixtures.commitOutcome(ours, inserted(other, elsewhere)), "committed")
+      assert.strictEqual(yield* Fixtures.commitOutcome(ours, Fixtures.insertMessage(other, elsewhere)), "committed")
       const ids = (yield* store.list(ours, conversation_id, { after: null, size: 9 })).map(({ id }) => id)
       assert.deepStrictEqual(ids.toSorted(), [first, ...unnamed].map(({ id }) => id).toSorted())
     }))
@@ -102,7 +102,7 @@ const concurrency = (it: It) => {
       const thread = yield* Fixtures.thread(ours)
       const insertOne = Effect.flatMap(
         Fixtures.newMessage(thread.conversation_id, { provider_message_id: "p" }),
-        (message) => Fixtures.commitOutcome(ours, inserted(thread, message))
+        (message) => Fixtures.commitOutcome(ours, Fixtures.insertMessage(thread, message))
       )
       const outcomes = yield* Effect.all(Array.from({ length: 8 }, () => insertOne), { concurrency: "unbounded" })
       assert.deepStrictEqual(outcomes.toSorted(), Fixtures.oneCommitted(7))
@@ -117,7 +117,7 @@ const concurrency = (it: It) => {
       const message = yield* Fixtures.newMessage(thread.conversation_id, { provider_message_id: "p" })
       const read = { status: "read", at: afterNoon(3) } as const
       const outcomes = yield* Effect.all([
-        Fixtures.commitOutcome(ours, inserted(thread, message)),
+        Fixtures.commitOutcome(ours, Fixtures.insertMessage(thread, message)),
         Fixtures.commitOutcome(ours, storeEarlyUpdate(key, Option.none(), read, afterNoon(9)))
       ], { concurrency: "unbounded" })
       assert.deepStrictEqual(outcomes.toSorted(), ["Conflict", "committed"])
@@ -137,7 +137,7 @@ const lists = (it: It, { runs }: Options) => {
       const messages = yield* Effect.forEach(millis, (value) =>
         Effect.tap(
           Fixtures.newMessage(thread.conversation_id, { created_at: afterNoon(value) }),
-          (message) => Fixtures.mustCommit(ours, inserted(thread, message))
+          (message) => Fixtures.mustCommit(ours, Fixtures.insertMessage(thread, message))
         ))
       const key = (message: Message) => `${message.created_at.epochMilliseconds} ${message.id}`
       const listed = yield* Fixtures.readAllPages(
@@ -158,7 +158,7 @@ const updates = (it: It) => {
       const message = yield* Fixtures.newMessage(thread.conversation_id, {
         media: { id: null, kind: "image", mime_type: null, filename: "a.png", byte_size: 1, transcript: null }
       })
-      yield* Fixtures.mustCommit(ours, inserted(thread, message))
+      yield* Fixtures.mustCommit(ours, Fixtures.insertMessage(thread, message))
       const set = {
         text: "Edited",
         media: null,
@@ -196,8 +196,8 @@ const separation = (it: It) => {
       const thread = yield* Fixtures.thread(ours)
       const { channel, conversation_id } = thread
       const message = yield* Fixtures.newMessage(conversation_id, { provider_message_id: "p" })
-      yield* Fixtures.mustCommit(ours, inserted(thread, message))
-      yield* keepEarly(ours, channel.id, "q", { status: "read", at: afterNoon(1) })
+      yield* Fixtures.mustCommit(ours, Fixtures.insertMessage(thread, message))
+      yield* storeEarly(ours, channel.id, "q", { status: "read", at: afterNoon(1) })
       const early = yield* store.findByProviderId(ours, channel.id, "q")
       assert.deepStrictEqual(yield* store.find(theirs, conversation_id, message.id), Option.none())
       assert.deepStrictEqual(yield* store.findByProviderId(theirs, channel.id, "p"), Option.none())

@@ -5,7 +5,6 @@ import * as Changes from "@messaging-crm/core/Changes"
 import type { Identity } from "@messaging-crm/core/Contacts"
 import { IdempotencyKey, IdempotencyStore, part_prefix } from "@messaging-crm/core/Idempotency"
 import type { OrganizationId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
-import { insert } from "@messaging-crm/core/Messages"
 import type { Position } from "@messaging-crm/core/Page"
 import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { deliveryIdOf } from "@messaging-crm/core/RaisedEvents"
@@ -17,19 +16,11 @@ import { Deferred, Effect, Fiber, Option } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { afterNoon, type It } from "../Fixtures.ts"
 
-type Thread = Effect.Success<ReturnType<typeof Fixtures.thread>>
-
 /** A queued send and two messages of a conversation. */
-const filled = Effect.fnUntraced(function*(organization_id: OrganizationId, thread: Thread) {
+const fillThread = Effect.fnUntraced(function*(organization_id: OrganizationId, thread: Fixtures.Thread) {
   const send = yield* Fixtures.newSend(thread)
   yield* Fixtures.mustCommit(organization_id, SendRows.insert(send))
-  for (const millis of [1, 2]) {
-    const message = yield* Fixtures.newMessage(thread.conversation_id, { created_at: afterNoon(millis) })
-    yield* Fixtures.mustCommit(
-      organization_id,
-      insert(thread.channel.id, thread.contact_id, Option.none(), message, null)
-    )
-  }
+  for (const millis of [1, 2]) yield* Fixtures.message(organization_id, thread, { created_at: afterNoon(millis) })
   return send
 })
 
@@ -39,8 +30,8 @@ const reads = (it: It) => {
       const store = yield* PersonalDataStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [thread, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
-      const send = yield* filled(ours, thread)
-      yield* filled(ours, other)
+      const send = yield* fillThread(ours, thread)
+      yield* fillThread(ours, other)
       const { external_id } = yield* Fixtures.identity(ours, thread.contact_id, {}, ["an alias"])
       const network_ids = yield* store.networkIds(ours, thread.contact_id)
       assert.includeMembers(network_ids.map(({ name }) => name), [external_id, "an alias"])
@@ -60,8 +51,8 @@ const reads = (it: It) => {
       const store = yield* PersonalDataStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [thread, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
-      yield* filled(ours, thread)
-      yield* filled(ours, other)
+      yield* fillThread(ours, thread)
+      yield* fillThread(ours, other)
       const readPage = (after: Position | null, by = ours) =>
         store.messages(by, thread.conversation_id, { after, size: 1 })
       const [newest, ...more] = yield* readPage(null)
@@ -76,39 +67,41 @@ const reads = (it: It) => {
     }))
 }
 
-const keyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`key-${contact_id}`)
+const keyOf = ({ contact_id }: Fixtures.Thread) => IdempotencyKey.make(`key-${contact_id}`)
 
 /** The key of an upsert that has a record without a response. */
-const begunKeyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`begun-${contact_id}`)
+const begunKeyOf = ({ contact_id }: Fixtures.Thread) => IdempotencyKey.make(`begun-${contact_id}`)
 
 /** The key of a part of the upsert, about another contact. */
-const partKeyOf = ({ contact_id }: Thread) => `${part_prefix}${contact_id}` as IdempotencyKey
+const partKeyOf = ({ contact_id }: Fixtures.Thread) => `${part_prefix}${contact_id}` as IdempotencyKey
 
 /** The key of an equal request, with a response that contains another contact. */
-const equalKeyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`equal-${contact_id}`)
+const equalKeyOf = ({ contact_id }: Fixtures.Thread) => IdempotencyKey.make(`equal-${contact_id}`)
 
 /** Stores copies of a thread's contact: records of equal requests, an event, and the response to its delivery. Returns the delivery's ID. */
-const storeCopies = Effect.fnUntraced(function*(ours: OrganizationId, webhook: WebhookColumns, thread: Thread) {
-  const { contact_id } = thread
-  const body = new TextEncoder().encode(JSON.stringify({ id: contact_id }))
-  const event = yield* Fixtures.newEvent({
-    body: JSON.stringify({ data: { conversation_id: thread.conversation_id } }),
-    resource: { name: "contact", value: thread, contact_id, message_id: null }
-  })
-  const response = { ...Fixtures.idempotencyRecord, key: keyOf(thread), fingerprint: contact_id.padEnd(64), body }
-  yield* Fixtures.mustCommit(ours, { response }, Changes.raise(event))
-  yield* Fixtures.mustCommit(ours, { response: { ...response, key: begunKeyOf(thread), status: null, body: null } })
-  const { body: other } = Fixtures.idempotencyRecord
-  yield* Fixtures.mustCommit(ours, { response: { ...response, key: partKeyOf(thread), body: other } })
-  yield* Fixtures.mustCommit(ours, { response: { ...response, key: equalKeyOf(thread), body: other } })
-  const id = deliveryIdOf(event.id, webhook.id)
-  yield* Fixtures.mustCommit(ours, WebhookDeliveryRows.update({ id, version: 1 }, { response_body: contact_id }))
-  return id
-})
+const storeCopies = Effect.fnUntraced(
+  function*(ours: OrganizationId, webhook: WebhookColumns, thread: Fixtures.Thread) {
+    const { contact_id } = thread
+    const body = new TextEncoder().encode(JSON.stringify({ id: contact_id }))
+    const event = yield* Fixtures.newEvent({
+      body: JSON.stringify({ data: { conversation_id: thread.conversation_id } }),
+      resource: { name: "contact", value: thread, contact_id, message_id: null }
+    })
+    const response = { ...Fixtures.idempotencyRecord, key: keyOf(thread), fingerprint: contact_id.padEnd(64), body }
+    yield* Fixtures.mustCommit(ours, { response }, Changes.raise(event))
+    yield* Fixtures.mustCommit(ours, { response: { ...response, key: begunKeyOf(thread), status: null, body: null } })
+    const { body: other } = Fixtures.idempotencyRecord
+    yield* Fixtures.mustCommit(ours, { response: { ...response, key: partKeyOf(thread), body: other } })
+    yield* Fixtures.mustCommit(ours, { response: { ...response, key: equalKeyOf(thread), body: other } })
+    const id = deliveryIdOf(event.id, webhook.id)
+    yield* Fixtures.mustCommit(ours, WebhookDeliveryRows.update({ id, version: 1 }, { response_body: contact_id }))
+    return id
+  }
+)
 
 /** Returns whether each record of the threads exists, and the contacts that stored endpoint responses and events contain. */
 const storedCopies = Effect.fnUntraced(
-  function*(ours: OrganizationId, webhook: WebhookColumns, threads: ReadonlyArray<Thread>) {
+  function*(ours: OrganizationId, webhook: WebhookColumns, threads: ReadonlyArray<Fixtures.Thread>) {
     const records = yield* Effect.forEach(
       threads.flatMap((thread) => [keyOf(thread), begunKeyOf(thread), partKeyOf(thread), equalKeyOf(thread)]),
       (key) => IdempotencyStore.use((records) => records.find(ours, key))
@@ -160,7 +153,7 @@ const copies = (it: It) => {
 }
 
 /** Creates a contact with an identity, and returns its ID and the identity's external ID. */
-const identified = Effect.fnUntraced(
+const makeIdentifiedContact = Effect.fnUntraced(
   function*(organization_id: OrganizationId, fields: Partial<Identity> = {}, aliases: ReadonlyArray<string> = []) {
     const { id } = yield* Fixtures.contact(organization_id)
     const { external_id } = yield* Fixtures.identity(organization_id, id, fields, aliases)
@@ -180,8 +173,8 @@ const callbacks = (it: It) => {
       const [channel, foreign] = [yield* Fixtures.channel(ours), yield* Fixtures.channel(theirs)]
       const otherType = yield* Fixtures.channel(ours, "page_messaging")
       const [alias, number] = [yield* Fixtures.uuid, yield* Fixtures.newPhone]
-      const { external_id: person, id } = yield* identified(ours, {}, [alias, number])
-      yield* identified(ours, { channel_type: "page_messaging", external_id: person })
+      const { external_id: person, id } = yield* makeIdentifiedContact(ours, {}, [alias, number])
+      yield* makeIdentifiedContact(ours, { channel_type: "page_messaging", external_id: person })
       const erased = [
         yield* Fixtures.callback(channel.id, [person]),
         yield* Fixtures.callback(channel.id, ["another", person]),
@@ -213,8 +206,8 @@ const callbacks = (it: It) => {
         yield* Fixtures.contact(ours, { primary_phone }),
         yield* Fixtures.contact(ours, { primary_phone })
       ]
-      yield* identified(theirs, { external_id: primary_phone })
-      yield* identified(ours, { channel_type: "page_messaging", external_id: primary_phone })
+      yield* makeIdentifiedContact(theirs, { external_id: primary_phone })
+      yield* makeIdentifiedContact(ours, { channel_type: "page_messaging", external_id: primary_phone })
       const callback = Fixtures.callback(channel.id, [primary_phone.slice(1)])
       const before = yield* callback
       yield* store.eraseCallbacks(ours, first.id)
@@ -234,7 +227,7 @@ const laterCommits = (it: It) => {
       const store = yield* PersonalDataStore
       const ours = yield* Fixtures.organization
       const channel = yield* Fixtures.channel(ours)
-      const { external_id: person, id } = yield* identified(ours)
+      const { external_id: person, id } = yield* makeIdentifiedContact(ours)
       const [erased, kept] = [
         yield* Fixtures.callback(channel.id, [person]),
         yield* Fixtures.callback(channel.id, ["another"])
@@ -261,7 +254,7 @@ const concurrentCommits = (it: It) => {
       const ours = yield* Fixtures.organization
       const channel = yield* Fixtures.channel(ours)
       for (let round = 0; round < 10; round++) {
-        const { external_id: person, id } = yield* identified(ours)
+        const { external_id: person, id } = yield* makeIdentifiedContact(ours)
         const callback = yield* Fixtures.callback(channel.id, [person])
         const applied = yield* Deferred.make<string>()
         // Commits one tag after another until a commit is rejected, so that the erasure begins between commits.

@@ -2,7 +2,6 @@
 import { assert } from "@effect/vitest"
 import { ChannelHoldRows } from "@messaging-crm/core/ChannelHolds"
 import { type OrganizationId, SendId } from "@messaging-crm/core/Ids"
-import { insert } from "@messaging-crm/core/Messages"
 import type { Position } from "@messaging-crm/core/Page"
 import { everySend, type SendColumns, type SendFilters, SendRows, SendStore, toSend } from "@messaging-crm/core/Sends"
 import { Effect, Option } from "effect"
@@ -47,7 +46,7 @@ const updates = (it: It) => {
         ours,
         SendRows.insert(sent),
         SendRows.insert(failed),
-        insert(thread.channel.id, thread.contact_id, Option.none(), message, null)
+        Fixtures.insertMessage(thread, message)
       )
       const begun = { status: "sending", first_attempt_at: afterNoon(1), may_be_sent: true } as const
       const ended = { status: "failed", failure_reason: "outcome_unknown" } as const

@@ -7,7 +7,7 @@ import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { Effect, Exit, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import type * as Scene from "../JourneyScene.ts"
-import { type CommitControl, killedAfter, makeScene } from "./UpsertScene.ts"
+import { type CommitControl, killAfter, makeScene } from "./UpsertScene.ts"
 
 /** The fingerprint of another request. */
 const otherFingerprint = "e".repeat(64)
@@ -19,7 +19,7 @@ export const interruptions = (it: Scene.It, control: CommitControl) => {
     Effect.gen(function*() {
       const { as, everyone, request } = yield* makeScene
       const contacts = Array.from({ length: 10 }, (_, index) => ({ primary_email: `p${index}@acme.example` }))
-      assert.isTrue(Exit.isFailure(yield* killedAfter(control, 5, request("upsert-1", contacts))))
+      assert.isTrue(Exit.isFailure(yield* killAfter(control, 5, request("upsert-1", contacts))))
       const before = yield* everyone
       assert.isAbove(before.length, 0)
       assert.isBelow(before.length, 10)
@@ -48,7 +48,7 @@ export const interruptions = (it: Scene.It, control: CommitControl) => {
       const killed: Array<boolean> = []
       const retry = Effect.gen(function*() {
         // The commits of its start, which finds the used key, and of its contact, but not the one of its response.
-        killed.push(Exit.isFailure(yield* killedAfter(control, 2, request("upsert-7", contacts))))
+        killed.push(Exit.isFailure(yield* killAfter(control, 2, request("upsert-7", contacts))))
       })
       control.beforeLookup = Effect.provideContext(retry, services)
       assert.strictEqual((yield* request("upsert-7", contacts)).outcomes, "created")
@@ -61,7 +61,7 @@ export const keys = (it: Scene.It, control: CommitControl) => {
   it.effect("rejects another request with its key, even after it was killed", () =>
     Effect.gen(function*() {
       const { everyone, request } = yield* makeScene
-      yield* killedAfter(control, 1, request("upsert-3", twoContacts))
+      yield* killAfter(control, 1, request("upsert-3", twoContacts))
       const otherContacts = [{ primary_email: "c@acme.example" }]
       const rejected = yield* Effect.flip(request("upsert-3", otherContacts, otherFingerprint))
       assert.strictEqual(rejected._tag, "IdempotencyConflict")
@@ -72,7 +72,7 @@ export const keys = (it: Scene.It, control: CommitControl) => {
   it.effect("rejects another operation with its key once it has begun, and completes", () =>
     Effect.gen(function*() {
       const { as, everyone, request } = yield* makeScene
-      yield* killedAfter(control, 1, request("upsert-4", twoContacts))
+      yield* killAfter(control, 1, request("upsert-4", twoContacts))
       const otherOperation = { key: IdempotencyKey.make("upsert-4"), fingerprint: otherFingerprint, request_id: "r" }
       const rejected = yield* Effect.flip(as(Idempotency.use((idempotency) =>
         idempotency.once(otherOperation, (record) =>
@@ -92,7 +92,7 @@ export const keys = (it: Scene.It, control: CommitControl) => {
   it.effect("accepts another request with its key once the record of the key is removed", () =>
     Effect.gen(function*() {
       const { request } = yield* makeScene
-      yield* killedAfter(control, 2, request("upsert-8", twoContacts))
+      yield* killAfter(control, 2, request("upsert-8", twoContacts))
       // The retry records the contact that is left, and the response, long after the key.
       yield* TestClock.adjust("71 hours")
       assert.strictEqual((yield* request("upsert-8", twoContacts)).outcomes, "created,created")
@@ -108,7 +108,7 @@ export const keys = (it: Scene.It, control: CommitControl) => {
       const { as, everyone, request } = yield* makeScene
       for (const [key, commits] of [["upsert-5", 2], ["upsert-6", Infinity]] as const) {
         const emails = [`a-${key}@acme.example`, `b-${key}@acme.example`]
-        yield* killedAfter(control, commits, request(key, emails.map((primary_email) => ({ primary_email }))))
+        yield* killAfter(control, commits, request(key, emails.map((primary_email) => ({ primary_email }))))
         // The contacts of a request are upserted concurrently. Of the one that was killed, either was the first.
         const kim = (yield* everyone).find(({ primary_email }) => emails.includes(primary_email ?? ""))
         if (kim === undefined) return assert.fail("No contact was upserted.")

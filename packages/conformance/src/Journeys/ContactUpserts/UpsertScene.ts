@@ -51,7 +51,7 @@ export interface CommitControl {
 }
 
 /** Runs a request that is killed after some commits, and returns its exit. */
-export const killedAfter = Effect.fnUntraced(
+export const killAfter = Effect.fnUntraced(
   function*<A, E, R>(control: CommitControl, commits: number, request: Effect.Effect<A, E, R>) {
     control.commitsLeft = commits
     const exit = yield* Effect.exit(request)
@@ -61,7 +61,7 @@ export const killedAfter = Effect.fnUntraced(
 )
 
 /** A storage, and the object with which a test controls its commits and lookups. */
-export const controlled = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
+export const controlStorage = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
   const control: CommitControl = { commitsLeft: Infinity, beforeLookup: Effect.void }
   const layer = Layer.effect(
     Commit,

@@ -5,7 +5,7 @@ import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
 import { Duration, Effect, Layer, Option } from "effect"
 import type * as Scene from "../JourneyScene.ts"
-import { createTag, makeScene, rejected, request, text } from "./RequestScene.ts"
+import { createTag, makeScene, request, respondToErrors, text } from "./RequestScene.ts"
 
 /** The operations over a storage that commits as the function does. */
 const crmWith = (commit: Commit["Service"]["commit"]) =>
@@ -64,7 +64,7 @@ export const repetitions = (it: Scene.It) => {
     Effect.gen(function*() {
       const { as, tags } = yield* makeScene
       yield* as(request(createTag()))
-      for (const other of [createTag("new"), rejected(409)(createTag("VIP"))]) {
+      for (const other of [createTag("new"), respondToErrors(409)(createTag("VIP"))]) {
         const conflict = yield* as(Effect.flip(request(other, { fingerprint: "e".repeat(64) })))
         assert.strictEqual(conflict._tag, "IdempotencyConflict")
       }

@@ -42,7 +42,7 @@ export const request = <E, R>(operation: Responding<E, R>, fields: Partial<Keyed
   )
 
 /** Responds with an error of an operation, so that it is recorded. */
-export const rejected =
+export const respondToErrors =
   (status: number) =>
   <E extends { readonly _tag: string }, R>(operation: Responding<E, R>): Responding<never, R> =>
   (respond) => Effect.catch(operation(respond), ({ _tag }) => Effect.succeed(encoded(status, { code: _tag })))

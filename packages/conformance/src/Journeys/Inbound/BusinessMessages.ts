@@ -14,7 +14,7 @@ import { type It, makeScene, work } from "../JourneyScene.ts"
 type Journey = Effect.Success<typeof makeScene>
 
 /** The business writes to the person of a journey in the network's own app. */
-const writtenInApp = Effect.fnUntraced(
+const writeInApp = Effect.fnUntraced(
   function*({ channel, number, receive }: Journey, provider_message_id: string) {
     yield* receive({
       event: "message_sent",
@@ -37,7 +37,7 @@ const sentMessages = (it: It) => {
       const inApp = Effect.provide(yield* Effect.context<Inbound>())
       yield* provider.respond(({ reference }) => {
         const provider_message_id = `p.${reference}`
-        return inApp(Effect.as(writtenInApp(scene, provider_message_id), { provider_message_id }))
+        return inApp(Effect.as(writeInApp(scene, provider_message_id), { provider_message_id }))
       })
       const { id } = yield* start()
       yield* work
@@ -52,7 +52,7 @@ const sentMessages = (it: It) => {
       yield* provider.respond(() => Effect.fail(new ProviderOutcomeUnknown()))
       const { id } = yield* start()
       yield* work
-      yield* writtenInApp(scene, `p.${id}`)
+      yield* writeInApp(scene, `p.${id}`)
       assert.strictEqual((yield* get(id)).status, "unknown")
       const at = yield* DateTime.now
       for (const status of ["delivered", "read", "read"] as const) yield* receiveStatus(id, { status, at })
@@ -96,7 +96,7 @@ const reportsOfTime = (it: It) => {
       // No contact has this address yet.
       yield* report("read", 0)
       for (let minute = 0; minute < 230; minute++) {
-        yield* writtenInApp(scene, `b${minute}`)
+        yield* writeInApp(scene, `b${minute}`)
         if (minute % 7 === 0) yield* receiveText(`m${minute}`, "Yes?")
         yield* TestClock.adjust("1 minutes")
       }

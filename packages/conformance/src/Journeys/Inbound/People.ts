@@ -11,7 +11,7 @@ import { type It, makeScene, work } from "../JourneyScene.ts"
 const firstPage = { cursor: null, page_size: 100 }
 
 /** A person writes to a channel. */
-const receivedFrom = Effect.fnUntraced(function*(
+const receiveFrom = Effect.fnUntraced(function*(
   { id: channel_id }: { readonly id: ChannelId },
   provider_message_id: string,
   from: ProviderMessageReceived["from"]
@@ -28,7 +28,7 @@ const networkIds = (it: It) => {
       const { as, channel, get, messagesIn, number, provider, start } = yield* makeScene
       const [own, canonical] = [`US.${yield* Fixtures.uuid}`, `${number}9`]
       const says = (provider_message_id: string, external_id: string, aliases: ReadonlyArray<string>) =>
-        receivedFrom(channel, provider_message_id, { external_id, aliases, display_name: "Kim", username: null })
+        receiveFrom(channel, provider_message_id, { external_id, aliases, display_name: "Kim", username: null })
       yield* provider.respond(({ reference }) =>
         Effect.succeed({ provider_message_id: `p.${reference}`, recipient_aliases: [canonical] })
       )
@@ -49,13 +49,13 @@ const networkIds = (it: It) => {
       const { as, channel, messagesIn, number, start } = yield* makeScene
       const user_id = `US.${yield* Fixtures.uuid}`
       const from = { external_id: user_id, display_name: null, username: "kim" }
-      yield* receivedFrom(channel, "m1", from)
+      yield* receiveFrom(channel, "m1", from)
       const matches = Effect.map(Contacts.use(({ list }) => list({ ...firstPage, query: number })), ({ data }) =>
         data.map(({ identities, primary_phone }) => [primary_phone, identities[0]?.external_id])).pipe(as)
       assert.deepStrictEqual(yield* matches, [])
-      yield* receivedFrom(channel, "m2", { ...from, external_id: number, aliases: [user_id] })
+      yield* receiveFrom(channel, "m2", { ...from, external_id: number, aliases: [user_id] })
       assert.deepStrictEqual(yield* matches, [[number, number]])
-      yield* receivedFrom(channel, "m3", from)
+      yield* receiveFrom(channel, "m3", from)
       assert.deepStrictEqual(yield* matches, [[number, number]])
       const { conversation_id } = yield* start()
       yield* work
@@ -66,7 +66,7 @@ const networkIds = (it: It) => {
     Effect.gen(function*() {
       const { as, channel } = yield* makeScene
       const from = { external_id: "4915112345678", aliases: ["15551234567"], display_name: null, username: null }
-      yield* receivedFrom(channel, "m1", from)
+      yield* receiveFrom(channel, "m1", from)
       const { data } = yield* Contacts.use((contacts) => contacts.list(firstPage)).pipe(as)
       const [contact] = data
       assert.deepStrictEqual([contact?.primary_phone, contact?.identities[0]?.external_id], [null, from.external_id])
@@ -120,7 +120,7 @@ const changes = (it: It) => {
         ({ contact }) => contact.external_id
       ).pipe(as)
       const says = (external_id: string, aliases: Ids) =>
-        Effect.flatMap(Fixtures.uuid, (id) => receivedFrom(channel, id, unnamed(external_id, aliases)))
+        Effect.flatMap(Fixtures.uuid, (id) => receiveFrom(channel, id, unnamed(external_id, aliases)))
       const change = ([former = "", ...former_aliases]: Ids, [external_id = "", ...aliases]: Ids) =>
         receive({
           event: "identity_changed",

@@ -3,8 +3,7 @@ import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import { type EncodedResponse, Idempotency, type IdempotencyKey } from "@messaging-crm/core/Idempotency"
 import { ContactId } from "@messaging-crm/core/Ids"
-import { insert } from "@messaging-crm/core/Messages"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import * as Fixtures from "../../Fixtures.ts"
 import { makeScene, work } from "../JourneyScene.ts"
 
@@ -85,7 +84,6 @@ export const person = Effect.gen(function*() {
     encoder.encode(`${canaries.callback} of ${number.slice(1)}`)
   )
   const other = yield* Fixtures.thread(organization_id)
-  const message = yield* Fixtures.newMessage(other.conversation_id, { text: "stays" })
-  yield* Fixtures.mustCommit(organization_id, insert(other.channel.id, other.contact_id, Option.none(), message, null))
+  yield* Fixtures.message(organization_id, other, { text: "stays" })
   return { ...scene, callback, contact_id: ContactId.make(contact.id), conversation_id, other, queued, sent }
 })

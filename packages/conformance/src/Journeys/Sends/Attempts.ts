@@ -21,8 +21,8 @@ const interrupted = Effect.gen(function*() {
   return { ...scene, id }
 })
 
-/** The outcome of a send's only attempt is unknown, until a callback proves that the message was sent. */
-const provenByCallback = Effect.fnUntraced(function*({ get, id, receiveStatus }: Effect.Success<typeof interrupted>) {
+/** Checks that the outcome of a send's only attempt is unknown, until a callback proves that the message was sent. */
+const proveByCallback = Effect.fnUntraced(function*({ get, id, receiveStatus }: Effect.Success<typeof interrupted>) {
   assert.strictEqual((yield* get(id)).status, "unknown")
   assert.strictEqual(yield* attemptsOf(id), 1)
   yield* receiveStatus(id, { status: "read", at: yield* DateTime.now })
@@ -35,7 +35,7 @@ const interruptedAttempts = (it: It) => {
       const scene = yield* interrupted
       yield* TestClock.adjust("60 seconds")
       yield* workAgain
-      yield* provenByCallback(scene)
+      yield* proveByCallback(scene)
     }))
 
   it.effect("has an unknown outcome after its worker died during an attempt, even if only a newer version supports its content", () =>
@@ -50,7 +50,7 @@ const interruptedAttempts = (it: It) => {
         yield* TestClock.adjust("30 seconds")
         yield* workAgain
       }
-      yield* provenByCallback(scene)
+      yield* proveByCallback(scene)
     }))
 }
 

@@ -53,7 +53,7 @@ const order = (it: It, { runs }: Options) => {
 }
 
 /** A contact that passes every filter, and seven that fail one each. Returns the filters and the contact's ID. */
-const filtered = Effect.fnUntraced(function*(organization_id: OrganizationId) {
+const makeFilteredContacts = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const { id: owner_user_id } = yield* Fixtures.member(organization_id)
   const tag = yield* Fixtures.tag(organization_id, "vip")
   const phone = yield* Fixtures.newPhone
@@ -96,7 +96,7 @@ const filters = (it: It) => {
   it.effect("lists what passes every filter at once", () =>
     Effect.gen(function*() {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const { id, match } = yield* filtered(ours)
+      const { id, match } = yield* makeFilteredContacts(ours)
       assert.deepStrictEqual(yield* idsOf(ours, match), [id])
       for (const filter of Object.keys(match)) {
         // The type of `Object.keys` loses whose keys they are.

@@ -11,7 +11,7 @@ import * as Fixtures from "../../Fixtures.ts"
 import type { It, Options } from "../../Fixtures.ts"
 import { operations, receive, voice } from "./FileScene.ts"
 
-const by = (organization_id: OrganizationId) =>
+const actAs = (organization_id: OrganizationId) =>
   Effect.provideService(CurrentActor, { organization_id, member_id: null })
 
 /** Returns the token at the end of a link. */
@@ -20,7 +20,7 @@ const tokenOf = (url: string | null) => (url ?? "").replace(/^.*\/media\//, "")
 /** Receives a file, and returns the token of a link to it. */
 const receiveAndLink = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const stored = yield* receive(organization_id, voice)
-  const { url } = yield* Media.use((media) => media.link(stored)).pipe(by(organization_id))
+  const { url } = yield* Media.use((media) => media.link(stored)).pipe(actAs(organization_id))
   return tokenOf(url)
 })
 
@@ -44,7 +44,7 @@ const validLinks = (it: It) => {
       const linked = yield* media.link(stored).pipe(
         Effect.provideService(PublicUrl, "https://crm.example/here"),
         Effect.replicateEffect(2),
-        by(organization_id)
+        actAs(organization_id)
       )
       const [first = "", second = ""] = linked.map(({ url }) => url ?? "")
       assert.notStrictEqual(first, second)
@@ -89,7 +89,7 @@ const invalidLinks = (it: It, { runs }: Options) => {
         byte_size: 1,
         transcript: null
       } as const
-      const { url } = yield* Media.use((media) => media.link(absent)).pipe(by(ours))
+      const { url } = yield* Media.use((media) => media.link(absent)).pipe(actAs(ours))
       yield* assertNotFound(tokenOf(url))
     }).pipe(Effect.provide(operations(1))))
 }
@@ -105,7 +105,7 @@ const describedFiles = (it: It) => {
         (bytes) => receive(organization_id, { ...voice, bytes })
       )
       assert.deepStrictEqual(stored.map(({ byte_size, id }) => [byte_size, id]), [[tooLarge, null], [null, null]])
-      const linked = yield* Effect.forEach(stored, media.link).pipe(by(organization_id))
+      const linked = yield* Effect.forEach(stored, media.link).pipe(actAs(organization_id))
       assert.deepStrictEqual(linked.map(({ url }) => url), [null, null])
     }).pipe(Effect.provide(operations(1))))
 }

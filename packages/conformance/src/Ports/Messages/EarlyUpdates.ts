@@ -5,7 +5,7 @@ import { Effect, Option } from "effect"
 import { optionalHardText } from "../../Arbitraries.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { afterNoon, type It, type Options } from "../../Fixtures.ts"
-import { inserted, keepEarly } from "./MessageScene.ts"
+import { storeEarly } from "./MessageScene.ts"
 
 /** Returns an update of each status, and two that change nothing after them. */
 const reports = (text: string | null) => {
@@ -33,8 +33,8 @@ const keptUpdates = (it: It, { runs }: Options) => {
       const key = { channel_id: channel.id, provider_message_id: "p" }
       const { updates, withoutEffect } = reports(text)
       yield* Effect.forEach([...updates, ...withoutEffect, ...updates], (update) =>
-        keepEarly(ours, channel.id, "p", update))
-      yield* keepEarly(ours, channel.id, "q", { status: "failed", at: afterNoon(1) })
+        storeEarly(ours, channel.id, "p", update))
+      yield* storeEarly(ours, channel.id, "q", { status: "failed", at: afterNoon(1) })
       const early = yield* store.findByProviderId(ours, channel.id, "p")
       assert.deepStrictEqual(
         early,
@@ -70,16 +70,16 @@ const purges = (it: It) => {
       const { channel, conversation_id } = thread
       while ((yield* store.purgeEarlyUpdates(afterNoon(10), 1000)) > 0) continue
       const read = { status: "read", at: afterNoon(3) } as const
-      for (const millis of [1, 2, 3, 10]) yield* keepEarly(ours, channel.id, `${millis}`, read, afterNoon(millis))
+      for (const millis of [1, 2, 3, 10]) yield* storeEarly(ours, channel.id, `${millis}`, read, afterNoon(millis))
       const arrived = yield* Fixtures.newMessage(conversation_id, {
         provider_message_id: "4",
         created_at: afterNoon(-9)
       })
-      yield* keepEarly(ours, channel.id, "4", read, afterNoon(4))
+      yield* storeEarly(ours, channel.id, "4", read, afterNoon(4))
       const early = yield* store.findByProviderId(ours, channel.id, "4")
       yield* Fixtures.mustCommit(ours, insert(channel.id, thread.contact_id, early, arrived, null))
       const older = yield* Fixtures.newMessage(conversation_id, { provider_message_id: "5", created_at: afterNoon(-9) })
-      yield* Fixtures.mustCommit(ours, inserted(thread, older))
+      yield* Fixtures.mustCommit(ours, Fixtures.insertMessage(thread, older))
       assert.strictEqual(yield* store.purgeEarlyUpdates(afterNoon(10), 2), 2)
       assert.strictEqual(yield* store.purgeEarlyUpdates(afterNoon(10), 2), 1)
       assert.strictEqual(yield* store.purgeEarlyUpdates(afterNoon(10), 2), 0)
