@@ -11,7 +11,7 @@ import { Effect } from "effect"
 import { inTurns, type Schedule, stage } from "./Turns.ts"
 
 /** The events with another network ID of the scene's person: a message from them, and a report about a message to them. */
-const tells = {
+const eventsWithName = {
   "a message": ({ channel, now, reports }: RaceScene) =>
     reports.receive({
       event: "message_received",
@@ -53,7 +53,7 @@ const within = (before: number, steps: number): Schedule => {
 const orders = Array.from({ length: 15 }, (_, before) => [1, 2, 3, 4, 5].map((steps) => [before, steps] as const))
   .flat()
 
-for (const [what, tell] of Object.entries(tells)) {
+for (const [what, receiveEvent] of Object.entries(eventsWithName)) {
   it.effect(`leave an erased contact without the name that ${what} reports meanwhile`, () =>
     Effect.gen(function*() {
       const { context, restoreScene } = yield* stage(stores)
@@ -62,7 +62,7 @@ for (const [what, tell] of Object.entries(tells)) {
           const scene = yield* restoreScene
           const { id } = scene.conversation.contact
           const erase = scene.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
-          yield* inTurns<void, Crm.Services>([erase, tell(scene)], within(before, steps))
+          yield* inTurns<void, Crm.Services>([erase, receiveEvent(scene)], within(before, steps))
           return yield* PersonalDataStore.use((store) => store.networkIds(scene.organization_id, id))
         }).pipe(Effect.provideContext(context))
         assert.deepStrictEqual(names, [], `with ${steps} steps after ${before}`)

@@ -29,7 +29,7 @@ import { inTurns, layer, type Schedule, type Stage, stage, type Storage } from "
 const defective: Storage = LostUpdate.layer.pipe(Layer.provideMerge(stores))
 
 /** Interleaves operations on a scene. */
-const together = ({ context, restoreScene }: Stage, names: ReadonlyArray<OperationName>, schedule: Schedule) =>
+const interleave = ({ context, restoreScene }: Stage, names: ReadonlyArray<OperationName>, schedule: Schedule) =>
   Effect.gen(function*() {
     const scene = yield* restoreScene
     const { results, steps } = yield* inTurns(names.map((name) => outcomeOf(name, scene)), schedule)
@@ -49,7 +49,7 @@ const findFailure = Effect.fnUntraced(function*(
   names: ReadonlyArray<OperationName>,
   schedule: Schedule
 ) {
-  const { outcome, steps } = yield* together(tested, names, schedule)
+  const { outcome, steps } = yield* interleave(tested, names, schedule)
   const expected = yield* Effect.provideContext(
     findViolation(known, serial.restoreScene, names, outcome),
     serial.context

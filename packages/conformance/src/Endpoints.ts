@@ -25,8 +25,8 @@ export const layer: Layer.Layer<WebhookTransport | ScriptedEndpoints> = Layer.ef
   return Context.make(WebhookTransport, {
     post: Effect.fnUntraced(function*(request) {
       yield* Ref.update(posted, (requests) => [...requests, request])
-      const how = (yield* Ref.get(responses)).get(request.url)
-      return how === undefined ? ok : yield* how(request)
+      const respond = (yield* Ref.get(responses)).get(request.url)
+      return respond === undefined ? ok : yield* respond(request)
     })
   }).pipe(
     Context.add(ScriptedEndpoints, {

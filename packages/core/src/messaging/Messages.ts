@@ -73,6 +73,7 @@ export const revise = (
       ...(after.sender === before.sender ? {} : { sender: after.sender })
     }),
     before.media?.id && after.media === null ? MediaRows.remove({ id: before.media.id }) : Changes.none,
+    // Of two messages of one millisecond, each changes the preview: it may show either, and must not keep a deleted text.
     preview === previewOf(before)
       ? Changes.none
       : Changes.touch({ conversation_id, conversation_version: null, contact_id, at, preview, last_inbound_at: null })

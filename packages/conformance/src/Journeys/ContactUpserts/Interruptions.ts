@@ -57,7 +57,7 @@ export const interruptions = (it: Scene.It, control: CommitControl) => {
     }))
 }
 
-export const keys = (it: Scene.It, control: CommitControl) => {
+const usedKeys = (it: Scene.It, control: CommitControl) => {
   it.effect("rejects another request with its key, even after it was killed", () =>
     Effect.gen(function*() {
       const { everyone, request } = yield* makeScene
@@ -88,7 +88,9 @@ export const keys = (it: Scene.It, control: CommitControl) => {
       assert.deepStrictEqual(yield* everyone, [])
       assert.strictEqual((yield* request("upsert-4", twoContacts)).outcomes, "created,created")
     }))
+}
 
+const freedKeys = (it: Scene.It, control: CommitControl) => {
   it.effect("accepts another request with its key once the record of the key is removed", () =>
     Effect.gen(function*() {
       const { request } = yield* makeScene
@@ -118,4 +120,9 @@ export const keys = (it: Scene.It, control: CommitControl) => {
         assert.deepStrictEqual(repeated, { outcomes: "created", replayed: false })
       }
     }))
+}
+
+export const keys = (it: Scene.It, control: CommitControl) => {
+  usedKeys(it, control)
+  freedKeys(it, control)
 }

@@ -12,7 +12,7 @@ import * as Fixtures from "../../Fixtures.ts"
 import { afterNoon, commitOutcome, type It, type Options } from "../../Fixtures.ts"
 import { claim, claimed, contactOf, findRecord } from "./CommitScene.ts"
 
-const enqueued = (it: It) => {
+const enqueuedItems = (it: It) => {
   it.effect("claims a fifo lane's items in the order of their insertion, by one commit or by several", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -59,7 +59,9 @@ const enqueued = (it: It) => {
       assert.match(trace ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
       assert.deepStrictEqual((yield* claim(ours)).map((claimed) => claimed.trace), [trace])
     }))
+}
 
+const throttledLanes = (it: It) => {
   it.effect("throttles a lane to which it adds the first items", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -142,7 +144,8 @@ const rejectedSettlements = (it: It) => {
 }
 
 export const workItems = (it: It) => {
-  enqueued(it)
+  enqueuedItems(it)
+  throttledLanes(it)
   settled(it)
   rejectedSettlements(it)
 }
