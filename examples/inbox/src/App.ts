@@ -21,10 +21,10 @@ const loginPage = `<!doctype html><title>Log in</title>
 
 const digest = (text: string) => createHash("sha256").update(text).digest()
 
-/** An app with a login, and the inbox behind it. */
+/** Returns an app with a login, and the inbox behind it. */
 export const makeApp = ({ apiKey, baseUrl, hosts, password }: Settings) => {
   const inbox = makeConsole({ apiKey, baseUrl, hosts, path: "/inbox" })
-  // In your app: the sessions and users that you have already.
+  // In your app: your existing sessions and users.
   const sessions = new Set<string>()
   let signing_secret: string | null = null
 
@@ -51,16 +51,16 @@ export const makeApp = ({ apiKey, baseUrl, hosts, password }: Settings) => {
   app.post("/hooks", async (context) => {
     if (signing_secret === null) return context.body(null, 503)
     const payload = await context.req.text()
-    try {
-      inbox.publish(await verifyWebhook({ payload, headers: context.req.raw.headers, secret: signing_secret }))
-      return context.body(null, 204)
-    } catch {
-      return context.body(null, 401)
-    }
+    const { headers } = context.req.raw
+    const event = await verifyWebhook({ payload, headers, secret: signing_secret }).catch(() => null)
+    if (event === null) return context.body(null, 401)
+    inbox.publish(event)
+    return context.body(null, 204)
   })
 
-  const trust = (secret: string) => {
+  /** Sets the secret that the service returns when it creates the webhook, for which the app must listen already. */
+  const setSigningSecret = (secret: string) => {
     signing_secret = secret
   }
-  return { app, close: inbox.close, trust }
+  return { app, close: inbox.close, setSigningSecret }
 }

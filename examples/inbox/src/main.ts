@@ -18,7 +18,7 @@ const [ready] = await once(createInterface(service.stdout), "line")
 const { api_key: apiKey, base_url: baseUrl, channels, template_ids } = JSON.parse(ready)
 
 const password = "a password of yours"
-const { app, close, trust } = makeApp({ apiKey, baseUrl, hosts: ["127.0.0.1"], password })
+const { app, close, setSigningSecret } = makeApp({ apiKey, baseUrl, hosts: ["127.0.0.1"], password })
 const server = serve({ fetch: app.fetch, hostname: "127.0.0.1", port: 0 })
 await once(server, "listening")
 const address = server.address()
@@ -29,7 +29,7 @@ const webhook = await crm.webhooks.create({
   url: `${origin}/hooks`,
   event_types: ["message.received", "message.sent", "message.updated", "send.failed", "conversation.closed"]
 })
-trust(webhook.signing_secret)
+setSigningSecret(webhook.signing_secret)
 
 // Without a session there is no page, no operation and no stream.
 assert.equal((await fetch(`${origin}/inbox`, { redirect: "manual" })).headers.get("location"), "/login")

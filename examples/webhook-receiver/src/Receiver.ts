@@ -10,32 +10,40 @@ export interface Event {
   readonly data: { readonly conversation_id: string }
 }
 
-const headerOf = ({ headers }: IncomingMessage, name: string) => String(headers[name] ?? "")
-
-/** Returns a listener that verifies each webhook request, responds at once, and handles each event once. */
-export const receiver = (signing_secret: string, handle: (event: Event) => void): RequestListener => {
+/** Returns a listener that verifies each webhook request, handles its event once, and then responds with a 2xx. */
+export const receiver = (signing_secret: string, handle: (event: Event) => Promise<void>): RequestListener => {
   const webhook = new Webhook(signing_secret)
   // In your application: a table with a unique key, written in one transaction with the changes of the handler.
-  const seen = new Set<string>()
+  const handled = new Set<string>()
+
+  const verify = (body: string, headers: IncomingMessage["headers"]): Event | null => {
+    try {
+      // Only `set-cookie` can be a list, and the service sends none. A signed body is an event.
+      return webhook.verify(body, headers as Record<string, string>) as Event
+    } catch {
+      return null
+    }
+  }
+
+  /** Returns the status of the response, or rejects if the handler fails. */
+  const receive = async (request: IncomingMessage): Promise<number> => {
+    // The signature covers the received bytes. JSON that is parsed and printed again can differ.
+    const event = verify(await text(request), request.headers)
+    if (event === null) return 401
+    // If the response is lost, the service posts the event again with the same ID.
+    if (!handled.has(event.id)) {
+      await handle(event)
+      handled.add(event.id)
+    }
+    return 204
+  }
 
   return async (request, response) => {
-    // The signature covers the received bytes. JSON that is parsed and printed again can differ.
-    const body = await text(request)
-    const id = headerOf(request, "webhook-id")
-    try {
-      webhook.verify(body, {
-        "webhook-id": id,
-        "webhook-timestamp": headerOf(request, "webhook-timestamp"),
-        "webhook-signature": headerOf(request, "webhook-signature")
-      })
-    } catch {
-      return void response.writeHead(401).end()
-    }
-    // If the response is lost, the service posts the event again with the same ID.
-    const isRepeat = seen.has(id)
-    seen.add(id)
-    // The response must not wait for the handler: an attempt fails after 15 seconds.
-    response.writeHead(200).end()
-    if (!isRepeat) handle(JSON.parse(body))
+    const status = await receive(request).catch((error: unknown) => {
+      console.error("The event was not handled:", error)
+      // The service posts the event again.
+      return 500
+    })
+    response.writeHead(status).end()
   }
 }

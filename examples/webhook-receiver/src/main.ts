@@ -41,7 +41,7 @@ const webhook = await request("POST", "/webhooks", {
 })
 
 const replied = new Promise<void>((resolve) => {
-  const handle = (event: Event) => {
+  const handle = async (event: Event) => {
     console.log(event.timestamp, event.type, JSON.stringify(event.data))
     if (event.type === "message.received") resolve()
   }
