@@ -1,5 +1,5 @@
 /**
- * The adapter of an invented network, Courier: two calls over HTTP, and the outcome of each of its responses.
+ * The adapter of a fictional network, Courier: two calls over HTTP, and the outcome of each of its responses.
  *
  * Courier accepts a message once per `client_reference`, so an attempt whose response was lost can be repeated.
  */
@@ -17,7 +17,7 @@ import { Effect, flow, Layer, Option, type Redacted, Schema, Stream } from "effe
 import { HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 
 // The bodies of Courier's responses.
-const Taken = Schema.Struct({ id: Schema.String })
+const Accepted = Schema.Struct({ id: Schema.String })
 const Rejected = Schema.Struct({ error: Schema.String })
 const CourierTemplate = Schema.Struct({
   id: Schema.String,
@@ -44,10 +44,10 @@ const retryAfter = ({ headers }: HttpClientResponse.HttpClientResponse): number 
 }
 
 /** Returns the message ID of a 202, or fails. Only 422, 429, and 503 prove that nothing was sent; other errors leave the outcome unknown. */
-const understand = Effect.fnUntraced(function*(response: HttpClientResponse.HttpClientResponse) {
+const outcomeOf = Effect.fnUntraced(function*(response: HttpClientResponse.HttpClientResponse) {
   switch (response.status) {
     case 202:
-      return yield* HttpClientResponse.schemaBodyJson(Taken)(response)
+      return yield* HttpClientResponse.schemaBodyJson(Accepted)(response)
     case 422: {
       const { error } = yield* HttpClientResponse.schemaBodyJson(Rejected)(response)
       return yield* new ProviderRejected({ reason: reasons[error] ?? "provider_rejected" })
@@ -62,7 +62,7 @@ const understand = Effect.fnUntraced(function*(response: HttpClientResponse.Http
 })
 
 /** Returns a template of Courier as a template of the CRM. */
-const translate = (account: string) => ({ body, id, lang, live, title }: typeof CourierTemplate.Type): Template => ({
+const templateOf = (account: string) => ({ body, id, lang, live, title }: typeof CourierTemplate.Type): Template => ({
   id,
   name: title,
   language: lang,
@@ -87,7 +87,7 @@ export const layer = (options: { readonly url: string; readonly token: Redacted.
         const request = HttpClientRequest.post("/messages").pipe(
           HttpClientRequest.bodyJsonUnsafe({ client_reference: reference, to: recipient, text: content.text })
         )
-        const { id } = yield* Effect.flatMap(courier.execute(request), understand).pipe(
+        const { id } = yield* Effect.flatMap(courier.execute(request), outcomeOf).pipe(
           Effect.catchTags({
             HttpClientError: () => new ProviderOutcomeUnknown(),
             SchemaError: () => new ProviderOutcomeUnknown()
@@ -100,7 +100,7 @@ export const layer = (options: { readonly url: string; readonly token: Redacted.
         courier.get(`/accounts/${encodeURIComponent(account)}/templates`, { urlParams: { cursor } }).pipe(
           Effect.flatMap(HttpClientResponse.filterStatusOk),
           Effect.flatMap(HttpClientResponse.schemaBodyJson(Templates)),
-          Effect.map(({ next, templates }) => [templates.map(translate(account)), Option.fromNullOr(next)] as const)
+          Effect.map(({ next, templates }) => [templates.map(templateOf(account)), Option.fromNullOr(next)] as const)
         )
 
       const templates = (account: string) =>

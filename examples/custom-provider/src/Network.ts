@@ -12,7 +12,7 @@ type Message = typeof Message.Type
 export class Network extends Context.Service<Network, {
   readonly url: string
   /** The accepted messages, with their IDs at Courier. */
-  readonly taken: Effect.Effect<ReadonlyArray<Message & { readonly id: string }>>
+  readonly accepted: Effect.Effect<ReadonlyArray<Message & { readonly id: string }>>
   readonly breakCatalog: Effect.Effect<void>
 }>()("example/Network") {}
 
@@ -21,7 +21,7 @@ const template = (id: string, live: boolean) => ({ id, title: id, lang: "en", bo
 /** The catalog of every account, in pages. */
 const pages = [[template("greeting", true), template("farewell", true)], [template("draft", false)]]
 
-const answer = HttpServerResponse.jsonUnsafe
+const respond = HttpServerResponse.jsonUnsafe
 
 const make = Effect.gen(function*() {
   const messages = yield* Ref.make<ReadonlyMap<string, Message>>(new Map())
@@ -37,21 +37,21 @@ const make = Effect.gen(function*() {
   /** Accepts or rejects a message by the last digit of its number, so that a test can choose the outcome. */
   const receive = Effect.gen(function*() {
     const message = yield* HttpServerRequest.schemaBodyJson(Message)
-    if (message.to.endsWith("1")) return answer({ error: "unknown_number" }, { status: 422 })
+    if (message.to.endsWith("1")) return respond({ error: "unknown_number" }, { status: 422 })
     if (message.to.endsWith("2")) {
-      return answer({ error: "slow_down" }, { status: 429, headers: { "retry-after": "2" } })
+      return respond({ error: "slow_down" }, { status: 429, headers: { "retry-after": "2" } })
     }
     // A repeated reference adds no message.
     yield* Ref.update(messages, (all) => new Map(all).set(message.client_reference, message))
     if (message.to.endsWith("3")) return yield* hangUp
-    return answer({ id: `courier.${message.client_reference}` }, { status: 202 })
+    return respond({ id: `courier.${message.client_reference}` }, { status: 202 })
   })
 
   const catalog = Effect.gen(function*() {
     const { cursor } = yield* HttpServerRequest.schemaSearchParams(Schema.Struct({ cursor: Schema.String }))
     const index = Number(cursor)
     if (index > 0 && (yield* Ref.get(broken))) return HttpServerResponse.empty({ status: 500 })
-    return answer({ templates: pages[index], next: index + 1 < pages.length ? String(index + 1) : null })
+    return respond({ templates: pages[index], next: index + 1 < pages.length ? String(index + 1) : null })
   })
 
   yield* router.add("POST", "/messages", receive)
@@ -59,7 +59,7 @@ const make = Effect.gen(function*() {
 
   return Network.of({
     url,
-    taken: Effect.map(
+    accepted: Effect.map(
       Ref.get(messages),
       (all) => Array.from(all.values(), (message) => ({ ...message, id: `courier.${message.client_reference}` }))
     ),

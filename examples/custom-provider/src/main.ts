@@ -47,7 +47,7 @@ const program = Effect.gen(function*() {
     Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
   )
   yield* Console.log("The send:", send)
-  yield* Console.log("Accepted by Courier:", yield* Network.Network.use(({ taken }) => taken))
+  yield* Console.log("Accepted by Courier:", yield* Network.Network.use(({ accepted }) => accepted))
 })
 
 NodeRuntime.runMain(Effect.provide(program, crm))

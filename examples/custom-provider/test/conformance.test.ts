@@ -12,7 +12,7 @@ Provider.suite("courier", layer, {
     ProviderOutcomeUnknown: "+4915112345603"
   },
   accepted: (reference) =>
-    Network.use(({ taken }) => taken).pipe(
+    Network.use(({ accepted }) => accepted).pipe(
       Effect.map((all) =>
         all.filter(({ client_reference }) => client_reference === reference)
           .map(({ id }) => ({ provider_message_id: id }))

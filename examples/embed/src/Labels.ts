@@ -11,7 +11,7 @@ export const label = Effect.fn("label")(function*(input: CreateTag) {
     // A concurrent request created it.
     Effect.catchTag(
       "TagNameTaken",
-      (taken) => Effect.flatMap(find, (tag) => tag === undefined ? Effect.fail(taken) : Effect.succeed(tag))
+      (error) => Effect.flatMap(find, (tag) => tag === undefined ? Effect.fail(error) : Effect.succeed(tag))
     )
   )
 })

@@ -22,10 +22,10 @@ const crm = ManagedRuntime.make(
 // Before the server listens: if the services cannot be built, the process ends.
 const api = await Http.toWebHandler(crm)
 
-/** Express speaks Node's requests, the API the web's. */
-const answer = async (request, response) => {
+/** Converts the request of Node to one of the web, which the API handles, and its response back. */
+const handle = async (request, response) => {
   const hasBody = request.method !== "GET" && request.method !== "HEAD"
-  const answered = await api(
+  const apiResponse = await api(
     new Request(new URL(request.originalUrl, `http://${request.headers.host}`), {
       method: request.method,
       headers: new Headers(request.headers),
@@ -33,14 +33,14 @@ const answer = async (request, response) => {
       duplex: "half"
     })
   )
-  response.status(answered.status).setHeaders(answered.headers)
-  response.send(Buffer.from(await answered.arrayBuffer()))
+  response.status(apiResponse.status).setHeaders(apiResponse.headers)
+  response.send(Buffer.from(await apiResponse.arrayBuffer()))
 }
 
 // An existing app, with the API added to it. The API reads bodies itself, so a body parser must come after it.
 const app = express()
-// oxlint-disable-next-line oxc/no-async-endpoint-handlers -- Express 5 hands a rejection to its error handler.
-app.all(["/v1/{*path}", "/media/{*path}"], answer)
+// oxlint-disable-next-line oxc/no-async-endpoint-handlers -- Express 5 passes a rejection to its error handler.
+app.all(["/v1/{*path}", "/media/{*path}"], handle)
 app.get("/", (_request, response) => response.send("The shop"))
 
 // An operator creates the organization and its key: the REST API has no operation for them.
