@@ -43,14 +43,9 @@ export const checked: CodecFunctions = {
 /** The codecs that this process uses. */
 export const Codecs = Context.Reference<CodecFunctions>("@messaging-crm/core/Codecs", { defaultValue: () => checked })
 
-const normalizers = new WeakSet<object>()
-
 /** Makes the getter of a decoding that only normalizes, such as trimming, and is idempotent. */
-export const normalizing = <A>(normalize: (value: A) => A): SchemaGetter.Getter<A, A> => {
-  const getter = SchemaGetter.transform(normalize)
-  normalizers.add(getter)
-  return getter
-}
+export const normalizing = <A>(normalize: (value: A) => A): SchemaGetter.Getter<A, A> =>
+  Object.assign(SchemaGetter.transform(normalize), { isNormalizing: true })
 
 /** Returns whether a getter only normalizes, so that decoding an own value may leave it out. */
-export const isNormalizing = (getter: object): boolean => normalizers.has(getter)
+export const isNormalizing = (getter: object): boolean => "isNormalizing" in getter
