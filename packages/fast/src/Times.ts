@@ -49,21 +49,21 @@ export const isoOf = (at: DateTime.Utc): string => {
 
 const prototype: object = Object.getPrototypeOf(DateTime.makeUnsafe(0))
 
-/** Effect's own constructors also define a property that is not enumerable, which takes fifteen times as long. */
-const withoutProperty = (millis: number): DateTime.Utc => {
+/** Returns a time without the property that Effect's constructors also define, which takes fifteen times as long. */
+const bareTime = (millis: number): DateTime.Utc => {
   const at: { epochMilliseconds: number } = Object.create(prototype)
   at.epochMilliseconds = millis
   return at as DateTime.Utc
 }
 
-/** Whether this version of Effect cannot tell such a time from its own. */
-const isSafe = Option.getOrElse(
-  Option.liftThrowable(() => {
-    const [made, own] = [withoutProperty(1), DateTime.makeUnsafe(1)]
+/** Returns a constructor of times if this version of Effect cannot tell its times from its own, and otherwise Effect's. */
+export const ifIndistinguishable = (make: (millis: number) => DateTime.Utc): (millis: number) => DateTime.Utc => {
+  const isIndistinguishable = Option.liftThrowable(() => {
+    const [made, own] = [make(1), DateTime.makeUnsafe(1)]
     return Schema.is(Schema.DateTimeUtc)(made) && Equal.equals(made, own) && DateTime.formatIso(made) === isoOf(own)
-  })(),
-  () => false
-)
+  })
+  return Option.contains(isIndistinguishable(), true) ? make : DateTime.makeUnsafe
+}
 
 /** Returns the time of a number of milliseconds since 1970. */
-export const fromMillis: (millis: number) => DateTime.Utc = isSafe ? withoutProperty : DateTime.makeUnsafe
+export const fromMillis = ifIndistinguishable(bareTime)

@@ -1,6 +1,6 @@
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, DateTime, Equal, Hash, Schema } from "effect"
-import { fromMillis, isoOf } from "../src/Times.ts"
+import { fromMillis, ifIndistinguishable, isoOf } from "../src/Times.ts"
 
 /** Any moment that a `Date` can be, also before 1970 and of years with five digits. */
 const millis = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: -8.64e15, maximum: 8.64e15 })))
@@ -23,4 +23,25 @@ it.prop("makes times that Effect cannot tell from its own", { millis }, ({ milli
   for (const at of [ours, own]) assert.strictEqual(JSON.stringify({ at }), JSON.stringify({ at: new Date(millis) }))
   assert.deepStrictEqual(DateTime.toPartsUtc(ours), DateTime.toPartsUtc(own))
   assert.strictEqual(String(ours), String(own))
+})
+
+describe("a constructor of times", () => {
+  const { makeUnsafe } = DateTime
+  // Each has the parameter of a constructor, and returns what a later version of Effect could tell from its own times.
+  const unsafe: Readonly<Record<string, (millis: number) => DateTime.Utc>> = {
+    "throws": () => {
+      throw new TypeError("The prototype has changed.")
+    },
+    "makes plain objects": (epochMilliseconds) => ({ epochMilliseconds }) as DateTime.Utc,
+    "makes other times": (millis) => makeUnsafe(millis + 1)
+  }
+  for (const [name, make] of Object.entries(unsafe)) {
+    it(`that ${name} is replaced by Effect's`, () => assert.strictEqual(ifIndistinguishable(make), makeUnsafe))
+  }
+
+  it("whose times equal Effect's is used", () => {
+    const make = (millis: number) => makeUnsafe(millis)
+    assert.strictEqual(ifIndistinguishable(make), make)
+    assert.notStrictEqual(fromMillis, makeUnsafe)
+  })
 })
