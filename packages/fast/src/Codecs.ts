@@ -1,7 +1,8 @@
 /** Codecs that apply a schema's transformations without its checks; for a schema that is not supported, the schema itself. */
 import { checked, type CodecFunctions, Codecs, type OwnSchema, type OwnStruct } from "@messaging-crm/core/Codecs"
 import { Effect, Layer, Option, SchemaAST } from "effect"
-import { codecOf, valuesCodecOf } from "./Derived.ts"
+import type { Converter } from "./Converter.ts"
+import { converterOf, valuesConverterOf } from "./Derived.ts"
 import { fromMillis } from "./Times.ts"
 
 /** Derives from each schema once, when it is first used. */
@@ -18,10 +19,10 @@ const cached = <S extends OwnSchema, A>(derive: (schema: S) => A) => {
 
 /** Returns the derived function, or otherwise the schema's. */
 const derivedOr = (
-  convert: Option.Option<(value: unknown) => unknown>,
+  converter: Option.Option<Converter>,
   otherwise: (value: unknown) => Effect.Effect<unknown>
 ) =>
-  Option.match(convert, {
+  Option.match(converter, {
     onNone: () => otherwise,
     onSome: (convert) => (value: unknown) => Effect.sync(() => convert(value))
   })
@@ -29,17 +30,17 @@ const derivedOr = (
 /** The derived codecs. They return what the schema does, but objects with an unknown tag unchanged. */
 export const fast: CodecFunctions = {
   // `cached` loses the schema's type parameter.
-  decode: cached((schema) => derivedOr(codecOf(schema.ast), checked.decode(schema))) as CodecFunctions["decode"],
-  encode: cached((schema) => derivedOr(codecOf(SchemaAST.flip(schema.ast)), checked.encode(schema))),
+  decode: cached((schema) => derivedOr(converterOf(schema.ast), checked.decode(schema))) as CodecFunctions["decode"],
+  encode: cached((schema) => derivedOr(converterOf(SchemaAST.flip(schema.ast)), checked.encode(schema))),
   // As for `decode`.
   decodeValues: cached((schema: OwnStruct) =>
-    Option.getOrNull(valuesCodecOf(schema.ast))
+    Option.getOrNull(valuesConverterOf(schema.ast))
   ) as CodecFunctions["decodeValues"],
   time: fromMillis
 }
 
-/** Returns whether a schema has a derived codec, and does not decode by itself. */
-export const isDerived = ({ ast }: OwnSchema): boolean => Option.isSome(codecOf(ast))
+/** Returns whether a schema has a derived codec. */
+export const isDerived = ({ ast }: OwnSchema): boolean => Option.isSome(converterOf(ast))
 
 /** Layer that makes a process use these codecs. */
 export const layer = Layer.succeed(Codecs, fast)
