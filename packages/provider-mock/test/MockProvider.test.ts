@@ -83,8 +83,9 @@ it.effect("reports every message with its reference, some of them twice, within 
       event.event === "message_status_reported" ? [event.reference ?? ""] : []
     )
     assert.deepStrictEqual(Array.from(new Set(references)).toSorted(), sent.toSorted())
-    assert.isAbove(events.length, 150)
-  }).pipe(Effect.provide(layer)))
+    // Each message has three reports.
+    assert.isAbove(events.length, 3 * sent.length)
+  }).pipe(Random.withSeed("some reports twice"), Effect.provide(layer)))
 
 it.effect("follows the script of a number", () =>
   Effect.gen(function*() {

@@ -2,10 +2,19 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect } from "effect"
 import { HttpServer } from "effect/http"
-import { createServer } from "node:http"
+import { createServer, type RequestListener } from "node:http"
+
+const options = { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: 0 }
 
 /** Layer for a server on a free port. */
-export const listen = NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: 0 })
+export const listen = NodeHttpServer.layer(createServer, options)
+
+/** Starts a server on a free port, and returns its URL. It stops with the scope. */
+export const start = (listener: RequestListener) =>
+  Effect.map(
+    NodeHttpServer.make(() => createServer(listener), options),
+    (server) => HttpServer.formatAddress(server.address)
+  )
 
 /** The URL of the server. */
 export const address = HttpServer.addressFormattedWith(Effect.succeed)

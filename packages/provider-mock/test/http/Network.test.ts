@@ -3,27 +3,32 @@ import { assert, describe, it } from "@effect/vitest"
 import { limits } from "@messaging-crm/core/Limits"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Secrets } from "@messaging-crm/core/Secrets"
+import * as MockProvider from "@messaging-crm/provider-mock"
+import * as CallbackSender from "@messaging-crm/provider-mock/http/CallbackSender"
+import * as Network from "@messaging-crm/provider-mock/http/Network"
 import * as Protocol from "@messaging-crm/provider-mock/http/Protocol"
 import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
 import { Effect, Layer, Logger, Option, Queue, References, Result, Schema } from "effect"
+import { HttpRouter } from "effect/http"
 import type { RequestListener } from "node:http"
 import { buffer } from "node:stream/consumers"
-import { channel, delivery, kindOf, outcomeOf } from "../../provider-mock/test/Deliveries.ts"
-import { address, post } from "../../provider-mock/test/http/Server.ts"
-import * as BuiltInProviders from "../src/BuiltInProviders.ts"
-import { freePort } from "../src/dev/FreePort.ts"
-import * as Listener from "../src/http/Listener.ts"
-import { startHttpServer } from "../testing/processes/TestHttpServer.ts"
+import { channel, delivery, kindOf, outcomeOf } from "../Deliveries.ts"
+import { address, listen, post, start } from "./Server.ts"
 
-const listen = Listener.layer({ host: "127.0.0.1", port: 0 })
+/** Layer for a listening network that posts its callbacks to `callback_url`. */
+const networkThatPostsTo = (callback_url: string) =>
+  HttpRouter.serve(Network.layer, { disableLogger: true, disableListenLog: true }).pipe(
+    Layer.merge(CallbackSender.layer([callback_url])),
+    Layer.provide(MockProvider.layer),
+    Layer.provideMerge(listen)
+  )
 
 /** Runs a test with the URL of a network that posts its callbacks to `callback_url`, and with a provider that uses the network. */
 const withNetwork = <A, E, R>(
   callback_url: string,
   test: (url: string) => Effect.Effect<A, E, MessagingProvider | R>
 ) => {
-  const network = BuiltInProviders.mockNetwork([callback_url]).pipe(
-    Layer.provideMerge(listen),
+  const network = networkThatPostsTo(callback_url).pipe(
     // The mock logs a warning for each callback that is not accepted at once; here that is most of them.
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
   )
@@ -58,12 +63,12 @@ const photo = (byte_size: number) => ({
   sent_at: "2026-11-27T01:00:00.000Z"
 })
 
-/** A URL that refuses connections. */
-const unreachableUrl = Effect.map(freePort, (port) => `http://127.0.0.1:${port}`)
+/** A URL that refuses connections: no program listens on this port, which requires privileges. */
+const unreachable_url = "http://127.0.0.1:2"
 
 /** Runs a test with a network whose callbacks no server receives. */
 const withNetworkOnly = <A, E>(test: (url: string) => Effect.Effect<A, E, MessagingProvider>) =>
-  Effect.flatMap(unreachableUrl, (callback_url) => withNetwork(callback_url, test))
+  withNetwork(unreachable_url, test)
 
 /** Returns the number of accepted messages that match a query. */
 const acceptedCount = (url: string, query = "") =>
@@ -159,7 +164,7 @@ const outcomeAt = (url: string) => Effect.provide(outcomeOf(delivery("+49151")),
 describe("the outcome over HTTP", () => {
   it.live("is busy if the connection is refused", () =>
     Effect.gen(function*() {
-      assert.strictEqual(yield* outcomeAt(yield* unreachableUrl), "busy: provider_unavailable, null")
+      assert.strictEqual(yield* outcomeAt(unreachable_url), "busy: provider_unavailable, null")
     }))
 
   for (
@@ -177,7 +182,7 @@ describe("the outcome over HTTP", () => {
   ) {
     it.live(`is ${name}`, () =>
       Effect.gen(function*() {
-        assert.strictEqual(yield* outcomeAt(yield* startHttpServer(listener)), expected)
+        assert.strictEqual(yield* outcomeAt(yield* start(listener)), expected)
       }).pipe(Effect.scoped))
   }
 })
@@ -191,7 +196,7 @@ interface SignedCallback {
 const startReceiver = Effect.gen(function*() {
   const accepted = yield* Queue.unbounded<SignedCallback>()
   let requests = 0
-  const url = yield* startHttpServer(async (request, response) => {
+  const url = yield* start(async (request, response) => {
     const isRejected = ++requests <= 5
     const body = String(await buffer(request))
     if (!isRejected) {
@@ -223,14 +228,11 @@ it.live(
       })
       const statuses = [503, 408, 429, 413]
       let requests = 0
-      const callback_url = yield* startHttpServer((request, response) => {
+      const callback_url = yield* start((request, response) => {
         request.resume()
         response.writeHead(statuses[requests++] ?? 200).end()
       })
-      const network = BuiltInProviders.mockNetwork([callback_url]).pipe(
-        Layer.provideMerge(listen),
-        Layer.provide(Logger.layer([logger]))
-      )
+      const network = networkThatPostsTo(callback_url).pipe(Layer.provide(Logger.layer([logger])))
       yield* Effect.gen(function*() {
         assert.strictEqual((yield* report(yield* address, photo(1))).status, 204)
         assert.deepStrictEqual(yield* Queue.take(logs), ["Callback failed; it is retried", 503])
