@@ -38,6 +38,25 @@ export const batches = (events: ReadonlyArray<ProviderEvent>): ReadonlyArray<Rea
   return withoutFile.length === 0 ? withFile : [withoutFile, ...withFile]
 }
 
+const warn = (message: string, { status }: CallbackFailed) =>
+  Effect.annotateLogs(Effect.logWarning(message), { status })
+
+/** Repeats an attempt until the service accepts or rejects the callback. Logs the first failure, and a rejection. */
+const retryTransient = (attempt: Effect.Effect<void, CallbackFailed>) => {
+  const retries = Effect.retry(attempt, { schedule: Schedule.spaced("100 millis"), while: isTransient })
+  return attempt.pipe(
+    Effect.catchIf(isTransient, (failed) => Effect.andThen(warn("Callback failed; it is retried", failed), retries)),
+    Effect.catch((failed) => warn("Callback rejected; it is not retried", failed))
+  )
+}
+
+/** Returns an effect that returns one URL after the other, and begins again after the last one. */
+const rotating = (urls: ReadonlyArray<string>) =>
+  Effect.map(
+    Ref.make(0),
+    (turn) => Effect.map(Ref.getAndUpdate(turn, (count) => count + 1), (count) => urls[count % urls.length] ?? "")
+  )
+
 /**
  * Layer that posts signed callbacks. Each is repeated until it gets a 2xx
  * response or is rejected, each time at the next of the addresses.
@@ -45,28 +64,16 @@ export const batches = (events: ReadonlyArray<ProviderEvent>): ReadonlyArray<Rea
 export const layer = (callback_urls: ReadonlyArray<string>) =>
   Layer.effectDiscard(Effect.gen(function*() {
     const { callbacks } = yield* MockProvider
-    const secrets = yield* Secrets
-    const turn = yield* Ref.make(0)
-    const next = Effect.map(Ref.getAndUpdate(turn, (count) => count + 1), (count) =>
-      callback_urls[count % callback_urls.length] ?? "")
-    const callBack = Effect.fnUntraced(function*(events: ReadonlyArray<ProviderEvent>) {
+    const nextUrl = yield* rotating(callback_urls)
+
+    const postEvents = Effect.fnUntraced(function*(events: ReadonlyArray<ProviderEvent>) {
       const body = yield* Effect.orDie(encode({ events }))
-      const signature = yield* Effect.provideService(Protocol.sign(body), Secrets, secrets)
-      const attempt = Effect.flatMap(next, (url) =>
-        post(url, body, signature))
-      const retries = Effect.retry(attempt, { schedule: Schedule.spaced("100 millis"), while: isTransient })
-      const warn = (message: string, { status }: CallbackFailed) =>
-        Effect.annotateLogs(Effect.logWarning(message), { status })
-      yield* attempt.pipe(
-        Effect.catchIf(
-          isTransient,
-          (failed) => Effect.andThen(warn("Callback failed; it is retried", failed), retries)
-        ),
-        Effect.catch((failed) => warn("Callback rejected; it is not retried", failed))
-      )
+      const signature = yield* Protocol.sign(body)
+      yield* retryTransient(Effect.flatMap(nextUrl, (url) => post(url, body, signature)))
     })
+
     yield* Queue.takeBetween(callbacks, 1, batch_max).pipe(
-      Effect.flatMap((events) => Effect.forEach(batches(events), callBack, { discard: true })),
+      Effect.flatMap((events) => Effect.forEach(batches(events), postEvents, { discard: true })),
       Effect.catchDefect((defect) => Effect.logError("Callback dropped", defect)),
       Effect.forever,
       Effect.replicateEffect(8, { concurrency: "unbounded", discard: true }),

@@ -3,13 +3,13 @@ import { inOrderByPerson } from "@messaging-crm/core/ProviderEventOrder"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { ByteSize, Effect, Exit, Layer, Option, Schema, Semaphore } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { body_bytes_max, Callback, signature_header, signedDigest } from "./Protocol.ts"
+import { body_bytes_max, body_too_large, Callback, signature_header, signedDigest } from "./Protocol.ts"
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Callback))
 
 const respond = (status: number, text: string) => HttpServerResponse.text(text, { status })
 const unreadable = respond(400, "The body cannot be read.")
-const tooLarge = respond(413, "The body exceeds 22 MB.")
+const tooLarge = respond(413, body_too_large)
 
 /** The bytes of the bodies that are read and processed at once: two of the largest. The others wait unread, in their connections. */
 const bytes_max = 2 * body_bytes_max

@@ -18,6 +18,7 @@ const respondTemplates = HttpServerResponse.schemaJson(Protocol.TemplatesRespons
 const respondAcceptedMessages = HttpServerResponse.schemaJson(Protocol.AcceptedMessages)
 
 const done = HttpServerResponse.empty({ status: 204 })
+
 /** The response to an invalid request, with the reason and the field. */
 const malformed = ({ message }: Schema.SchemaError) => Effect.succeed(HttpServerResponse.text(message, { status: 400 }))
 
@@ -25,7 +26,7 @@ const malformed = ({ message }: Schema.SchemaError) => Effect.succeed(HttpServer
 const unreadable = ({ reason }: HttpServerError.HttpServerError) =>
   Effect.succeed(
     reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
-      ? HttpServerResponse.text("The body exceeds 22 MB.", { status: 413 })
+      ? HttpServerResponse.text(Protocol.body_too_large, { status: 413 })
       : HttpServerResponse.text("The body is not valid JSON.", { status: 400 })
   )
 
@@ -92,7 +93,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
           reference: message.reference,
           recipient: message.recipient,
           text: message.content.text,
-          accepted_at: accepted_at
+          accepted_at
         }))
       })
     ),

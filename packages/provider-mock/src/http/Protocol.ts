@@ -15,6 +15,9 @@ import { Target } from "../Scripts.ts"
 /** The maximum size of a body: the largest file in base64, plus 1 MiB for the rest. */
 export const body_bytes_max = Math.ceil(limits.media_bytes_max * 4 / 3) + 1_048_576
 
+/** The text of a 413. */
+export const body_too_large = `The body exceeds ${Math.floor(body_bytes_max / 1_000_000)} MB.`
+
 export const DeliverRequest = Schema.Struct({
   channel: Channel,
   reference: SendId,
