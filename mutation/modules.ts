@@ -48,8 +48,8 @@ export const modules: Readonly<Record<string, Module>> = {
       "adapter-http/test/outbound/Names.test.ts",
       "adapter-http/test/outbound/Connections.test.ts",
       "adapter-http/test/outbound/Addresses.test.ts",
-      "adapter-http/test/Downloads.test.ts",
-      "adapter-http/test/WebhookTransport.test.ts"
+      "adapter-http/test/outbound/Downloads.test.ts",
+      "adapter-http/test/outbound/WebhookTransport.test.ts"
     ]
   },
   cursors: {

@@ -17,7 +17,7 @@ export interface Download {
 /**
  * Port: requests files from addresses that no setting names, such as a link in a callback.
  *
- * **Contract** (checked by `adapter-http/test/Downloads.test.ts`)
+ * **Contract** (checked by `adapter-http/test/outbound/Downloads.test.ts`)
  *
  * - Nothing is ever sent to an address that is neither public nor allowed: that is
  *   `FileAbsent`, and so is a URL with a protocol other than https. The address that is

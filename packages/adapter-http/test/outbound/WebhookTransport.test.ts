@@ -7,8 +7,8 @@ import { TestClock } from "effect/testing"
 import { createServer, type Socket } from "node:net"
 import * as tls from "node:tls"
 import { selfSigned } from "./Certificate.ts"
-import { hostile, hostile_urls } from "./outbound/Vectors.ts"
 import { listen, receive, receiveSecurely } from "./Receiver.ts"
+import { hostile, hostile_urls } from "./Vectors.ts"
 
 Transport.suite("undici", { layer, receive })
 

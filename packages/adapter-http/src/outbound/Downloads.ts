@@ -2,7 +2,7 @@
 import { Downloads } from "@messaging-crm/core/Downloads"
 import { FileAbsent, FileUnavailable } from "@messaging-crm/core/Media"
 import { Effect, Layer, Stream } from "effect"
-import { type Connection, type DialOptions, makeConnect } from "./outbound/Connections.ts"
+import { type Connection, type DialOptions, makeConnect } from "./Connections.ts"
 
 /** The user agent of `fetch` in Node. Hosts of files respond to some others with an error page. */
 const user_agent = "node"

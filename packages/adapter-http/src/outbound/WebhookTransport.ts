@@ -13,9 +13,9 @@ import {
   WebhookTransport
 } from "@messaging-crm/core/WebhookTransport"
 import { type Duration, Effect, Layer, Result } from "effect"
-import { type Connection, IdleConnections, makeConnect } from "./outbound/Connections.ts"
-import type { Resolve } from "./outbound/Names.ts"
-import { failureOf, NoResponse } from "./outbound/NoResponse.ts"
+import { type Connection, IdleConnections, makeConnect } from "./Connections.ts"
+import type { Resolve } from "./Names.ts"
+import { failureOf, NoResponse } from "./NoResponse.ts"
 
 export interface Options {
   /** The timeout of a whole attempt: 15 seconds. */

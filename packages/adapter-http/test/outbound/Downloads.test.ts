@@ -4,8 +4,8 @@ import { layer } from "@messaging-crm/adapter-http/Downloads"
 import { Downloads } from "@messaging-crm/core/Downloads"
 import { Effect, Stream } from "effect"
 import { createServer, type Socket } from "node:net"
-import { hostile_urls } from "./outbound/Vectors.ts"
 import { listen, receive } from "./Receiver.ts"
+import { hostile_urls } from "./Vectors.ts"
 
 const loopback = "127.0.0.1"
 const ok = { status: 200, headers: {}, body: "a file" }
