@@ -19,17 +19,18 @@ import * as Templates from "./handlers/Templates.ts"
 import * as WebhookDeliveries from "./handlers/WebhookDeliveries.ts"
 import * as Webhooks from "./handlers/Webhooks.ts"
 import * as Authentication from "./middleware/Authentication.ts"
-import * as ClientAddress from "./middleware/ClientAddress.ts"
-import * as ConcurrencyLimiter from "./middleware/ConcurrencyLimiter.ts"
 import * as IdempotentWrites from "./middleware/IdempotentWrites.ts"
 import * as InvalidInput from "./middleware/InvalidInput.ts"
 import * as JsonBody from "./middleware/JsonBody.ts"
-import * as Deadline from "./middleware/ReadDeadline.ts"
 import * as RequestLifecycle from "./middleware/RequestLifecycle.ts"
-import * as RequestLog from "./middleware/RequestLog.ts"
 import * as Tracing from "./middleware/Tracing.ts"
 import * as SharedResult from "./SharedResult.ts"
 import * as StaticResponse from "./StaticResponse.ts"
+
+export { TrustedProxies } from "./middleware/ClientAddress.ts"
+export { RequestsAtOnce } from "./middleware/ConcurrencyLimiter.ts"
+export { ReadDeadline } from "./middleware/ReadDeadline.ts"
+export { LogPaths } from "./middleware/RequestLog.ts"
 
 const handlers = Layer.mergeAll(
   Channels.layer,
@@ -50,18 +51,6 @@ const pipeline = Layer.mergeAll(Authentication.layer, JsonBody.layer, Idempotent
 
 /** Layer that adds the request ID and headers to every response of a router, and gives errors outside the API the API's shape. */
 export const layerRequestLifecycle = RequestLifecycle.layer
-
-/** Reference for the addresses of reverse proxies whose `X-Forwarded-For` is believed. */
-export const TrustedProxies = ClientAddress.TrustedProxies
-
-/** Reference for whether log entries of requests contain paths. */
-export const LogPaths = RequestLog.LogPaths
-
-/** Reference for the time limit of a read. */
-export const ReadDeadline = Deadline.ReadDeadline
-
-/** Reference for the maximum number of concurrent requests per key in each process. */
-export const RequestsAtOnce = ConcurrencyLimiter.RequestsAtOnce
 
 /** Makes the router match paths exactly. Pass it to the server of the router. */
 export const routerConfig = {
