@@ -16,7 +16,6 @@ import { TemplatesGroup } from "./Templates.ts"
 import { WebhookDeliveriesGroup } from "./WebhookDeliveries.ts"
 import { WebhooksGroup } from "./Webhooks.ts"
 
-/** A middleware that is added later runs earlier, so read the steps from the bottom up. */
 const contract = HttpApi.make("messaging-crm")
   .add(ContactsGroup)
   .add(ContactFieldsGroup)
@@ -31,6 +30,7 @@ const contract = HttpApi.make("messaging-crm")
   .add(WebhooksGroup)
   .add(WebhookDeliveriesGroup)
   .prefix("/v1")
+  // In the reverse order of `Pipeline.ts`, because the middleware that is added last runs first.
   .middleware(Pipeline.InvalidInput)
   .middleware(Pipeline.IdempotentWrites)
   .middleware(Pipeline.JsonBody)

@@ -1,6 +1,12 @@
-/** The texts of errors with several uses: responses, the results of single contacts, and the examples of the OpenAPI document. */
+/**
+ * The texts of the API's errors, for responses, the results of single contacts, and the examples of the OpenAPI document.
+ *
+ * Only `SchemaIssues.ts` composes others, and core words what is wrong with a webhook's URL and with a template's values.
+ */
 import type { CustomValueInvalid, ReferenceUnknown } from "@messaging-crm/core/Contacts"
+import type { TextTooLong } from "@messaging-crm/core/Content"
 import { limits } from "@messaging-crm/core/Limits"
+import type { TemplateNotApproved } from "@messaging-crm/core/Templates"
 
 /** The code, the message, and the field at fault of an error. */
 export interface ErrorText<Code extends string = string> {
@@ -20,9 +26,50 @@ export const body_max = `${limits.body_bytes_max / 1024} KiB`
 
 // ------------------------------------------------- errors of every operation
 
+export const endpointUnknown = text(
+  "not_found",
+  "No endpoint exists at this path. API paths start with /v1 and have no trailing slash."
+)
+
+export const methodNotAllowed = (allow: string) =>
+  text("method_not_allowed", `This endpoint does not support the request method. Use one of: ${allow}.`)
+
 export const invalidJson = text(
   "invalid_json",
   "The body is not valid JSON. Check its syntax and its encoding (UTF-8)."
+)
+
+export const bodyEmpty = text("invalid_json", "The body is empty. Send a JSON object.")
+
+export const bodyCutShort = text("invalid_json", "The body is shorter than its Content-Length. Send the complete body.")
+
+export const bodyNotObject = text("invalid_input", "The body must be a JSON object.")
+
+export const nestedTooDeep = (param: string) =>
+  text("invalid_input", `The body is nested deeper than ${limits.json_depth_max} levels.`, param)
+
+export const fieldRepeated = (param: string) =>
+  text("invalid_input", `${param} is repeated. Send each field once.`, param)
+
+/** Returns a name for a message: an empty one in quotes, so that it can be seen. */
+export const shown = (param: string): string => param === "" ? "\"\"" : param
+
+export const parameterMisencoded = (name: string) =>
+  text("invalid_input", `The parameter ${shown(name)} is not percent-encoded UTF-8. Encode it as UTF-8.`, name)
+
+export const parameterRepeated = (name: string) =>
+  text("invalid_input", `The parameter ${shown(name)} is repeated. Send it once.`, name)
+
+export const parameterUnexpected = (name: string) =>
+  text("invalid_input", `This operation accepts no query parameters. Remove ${shown(name)}.`, name)
+
+export const fieldUnexpected = (name: string) =>
+  text("invalid_input", `This operation accepts no fields in its body. Remove ${shown(name)}.`, name)
+
+export const cursorInvalid = text(
+  "invalid_input",
+  "The cursor is not valid for this list and these filters. Request the first page without a cursor.",
+  "cursor"
 )
 
 export const unknownField = (name: string) =>
@@ -108,6 +155,13 @@ export const contactAmbiguous = (match: string) =>
     match
   )
 
+export const contactChanging = text(
+  "conflict",
+  "Concurrent requests kept changing the contact. Send it again with a new Idempotency-Key."
+)
+
+export const contactAbsent = text("not_found", "The contact was not found.")
+
 export const customValueInvalid = ({ param, type }: CustomValueInvalid) =>
   text("invalid_input", `${param} must be a valid value for a ${type} field.`, param)
 
@@ -135,7 +189,7 @@ export const referenceUnknown = ({ param, value }: ReferenceUnknown) =>
     param
   )
 
-// ------------------------------------------------- conflicts of one operation
+// ------------------------------------------------- errors of one resource
 
 export const concurrentChanges = text(
   "conflict",
@@ -156,6 +210,40 @@ export const notesTooLong = (limit: number) =>
     "text"
   )
 
+export const unassignedExcluded = text(
+  "invalid_input",
+  "unassigned must be absent if assigned_user_id is present.",
+  "unassigned"
+)
+
+export const templateChannelRequired = text(
+  "invalid_input",
+  "channel_id must be the ID of a phone_messaging channel. List channels with GET /channels.",
+  "channel_id"
+)
+
+export const templatesUnsupported = text(
+  "invalid_input",
+  "Templates are supported on phone_messaging channels only. Send a text instead.",
+  "type"
+)
+
+export const templateNotFound = text(
+  "invalid_input",
+  "The channel's business account has no template with this template.id. List templates with GET /templates.",
+  "template.id"
+)
+
+export const templateNotApproved = ({ status }: TemplateNotApproved) =>
+  text(
+    "invalid_input",
+    `The template cannot be sent because its status is ${status}. Use a template with status APPROVED.`,
+    "template.id"
+  )
+
+export const textTooLong = ({ channel_type, max, unit }: TextTooLong) =>
+  text("invalid_input", `text must be at most ${max} ${unit} long on ${channel_type} channels. Shorten it.`, "text")
+
 export const recipientErased = text(
   "conflict",
   "The personal data of this conversation was erased, so there is no address to send to. Start a new conversation if the person wants messages."
@@ -166,6 +254,16 @@ export const replyWindowClosed = text(
   "The reply window is closed: the contact sent no message in the last 24 hours. Send a template, if the channel has templates, or wait for the contact to write.",
   "type"
 )
+
+export const mediaLinkInvalid = text(
+  "not_found",
+  "The media link is invalid or has expired. Get the message again for a new link."
+)
+
+export const tooManyDownloads = text("overloaded", "Too many files are being downloaded. Retry after 1 s.")
+
+export const tooManyTags = (limit: number) =>
+  text("conflict", `The organization has reached its limit of ${limit} tags. Use an existing tag.`)
 
 export const tagNameTaken = (name: string) =>
   text("conflict", `A tag named "${name}" already exists. Choose another name.`, "name")
@@ -193,6 +291,8 @@ export const nothingPosted = text(
   "conflict",
   "The webhook is disabled, so the service posts no events to it. Create a new webhook."
 )
+
+export const sinceOutOfRange = text("invalid_input", "since must be a time within the last 30 days.", "since")
 
 export const replayInProgress = text(
   "conflict",

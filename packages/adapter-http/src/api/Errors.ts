@@ -1,12 +1,12 @@
 /**
  * The error bodies of the API (contract §3.3), one schema per status, and their constructors.
  *
- * Core's errors contain nothing about HTTP. Handlers and middleware translate them
- * with the constructors below; a domain error that is not translated does not compile.
+ * Core's errors contain nothing about HTTP. Handlers, middleware, and `ErrorMapping.ts` translate them with the
+ * constructors below and the texts of `ErrorTexts.ts`; a domain error that is not translated does not compile.
  */
 import { RequestId } from "@messaging-crm/core/Actor"
-import type { InsufficientScope } from "@messaging-crm/core/Operations"
 import { Effect, Schema } from "effect"
+import { HttpServerResponse } from "effect/http"
 import { HttpApiSchema } from "effect/http-api"
 import * as Texts from "./ErrorTexts.ts"
 
@@ -109,40 +109,29 @@ export const recordedStatusOf = (error: unknown): number | undefined => {
 }
 
 /** Makes the error body for the current request. What it repeats of a request can have unpaired surrogates, which many parsers reject. */
-export const make = <const Code extends string>(code: Code, message: string, param: string | null = null) =>
+export const bodyOf = <Code extends string>({ code, message, param }: Texts.ErrorText<Code>) =>
   Effect.map(requestId, (request_id) => ({
     error: { code, message: message.toWellFormed(), param: param?.toWellFormed() ?? null, request_id }
   }))
 
-/** Fails with an error body for the current request. */
-export const fail = <const Code extends string>(code: Code, message: string, param: string | null = null) =>
-  Effect.flatMap(make(code, message, param), Effect.fail)
+/** Responds with the error body of a text, outside of the contract's endpoints. */
+export const respondWith = (
+  text: Texts.ErrorText,
+  options: { readonly status: number; readonly headers?: Readonly<Record<string, string>> }
+) => Effect.map(bodyOf(text), (body) => HttpServerResponse.jsonUnsafe(body, options))
 
-/** Fails with an error body of a text. */
-export const failWith = <Code extends string>({ code, message, param }: Texts.ErrorText<Code>) =>
-  fail(code, message, param)
+/** Fails with the error body of a text. */
+export const failWith = <Code extends string>(text: Texts.ErrorText<Code>) => Effect.flatMap(bodyOf(text), Effect.fail)
 
-/** Fails with an error body of a text and a `Retry-After` header. */
-export const failUntil = <Code extends string>(
-  { code, message, param }: Texts.ErrorText<Code>,
-  retry_after_seconds: number
-) =>
+/** Fails with the error body of a text and a `Retry-After` header. */
+export const failUntil = <Code extends string>(text: Texts.ErrorText<Code>, retry_after_seconds: number) =>
   Effect.flatMap(
-    make(code, message, param),
+    bodyOf(text),
     (body) => Effect.fail(HttpApiSchema.withHeaders({ body, headers: { "retry-after": String(retry_after_seconds) } }))
   )
 
 /** Fails with `invalid_input` for a parameter. */
-export const invalid = (param: string, message: string) => fail("invalid_input", message, param)
+export const invalid = (param: string, message: string) => failWith({ code: "invalid_input", message, param })
 
 /** Fails with `not_found`. The message is the same for an absent resource and for one of another organization. */
 export const absent = (resource: string) => () => failWith(Texts.notFound(resource))
-
-/** Fails with `insufficient_scope`. */
-export const insufficientScope = ({ required }: InsufficientScope) => failWith(Texts.insufficientScope(required))
-
-/** Fails with `search_timeout`. */
-export const searchTimeout = () => failUntil(Texts.searchTimeout, 1)
-
-/** Fails with `provider_unavailable`. */
-export const providerUnavailable = () => failUntil(Texts.providerUnavailable, 5)

@@ -1,5 +1,6 @@
 /**
- * The middleware of every endpoint, as declared in the API.
+ * The middleware of every endpoint, as declared in the API, in the order in which a request passes it: `Authentication`,
+ * `JsonBody`, `IdempotentWrites`, `InvalidInput`.
  *
  * Each class lists the errors of its step, for the OpenAPI
  * document and for generated clients. The implementations are in `middleware/`.
@@ -12,6 +13,7 @@ import { jsonSchemaOnly } from "@messaging-crm/core/Text"
 import { Context, Schema } from "effect"
 import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import * as Errors from "./Errors.ts"
+import type { ErrorText } from "./ErrorTexts.ts"
 
 /** Endpoint annotation: the operation that it runs. Core's table has its scope and its idempotency policy. */
 export class Runs extends Context.Service<Runs, KeyedOperation>()("@messaging-crm/adapter-http/api/Pipeline/Runs") {}
@@ -52,7 +54,7 @@ export class RequestBody extends Context.Service<RequestBody, {
   /** The parsed body; undefined when there is none. */
   readonly json: unknown
   /** The defect of a body that is valid JSON: a repeated key, or too deep nesting. */
-  readonly flaw: { readonly param: string; readonly message: string } | null
+  readonly flaw: ErrorText<"invalid_input"> | null
 }>()("@messaging-crm/adapter-http/api/Pipeline/RequestBody") {}
 
 const bearer = HttpApiSecurity.bearer.pipe(
@@ -63,7 +65,7 @@ const bearer = HttpApiSecurity.bearer.pipe(
   )
 )
 
-/** Step 1: authenticates the API key, applies its rate limit and requires the endpoint's scope. */
+/** Authenticates the API key, applies its rate limit, and requires the endpoint's scope. */
 export class Authentication extends HttpApiMiddleware.Service<Authentication, {
   provides: CurrentActor
 }>()("@messaging-crm/adapter-http/api/Pipeline/Authentication", {
@@ -71,21 +73,21 @@ export class Authentication extends HttpApiMiddleware.Service<Authentication, {
   error: [Errors.Unauthorized, Errors.Forbidden, Errors.TooManyRequests, Errors.InternalError]
 }) {}
 
-/** Step 2: reads the body and requires JSON of at most 64 KiB. */
+/** Reads the body and requires JSON of at most 64 KiB. */
 export class JsonBody extends HttpApiMiddleware.Service<JsonBody, {
   provides: RequestBody
 }>()("@messaging-crm/adapter-http/api/Pipeline/JsonBody", {
   error: [Errors.BadRequest, Errors.BodyTooLarge, Errors.UnsupportedMediaType]
 }) {}
 
-/** Step 3: replays the recorded response to a retried write. */
+/** Replays the recorded response to a retried write. */
 export class IdempotentWrites extends HttpApiMiddleware.Service<IdempotentWrites, {
   requires: CurrentActor | RequestBody
 }>()("@messaging-crm/adapter-http/api/Pipeline/IdempotentWrites", {
   error: [Errors.BadRequest, Errors.Conflict, Errors.RetryableConflict, Errors.InsufficientStorage]
 }) {}
 
-/** Step 4: rejects a request that does not match its schema, with `invalid_input` and the invalid field. */
+/** Rejects a request that does not match its schema, with `invalid_input` and the invalid field. */
 export class InvalidInput extends HttpApiMiddleware.Service<InvalidInput, {
   requires: RequestBody
 }>()("@messaging-crm/adapter-http/api/Pipeline/InvalidInput", {

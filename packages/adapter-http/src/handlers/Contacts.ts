@@ -5,11 +5,10 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import type { UpsertedContacts } from "../api/Contacts.ts"
 import { paging } from "../api/Envelope.ts"
+import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
-import * as KeyErrors from "../middleware/KeyErrors.ts"
 import * as Responses from "../middleware/Responses.ts"
-import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Returns the outcome of one contact of an upsert as callers see it. */
@@ -30,7 +29,7 @@ export const layer = HttpApiBuilder.group(
       list: ({ endpoint, query }) =>
         contacts.list({ ...query, ...paging(query) }).pipe(
           Effect.flatMap(Responses.body(endpoint)),
-          Effect.catchTags({ CursorInvalid: ErrorMapping.cursorInvalid, SearchTimeout: Errors.searchTimeout })
+          Effect.catchTags({ CursorInvalid: ErrorMapping.cursorInvalid, SearchTimeout: ErrorMapping.searchTimeout })
         ),
       create: ({ endpoint, payload }) =>
         Responses.written(endpoint)((respond) => contacts.create(payload, respond)).pipe(
@@ -47,7 +46,7 @@ export const layer = HttpApiBuilder.group(
             encode: (results) => encode({ results: results.map(toResult) }),
             record
           })
-        ).pipe(KeyErrors.translated),
+        ).pipe(ErrorMapping.withKeyErrors),
       get: ({ endpoint, params }) =>
         contacts.get(params.contact_id).pipe(
           Effect.flatMap(Responses.single(endpoint)),

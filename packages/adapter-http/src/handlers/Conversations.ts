@@ -4,9 +4,10 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { paging } from "../api/Envelope.ts"
+import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
+import * as Texts from "../api/ErrorTexts.ts"
 import * as Responses from "../middleware/Responses.ts"
-import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Layer that serves `/conversations`. */
@@ -20,7 +21,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       list: ({ endpoint, query: { status, unassigned, ...query } }) =>
         unassigned !== undefined && query.assigned_user_id !== undefined
-          ? Errors.invalid("unassigned", "unassigned must be absent if assigned_user_id is present.")
+          ? Errors.failWith(Texts.unassignedExcluded)
           : conversations.list({
             ...query,
             ...paging(query),
@@ -35,11 +36,7 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTags({
             ...ErrorMapping.template,
             ConcurrentChanges: ErrorMapping.concurrentChanges,
-            ChannelTypeUnsuited: () =>
-              Errors.invalid(
-                "channel_id",
-                "channel_id must be the ID of a phone_messaging channel. List channels with GET /channels."
-              ),
+            ChannelTypeUnsuited: () => Errors.failWith(Texts.templateChannelRequired),
             ReferenceUnknown: ErrorMapping.referenceUnknown
           })
         ),

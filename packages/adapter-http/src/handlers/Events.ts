@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { paging } from "../api/Envelope.ts"
+import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Responses from "../middleware/Responses.ts"
-import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Layer that serves `/events`. */

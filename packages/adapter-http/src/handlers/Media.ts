@@ -4,6 +4,7 @@ import { Media, type MediaFile, type OpenedFile } from "@messaging-crm/core/Medi
 import { Clock, Context, Duration, Effect, Option, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
+import * as Texts from "../api/ErrorTexts.ts"
 import * as ConcurrencyLimiter from "../middleware/ConcurrencyLimiter.ts"
 import { addResponseHeaders } from "../middleware/Headers.ts"
 import { contentDisposition, contentType, rangeOf } from "./FileHeaders.ts"
@@ -48,10 +49,7 @@ const bytesOf = Effect.fnUntraced(function*({ read }: OpenedFile, { end, start }
   return Stream.tap(read(start, end), () => inTime)
 })
 
-const absent = Effect.map(
-  Errors.make("not_found", "The media link is invalid or has expired. Get the message again for a new link."),
-  (body) => HttpServerResponse.jsonUnsafe(body, { status: 404 })
-)
+const absent = Errors.respondWith(Texts.mediaLinkInvalid, { status: 404 })
 
 /** How long a download waits for a slot. */
 export const DownloadWait = Context.Reference<Duration.Duration>(
@@ -59,10 +57,7 @@ export const DownloadWait = Context.Reference<Duration.Duration>(
   { defaultValue: () => Duration.seconds(1) }
 )
 
-const overloaded = Effect.map(
-  Errors.make("overloaded", "Too many files are being downloaded. Retry after 1 s."),
-  (body) => HttpServerResponse.jsonUnsafe(body, { status: 503, headers: { "retry-after": "1" } })
-)
+const overloaded = Errors.respondWith(Texts.tooManyDownloads, { status: 503, headers: { "retry-after": "1" } })
 
 /** Layer that serves `/media/{link}`: the link grants access, so the request passes no step of the API. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {

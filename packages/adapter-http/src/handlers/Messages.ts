@@ -7,10 +7,10 @@ import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { paging } from "../api/Envelope.ts"
+import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import * as Responses from "../middleware/Responses.ts"
-import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Returns the origin that the request was sent to. A forged `Host` affects only the links in its own response. */
@@ -20,13 +20,11 @@ const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
 const rejections = {
   ...ErrorMapping.template,
   ConcurrentChanges: ErrorMapping.concurrentChanges,
-  ChannelTypeUnsuited: () =>
-    Errors.invalid("type", "Templates are supported on phone_messaging channels only. Send a text instead."),
+  ChannelTypeUnsuited: () => Errors.failWith(Texts.templatesUnsupported),
   ConversationNotFound: Errors.absent("conversation"),
   RecipientErased: () => Errors.failWith(Texts.recipientErased),
   ReplyWindowClosed: () => Errors.failWith(Texts.replyWindowClosed),
-  TextTooLong: ({ channel_type, max, unit }: TextTooLong) =>
-    Errors.invalid("text", `text must be at most ${max} ${unit} long on ${channel_type} channels. Shorten it.`)
+  TextTooLong: (error: TextTooLong) => Errors.failWith(Texts.textTooLong(error))
 }
 
 /** Layer that serves `/conversations/{conversation_id}/messages`. */

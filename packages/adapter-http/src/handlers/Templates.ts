@@ -2,7 +2,7 @@ import { Templates } from "@messaging-crm/core/Templates"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
-import * as Errors from "../api/Errors.ts"
+import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
 
@@ -17,7 +17,7 @@ export const layer = HttpApiBuilder.group(
       list: ({ endpoint }) =>
         templates.list.pipe(
           Effect.flatMap(Responses.complete(endpoint)),
-          Effect.catchTag("ProviderUnavailable", Errors.providerUnavailable)
+          Effect.catchTag("ProviderUnavailable", ErrorMapping.providerUnavailable)
         )
     })
   })

@@ -3,10 +3,10 @@ import { WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
+import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import * as Responses from "../middleware/Responses.ts"
-import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
 const cannotPost = () => Errors.failWith(Texts.nothingPosted)
@@ -47,7 +47,7 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             ReplayInProgress: () => Errors.failWith(Texts.replayInProgress),
-            SinceOutOfRange: () => Errors.invalid("since", "since must be a time within the last 30 days."),
+            SinceOutOfRange: () => Errors.failWith(Texts.sinceOutOfRange),
             WebhookDisabled: cannotPost,
             WebhookNotFound: Errors.absent("webhook")
           })

@@ -2,10 +2,10 @@ import { Webhooks, type WebhookUrlRejected } from "@messaging-crm/core/Webhooks"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
+import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import * as Responses from "../middleware/Responses.ts"
-import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
 const urlRejected = ({ reason }: WebhookUrlRejected) => Errors.invalid("url", reason)
@@ -28,7 +28,7 @@ export const layer = HttpApiBuilder.group(
         Responses.written(endpoint)((respond) => webhooks.create(payload, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
-            InsufficientScope: Errors.insufficientScope,
+            InsufficientScope: ErrorMapping.insufficientScope,
             TooManyWebhooks: ({ limit }) => Errors.failWith(Texts.tooManyWebhooks(limit)),
             WebhookUrlRejected: urlRejected
           })
@@ -42,7 +42,7 @@ export const layer = HttpApiBuilder.group(
         Responses.written(endpoint)((respond) => webhooks.update(params.webhook_id, payload, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
-            InsufficientScope: Errors.insufficientScope,
+            InsufficientScope: ErrorMapping.insufficientScope,
             WebhookDisabled: cannotChange,
             WebhookNotFound: Errors.absent("webhook"),
             WebhookUrlRejected: urlRejected

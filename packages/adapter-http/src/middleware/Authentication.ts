@@ -4,6 +4,7 @@ import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { authorize } from "@messaging-crm/core/Operations"
 import { Context, Effect, Layer } from "effect"
+import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { Authentication, Runs } from "../api/Pipeline.ts"
@@ -52,7 +53,7 @@ export const layer = Layer.effect(
         yield* identify(actor)
         yield* announce(quota)
         const authorized = authorize(Context.getUnsafe(endpoint.annotations, Runs)).pipe(
-          Effect.catch(Errors.insufficientScope),
+          Effect.catch(ErrorMapping.insufficientScope),
           Effect.andThen(limiter.run(key_id, httpEffect))
         )
         return yield* Effect.provideService(authorized, CurrentActor, actor)

@@ -9,10 +9,10 @@ import { Secrets } from "@messaging-crm/core/Secrets"
 import { Effect, Layer, Option, Schema } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
+import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { IdempotentWrites, RequestBody, rulesFor } from "../api/Pipeline.ts"
-import * as KeyErrors from "./KeyErrors.ts"
 import { CurrentRecording, toResponse } from "./Responses.ts"
 import { pathOf, queryOf } from "./Routes.ts"
 
@@ -92,7 +92,7 @@ export const layer = Layer.effect(
       const key = parseKey(header ?? "")
       if (!isAbsent && Option.isNone(key)) return yield* Errors.failWith(Texts.missingIdempotencyKey)
       // Only now, so that a write without its key fails with `missing_idempotency_key`, whatever its body is.
-      if (flaw !== null) return yield* Errors.invalid(flaw.param, flaw.message)
+      if (flaw !== null) return yield* Errors.failWith(flaw)
       if (Option.isNone(key)) return yield* httpEffect
       const outcome = yield* idempotency.once(
         {
@@ -101,7 +101,7 @@ export const layer = Layer.effect(
           request_id: yield* Errors.requestId
         },
         (recording) => asRecorded(Effect.provideService(httpEffect, CurrentRecording, recording))
-      ).pipe(KeyErrors.translated)
+      ).pipe(ErrorMapping.withKeyErrors)
       return respond(outcome)
     })
 

@@ -2,15 +2,15 @@ import { Effect, Layer, Option, Predicate } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { type HttpApiEndpoint, HttpApiError } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
+import * as Texts from "../api/ErrorTexts.ts"
 import { InvalidInput, RequestBody } from "../api/Pipeline.ts"
 import { queryOf } from "./Routes.ts"
-import { explain, shown } from "./SchemaIssues.ts"
+import { explain } from "./SchemaIssues.ts"
 
 const reject = Effect.fnUntraced(function*(error: HttpApiError.HttpApiSchemaError) {
   // A defect of the service: the response does not match the contract.
   if (error.kind === "Body" || error.kind === "ResponseHeaders") return yield* Effect.die(error)
-  const { message, param } = explain(error.cause.issue)
-  return yield* Errors.fail("invalid_input", message, param)
+  return yield* Errors.failWith({ code: "invalid_input", ...explain(error.cause.issue) })
 })
 
 const decoded = Option.liftThrowable(decodeURIComponent)
@@ -28,14 +28,12 @@ const checkQuery = ({ query }: HttpApiEndpoint.Top) =>
     const misencoded = misencodedIn(queryOf(request))
     if (misencoded !== undefined) {
       const [name = ""] = misencoded.split("=")
-      return Errors.invalid(name, `The parameter ${shown(name)} is not percent-encoded UTF-8. Encode it as UTF-8.`)
+      return Errors.failWith(Texts.parameterMisencoded(name))
     }
     return Effect.flatMap(HttpServerRequest.ParsedSearchParams, (search) => {
       for (const [name, value] of Object.entries(search)) {
-        if (Array.isArray(value)) return Errors.invalid(name, `The parameter ${shown(name)} is repeated. Send it once.`)
-        if (query === undefined) {
-          return Errors.invalid(name, `This operation accepts no query parameters. Remove ${shown(name)}.`)
-        }
+        if (Array.isArray(value)) return Errors.failWith(Texts.parameterRepeated(name))
+        if (query === undefined) return Errors.failWith(Texts.parameterUnexpected(name))
       }
       return Effect.void
     })
@@ -45,11 +43,9 @@ const checkQuery = ({ query }: HttpApiEndpoint.Top) =>
 const checkBody = ({ payload }: HttpApiEndpoint.Top) =>
   Effect.flatMap(RequestBody, ({ json }) => {
     if (json === undefined) return Effect.void
-    if (!Predicate.isObject(json)) return Errors.fail("invalid_input", "The body must be a JSON object.")
+    if (!Predicate.isObject(json)) return Errors.failWith(Texts.bodyNotObject)
     const [name] = payload.size > 0 ? [] : Object.keys(json)
-    return name === undefined
-      ? Effect.void
-      : Errors.invalid(name, `This operation accepts no fields in its body. Remove ${shown(name)}.`)
+    return name === undefined ? Effect.void : Errors.failWith(Texts.fieldUnexpected(name))
   })
 
 /** Layer that rejects a request that does not decode. The error names the first invalid parameter or field. */

@@ -32,7 +32,7 @@ const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
 const notJson = Errors.failWith(Texts.unsupportedMediaType)
 const tooLarge = Errors.failWith(Texts.bodyTooLarge)
 // The connection closed in the middle of the body, so this response is not read.
-const cutShort = Errors.fail("invalid_json", "The body is shorter than its Content-Length. Send the complete body.")
+const cutShort = Errors.failWith(Texts.bodyCutShort)
 
 const isTooLarge = ({ reason }: HttpServerError.HttpServerError): boolean =>
   reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
@@ -65,9 +65,7 @@ const accept = (
   if (bytes.byteLength === 0 && !isRequired) return Effect.succeed({ request, body: absent })
   const parsed = parse(bytes)
   if (Option.isNone(parsed)) {
-    return bytes.byteLength === 0
-      ? Errors.fail("invalid_json", "The body is empty. Send a JSON object.")
-      : Errors.failWith(Texts.invalidJson)
+    return Errors.failWith(bytes.byteLength === 0 ? Texts.bodyEmpty : Texts.invalidJson)
   }
   const { json, text } = parsed.value
   return Effect.succeed({ request, body: { json, flaw: flawOf(text) } })

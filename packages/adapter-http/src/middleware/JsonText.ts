@@ -3,12 +3,7 @@
  * keeps only the last value, and deep nesting, because writing such a value overflows the stack.
  */
 import { limits } from "@messaging-crm/core/Limits"
-
-interface Flaw {
-  /** The dotted path of the place. */
-  readonly param: string
-  readonly message: string
-}
+import * as Texts from "../api/ErrorTexts.ts"
 
 /** An object or array that contains the current position. */
 interface Level {
@@ -28,7 +23,7 @@ const endOfString = (text: string, start: number): number => {
 }
 
 /** Returns the first flaw of a text that is JSON, or null. Takes one pass. */
-export const flawOf = (text: string): Flaw | null => {
+export const flawOf = (text: string): Texts.ErrorText<"invalid_input"> | null => {
   const levels: Array<Level> = []
   let expectsName = false
   for (let index = 0; index < text.length; index++) {
@@ -37,9 +32,7 @@ export const flawOf = (text: string): Flaw | null => {
       case "{":
       case "[": {
         const names = text[index] === "{" ? new Set<string>() : null
-        if (levels.length === limits.json_depth_max) {
-          return { param: pathOf(levels), message: `The body is nested deeper than ${limits.json_depth_max} levels.` }
-        }
+        if (levels.length === limits.json_depth_max) return Texts.nestedTooDeep(pathOf(levels))
         levels.push({ names, place: 0 })
         expectsName = names !== null
         break
@@ -59,9 +52,7 @@ export const flawOf = (text: string): Flaw | null => {
           // Parsed, so that "a" and "\u0061" are one name.
           const name = String(JSON.parse(text.slice(index, end + 1)))
           level.place = name
-          if (level.names.has(name)) {
-            return { param: pathOf(levels), message: `${pathOf(levels)} is repeated. Send each field once.` }
-          }
+          if (level.names.has(name)) return Texts.fieldRepeated(pathOf(levels))
           level.names.add(name)
           expectsName = false
         }

@@ -8,31 +8,21 @@ import { Caller } from "./Caller.ts"
 import { ResponseHeaders } from "./Headers.ts"
 import { withDeadline } from "./ReadDeadline.ts"
 import { recordRequest } from "./RequestLog.ts"
-import { isOfApi, methodsOf, pathOf, routesOf } from "./Routes.ts"
+import { isUnroutable, methodsOf, pathOf, routesOf } from "./Routes.ts"
 
-const unrouted = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+const unrouted = (request: HttpServerRequest.HttpServerRequest) => {
   const methods = methodsOf(routesOf(pathOf(request)))
   // A path whose method exists is not routed if it has a `%` that is not an escape sequence.
   if (methods.length === 0 || methods.includes(request.method)) {
-    const body = yield* Errors.make(
-      "not_found",
-      "No endpoint exists at this path. API paths start with /v1 and have no trailing slash."
-    )
-    return HttpServerResponse.jsonUnsafe(body, { status: 404 })
+    return Errors.respondWith(Texts.endpointUnknown, { status: 404 })
   }
   const allow = methods.join(", ")
-  const body = yield* Errors.make(
-    "method_not_allowed",
-    `This endpoint does not support the request method. Use one of: ${allow}.`
-  )
-  return HttpServerResponse.jsonUnsafe(body, { status: 405, headers: { allow } })
-})
+  return Errors.respondWith(Texts.methodNotAllowed(allow), { status: 405, headers: { allow } })
+}
 
 const failed = Effect.fnUntraced(function*(cause: Cause.Cause<Types.unhandled>) {
   yield* Effect.annotateLogs(Effect.logError("The request failed", cause), yield* Caller)
-  const { code, message, param } = Texts.internalError
-  const body = yield* Errors.make(code, message, param)
-  return HttpServerResponse.jsonUnsafe(body, { status: 500 })
+  return yield* Errors.respondWith(Texts.internalError, { status: 500 })
 })
 
 const isUnrouted = (error: unknown): boolean =>
@@ -42,7 +32,7 @@ const isUnrouted = (error: unknown): boolean =>
 const recover = (request: HttpServerRequest.HttpServerRequest) => (cause: Cause.Cause<Types.unhandled>) =>
   isUnrouted(Cause.squash(cause)) ? unrouted(request) : failed(cause)
 
-/** Runs a request under its id. */
+/** Runs a request under its ID. */
 const around = <R>(
   request: HttpServerRequest.HttpServerRequest,
   request_id: string,
@@ -50,6 +40,7 @@ const around = <R>(
 ) =>
   Effect.withFiber((fiber) => {
     const started_millis = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+    // An error's response is made outside of the step that adds a header, so the steps add it to this object.
     const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff", "x-request-id": request_id }
     HttpEffect.appendPreResponseHandlerUnsafe(
       fiber.context,
@@ -58,12 +49,7 @@ const around = <R>(
     const path = pathOf(request)
     const routes = routesOf(path)
     const [route] = routes
-    // The router reads paths differently from the contract: it accepts an empty ID, decodes `%63ontacts`, begins the query at
-    // `;`, and reads the name in `GET /contacts/upsert` as an id.
-    const isElsewhere = (path.endsWith("/") || path.includes(";") || (route === undefined && path.includes("%"))) &&
-      isOfApi(path)
-    const lacksMethod = routes.length > 0 && !methodsOf(routes).includes(request.method)
-    const routed = isElsewhere || lacksMethod ? unrouted(request) : withDeadline(request, httpEffect)
+    const routed = isUnroutable(request.method, path, routes) ? unrouted(request) : withDeadline(request, httpEffect)
     return Effect.annotateCurrentSpan({ request_id, "http.route": route?.template ?? "other" }).pipe(
       Effect.andThen(routed),
       Effect.catchCauseIf((cause) => !Cause.hasInterruptsOnly(cause), recover(request)),

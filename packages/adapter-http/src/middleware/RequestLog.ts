@@ -1,7 +1,7 @@
 /** How each request is counted and logged. */
 import { Clock, Context, Effect, LogLevel, References } from "effect"
 import { HttpMethod, type HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { errorCodeOf } from "../ErrorCode.ts"
+import { errorCodeOf } from "../api/ErrorCode.ts"
 import { Caller } from "./Caller.ts"
 import { durationWith } from "./Metrics.ts"
 import { pathOf, type Route } from "./Routes.ts"

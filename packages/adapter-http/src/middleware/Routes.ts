@@ -1,3 +1,7 @@
+/**
+ * The routes of the contract, which are found before Effect's router runs: it distinguishes no wrong method from an unknown
+ * path, and reads some paths differently from the contract.
+ */
 import { Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApi } from "effect/http-api"
@@ -30,7 +34,7 @@ const grow = (from: Branch, name: string): Branch => {
   return made
 }
 
-/** Every route of the contract and the route of media links, to distinguish a wrong method from an unknown path. */
+/** The tree of every route of the contract, with those of the document and of media links. */
 const root: Branch = (() => {
   const root = branch()
   const add = (method: string, template: string) =>
@@ -66,7 +70,7 @@ const find = (from: Branch, names: ReadonlyArray<string>, place: number): Readon
 export const routesOf = (path: string): ReadonlyArray<Route> => find(root, path.split("/"), 0)
 
 /** Whether a path begins as the API's do, in any spelling. The others on the router are an embedder's own. */
-export const isOfApi = (path: string): boolean => {
+const isOfApi = (path: string): boolean => {
   const [, name = ""] = path.split(/[/;]/)
   const decoded = Option.liftThrowable(decodeURIComponent)(name)
   return Option.isNone(decoded) || root.names.get("")?.names.has(decoded.value) === true
@@ -76,4 +80,21 @@ export const isOfApi = (path: string): boolean => {
 export const methodsOf = (routes: ReadonlyArray<Route>): ReadonlyArray<string> => {
   const methods = routes.map(({ method }) => method)
   return methods.includes("GET") ? [...methods, "HEAD"] : methods
+}
+
+/** The forms of a path for which Effect's router may find a route that the contract does not have. */
+const misread_forms: ReadonlyArray<(path: string, routes: ReadonlyArray<Route>) => boolean> = [
+  // It accepts an empty ID.
+  (path) => path.endsWith("/"),
+  // It begins the query at `;`.
+  (path) => path.includes(";"),
+  // It decodes a name such as `%63ontacts`.
+  (path, routes) => routes.length === 0 && path.includes("%")
+]
+
+/** Whether the contract has no route for a request to the API, although Effect's router may find one. */
+export const isUnroutable = (method: string, path: string, routes: ReadonlyArray<Route>): boolean => {
+  // It reads the name in `GET /contacts/upsert` as an ID.
+  if (routes.length > 0 && !methodsOf(routes).includes(method)) return true
+  return misread_forms.some((isMisread) => isMisread(path, routes)) && isOfApi(path)
 }

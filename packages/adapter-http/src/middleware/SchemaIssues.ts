@@ -1,6 +1,6 @@
 /** The message for a request that does not match its schema. */
 import { type SchemaAST, SchemaIssue } from "effect"
-import { unknownField } from "../api/ErrorTexts.ts"
+import { shown, unknownField } from "../api/ErrorTexts.ts"
 
 export interface Explanation {
   /** The dotted path of the parameter or field at fault, null for the whole. */
@@ -70,9 +70,6 @@ const first = ({ issue, path }: Place): Place => {
       return { issue, path }
   }
 }
-
-/** Returns a name for a message: an empty one in quotes, so that it can be seen. */
-export const shown = (param: string): string => param === "" ? "\"\"" : param
 
 /** Returns the first problem of a request. */
 export const explain = (whole: SchemaIssue.Issue): Explanation => {

@@ -1,5 +1,5 @@
 /** Imports contacts from a CSV file, and explains the lines that cannot be imported. */
-import * as ErrorMapping from "@messaging-crm/adapter-http/handlers/ErrorMapping"
+import * as ErrorMapping from "@messaging-crm/adapter-http/api/ErrorMapping"
 import { explain, type Explanation } from "@messaging-crm/adapter-http/middleware/SchemaIssues"
 import { batch_size, ContactImports, type RowRejection, type UpsertKey } from "@messaging-crm/core/ContactImports"
 import type { ImportTable } from "@messaging-crm/core/ContactTable"

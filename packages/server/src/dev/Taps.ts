@@ -1,5 +1,5 @@
 /** The taps of the console of `dev`: they report to its page what happens in this process. */
-import { errorCodeOf } from "@messaging-crm/adapter-http/ErrorCode"
+import { errorCodeOf } from "@messaging-crm/adapter-http/api/ErrorCode"
 import type { Monitor, SendReport } from "@messaging-crm/console"
 import type { Changes } from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"

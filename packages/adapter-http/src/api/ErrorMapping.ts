@@ -1,0 +1,80 @@
+/** Translates domain errors that several operations or middleware share into API errors. */
+import type { CustomValueInvalid, ReferenceUnknown, TagsTooMany } from "@messaging-crm/core/Contacts"
+import type { UpsertRejection } from "@messaging-crm/core/ContactUpserts"
+import { IdempotencyConflict, RequestProcessing } from "@messaging-crm/core/Idempotency"
+import type { InsufficientScope } from "@messaging-crm/core/Operations"
+import { StorageExhausted } from "@messaging-crm/core/StorageUse"
+import type { TemplateNotApproved, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
+import { Effect } from "effect"
+import * as Errors from "./Errors.ts"
+import * as Texts from "./ErrorTexts.ts"
+
+export const concurrentChanges = () => Errors.failUntil(Texts.concurrentChanges, 1)
+
+export const cursorInvalid = () => Errors.failWith(Texts.cursorInvalid)
+
+export const insufficientScope = ({ required }: InsufficientScope) => Errors.failWith(Texts.insufficientScope(required))
+
+export const searchTimeout = () => Errors.failUntil(Texts.searchTimeout, 1)
+
+export const providerUnavailable = () => Errors.failUntil(Texts.providerUnavailable, 5)
+
+export const contactUnnamed = () => Errors.failWith(Texts.contactUnnamed)
+
+export const referenceUnknown = (error: ReferenceUnknown) => Errors.failWith(Texts.referenceUnknown(error))
+
+export const customValueInvalid = (error: CustomValueInvalid) => Errors.failWith(Texts.customValueInvalid(error))
+
+export const tagsTooMany = ({ limit }: TagsTooMany) => Errors.failWith(Texts.tagsTooMany(limit))
+
+/** Returns what is wrong with one of many contacts. */
+export const rejectionText = (
+  rejected: UpsertRejection
+): Texts.ErrorText<"conflict" | "invalid_input" | "not_found"> => {
+  switch (rejected._tag) {
+    case "ContactUnnamed":
+      return Texts.contactUnnamed
+    case "CustomValueInvalid":
+      return Texts.customValueInvalid(rejected)
+    case "ReferenceUnknown":
+      return Texts.referenceUnknown(rejected)
+    case "TagsTooMany":
+      return Texts.tagsTooMany(rejected.limit)
+    case "ContactAmbiguous":
+      return Texts.contactAmbiguous(rejected.match)
+    case "ConcurrentChanges":
+      return Texts.contactChanging
+    case "ContactNotFound":
+      return Texts.contactAbsent
+  }
+}
+
+/** Responses to errors about the template of a send. */
+export const template = {
+  ProviderUnavailable: providerUnavailable,
+  TemplateNotFound: () => Errors.failWith(Texts.templateNotFound),
+  TemplateNotApproved: (error: TemplateNotApproved) => Errors.failWith(Texts.templateNotApproved(error)),
+  TemplateValuesMismatch: ({ detail }: TemplateValuesMismatch) => Errors.invalid("template.components", detail)
+}
+
+/** Errors of an idempotency key and of its record. */
+type KeyError = IdempotencyConflict | RequestProcessing | StorageExhausted
+
+const isKeyError = (error: unknown): error is KeyError =>
+  error instanceof IdempotencyConflict || error instanceof RequestProcessing || error instanceof StorageExhausted
+
+const failWithKeyError = Effect.fnUntraced(function*(error: KeyError) {
+  switch (error._tag) {
+    case "IdempotencyConflict":
+      return yield* Errors.failWith(Texts.idempotencyConflict)
+    case "RequestProcessing":
+      return yield* Errors.failUntil(Texts.requestProcessing, 1)
+    case "StorageExhausted":
+      // Records are removed hourly.
+      return yield* Errors.failUntil(Texts.storageExhausted(error.limit), 3600)
+  }
+})
+
+/** Translates the errors of an idempotency key and of its record into API errors. */
+export const withKeyErrors = <A, E, R>(effect: Effect.Effect<A, E | KeyError, R>) =>
+  Effect.catchIf(effect, isKeyError, failWithKeyError)
