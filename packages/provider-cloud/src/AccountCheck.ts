@@ -53,7 +53,7 @@ export class AccountCheck extends Context.Service<AccountCheck, {
       }
 
       const check = traced("AccountCheck.check")(function*(channel: Channel) {
-        const found = Option.filter(yield* accounts.find(channel), ({ type }) => type === channel.type)
+        const found = Option.filter(yield* accounts.accountOfChannel(channel), ({ type }) => type === channel.type)
         return Option.isNone(found) ? "not_connected" as const : yield* checkAccount(found.value)
       }, Effect.catchTag("SecretUnreadable", () => Effect.succeed("provider_auth" as const)))
 

@@ -133,7 +133,7 @@ const makeProcessAccount = Effect.gen(function*() {
     function*(callback: ReceivedCallback, parsed: ReadonlyArray<ParsedEvent>) {
       const [first] = parsed
       if (first === undefined) return []
-      const located = yield* Effect.orDie(accounts.locate(callback.source, first.account))
+      const located = yield* Effect.orDie(accounts.accountOfKey(callback.source, first.account))
       if (Option.isNone(located)) return yield* Effect.replicateEffect(Effect.exit(countUnconnected), parsed.length)
       const account = located.value
       const events = parsed.map(eventOf(account))

@@ -112,39 +112,39 @@ export const fromSetting = ({ apps, channels = [] }: typeof CloudAccountsSetting
   const findFirst = (holds: (account: CloudAccount) => boolean) =>
     findWhere((account): account is CloudAccount => holds(account))
 
-  const locate = (app_id: string, { id, type }: AccountKey) =>
+  const accountOfKey = (app_id: string, { id, type }: AccountKey) =>
     findFirst((account) => account.app_id === app_id && account.type === type && accountKeyOf(account).id === id)
 
   return {
     apps: Effect.succeed(apps),
-    find: ({ id }) => findFirst(({ channel_id }) => channel_id === id),
-    findByBusinessAccount: (id) =>
+    accountOfChannel: ({ id }) => findFirst(({ channel_id }) => channel_id === id),
+    accountOfBusinessAccount: (id) =>
       findWhere((account): account is WhatsAppAccount => isWhatsApp(account) && account.business_account_id === id),
-    locate,
-    channelOf: (app_id, key) => Effect.map(locate(app_id, key), Option.map(({ channel_id }) => channel_id))
+    accountOfKey,
+    channelOfKey: (app_id, key) => Effect.map(accountOfKey(app_id, key), Option.map(({ channel_id }) => channel_id))
   }
 }
 
 /**
  * Port: where apps and accounts are read.
  *
- * - `find` returns the account of a channel, or none if the channel is not connected to the network.
- * - `findByBusinessAccount` returns an account whose token may read the business account's templates.
- * - `locate` returns the account of a callback, if it belongs to the app whose
+ * - `accountOfChannel` returns the account of a channel, or none if the channel is not connected to the network.
+ * - `accountOfBusinessAccount` returns an account whose token may read the business account's templates.
+ * - `accountOfKey` returns the account of a callback, if it belongs to the app whose
  *   secret signed the callback. An app must not send events for another app's channels.
- * - `channelOf` returns the channel of that account, even if its token cannot be decrypted.
+ * - `channelOfKey` returns the channel of that account, even if its token cannot be decrypted.
  *
  * The others fail with `SecretUnreadable` if the account's token cannot be decrypted.
  */
 export class CloudAccounts extends Context.Service<CloudAccounts, {
   readonly apps: Effect.Effect<ReadonlyArray<CloudApp>>
-  readonly find: (channel: Channel) => Effect.Effect<Option.Option<CloudAccount>, SecretUnreadable>
-  readonly findByBusinessAccount: (id: string) => Effect.Effect<Option.Option<WhatsAppAccount>, SecretUnreadable>
-  readonly locate: (
+  readonly accountOfChannel: (channel: Channel) => Effect.Effect<Option.Option<CloudAccount>, SecretUnreadable>
+  readonly accountOfBusinessAccount: (id: string) => Effect.Effect<Option.Option<WhatsAppAccount>, SecretUnreadable>
+  readonly accountOfKey: (
     app_id: string,
     key: AccountKey
   ) => Effect.Effect<Option.Option<CloudAccount>, SecretUnreadable>
-  readonly channelOf: (app_id: string, key: AccountKey) => Effect.Effect<Option.Option<ChannelId>>
+  readonly channelOfKey: (app_id: string, key: AccountKey) => Effect.Effect<Option.Option<ChannelId>>
 }>()("@messaging-crm/provider-cloud/CloudAccounts") {
   /** Layer for apps and accounts that do not change. */
   static readonly layer = (setting: typeof CloudAccountsSetting.Type) =>

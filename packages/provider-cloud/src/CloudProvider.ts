@@ -53,7 +53,7 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
 
     const deliver = traced("ProviderCloud.deliver")(function*(message: OutboundMessage) {
       const found = yield* Effect.mapError(
-        accounts.find(message.channel),
+        accounts.accountOfChannel(message.channel),
         () => new ProviderHeld({ reason: "provider_auth" })
       )
       if (Option.isNone(found)) return yield* new ProviderRejected({ reason: "provider_auth" })
@@ -77,7 +77,7 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
 
     const templates = traced("ProviderCloud.templates")(function*(business_account_id: string) {
       const account = yield* Effect.mapError(
-        accounts.findByBusinessAccount(business_account_id),
+        accounts.accountOfBusinessAccount(business_account_id),
         () => new ProviderUnavailable()
       )
       if (Option.isNone(account)) return yield* new ProviderUnavailable()

@@ -71,7 +71,7 @@ const withChannels = (accounts: Accounts, app_id: string, parts: ReadonlyArray<B
     groupByAccount(parts),
     Effect.fnUntraced(function*(partsOfAccount) {
       const account = partsOfAccount[0]?.account ?? null
-      const channel_id = account === null ? null : Option.getOrNull(yield* accounts.channelOf(app_id, account))
+      const channel_id = account === null ? null : Option.getOrNull(yield* accounts.channelOfKey(app_id, account))
       return partsOfAccount.map(({ body, people }) => ({ channel_id, people, body }))
     }),
     { concurrency: accounts_at_once }

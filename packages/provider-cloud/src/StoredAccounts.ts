@@ -56,25 +56,26 @@ const make = Effect.fnUntraced(function*(json: Redacted.Redacted) {
 
   return CloudAccounts.of({
     apps: given.apps,
-    find: (channel) => orElse(Effect.map(stored.open(channel.id), Option.map(accountOf)), given.find(channel)),
-    findByBusinessAccount: (id) =>
+    accountOfChannel: (channel) =>
+      orElse(Effect.map(stored.open(channel.id), Option.map(accountOf)), given.accountOfChannel(channel)),
+    accountOfBusinessAccount: (id) =>
       orElse(
         Effect.map(
           stored.openByBusinessAccount(id),
           Option.flatMap((account) => Option.liftPredicate(isWhatsApp)(accountOf(account)))
         ),
-        given.findByBusinessAccount(id)
+        given.accountOfBusinessAccount(id)
       ),
-    locate: (app_id, key) =>
+    accountOfKey: (app_id, key) =>
       orElse(
         Effect.map(
           stored.openByAccount(key.type, key.id),
           (found) => Option.filter(Option.map(found, accountOf), (account) => account.app_id === app_id)
         ),
-        Effect.flatMap(given.locate(app_id, key), unlessStored)
+        Effect.flatMap(given.accountOfKey(app_id, key), unlessStored)
       ),
-    channelOf: (app_id, key) =>
-      orElse(stored.channelOf(key.type, { account_id: key.id, app_id }), given.channelOf(app_id, key))
+    channelOfKey: (app_id, key) =>
+      orElse(stored.channelOf(key.type, { account_id: key.id, app_id }), given.channelOfKey(app_id, key))
   })
 })
 

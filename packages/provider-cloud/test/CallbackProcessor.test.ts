@@ -128,7 +128,7 @@ it.effect("the account of a callback is looked up once, and a failed lookup does
     const add = (id: string) => Ref.update(located, (all) => [...all, id])
     const channels = [account("one", 1), account("two", 2)]
     const accounts = Layer.mock(CloudAccounts, {
-      locate: (_app, { id }) =>
+      accountOfKey: (_app, { id }) =>
         Effect.andThen(
           add(id),
           id === "none"

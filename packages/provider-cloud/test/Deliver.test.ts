@@ -219,11 +219,11 @@ describe("accounts from JSON", () => {
     Effect.gen(function*() {
       const found = yield* CloudAccounts
       const name = { type: "phone_messaging", id: "106" } as const
-      assert.isTrue((yield* found.locate("app", name))._tag === "Some")
-      assert.isTrue((yield* found.locate("other", name))._tag === "None")
-      assert.isTrue((yield* found.locate("app", { ...name, type: "page_messaging" }))._tag === "None")
-      assert.isTrue((yield* found.findByBusinessAccount("acme"))._tag === "Some")
-      assert.isTrue((yield* found.find(delivery("+1").channel))._tag === "Some")
+      assert.isTrue((yield* found.accountOfKey("app", name))._tag === "Some")
+      assert.isTrue((yield* found.accountOfKey("other", name))._tag === "None")
+      assert.isTrue((yield* found.accountOfKey("app", { ...name, type: "page_messaging" }))._tag === "None")
+      assert.isTrue((yield* found.accountOfBusinessAccount("acme"))._tag === "Some")
+      assert.isTrue((yield* found.accountOfChannel(delivery("+1").channel))._tag === "Some")
     }).pipe(Effect.provide(CloudAccounts.layerJson(Redacted.make(JSON.stringify(setting))))))
 
   it.effect("a channel without an account sends nothing", () =>
@@ -241,7 +241,7 @@ describe("accounts from JSON", () => {
     }).pipe(
       Effect.provide(
         Layer.provide(Cloud.layer, [
-          Layer.mock(CloudAccounts, { find: () => Effect.fail(new SecretUnreadable()) }),
+          Layer.mock(CloudAccounts, { accountOfChannel: () => Effect.fail(new SecretUnreadable()) }),
           FetchHttpClient.layer
         ])
       )

@@ -44,19 +44,21 @@ it.effect("an account of the setting is used until one is stored for its channel
     const channel = yield* Fixtures.channel(organization_id)
     const business_account_id = channel.phone_messaging_business_account_id ?? ""
     yield* Effect.gen(function*() {
-      const find = tokenOf(CloudAccounts.use((accounts) => accounts.find(channel)))
-      const ofBusiness = tokenOf(CloudAccounts.use((accounts) => accounts.findByBusinessAccount(business_account_id)))
-      const locate = (app_id: string, id: string, type: ChannelType = "phone_messaging") =>
-        tokenOf(CloudAccounts.use((accounts) => accounts.locate(app_id, { type, id })))
-      assert.deepStrictEqual([yield* find, yield* ofBusiness], ["of the setting", "of the setting"])
-      assert.strictEqual(yield* locate("app", "1"), "of the setting")
+      const ofChannel = tokenOf(CloudAccounts.use((accounts) => accounts.accountOfChannel(channel)))
+      const ofBusiness = tokenOf(
+        CloudAccounts.use((accounts) => accounts.accountOfBusinessAccount(business_account_id))
+      )
+      const ofKey = (app_id: string, id: string, type: ChannelType = "phone_messaging") =>
+        tokenOf(CloudAccounts.use((accounts) => accounts.accountOfKey(app_id, { type, id })))
+      assert.deepStrictEqual([yield* ofChannel, yield* ofBusiness], ["of the setting", "of the setting"])
+      assert.strictEqual(yield* ofKey("app", "1"), "of the setting")
       yield* store(channel, "2")
-      assert.deepStrictEqual([yield* find, yield* ofBusiness], ["stored", "stored"])
-      assert.isNull(yield* locate("app", "1"))
-      assert.strictEqual(yield* locate("other", "2"), "stored")
+      assert.deepStrictEqual([yield* ofChannel, yield* ofBusiness], ["stored", "stored"])
+      assert.isNull(yield* ofKey("app", "1"))
+      assert.strictEqual(yield* ofKey("other", "2"), "stored")
       // Another app must not send events for it, and another type is another account.
-      assert.isNull(yield* locate("app", "2"))
-      assert.isNull(yield* locate("other", "2", "page_messaging"))
+      assert.isNull(yield* ofKey("app", "2"))
+      assert.isNull(yield* ofKey("other", "2", "page_messaging"))
     }).pipe(
       Effect.provideService(CurrentActor, { organization_id, member_id: null }),
       Effect.provide(accountsWith(channel))
@@ -76,7 +78,7 @@ it.effect("each type of channel has the names of its network", () =>
     ) {
       const channel = yield* Fixtures.channel(organization_id, type)
       yield* store(channel, "7", page_id).pipe(as)
-      const account = yield* CloudAccounts.use((accounts) => accounts.find(channel)).pipe(
+      const account = yield* CloudAccounts.use((accounts) => accounts.accountOfChannel(channel)).pipe(
         Effect.provide(StoredAccounts.layer(Redacted.make(JSON.stringify({ apps }))))
       )
       assert.deepInclude(Option.getOrNull(account), { type, ...expected })

@@ -24,8 +24,8 @@ export const layer = (app: CloudApp, token: Redacted.Redacted) => {
 
   return Layer.succeed(CloudAccounts, {
     apps: Effect.succeed([app]),
-    find: (channel) => Effect.succeed(Option.some(accountOf(channel))),
-    findByBusinessAccount: (business_account_id) =>
+    accountOfChannel: (channel) => Effect.succeed(Option.some(accountOf(channel))),
+    accountOfBusinessAccount: (business_account_id) =>
       Effect.succeed(Option.some({
         type: "phone_messaging" as const,
         channel_id: anyChannel,
@@ -34,12 +34,12 @@ export const layer = (app: CloudApp, token: Redacted.Redacted) => {
         phone_number_id: "1",
         business_account_id
       })),
-    locate: (app_id, { id, type }) =>
+    accountOfKey: (app_id, { id, type }) =>
       Effect.succeed(
         app_id === app.id
           ? Option.map(decodeChannelId(id), (channel_id) => accountOf({ id: channel_id, type }))
           : Option.none()
       ),
-    channelOf: (app_id, { id }) => Effect.succeed(app_id === app.id ? decodeChannelId(id) : Option.none())
+    channelOfKey: (app_id, { id }) => Effect.succeed(app_id === app.id ? decodeChannelId(id) : Option.none())
   })
 }

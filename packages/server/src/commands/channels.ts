@@ -119,7 +119,7 @@ const knownIds = Effect.fnUntraced(function*(channel: Channel) {
   const stored = yield* ChannelAccounts.use((accounts) => accounts.find(channel.id))
   return Option.isSome(stored)
     ? Option.some<AccountIds>(Struct.pick(stored.value, ["account_id", "app_id", "page_id"]))
-    : Option.map(yield* CloudAccounts.use((accounts) => accounts.find(channel)), accountIdsOf)
+    : Option.map(yield* CloudAccounts.use((accounts) => accounts.accountOfChannel(channel)), accountIdsOf)
 })
 
 /** Replaces the token of a channel, once the network has not rejected it. Returns whether the channel was paused. */
