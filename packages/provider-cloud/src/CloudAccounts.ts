@@ -1,6 +1,6 @@
 /**
  * Cloud accounts: the ID and token of each channel on its network, and the apps
- * for which the networks post callbacks.
+ * for which the networks post callbacks. The README (Terms) has the names of each network.
  */
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
