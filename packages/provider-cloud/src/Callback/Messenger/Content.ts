@@ -1,7 +1,7 @@
 /** Reads the content of a message of Messenger or Instagram. */
 import type { MediaKind } from "@messaging-crm/core/Media"
 import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
-import { Option, Schema } from "effect"
+import { Option, Schema, Struct } from "effect"
 import { isObject, Items, lenient, NetworkId, StorableText } from "../../GraphSchemas.ts"
 import { jsonObjectOf, lines, type MessageContent, providerType, textContent, withDetails } from "../MessageContent.ts"
 
@@ -187,16 +187,10 @@ const contentsOfAttachments = (items: typeof Items.Type): ReadonlyArray<MessageC
 /** Joins the details of contents without files, with all of their shares. */
 const joinedDetails = (contents: ReadonlyArray<MessageContent>): MessageDetails => {
   const shares = contents.flatMap(({ details }) => details?.shares ?? [])
-  const { location, provider_data, story } = Object.assign(
-    {},
-    ...contents.map(({ details }) => details)
-  ) as MessageDetails
-  return {
-    ...(location === undefined ? {} : { location }),
-    ...(provider_data === undefined ? {} : { provider_data }),
-    ...(story === undefined ? {} : { story }),
-    ...(shares.length === 0 ? {} : { shares })
-  }
+  const joined: MessageDetails = Object.assign({}, ...contents.map(({ details }) => details))
+  // The type of one attachment does not describe a message with several.
+  const details = Struct.omit(joined, ["provider_type", "shares"])
+  return shares.length === 0 ? details : { ...details, shares }
 }
 
 const referralOf = (
