@@ -25,6 +25,7 @@ export const modules: Readonly<Record<string, Module>> = {
       "core/src/kernel/Secrets.ts",
       "core/src/accounts/KeyChecksum.ts",
       "core/src/kernel/Digests.ts",
+      "provider-cloud/src/LargeBodySlots.ts",
       "provider-cloud/src/SignedBodies.ts",
       "client/src/WebhookSignature.ts"
     ],
@@ -32,6 +33,7 @@ export const modules: Readonly<Record<string, Module>> = {
       "core/test/Webhooks/Signature.test.ts",
       "core/test/Secrets.test.ts",
       "core/test/Page.test.ts",
+      "provider-cloud/test/LargeBodySlots.test.ts",
       "provider-cloud/test/SignedBodies.test.ts",
       "client/test/WebhookSignature.test.ts"
     ]

@@ -6,8 +6,9 @@
  * no memory.
  */
 import { hex } from "@messaging-crm/core/Digests"
-import { Data, Deferred, Effect, Option, Redacted, type Scope, Semaphore, Stream } from "effect"
+import { Data, Effect, Option, Redacted, type Scope, Stream } from "effect"
 import type { HttpServerError, HttpServerRequest } from "effect/http"
+import { makeLargeBodySlots } from "./LargeBodySlots.ts"
 
 // ---------------------------------------------------------- signatures
 
@@ -93,21 +94,6 @@ class Chunks {
 
 /** The size up to which a body needs no slot. Callbacks are rarely larger. */
 const small_bytes_max = 65_536
-
-/**
- * Makes an effect that acquires one of two slots for large bodies, so that many of them do not block other requests. A
- * slot is released with its scope, or after a second, so that a slow sender delays the others by at most a second.
- */
-const makeLargeBodySlots = () => {
-  const slots = Semaphore.makeUnsafe(2)
-  return Effect.gen(function*() {
-    const acquired = yield* Deferred.make<void>()
-    const hold = Effect.andThen(Deferred.succeed(acquired, undefined), Effect.sleep("1 second"))
-    // A fiber holds the permit, so that whichever end comes first releases it, and the other does not release it again.
-    yield* Effect.forkScoped(slots.withPermit(hold))
-    yield* Deferred.await(acquired)
-  })
-}
 
 /**
  * Makes a function that reads a body and passes it to `check`, which returns none if the signature is invalid. The
