@@ -11,23 +11,14 @@ import { FileUnavailable } from "@messaging-crm/core/Media"
 import { inOrderByPerson } from "@messaging-crm/core/ProviderEventOrder"
 import * as Slots from "@messaging-crm/core/Slots"
 import { traced } from "@messaging-crm/core/Traces"
-import { Context, DateTime, Duration, Effect, Exit, Layer, Option, RcMap, Semaphore } from "effect"
+import { Context, Duration, Effect, Exit, Layer, Option, RcMap, Semaphore } from "effect"
 import { groupByAccount, parse, type ParsedEvent } from "./Callback.ts"
 import { ignored } from "./Callback/Entry.ts"
 import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { countUnconnected, report } from "./IgnoredItems.ts"
 import { MediaLoader } from "./MediaLoader.ts"
+import { type EventWithFile, makeStoreWithFile } from "./MessageFiles.ts"
 import { Profiles } from "./Profiles.ts"
-
-/** How long a message may wait for its file, from the time at which its callback was received. */
-const file_wait_max = Duration.hours(1)
-
-/** Returns whether a message whose file cannot be downloaded now is stored without it, instead of being retried. */
-const mayStoreWithoutFile = (received_at: DateTime.Utc, now: DateTime.Utc): boolean =>
-  DateTime.isGreaterThan(now, DateTime.addDuration(received_at, file_wait_max))
-
-/** The maximum number of files that are downloaded at once. One channel gets half at most. */
-const files_max = 8
 
 /** The maximum number of callbacks with files that are processed at once, of which one channel can use half. */
 const with_files_max = 8
@@ -43,10 +34,7 @@ const people_at_once_max = 8
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
 
-type WithMedia = Extract<ProviderEvent, { readonly media: unknown }>
-type WithFile = WithMedia & { readonly media: NonNullable<WithMedia["media"]> }
-
-const hasFile = (event: ProviderEvent): event is WithFile =>
+const hasFile = (event: ProviderEvent): event is EventWithFile =>
   "media" in event && event.media !== null && event.media.bytes !== null
 
 /** A callback to process. `id` is null if it is not stored. */
@@ -68,7 +56,7 @@ const inTurn = <A, E, R>(locks: PersonLocks, people: ReadonlyArray<string>, effe
 const makeProcessEvents = Effect.gen(function*() {
   const inbound = yield* Inbound
   const profiles = yield* Profiles
-  const downloads = Slots.make<string>(files_max)
+  const storeWithFile = yield* makeStoreWithFile
   const personLocks: PersonLocks = yield* RcMap.make({ lookup: (_person: string) => Semaphore.make(1) })
 
   /** Starts a lookup of the sender's names. The message does not wait for it. */
@@ -84,22 +72,8 @@ const makeProcessEvents = Effect.gen(function*() {
       }).pipe(Effect.ignore))
   }
 
-  /** Stores an event with its file, or without it if the download fails after the message has waited long enough. */
-  const storeWithFile = (event: WithFile, { id, received_at }: ReceivedCallback) =>
-    Effect.catchTag(
-      inbound.receive(event, id),
-      "FileUnavailable",
-      (unavailable) =>
-        Effect.flatMap(DateTime.now, (now) =>
-          mayStoreWithoutFile(received_at, now)
-            ? inbound.receive({ ...event, media: { ...event.media, bytes: null } }, id)
-            : unavailable)
-    )
-
   const store = (event: ProviderEvent, callback: ReceivedCallback) =>
-    hasFile(event)
-      ? downloads.withSlot(event.channel_id, Duration.infinity, storeWithFile(event, callback))
-      : inbound.receive(event, callback.id)
+    hasFile(event) ? storeWithFile(event, callback) : inbound.receive(event, callback.id)
 
   /** Processes the events of each person in their order, after those of the same person in earlier callbacks. */
   const processEvents = (account: CloudAccount, events: ReadonlyArray<ProviderEvent>, callback: ReceivedCallback) =>

@@ -3,9 +3,10 @@ import type { UnlocatedEvent } from "@messaging-crm/core/Inbound"
 import { firstCharacters } from "@messaging-crm/core/Text"
 import { type DateTime, Schema } from "effect"
 import type { AccountKey } from "../CloudAccounts.ts"
-import { isObject, Items, lenient, NetworkId } from "../GraphSchemas.ts"
+import { idOf, isObject, Items, lenient, NetworkId } from "../GraphSchemas.ts"
 import type { Meaning } from "./DocumentedKinds.ts"
 import type { FileReference } from "./MessageContent.ts"
+import { person_fields, system_fields } from "./PersonFields.ts"
 
 /** An entry of a callback: a list of changes (WhatsApp, sometimes Instagram) or of messaging events (Messenger, Instagram). */
 export const Entry = Schema.Struct({
@@ -75,6 +76,19 @@ export const fieldOf = (change: unknown): string | undefined => {
   const field = isObject(change) ? change["field"] : undefined
   if (field === undefined || field === null) return undefined
   return typeof field === "string" ? cutKind(field.toWellFormed()) : typeof field
+}
+
+const idsIn = (fields: ReadonlyArray<string>, value: unknown): ReadonlyArray<string> =>
+  !isObject(value) ? [] : fields.flatMap((field) => {
+    const named = value[field]
+    const ids = isObject(named) ? [named["id"], named["previous"], named["current"]] : [named]
+    return ids.flatMap((id) => id === undefined ? [] : idOf(id)?.replace(/^\+/, "") ?? [])
+  })
+
+/** Returns the IDs of the senders and recipients of an item of a callback, without a plus sign. */
+export const personIdsIn = (item: unknown): ReadonlyArray<string> => {
+  const { message = null, system = null } = isObject(item) ? item : {}
+  return [...idsIn(person_fields, item), ...idsIn(person_fields, message), ...idsIn(system_fields, system)]
 }
 
 /** Entries about the same people at the same account. */

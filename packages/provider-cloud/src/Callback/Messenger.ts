@@ -1,13 +1,10 @@
-/** Parses and splits the callbacks of Messenger and Instagram, whose entries are messaging events: messages, their revisions, and receipts. */
-import type { ChannelType } from "@messaging-crm/core/Channels"
+/** Parses the callbacks of Messenger and Instagram, whose entries are messaging events: messages, their revisions, and receipts. */
 import { SendId } from "@messaging-crm/core/Ids"
 import { firstCharacters } from "@messaging-crm/core/Text"
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountKey } from "../CloudAccounts.ts"
 import {
   Flag,
-  idOf,
-  isFlagSet,
   isObject,
   Items,
   lenient,
@@ -24,7 +21,6 @@ import {
   combined,
   type Entry,
   type EntryFormat,
-  type EntryPart,
   fieldOf,
   ignored,
   ignoredAs,
@@ -40,9 +36,7 @@ import {
   Postback,
   Reaction
 } from "./Messenger/Content.ts"
-import { personIdsIn } from "./PersonFields.ts"
-
-type MessengerType = Exclude<ChannelType, "phone_messaging">
+import { type MessengerType, ownerOf, split } from "./Messenger/Split.ts"
 
 const Message = Schema.Struct({
   mid: NetworkId,
@@ -203,18 +197,6 @@ const kindOf = (event: object): string => {
   return Object.keys(messaging_events).find((kind) => names.includes(kind)) ?? names[0] ?? ""
 }
 
-/**
- * Returns whether the business sent an event, and the ID of the event's account: the sender if the business sent it, otherwise
- * the recipient, or else the entry's ID.
- */
-const ownerOf = (entry_id: string | null, event: ReturnType<typeof objectOf>) => {
-  const recipient_id = idOf(objectOf(event["recipient"])["id"])
-  const sender_id = idOf(objectOf(event["sender"])["id"])
-  const isFromAccount = sender_id !== null && sender_id === entry_id && recipient_id !== entry_id
-  const is_own = isFromAccount || isFlagSet(objectOf(event["message"])["is_echo"])
-  return { is_own, id: (is_own ? sender_id : recipient_id) ?? entry_id }
-}
-
 const parseMessagingEvent = (
   type: MessengerType,
   entry_id: string | null,
@@ -249,18 +231,6 @@ const parse = (
   ...[...messaging, ...standby].map((event) => parseMessagingEvent(type, id ?? null, event, arrival)),
   ...changes.map((change) => parseChange(type, id ?? null, change, arrival))
 ]
-
-const split = (type: MessengerType, entry: Entry): ReadonlyArray<EntryPart> => {
-  const entry_id = entry.id ?? null
-  return (["messaging", "standby", "changes"] as const).flatMap((list) =>
-    (entry[list] ?? []).map((item) => {
-      const event = objectOf(list === "changes" ? objectOf(item)["value"] : item)
-      const { id } = ownerOf(entry_id, event)
-      const account = id === null ? null : { type, id }
-      return { account, people: personIdsIn(event), entries: [{ id: entry_id, [list]: [item] }] }
-    })
-  )
-}
 
 /** Returns the format of the entries of Messenger or of Instagram. */
 export const format = (type: MessengerType): EntryFormat => ({

@@ -1,6 +1,6 @@
 /** The fields of callback items that name a person. */
 import { Schema } from "effect"
-import { idOf, isObject, lenient, NetworkId } from "../GraphSchemas.ts"
+import { lenient, NetworkId } from "../GraphSchemas.ts"
 
 /** The fields with the IDs of a message's sender: a number, a user ID, and the ID of the same person for a group of businesses. */
 export const Sender = {
@@ -53,7 +53,7 @@ export const UserIdUpdate = {
 }
 
 /** The fields of any item of a callback that name a person. Messaging events have `sender` and `recipient`. */
-const person_fields = Object.keys({
+export const person_fields = Object.keys({
   ...Sender,
   ...Recipient,
   ...StatusRecipient,
@@ -62,17 +62,5 @@ const person_fields = Object.keys({
   sender: null,
   recipient: null
 })
-const system_fields = Object.keys(SystemIds)
-
-const idsIn = (fields: ReadonlyArray<string>, value: unknown): ReadonlyArray<string> =>
-  !isObject(value) ? [] : fields.flatMap((field) => {
-    const named = value[field]
-    const ids = isObject(named) ? [named["id"], named["previous"], named["current"]] : [named]
-    return ids.flatMap((id) => id === undefined ? [] : idOf(id)?.replace(/^\+/, "") ?? [])
-  })
-
-/** Returns the IDs of the senders and recipients of an item of a callback, without a plus sign. */
-export const personIdsIn = (item: unknown): ReadonlyArray<string> => {
-  const { message = null, system = null } = isObject(item) ? item : {}
-  return [...idsIn(person_fields, item), ...idsIn(person_fields, message), ...idsIn(system_fields, system)]
-}
+/** The fields of a system message that name a person. */
+export const system_fields = Object.keys(SystemIds)

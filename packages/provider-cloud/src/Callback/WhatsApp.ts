@@ -1,24 +1,16 @@
-/** Parses and splits the callbacks of WhatsApp, whose entries are changes: messages, their statuses, and changed IDs of people. */
+/** Parses the callbacks of WhatsApp, whose entries are changes: messages, their statuses, and changed IDs of people. */
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountKey } from "../CloudAccounts.ts"
-import { idOf, isObject, Items, lenient, NetworkId, NetworkTime, objectOf, timeOf } from "../GraphSchemas.ts"
+import { isObject, Items, lenient, NetworkId, NetworkTime, timeOf } from "../GraphSchemas.ts"
 import { coreId } from "../PersonIds.ts"
 import { type Meaning, meaningIn, whatsapp_fields, whatsapp_messages, whatsapp_system } from "./DocumentedKinds.ts"
-import {
-  combined,
-  type EntryFormat,
-  type EntryPart,
-  fieldOf,
-  ignored,
-  ignoredAs,
-  type Parsed,
-  singleEvent
-} from "./Entry.ts"
+import { combined, type EntryFormat, fieldOf, ignored, ignoredAs, type Parsed, singleEvent } from "./Entry.ts"
 import type { MessageContent } from "./MessageContent.ts"
-import { personIdsIn, Recipient, Sender, System } from "./PersonFields.ts"
-import { type Contact, contactFinder, contactsOf, personOf } from "./WhatsApp/Contacts.ts"
+import { Recipient, Sender, System } from "./PersonFields.ts"
+import { type Contact, contactsOf, personOf } from "./WhatsApp/Contacts.ts"
 import { contentOfMessage } from "./WhatsApp/Content.ts"
 import { systemChange, userIdChange } from "./WhatsApp/IdentityChanges.ts"
+import { splitChange, withLists } from "./WhatsApp/Split.ts"
 import { parseStatus } from "./WhatsApp/Statuses.ts"
 
 const Change = Schema.Struct({
@@ -180,13 +172,6 @@ const parseValue = (
   }
 }
 
-/** Returns a change whose value has the lists. A `standby` change has them one level deeper, in `value.standby`. */
-const withLists = (change: unknown): unknown => {
-  if (!isObject(change) || change["field"] !== "standby" || !isObject(change["value"])) return change
-  const { standby, ...value } = change["value"]
-  return { ...change, value: { ...value, ...(isObject(standby) ? standby : {}), metadata: value["metadata"] } }
-}
-
 /** Parses a change. Its metadata has the ID of its phone number, because a body can be about several. */
 const parseChange = (given: unknown, received_at: DateTime.Utc): Parsed => {
   const item = withLists(given)
@@ -205,39 +190,6 @@ const parseChange = (given: unknown, received_at: DateTime.Utc): Parsed => {
     received_at
   })
   return items.length === 0 ? ignored("unreadable", kind) : combined(items)
-}
-
-const itemsOf = (value: unknown): typeof Items.Type => Array.isArray(value) ? value : []
-
-/**
- * Splits a change into its messages and statuses, each with the contacts of the people in it.
- *
- * Each part repeats only the IDs of the account. Otherwise the parts of a large body could together be many times as large.
- */
-const splitChange = (entry_id: string | null, given: unknown): ReadonlyArray<EntryPart> => {
-  const change = objectOf(withLists(given))
-  const { contacts: contact_list, metadata, ...lists } = objectOf(change["value"])
-  const { display_phone_number, phone_number_id } = objectOf(metadata)
-  const id = idOf(phone_number_id)
-  const account = id === null ? null : { type: "phone_messaging" as const, id }
-  const contacts = itemsOf(contact_list)
-  const items = Object.entries(lists).flatMap(([name, list]) => itemsOf(list).map((item) => ({ name, item })))
-  if (account === null || items.length < 2) {
-    const people = [items[0]?.item, ...contacts].flatMap(personIdsIn)
-    return [{ account, people, entries: [{ id: entry_id, changes: [withLists(given)] }] }]
-  }
-  const ids = { phone_number_id: account.id, display_phone_number: idOf(display_phone_number) }
-  const contactsOfPeople = contactFinder(contacts)
-  return items.map(({ item, name }) => {
-    const people = personIdsIn(item)
-    const own = contactsOfPeople(people)
-    const value = { metadata: ids, ...(own.length === 0 ? {} : { contacts: own }), [name]: [item] }
-    return {
-      account,
-      people: [...people, ...own.flatMap(personIdsIn)],
-      entries: [{ id: entry_id, changes: [{ field: fieldOf(change), value }] }]
-    }
-  })
 }
 
 /** The format of WhatsApp's entries. */

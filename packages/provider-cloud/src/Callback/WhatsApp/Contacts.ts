@@ -3,7 +3,8 @@ import type { ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { Option, Schema } from "effect"
 import { type Items, lenient, StorableText } from "../../GraphSchemas.ts"
 import { type Ids, networkIdsOf, rankOf } from "../../PersonIds.ts"
-import { ContactIds, personIdsIn } from "../PersonFields.ts"
+import { personIdsIn } from "../Entry.ts"
+import { ContactIds } from "../PersonFields.ts"
 
 type Person = ProviderMessageReceived["from"]
 
