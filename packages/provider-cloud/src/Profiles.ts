@@ -60,7 +60,7 @@ const isTransient = (error: CallError): boolean =>
   error._tag !== "Rejected" || error.reported.is_transient || error.reported.status >= 500 ||
   error.reported.status === 429
 
-/** Service that looks up names. Without its layer it does nothing. */
+/** Service that looks up names: a reference, because it is optional. Without its layer it does nothing. */
 export const Profiles = Context.Reference<{
   /** Begins to look a person up, unless they have been, and passes on the names found. Returns at once. */
   readonly lookUp: (
