@@ -53,11 +53,12 @@ export const prepare = Effect.fnUntraced(function*(
     headers: { "content-encoding": "gzip" }
   }
   return Effect.gen(function*() {
-    const { headers: asked } = yield* HttpServerRequest.HttpServerRequest
-    const form = acceptsGzip(asked["accept-encoding"]) ? compressed : plain
+    const { headers: requestHeaders } = yield* HttpServerRequest.HttpServerRequest
+    const form = acceptsGzip(requestHeaders["accept-encoding"]) ? compressed : plain
+    // Otherwise the header of every response, `no-store`, would replace this one.
     yield* addResponseHeaders(revalidated)
     const versioned = { ...revalidated, vary: "accept-encoding", etag: form.etag }
-    if (matchesETag(asked["if-none-match"], form.etag)) {
+    if (matchesETag(requestHeaders["if-none-match"], form.etag)) {
       return HttpServerResponse.empty({ status: 304, headers: versioned })
     }
     const all = { ...headers, ...versioned, ...form.headers }

@@ -22,12 +22,12 @@ export const DownloadsAtOnce = Context.Reference<{ readonly of_all: number; read
 )
 
 /** The status and headers of a response, and the part of the file that it contains. */
-const planOf = (file: MediaFile, { headers: asked, method }: HttpServerRequest.HttpServerRequest) => {
+const planOf = (file: MediaFile, { headers: requestHeaders, method }: HttpServerRequest.HttpServerRequest) => {
   // The bytes of an ID never change, so the ID is the version.
   const etag = `"${file.id}"`
   const size = file.byte_size
-  const isCurrent = asked["if-range"] === undefined || asked["if-range"] === etag
-  const range = method === "GET" && isCurrent ? rangeOf(asked["range"] ?? "", size) : null
+  const isCurrent = requestHeaders["if-range"] === undefined || requestHeaders["if-range"] === etag
+  const range = method === "GET" && isCurrent ? rangeOf(requestHeaders["range"] ?? "", size) : null
   const headers = {
     "accept-ranges": "bytes",
     "content-disposition": contentDisposition(file),

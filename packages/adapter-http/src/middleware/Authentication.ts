@@ -15,7 +15,7 @@ import { addResponseHeaders } from "./Headers.ts"
 import * as UnknownKeyLimiter from "./UnknownKeyLimiter.ts"
 
 /** Adds how much of the window is left to the response, in the usual headers and in those of the IETF draft. */
-const announce = ({ limit, remaining, reset_seconds, seconds_left }: Quota) =>
+const addQuotaHeaders = ({ limit, remaining, reset_seconds, seconds_left }: Quota) =>
   addResponseHeaders({
     "x-ratelimit-limit": String(limit),
     "x-ratelimit-remaining": String(remaining),
@@ -30,7 +30,7 @@ const reject = Effect.fnUntraced(function*(error: Unauthorized | RateLimited) {
     return yield* Errors.failWith(Texts.unauthorized)
   }
   yield* identify(error)
-  yield* announce(error.quota)
+  yield* addQuotaHeaders(error.quota)
   const { limit, seconds_left } = error.quota
   return yield* Errors.failUntil(Texts.rateLimited(limit, seconds_left), seconds_left)
 })
@@ -51,7 +51,7 @@ export const layer = Layer.effect(
         )
         const { actor, key_id, quota } = yield* Effect.catch(lookedUp, reject)
         yield* identify(actor)
-        yield* announce(quota)
+        yield* addQuotaHeaders(quota)
         const authorized = authorize(Context.getUnsafe(endpoint.annotations, Runs)).pipe(
           Effect.catch(ErrorMapping.insufficientScope),
           Effect.andThen(limiter.run(key_id, httpEffect))

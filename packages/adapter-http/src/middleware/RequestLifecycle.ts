@@ -33,14 +33,14 @@ const recover = (request: HttpServerRequest.HttpServerRequest) => (cause: Cause.
   isUnrouted(Cause.squash(cause)) ? unrouted(request) : failed(cause)
 
 /** Runs a request under its ID. */
-const around = <R>(
+const runWithId = <R>(
   request: HttpServerRequest.HttpServerRequest,
   request_id: string,
   httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled, R>
 ) =>
   Effect.withFiber((fiber) => {
     const started_millis = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
-    // An error's response is made outside of the step that adds a header, so the steps add it to this object.
+    // Steps add their headers to this object, because the response to an error is made outside of them.
     const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff", "x-request-id": request_id }
     HttpEffect.appendPreResponseHandlerUnsafe(
       fiber.context,
@@ -77,7 +77,7 @@ export const layer = HttpRouter.middleware(
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
       const given = request.headers["x-request-id"] ?? ""
       const request_id = request_id_pattern.test(given) ? given : ids.next()
-      return around(request, request_id, httpEffect)
+      return runWithId(request, request_id, httpEffect)
     })),
   { global: true }
 )

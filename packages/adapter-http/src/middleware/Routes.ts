@@ -1,6 +1,6 @@
 /**
- * The routes of the contract, which are found before Effect's router runs: it distinguishes no wrong method from an unknown
- * path, and reads some paths differently from the contract.
+ * The routes of the contract, which are found before Effect's router runs: it does not distinguish a wrong method from an
+ * unknown path, and reads some paths differently from the contract.
  */
 import { Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -19,26 +19,26 @@ interface Branch {
   readonly routes: Array<Route>
   readonly names: Map<string, Branch>
   /** The branch for a parameter, which every name without percent-encoding matches. */
-  any: Branch | null
+  parameter: Branch | null
 }
 
-const branch = (): Branch => ({ routes: [], names: new Map(), any: null })
+const makeBranch = (): Branch => ({ routes: [], names: new Map(), parameter: null })
 
 /** Returns the branch of a name of a template. A missing one is added. */
-const grow = (from: Branch, name: string): Branch => {
-  if (name.startsWith(":")) return from.any ??= branch()
+const branchOf = (from: Branch, name: string): Branch => {
+  if (name.startsWith(":")) return from.parameter ??= makeBranch()
   const known = from.names.get(name)
   if (known !== undefined) return known
-  const made = branch()
+  const made = makeBranch()
   from.names.set(name, made)
   return made
 }
 
 /** The tree of every route of the contract, with those of the document and of media links. */
 const root: Branch = (() => {
-  const root = branch()
+  const root = makeBranch()
   const add = (method: string, template: string) =>
-    template.split("/").reduce(grow, root).routes.push({ method, template })
+    template.split("/").reduce(branchOf, root).routes.push({ method, template })
   add("GET", "/v1/openapi.json")
   add("GET", "/media/:link")
   HttpApi.reflect(Api, {
@@ -57,20 +57,20 @@ export const pathOf = ({ url }: HttpServerRequest.HttpServerRequest): string => 
 /** Returns the query of a request, as it was sent. */
 export const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): string => /\?([^#]*)/.exec(url)?.[1] ?? ""
 
-const find = (from: Branch, names: ReadonlyArray<string>, place: number): ReadonlyArray<Route> => {
-  const name = names[place]
+const findRoutes = (from: Branch, names: ReadonlyArray<string>, index: number): ReadonlyArray<Route> => {
+  const name = names[index]
   if (name === undefined) return from.routes
   const named = from.names.get(name)
-  const found = named === undefined ? [] : find(named, names, place + 1)
-  if (found.length > 0 || from.any === null || name === "" || name.includes("%")) return found
-  return find(from.any, names, place + 1)
+  const found = named === undefined ? [] : findRoutes(named, names, index + 1)
+  if (found.length > 0 || from.parameter === null || name === "" || name.includes("%")) return found
+  return findRoutes(from.parameter, names, index + 1)
 }
 
 /** Returns the routes of a path, one for each method. */
-export const routesOf = (path: string): ReadonlyArray<Route> => find(root, path.split("/"), 0)
+export const routesOf = (path: string): ReadonlyArray<Route> => findRoutes(root, path.split("/"), 0)
 
 /** Whether a path begins as the API's do, in any spelling. The others on the router are an embedder's own. */
-const isOfApi = (path: string): boolean => {
+const isApiPath = (path: string): boolean => {
   const [, name = ""] = path.split(/[/;]/)
   const decoded = Option.liftThrowable(decodeURIComponent)(name)
   return Option.isNone(decoded) || root.names.get("")?.names.has(decoded.value) === true
@@ -96,5 +96,5 @@ const misread_forms: ReadonlyArray<(path: string, routes: ReadonlyArray<Route>) 
 export const isUnroutable = (method: string, path: string, routes: ReadonlyArray<Route>): boolean => {
   // It reads the name in `GET /contacts/upsert` as an ID.
   if (routes.length > 0 && !methodsOf(routes).includes(method)) return true
-  return misread_forms.some((isMisread) => isMisread(path, routes)) && isOfApi(path)
+  return misread_forms.some((isMisread) => isMisread(path, routes)) && isApiPath(path)
 }
