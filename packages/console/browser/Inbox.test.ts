@@ -17,16 +17,51 @@ const conversations = Array.from({ length: 10_000 }, (_, index) => ({
   last_activity_preview: `Message ${index}`
 }))
 
+const contact = {
+  primary_phone: null,
+  primary_email: null,
+  company: null,
+  lifecycle_stage: null,
+  source: null,
+  notes: null,
+  tags: []
+}
+
+const message = (index: number) => ({
+  id: `message-${index}`,
+  created_at: new Date(Date.UTC(2026, 0, 1) + index * 1000).toISOString(),
+  type: "text",
+  text: `Text ${index}`,
+  direction: "inbound",
+  status: "received",
+  sender: { type: "contact", name: "Kim" },
+  media: null,
+  edited_at: null,
+  deleted_at: null
+})
+
+const messages = Array.from({ length: 90 }, (_, index) => message(index))
+
 const requested_paths: Array<string> = []
 
-/** A service with pages of conversations by cursor, and empty lists of all other resources. */
+/** Returns the page of the messages before the one at `end`. */
+const messagesBefore = (end: number): Response =>
+  Response.json({ data: messages.slice(end - 30, end).toReversed(), next_cursor: end > 30 ? String(end - 30) : null })
+
+/** A service with pages of conversations and of messages, and empty lists of all other resources. */
 const service = async (address: string): Promise<Response> => {
   const { pathname, searchParams } = new URL(address)
   requested_paths.push(pathname)
   const [, id] = pathname.split("/v1/contacts/")
-  if (id !== undefined) return Response.json({ data: { id, tags: [], notes: null, primary_phone: null } })
+  if (id !== undefined) return Response.json({ data: { ...contact, id } })
+  const cursor = searchParams.get("cursor")
+  if (pathname.endsWith("/messages")) return messagesBefore(Number(cursor ?? messages.length))
+  const [, conversation_id] = pathname.split("/v1/conversations/")
+  if (conversation_id !== undefined) {
+    return Response.json({ data: conversations.find((each) => each.id === conversation_id) })
+  }
   if (pathname !== "/v1/conversations") return Response.json({ data: [], next_cursor: null })
-  const [from, size] = [Number(searchParams.get("cursor") ?? 0), Number(searchParams.get("page_size"))]
+  const [from, size] = [Number(cursor ?? 0), Number(searchParams.get("page_size"))]
   const end = from + size
   return Response.json({
     data: conversations.slice(from, end),
@@ -73,20 +108,20 @@ const openInbox = async (title: string) => {
     await browser.close()
     inbox.close()
   })
-  const page = await browser.newPage()
+  const page = await browser.newPage({ reducedMotion: "reduce" })
   await page.goto(`${address}/inbox`)
   await page.getByRole("option", { name: /Contact 0 / }).waitFor()
-  return page
+  return { page, publish: inbox.publish }
 }
 
 it("has the title of its options", async () => {
-  const page = await openInbox("Support & sales")
+  const { page } = await openInbox("Support & sales")
   assert.strictEqual(await page.title(), "Support & sales")
 })
 
 it("scrolls through 10,000 conversations, page by page, with few rows in the document", async () => {
   requested_paths.splice(0)
-  const page = await openInbox("Inbox")
+  const { page } = await openInbox("Inbox")
   const pages = () => requested_paths.filter((path) => path === "/v1/conversations").length
   assert.strictEqual(pages(), 1)
   assert.strictEqual(await page.getByRole("link", { name: "Webhooks" }).count(), 0)
@@ -107,4 +142,30 @@ it("scrolls through 10,000 conversations, page by page, with few rows in the doc
   await page.getByRole("heading", { name: "Contact 0" }).waitFor()
   await page.keyboard.press("ArrowDown")
   await page.getByRole("heading", { name: "Contact 1", exact: true }).waitFor()
+})
+
+it("keeps the end of a conversation visible, or else the position when older messages are inserted", async () => {
+  const { page, publish } = await openInbox("Inbox")
+  const waitFor = (text: string) => page.getByText(text, { exact: true }).waitFor()
+  const list = "document.querySelector('.messages')"
+  const untilAtEnd = () => page.waitForFunction(`${list}.scrollHeight - ${list}.scrollTop - ${list}.clientHeight < 1`)
+  const receive = (index: number) => {
+    messages.push(message(index))
+    const data = { conversation_id: "conversation-0", message_id: `message-${index}` }
+    publish({ id: `event-${index}`, type: "message.received", timestamp: "2026-01-01T00:00:00.000Z", data })
+    return waitFor(`Text ${index}`)
+  }
+  await page.getByRole("option", { name: /Contact 0 / }).click()
+  await waitFor("Text 89")
+  await untilAtEnd()
+  await receive(90)
+  await untilAtEnd()
+
+  const top_of_65 = "Array.from(document.querySelectorAll('.bubble p')).find((text) => text.textContent === 'Text 65')"
+    + ".getBoundingClientRect().top"
+  const top = await page.evaluate<number>(`${list}.scrollTo(0, 150), ${top_of_65}`)
+  await waitFor("Text 31")
+  assert.closeTo(await page.evaluate<number>(top_of_65), top, 1)
+  await receive(91)
+  assert.closeTo(await page.evaluate<number>(top_of_65), top, 1)
 })

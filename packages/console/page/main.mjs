@@ -2,11 +2,13 @@
 import { html, render } from "lit-html"
 import { refreshing, showingErrors } from "./actions.mjs"
 import * as activity from "./development/activity.mjs"
-import * as webhooks from "./development/webhooks.mjs"
+import { webhooksView } from "./development/webhookList.mjs"
+import { loadWebhooks } from "./development/webhooks.mjs"
 import * as icons from "./elements/icons.mjs"
 import * as inbox from "./inbox/conversationList.mjs"
 import { refreshInbox } from "./inbox/conversations.mjs"
 import { openCustomerDialog } from "./inbox/customerDialog.mjs"
+import { drawAndScroll } from "./inbox/messages.mjs"
 import { openConversationDialog } from "./inbox/templateDialog.mjs"
 import { threadView } from "./inbox/thread.mjs"
 import { listenToKeys } from "./keys.mjs"
@@ -40,7 +42,7 @@ const views = {
     {
       requests: { label: "Requests", icon: icons.requestsIcon, draw: activity.requestsView },
       sends: { label: "Sends", icon: icons.sendsIcon, draw: activity.sendsView },
-      webhooks: { label: "Webhooks", icon: icons.webhooksIcon, draw: webhooks.webhooksView },
+      webhooks: { label: "Webhooks", icon: icons.webhooksIcon, draw: webhooksView },
       events: { label: "Events", icon: icons.eventsIcon, draw: activity.eventsView }
     } :
     {}
@@ -81,14 +83,14 @@ const { title } = document
 
 drawPageWith(() => {
   document.title = state.unread.size > 0 ? `(${state.unread.size}) ${title}` : title
-  render(page(), document.body)
+  drawAndScroll(() => render(page(), document.body))
 })
 
 /** Shows the view that the address names. */
 const showAddressedView = showingErrors(async () => {
   const [, name = "", id] = location.hash.split("/")
   updateState({ view: name in views ? name : "inbox" })
-  if (state.view === "webhooks") await webhooks.loadWebhooks()
+  if (state.view === "webhooks") await loadWebhooks()
   refreshInbox()
   if (state.view === "inbox" && id !== undefined && id !== state.conversation?.id) {
     await inbox.selectConversation(await callOperation("conversation", { id }))

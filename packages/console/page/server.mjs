@@ -1,9 +1,6 @@
 // The server of the page: its options, and its operations.
 
-/**
- * @import { CustomerMessage } from "../src/index.ts"
- * @import { development, inbox } from "../src/Operations.ts"
- */
+/** @import { development, inbox, simulated } from "../src/Operations.ts" */
 
 const { path = "", ...options } = document.body.dataset
 
@@ -17,9 +14,7 @@ export const context = {
 /**
  * The operations of the server, by the names under which the page requests them.
  *
- * @typedef {typeof inbox & typeof development & {
- *   writeAsCustomer: (crm: never, message: CustomerMessage) => Promise<{ readonly ok: true }>
- * }} ServerOperations
+ * @typedef {typeof inbox & typeof development & ReturnType<typeof simulated>} ServerOperations
  */
 
 /**

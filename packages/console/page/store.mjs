@@ -1,10 +1,8 @@
 // The state of the page. A change draws the page again.
+import { initialActivity } from "./development/initialActivity.mjs"
+import { initialInbox } from "./inbox/initialInbox.mjs"
 
-/**
- * @import { Channel, Contact, Conversation, Member, Message, Send } from "@messaging-crm/client"
- * @import { Tag, Webhook, WebhookDelivery, WebhookEvent } from "@messaging-crm/client"
- * @import { CompletedRequest, SendReport } from "../src/Monitor.ts"
- */
+/** @import { Channel, Member, Tag } from "@messaging-crm/client" */
 
 /** The state that the page shows. Change it with `updateState`, so that the page is drawn again. */
 export const state = {
@@ -23,47 +21,8 @@ export const state = {
     tags: []
   },
 
-  // The inbox.
-  /** @type {"all" | "closed" | "open"} */
-  filter: "open",
-  /** @type {ReadonlyArray<Conversation>} */
-  conversations: [],
-  /** @type {string | null | undefined} */
-  cursor: undefined,
-  /** @type {boolean} */
-  isLoading: false,
-  /** @type {Set<string>} */
-  unread: new Set(),
-  /** @type {Conversation | null} */
-  conversation: null,
-  /** @type {Contact | null} */
-  contact: null,
-  /** @type {Array<Message>} */
-  messages: [],
-  /** @type {string | null} */
-  olderCursor: null,
-  /** @type {Array<Send & { text: string }>} */
-  pending: [],
-  /** @type {boolean} */
-  writeAsCustomer: false,
-
-  // The activity of the service.
-  /** @type {Array<CompletedRequest & { at: string }>} */
-  requests: [],
-  /** @type {Array<WebhookEvent>} */
-  events: [],
-  /** @type {Map<string, SendReport>} */
-  sends: new Map(),
-  /** @type {Record<"deliveries" | "messages" | "requests", Record<number, number>>} */
-  counts: { requests: {}, deliveries: {}, messages: {} },
-  /** @type {ReadonlyArray<Webhook>} */
-  webhooks: [],
-  /** @type {string | null} */
-  webhook: null,
-  /** @type {ReadonlyArray<WebhookDelivery>} */
-  deliveries: [],
-  /** @type {string | null} */
-  expanded: null
+  ...initialInbox,
+  ...initialActivity
 }
 
 /**

@@ -1,5 +1,5 @@
 // The stream of changes: each message of the server changes the state.
-import * as webhooks from "./development/webhooks.mjs"
+import { refreshDeliveries } from "./development/webhooks.mjs"
 import { loadConversations, refreshConversation } from "./inbox/conversations.mjs"
 import { applyMessageStatus, refreshContact } from "./inbox/openConversation.mjs"
 import { context } from "./server.mjs"
@@ -46,7 +46,7 @@ const receivers = {
   event: onEvent,
   /** @param {SendReport} send */
   send: (send) => updateState({ sends: new Map(state.sends).set(send.id, send) }),
-  delivery: webhooks.refreshDeliveries,
+  delivery: refreshDeliveries,
   change: onChange,
   /** @param {{ readonly count: number, readonly kind: keyof typeof state.counts, readonly minute: number }} counted */
   count: ({ count, kind, minute }) =>

@@ -1,6 +1,15 @@
 /** The operations that the page can request. Each calls the public REST API through the client, with the server's key. */
 import type { MessagingCrm, NewWebhook, SendMessage, StartConversation, UpdateContact } from "@messaging-crm/client"
 
+/** A message that the console writes in a customer's name. */
+export interface CustomerMessage {
+  readonly channel_id: string
+  /** The network's ID of the customer; on phone messaging the number. */
+  readonly from: string
+  readonly name: string | null
+  readonly text: string
+}
+
 type Operation<Input> = (crm: MessagingCrm, input: Input) => Promise<unknown>
 
 /** The ID of a resource. */
@@ -48,3 +57,11 @@ export const development = {
     crm.webhooks.retry(webhook_id, id),
   testWebhook: (crm, { id }: ById) => crm.webhooks.test(id)
 } satisfies Readonly<Record<string, Operation<never>>>
+
+/** Returns the operation that only the console of a service with a simulated network has. */
+export const simulated = (receive: (message: CustomerMessage) => Promise<void>) => ({
+  writeAsCustomer: async (_: MessagingCrm, message: CustomerMessage) => {
+    await receive(message)
+    return {}
+  }
+})

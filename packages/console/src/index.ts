@@ -14,21 +14,13 @@ import { failure, json, pageOf, reject, respond } from "./Responses.ts"
 
 export type { Feed } from "./Feed.ts"
 export { type CompletedRequest, Monitor, type SendReport } from "./Monitor.ts"
-
-/** A message that the console writes in a customer's name. */
-export interface CustomerMessage {
-  readonly channel_id: string
-  /** The network's ID of the customer; on phone messaging the number. */
-  readonly from: string
-  readonly name: string | null
-  readonly text: string
-}
+export type { CustomerMessage } from "./Operations.ts"
 
 /** The additions of a service in development. */
 export interface Development {
   readonly monitor: Monitor
   /** Receives a message as if the network had delivered it; null if the network is not simulated. */
-  readonly writeAsCustomer: ((message: CustomerMessage) => Promise<void>) | null
+  readonly writeAsCustomer: ((message: Operations.CustomerMessage) => Promise<void>) | null
 }
 
 export interface ConsoleOptions {
@@ -63,9 +55,7 @@ const operationsOf = (development: Development | undefined): Readonly<Record<str
   return {
     ...Operations.inbox,
     ...Operations.development,
-    ...writeAsCustomer === null
-      ? {}
-      : { writeAsCustomer: async (_: MessagingCrm, input: CustomerMessage) => ({ data: await writeAsCustomer(input) }) }
+    ...writeAsCustomer === null ? {} : Operations.simulated(writeAsCustomer)
   }
 }
 

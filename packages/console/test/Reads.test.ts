@@ -16,11 +16,7 @@ const respond = async (response: Page | Error) => {
 }
 
 const stubBrowser = () => {
-  vi.stubGlobal("document", {
-    body: { dataset: {} },
-    createTreeWalker: () => ({}),
-    querySelector: () => ({ scrollTop: 0, scrollHeight: 100 })
-  })
+  vi.stubGlobal("document", { body: { dataset: {} }, hidden: false })
   vi.stubGlobal("requestAnimationFrame", () => 0)
   vi.stubGlobal("fetch", async () => {
     const response = await new Promise<Page | Error>((resolve) => pending.push(resolve))
@@ -29,7 +25,7 @@ const stubBrowser = () => {
   })
 }
 
-// The page's modules and lit-html read these globals when they are loaded.
+// The page's modules read these globals when they are loaded.
 stubBrowser()
 beforeEach(() => {
   stubBrowser()
@@ -81,6 +77,28 @@ it("older messages that arrive after a new read of the newest ones are dropped",
   await respond(page(["m1"], null))
   await reading
   assert.deepStrictEqual([idsOf(state.messages), state.olderCursor], [["m9"], "before m9"])
+})
+
+it("older messages that arrive after another conversation is opened are dropped, and so is their failure", async () => {
+  for (const response of [page(["m1"], null), new Error("offline")]) {
+    Object.assign(state, { conversation: { id: "c1" }, messages: [{ id: "m2" }], olderCursor: "before m2" })
+    const reading = loadOlderMessages()
+    await vi.waitUntil(() => pending.length > 0)
+    Object.assign(state, { conversation: { id: "c2" }, messages: [{ id: "m5" }], olderCursor: null })
+    await respond(response)
+    await reading
+    assert.deepStrictEqual([idsOf(state.messages), state.olderCursor], [["m5"], null])
+  }
+})
+
+it("older messages are read once while their page is read", async () => {
+  Object.assign(state, { conversation: { id: "c1" }, messages: [{ id: "m2" }], olderCursor: "before m2" })
+  const reading = loadOlderMessages()
+  await loadOlderMessages()
+  assert.lengthOf(pending, 1)
+  await respond(page(["m1"], "before m1"))
+  await reading
+  assert.deepStrictEqual([idsOf(state.messages), state.olderCursor], [["m1", "m2"], "before m1"])
 })
 
 it("a running action is not started again, and a failed one can be", async () => {

@@ -38,12 +38,7 @@ const respond = (name: string, { cursor = "0", id, status = "all" }: Readonly<Re
   return { data: all.slice(Number(cursor), end), next_cursor: end < all.length ? String(end) : null }
 }
 
-const document = {
-  body: { dataset: {} },
-  createTreeWalker: () => ({}),
-  hidden: false,
-  querySelector: () => ({ scrollTop: 0, scrollHeight: 100 })
-}
+const document = { body: { dataset: {} }, hidden: false }
 
 const stubBrowser = () => {
   vi.stubGlobal("document", document)
@@ -57,7 +52,7 @@ const stubBrowser = () => {
 }
 
 vi.useFakeTimers()
-// The page's modules and lit-html read these globals when they are loaded.
+// The page's modules read these globals when they are loaded.
 stubBrowser()
 afterAll(() => {
   vi.useRealTimers()

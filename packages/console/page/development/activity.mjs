@@ -115,7 +115,7 @@ const eventRow = (event) => {
     <td class="path"><code>${resourceIdOf(data)}</code></td>
     <td>${withSpaces(detail)}</td></tr>
     ${
-    state.expanded === event.id
+    state.expanded_id === event.id
       ? html`<tr class="more"><td colspan="4"><pre>${JSON.stringify(withoutResource(event), null, 2)}</pre></td></tr>`
       : ""
   }`

@@ -1,45 +1,32 @@
-// Reads and draws webhooks and their deliveries.
-import { html } from "lit-html"
+// Reads the webhooks, and the deliveries of the selected one.
 import { refreshing, showingErrors } from "../actions.mjs"
-import { expander, section, table } from "../elements/components.mjs"
-import { timeWithSeconds, withSpaces } from "../elements/formats.mjs"
 import { callOperation } from "../server.mjs"
 import { isVisible, state, updateState } from "../store.mjs"
-import { openWebhookDialog } from "./webhookDialog.mjs"
-import { withoutResource } from "./withoutResource.mjs"
 
-/** @import { Webhook, WebhookDelivery } from "@messaging-crm/client" */
+/** @import { Webhook } from "@messaging-crm/client" */
 
 /**
- * Indents a text if it is JSON.
+ * Reads the deliveries of a webhook, and shows them if it is still selected.
  *
- * @param {string} text
+ * @param {string} id
  */
-const indentJson = (text) => {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2)
-  } catch {
-    return text
-  }
-}
-
-/** @param {string} id */
-const loadDeliveries = async (id) => {
+export const loadDeliveries = async (id) => {
   const { data } = await callOperation("deliveries", { id })
-  if (state.webhook === id) updateState({ deliveries: data })
+  if (state.webhook_id === id) updateState({ deliveries: data })
 }
 
-const selectWebhook = showingErrors(async (/** @type {string} */ id) => {
-  updateState({ webhook: id, deliveries: [], expanded: null })
+/** Selects a webhook, and reads its deliveries. */
+export const selectWebhook = showingErrors(async (/** @type {string} */ id) => {
+  updateState({ webhook_id: id, deliveries: [], expanded_id: null })
   await loadDeliveries(id)
 })
 
 const readWebhooks = async () => {
   const { data } = await callOperation("webhooks")
   updateState({ webhooks: data })
-  const selected = data.find((/** @type {Webhook} */ { id }) => id === state.webhook) ?? data[0]
+  const selected = data.find((/** @type {Webhook} */ { id }) => id === state.webhook_id) ?? data[0]
   if (selected === undefined) return
-  if (selected.id === state.webhook) await loadDeliveries(selected.id)
+  if (selected.id === state.webhook_id) await loadDeliveries(selected.id)
   else await selectWebhook(selected.id)
 }
 
@@ -50,106 +37,3 @@ export const loadWebhooks = showingErrors(readWebhooks)
 export const refreshDeliveries = refreshing(async () => {
   if (isVisible("webhooks")) await readWebhooks()
 })
-
-const createWebhook = showingErrors(() =>
-  openWebhookDialog(async (webhook) => {
-    const { id, signing_secret } = await callOperation("createWebhook", webhook)
-    updateState({ webhook: id })
-    await loadWebhooks()
-    return signing_secret
-  })
-)
-
-/** @param {WebhookDelivery} delivery */
-const retryDelivery = ({ id, webhook_id }) =>
-  showingErrors(async () => {
-    const retried = await callOperation("retry", { id, webhook_id })
-    updateState({ deliveries: state.deliveries.map((delivery) => delivery.id === id ? retried : delivery) })
-  })
-
-const testWebhook = showingErrors(async () => {
-  const { webhook } = state
-  if (webhook === null) return
-  await callOperation("testWebhook", { id: webhook })
-  await loadDeliveries(webhook)
-})
-
-const deliveryKind = { succeeded: "good", failed: "bad", pending: "warn" }
-
-/** @param {WebhookDelivery} delivery */
-const deliveryBodies = ({ event_id, response_body, response_status, webhook_id }) => {
-  const raised = state.events.find(({ id }) => id === event_id)
-  const isFull = state.webhooks.some(({ id, include_resource }) => id === webhook_id && include_resource)
-  const event = raised === undefined || isFull ? raised : withoutResource(raised)
-  return html`<tr class="more"><td colspan="7"><div class="bodies">
-    <div><h3>Request</h3><pre>${
-    event === undefined
-      ? "This event was raised before the service started, so its body is not available here."
-      : JSON.stringify(event, null, 2)
-  }</pre></div>
-    <div><h3>Response${response_status === null ? "" : ` ${response_status}`}</h3>
-      <pre>${response_body === null ? "No response." : indentJson(response_body) || "(empty)"}</pre></div>
-  </div></td></tr>`
-}
-
-/** @param {WebhookDelivery} delivery */
-const deliveryRow = (delivery) => {
-  const {
-    attempt_count,
-    created_at,
-    duration_ms,
-    event_type,
-    failure_code,
-    id,
-    next_attempt_at,
-    response_status,
-    status
-  } = delivery
-  return html`<tr><td class="number">${timeWithSeconds(created_at)}</td>
-    <td>${expander(id, event_type)}</td>
-    <td><span class="status ${deliveryKind[status]}">${status}</span></td>
-    <td>${response_status ?? ""} ${failure_code === null ? "" : withSpaces(failure_code)}</td>
-    <td class="number">${attempt_count}${duration_ms === null ? "" : ` · ${duration_ms} ms`}</td>
-    <td class="number">${next_attempt_at === null ? "" : timeWithSeconds(next_attempt_at)}</td>
-    <td>${
-    status === "pending"
-      ? ""
-      : html`<button @click=${retryDelivery(delivery)} title="Deliver the event again">Retry</button>`
-  }</td></tr>${state.expanded === id ? deliveryBodies(delivery) : ""}`
-}
-
-/** @param {Webhook} webhook */
-const webhookButton = ({ event_types, id, include_resource, status, url }) => {
-  const content = `${event_types.join(", ")}${include_resource ? ", with the resource" : ""}`
-  return html`<button aria-pressed=${id === state.webhook} @click=${() => selectWebhook(id)}>
-    <span class="path">${url}</span><span class="faint">${content}</span>
-    <span class="status ${status === "active" ? "good" : ""}">${status}</span></button>`
-}
-
-const deliveryTable = () =>
-  table(
-    "Deliveries",
-    ["Created", "Event", "Status", "Result", "Attempts", "Next attempt", ""],
-    state.deliveries.map(deliveryRow),
-    "No deliveries yet."
-  )
-
-const webhookToolbar = () => {
-  const canTest = state.webhooks.some(({ id, status }) => id === state.webhook && status === "active")
-  return html`<p class="toolbar"><button @click=${createWebhook}>New webhook</button>${
-    canTest ? html`<button @click=${testWebhook} title="Post one signed webhook.test event">Test</button>` : ""
-  }</p>`
-}
-
-/** Draws the webhooks, and the deliveries of the selected one. */
-export const webhooksView = () => {
-  const list = state.webhooks.length === 0
-    ? html`<p class="empty">No webhooks. Create one to receive events.</p>`
-    : html`<div class="webhooks" role="group" aria-label="Webhooks">${state.webhooks.map(webhookButton)}</div>
-      ${deliveryTable()}`
-  return section(
-    "Webhooks",
-    "Subscriptions, and the deliveries of the selected one.",
-    html`${webhookToolbar()}${list}`
-  )
-}

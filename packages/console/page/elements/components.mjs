@@ -36,8 +36,8 @@ export const section = (title, about, content) =>
  * @param {string} label
  */
 export const expander = (id, label) =>
-  html`<button class="link" aria-expanded=${state.expanded === id}
-    @click=${() => updateState({ expanded: state.expanded === id ? null : id })}>${label}</button>`
+  html`<button class="link" aria-expanded=${state.expanded_id === id}
+    @click=${() => updateState({ expanded_id: state.expanded_id === id ? null : id })}>${label}</button>`
 
 /**
  * Draws a row of buttons, one of which is pressed.

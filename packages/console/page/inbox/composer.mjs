@@ -77,11 +77,7 @@ export const focusComposer = (writeAsCustomer) => {
   textField()?.focus()
 }
 
-/**
- * The senders of a message: the label, and whether it is the customer.
- *
- * @type {ReadonlyArray<readonly [string, boolean, string]>}
- */
+/** @type {ReadonlyArray<readonly [label: string, isCustomer: boolean, title: string]>} */
 const senders = [["Reply", false, "Key: r"], ["As the customer", true, "Key: c"]]
 
 /**

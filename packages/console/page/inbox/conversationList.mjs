@@ -1,12 +1,14 @@
 // Draws the list of conversations, of which only the visible rows are in the document.
 import { html } from "lit-html"
 import { showingErrors } from "../actions.mjs"
+import { avatar } from "../elements/avatar.mjs"
 import { segments } from "../elements/components.mjs"
 import { channelName, nameOf, timeOrDate } from "../elements/formats.mjs"
 import { state, updateState } from "../store.mjs"
+import { clearComposer } from "./composer.mjs"
 import { loadConversations, loadMoreConversations } from "./conversations.mjs"
+import { scrollToEnd } from "./messages.mjs"
 import { openThread } from "./openConversation.mjs"
-import { avatar } from "./thread.mjs"
 
 /**
  * @import { Conversation } from "@messaging-crm/client"
@@ -23,7 +25,9 @@ const listElement = () => document.querySelector(".conversations")
 export const selectConversation = showingErrors(async (/** @type {Conversation} */ conversation) => {
   updateState({ unread: new Set(Array.from(state.unread).filter((id) => id !== conversation.id)) })
   location.hash = `#/inbox/${conversation.id}`
+  if (conversation.id !== state.conversation?.id) clearComposer()
   await openThread(conversation)
+  scrollToEnd()
 })
 
 /**
@@ -52,6 +56,8 @@ const onListScroll = () => {
 }
 
 /**
+ * Draws a row. The content security policy forbids the attribute `style`, but not the property.
+ *
  * @param {Conversation} conversation
  * @param {number} index
  */

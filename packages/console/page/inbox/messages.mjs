@@ -6,16 +6,30 @@ import { isPicture } from "./lists.mjs"
 
 /** @import { Media, Message, Send } from "@messaging-crm/client" */
 
-export const messagesElement = () => document.querySelector(".messages")
+const messagesElement = () => document.querySelector(".messages")
 
 /** Scrolls to the end after the changes are drawn. */
 export const scrollToEnd = () =>
   requestAnimationFrame(() => requestAnimationFrame(() => messagesElement()?.scrollTo(0, 1e9)))
 
-/** Returns whether the last message is visible, or no messages are drawn. */
-export const isAtEnd = () => {
+let drawnMessages = state.messages
+
+/**
+ * Draws the page. If its messages have changed, the end stays visible, or else the same messages do when older ones were
+ * inserted before them.
+ *
+ * @param {() => void} draw
+ */
+export const drawAndScroll = (draw) => {
+  const [before, after] = [drawnMessages, state.messages]
   const element = messagesElement()
-  return element === null || element.scrollHeight - element.scrollTop - element.clientHeight < 80
+  drawnMessages = after
+  if (element === null || before === after) return draw()
+  const fromEnd = element.scrollHeight - element.scrollTop
+  const wasAtEnd = fromEnd - element.clientHeight < 80
+  draw()
+  const hasOlder = after.findIndex(({ id }) => id === before[0]?.id) > 0
+  if (wasAtEnd || hasOlder) element.scrollTo(0, element.scrollHeight - (wasAtEnd ? 0 : fromEnd))
 }
 
 /** @type {Readonly<Record<string, string>>} */

@@ -2,9 +2,7 @@
 import { refreshing, showingErrors } from "../actions.mjs"
 import { callOperation } from "../server.mjs"
 import { state, updateState } from "../store.mjs"
-import { clearComposer } from "./composer.mjs"
 import { withNewest } from "./lists.mjs"
-import { isAtEnd, messagesElement, scrollToEnd } from "./messages.mjs"
 import { settlePendingSends } from "./pendingSends.mjs"
 import { follows } from "./statuses.mjs"
 
@@ -18,26 +16,22 @@ import { follows } from "./statuses.mjs"
 export const openThread = async (conversation) => {
   const isOther = conversation.id !== state.conversation?.id
   updateState({ conversation, ...isOther ? { messages: [], olderCursor: null, contact: null } : {} })
-  if (isOther) clearComposer()
   const [{ data, next_cursor }, contact] = await Promise.all([
     callOperation("messages", { id: conversation.id }),
     callOperation("contact", { id: conversation.contact.id })
   ])
   if (state.conversation?.id !== conversation.id) return
   updateState({ messages: data.toReversed(), olderCursor: next_cursor, contact })
-  scrollToEnd()
 }
 
 /** Reads the newest messages of the open conversation. */
 export const refreshThread = async () => {
   const id = state.conversation?.id
   if (id === undefined) return
-  const wasAtEnd = isAtEnd()
   const [{ data, next_cursor }] = await Promise.all([callOperation("messages", { id }), settlePendingSends(id)])
   if (state.conversation?.id !== id) return
   const { hasGap, messages } = withNewest(state.messages, data.toReversed())
   updateState({ messages, ...hasGap ? { olderCursor: next_cursor } : {} })
-  if (wasAtEnd) scrollToEnd()
 }
 
 /** Reads the contact of the open conversation. */
@@ -48,13 +42,11 @@ export const refreshContact = refreshing(async () => {
   if (state.contact?.id === id) updateState({ contact })
 })
 
-/** Reads the page before the shown messages, if the view is near their start. While it is read, there is no cursor. */
+/** Reads the page before the shown messages. While it is read, there is no cursor. */
 export const loadOlderMessages = showingErrors(async () => {
   const { conversation, olderCursor } = state
-  const element = messagesElement()
-  if (conversation === null || olderCursor === null || element === null || element.scrollTop > 200) return
+  if (conversation === null || olderCursor === null) return
   updateState({ olderCursor: null })
-  const before = element.scrollHeight - element.scrollTop
   const isCurrent = () => state.conversation?.id === conversation.id && state.olderCursor === null
   try {
     const { data, next_cursor } = await callOperation("messages", { id: conversation.id, cursor: olderCursor })
@@ -64,7 +56,6 @@ export const loadOlderMessages = showingErrors(async () => {
     if (isCurrent()) updateState({ olderCursor })
     throw error
   }
-  requestAnimationFrame(() => requestAnimationFrame(() => element.scrollTo(0, element.scrollHeight - before)))
 })
 
 /**

@@ -1,6 +1,7 @@
 // Draws the open conversation with its contact.
 import { html } from "lit-html"
 import { showingErrors } from "../actions.mjs"
+import { avatar } from "../elements/avatar.mjs"
 import { channelName, nameOf } from "../elements/formats.mjs"
 import { callOperation, context } from "../server.mjs"
 import { state, updateState } from "../store.mjs"
@@ -10,32 +11,6 @@ import { messageBubbles, pendingBubble } from "./messages.mjs"
 import { loadOlderMessages } from "./openConversation.mjs"
 
 /** @import { Conversation } from "@messaging-crm/client" */
-
-/**
- * Returns the initials of a name, or the last digits of a number.
- *
- * @param {string} name
- */
-const initialsOf = (name) =>
-  /\p{L}/u.test(name)
-    ? name.replace(/[^\p{L}\p{N} ]/gu, " ").trim().split(/\s+/).slice(0, 2).map(([first]) => first).join("")
-      .toUpperCase()
-    : name.slice(-2)
-
-/**
- * Returns one of eight colors, which is the same for each occurrence of a name.
- *
- * @param {string} name
- */
-const hueOf = (name) => Array.from(name).reduce((sum, character) => (sum * 31 + character.charCodeAt(0)) % 8, 7)
-
-/**
- * Draws the initials of a name on a color.
- *
- * @param {string} name
- */
-export const avatar = (name) =>
-  html`<span class="avatar hue-${hueOf(name)}" aria-hidden="true">${initialsOf(name)}</span>`
 
 /**
  * Returns an action that changes the open conversation by an operation.
@@ -72,6 +47,11 @@ const conversationHeader = ({ assigned_user_id, channel, contact, status }) =>
   }</button>
 </header>`
 
+/** @param {Event & { target: Element }} event */
+const onMessagesScroll = ({ target }) => {
+  if (target.scrollTop <= 200) void loadOlderMessages()
+}
+
 /** Draws the open conversation with its contact. */
 export const threadView = () => {
   const { contact, conversation } = state
@@ -83,7 +63,7 @@ export const threadView = () => {
   }
   const pending = state.pending.filter(({ conversation_id }) => conversation_id === conversation.id)
   return html`<section class="thread" aria-label="Conversation">${conversationHeader(conversation)}
-    <ol class="messages" aria-live="polite" tabindex="0" @scroll=${loadOlderMessages}>${messageBubbles()}${
+    <ol class="messages" aria-live="polite" tabindex="0" @scroll=${onMessagesScroll}>${messageBubbles()}${
     pending.map(pendingBubble)
   }</ol>
     ${composer(conversation)}

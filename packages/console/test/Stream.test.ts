@@ -1,0 +1,133 @@
+/** The messages of the server's stream, and the state of the page after each of them. */
+import { assert, it } from "@effect/vitest"
+import { afterAll, beforeEach, vi } from "vitest"
+
+const listeners = new Map<string, (message: { readonly data: string }) => void>()
+const calls: Array<string> = []
+
+class EventSource {
+  addEventListener(name: string, listener: (message: { readonly data: string }) => void) {
+    listeners.set(name, listener)
+  }
+}
+
+const responses: Readonly<Record<string, object>> = {
+  contact: { id: "p1", notes: "new" },
+  conversation: { id: "c1", status: "open", last_activity_at: "2026-01-01T00:00:00.000Z" }
+}
+
+const stubBrowser = () => {
+  vi.stubGlobal("EventSource", EventSource)
+  vi.stubGlobal("document", { body: { dataset: { path: "/console" } }, hidden: false })
+  vi.stubGlobal("requestAnimationFrame", () => 0)
+  vi.stubGlobal("fetch", async (path: string) => {
+    const name = path.slice("/console/call/".length)
+    calls.push(name)
+    return Response.json(responses[name] ?? { data: [], next_cursor: null })
+  })
+}
+
+vi.useFakeTimers()
+// The page's modules read these globals when they are loaded, and other tests of this process change their state.
+stubBrowser()
+vi.resetModules()
+afterAll(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+const { state } = await import("../page/store.mjs")
+const { connectToStream } = await import("../page/stream.mjs")
+const initialState = { ...state }
+connectToStream()
+
+/** Receives a message of the stream, and returns the operations that the page then requests. */
+const receive = async (name: string, data: unknown) => {
+  calls.splice(0)
+  listeners.get(name)?.({ data: JSON.stringify(data) })
+  await vi.advanceTimersByTimeAsync(10_000)
+  return calls.toSorted()
+}
+
+const event = (type: string, data: object, id = "e1") => ({ id, type, timestamp: "2026-01-01T00:00:00.000Z", data })
+
+beforeEach(() => {
+  stubBrowser()
+  Object.assign(state, initialState)
+})
+
+it("a snapshot replaces the activity, and what changed without a connection is read again", async () => {
+  Object.assign(state, { requests: [{ path: "/v1/old" }], conversation: { id: "c1" } })
+  const snapshot = { requests: [{ path: "/v1/tags" }], events: [], sends: [{ id: "s1", status: "sent" }] }
+  assert.deepStrictEqual(await receive("snapshot", snapshot), ["conversation", "conversations", "messages"])
+  assert.isTrue(state.isLive)
+  assert.deepStrictEqual(state.requests.map(({ path }) => path), ["/v1/tags"])
+  assert.deepStrictEqual(Array.from(state.sends.keys()), ["s1"])
+})
+
+it("the snapshot of an inbox without a monitor contains no activity", async () => {
+  assert.deepStrictEqual(await receive("snapshot", null), ["conversations"])
+  assert.deepStrictEqual([state.isLive, state.sends.size, state.requests], [true, 0, []])
+})
+
+it("an interrupted stream is shown until its next snapshot", async () => {
+  await receive("snapshot", null)
+  await receive("error", null)
+  assert.isFalse(state.isLive)
+})
+
+it("a received message marks its conversation as unread, unless that is open", async () => {
+  Object.assign(state, { conversation: { id: "c1" } })
+  assert.deepStrictEqual(await receive("event", event("message.received", { conversation_id: "c1" })), [
+    "conversation",
+    "messages"
+  ])
+  assert.strictEqual(state.unread.size, 0)
+  await receive("event", event("message.received", { conversation_id: "c2" }))
+  assert.deepStrictEqual(Array.from(state.unread), ["c2"])
+})
+
+it("a status is applied without a read, and an edit or a deletion is read", async () => {
+  Object.assign(state, { conversation: { id: "c1" }, messages: [{ id: "m1", status: "sent" }] })
+  const updated = (status: string) =>
+    receive("event", event("message.updated", { conversation_id: "c1", message_id: "m1", status }))
+  assert.deepStrictEqual(await updated("read"), [])
+  assert.deepStrictEqual(await updated("delivered"), [])
+  assert.strictEqual(state.messages[0]?.status, "read")
+  for (const status of ["edited", "deleted"]) assert.include(await updated(status), "messages")
+})
+
+it("a changed contact is read only if it is shown", async () => {
+  assert.deepStrictEqual(await receive("change", { contact_id: "p1" }), [])
+  Object.assign(state, { contact: { id: "p1", notes: "old" } })
+  assert.deepStrictEqual(await receive("change", { contact_id: "p2" }), [])
+  assert.deepStrictEqual(await receive("change", { contact_id: "p1" }), ["contact"])
+  assert.strictEqual(state.contact?.notes, "new")
+})
+
+it("a changed conversation is read", async () => {
+  assert.deepStrictEqual(await receive("change", { conversation_id: "c1" }), ["conversation"])
+})
+
+it("deliveries are read only while they are visible", async () => {
+  assert.deepStrictEqual(await receive("delivery", {}), [])
+  Object.assign(state, { view: "webhooks" })
+  assert.deepStrictEqual(await receive("delivery", {}), ["webhooks"])
+})
+
+it("the page keeps the newest 300 requests and events", async () => {
+  for (let number = 0; number < 302; number++) {
+    listeners.get("request")?.({ data: JSON.stringify({ path: `/v1/${number}` }) })
+    listeners.get("event")?.({ data: JSON.stringify(event("contact.created", {}, String(number))) })
+  }
+  assert.deepStrictEqual([state.requests.length, state.requests[0]?.path], [300, "/v1/2"])
+  assert.deepStrictEqual([state.events.length, state.events[0]?.id], [300, "2"])
+})
+
+it("a send replaces its earlier report, and a count that of its minute", async () => {
+  for (const status of ["queued", "sent"]) await receive("send", { id: "s1", status })
+  assert.deepStrictEqual(Array.from(state.sends.values()), [{ id: "s1", status: "sent" }])
+  for (const count of [1, 2]) await receive("count", { kind: "requests", minute: 7, count })
+  await receive("count", { kind: "requests", minute: 8, count: 1 })
+  assert.deepStrictEqual(state.counts.requests, { 7: 2, 8: 1 })
+})
