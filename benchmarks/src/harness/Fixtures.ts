@@ -2,7 +2,7 @@
 export * as Crowd from "../../../packages/adapter-postgres/testing/Crowd.ts"
 export * as GeneratedRows from "../../../packages/adapter-postgres/testing/GeneratedRows.ts"
 export * as CallbackBodies from "../../../packages/provider-cloud/src/fake/CallbackBodies.ts"
-export { mutatedBody } from "../../../packages/provider-cloud/test/MutatedBodies.ts"
+export { mutatedBody } from "../../../packages/provider-cloud/testing/MutatedBodies.ts"
 export { freePort } from "../../../packages/server/src/dev/FreePort.ts"
 export * as Databases from "../../../packages/server/testing/databases/Databases.ts"
 export { folder } from "../../../packages/server/testing/Folder.ts"

@@ -3,8 +3,8 @@ import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Posting } from "../src/fake/CallbackSender.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
+import { documented } from "../testing/Documented.ts"
 import { Acme, allMessages, testAtAcme } from "./Acme.ts"
-import { documented } from "./Documented.ts"
 
 const idOf = (index: number) => `wamid.${String(index).padStart(3, "0")}`
 

@@ -9,9 +9,9 @@ import * as Callback from "@messaging-crm/provider-cloud/Callback"
 import { Array, Config, DateTime, Effect, Option, Random, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
+import { kinds, noon } from "../testing/ItemKinds.ts"
+import { mutatedBody } from "../testing/MutatedBodies.ts"
 import { Acme, allMessages, testAtAcme } from "./Acme.ts"
-import { kinds, noon } from "./ItemKinds.ts"
-import { mutatedBody } from "./MutatedBodies.ts"
 import { over, Received, recorder } from "./Network.ts"
 
 /** How many bodies are posted at once. */

@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Callback from "@messaging-crm/provider-cloud/Callback"
 import { Array, Option } from "effect"
-import { noon } from "./ItemKinds.ts"
+import { noon } from "../testing/ItemKinds.ts"
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
