@@ -3,10 +3,9 @@
  * another number of seconds each, `-- --quick` for 5 seconds, and `-- 30 "slow readers"` runs the named attacks only.
  *
  * The other organization reads and writes over a persistent connection, and reads over a new one each time. The p99 of its
- * response times, counted from when its requests were due, must stay below 500 ms. The server's memory must not exceed its
- * peak without attacks by more than 100 MiB, or 150 MiB for a server that has not prepared its pages. Afterward every
- * socket must be released. Attacks come from a separate process, to 127.0.0.1 only. Prints a table, and exits with 1 if a
- * bound is exceeded, or an attack did not reach its target.
+ * response times, counted from when its requests were due, and the growth of the server's memory have limits
+ * (`Limits.attacks`). Afterward every socket must be released. Attacks come from a separate process, to 127.0.0.1 only.
+ * Prints a table, and exits with 1 if a limit is exceeded, or an attack did not reach its target.
  */
 import { Effect, Schedule, Schema } from "effect"
 import { readdirSync } from "node:fs"

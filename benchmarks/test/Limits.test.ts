@@ -47,20 +47,45 @@ it("an attack is within its limits if it reached its target, others' requests st
   }
 })
 
-it("upserts are within their limits if they are fast, and each person has one contact", () => {
-  const once = [{ contacts: 120, people: 120 }, 120] as const
-  const cases = [
-    [24.9, [once], true],
-    [25, [once], false],
-    [NaN, [once], false],
-    [1, [once, [{ contacts: 401, people: 400 }, 400]], false],
-    [1, [[{ contacts: 119, people: 119 }, 120]], false]
-  ] as const
-  for (const [updates, groups, expected] of cases) {
-    assert.strictEqual(Limits.areUpsertsWithin(updates, groups), expected)
+it("upserts are within their limits if they are fast, each person has one contact, and one was interrupted", () => {
+  const within: Limits.Upserts = {
+    times: { updates_per_upsert: 24.9 },
+    concurrent: { contacts: 120, people: 120 },
+    killed: { contacts: 300, people: 300 },
+    retried: { contacts: 400, people: 400 }
+  }
+  const cases: ReadonlyArray<readonly [Partial<Limits.Upserts>, boolean]> = [
+    [{}, true],
+    [{ times: { updates_per_upsert: 25 } }, false],
+    [{ times: { updates_per_upsert: NaN } }, false],
+    [{ concurrent: { contacts: 119, people: 119 } }, false],
+    [{ concurrent: { contacts: 121, people: 120 } }, false],
+    [{ retried: { contacts: 401, people: 400 } }, false],
+    [{ retried: { contacts: 400, people: 399 } }, false],
+    [{ killed: { contacts: 400, people: 400 } }, false]
+  ]
+  for (const [measured, expected] of cases) {
+    const sizes = { concurrent: 120, interrupted: 400 }
+    assert.strictEqual(Limits.areUpsertsWithin({ ...within, ...measured }, sizes), expected, JSON.stringify(measured))
   }
 })
 
 it("a delivery is within its limit if it arrives within 5 seconds", () => {
   assert.deepStrictEqual([0, 5000, 5000.1, NaN].map(Limits.isDeliveryWithin), [true, true, false, false])
+})
+
+it("fairness requires every delivery, in time, and that the slow endpoints received some", () => {
+  const within = { deliveries: 33, late: 0, slow_posts: 1 }
+  const cases = [[{}, true], [{ deliveries: 32 }, false], [{ late: 1 }, false], [{ slow_posts: 0 }, false]] as const
+  for (const [measured, expected] of cases) {
+    assert.strictEqual(Limits.isFairnessWithin({ ...within, ...measured }, 33), expected)
+  }
+})
+
+it("contention is within its limits without a lost or rejected update, and without a deadlock", () => {
+  const cases = [[0, 0, 0, true], [1, 0, 0, false], [0, 1, 0, false], [0, 0, 1, false]] as const
+  for (const [lost, rejected, deadlocks, expected] of cases) {
+    const measured = { lost_updates: { lost, rejected }, one_organization: { deadlocks } }
+    assert.strictEqual(Limits.isContentionWithin(measured), expected)
+  }
 })

@@ -58,15 +58,42 @@ export interface People {
   readonly people: number
 }
 
-/** Returns whether upserts are fast enough, and each person of every group has one contact. */
+/** The measurements of upserts that have limits. */
+export interface Upserts {
+  readonly times: { readonly updates_per_upsert: number }
+  readonly concurrent: People
+  /** After the process was killed, and after its requests were repeated. */
+  readonly killed: People
+  readonly retried: People
+}
+
+const hasOneContactEach = ({ contacts, people }: People, expected: number): boolean =>
+  contacts === expected && people === expected
+
+/**
+ * Returns whether upserts are fast enough, each person of both groups has one contact, and the end of the process interrupted
+ * an upsert.
+ */
 export const areUpsertsWithin = (
-  updates_per_upsert: number,
-  groups: ReadonlyArray<readonly [actual: People, expected: number]>
+  { concurrent, killed, retried, times }: Upserts,
+  sizes: { readonly concurrent: number; readonly interrupted: number }
 ): boolean =>
-  updates_per_upsert < updates_per_upsert_max &&
-  groups.every(([{ contacts, people }, expected]) => contacts === expected && people === expected)
+  times.updates_per_upsert < updates_per_upsert_max && hasOneContactEach(concurrent, sizes.concurrent) &&
+  hasOneContactEach(retried, sizes.interrupted) && killed.contacts < sizes.interrupted
 
 export const fairness = { arrival_ms: 5000 } as const
 
 /** Returns whether a delivery arrived in time during the slow deliveries of another organization. */
 export const isDeliveryWithin = (delay_ms: number): boolean => delay_ms <= fairness.arrival_ms
+
+/** Returns whether all deliveries exist and arrived in time while the slow endpoints received others. */
+export const isFairnessWithin = (
+  measured: { readonly deliveries: number; readonly late: number; readonly slow_posts: number },
+  expected_deliveries: number
+): boolean => measured.late === 0 && measured.deliveries === expected_deliveries && measured.slow_posts > 0
+
+/** Returns whether no update was lost or rejected, and no deadlock occurred. */
+export const isContentionWithin = ({ lost_updates: { lost, rejected }, one_organization: { deadlocks } }: {
+  readonly lost_updates: { readonly lost: number; readonly rejected: number }
+  readonly one_organization: { readonly deadlocks: number }
+}): boolean => lost === 0 && rejected === 0 && deadlocks === 0
