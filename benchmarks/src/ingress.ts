@@ -2,8 +2,8 @@
  * Measures how callbacks of the Graph API are processed: `npm run bench:ingress`.
  * `-- 20 1500` sets the number of seconds, and of posts per second.
  *
- * One process receives 1,000 signed posts per second, with one status or message each, responds
- * to them, and processes them. Then it receives 5,000 mutated bodies, each with a valid signature,
+ * One process receives signed posts at a steady rate, with one status or message each, responds
+ * to them, and processes them. Then it receives mutated bodies, each with a valid signature,
  * with an invalid one, and without one. Load, server, and database share the machine. Prints
  * one JSON document, and fails if a limit is exceeded.
  */

@@ -9,7 +9,7 @@
  * separate processes on the same machine. Prints one JSON document. Reads `/proc`,
  * so it works on Linux only.
  */
-import { Effect } from "effect"
+import { Array, Effect } from "effect"
 import * as Arguments from "./harness/Arguments.ts"
 import * as Benchmark from "./harness/Benchmark.ts"
 import { Processes } from "./harness/Fixtures.ts"
@@ -40,9 +40,8 @@ const measureWorker = Effect.gen(function*() {
     inbound_25: inbound(cluster, { pid, items, batch: 25, concurrency: 4 })
   } satisfies Record<typeof names[number], unknown>
   return yield* Effect.gen(function*() {
-    const results: Record<string, unknown> = { items }
-    for (const name of selected) results[name] = yield* measurements[name]
-    return results
+    const results = yield* Effect.forEach(selected, (name) => measurements[name])
+    return { items, ...Object.fromEntries(Array.zip(selected, results)) }
   }).pipe(Effect.provide(Benchmark.database(cluster.database_url, 2)))
 })
 
