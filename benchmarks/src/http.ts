@@ -17,8 +17,8 @@ import { parseArgs } from "node:util"
 import * as Arguments from "./harness/Arguments.ts"
 import * as Benchmark from "./harness/Benchmark.ts"
 import { compare, type Comparison } from "./http/Comparison.ts"
-import * as Targets from "./http/Targets.ts"
-import { workloads } from "./http/Workloads.ts"
+import * as Targets from "./load/Targets.ts"
+import { workloads } from "./load/Workloads.ts"
 
 const { values } = parseArgs({
   options: {

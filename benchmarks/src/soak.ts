@@ -2,9 +2,9 @@
  * Loads one process for minutes and shows whether its memory grows:
  * `npm run bench:soak`. `-- 2` sets the number of minutes.
  *
- * It sends all requests of `npm run bench` in turn over 32 connections, without a pause.
- * Every 10 seconds it reads the process's memory and the process's own measurement of the
- * event loop delay. It reads the memory again after two minutes without requests. Load,
+ * It sends all requests of `npm run bench` in turn, without a pause.
+ * At short intervals it reads the process's memory and the process's own measurement of the
+ * event loop delay. It reads the memory again after a pause without requests. Load,
  * server, and database share the machine. Prints one JSON document.
  */
 import { Array, Effect } from "effect"
@@ -13,10 +13,10 @@ import * as Benchmark from "./harness/Benchmark.ts"
 import { Processes } from "./harness/Fixtures.ts"
 import { memoryOf } from "./harness/Memory.ts"
 import { median } from "./harness/Percentiles.ts"
-import * as Load from "./http/Load.ts"
-import * as PopulationRows from "./http/PopulationRows.ts"
-import * as Targets from "./http/Targets.ts"
-import { parts, workloads } from "./http/Workloads.ts"
+import * as Load from "./load/Load.ts"
+import * as PopulationRows from "./load/PopulationRows.ts"
+import * as Targets from "./load/Targets.ts"
+import { parts, workloads } from "./load/Workloads.ts"
 
 const { minutes } = Arguments.numbers({ minutes: 10 })
 const contacts = 10_000
@@ -43,7 +43,7 @@ const requestsTo = Effect.fnUntraced(function*(target: Targets.Target) {
   )
 })
 
-/** Loads the service, and returns a sample of every 10 seconds. */
+/** Loads the service, and returns a sample of each interval. */
 const sampleLoad = Effect.fnUntraced(
   function*(load: Load.Load, target: Targets.Target, requests: ReadonlyArray<ReadonlyArray<string>>) {
     const { port } = target

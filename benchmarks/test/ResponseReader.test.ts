@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { makeResponseReader } from "../src/http/ResponseReader.ts"
+import { makeResponseReader } from "../src/load/ResponseReader.ts"
 
 const text = (status: number, body: string, headers = "") =>
   `HTTP/1.1 ${status} X\r\n${headers}content-length: ${body.length}\r\n\r\n${body}`

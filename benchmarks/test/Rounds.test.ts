@@ -51,4 +51,6 @@ it("only the least disturbed turns are used, the earlier of equal ones first", (
   const turns = [40, 0, 30, 0, 20].map((other_processes_percent, index) => ({ other_processes_percent, index }))
   const countedOf = (rounds: number) => leastDisturbed(turns, rounds).map(({ index }) => index)
   assert.deepStrictEqual([countedOf(1), countedOf(3), countedOf(9)], [[1], [1, 3, 4], [1, 3, 4, 2, 0]])
+  const equal = [0, 1, 2].map((index) => ({ other_processes_percent: 20, index }))
+  assert.deepStrictEqual(leastDisturbed(equal, 2).map(({ index }) => index), [0, 1])
 })

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { numbered, parts, type Request } from "../src/http/Workloads.ts"
+import { numbered, parts, type Request } from "../src/load/Workloads.ts"
 
 it("a number makes each repetition of a write its own request", () => {
   const head = (line: string) => `${line} HTTP/1.1\r\nHost: crm.example\r\nAuthorization: Bearer key\r\n`

@@ -4,13 +4,13 @@ import { loadavg } from "node:os"
 import * as Benchmark from "../harness/Benchmark.ts"
 import { Databases, Processes } from "../harness/Fixtures.ts"
 import * as Statements from "../harness/Statements.ts"
-import * as Load from "./Load.ts"
-import * as PopulationRows from "./PopulationRows.ts"
+import * as Load from "../load/Load.ts"
+import * as PopulationRows from "../load/PopulationRows.ts"
+import * as Targets from "../load/Targets.ts"
+import { parts, type Request, type Workload } from "../load/Workloads.ts"
 import * as Responses from "./Responses.ts"
 import * as Rounds from "./Rounds.ts"
 import * as Tables from "./Tables.ts"
-import * as Targets from "./Targets.ts"
-import { parts, type Request, type Workload } from "./Workloads.ts"
 
 export interface Comparison {
   readonly names: ReadonlyArray<Targets.Name>
@@ -51,6 +51,22 @@ const countStatements = Effect.fnUntraced(function*(target: Targets.Target, requ
   return yield* Statements.perRequest(counted_requests, sendNext)
 })
 
+/** Returns a row for each target, from its rounds and its statements per request. Targets and statements have the same order. */
+export const rowsOf = (
+  title: string,
+  rounds: ReadonlyMap<Targets.Name, ReadonlyArray<Rounds.Round>>,
+  statements: ReadonlyArray<number>
+): ReadonlyArray<Tables.Row> => {
+  const service_rounds = rounds.get("service") ?? []
+  return Array.from(rounds, ([name, target_rounds], index) => ({
+    title,
+    name,
+    statements: statements[index] ?? NaN,
+    medians: Rounds.medians(target_rounds),
+    ratio: Rounds.ratio(service_rounds, target_rounds)
+  }))
+}
+
 /** Measures a workload, and returns a row for each target. */
 const measureWorkload = Effect.fnUntraced(function*(
   load: Load.Load,
@@ -62,15 +78,7 @@ const measureWorkload = Effect.fnUntraced(function*(
     const run = `${workload.name}-${index}-${Date.now()}`
     return { target, requests: requests.map((request) => parts(request, `127.0.0.1:${target.port}`, run)) }
   })
-  const rounds = yield* Rounds.run(load, runners, options)
-  const service_rounds = rounds.get("service") ?? []
-  return Array.from(rounds, ([name, target_rounds], index): Tables.Row => ({
-    title: workload.title,
-    name,
-    statements: statements[index] ?? NaN,
-    medians: Rounds.medians(target_rounds),
-    ratio: Rounds.ratio(service_rounds, target_rounds)
-  }))
+  return rowsOf(workload.title, yield* Rounds.run(load, runners, options), statements)
 })
 
 /** Measures all workloads, and prints their rows below a title. */

@@ -1,9 +1,9 @@
 /** Checks that the programs do the same work: their responses must be the same. */
 import { Effect } from "effect"
 import { deepStrictEqual } from "node:assert"
-import * as Population from "./Population.ts"
-import type { Target } from "./Targets.ts"
-import { numbered, type Request } from "./Workloads.ts"
+import * as Population from "../load/Population.ts"
+import type { Target } from "../load/Targets.ts"
+import { numbered, type Request } from "../load/Workloads.ts"
 
 interface Received {
   readonly status: number

@@ -2,9 +2,9 @@
 import { Clock, Effect } from "effect"
 import { median } from "../harness/Percentiles.ts"
 import * as ProcessorTime from "../harness/ProcessorTime.ts"
-import type { Load } from "./Load.ts"
-import * as PopulationRows from "./PopulationRows.ts"
-import type { Name, Target } from "./Targets.ts"
+import type { Load } from "../load/Load.ts"
+import * as PopulationRows from "../load/PopulationRows.ts"
+import type { Name, Target } from "../load/Targets.ts"
 
 export interface Round {
   readonly per_second: number

@@ -1,6 +1,6 @@
 /** The results as a table in Markdown. */
+import type { Name } from "../load/Targets.ts"
 import type { Round } from "./Rounds.ts"
-import type { Name } from "./Targets.ts"
 
 export interface Row {
   readonly title: string

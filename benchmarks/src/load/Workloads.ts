@@ -1,5 +1,5 @@
 /** The requests that are measured. Service and baseline get the same ones. */
-import * as Population from "./Population.ts"
+import * as Population from "../load/Population.ts"
 
 /** A request. A number makes each repetition of a write another one. */
 export interface Request {

@@ -4,7 +4,7 @@ import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { Api, freePort, Processes, Servers } from "../harness/Fixtures.ts"
 import * as ProcessOutput from "../harness/ProcessOutput.ts"
-import * as Population from "./Population.ts"
+import * as Population from "../load/Population.ts"
 
 export const names = ["service", "pool", "pipeline"] as const
 export type Name = typeof names[number]

@@ -1,9 +1,12 @@
-/** Fills the measured database with its rows, which PostgreSQL generates. */
+/**
+ * Fills the measured database with its rows, which PostgreSQL generates. It uses `pg`, because the rows need one session with
+ * its own settings and a temporary table, without the service's limits on the time of a statement.
+ */
 import { Scope } from "@messaging-crm/core/ApiKeys"
 import { readFile } from "node:fs/promises"
 import { Client } from "pg"
 import { GeneratedRows } from "../harness/Fixtures.ts"
-import { id, idOf, key_count, long_count, named_count, stages, step, words } from "./Population.ts"
+import { id, idOf, key_count, long_count, named_count, stages, step, words } from "../load/Population.ts"
 
 const { spread } = GeneratedRows
 
