@@ -16,7 +16,7 @@ export const modules: Readonly<Record<string, Module>> = {
     tests: ["core/test/Messages.test.ts", ...conformance]
   },
   idempotency: {
-    files: ["core/src/work/CommitStorage.ts", "core/src/work/Idempotency.ts", "core/src/work/RecordedResponses.ts"],
+    files: ["core/src/work/Idempotency.ts", "core/src/work/RecordedResponses.ts"],
     tests: ["core/test/Idempotency.test.ts", "adapter-http/test/Pipeline.test.ts", ...conformance]
   },
   signature: {

@@ -12,14 +12,12 @@ import {
   key_pattern,
   parseKey
 } from "@messaging-crm/core/Idempotency"
-import { ContactId, EventId, OrganizationId } from "@messaging-crm/core/Ids"
+import { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
-import type { RaisedEvent } from "@messaging-crm/core/RaisedEvents"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { Arbitrary, Cause, DateTime, Duration, Effect, Exit, Layer, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import * as CommitStorage from "../src/work/CommitStorage.ts"
 import * as RecordedResponses from "../src/work/RecordedResponses.ts"
 
 const { idempotency_key_chars_max: max, idempotency_key_chars_min: min } = limits
@@ -226,28 +224,4 @@ describe("a recorded response", () => {
         assert.deepInclude(yield* made(null, is_secret), { status: null, body: null, sealed: false })
       }
     }).pipe(Effect.provide(scene("apply").outside)))
-
-  const contact_id = ContactId.make("01990000-0000-7000-8000-000000000004")
-  const event: RaisedEvent = {
-    id: EventId.make("01990000-0000-7000-8000-000000000003"),
-    type: "contact.updated",
-    body: "",
-    created_at: DateTime.makeUnsafe(7),
-    resource: null
-  }
-
-  it.effect("counts with its keys, and so do events", () => {
-    const { counted, outside } = scene("apply")
-    return Effect.gen(function*() {
-      const { count } = yield* CommitStorage.make
-      yield* count(ours, { response: { ...record, body: null } })
-      yield* count(theirs, { raise: ["{}", "{\"a\":1}"].map((body) => ({ ...event, body })) })
-      assert.deepStrictEqual(counted, [[ours, 500, 72], [theirs, 302, 720], [theirs, 307, 720]])
-      const resource = { name: "contact", value: { notes: "一" }, contact_id, message_id: null }
-      const full = { ...event, body: "{\"data\":{\"a\":1}}", resource }
-      yield* count(ours, { raise: [full] }, [event.id])
-      yield* count(ours, { raise: [full] })
-      assert.deepStrictEqual(counted.slice(3), [[ours, 358, 720], [ours, 316, 720]])
-    }).pipe(Effect.provide(outside))
-  })
 })

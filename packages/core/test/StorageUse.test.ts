@@ -1,8 +1,10 @@
 /** Tests of the bytes that a process counts for each organization, and of when it adds them to the database's sum. */
 import { assert, describe, it } from "@effect/vitest"
-import { OrganizationId } from "@messaging-crm/core/Ids"
-import { StorageBudget, StorageUse, StorageUseStore } from "@messaging-crm/core/StorageUse"
-import { type DateTime, Duration, Effect, Layer } from "effect"
+import type { RecordedResponse } from "@messaging-crm/core/Changes"
+import { ContactId, EventId, OrganizationId } from "@messaging-crm/core/Ids"
+import type { RaisedEvent } from "@messaging-crm/core/RaisedEvents"
+import { StorageBudget, StorageUse, StorageUseStore, storedBy } from "@messaging-crm/core/StorageUse"
+import { DateTime, Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 
 const idOf = (n: number) => OrganizationId.make(`01990000-0000-7000-8000-${String(n).padStart(12, "0")}`)
@@ -120,4 +122,42 @@ it.effect("expired sums are deleted, 5,000 at a time", () => {
     yield* StorageUse.use(({ purge }) => purge)
     assert.deepStrictEqual(purged, [[9, 5000]])
   }).pipe(Effect.provide(layer))
+})
+
+describe("a commit", () => {
+  const record: RecordedResponse = {
+    key: "order-4711",
+    fingerprint: "f".repeat(64),
+    status: 200,
+    body: new TextEncoder().encode("{}"),
+    sealed: false,
+    request_id: "r-1",
+    created_at: DateTime.makeUnsafe(7)
+  }
+  const contact_id = ContactId.make("01990000-0000-7000-8000-000000000004")
+  const event: RaisedEvent = {
+    id: EventId.make("01990000-0000-7000-8000-000000000003"),
+    type: "contact.updated",
+    body: "",
+    created_at: DateTime.makeUnsafe(7),
+    resource: null
+  }
+
+  /** Returns the bytes that a commit stores, each with the hours that they are kept. */
+  const bytesAndHours = (...commit: Parameters<typeof storedBy>) =>
+    storedBy(...commit).map(({ age_max, bytes }) => [bytes, Duration.toHours(age_max)])
+
+  it("stores its record with its keys, and so its events", () => {
+    assert.deepStrictEqual(bytesAndHours({ response: { ...record, body: null } }), [[500, 72]])
+    assert.deepStrictEqual(bytesAndHours({ response: record }), [[502, 72]])
+    const raise = ["{}", "{\"a\":1}"].map((body) => ({ ...event, body }))
+    assert.deepStrictEqual(bytesAndHours({ raise }), [[302, 720], [307, 720]])
+  })
+
+  it("stores the resource of an event only where a webhook asks for it", () => {
+    const resource = { name: "contact", value: { notes: "一" }, contact_id, message_id: null }
+    const raise = [{ ...event, body: "{\"data\":{\"a\":1}}", resource }]
+    assert.deepStrictEqual(bytesAndHours({ raise }, [event.id]), [[358, 720]])
+    assert.deepStrictEqual(bytesAndHours({ raise }), [[316, 720]])
+  })
 })

@@ -5,7 +5,6 @@ import type { HttpApiEndpoint } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { JsonBody, OptionalBody, RequestBody } from "../api/Pipeline.ts"
-import { isJsonType } from "./JsonMediaType.ts"
 import { flawOf } from "./JsonText.ts"
 
 const absent = RequestBody.of({ json: undefined, flaw: null })
@@ -22,6 +21,21 @@ const parse = Option.liftThrowable(
     return { text, json: JSON.parse(text) }
   }
 )
+
+const json_type = /^application\/json\s*(?:;|$)/i
+
+/** A parameter of a media type; a quoted value may hold semicolons. */
+const parameter = /;\s*([^\s=;"]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;]*)/g
+
+const utf8 = /^["']?utf-?8["']?\s*$/i
+
+/** Returns whether a `Content-Type` is JSON in UTF-8. Parameters other than `charset` have no meaning for JSON. */
+const isJsonType = (type: string): boolean =>
+  type === "application/json" ||
+  (json_type.test(type) &&
+    Array.from(type.matchAll(parameter)).every(([, name = "", value = ""]) =>
+      name.toLowerCase() !== "charset" || utf8.test(value)
+    ))
 
 const declaresBytes = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   (headers["content-length"] ?? "0") !== "0"

@@ -15,10 +15,10 @@ import { type Call, type MakeRecords, makeReturnResponse, type Resource, returnR
 import * as Changes from "./Changes.ts"
 import type { DecisionContext } from "./Changes.ts"
 import { Commit, LeaseLost } from "./Commit.ts"
-import * as CommitStorage from "./CommitStorage.ts"
 import * as ConflictRetries from "./ConflictRetries.ts"
 import { ConcurrentChanges } from "./ConflictRetries.ts"
 import type { Respond } from "./RecordedResponses.ts"
+import { StorageUse, storedBy } from "./StorageUse.ts"
 import { type ClaimedWork, type WorkKind, WorkSignal } from "./WorkQueue.ts"
 
 export type { DecisionContext } from "./Changes.ts"
@@ -75,12 +75,32 @@ const kindsOf = ({ enqueue = [], raise = [], throttle = [] }: Changes.Changes): 
 // ---------------------------------------------------------- operations
 
 /** Makes the function that loads, decides, and commits, and that repeats all three after a conflict. */
-const makeRun = Effect.gen(function*() {
+const makeLoadDecideCommit = Effect.gen(function*() {
   const { commit } = yield* Commit
   const ids = yield* Ids
   const retry = yield* ConflictRetries.make
   const signal = yield* WorkSignal
-  const storage = yield* CommitStorage.make
+  const storage = yield* StorageUse
+
+  /** Returns the changes, without the resources of their events if the organization's storage budget is used up. */
+  const withinBudget = (organization_id: OrganizationId, changes: Changes.Changes): Effect.Effect<Changes.Changes> => {
+    const { raise = [] } = changes
+    return raise.every(({ resource }) => resource === null)
+      ? Effect.succeed(changes)
+      : Effect.match(storage.require(organization_id), {
+        onSuccess: () => changes,
+        onFailure: () => ({ ...changes, raise: raise.map((event) => ({ ...event, resource: null })) })
+      })
+  }
+
+  /** Commits changes and counts the bytes that they store. Returns why they are not committed, or null. */
+  const commitAndCount = (organization_id: OrganizationId, changes: Changes.Changes) =>
+    Effect.uninterruptible(commit(organization_id, Changes.mergeActivity(changes))).pipe(
+      Effect.matchEffect({
+        onFailure: Effect.succeed,
+        onSuccess: (full_ids) => Effect.as(storage.count(organization_id, storedBy(changes, full_ids)), null)
+      })
+    )
 
   /** Loads, decides and commits once. */
   const attempt = Effect.fnUntraced(function*<Loaded, A, Rejection, R, Returned>(
@@ -93,14 +113,8 @@ const makeRun = Effect.gen(function*() {
     const context = { now: yield* DateTime.now, uuid: ids.next }
     const decision = yield* Effect.fromResult(decide(loaded, context))
     const { records, returned } = yield* makeRecords(decision, context)
-    const changes = yield* storage.withinBudget(organization_id, { ...decision.changes, ...records })
-    if (Changes.isNone(changes)) return { returned, changes, failure: null }
-    const failure = yield* Effect.uninterruptible(commit(organization_id, Changes.mergeActivity(changes))).pipe(
-      Effect.matchEffect({
-        onFailure: Effect.succeed,
-        onSuccess: (full_ids) => Effect.as(storage.count(organization_id, changes, full_ids), null)
-      })
-    )
+    const changes = yield* withinBudget(organization_id, { ...decision.changes, ...records })
+    const failure = Changes.isNone(changes) ? null : yield* commitAndCount(organization_id, changes)
     return { returned, changes, failure }
   })
 
@@ -155,14 +169,14 @@ export class Decide extends Context.Service<Decide, {
     Decide,
     Effect.gen(function*() {
       const returnResponse = yield* makeReturnResponse
-      const runUnderLease = yield* makeRun
+      const loadDecideCommit = yield* makeLoadDecideCommit
 
       const runWith = <Loaded, A, Rejection, R, Returned>(
         organization_id: OrganizationId,
         operation: LoadAndDecide<Loaded, A, Rejection, R>,
         makeRecords: MakeRecords<A, Returned>
       ): Effect.Effect<Returned, Rejection | ConcurrentChanges, R> =>
-        runUnderLease(organization_id, operation, makeRecords).pipe(
+        loadDecideCommit(organization_id, operation, makeRecords).pipe(
           // Only work has a lease, and only `settle` runs for work.
           Effect.catch((error) => error instanceof LeaseLost ? Effect.die(error) : Effect.fail(error))
         )
@@ -191,7 +205,7 @@ export class Decide extends Context.Service<Decide, {
             Effect.catch((error) => error instanceof ConcurrentChanges ? Effect.die(error) : Effect.fail(error))
           ),
         settle: ({ organization_id }, { decide, ...loads }) =>
-          runUnderLease(
+          loadDecideCommit(
             organization_id,
             { ...loads, decide: (loaded, context) => Result.succeed(decide(loaded, context)) },
             withoutRecords

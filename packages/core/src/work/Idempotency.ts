@@ -14,7 +14,6 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import type { RecordedResponse } from "./Changes.ts"
 import { Commit, Unconfirmed } from "./Commit.ts"
-import * as CommitStorage from "./CommitStorage.ts"
 import * as RecordedResponses from "./RecordedResponses.ts"
 import {
   type EncodedResponse,
@@ -23,7 +22,7 @@ import {
   record_age_max,
   type Recording
 } from "./RecordedResponses.ts"
-import { type StorageExhausted, StorageUse } from "./StorageUse.ts"
+import { type StorageExhausted, StorageUse, storedBy } from "./StorageUse.ts"
 
 export {
   type EncodedResponse,
@@ -115,7 +114,7 @@ export class IdempotencyStore extends Context.Service<IdempotencyStore, {
 export const makeRecords = Effect.gen(function*() {
   const { commit } = yield* Commit
   const responses = yield* RecordedResponses.make
-  const storage = yield* CommitStorage.make
+  const storage = yield* StorageUse
   const store = yield* IdempotencyStore
 
   /** Returns the record of the key, if there is one, with its response. */
@@ -153,7 +152,7 @@ export const makeRecords = Effect.gen(function*() {
         created_at: yield* DateTime.now
       })
       yield* commit(organization_id, { response: record })
-      yield* storage.count(organization_id, { response: record })
+      yield* storage.count(organization_id, storedBy({ response: record }))
     }
   )
 

@@ -1,7 +1,6 @@
 /** Raised events: what a commit stores of an event, with a delivery for each webhook that subscribes to it. */
 import { Duration } from "effect"
 import type { ContactId, EventId, MessageId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
-import { utf8Bytes } from "../kernel/Text.ts"
 import { type Timestamp, withTextTimes } from "../kernel/Timestamps.ts"
 
 /** The resource that an event is about, as the change leaves it. It is encoded and stored only if a webhook asks for it. */
@@ -31,13 +30,6 @@ export const fullBodyOf = ({ body, resource }: Pick<RaisedEvent, "body" | "resou
     ? null
     // The bytes of an event end with `data`.
     : `${body.slice(0, -"}}".length)},"${resource.name}":${JSON.stringify(withTextTimes(resource.value))}}}`
-
-/** The size of an event and its keys in indexes, without its bodies, in bytes. */
-const event_bytes = 300
-
-/** Returns the size of a stored event in bytes; `isFull` tells whether it is stored with its resource. */
-export const eventBytesOf = (event: RaisedEvent, isFull: boolean): number =>
-  event_bytes + utf8Bytes(event.body) + (isFull ? utf8Bytes(fullBodyOf(event) ?? "") : 0)
 
 /** How long events are kept, with their deliveries. */
 export const event_age_max = Duration.days(30)

@@ -4,7 +4,6 @@ import type { OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
-import type { RecordedResponse } from "./Changes.ts"
 
 /** Printable ASCII, with spaces inside but not at the ends. The OpenAPI document repeats it. */
 export const key_pattern = /^[!-~][ -~]*[!-~]$/
@@ -50,15 +49,10 @@ export interface Respond<in Result, out Out> {
 /** The age after which a record may be deleted. The contract promises 24 hours. */
 export const record_age_max = Duration.hours(72)
 
-/** The size of a record and its keys in indexes, without the response, in bytes. */
-const record_bytes = 500
-
-/** Returns the size of a record in bytes. */
-export const recordBytesOf = ({ body }: RecordedResponse): number => record_bytes + (body?.byteLength ?? 0)
-
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
+/** Returns the encryption context of a record. Stored records are sealed with it, so its text never changes. */
 const contextOf = (organization_id: OrganizationId, key: string) => `answer|${organization_id}|${key}`
 
 /** Makes the functions that make and open records. */

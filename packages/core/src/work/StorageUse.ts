@@ -5,10 +5,14 @@
  * the count, and the sum is exact to a megabyte for each process. Bytes are counted under the hour in which they expire.
  */
 import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
-import type { OrganizationId } from "../kernel/Ids.ts"
+import type { EventId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { purgeOlderThan } from "../kernel/Purges.ts"
+import { utf8Bytes } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
+import type { Changes, RecordedResponse } from "./Changes.ts"
+import { event_age_max, fullBodyOf, type RaisedEvent } from "./RaisedEvents.ts"
+import { record_age_max } from "./RecordedResponses.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -17,13 +21,17 @@ export const StorageBudget = Context.Reference<number>("@messaging-crm/core/Stor
   defaultValue: () => limits.stored_bytes_max
 })
 
-/** How many bytes of an organization a process counts before it adds them to the sum. */
-const flush_bytes = 1_000_000
+/** Bytes that are stored for a time. */
+export interface Stored {
+  readonly bytes: number
+  readonly age_max: Duration.Duration
+}
 
-const hour_millis = Duration.toMillis("1 hour")
+/** The size of an idempotency record and its keys in indexes, without the response, in bytes. */
+const record_bytes = 500
 
-/** The maximum number of organizations whose sums a process keeps. */
-const tallies_max = 10_000
+/** The size of an event and its keys in indexes, without its bodies, in bytes. */
+const event_bytes = 300
 
 // -------------------------------------------------------------- errors
 
@@ -31,6 +39,70 @@ const tallies_max = 10_000
 export class StorageExhausted extends Schema.TaggedError<StorageExhausted>()("StorageExhausted", {
   limit: Schema.Int
 }) {}
+
+// ----------------------------------------------------------- decisions
+
+const storedRecord = ({ body }: RecordedResponse): Stored => ({
+  bytes: record_bytes + (body?.byteLength ?? 0),
+  age_max: record_age_max
+})
+
+const storedEvent = (event: RaisedEvent, isFull: boolean): Stored => ({
+  bytes: event_bytes + utf8Bytes(event.body) + (isFull ? utf8Bytes(fullBodyOf(event) ?? "") : 0),
+  age_max: event_age_max
+})
+
+/** Returns what a commit stores for a time: its record and its events. `full_ids` are the events stored with their resources. */
+export const storedBy = (
+  { raise = [], response }: Changes,
+  full_ids: ReadonlyArray<EventId> = []
+): ReadonlyArray<Stored> => [
+  ...(response === undefined ? [] : [storedRecord(response)]),
+  ...raise.map((event) => storedEvent(event, full_ids.includes(event.id)))
+]
+
+/** How many bytes of an organization a process counts before it adds them to the sum. */
+const flush_bytes = 1_000_000
+
+const hour_millis = Duration.toMillis("1 hour")
+
+/** Returns the end of the hour in which bytes that are stored now expire, in milliseconds. */
+const expiryOf = (now: Timestamp, age_max: Duration.Duration): number =>
+  hour_millis * (Math.floor((DateTime.toEpochMillis(now) + Duration.toMillis(age_max)) / hour_millis) + 1)
+
+/** The bytes of an organization that a process knows of. */
+interface Tally {
+  /** The database's sum when it was last added to. */
+  sum: number
+  /** Bytes that are not in the sum yet, by the time of expiry in milliseconds. */
+  pending: Map<number, number>
+  pending_bytes: number
+  /** The number of pending bytes at which they are added to the sum. */
+  flush_at_bytes: number
+}
+
+/** Returns a tally whose first bytes are added immediately, because the result of that is the sum. */
+const newTally = (): Tally => ({ sum: 0, pending: new Map(), pending_bytes: 0, flush_at_bytes: 1 })
+
+const addPending = (tally: Tally, expires_at: number, bytes: number): void => {
+  tally.pending.set(expires_at, (tally.pending.get(expires_at) ?? 0) + bytes)
+  tally.pending_bytes += bytes
+}
+
+/** Takes the pending bytes, to add them to the sum. */
+const takePending = (tally: Tally): Map<number, number> => {
+  const { pending } = tally
+  tally.pending = new Map()
+  tally.pending_bytes = 0
+  tally.flush_at_bytes = flush_bytes
+  return pending
+}
+
+/** Makes bytes pending again that could not be added. They are added with the next megabyte. */
+const restorePending = (tally: Tally, expires_at: number, bytes: number): void => {
+  addPending(tally, expires_at, bytes)
+  tally.flush_at_bytes = tally.pending_bytes + flush_bytes
+}
 
 // ---------------------------------------------------------------- port
 
@@ -54,32 +126,8 @@ export class StorageUseStore extends Context.Service<StorageUseStore, {
 
 // ---------------------------------------------------------- operations
 
-/** The sum and the pending bytes of an organization, in this process. */
-interface Tally {
-  /** The sum when it was last added to. */
-  sum: number
-  /** Bytes that are not in the sum yet, by the time of expiry in milliseconds. */
-  pending: Map<number, number>
-  pending_bytes: number
-  /** The number of pending bytes at which they are added to the sum. */
-  flush_at_bytes: number
-}
-
-/** Bytes that are stored for a time. */
-export interface Stored {
-  readonly bytes: number
-  readonly age_max: Duration.Duration
-}
-
-/** Returns the end of the hour in which bytes that are stored now expire, in milliseconds. */
-const expiryOf = (now: Timestamp, age_max: Duration.Duration): number =>
-  hour_millis * (Math.floor((DateTime.toEpochMillis(now) + Duration.toMillis(age_max)) / hour_millis) + 1)
-
-/** Adds bytes to those that are not in the sum yet. */
-const addPending = (tally: Tally, expires_at: number, bytes: number): void => {
-  tally.pending.set(expires_at, (tally.pending.get(expires_at) ?? 0) + bytes)
-  tally.pending_bytes += bytes
-}
+/** The maximum number of organizations whose tallies a process keeps. */
+const tallies_max = 10_000
 
 /** Counts the stored bytes of each organization, and checks its budget. */
 export class StorageUse extends Context.Service<StorageUse, {
@@ -100,18 +148,14 @@ export class StorageUse extends Context.Service<StorageUse, {
       const tallyOf = (organization_id: OrganizationId): Tally => {
         const found = tallies.get(organization_id)
         if (found !== undefined) return found
-        // The first bytes are added immediately, because the result of that is the sum.
-        const made: Tally = { sum: 0, pending: new Map(), pending_bytes: 0, flush_at_bytes: 1 }
+        const made = newTally()
         tallies.set(organization_id, made)
         return made
       }
 
       /** Adds the pending bytes to the sum. If that fails, they stay pending. It is not interrupted, so that none are lost. */
       const add = Effect.fnUntraced(function*(organization_id: OrganizationId, tally: Tally) {
-        const { pending } = tally
-        tally.pending = new Map()
-        tally.pending_bytes = 0
-        tally.flush_at_bytes = flush_bytes
+        const pending = takePending(tally)
         const now = yield* DateTime.now
         // Adding no bytes returns the sum.
         if (pending.size === 0) pending.set(DateTime.toEpochMillis(now), 0)
@@ -119,15 +163,14 @@ export class StorageUse extends Context.Service<StorageUse, {
           const use = { bytes, expires_at: DateTime.makeUnsafe(expires_at) }
           tally.sum = yield* store.add(organization_id, use, now).pipe(
             Effect.catchCause(() => {
-              addPending(tally, expires_at, bytes)
-              tally.flush_at_bytes = tally.pending_bytes + flush_bytes
+              restorePending(tally, expires_at, bytes)
               return Effect.succeed(tally.sum)
             })
           )
         }
       }, Effect.uninterruptible)
 
-      /** Adds the pending bytes without waiting. Starts immediately, because otherwise each further request of this turn would start another. */
+      // Starts immediately, because otherwise each further request of this event-loop turn would start another.
       const addSoon = (organization_id: OrganizationId, tally: Tally) =>
         Effect.asVoid(Effect.forkDetach(add(organization_id, tally), { startImmediately: true }))
 
