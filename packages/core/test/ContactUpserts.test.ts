@@ -58,8 +58,8 @@ const encode = (results: ReadonlyArray<Result.Result<{ readonly outcome: string 
 const request = { key: IdempotencyKey.make("customers-1"), fingerprint: "f".repeat(64), request_id: "r-1" }
 
 const upserted = Effect.gen(function*() {
-  const { body } = yield* ContactUpserts.use(({ upsert }) =>
-    upsert(input, { encode, record: { ...request, is_retry: false } })
+  const { body } = yield* ContactUpserts.use(({ upsertAndRespond }) =>
+    upsertAndRespond(input, { encode, record: { ...request, is_retry: false } })
   )
   return JSON.parse(new TextDecoder().decode(body))
 })

@@ -42,7 +42,7 @@ export const layer = HttpApiBuilder.group(
         ),
       upsert: ({ endpoint, payload }) =>
         Responses.written(endpoint)(({ encode, record }) =>
-          upserts.upsert(payload, {
+          upserts.upsertAndRespond(payload, {
             encode: (results) => encode({ results: results.map(toResult) }),
             record
           })

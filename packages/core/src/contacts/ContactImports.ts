@@ -190,7 +190,7 @@ export class ContactImports extends Context.Service<ContactImports, {
           const contacts = Array.getSuccesses(read)
           const results = contacts.length === 0
             ? []
-            : yield* Effect.orDie(upserts.upsert(UpsertContacts.make({ match: key, contacts })))
+            : yield* upserts.upsert(UpsertContacts.make({ match: key, contacts }))
           // There is a result for each row that was read, in order.
           let next = 0
           return read.map(

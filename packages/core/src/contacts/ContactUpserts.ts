@@ -197,10 +197,9 @@ const makeUpsertOne = Effect.gen(function*() {
     return { ...yield* findContact(organization_id, wanted), references }
   })
 
-  return Effect.fnUntraced(function*(wanted: Wanted, record: Recording | null) {
+  return Effect.fnUntraced(function*<Out = Upserted>(wanted: Wanted, respond?: Respond<Upserted, Out>) {
     const { organization_id } = yield* CurrentActor
     const decide = (loaded: Loaded, context: DecisionContext) => upsert(wanted, loaded, context)
-    const respond: Respond<Upserted, EncodedResponse> = { encode: recorded, record }
     return yield* runAudited("contacts.upsert", {
       load: load(organization_id, wanted),
       decide,
@@ -209,75 +208,74 @@ const makeUpsertOne = Effect.gen(function*() {
   })
 })
 
-/** Makes the function that upserts the contacts of a request, and returns the outcome of each in the given order. */
-const makeUpsertEach = Effect.gen(function*() {
-  const parts = yield* IdempotentParts
-  const upsertOne = yield* makeUpsertOne
-
-  /** Upserts one contact of a request, at most once for the request's key. */
-  const upsertOnce = Effect.fnUntraced(
-    function*({ index, wanted }: Item, request: Recording | null) {
-      if (request === null) return yield* Effect.map(upsertOne(wanted, null), upsertedOf)
-      const part = String(index)
-      const upserted = upsertedOf(yield* parts.once(request, part, (record) => upsertOne(wanted, record)))
-      if (upserted.outcome !== "unchanged") return upserted
-      // Nothing was committed, so a record of an earlier or concurrent run could not be detected.
-      const earlier = yield* parts.find(request, part)
-      return Option.match(earlier, { onNone: () => upserted, onSome: upsertedOf })
-    }
+/** Upserts the contacts of a request, and returns the outcome of each in the given order. */
+const upsertEach = Effect.fnUntraced(function*<E>(
+  input: UpsertContacts,
+  upsertItem: (item: Item) => Effect.Effect<UpsertResult, E, CurrentActor>
+) {
+  const items = input.contacts.map((contact, index): Item => ({ index, wanted: wantedOf(input, contact) }))
+  // Contacts with the same value are one person; they are written in the given order.
+  const people = Array.from(Map.groupBy(items, ({ wanted }) => wanted.value).values())
+  const results = yield* Effect.forEach(
+    people,
+    Effect.forEach((item) => Effect.map(upsertItem(item), (result) => ({ index: item.index, result }))),
+    { concurrency: "unbounded" }
   )
-
-  /** Returns the outcome of one contact, rejected or not. */
-  const resultOf = (
-    item: Item,
-    request: Recording | null
-  ): Effect.Effect<UpsertResult, Unfinished, CurrentActor> =>
-    upsertOnce(item, request).pipe(
-      Effect.map((upserted): UpsertResult => Result.succeed(upserted)),
-      Effect.catch((error) => isUnfinished(error) ? Effect.fail(error) : Effect.succeed(Result.fail(error)))
-    )
-
-  return Effect.fnUntraced(function*(input: UpsertContacts, request: Recording | null) {
-    const items = input.contacts.map((contact, index): Item => ({ index, wanted: wantedOf(input, contact) }))
-    // Contacts with the same value are one person; they are written in the given order.
-    const people = Array.from(Map.groupBy(items, ({ wanted }) => wanted.value).values())
-    const results = yield* Effect.forEach(
-      people,
-      Effect.forEach((item) => Effect.map(resultOf(item, request), (result) => ({ index: item.index, result }))),
-      { concurrency: "unbounded" }
-    )
-    return results.flat().toSorted((a, b) => a.index - b.index).map(({ result }) => result)
-  })
+  return results.flat().toSorted((a, b) => a.index - b.index).map(({ result }) => result)
 })
 
 /** Operations that find or create contacts of the current actor's organization. */
 export class ContactUpserts extends Context.Service<ContactUpserts, {
   /** Updates or creates each contact, and returns the outcome of each in the given order (contract §8.11). */
-  readonly upsert: <Out = ReadonlyArray<UpsertResult>>(
+  readonly upsert: (input: UpsertContacts) => Effect.Effect<ReadonlyArray<UpsertResult>, never, CurrentActor>
+  /** The same, but returns the response to a request. Under an idempotency key each contact is upserted once. */
+  readonly upsertAndRespond: (
     input: UpsertContacts,
-    respond?: Respond<ReadonlyArray<UpsertResult>, Out>
-  ) => Effect.Effect<Out, Unfinished, CurrentActor>
+    respond: Respond<ReadonlyArray<UpsertResult>, EncodedResponse>
+  ) => Effect.Effect<EncodedResponse, Unfinished, CurrentActor>
 }>()("@messaging-crm/core/ContactUpserts") {
   static readonly layer = Layer.effect(
     ContactUpserts,
     Effect.gen(function*() {
       const parts = yield* IdempotentParts
-      const upsertEach = yield* makeUpsertEach
+      const upsertOne = yield* makeUpsertOne
 
-      const upsertContacts = operation("contacts.upsert")(function*<Out>(
-        input: UpsertContacts,
-        respond?: Respond<ReadonlyArray<UpsertResult>, Out>
-      ) {
-        const record = respond?.record ?? null
-        const results = upsertEach(input, record)
-        // Without `respond`, `Out` is the results.
-        if (respond === undefined) return (yield* results) as unknown as Out
-        const response = Effect.flatMap(results, respond.encode)
-        // With a record, `Out` is the response.
-        return record === null ? yield* response : (yield* parts.respond(record, response)) as unknown as Out
+      /** Upserts one contact of a request, at most once for the request's key. */
+      const upsertOnce = Effect.fnUntraced(function*({ index, wanted }: Item, request: Recording) {
+        const part = String(index)
+        const upserted = upsertedOf(
+          yield* parts.once(request, part, (record) => upsertOne(wanted, { encode: recorded, record }))
+        )
+        if (upserted.outcome !== "unchanged") return upserted
+        // Nothing was committed, so a record of an earlier or concurrent run could not be detected.
+        const earlier = yield* parts.find(request, part)
+        return Option.match(earlier, { onNone: () => upserted, onSome: upsertedOf })
       })
 
-      return ContactUpserts.of({ upsert: upsertContacts })
+      /** Returns the outcome of one contact, rejected or not, unless the request must be retried. */
+      const resultOnce = (item: Item, request: Recording): Effect.Effect<UpsertResult, Unfinished, CurrentActor> =>
+        upsertOnce(item, request).pipe(
+          Effect.map((upserted): UpsertResult => Result.succeed(upserted)),
+          Effect.catch((error) => isUnfinished(error) ? Effect.fail(error) : Effect.succeed(Result.fail(error)))
+        )
+
+      const upsertWithoutKey = (input: UpsertContacts) =>
+        upsertEach(input, ({ wanted }) => Effect.result(upsertOne(wanted)))
+
+      const upsertContacts = operation("contacts.upsert")(function*(input: UpsertContacts) {
+        return yield* upsertWithoutKey(input)
+      })
+
+      const upsertAndRespond = operation("contacts.upsert")(function*(
+        input: UpsertContacts,
+        { encode, record }: Respond<ReadonlyArray<UpsertResult>, EncodedResponse>
+      ) {
+        if (record === null) return yield* encode(yield* upsertWithoutKey(input))
+        const results = upsertEach(input, (item) => resultOnce(item, record))
+        return yield* parts.respond(record, Effect.flatMap(results, encode))
+      })
+
+      return ContactUpserts.of({ upsert: upsertContacts, upsertAndRespond })
     })
   )
 }

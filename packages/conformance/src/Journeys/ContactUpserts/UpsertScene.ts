@@ -32,7 +32,7 @@ export const makeScene = Effect.gen(function*() {
         { key: IdempotencyKey.make(key), fingerprint, request_id: "r" },
         (record) =>
           ContactUpserts.use((upserts) =>
-            upserts.upsert(decode({ match: "primary_email", contacts }), {
+            upserts.upsertAndRespond(decode({ match: "primary_email", contacts }), {
               encode: (results): Effect.Effect<EncodedResponse> =>
                 Effect.succeed({ status: 200, body: new TextEncoder().encode(outcomes(results).join()) }),
               record
