@@ -10,7 +10,7 @@
  *
  * A disabled webhook stays disabled. The organization creates a new one instead.
  */
-import { Context, Effect, Layer, type Option, Redacted, Result, Struct } from "effect"
+import { Context, Effect, Layer, Option, Redacted, Result, Struct } from "effect"
 import { OrganizationStore } from "../accounts/Organizations.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId, WebhookId } from "../kernel/Ids.ts"
@@ -151,11 +151,13 @@ const makeRotateSecret = Effect.gen(function*() {
   const secrets = yield* Secrets
   const store = yield* WebhookStore
 
-  /** Loads a webhook, and encrypts the new secret with those that still sign. */
+  /** Loads a webhook, and encrypts the new secret with those of it that still sign. */
   const load = Effect.fnUntraced(function*(organization_id: OrganizationId, id: WebhookId, signing_secret: string) {
-    const row = yield* Effect.fromResult(orNotFound(yield* store.find(organization_id, id)))
-    const context = secretContext(organization_id, id)
-    return { row, sealed_secret: yield* sealRotated(secrets, context, row.sealed_secret, signing_secret) }
+    const row = yield* store.find(organization_id, id)
+    const sealed_secret = Option.isNone(row)
+      ? null
+      : yield* sealRotated(secrets, secretContext(organization_id, id), row.value.sealed_secret, signing_secret)
+    return { row, sealed_secret }
   })
 
   return operation("webhooks.rotate_secret")(
@@ -163,10 +165,10 @@ const makeRotateSecret = Effect.gen(function*() {
       const { organization_id } = yield* CurrentActor
       const signing_secret = Redacted.value(yield* newSecret)
       return yield* runAudited("webhooks.rotate_secret", {
-        load: Effect.result(load(organization_id, id, signing_secret)),
-        decide: (loaded) =>
+        load: load(organization_id, id, signing_secret),
+        decide: ({ row, sealed_secret }) =>
           Result.map(
-            Result.flatMap(loaded, ({ row, sealed_secret }) => rotate(row, sealed_secret)),
+            Result.flatMap(orNotFound(row), (webhook) => rotate(webhook, sealed_secret)),
             withSecret(signing_secret)
           )
       }, respond)
