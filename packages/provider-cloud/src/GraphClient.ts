@@ -1,5 +1,5 @@
 /** Calls the Graph API, and reports what is certain about a request that failed. */
-import { isUnconnected } from "@messaging-crm/core/MessagingProvider"
+import { isUnconnected } from "@messaging-crm/core/ConnectionErrors"
 import { Data, Effect, Option, Schema } from "effect"
 import {
   FetchHttpClient,

@@ -1,5 +1,5 @@
+import { isUnconnected } from "@messaging-crm/core/ConnectionErrors"
 import {
-  isUnconnected,
   MessagingProvider,
   type OutboundMessage,
   ProviderBusy,

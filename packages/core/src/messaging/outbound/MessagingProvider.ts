@@ -60,39 +60,6 @@ export class ProviderOutcomeUnknown
 /** The provider's template catalog cannot be read at the moment. */
 export class ProviderUnavailable extends Schema.TaggedError<ProviderUnavailable>()("ProviderUnavailable", {}) {}
 
-/** Error codes of connections that were never established: DNS, routing, rejected, or TLS. */
-const unconnected = new Set([
-  "CERT_HAS_EXPIRED",
-  "CERT_NOT_YET_VALID",
-  "CERT_REVOKED",
-  "CERT_UNTRUSTED",
-  "DEPTH_ZERO_SELF_SIGNED_CERT",
-  "EAI_AGAIN",
-  "EAI_FAIL",
-  "ECONNREFUSED",
-  "EHOSTDOWN",
-  "EHOSTUNREACH",
-  "ENETDOWN",
-  "ENETUNREACH",
-  "ENOTFOUND",
-  "ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE",
-  "ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION",
-  "ERR_SSL_WRONG_VERSION_NUMBER",
-  "ERR_TLS_CERT_ALTNAME_INVALID",
-  "SELF_SIGNED_CERT_IN_CHAIN",
-  "UNABLE_TO_GET_ISSUER_CERT",
-  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  "UND_ERR_CONNECT_TIMEOUT"
-])
-
-/** Returns whether an error of `fetch`, or its cause, says that no connection was established, so that nothing was sent. */
-export const isUnconnected = (error: unknown): boolean => {
-  // Reading a field of any object is safe, and the type of its value is checked.
-  const { cause, code } = Object(error) as { readonly cause?: unknown; readonly code?: unknown }
-  return typeof code === "string" || cause === undefined ? unconnected.has(String(code)) : isUnconnected(cause)
-}
-
 // ---------------------------------------------------------------- port
 
 /**
