@@ -1,5 +1,5 @@
 /** Generators that the suites share. Authors of other adapters can use them too. */
-import { Text } from "@messaging-crm/core/Text"
+import { Text } from "@messaging-crm/core/TextSchemas"
 import { Arbitrary, DateTime, Schema } from "effect"
 
 /**

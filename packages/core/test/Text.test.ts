@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { type SearchTerms, searchTerms } from "@messaging-crm/core/Contacts"
 import { canonical } from "@messaging-crm/core/Phones"
-import { byCodePoint, foldCase, line, preview, text, trimmedText } from "@messaging-crm/core/Text"
+import { byCodePoint, foldCase, preview } from "@messaging-crm/core/Text"
+import { line, text, trimmedText } from "@messaging-crm/core/TextSchemas"
 import { Arbitrary, Option, Schema } from "effect"
 
 describe("foldCase", () => {

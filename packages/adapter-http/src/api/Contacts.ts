@@ -4,7 +4,7 @@ import { UpsertContacts, UpsertOutcome } from "@messaging-crm/core/ContactUpsert
 import { ContactId, MemberId, TagId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { Phone } from "@messaging-crm/core/Phones"
-import { text, trimmedText } from "@messaging-crm/core/Text"
+import { text, trimmedText } from "@messaging-crm/core/TextSchemas"
 import { SinceTime } from "@messaging-crm/core/Timestamps"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"

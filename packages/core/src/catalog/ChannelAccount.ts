@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { ChannelId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { line, trimmedText } from "../kernel/Text.ts"
+import { line, trimmedText } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { ChannelType } from "./Channels.ts"

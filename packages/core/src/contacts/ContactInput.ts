@@ -6,7 +6,8 @@ import { isCalendarDate } from "../catalog/ContactFields.ts"
 import { MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Phone, phone_description } from "../kernel/Phones.ts"
-import { isEmail, isWebUrl, line, lineOf, optionalText, Text, text } from "../kernel/Text.ts"
+import { isWebUrl } from "../kernel/Text.ts"
+import { isEmail, line, lineOf, optionalText, Text, text } from "../kernel/TextSchemas.ts"
 import { field_descriptions, LeadStatus, LifecycleStage } from "./Contact.ts"
 
 const name = line(limits.name_chars_max)

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
 import { ContactId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { trimmedText } from "../kernel/Text.ts"
+import { trimmedText } from "../kernel/TextSchemas.ts"
 import { WritableContact } from "./ContactInput.ts"
 
 /** The field by which a contact is found. */

@@ -1,7 +1,7 @@
 import { Effect, Option, Schema, SchemaGetter, SchemaIssue } from "effect"
 import { parsePhoneNumberFromString } from "libphonenumber-js/min"
 import { limits } from "./Limits.ts"
-import { text } from "./Text.ts"
+import { text } from "./TextSchemas.ts"
 
 const separators = /[\s()\-./]/gu
 const international = /^\+[1-9][0-9]{4,14}$/

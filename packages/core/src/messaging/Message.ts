@@ -3,7 +3,8 @@
  */
 import { DateTime, Schema } from "effect"
 import { type ChannelId, ConversationId, MessageId } from "../kernel/Ids.ts"
-import { jsonSchemaOnly, preview } from "../kernel/Text.ts"
+import { preview } from "../kernel/Text.ts"
+import { jsonSchemaOnly } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { LinkedMedia, MessageMedia } from "./Media.ts"

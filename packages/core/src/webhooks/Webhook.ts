@@ -2,7 +2,7 @@
 import { Schema, SchemaTransformation, Struct } from "effect"
 import { WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { jsonSchemaOnly, Text } from "../kernel/Text.ts"
+import { jsonSchemaOnly, Text } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { EventType } from "./Events.ts"

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { FailureReason } from "../../kernel/FailureReason.ts"
 import { ChannelId, SendId } from "../../kernel/Ids.ts"
-import { Text, text } from "../../kernel/Text.ts"
+import { Text, text } from "../../kernel/TextSchemas.ts"
 import { Timestamp } from "../../kernel/Timestamps.ts"
 import { ReceivedMedia } from "../Media.ts"
 import { MessageDetails } from "../MessageDetails.ts"

@@ -1,0 +1,88 @@
+/** Text schemas: text that is stored, trimmed where it is one line, with its limits in the JSON Schema. */
+import { type JsonSchema, Schema, SchemaGetter } from "effect"
+import { normalizing } from "./Codecs.ts"
+import { isStorable } from "./Text.ts"
+
+/**
+ * Schema for text that every store can keep and return unchanged.
+ *
+ * PostgreSQL rejects U+0000 and unpaired surrogates in `text`, a JavaScript
+ * `Map` does not. Rejecting both here keeps the two adapters in agreement.
+ */
+export const Text = Schema.String.check(
+  Schema.makeFilter(isStorable, { expected: "well-formed text without U+0000", toJsonSchema: () => ({}) })
+)
+
+/** A check that accepts everything. It only adds to the JSON Schema, for a rule that other code enforces. */
+export const jsonSchemaOnly = (schema: JsonSchema.JsonSchema) =>
+  Schema.makeFilter<string>(() => true, { toJsonSchema: () => schema })
+
+/**
+ * Schema for text of `min` to `max` characters, counted as Unicode code points
+ * as PostgreSQL's `char_length` does, not as UTF-16 units. It is stored unchanged.
+ */
+export const text = ({ max, min }: { readonly min: number; readonly max: number }) =>
+  Text.check(
+    Schema.isBetweenCodePoints(min, max, {
+      toJsonSchema: () => ({ ...(min === 0 ? {} : { minLength: min }), maxLength: max })
+    })
+  )
+
+/** Returns the JSON Schema of a schema for text, without `type`. */
+const jsonSchemaOf = (shape: Schema.Constraint) => {
+  const { type: _type, ...rest } = Schema.toJsonSchemaDocument(shape).schema
+  return rest
+}
+
+/** Schema for text before trimming. Its bounds apply after trimming, so here they are documented and not checked. */
+const untrimmed = (schema: JsonSchema.JsonSchema) => Text.check(jsonSchemaOnly(schema))
+
+/** A check that accepts what decoding leaves unchanged, for values that are made in code and never decoded. */
+const isLeftBy = <A>(normalize: (value: A) => A) =>
+  Schema.makeFilter((value: A) => normalize(value) === value, {
+    expected: "trimmed text, or null if it is blank",
+    toJsonSchema: () => ({})
+  })
+
+/** A check for an email address. */
+export const isEmail = Schema.makeFilter((value: string) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/u.test(value), {
+  expected: "an email address",
+  // No `format`: JSON Schema's formats accept neither surrounding white space nor non-ASCII letters.
+  toJsonSchema: () => ({ pattern: "^\\s*(?:[^\\s@]+@[^\\s@.]+(?:\\.[^\\s@.]+)+)?\\s*$" })
+})
+
+const trim = (value: string): string => value.trim()
+
+/** Schema for one line of text that is trimmed before it is measured. */
+export const trimmedText = (options: { readonly min: number; readonly max: number }) =>
+  untrimmed({ ...jsonSchemaOf(text(options)), ...(options.min === 0 ? {} : { pattern: "\\S" }) }).pipe(
+    Schema.decodeTo(text(options).check(isLeftBy(trim)), {
+      decode: normalizing(trim),
+      encode: SchemaGetter.passthrough()
+    })
+  )
+
+/** Schema for an optional line of text: trimmed, null when empty. */
+export const line = (max: number) => lineOf(text({ min: 1, max }))
+
+/** Schema for an optional line of a particular shape: trimmed, null when empty, otherwise checked. */
+export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) => unlessBlank(shape, trim)
+
+/** Schema for optional text that is stored unchanged; null when it is blank. */
+export const optionalText = (max: number) => unlessBlank(text({ min: 1, max }), (value: string) => value)
+
+const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, normalize: (value: string) => string) => {
+  const { minLength = 0, ...rest } = jsonSchemaOf(shape)
+  // An empty text is accepted and becomes null, so the minimum length applies to what is left after trimming.
+  const schema = Number(minLength) > 1
+    ? { pattern: `^\\s*(?:\\S[\\s\\S]{${Number(minLength) - 2},}\\S)?\\s*$`, ...rest }
+    : rest
+  const nullIfBlank = (value: string | null): string | null =>
+    value === null || value.trim() === "" ? null : normalize(value)
+  return Schema.NullOr(untrimmed(schema)).pipe(
+    Schema.decodeTo(Schema.NullOr(shape).check(isLeftBy(nullIfBlank)), {
+      decode: normalizing(nullIfBlank),
+      encode: SchemaGetter.passthrough({ strict: false })
+    })
+  )
+}
