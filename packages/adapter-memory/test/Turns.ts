@@ -50,6 +50,10 @@ export type Storage = Layer.Layer<Crm.StoragePorts, never, World>
 export const layer = (storage: Storage) =>
   operationsOver(storage).pipe(Layer.provideMerge(scheduled), Layer.provideMerge(turns))
 
+/**
+ * Lets each effect run until it ends, waits for its turn, or sleeps. One that needs more yields than these only misses a choice of
+ * the schedule.
+ */
 const settled = Effect.forEach(Array.from({ length: 40 }), () => Effect.yieldNow, { discard: true })
 
 /**

@@ -5,24 +5,19 @@ import { ScriptedProvider } from "@messaging-crm/conformance/Provider"
 import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { in_progress_max } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Deferred, Effect, Ref } from "effect"
+import { DateTime, Deferred, type Duration, Effect, Queue, Ref } from "effect"
 import { TestClock } from "effect/testing"
 import { background, close, queued, raise, startMany, subscribe, world } from "./WorkerScene.ts"
 
-/**
- * Repeats a step until a condition holds. Signatures take real time, in which the test's clock stands still, so the limit is in
- * real time too.
- */
-const repeatUntil = Effect.fnUntraced(function*<R>(
-  holds: Effect.Effect<boolean, never, R>,
-  failure: string,
-  step: Effect.Effect<void> = Effect.yieldNow
-) {
-  const end = performance.now() + 60_000
-  while (!(yield* holds)) {
-    if (performance.now() > end) assert.fail(failure)
-    yield* step
-  }
+/** Lets time pass, and then the event loop continue: signatures take real time, in which the test's clock stands still. */
+const pass = (duration: Duration.Input) =>
+  Effect.andThen(TestClock.adjust(duration), Effect.promise(() => new Promise((resume) => setImmediate(resume))))
+
+/** Makes an endpoint accept events, and returns a queue with an element for each of them. */
+const arrivalsAt = Effect.fnUntraced(function*(url: string) {
+  const arrivals = yield* Queue.unbounded<void>()
+  yield* ScriptedEndpoints.use(({ respond }) => respond(url, () => Effect.as(Queue.offer(arrivals, undefined), ok)))
+  return arrivals
 })
 
 /** The maximum number of items in progress of a kind of one organization: as many as slots stay free. */
@@ -87,19 +82,16 @@ it.effect("delivers within 5 s while a hundred webhooks of another organization 
       yield* endpoints.respond(url, () => Effect.as(Effect.sleep("14 seconds"), ok))
       yield* subscribe(slow, url)
     }
-    const arrived = yield* Ref.make(0)
     const url = "https://shop.example/webhook"
-    yield* endpoints.respond(url, () => Effect.as(Ref.update(arrived, (count) => count + 1), ok))
+    const arrivals = yield* arrivalsAt(url)
     yield* subscribe(other, url)
     yield* raise(slow, 9)
     yield* background
     for (const seconds of [1, 9, 30]) {
       yield* TestClock.adjust(`${seconds} seconds`)
-      const before = yield* Ref.get(arrived)
       yield* raise(other, 11)
       yield* TestClock.adjust("5 seconds")
-      const haveArrived = Effect.map(Ref.get(arrived), (count) => count - before >= 11)
-      yield* repeatUntil(haveArrived, "Not all 11 events arrived.")
+      yield* Queue.takeN(arrivals, 11)
     }
   }).pipe(Effect.scoped, Effect.provide(world)))
 
@@ -138,22 +130,20 @@ it.effect("makes at most 32 attempts to one host at once, of one organization ha
       yield* subscribe(slow, url)
     }
     const url = "https://victim.example/webhook"
-    const arrived = yield* Ref.make(0)
-    yield* endpoints.respond(url, () => Effect.as(Ref.update(arrived, (count) => count + 1), ok))
+    const arrivals = yield* arrivalsAt(url)
     yield* subscribe(other, url)
     yield* raise(slow, 2)
     yield* background
     yield* TestClock.adjust("10 seconds")
     yield* raise(other, 3)
     yield* TestClock.adjust("2 seconds")
-    yield* repeatUntil(Effect.map(Ref.get(arrived), (count) => count >= 3), "Not all 3 events arrived.")
+    yield* Queue.takeN(arrivals, 3)
     const isDone = Effect.gen(function*() {
       const counts = yield* WorkQueue.use((queue) => Effect.flatMap(DateTime.now, queue.backlog))
       const found = counts.find(({ kind }) => kind === "webhook_delivery")
       return found === undefined || found.due + found.leased + found.later === 0
     })
-    const step = Effect.andThen(TestClock.adjust("5 seconds"), Effect.yieldNow)
-    yield* repeatUntil(isDone, "Some deliveries did not end.", step)
+    while (!(yield* isDone)) yield* pass("5 seconds")
     const posted = yield* endpoints.posted("https://victim.example:2000/webhook")
     assert.lengthOf(posted, 2)
     assert.strictEqual(yield* Ref.get(most), 16)
@@ -164,8 +154,8 @@ it.effect("makes no attempt to a host for a webhook that was disabled, or moved,
     const ours = yield* queued
     const endpoints = yield* ScriptedEndpoints
     const { disable, update } = yield* Webhooks
-    const running = yield* Ref.make(0)
-    const hang = Effect.andThen(Ref.update(running, (count) => count + 1), Effect.as(Effect.sleep("14 seconds"), ok))
+    const begun = yield* Queue.unbounded<void>()
+    const hang = Effect.andThen(Queue.offer(begun, undefined), Effect.as(Effect.sleep("14 seconds"), ok))
     const urls = [2000, 2001, 2002].map((port) => `https://victim.example:${port}/webhook`)
     for (const url of urls) yield* endpoints.respond(url, () => hang)
     const webhooks = yield* Effect.forEach(urls, (url) => subscribe(ours, url))
@@ -173,16 +163,13 @@ it.effect("makes no attempt to a host for a webhook that was disabled, or moved,
     yield* background
     yield* TestClock.adjust("1 seconds")
     // Of the 24 attempts, 8 wait.
-    yield* repeatUntil(Effect.map(Ref.get(running), (count) => count === 16), "Not all attempts have begun.")
+    yield* Queue.takeN(begun, 16)
     const count = Effect.map(Effect.forEach(urls, endpoints.posted), (posted) => posted.flat().length)
     for (const [index, { id }] of webhooks.entries()) {
       const url = "https://shop.example/webhook"
       yield* ours.as(index === 0 ? Effect.asVoid(update(id, UpdateWebhook.make({ url }))) : Effect.asVoid(disable(id)))
     }
-    for (let step = 0; step < 60; step++) {
-      yield* TestClock.adjust("1 seconds")
-      yield* Effect.promise(() => new Promise((resume) => setImmediate(resume)))
-    }
+    for (let second = 0; second < 60; second++) yield* pass("1 seconds")
     assert.strictEqual(yield* count, 16)
   }).pipe(Effect.scoped, Effect.provide(world)))
 
